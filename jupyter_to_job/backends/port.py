@@ -1,0 +1,35 @@
+"""The port between the service and whatever starts runners.
+
+A backend never stores anything about a job that matters: the job's directory does. It is told that
+something was recorded, and it says what it alone knows of jobs that have not started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Protocol
+
+from ..domain.state import Placement
+from ..exchange import Request
+
+
+class Backend(Protocol):
+    """Starts runners for job directories."""
+
+    name: str
+
+    def admit(self, demand: Mapping[str, Decimal], kernel: str | None) -> None:
+        """Raise NeverFits or UnknownChoice for what could never run here; else return."""
+        ...
+
+    def changed(self, job: str) -> None:
+        """Take notice of a new job, or of a new wish (cancel, delete) in its directory.
+
+        Safe to repeat. Raises Unavailable when nothing can be started now; the job stays recorded.
+        """
+        ...
+
+    def placements(self, waiting: Sequence[Request]) -> Mapping[str, Placement]:
+        """Return what is known of jobs without an attempt, by name; a job left out is waiting."""
+        ...

@@ -1,0 +1,1 @@
+"""What a job is: names, states, durations, errors. Pure; no framework, no files, no clock."""

@@ -1,0 +1,119 @@
+"""The one error tree. Every error says what happened (message) and what to do (hint).
+
+JobsError
+├── BadInput                 the request is wrong: fix it and send again
+│   ├── BadNotebook          the file is no notebook that can run
+│   ├── BadCatalog           flavors.yaml is broken
+│   └── UnknownChoice        no such flavor, device, kernel
+├── Refused                  understood, and not allowed
+│   └── NeverFits            larger than anything this backend has
+├── NotFound                 no such job, or somebody else's
+├── Conflict                 collides with what is there already
+│   └── Stale                the notebook changed since it was looked at
+├── TooLarge                 over a size cap
+├── Unavailable              the backend cannot be reached now; try again (retryable)
+└── Damaged                  a record on disk is not readable
+
+Edges translate: `api.errors` to HTTP status codes, `cli.exits` to exit codes. Lower layers never
+know about either. `retryable` decides requeue or fail in the loops.
+"""
+
+from __future__ import annotations
+
+
+class JobsError(Exception):
+    """Root of the tree: `message` says what happened, `hint` what to do about it."""
+
+    code = "error"
+    retryable = False
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}".strip()
+
+
+class BadInput(JobsError):
+    """The request is wrong as it stands."""
+
+    code = "bad_input"
+
+
+class BadNotebook(BadInput):
+    """The file is missing or is no notebook."""
+
+    code = "bad_notebook"
+
+
+class BadCatalog(BadInput):
+    """The catalog file cannot be used."""
+
+    code = "bad_catalog"
+
+
+class UnknownChoice(BadInput):
+    """A flavor, device or kernel that does not exist here."""
+
+    code = "unknown_choice"
+
+
+class Refused(JobsError):
+    """Understood, and not allowed."""
+
+    code = "refused"
+
+
+class NeverFits(Refused):
+    """Asks for more than the backend has in all."""
+
+    code = "never_fits"
+
+
+class NotFound(JobsError):
+    """No such job, or somebody else's: the two are not told apart."""
+
+    code = "not_found"
+
+
+class Conflict(JobsError):
+    """Collides with what is already recorded."""
+
+    code = "conflict"
+
+
+class Stale(Conflict):
+    """The notebook on disk is not the one that the caller saw."""
+
+    code = "stale"
+
+
+class TooLarge(JobsError):
+    """Over a size cap."""
+
+    code = "too_large"
+
+
+class Unavailable(JobsError):
+    """The backend or gateway cannot be reached now."""
+
+    code = "unavailable"
+    retryable = True
+
+
+class Damaged(JobsError):
+    """A record in the exchange cannot be read."""
+
+    code = "damaged"
+
+
+BY_CODE: dict[str, type[JobsError]] = {
+    cls.code: cls
+    for cls in (
+        JobsError, BadInput, BadNotebook, BadCatalog, UnknownChoice, Refused, NeverFits,
+        NotFound, Conflict, Stale, TooLarge, Unavailable, Damaged,
+    )
+}
+"""Each error by its code: how an error that crossed REST becomes itself again."""

@@ -1,0 +1,132 @@
+"""The Job as every reader sees it: CLI `--json`, REST, events. Field names are a fixed contract."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields
+from enum import Enum
+from typing import Any
+
+
+class State(str, Enum):
+    """Where a job is. The last three are final."""
+
+    QUEUED = "queued"
+    STARTING = "starting"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def final(self) -> bool:
+        """Whether a job in this state has ended for good."""
+        return self in (State.SUCCEEDED, State.FAILED, State.CANCELLED)
+
+
+class DeliveryState(str, Enum):
+    """What became of the result. `pending` and `held` may still change."""
+
+    PENDING = "pending"
+    DELIVERED = "delivered"
+    HELD = "held"
+    FAILED = "failed"
+    NONE = "none"
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """Publication of the result; `path` is relative to the reader's workspace."""
+
+    state: DeliveryState = DeliveryState.PENDING
+    path: str | None = None
+    message: str | None = None
+
+    @property
+    def decided(self) -> bool:
+        """Whether nothing more happens by itself."""
+        return self.state is not DeliveryState.PENDING
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Code cells that ran, of how many, and the index (in the notebook) of the one running."""
+
+    cells_done: int = 0
+    cells_total: int = 0
+    current_cell: int | None = None
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What a user asks for, before anything is checked. None: the catalog's or the default's say."""
+
+    notebook: str
+    flavor: str | None = None
+    device: str | None = None
+    parameters: dict[str, Any] = field(default_factory=dict)
+    inputs: tuple[str, ...] = ()
+    isolated: bool = False
+    env: dict[str, str] = field(default_factory=dict)
+    max_runtime: int | None = None
+    output: str | None = None
+    name: str | None = None
+    priority: int = 0
+    expected_sha256: str | None = None
+    idempotency_key: str | None = None
+
+
+@dataclass(frozen=True)
+class Job:
+    """One submission and how it stands. Times are RFC 3339 in UTC; durations are seconds."""
+
+    name: str
+    owner: str
+    notebook: str
+    flavor: str
+    device: str
+    parameters: dict[str, Any]
+    inputs: tuple[str, ...]
+    isolated: bool
+    output: str | None
+    max_runtime: int | None
+    priority: int
+    backend: str
+    state: State
+    cancel_requested: bool = False
+    reason: str | None = None
+    message: str | None = None
+    position: int | None = None
+    progress: Progress = Progress()
+    delivery: Delivery = Delivery()
+    usage: dict[str, Any] | None = None
+    submitted: str | None = None
+    started: str | None = None
+    finished: str | None = None
+    journal: int = 0
+
+    @property
+    def decided(self) -> bool:
+        """Whether the job has ended and its delivery is settled: when a `--wait` returns."""
+        return self.state.final and self.delivery.decided
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the job as plain JSON types."""
+        document = asdict(self)
+        document["state"] = self.state.value
+        document["delivery"]["state"] = self.delivery.state.value
+        document["inputs"] = list(self.inputs)
+        return document
+
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> Job:
+        """Read a job that crossed REST; fields of a newer version are ignored."""
+        known = {f.name: document[f.name] for f in fields(cls) if f.name in document}
+        delivery = dict(known.get("delivery") or {"state": "none"})
+        delivery["state"] = DeliveryState(delivery["state"])
+        known.update(
+            state=State(known["state"]),
+            inputs=tuple(known.get("inputs") or ()),
+            progress=Progress(**(known.get("progress") or {})),
+            delivery=Delivery(**delivery),
+        )
+        return cls(**known)

@@ -1,0 +1,46 @@
+"""Job names: `<slug>-<8 base32>`, a DNS label of at most 52 characters.
+
+52 leaves room for what Kubernetes appends to a Job's name for its pods (a dash and five
+characters) within the 63 of a label.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import secrets
+import unicodedata
+from pathlib import PurePosixPath
+
+MAX_LENGTH = 52
+_SUFFIX = 8
+_NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?-[a-z2-7]{8}")
+
+
+def slug(text: str) -> str:
+    """Return `text` as lower-case ASCII words joined by dashes; `notebook` if nothing is left."""
+    ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    words = re.sub(r"[^a-z0-9]+", "-", ascii_text.lower()).strip("-")
+    return words[: MAX_LENGTH - _SUFFIX - 1].strip("-") or "notebook"
+
+
+def job_name(
+    notebook: str, *, owner: str, key: str | None = None, label: str | None = None
+) -> str:
+    """Name a job of `notebook` (a workspace path).
+
+    `label` replaces the notebook's stem. With an idempotency `key` the suffix is a digest of
+    (owner, notebook, key), so that a retry meets its own job; without one it is drawn at random.
+    """
+    stem = label if label is not None else PurePosixPath(notebook).stem
+    if key is None:
+        raw = secrets.token_bytes(5)
+    else:
+        raw = hashlib.sha256("\0".join((owner, notebook, key)).encode()).digest()[:5]
+    return f"{slug(stem)}-{base64.b32encode(raw).decode().lower()}"
+
+
+def is_job_name(text: str) -> bool:
+    """Tell whether `text` could be a job's name: what must hold before it becomes a path."""
+    return len(text) <= MAX_LENGTH and _NAME.fullmatch(text) is not None

@@ -1,0 +1,45 @@
+"""Durations as people type them and quantities as Kubernetes writes them."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+from .errors import BadInput
+
+_DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
+_QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(m|k|Ki|M|Mi|G|Gi|T|Ti|P|Pi)?")
+_UNITS = {
+    None: Decimal(1), "m": Decimal("0.001"), "k": Decimal(1000), "M": Decimal(1000) ** 2,
+    "G": Decimal(1000) ** 3, "T": Decimal(1000) ** 4, "P": Decimal(1000) ** 5,
+    "Ki": Decimal(1024), "Mi": Decimal(1024) ** 2, "Gi": Decimal(1024) ** 3,
+    "Ti": Decimal(1024) ** 4, "Pi": Decimal(1024) ** 5,
+}  # fmt: skip
+
+
+def parse_duration(value: str | int) -> int:
+    """Return seconds from `90s`, `45m`, `1h30m`, `1d` or plain seconds.
+
+    Raises BadInput for anything else, and for nothing or zero.
+    """
+    text = str(value).strip()
+    if text.isdigit():
+        seconds = int(text)
+    else:
+        match = _DURATION.fullmatch(text)
+        days, hours, minutes, secs = (int(g or 0) for g in match.groups()) if match else (0,) * 4
+        seconds = ((days * 24 + hours) * 60 + minutes) * 60 + secs
+    if seconds <= 0:
+        raise BadInput(f"{value!r} is no duration.", "Write it as 90s, 45m, 1h30m, 1d or seconds.")
+    return seconds
+
+
+def parse_quantity(value: str | int | float) -> Decimal:
+    """Return a Kubernetes quantity as a number: `500m` is 0.5, `2Gi` is 2147483648.
+
+    Raises BadInput for anything else.
+    """
+    match = _QUANTITY.fullmatch(str(value).strip())
+    if match is None:
+        raise BadInput(f"{value!r} is no quantity.", "Write it as Kubernetes does: 2, 500m, 16Gi.")
+    return Decimal(match[1]) * _UNITS[match[2]]

@@ -1,0 +1,7 @@
+"""The record: one directory per job, which both sides reach. Any index of it is disposable."""
+
+from .files import FileExchange
+from .port import Exchange
+from .request import InputFile, Request
+
+__all__ = ["Exchange", "FileExchange", "InputFile", "Request"]

@@ -1,0 +1,164 @@
+"""The exchange on a file system: the local backend's, and the gateway's own on its volume.
+
+A job's directory appears whole, by one rename; that rename is also what decides who got a name.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from job_runner.protocol import documents, layout
+
+from ..domain.errors import BadInput, Conflict, Damaged, NotFound
+from ..domain.names import is_job_name
+from .request import Request
+
+Writer = Callable[[Path], None]
+"""Writes one file at the path it is given."""
+
+
+class FileExchange:
+    """Job directories below `root`, private to the user (0700)."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def prepare(self) -> None:
+        """Make the exchange's own directory, if it is not there yet."""
+        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def create(
+        self,
+        request: Request,
+        snapshot: bytes,
+        inputs: Mapping[str, Writer] | None = None,
+        origin: dict[str, Any] | None = None,
+    ) -> bool:
+        """Record a new job, all at once. False if the name is taken already."""
+        self.prepare()
+        draft = self.root / f".new-{secrets.token_hex(8)}"
+        draft.mkdir(mode=0o700)
+        try:
+            documents.write_bytes(draft / layout.SNAPSHOT, snapshot)
+            for path, write in (inputs or {}).items():
+                target = _inside(draft / layout.INPUTS, path)
+                target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                write(target)
+            if origin is not None:
+                documents.write_document(draft / layout.ORIGIN, origin)
+            documents.write_document(draft / layout.REQUEST, request.to_document())
+            try:
+                draft.rename(self.root / request.name)
+            except OSError:
+                if (self.root / request.name).exists():
+                    return False
+                raise
+            documents.sync_directory(self.root)
+            return True
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+
+    def jobs(self) -> list[str]:
+        """Return the names of all jobs, in no order."""
+        try:
+            with os.scandir(self.root) as entries:
+                return [e.name for e in entries if is_job_name(e.name)]
+        except FileNotFoundError:
+            return []
+
+    def directory(self, job: str) -> Path:
+        """Return the job's directory. Raises NotFound."""
+        path = self.root / job
+        if not is_job_name(job) or not (path / layout.REQUEST).is_file():
+            raise NotFound(f"There is no job {job!r}.", "See `jupyter-to-job list --all`.")
+        return path
+
+    def request(self, job: str) -> Request:
+        """Return what was asked. Raises NotFound or Damaged."""
+        return Request.from_document(self.document(job, layout.REQUEST) or {})
+
+    def document(self, job: str, path: str) -> dict[str, Any] | None:
+        """Return one JSON document of the job, or None if it is not there."""
+        try:
+            return documents.read_document(self.directory(job) / path)
+        except documents.DocumentError as error:
+            raise Damaged(f"{job}/{path} cannot be read: {error}.") from error
+
+    def write_once(self, job: str, path: str, document: dict[str, Any]) -> bool:
+        """Write a document that is never rewritten. False if there is one."""
+        return documents.write_document_once(self.directory(job) / path, document)
+
+    def remove(self, job: str) -> None:
+        """Forget a job: renamed away first, so that no half of it is ever seen."""
+        grave = self.root / f".old-{secrets.token_hex(8)}"
+        self.directory(job).rename(grave)
+        shutil.rmtree(grave, ignore_errors=True)
+
+    # The port -------------------------------------------------------------------------------
+
+    def read(self, job: str, path: str, offset: int = 0) -> bytes | None:
+        """See `Exchange.read`."""
+        try:
+            with _inside(self.directory(job), path).open("rb") as file:
+                file.seek(offset)
+                return file.read()
+        except (FileNotFoundError, IsADirectoryError):
+            return None
+
+    def size(self, job: str, path: str) -> int | None:
+        """See `Exchange.size`."""
+        try:
+            return _inside(self.directory(job), path).stat().st_size
+        except FileNotFoundError:
+            return None
+
+    def put(self, job: str, path: str, data: bytes) -> None:
+        """See `Exchange.put`."""
+        target = _inside(self.directory(job), path)
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not documents.write_bytes_once(target, data) and target.read_bytes() != data:
+            raise Conflict(f"{job}/{path} is there with other bytes.")
+
+    def append(self, job: str, path: str, offset: int, data: bytes) -> int:
+        """See `Exchange.append`."""
+        target = _inside(self.directory(job), path)
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            length = file.seek(0, os.SEEK_END)
+            if length != offset:
+                raise WrongOffset(f"{job}/{path} ends at {length}, not at {offset}.", length)
+            file.write(data)
+            file.flush()
+            os.fdatasync(file.fileno())
+            return length + len(data)
+
+
+class WrongOffset(Conflict):
+    """An append that does not begin at the end; `length` is where it must."""
+
+    code = "wrong_offset"
+
+    def __init__(self, message: str, length: int) -> None:
+        super().__init__(message, "Send from there.")
+        self.length = length
+
+
+def _inside(root: Path, path: str) -> Path:
+    """Return root/path for a relative path that stays inside. Raises BadInput."""
+    parts = PurePosixPath(path).parts
+    if not parts or path.startswith("/") or ".." in parts or "\0" in path:
+        raise BadInput(f"{path!r} is no path inside a job.")
+    return root.joinpath(*parts)
+
+
+def remove_leftovers(root: Path, older_than: float, entries: Iterable[os.DirEntry[str]]) -> None:
+    """Delete drafts and graves that a killed process left behind, older than a point in time."""
+    for entry in entries:
+        if entry.name.startswith((".new-", ".old-")) and entry.stat().st_mtime < older_than:
+            shutil.rmtree(root / entry.name, ignore_errors=True)

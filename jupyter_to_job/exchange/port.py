@@ -1,0 +1,32 @@
+"""The port by which pieces of a job cross: files on one host, a gateway over HTTPS, later S3.
+
+Only immutable or append-only pieces cross it, so sending one again is harmless. Paths are relative
+to the job's directory, with `/`.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Exchange(Protocol):
+    """Reads and writes pieces of job directories."""
+
+    def read(self, job: str, path: str, offset: int = 0) -> bytes | None:
+        """Return the bytes of one piece from `offset`, or None if it is not there."""
+        ...
+
+    def size(self, job: str, path: str) -> int | None:
+        """Return the length in bytes of one piece, or None if it is not there."""
+        ...
+
+    def put(self, job: str, path: str, data: bytes) -> None:
+        """Write an immutable piece; the same bytes again are fine, others raise Conflict."""
+        ...
+
+    def append(self, job: str, path: str, offset: int, data: bytes) -> int:
+        """Append to a growing piece and return its new length.
+
+        Raises Conflict, with the true length in `length`, when `offset` is not the present end.
+        """
+        ...

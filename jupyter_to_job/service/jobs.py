@@ -1,0 +1,223 @@
+"""The use cases over an exchange that this process reaches as files: local, and in the gateway."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from job_runner.protocol import fold, journal, layout
+
+from ..backends.port import Backend
+from ..domain import times
+from ..domain.errors import NotFound
+from ..domain.job import Job, State, Submission
+from ..domain.state import Placement
+from ..exchange import FileExchange, Request
+from ..flavors import Catalog
+from ..workspace import Frozen, freeze
+from .catalog import describe
+from .delivery import deliver, delivered_attempt
+from .intake import Caller, Intake
+from .port import Page, Text
+from .view import View
+
+TICK = 0.1
+"""Seconds between two looks at active jobs: stats only, so cheap on a local disk."""
+
+
+@dataclass
+class Core:
+    """What all callers of one process share."""
+
+    exchange: FileExchange
+    backend: Backend
+    catalog: Callable[[], Catalog]
+    view: View
+
+    @classmethod
+    def of(
+        cls, exchange: FileExchange, backend: Backend, catalog: Callable[[], Catalog]
+    ) -> Core:
+        """Build a core with a view of its own."""
+        return cls(exchange, backend, catalog, View(exchange))
+
+
+class JobService:
+    """Implements `service.port.Jobs` for one caller. `only_inside` hides jobs of other roots."""
+
+    def __init__(self, core: Core, caller: Caller, *, only_inside: bool = False) -> None:
+        self._core = core
+        self._caller = caller
+        self._only_inside = only_inside
+
+    # Submitting -----------------------------------------------------------------------------
+
+    def submit(self, asked: Submission) -> tuple[Job, bool]:
+        """See the port: freezes from the caller's workspace on this host."""
+        root = Path(self._caller.workspace)
+        return self.accept(asked, freeze(root, asked.notebook, asked.inputs, asked.expected_sha256))
+
+    def accept(self, asked: Submission, frozen: Frozen) -> tuple[Job, bool]:
+        """Record what was frozen already (a gateway gets it as blobs) and get it started."""
+        core = self._core
+        intake = Intake(core.exchange, core.backend, core.catalog())
+        name, created = intake.accept(asked, frozen, self._caller)
+        core.backend.changed(name)
+        return self.get(name), created
+
+    # Looking --------------------------------------------------------------------------------
+
+    def get(self, name: str) -> Job:
+        """See the port."""
+        return self._job(self._mine(name))
+
+    def list(
+        self, states: Sequence[State] = (), limit: int = 50, cursor: str | None = None
+    ) -> Page:
+        """See the port. The cursor is the (submitted, name) of the last job shown."""
+        requests = sorted(self._requests(), key=_age, reverse=True)
+        jobs: list[Job] = []
+        for request in requests:
+            if cursor is not None and _age(request) >= cursor:
+                continue
+            job = self._job(request)
+            if not states or job.state in states:
+                if len(jobs) == limit:
+                    return Page(jobs, f"{jobs[-1].submitted} {jobs[-1].name}")
+                jobs.append(job)
+        return Page(jobs)
+
+    def logs(self, name: str, offset: int = 0) -> Text:
+        """See the port."""
+        job = self.get(name)
+        records, at = [], 0
+        for number in layout.attempts(self._core.exchange.directory(name)):
+            directory = layout.attempt_dir(self._core.exchange.directory(name), number)
+            path = directory / layout.JOURNAL
+            size = journal.journal_size(path)
+            if offset < at + size:
+                for entry in journal.read_journal(path, max(0, offset - at)):
+                    records.append(entry.record)
+                    offset = at + entry.end
+            at += size
+        return Text("".join(fold.log_text(records)), offset, job.state.final)
+
+    def notebook(self, name: str) -> bytes:
+        """See the port."""
+        exchange = self._core.exchange
+        self._mine(name)
+        number = delivered_attempt(exchange, name)
+        if number is not None:
+            data = exchange.read(name, f"attempt-{number}/{layout.RESULT}")
+            if data is not None:
+                return data
+        raise NotFound(f"{name} has no result yet.", "Wait until it has ended.")
+
+    def flavors(self) -> dict[str, Any]:
+        """See the port."""
+        return describe(self._core.catalog(), self._caller.groups)
+
+    def changes(self) -> Iterator[Job | None]:
+        """See the port: looks at active jobs every `TICK` seconds."""
+        settled: set[str] = set()
+        last: dict[str, Job] = {}
+        while True:
+            for request in self._requests(settled):
+                try:
+                    job = self._job(request)
+                except NotFound:  # deleted between the two looks
+                    continue
+                if job.decided:
+                    settled.add(job.name)
+                    self._core.view.forget(job.name)
+                    if request.name not in last and len(settled) and not _fresh(job):
+                        continue
+                if last.get(job.name) != job:
+                    last[job.name] = job
+                    yield job
+            yield None
+            time.sleep(TICK)
+
+    # Acting ---------------------------------------------------------------------------------
+
+    def cancel(self, name: str) -> Job:
+        """See the port."""
+        if not self.get(name).state.final:
+            wish = {"time": times.now(), "who": self._caller.owner}
+            self._core.exchange.write_once(name, layout.CANCEL, wish)
+            self._core.backend.changed(name)
+        return self.get(name)
+
+    def delete(self, name: str) -> None:
+        """See the port. A running job is wished away; whoever ends it removes it."""
+        wish = {"time": times.now(), "who": self._caller.owner}
+        if self.get(name).state.final:
+            self._core.exchange.remove(name)
+            return
+        self._core.exchange.write_once(name, layout.DELETE, wish)
+        self._core.exchange.write_once(name, layout.CANCEL, wish)
+        self._core.backend.changed(name)
+
+    def deliver(self, name: str) -> Job:
+        """See the port."""
+        self._mine(name)
+        deliver(self._core.exchange, name)
+        return self.get(name)
+
+    # Inside ---------------------------------------------------------------------------------
+
+    def _mine(self, name: str) -> Request:
+        request = self._core.exchange.request(name)
+        if not self._visible(request):
+            raise NotFound(f"There is no job {name!r}.", "See `jupyter-to-job list --all`.")
+        return request
+
+    def _visible(self, request: Request) -> bool:
+        if request.owner != self._caller.owner:
+            return False
+        inside = PurePosixPath(request.source).is_relative_to(self._caller.workspace)
+        return inside or not self._only_inside
+
+    def _requests(self, skip: set[str] = frozenset()) -> list[Request]:  # type: ignore[assignment]
+        found = []
+        for name in self._core.exchange.jobs():
+            if name not in skip:
+                try:
+                    request = self._core.exchange.request(name)
+                except NotFound:
+                    continue
+                if self._visible(request):
+                    found.append(request)
+        return found
+
+    def _job(self, request: Request) -> Job:
+        core = self._core
+        placement = Placement()
+        if not layout.attempts(core.exchange.root / request.name):
+            waiting = core.view.requests_without_attempt()
+            placement = core.backend.placements(waiting).get(request.name, placement)
+        return _for_reader(core.view.job(request, placement), request, self._caller.workspace)
+
+
+def _for_reader(job: Job, request: Request, workspace: str) -> Job:
+    """Make the job's paths relative to the reader's workspace, where they are inside of it."""
+    if request.workspace == workspace:
+        return job
+
+    def seen(path: str) -> str:
+        absolute = PurePosixPath(request.workspace, path)
+        return str(
+            absolute.relative_to(workspace) if absolute.is_relative_to(workspace) else absolute
+        ).lstrip("/")
+
+    delivery = job.delivery
+    if delivery.path is not None:
+        delivery = replace(delivery, path=seen(delivery.path))
+    return replace(job, notebook=seen(job.notebook), delivery=delivery)
+
+
+def _age(request: Request) -> str:
+    return f"{request.submitted} {request.name}"

@@ -1,0 +1,78 @@
+"""What every edge uses, whether the jobs are in this process's reach or behind a gateway."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ..domain.job import Job, State, Submission
+
+
+@dataclass(frozen=True)
+class Page:
+    """Some jobs, newest first, and the cursor of the next page (None: this was the last)."""
+
+    jobs: list[Job]
+    next: str | None = None
+
+
+@dataclass(frozen=True)
+class Text:
+    """A piece of a job's text output; `next` is the journal offset to go on from."""
+
+    text: str
+    next: int
+    end: bool
+
+
+class Jobs(Protocol):
+    """The use cases. Each raises errors of `domain.errors` and nothing else."""
+
+    def submit(self, asked: Submission) -> tuple[Job, bool]:
+        """Freeze and record; return the job and whether it is new (False: same key, same digest).
+
+        Whoever submits the same idempotency key with another request gets Conflict.
+        """
+        ...
+
+    def get(self, name: str) -> Job:
+        """Return the job as it stands. Raises NotFound."""
+        ...
+
+    def list(
+        self, states: Sequence[State] = (), limit: int = 50, cursor: str | None = None
+    ) -> Page:
+        """Return jobs, newest first, optionally only those in some states."""
+        ...
+
+    def cancel(self, name: str) -> Job:
+        """Wish the job ended; return it with `cancel_requested`. Ended jobs stay as they are."""
+        ...
+
+    def delete(self, name: str) -> None:
+        """Forget an ended job; stop a running one first. Never touches a delivered notebook."""
+        ...
+
+    def deliver(self, name: str) -> Job:
+        """Publish the result now, if that is not done yet; return the job."""
+        ...
+
+    def logs(self, name: str, offset: int = 0) -> Text:
+        """Return text output from a journal offset on."""
+        ...
+
+    def notebook(self, name: str) -> bytes:
+        """Return the result, or what exists of it so far, as notebook bytes."""
+        ...
+
+    def flavors(self) -> dict[str, Any]:
+        """Return the catalog as `GET flavors` answers it."""
+        ...
+
+    def changes(self) -> Iterator[Job | None]:
+        """Yield jobs as they change, without end; first all that are unfinished or undelivered.
+
+        Yields None now and then when nothing happens, so that a caller can look up and leave.
+        """
+        ...

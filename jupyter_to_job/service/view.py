@@ -1,0 +1,130 @@
+"""From a job's directory to the Job that readers see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from job_runner.protocol import journal, layout, liveness
+from job_runner.protocol.fold import ProgressFold
+from job_runner.protocol.outcome import Outcome, read_outcome
+
+from ..domain.job import Delivery, DeliveryState, Job, Progress, State
+from ..domain.state import AttemptSeen, Ended, Placement, decisive, judge
+from ..exchange import FileExchange, Request
+
+
+@dataclass
+class _Attempt:
+    """One attempt as read from disk."""
+
+    seen: AttemptSeen
+    outcome: Outcome | None
+    progress: Progress
+    journal: int
+
+
+class View:
+    """Reads jobs, keeping each attempt's place in its journal so that a second look is cheap."""
+
+    def __init__(self, exchange: FileExchange) -> None:
+        self._exchange = exchange
+        self._folds: dict[tuple[str, int], tuple[int, ProgressFold]] = {}
+
+    def requests_without_attempt(self) -> list[Request]:
+        """Return the requests of all jobs that nothing was started for."""
+        waiting = []
+        for name in self._exchange.jobs():
+            if not layout.attempts(self._exchange.root / name):
+                waiting.append(self._exchange.request(name))
+        return waiting
+
+    def job(self, request: Request, placement: Placement) -> Job:
+        """Return the job as it stands."""
+        attempts = [
+            self._attempt(request.name, n)
+            for n in layout.attempts(self._exchange.directory(request.name))
+        ]
+        cancel = self._exchange.document(request.name, layout.CANCEL)
+        seen = tuple(a.seen for a in attempts)
+        verdict = judge(seen, placement, cancel["time"] if cancel else None)
+        winner = decisive(seen)
+        shown = next((a for a in attempts if a.seen is winner), attempts[-1] if attempts else None)
+        outcome = shown.outcome if shown else None
+        final = verdict.state.final and outcome is not None
+        return Job(
+            **_asked(request),
+            state=verdict.state,
+            cancel_requested=cancel is not None and not verdict.state.final,
+            reason=verdict.reason,
+            message=verdict.message,
+            position=verdict.position,
+            progress=shown.progress if shown else Progress(),
+            delivery=self._delivery(request.name, shown, final=final),
+            usage=outcome.usage if outcome else None,
+            started=outcome.started if outcome else None,
+            finished=outcome.finished if final and outcome else None,
+            journal=sum(a.journal for a in attempts),
+        )
+
+    def forget(self, name: str) -> None:
+        """Drop what is kept about a job that will not change any more."""
+        for key in [k for k in self._folds if k[0] == name]:
+            del self._folds[key]
+
+    def _attempt(self, name: str, number: int) -> _Attempt:
+        directory = layout.attempt_dir(self._exchange.root / name, number)
+        # Liveness before outcome: a runner that ends in between is then seen as ended, not as lost.
+        alive = liveness.is_alive(directory)
+        outcome = read_outcome(directory)
+        offset, fold = self._folds.get((name, number), (0, ProgressFold()))
+        for entry in journal.read_journal(directory / layout.JOURNAL, offset):
+            fold.feed(entry.record)
+            offset = entry.end
+        self._folds[name, number] = (offset, fold)
+        ended = None
+        if outcome is not None:
+            state, finished = State(outcome.state), outcome.finished
+            ended = Ended(state, outcome.reason, outcome.message, finished)
+        seen = AttemptSeen(number, alive, fold.running, ended)
+        done = fold.progress
+        progress = Progress(done.cells_done, done.cells_total, done.current_cell)
+        return _Attempt(seen, outcome, progress, offset)
+
+    def _delivery(self, name: str, attempt: _Attempt | None, *, final: bool) -> Delivery:
+        document = self._exchange.document(name, layout.DELIVERY)
+        if document is not None:
+            return Delivery(DeliveryState.DELIVERED, document["path"])
+        held = self._exchange.document(name, HELD)
+        if held is not None:
+            return Delivery(DeliveryState.HELD, None, held["message"])
+        if final and attempt is not None and not has_result(attempt.outcome):
+            return Delivery(DeliveryState.NONE, None, "Nothing ran, so there is nothing to deliver.")
+        return Delivery()
+
+
+HELD = "held.json"
+"""Beside delivery.json: why the last try to publish failed. Rewritten by each try."""
+
+
+def has_result(outcome: Outcome | None) -> bool:
+    """Tell whether an attempt left a notebook."""
+    return outcome is not None and outcome.result_sha256 is not None
+
+
+def _asked(request: Request) -> dict[str, Any]:
+    return {
+        "name": request.name,
+        "owner": request.owner,
+        "notebook": request.notebook,
+        "flavor": request.flavor,
+        "device": request.device,
+        "parameters": request.parameters,
+        "inputs": tuple(i.path for i in request.inputs),
+        "isolated": request.isolated,
+        "output": request.output,
+        "max_runtime": request.max_runtime,
+        "priority": request.priority,
+        "backend": request.backend,
+        "submitted": request.submitted,
+    }
