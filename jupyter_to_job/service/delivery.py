@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from job_runner.protocol import documents, layout
+from job_runner.protocol.outcome import read_outcome
 
 from ..domain import times
-from ..domain.state import AttemptSeen, Ended, State, decisive
+from ..domain.job import State
+from ..domain.state import AttemptSeen, Ended, decisive
 from ..exchange import FileExchange, Request
 from ..workspace import Published, publish
 from ..workspace.publish import CannotPublish
 from .view import HELD, has_result
-from job_runner.protocol.outcome import read_outcome
 
 
 def publish_result(request: Request, data: bytes, workspace: Path) -> Published:

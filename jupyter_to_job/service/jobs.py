@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -124,6 +124,7 @@ class JobService:
         """See the port: looks at active jobs every `TICK` seconds."""
         settled: set[str] = set()
         last: dict[str, Job] = {}
+        first = True
         while True:
             for request in self._requests(settled):
                 try:
@@ -133,11 +134,10 @@ class JobService:
                 if job.decided:
                     settled.add(job.name)
                     self._core.view.forget(job.name)
-                    if request.name not in last and len(settled) and not _fresh(job):
-                        continue
-                if last.get(job.name) != job:
-                    last[job.name] = job
+                if last.get(job.name) != job and not (first and job.decided):
                     yield job
+                last[job.name] = job
+            first = False
             yield None
             time.sleep(TICK)
 
@@ -181,7 +181,7 @@ class JobService:
         inside = PurePosixPath(request.source).is_relative_to(self._caller.workspace)
         return inside or not self._only_inside
 
-    def _requests(self, skip: set[str] = frozenset()) -> list[Request]:  # type: ignore[assignment]
+    def _requests(self, skip: Collection[str] = ()) -> list[Request]:
         found = []
         for name in self._core.exchange.jobs():
             if name not in skip:

@@ -1,0 +1,91 @@
+"""The runner's command line: run, finish, inspect. argparse, because starting fast matters here."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from .reasons import Exit
+
+_NAMES = {"True": True, "False": False, "None": None}
+
+
+def main(arguments: list[str]) -> int:
+    """Run one command and return its exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        code: int = options.command(options)
+    except (OSError, ValueError) as error:
+        print(f"job_runner: {error}", file=sys.stderr)  # noqa: T201
+        return Exit.WRONG_CALL
+    return code
+
+
+def parameter(text: str) -> Any:
+    """Return a `-p` value: JSON if it parses as JSON, Python's names of constants, else text."""
+    if text in _NAMES:
+        return _NAMES[text]
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _run(options: argparse.Namespace) -> int:
+    from .attempt import run_job
+    from .plain import run_files
+
+    if options.job is not None:
+        return run_job(options.job.resolve(), options.attempt)
+    if options.input is None or options.output is None:
+        raise ValueError("run needs a job directory, or --input and --output")
+    parameters: dict[str, Any] = {}
+    if options.parameters:
+        parameters.update(json.loads(options.parameters.read_text()))
+    parameters.update({name: parameter(value) for name, value in options.parameter})
+    return run_files(options.input, options.output, parameters, options.cwd, options.kernel)
+
+
+def _finish(options: argparse.Namespace) -> int:
+    from .finish import finish_job
+
+    return finish_job(options.job.resolve(), options.reason, options.message)
+
+
+def _inspect(options: argparse.Namespace) -> int:
+    from papermill.inspection import inspect_notebook
+
+    found = inspect_notebook(str(options.notebook)).values()
+    parameters = [
+        {"name": p["name"], "type": p["inferred_type_name"], "default": p["default"], "help": p["help"]}
+        for p in found
+    ]
+    print(json.dumps(parameters, indent=1))  # noqa: T201
+    return Exit.SUCCEEDED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="job_runner", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    run = commands.add_parser("run", help="execute an attempt of a job, or one plain notebook")
+    run.add_argument("job", type=Path, nargs="?", help="the job's directory")
+    run.add_argument("--attempt", type=int, help="this attempt, and no other (default: the next)")
+    run.add_argument("--input", type=Path)
+    run.add_argument("--output", type=Path)
+    run.add_argument("-p", "--parameter", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"))
+    run.add_argument("--parameters", type=Path, help="a JSON file of parameters")
+    run.add_argument("--cwd", type=Path, help="working directory (default: this one)")
+    run.add_argument("--kernel", help="use this kernel, not the notebook's own")
+    run.set_defaults(command=_run)
+    finish = commands.add_parser("finish", help="rebuild result and outcome of a dead attempt")
+    finish.add_argument("job", type=Path)
+    finish.add_argument("--reason", help="why it ended, if known (default: Lost)")
+    finish.add_argument("--message", help="one sentence that says so")
+    finish.set_defaults(command=_finish)
+    inspect = commands.add_parser("inspect", help="print a notebook's parameters as JSON")
+    inspect.add_argument("notebook", type=Path)
+    inspect.set_defaults(command=_inspect)
+    return parser

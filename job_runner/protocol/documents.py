@@ -1,0 +1,89 @@
+"""Small JSON documents and other immutable files: written whole or not at all, mode 0600."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+VERSION = 1
+
+
+class DocumentError(ValueError):
+    """A document exists and is not readable JSON of a version that we know."""
+
+
+def read_document(path: Path) -> dict[str, Any] | None:
+    """Return the document at `path`, or None if it is not there. Raises DocumentError."""
+    try:
+        document = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise DocumentError(f"{path.name}: {error}") from error
+    if not isinstance(document, dict):
+        raise DocumentError(f"{path.name}: not an object")
+    if document.get("v") != VERSION:
+        raise DocumentError(f"{path.name}: version {document.get('v')!r}, this reads {VERSION}")
+    return document
+
+
+def write_document(path: Path, document: dict[str, Any]) -> None:
+    """Write or replace the document at `path`, atomically."""
+    write_bytes(path, _encode(document))
+
+
+def write_document_once(path: Path, document: dict[str, Any]) -> bool:
+    """Write the document if there is none at `path` yet. False if there is."""
+    return write_bytes_once(path, _encode(document))
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write or replace the file at `path`, atomically and durably."""
+    with _draft(path, data) as draft:
+        draft.rename(path)
+    sync_directory(path.parent)
+
+
+def write_bytes_once(path: Path, data: bytes) -> bool:
+    """Write the file if there is none at `path` yet, atomically and durably. False if there is."""
+    with _draft(path, data) as draft:
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            return False
+    sync_directory(path.parent)
+    return True
+
+
+def sync_directory(directory: Path) -> None:
+    """Make names created in `directory` survive a crash of the host."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _encode(document: dict[str, Any]) -> bytes:
+    return json.dumps({"v": VERSION, **document}, indent=1, ensure_ascii=False).encode() + b"\n"
+
+
+@contextlib.contextmanager
+def _draft(path: Path, data: bytes) -> Iterator[Path]:
+    """Write `data` to a temporary file beside `path`; gone afterwards unless renamed."""
+    draft = path.with_name(f".{secrets.token_hex(8)}.tmp")
+    try:
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        yield draft
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            draft.unlink()

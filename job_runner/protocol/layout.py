@@ -1,0 +1,37 @@
+"""Names inside a job's directory: the one place where they are spelled."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+REQUEST = "request.json"
+ORIGIN = "origin.json"
+SNAPSHOT = "snapshot.ipynb"
+INPUTS = "inputs"
+CANCEL = "cancel.json"
+DELETE = "delete.json"
+DELIVERY = "delivery.json"
+
+RUNNER = "runner.json"
+LOCK = "lock"
+JOURNAL = "journal"
+OUTCOME = "outcome.json"
+RESULT = "result.ipynb"
+ARTIFACTS = "artifacts"
+
+_ATTEMPT = re.compile(r"attempt-([1-9]\d*)")
+
+
+def attempt_dir(job_dir: Path, number: int) -> Path:
+    """Return the directory of attempt `number` (from 1)."""
+    return job_dir / f"attempt-{number}"
+
+
+def attempts(job_dir: Path) -> list[int]:
+    """Return the numbers of the attempts that exist, ascending."""
+    try:
+        names = [p.name for p in job_dir.iterdir()]
+    except FileNotFoundError:
+        return []
+    return sorted(int(m[1]) for m in map(_ATTEMPT.fullmatch, names) if m)
