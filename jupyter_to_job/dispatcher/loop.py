@@ -1,0 +1,112 @@
+"""The dispatcher's loop: look at every job that is not settled, and do its next step."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from job_runner.protocol import documents, layout, liveness
+from job_runner.protocol.outcome import read_outcome
+
+from ..backends.local.capacity import Amounts, fits
+from ..backends.local.order import in_line
+from ..domain.errors import JobsError
+from ..exchange import FileExchange, Request
+from ..service.delivery import deliver, delivered_attempt
+from .processes import Processes
+
+TICK = 0.05
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class Dispatcher:
+    """Serves one exchange with the slots in `total`."""
+
+    exchange: FileExchange
+    total: Amounts
+    settled: set[str] = field(default_factory=set)
+    _requests: dict[str, Request] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._processes = Processes(self.exchange)
+
+    def serve(self, idle: float) -> None:
+        """Work until nothing was left to do for `idle` seconds."""
+        last_work = time.monotonic()
+        while time.monotonic() - last_work < idle:
+            if self.scan():
+                last_work = time.monotonic()
+            time.sleep(TICK)
+
+    def scan(self) -> bool:
+        """Do the next step of every job; True while any is not settled."""
+        self._processes.reap()
+        waiting, used = [], dict[str, Decimal]()
+        open_jobs = [n for n in self.exchange.jobs() if n not in self.settled]
+        for name in open_jobs:
+            try:
+                request = self._request(name)
+                phase = self._step(request)
+            except (JobsError, OSError, documents.DocumentError):
+                _log.exception("%s: left alone until the next dispatcher", name)
+                self.settled.add(name)
+                continue
+            if phase == "waiting":
+                waiting.append(request)
+            elif phase == "running":
+                for resource, amount in request.demand.items():
+                    used[resource] = used.get(resource, Decimal(0)) + Decimal(amount)
+            elif phase == "settled":
+                self.settled.add(name)
+                self._requests.pop(name, None)
+        self._start(in_line(waiting), used)
+        return len(self.settled.intersection(open_jobs)) < len(open_jobs)
+
+    def _request(self, name: str) -> Request:
+        if name not in self._requests:
+            self._requests[name] = self.exchange.request(name)
+        return self._requests[name]
+
+    def _start(self, line: list[Request], used: dict[str, Decimal]) -> None:
+        """Start from the head of the line as long as the head fits: nobody is overtaken."""
+        for request in line:
+            demand = {k: Decimal(v) for k, v in request.demand.items()}
+            if not fits(demand, used, self.total):
+                break
+            self._processes.start_runner(request)
+            for resource, amount in demand.items():
+                used[resource] = used.get(resource, Decimal(0)) + amount
+
+    def _step(self, request: Request) -> str:
+        """Advance one job: `waiting` for a slot, `running` in one, `ending`, or `settled`."""
+        name, directory = request.name, self.exchange.root / request.name
+        cancelled = (directory / layout.CANCEL).exists()
+        numbers = layout.attempts(directory)
+        if not numbers:
+            if cancelled:
+                self._processes.finish(name, "Terminated", "Cancelled before it started.")
+                return "ending"
+            return self._processes.starting(name)
+        attempt = layout.attempt_dir(directory, numbers[-1])
+        if liveness.is_alive(attempt):
+            if cancelled:
+                self._processes.terminate(name, attempt)
+            return "running"
+        if read_outcome(attempt) is None:
+            self._processes.finish(name, *self._processes.why(name))
+            return "running" if self._processes.owns(name) else "ending"
+        return self._settle(name)
+
+    def _settle(self, name: str) -> str:
+        """Deliver an ended job; held results wait for a later start or `deliver`."""
+        if (self.exchange.root / name / layout.DELETE).exists():
+            self.exchange.remove(name)
+        elif delivered_attempt(self.exchange, name) is not None:
+            done = deliver(self.exchange, name)
+            _log.info("%s: %s", name, "delivered" if done else "held")
+        return "settled"
+
+
