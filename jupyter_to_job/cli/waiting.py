@@ -38,7 +38,7 @@ def wait_for(service: Jobs, names: list[str], *, progress: bool) -> list[Job]:
 def _pulled(service: Jobs, job: Job) -> Job:
     """Publish an ended job's result where this process is the one that reaches the workspace."""
     pending = job.state.final and job.delivery.state is DeliveryState.PENDING
-    return service.deliver(job.name) if pending and getattr(service, "pulls", False) else job
+    return service.deliver(job.name) if pending and service.pulls else job
 
 
 @contextlib.contextmanager

@@ -48,6 +48,8 @@ class Core:
 class JobService:
     """Implements `service.port.Jobs` for one caller. `only_inside` hides jobs of other roots."""
 
+    pulls = False
+
     def __init__(self, core: Core, caller: Caller, *, only_inside: bool = False) -> None:
         self._core = core
         self._caller = caller

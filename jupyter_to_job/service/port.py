@@ -27,7 +27,13 @@ class Text:
 
 
 class Jobs(Protocol):
-    """The use cases. Each raises errors of `domain.errors` and nothing else."""
+    """The use cases. Each raises errors of `domain.errors` and nothing else.
+
+    `pulls` tells whether results reach the workspace only through `deliver` of this process: true
+    behind a gateway, false where a dispatcher delivers.
+    """
+
+    pulls: bool
 
     def submit(self, asked: Submission) -> tuple[Job, bool]:
         """Freeze and record; return the job and whether it is new (False: same key, same digest).

@@ -1,0 +1,49 @@
+"""What a request body may say: strict types, no unknown fields."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ..domain.errors import BadInput
+from ..domain.job import Submission
+from ..domain.quantities import parse_duration
+
+
+class SubmitBody(BaseModel):
+    """The body of `POST jobs`."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    notebook: str = Field(min_length=1)
+    expected_sha256: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
+    flavor: str | None = None
+    device: str | None = None
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    inputs: list[str] | list[dict[str, str]] = Field(default_factory=list)
+    isolated: bool = False
+    env: dict[str, str] = Field(default_factory=dict)
+    max_runtime: int | str | None = None
+    output: str | None = None
+    name: str | None = None
+    priority: int = Field(default=0, ge=-100, le=100)
+
+
+def submission(document: dict[str, Any], key: str | None) -> Submission:
+    """Return the checked submission. Raises BadInput, naming the field."""
+    try:
+        body = SubmitBody.model_validate(document)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise BadInput(f"{place}: {first['msg']}.") from error
+    limit = body.max_runtime
+    inputs = tuple(i if isinstance(i, str) else i["path"] for i in body.inputs)
+    fields = body.model_dump(exclude={"inputs", "max_runtime"})
+    return Submission(
+        **fields,
+        inputs=inputs,
+        max_runtime=None if limit is None else parse_duration(limit),
+        idempotency_key=key,
+    )

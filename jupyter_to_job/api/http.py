@@ -1,0 +1,53 @@
+"""A request and a response as the routes see them: no web framework."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..domain.errors import BadInput
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request; `path` is relative to the API's root, without a leading slash."""
+
+    method: str
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+    def json(self) -> dict[str, Any]:
+        """Return the body as a JSON object; an empty body is an empty one. Raises BadInput."""
+        try:
+            document = json.loads(self.body or b"{}")
+        except ValueError as error:
+            raise BadInput(f"The body is no JSON: {error}.") from error
+        if not isinstance(document, dict):
+            raise BadInput("The body is no JSON object.")
+        return document
+
+    def integer(self, name: str, default: int) -> int:
+        """Return a query parameter as an integer. Raises BadInput."""
+        try:
+            return int(self.query.get(name, default))
+        except ValueError as error:
+            raise BadInput(f"{name} is no integer.") from error
+
+
+@dataclass(frozen=True)
+class Response:
+    """One response; `body` is sent as it is."""
+
+    status: int
+    body: bytes = b""
+    content_type: str = "application/json"
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def json(cls, status: int, document: Any, **headers: str) -> Response:
+        """Return a JSON response."""
+        return cls(status, json.dumps(document, ensure_ascii=False).encode(), headers=headers)
