@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import errno
 import os
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from . import memory, reasons, scratch, stop
-from .ending import Ending, now, prepared, write_ending
+from .ending import end_of, end_record, look_back, write_ending
 from .engine import Engine
 from .kernel import Kernel
-from .prepare import Notebook, code_cells, kernel_name
+from .prepare import Notebook, code_cells, kernel_name, prepare
 from .protocol import documents, layout, liveness
 from .protocol.journal import JournalWriter
+from .reaper import Reaper
 from .reasons import End, Exit, RunFailed
+from .supervise import supervise
+from .usage import Usage, sample
 
-SYNC_PERIOD = 1.0
+_SYNC_PERIOD = 1.0
 """Seconds between acknowledgements: what a lost host may cost."""
+_RESERVE = ".reserve"
+_RESERVE_BYTES = 256 << 10
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 
 @dataclass
@@ -33,41 +40,53 @@ class Attempt:
     directory: Path
     request: dict[str, Any]
     journal: JournalWriter
-    started: str = field(default_factory=now)
-    usage: memory.Usage = field(default_factory=memory.Usage)
+    started: float = field(default_factory=time.time)
+    usage: Usage = field(default_factory=Usage)
 
     def emit(self, record: dict[str, Any]) -> None:
         """Journal one record."""
-        self.journal.append({"t": round(time.time(), 3), **record})
+        self.journal.append({"t": round(time.time(), 6), **record})
 
 
 def run_job(job_dir: Path, number: int | None) -> int:
-    """Execute attempt `number` (None: the next) and return the exit code of the contract."""
+    """Execute attempt `number` (None: the next) and return the exit code of the contract.
+
+    Raises FileNotFoundError and DocumentError for a directory that holds no readable request.
+    """
     request = documents.read_document(job_dir / layout.REQUEST)
     if request is None:
         raise FileNotFoundError(f"{job_dir} holds no {layout.REQUEST}")
     number = number or max(layout.attempts(job_dir), default=0) + 1
     try:
         claim = liveness.claim_attempt(job_dir, number)
-    except liveness.AttemptExists:
+    except liveness.AttemptExists as error:
+        _say(str(error))
         return Exit.BUSY
-    journal = JournalWriter(claim.directory / layout.JOURNAL)
-    attempt = Attempt(job_dir, claim.directory, request, journal)
-    end = _guarded(attempt)
     try:
-        return _finish(attempt, end)
-    except OSError:
-        # Without an outcome the attempt counts as lost, and `finish` takes it up again.
+        return _run_claimed(job_dir, claim.directory, request)
+    except OSError as error:
+        # Without an outcome the attempt counts as dead, and `finish` takes it up again.
+        _say(f"The exchange cannot be written: {error}")
         return Exit.IO
     finally:
         claim.release()
 
 
-def _finish(attempt: Attempt, end: End) -> int:
-    """Write result and outcome."""
-    usage = attempt.usage.to_json()
-    record = Ending(end, attempt.started, usage)
-    return write_ending(attempt.job_dir, attempt.directory, attempt.request, record, attempt.journal)
+def _run_claimed(job_dir: Path, directory: Path, request: dict[str, Any]) -> int:
+    """Run, and write how it ended."""
+    with _reserve(directory) as reserve:
+        attempt = Attempt(job_dir, directory, request, JournalWriter(directory / layout.JOURNAL))
+        end = _guarded(attempt)
+        # A full disk must not keep the reason from being written.
+        reserve.unlink(missing_ok=True)
+        record = end_record(end)
+        attempt.emit(record)
+        attempt.journal.close()
+    # What counts is what the journal says: `finish` would come to the same.
+    end = end_of(look_back(directory).end or record)
+    write_ending(job_dir, directory, end, attempt.started, attempt.usage.to_json())
+    _say(f"{end.reason}: {end.message}" if end.reason else "Every cell ran.")
+    return int(end.exit_code or 0)
 
 
 def _guarded(attempt: Attempt) -> End:
@@ -77,97 +96,115 @@ def _guarded(attempt: Attempt) -> End:
     except RunFailed as failure:
         return failure.end
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            message = "The disk of the exchange is full; what was written until then is kept."
-            return End("DiskFull", message, Exit.IO)
-        return End("BackendError", f"The runner could not go on: {error}.", Exit.IO)
-    except Exception as error:
+        cell = look_back(attempt.directory).cell
+        if error.errno in _NO_SPACE:
+            return reasons.disk_full(cell)
+        return End("BackendError", f"The runner could not go on: {error}.", Exit.IO, cell)
+    except Exception as error:  # the last line of defence: the user is told, and nothing is lost
+        cell = look_back(attempt.directory).cell
         message = f"The runner failed: {type(error).__name__}: {error}."
-        return End("BackendError", message, Exit.INTERNAL)
+        return End("BackendError", message, Exit.INTERNAL, cell)
 
 
 async def _run(attempt: Attempt) -> End:
     """Start the kernel, prepare the notebook meanwhile, execute."""
     request = attempt.request
-    snapshot = attempt.job_dir / layout.SNAPSHOT
-    name = kernel_name(snapshot.read_bytes(), request.get("kernel"))
-    interruption = _interruption()
-    cwd = scratch.working_directory(attempt.job_dir, attempt.directory, request)
-    kernel = Kernel(name)
-    helpers: list[asyncio.Task[None]] = []
+    stopped = _stopped()
+    snapshot = (attempt.job_dir / layout.SNAPSHOT).read_bytes()
+    kernel = Kernel(kernel_name(snapshot, request.get("kernel")), str(attempt.directory))
+    start = {"kernel": kernel.name, "sockets": str(kernel.folder)}
+    attempt.emit({"k": "start", "v": documents.VERSION, **start})
+    ended_kindly = False
     try:
-        await kernel.start(cwd, request.get("env") or {})
-        helpers = [
-            asyncio.create_task(memory.sample(kernel.process.pid, attempt.usage)),
-            asyncio.create_task(_keep_synced(attempt.journal)),
-            asyncio.create_task(_reap(kernel.process.pid)),
-        ]
-        notebook = prepared(attempt.job_dir, request, name)
-        _announce(attempt, notebook)
-        if not await _ready(kernel, interruption):
-            return reasons.terminated(None) if interruption.done() else _never_ready(name)
-        return await _execute(attempt, kernel, notebook, interruption)
+        started = await _start(attempt, kernel)
+        notebook = _prepare(attempt, kernel)
+        if isinstance(started, RunFailed):
+            raise started
+        with Reaper(spare=kernel.pid):
+            end = await _execute(attempt, kernel, notebook, stopped)
+        ended_kindly = end.reason in (None, "CellError", "ExitedEarly", "InputRequested")
+        return end
     finally:
-        for helper in helpers:
-            helper.cancel()
-        await kernel.close()
-        scratch.collect_artifacts(attempt.directory, request, attempt.job_dir)
+        await kernel.close(kindly=ended_kindly)
+        scratch.collect_artifacts(attempt.job_dir, attempt.directory)
 
 
-def _announce(attempt: Attempt, notebook: Notebook) -> None:
-    started = {"start_time": attempt.started, "end_time": None, "duration": None, "exception": None}
-    notebook["metadata"]["papermill"].update(started)
+async def _start(attempt: Attempt, kernel: Kernel) -> RunFailed | None:
+    """Spawn the kernel. A failure is handed back: the notebook is prepared all the same."""
+    try:
+        cwd = scratch.working_directory(attempt.job_dir, attempt.directory, attempt.request)
+        await kernel.start(cwd, attempt.request.get("env") or {})
+        attempt.emit({"k": "kernel", "pid": kernel.pid})
+    except RunFailed as failure:
+        return failure
+    return None
+
+
+def _prepare(attempt: Attempt, kernel: Kernel) -> Notebook:
+    """Prepare the notebook and journal it."""
+    request = attempt.request
+    source = PurePosixPath(request["notebook"])
+    notebook = prepare(
+        attempt.job_dir / layout.SNAPSHOT,
+        request.get("parameters") or {},
+        kernel.name,
+        language=kernel.language,
+        names=(str(source), str(source.parent / f"{request['name']}.ipynb")),
+    )
     total = len(code_cells(notebook))
-    attempt.emit({"k": "prepared", "v": 1, "cells_total": total, "notebook": notebook})
-
-
-async def _ready(kernel: Kernel, interruption: asyncio.Future[None]) -> bool:
-    """Wait for the kernel, unless it dies or the run is stopped first. Raises RunFailed."""
-    ready = asyncio.create_task(kernel.ready())
-    died = asyncio.create_task(kernel.died.wait())
-    await asyncio.wait({ready, died, interruption}, return_when=asyncio.FIRST_COMPLETED)
-    died.cancel()
-    if ready.done():
-        ready.result()
-        return True
-    ready.cancel()
-    with contextlib.suppress(asyncio.CancelledError, RunFailed):
-        await ready
-    return False
-
-
-def _never_ready(name: str) -> End:
-    raise reasons.no_kernel(name, "it ended while it started.")
+    attempt.emit({"k": "prepared", "cells_total": total, "notebook": notebook})
+    return notebook
 
 
 async def _execute(
-    attempt: Attempt, kernel: Kernel, notebook: Notebook, interruption: asyncio.Future[None]
+    attempt: Attempt, kernel: Kernel, notebook: Notebook, stopped: asyncio.Future[None]
 ) -> End:
-    """Execute all cells; a stop or the deadline ends the one that runs."""
-    loop = asyncio.get_running_loop()
-    limit = attempt.request.get("max_runtime")
-    deadline = None if limit is None else loop.time() + float(limit)
+    """Execute all cells of a notebook whose kernel is on its way."""
     kills_before = memory.oom_kills()
+    helpers = [
+        asyncio.create_task(sample(kernel.pid, attempt.usage)),
+        asyncio.create_task(_keep_synced(attempt.journal)),
+    ]
+    try:
+        if not await _ready(kernel, stopped):
+            return reasons.terminated(None)
+        attempt.emit({"k": "kernel", "pid": kernel.pid, "language_info": kernel.language_info})
+        return await supervise(
+            Engine(kernel, attempt.emit),
+            kernel,
+            [(index, notebook["cells"][index]) for index in code_cells(notebook)],
+            stop=stopped,
+            limit=attempt.request.get("max_runtime"),
+            out_of_memory=lambda: memory.oom_kills() > kills_before,
+        )
+    finally:
+        for helper in helpers:
+            helper.cancel()
+        await asyncio.gather(*helpers, return_exceptions=True)
 
-    def interrupted(cell: int) -> asyncio.Future[End]:
-        ended: asyncio.Future[End] = loop.create_future()
 
-        def settle(end: Callable[[], End]) -> None:
-            if not ended.done():
-                ended.set_result(end())
+async def _ready(kernel: Kernel, stopped: asyncio.Future[None]) -> bool:
+    """Wait until the kernel answers. False: the run was stopped first. Raises RunFailed."""
+    ready = asyncio.create_task(kernel.ready())
+    died = asyncio.create_task(kernel.died.wait())
+    try:
+        ends: set[asyncio.Future[Any]] = {ready, died, stopped}
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        if ready.done():
+            ready.result()
+            return True
+        if stopped.done():
+            return False
+        raise reasons.no_kernel(kernel.name, f"it ended at once. {kernel.last_words()}")
+    finally:
+        died.cancel()
+        ready.cancel()
+        with suppress(asyncio.CancelledError, RunFailed):
+            await ready
 
-        interruption.add_done_callback(lambda _: settle(lambda: reasons.terminated(cell)))
-        if deadline is not None and limit is not None:
-            loop.call_at(deadline, settle, lambda: reasons.deadline(float(limit), cell))
-        return ended
 
-    engine = Engine(kernel, attempt.emit, interrupted, lambda: memory.oom_kills() > kills_before)
-    cells = [(index, notebook["cells"][index]) for index in code_cells(notebook)]
-    return await engine.run(cells)
-
-
-def _interruption() -> asyncio.Future[None]:
-    """Return a future that is done once SIGTERM came."""
+def _stopped() -> asyncio.Future[None]:
+    """Return a future that is done once we were told to stop."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[None] = loop.create_future()
 
@@ -175,24 +212,35 @@ def _interruption() -> asyncio.Future[None]:
         if not future.done():
             future.set_result(None)
 
-    stop.on_request(lambda: loop.call_soon_threadsafe(settle))
+    def wake() -> None:
+        # The signal may come when the loop is gone and the result is being written.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(settle)
+
+    stop.on_request(wake)
     return future
 
 
 async def _keep_synced(journal: JournalWriter) -> None:
     """Acknowledge what was written once a second, off the loop: fdatasync may take long."""
     while True:
-        await asyncio.sleep(SYNC_PERIOD)
+        await asyncio.sleep(_SYNC_PERIOD)
         await asyncio.to_thread(journal.sync)
 
 
-async def _reap(kernel_pid: int) -> None:
-    """As PID 1 of a container, bury the orphans that kernels leave; elsewhere do nothing."""
-    while os.getpid() == 1:
-        await asyncio.sleep(SYNC_PERIOD)
-        with contextlib.suppress(ChildProcessError):
-            while True:
-                seen = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-                if seen is None or seen.si_pid == kernel_pid:
-                    break
-                os.waitpid(seen.si_pid, os.WNOHANG)
+@contextmanager
+def _reserve(directory: Path) -> Iterator[Path]:
+    """Hold a little of the disk for the last record."""
+    path = directory / _RESERVE
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        with suppress(OSError):  # a nicety, which some file systems do not offer
+            os.posix_fallocate(descriptor, 0, _RESERVE_BYTES)
+        yield path
+    finally:
+        os.close(descriptor)
+        path.unlink(missing_ok=True)
+
+
+def _say(text: str) -> None:
+    print(f"job_runner: {text}", file=sys.stderr, flush=True)  # noqa: T201

@@ -1,5 +1,7 @@
-"""The end of an attempt: banner, fold, result, outcome. The same for a run that ended by itself and
-for one that was killed.
+"""The end of an attempt: last record, result, outcome, in this order.
+
+The same for a run that ended by itself and for one that was killed: the journal is closed with an
+`end` record, and the result is folded from snapshot and journal as they lie on the disk.
 """
 
 from __future__ import annotations
@@ -8,127 +10,129 @@ import contextlib
 import hashlib
 import json
 import os
-from dataclasses import dataclass, field
+import time
+from dataclasses import dataclass
 from datetime import datetime, timezone
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
-from .prepare import Notebook, banner, code_cells, kernel_name, prepare
+from .prepare import banner
 from .protocol import documents, journal, layout
-from .protocol.fold import fold, progress
-from .protocol.journal import JournalWriter, Record
+from .protocol.fold import NotebookFold, ProgressFold
+from .protocol.notebook import to_bytes
 from .protocol.outcome import Outcome, write_outcome
-from .reasons import End, Exit, RunFailed
+from .reasons import End
+
+TERMINATION_LOG = "JUPYTER_TO_JOB_TERMINATION_LOG"
+_SUMMARY_BYTES = 4096
+
+Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Ending:
-    """How an attempt ended, when it began (None: it never ran), and what it used."""
+class Seen:
+    """What the journal of a dead attempt tells: when it began, where it was, how it ended."""
 
-    end: End
-    started: str | None
-    usage: dict[str, Any] = field(default_factory=dict)
-
-
-def now() -> str:
-    """Return the present moment: UTC, RFC 3339, milliseconds."""
-    moment = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-    return moment.replace("+00:00", "Z")
+    started: float | None = None
+    kernel_pid: int | None = None
+    sockets: str | None = None
+    cell: int | None = None
+    end: Record | None = None
 
 
-def prepared(job_dir: Path, request: dict[str, Any], kernel: str) -> Notebook:
-    """Return the notebook to execute. Raises RunFailed."""
-    return prepare(
-        job_dir / layout.SNAPSHOT,
-        request.get("parameters") or {},
-        kernel,
-        source=request["notebook"],
-        result=str(PurePosixPath(request["notebook"]).parent / f"{request['name']}.ipynb"),
-    )
+def rfc3339(moment: float) -> str:
+    """Return unix seconds as documents have them: UTC, milliseconds."""
+    text = datetime.fromtimestamp(moment, timezone.utc).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")
+
+
+def end_record(end: End) -> Record:
+    """Return the last record of a journal: how the run ended, and the banner that says so."""
+    return {
+        "k": "end",
+        "state": end.state,
+        "reason": end.reason,
+        "message": end.message,
+        "exit_code": end.exit_code,
+        "cell": end.cell,
+        "banner": [[position, cell] for position, cell in banner(end)],
+    }
+
+
+def end_of(record: Record) -> End:
+    """Return what `end_record` wrote."""
+    return End(record["reason"], record["message"], record["exit_code"], record.get("cell"))
+
+
+def look_back(attempt_dir: Path) -> Seen:
+    """Read from the journal where an attempt stood."""
+    fields: dict[str, Any] = {}
+    for entry in journal.read_journal(attempt_dir / layout.JOURNAL):
+        record = entry.record
+        match record.get("k"):
+            case "start":
+                fields |= {"started": record.get("t"), "sockets": record.get("sockets")}
+            case "kernel":
+                fields["kernel_pid"] = record.get("pid")
+            case "cell_start":
+                fields["cell"] = record["i"]
+            case "cell_end" if record["ok"]:
+                fields["cell"] = None
+            case "end":
+                fields["end"] = record
+    return Seen(**fields)
 
 
 def write_ending(
-    job_dir: Path,
-    attempt_dir: Path,
-    request: dict[str, Any],
-    ending: Ending,
-    writer: JournalWriter | None,
-) -> int:
-    """Fold and write the result, then the outcome; return the exit code.
-
-    `writer` is the living journal of a run that ended by itself: the last record goes there, so
-    that whoever has the journal can fold the same result. Raises OSError.
-    """
-    end = ending.end
-    records = [e.record for e in journal.read_journal(attempt_dir / layout.JOURNAL)]
-    if not any(r["k"] == "prepared" for r in records):
-        records += _late_preparation(job_dir, request)
-    last = _end_record(records, ending)
-    if writer is not None:
-        for record in [r for r in records if r.get("late")] + [last]:
-            writer.append(record)
-        writer.close()
-    digest = _write_result(attempt_dir, records, last)
-    seen = progress(records)
+    job_dir: Path, attempt_dir: Path, end: End, started: float | None, usage: dict[str, Any]
+) -> Outcome:
+    """Write result and outcome of an attempt whose journal is complete. Raises OSError."""
+    notebook, progress = _fold(job_dir, attempt_dir)
+    digest = None
+    if notebook is not None:
+        documents.write_bytes(attempt_dir / layout.RESULT, notebook)
+        digest = hashlib.sha256(notebook).hexdigest()
+    seen = progress.progress
     outcome = Outcome(
         state=end.state,
         reason=end.reason,
         message=end.message,
-        exit_code=end.exit_code,
+        exit_code=None if end.exit_code is None else int(end.exit_code),
         cells={"done": seen.cells_done, "total": seen.cells_total},
-        started=ending.started,
-        finished=now(),
-        usage=ending.usage,
+        started=None if started is None else rfc3339(started),
+        finished=rfc3339(time.time()),
+        usage=usage,
         result_sha256=digest,
     )
     write_outcome(attempt_dir, outcome)
-    termination_summary(outcome.to_document())
-    return end.exit_code
+    summarise(outcome)
+    return outcome
 
 
-def _late_preparation(job_dir: Path, request: dict[str, Any]) -> list[Record]:
-    """Prepare a notebook whose run ended before it was: so that there is something to deliver."""
-    try:
-        snapshot = (job_dir / layout.SNAPSHOT).read_bytes()
-        notebook = prepared(job_dir, request, kernel_name(snapshot, request.get("kernel")))
-    except (RunFailed, OSError):
-        return []
-    total = len(code_cells(notebook))
-    return [{"k": "prepared", "v": 1, "cells_total": total, "notebook": notebook, "late": True}]
+def _fold(job_dir: Path, attempt_dir: Path) -> tuple[bytes | None, ProgressFold]:
+    """Return the result's bytes, None where the snapshot is no notebook, and the progress."""
+    progress = ProgressFold()
+    snapshot: Any = None
+    with contextlib.suppress(ValueError, RecursionError, FileNotFoundError):
+        snapshot = json.loads((job_dir / layout.SNAPSHOT).read_bytes())
+    is_notebook = isinstance(snapshot, dict) and isinstance(snapshot.get("nbformat"), int)
+    run = NotebookFold(snapshot if is_notebook else {})
+    for entry in journal.read_journal(attempt_dir / layout.JOURNAL):
+        is_notebook = is_notebook or entry.record.get("k") == "prepared"
+        progress.feed(entry.record)
+        run.feed(entry.record)
+    return (to_bytes(run.result()) if is_notebook else None), progress
 
 
-def _end_record(records: list[Record], ending: Ending) -> Record:
-    notebook = next((r["notebook"] for r in records if r["k"] == "prepared"), {})
-    started = ending.started
-    finished = datetime.now(timezone.utc)
-    metadata: dict[str, Any] = {
-        "start_time": started,
-        "end_time": finished.isoformat(),
-        "exception": True if ending.end.reason else None,
-    }
-    if started is not None:
-        began = datetime.fromisoformat(started.replace("Z", "+00:00"))
-        metadata["duration"] = (finished - began).total_seconds()
-    return {"k": "end", "metadata": metadata, "banner": banner(notebook, ending.end)}
-
-
-def _write_result(attempt_dir: Path, records: list[Record], last: Record) -> str | None:
-    """Write result.ipynb and return its digest; None where there is no notebook to write."""
-    import nbformat
-
-    if not any(r["k"] == "prepared" for r in records):
-        return None
-    notebook = fold({"cells": [], "metadata": {}}, [*records, last])
-    data = (nbformat.writes(nbformat.from_dict(notebook)) + "\n").encode()
-    documents.write_bytes(attempt_dir / layout.RESULT, data)
-    return hashlib.sha256(data).hexdigest()
-
-
-def termination_summary(document: dict[str, Any]) -> None:
-    """Leave a short outcome where Kubernetes reads it (at most 4096 bytes)."""
-    path = os.environ.get("JUPYTER_TO_JOB_TERMINATION_LOG")
-    if path:
-        short = {k: document[k] for k in ("state", "reason", "exit_code", "cells")}
-        short["message"] = (document["message"] or "")[:1000]
-        with contextlib.suppress(OSError):
-            Path(path).write_text(json.dumps(short))
+def summarise(outcome: Outcome) -> None:
+    """Leave a short outcome where Kubernetes reads it, if we are told where."""
+    path = os.environ.get(TERMINATION_LOG)
+    if not path:
+        return
+    document = {"v": documents.VERSION, **outcome.to_document()}
+    text = json.dumps(document)
+    if len(text) > _SUMMARY_BYTES:
+        text = json.dumps({**document, "message": (outcome.message or "")[:200]})
+    # The summary is a courtesy: the outcome that counts is written.
+    with contextlib.suppress(OSError):
+        Path(path).write_text(text[:_SUMMARY_BYTES])

@@ -1,153 +1,168 @@
-"""Executes cells and journals what they say: the loop between a kernel and the journal.
+"""Executes cells and tells what they say: the loop between a kernel and the journal.
 
-Nothing else is written during a run. Whatever ends it (a stop, a deadline, the kernel's death) is
-an event that this loop waits for beside the kernel's messages.
+There is no time limit on output, and nothing is written but records. What ends a run from outside
+(a stop, a deadline, the kernel's death) is the business of `supervise`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Callable
-from datetime import datetime, timezone
-from queue import Empty
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from . import reasons
-from .kernel import Kernel
+from .kernel import Kernel, Message
+from .messages import record_of
 from .reasons import End
 
 Record = dict[str, Any]
-DRAIN = 0.3
-"""Seconds that output already on its way gets after an interruption (ipykernel flushes at 0.2)."""
+Cell = dict[str, Any]
 
-_OUTPUTS = {"stream", "display_data", "execute_result", "error"}
+_BREATH = 50
+"""Messages after which the loop turns to signals and timers: a flood never keeps it from them."""
+_PATIENCE = 5.0
+"""Seconds between a cell's reply and the question where its `idle` is."""
+
+
+@dataclass
+class _Turn:
+    """A cell that was sent."""
+
+    index: int
+    idle: asyncio.Future[None]
+    reply: asyncio.Future[Record]
+    execution_count: int | None = None
 
 
 class Engine:
-    """Runs prepared cells in one kernel. `emit` takes records as they come.
+    """Runs prepared cells in one kernel that is ready; `emit` takes records as they come."""
 
-    `interrupted` resolves, whenever it likes, to how the run ends then (a stop, a deadline).
-    """
-
-    def __init__(
-        self,
-        kernel: Kernel,
-        emit: Callable[[Record], None],
-        interrupted: Callable[[int], asyncio.Future[End]],
-        out_of_memory: Callable[[], bool],
-    ) -> None:
+    def __init__(self, kernel: Kernel, emit: Callable[[Record], None]) -> None:
         self._kernel = kernel
         self._emit = emit
-        self._interrupted = interrupted
-        self._out_of_memory = out_of_memory
-        self._execution_count: int | None = None
+        self._turns: dict[str, _Turn] = {}
+        self._turn: _Turn | None = None
+        self._heard = 0
+        self._closing = False
 
-    async def run(self, cells: list[tuple[int, Record]]) -> End:
-        """Execute (index, cell) pairs in order; return how it ended."""
-        for index, cell in cells:
-            end = await self._run_cell(index, cell)
-            if end is not None:
-                return end
-        return reasons.SUCCESS
+    @property
+    def current(self) -> int | None:
+        """Return the index of the cell that runs."""
+        return None if self._turn is None else self._turn.index
 
-    async def _run_cell(self, index: int, cell: Record) -> End | None:
-        """Execute one cell beside everything that may end it. None: go on with the next."""
-        began = time.monotonic()
-        self._emit({"k": "cell_start", "i": index, "time": _now()})
-        work = asyncio.create_task(self._execute(index, "".join(cell["source"])))
-        died = asyncio.create_task(self._kernel.died.wait())
-        stop = self._interrupted(index)
-        await asyncio.wait({work, died, stop}, return_when=asyncio.FIRST_COMPLETED)
-        if not work.done():
-            await asyncio.wait({work}, timeout=DRAIN)
-        if work.done():
-            end = work.result()
-        else:
-            work.cancel()
-            end = stop.result() if stop.done() else await self._death(index)
-        died.cancel()
-        tolerated = "raises-exception" in cell["metadata"].get("tags", ())
-        if end is not None and end.reason == "CellError" and tolerated:
-            end = None
-        self._emit(
-            {
-                "k": "cell_end",
-                "i": index,
-                "time": _now(),
-                "seconds": round(time.monotonic() - began, 6),
-                "ok": end is None,
-                "execution_count": self._execution_count,
-            }
-        )
-        return end
+    async def run(self, cells: Iterable[tuple[int, Cell]]) -> End | None:
+        """Execute (index, cell) pairs in order; return how it ended. None: `drain` broke it off."""
+        pumps = [asyncio.create_task(self._iopub()), asyncio.create_task(self._shell())]
+        try:
+            for index, cell in cells:
+                if self._closing:
+                    return None
+                end = await self._run_cell(index, cell)
+                if end is not None:
+                    return end
+            return reasons.SUCCESS
+        finally:
+            for pump in pumps:
+                pump.cancel()
+            await asyncio.gather(*pumps, return_exceptions=True)
 
-    async def _death(self, index: int) -> End:
-        status = await self._kernel.exit_status()
-        memory = status == -9 and self._out_of_memory()
-        return reasons.kernel_died(status, index, out_of_memory=memory)
+    async def drain(self, quiet: float, limit: float) -> None:
+        """Start no further cell; take what still comes, until nothing came for `quiet` seconds."""
+        self._closing = True
+        end = asyncio.get_running_loop().time() + limit
+        while asyncio.get_running_loop().time() < end:
+            heard = self._heard
+            await asyncio.sleep(quiet)
+            if heard == self._heard:
+                return
 
-    async def _execute(self, index: int, source: str) -> End | None:
-        """Send one cell and journal its output until the kernel is idle again and has answered."""
-        client = self._kernel.client
-        self._execution_count = None
-        message_id = client.execute(source, allow_stdin=False, stop_on_error=False)
-        reply = asyncio.create_task(self._reply(message_id))
+    async def _run_cell(self, index: int, cell: Cell) -> End | None:
+        """Execute one cell. None: go on with the next."""
+        loop = asyncio.get_running_loop()
+        turn = self._turn = _Turn(index, loop.create_future(), loop.create_future())
+        self._emit({"k": "cell_start", "i": index})
+        self._turns[self._kernel.execute("".join(cell["source"]))] = turn
+        ok = False
+        try:
+            reply = await turn.reply
+            await self._all_output(turn)
+            end = _end_of(reply, index, turn.execution_count)
+            if end is not None and end.reason == "CellError" and _may_raise(cell):
+                end = None
+            ok = end is None
+            return end
+        finally:
+            count = turn.execution_count
+            self._emit({"k": "cell_end", "i": index, "ok": ok, "execution_count": count})
+            self._turn = None
+
+    async def _all_output(self, turn: _Turn) -> None:
+        """Wait for the cell's `idle`, which follows all of its output.
+
+        A kernel that could not keep its own queue may have dropped it: the `idle` of a later
+        question then tells that it will not come any more.
+        """
+        while not turn.idle.done():
+            await asyncio.wait({turn.idle}, timeout=_PATIENCE)
+            if not turn.idle.done():
+                self._turns[self._kernel.ask()] = turn
+        turn.idle.result()
+
+    async def _iopub(self) -> None:
         try:
             while True:
-                message = await client.get_iopub_msg()
-                if message["parent_header"].get("msg_id") != message_id:
-                    continue
-                kind, content = message["msg_type"], message["content"]
-                if kind == "status" and content["execution_state"] == "idle":
-                    return _end_of(await reply, index, self._execution_count)
-                self._journal(index, kind, content)
-        finally:
-            reply.cancel()
+                self._hear(await self._kernel.iopub())
+                self._heard += 1
+                if self._heard % _BREATH == 0:
+                    await asyncio.sleep(0)
+        except Exception as error:  # the cell that waits is the one to know, whatever it is
+            if self._turn is None:
+                raise
+            for future in (self._turn.reply, self._turn.idle):
+                if not future.done():
+                    future.set_exception(error)
 
-    async def _reply(self, message_id: str) -> Record:
+    async def _shell(self) -> None:
         while True:
-            try:
-                message: Record = await self._kernel.client.get_shell_msg(timeout=None)
-            except Empty:
-                continue
-            if message["parent_header"].get("msg_id") == message_id:
-                content: Record = message["content"]
-                return content
+            reply = await self._kernel.shell()
+            turn = self._turns.get(reply["parent_header"].get("msg_id", ""))
+            if turn is not None and not turn.reply.done():
+                turn.reply.set_result(reply["content"])
 
-    def _journal(self, index: int, kind: str, content: Record) -> None:
-        """Turn one message of the kernel into records."""
-        if kind == "execute_input":
-            self._execution_count = content["execution_count"]
-        elif kind in _OUTPUTS:
-            self._emit({"k": "output", "i": index, "output": _output(kind, content)})
-        elif kind == "clear_output":
-            self._emit({"k": "clear", "i": index, "wait": content.get("wait", False)})
-        elif kind == "update_display_data":
-            display = content.get("transient", {}).get("display_id")
-            update = {"data": content["data"], "metadata": content["metadata"]}
-            self._emit({"k": "update_display", "display_id": display, **update})
+    def _hear(self, message: Message) -> None:
+        """Take one published message: output goes to the cell that caused it, however late."""
+        parent = message["parent_header"].get("msg_id", "")
+        kind, content = message["msg_type"], message["content"]
+        turn = self._turns.get(parent, self._turn)
+        if turn is None:
+            return
+        if kind == "status":
+            if content.get("execution_state") == "idle" and parent in self._turns:
+                _settle(turn.idle)
+            return
+        if content.get("execution_count") is not None:
+            turn.execution_count = content["execution_count"]
+        record = record_of(kind, content, turn.index)
+        if record is not None:
+            self._emit(record)
 
 
-def _output(kind: str, content: Record) -> Record:
-    """Return the nbformat output of a message; `transient` stays, for updates to find it."""
-    fields = {
-        "stream": ("name", "text"),
-        "display_data": ("data", "metadata", "transient"),
-        "execute_result": ("data", "metadata", "execution_count", "transient"),
-        "error": ("ename", "evalue", "traceback"),
-    }[kind]
-    return {"output_type": kind, **{f: content[f] for f in fields if f in content}}
+def _settle(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def _may_raise(cell: Cell) -> bool:
+    return "raises-exception" in cell["metadata"].get("tags", ())
 
 
 def _end_of(reply: Record, index: int, count: int | None) -> End | None:
     """Tell from the kernel's answer whether the run goes on."""
-    if any(p.get("source") == "ask_exit" for p in reply.get("payload", ())):
+    payload = reply.get("payload") or ()
+    if any(isinstance(p, dict) and p.get("source") == "ask_exit" for p in payload):
         return reasons.cell_error("SystemExit", "", index, count)
-    if reply["status"] == "ok":
+    if reply.get("status") == "ok":
         return None
-    return reasons.cell_error(reply.get("ename", "an error"), reply.get("evalue", ""), index, count)
-
-
-def _now() -> str:
-    return datetime.now(timezone.utc).isoformat()
+    name, value = reply.get("ename", "an error"), reply.get("evalue", "")
+    return reasons.cell_error(str(name), str(value), index, count)

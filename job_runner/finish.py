@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
-from typing import Any
 
-from .ending import Ending, write_ending
-from .protocol import documents, journal, layout, liveness
-from .protocol.outcome import read_outcome
+from . import leftovers, plain, scratch
+from .ending import end_of, end_record, look_back, rfc3339, write_ending
+from .protocol import documents, layout, liveness
+from .protocol.journal import JournalWriter
+from .protocol.outcome import Outcome, read_outcome, write_outcome
 from .reasons import End, Exit
+from .usage import Usage
 
-LOST = "The process that ran it was killed or its host went away; what it had printed is kept."
-_EXIT_CODES = {"OutOfMemory": Exit.KERNEL_DIED, "DeadlineExceeded": Exit.DEADLINE}
+LOST = "The runner was killed or its host went away; what it had printed is kept."
 
 
 def finish_job(job_dir: Path, reason: str | None, message: str | None) -> int:
@@ -19,14 +21,13 @@ def finish_job(job_dir: Path, reason: str | None, message: str | None) -> int:
 
     Where nothing ever started, claim the next attempt and write an outcome without a result.
     `reason` and `message` are the caller's knowledge of why; by default the attempt is Lost.
+    A reason that the runner itself came to write down counts more.
     """
-    request = documents.read_document(job_dir / layout.REQUEST)
-    if request is None:
+    if not (job_dir / layout.REQUEST).is_file():
         raise FileNotFoundError(f"{job_dir} holds no {layout.REQUEST}")
-    end = End(reason or "Lost", message or LOST, _EXIT_CODES.get(reason or "", Exit.INTERNAL))
     numbers = layout.attempts(job_dir)
     if not numbers:
-        return _never_started(job_dir, end)
+        return _never_started(job_dir, End(reason or "Lost", message or LOST, None))
     directory = layout.attempt_dir(job_dir, numbers[-1])
     try:
         claim = liveness.take_over(directory)
@@ -34,41 +35,49 @@ def finish_job(job_dir: Path, reason: str | None, message: str | None) -> int:
         return Exit.BUSY
     try:
         if read_outcome(directory) is None:
-            started, cell = _last_seen(directory)
-            end = End(end.reason, end.message, end.exit_code, cell)
-            write_ending(job_dir, directory, request, Ending(end, started), None)
+            _finish(job_dir, directory, reason or "Lost", message or LOST)
+            plain.publish(job_dir, directory)
         return Exit.SUCCEEDED
     finally:
         claim.release()
 
 
-def _never_started(job_dir: Path, end: End) -> int:
-    from .ending import now
-    from .protocol.outcome import Outcome, write_outcome
+def _finish(job_dir: Path, directory: Path, reason: str, message: str) -> None:
+    seen = look_back(directory)
+    if seen.kernel_pid is not None and _was_here(directory):
+        leftovers.end_session(seen.kernel_pid, str(directory))
+        leftovers.remove_sockets(seen.sockets)
+    if seen.end is not None:
+        end = end_of(seen.end)
+    else:
+        end = End(reason, message, None, seen.cell)
+        journal = JournalWriter(directory / layout.JOURNAL)
+        journal.append({"t": round(time.time(), 6), **end_record(end)})
+        journal.close()
+    scratch.collect_artifacts(job_dir, directory)
+    write_ending(job_dir, directory, end, seen.started, Usage().to_json())
 
+
+def _never_started(job_dir: Path, end: End) -> int:
     try:
         claim = liveness.claim_attempt(job_dir, 1)
     except liveness.AttemptExists:
         return Exit.BUSY
-    cells = {"done": 0, "total": 0}
-    write_outcome(
-        claim.directory,
-        Outcome(end.state, end.reason, end.message, None, cells, None, now(), {}, None),
-    )
-    claim.release()
+    try:
+        cells, finished = {"done": 0, "total": 0}, rfc3339(time.time())
+        outcome = Outcome(
+            end.state, end.reason, end.message, None, cells, None, finished, Usage().to_json(), None
+        )
+        write_outcome(claim.directory, outcome)
+    finally:
+        claim.release()
     return Exit.SUCCEEDED
 
 
-def _last_seen(attempt_dir: Path) -> tuple[str | None, int | None]:
-    """Return when the attempt began and the cell that it was in."""
-    started: str | None = None
-    cell: int | None = None
-    for entry in journal.read_journal(attempt_dir / layout.JOURNAL):
-        record: dict[str, Any] = entry.record
-        if record["k"] == "prepared":
-            started = record["notebook"]["metadata"]["papermill"].get("start_time")
-        elif record["k"] == "cell_start":
-            cell = record["i"]
-        elif record["k"] == "cell_end":
-            cell = None
-    return started, cell
+def _was_here(directory: Path) -> bool:
+    """Tell whether the runner was a process of this host, up since then: process ids are ours."""
+    runner = documents.read_document(directory / layout.RUNNER) or {}
+    return runner.get("boot_id") is not None and (
+        runner["boot_id"] == liveness.describe_process()["boot_id"]
+        and runner.get("host") == liveness.describe_process()["host"]
+    )

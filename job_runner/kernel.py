@@ -8,105 +8,210 @@ import ctypes
 import os
 import shutil
 import signal
+import subprocess
 import sys
-import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+import zmq
 import zmq.asyncio
 from jupyter_client.asynchronous.client import AsyncKernelClient
 from jupyter_client.manager import AsyncKernelManager
 
+from .ending import TERMINATION_LOG
+from .leftovers import MARK, end_session, make_sockets_folder
 from .reasons import no_kernel
 
-START_TIMEOUT = 60.0
-STOP_TIMEOUT = 1.0
+Message = dict[str, Any]
+
+START_TIMEOUT = 120.0
+"""Seconds for a kernel to answer: imports from a cold network disk take their time."""
+STOP_TIMEOUT = 5.0
+"""Seconds for a kernel that was asked to leave: exit handlers may still upload something."""
+_ASK_AGAIN = 0.3
 _PR_SET_PDEATHSIG = 1
+_LAST_WORDS = 500
 
 
 class Kernel:
-    """One kernel of a run; `died` is set as soon as its process is gone."""
+    """One kernel of a run; `died` is set as soon as its process is gone.
 
-    def __init__(self, name: str) -> None:
+    `mark` goes into its environment, so that its descendants are known wherever they went.
+    """
+
+    def __init__(self, name: str, mark: str) -> None:
         self.name = name
         self.died = asyncio.Event()
-        self._folder = Path(tempfile.mkdtemp(prefix="job-runner-"))  # 0700: sockets are private
+        self.language_info: dict[str, Any] = {}
+        self._mark = mark
+        self.folder = make_sockets_folder()
         self._manager = AsyncKernelManager(kernel_name=name)
-        # Sockets in a folder of our own: no port is ever taken by somebody else (papermill#511).
+        # Sockets in a folder of our own (0700): no port is ever taken by somebody else.
         self._manager.transport = "ipc"
-        self._manager.ip = str(self._folder / "s")
-        self._manager.connection_file = str(self._folder / "kernel.json")
-        self.client: AsyncKernelClient
-        self._watch: asyncio.Task[None] | None = None
+        self._manager.ip = str(self.folder / "s")
+        self._manager.connection_file = str(self.folder / "kernel.json")
+        self._words: IO[bytes] | None = None
+        self._client: AsyncKernelClient | None = None
+        self._process: Any = None
+        self._pidfd = -1
 
     @property
-    def process(self) -> Any:
-        """Return the child as a Popen (None before `start`)."""
-        return getattr(self._manager.provisioner, "process", None)
+    def pid(self) -> int:
+        """Return the process id of a started kernel; it leads a session of its own."""
+        return int(self._process.pid)
+
+    @property
+    def language(self) -> str | None:
+        """Return the language of the kernel's specification."""
+        spec = self._manager.kernel_spec
+        return None if spec is None else spec.language
+
+    @property
+    def client(self) -> AsyncKernelClient:
+        """Return the client of a kernel that is ready."""
+        assert self._client is not None
+        return self._client
 
     async def start(self, cwd: Path, env: dict[str, str]) -> None:
         """Spawn the kernel; it is not ready yet. Raises RunFailed."""
+        environment = {**os.environ, **env, MARK: self._mark}
+        environment.pop(TERMINATION_LOG, None)
+        self._words = (self.folder / "words").open("wb")
+        # The history database would be shared with every other kernel of this user.
+        quiet = ["--HistoryManager.hist_file=:memory:"] if self._manager.ipykernel else []
         try:
             await self._manager.start_kernel(
-                cwd=str(cwd), env={**os.environ, **env}, preexec_fn=_die_with_parent()
+                cwd=str(cwd),
+                env=environment,
+                extra_arguments=quiet,
+                stdout=self._words,
+                stderr=self._words,
+                preexec_fn=_die_with_parent(),
             )
-        except Exception as error:
+        except Exception as error:  # whatever a provisioner may raise: the kernel did not start
             raise no_kernel(self.name, error) from error
-        self._watch = asyncio.create_task(self._watch_process())
+        self._process = getattr(self._manager.provisioner, "process", None)
+        if self._process is None:
+            raise no_kernel(self.name, "it is not a process of this machine.")
+        self._watch()
 
     async def ready(self) -> None:
-        """Connect, and wait until the kernel answers. Raises RunFailed."""
+        """Connect, and wait until the kernel answers and its output is heard. Raises RunFailed."""
         context = zmq.asyncio.Context()
-        # No high-water mark: a client that pauses would lose output silently (jupyter_client).
+        # No high-water mark: a client that pauses would lose output silently.
         context.setsockopt(zmq.RCVHWM, 0)
-        self.client = self._manager.client(context=context)
-        self.client.start_channels()
+        context.setsockopt(zmq.RECONNECT_IVL, 20)
+        self._client = self._manager.client(context=context)
+        self._client.start_channels(stdin=False, hb=False)
         try:
-            await self.client.wait_for_ready(timeout=START_TIMEOUT)
-        except RuntimeError as error:
-            raise no_kernel(self.name, error) from error
+            await asyncio.wait_for(self._answer(), START_TIMEOUT)
+        except asyncio.TimeoutError as error:
+            message = f"no answer within {START_TIMEOUT:g} s. {self.last_words()}"
+            raise no_kernel(self.name, message) from error
 
-    async def exit_status(self) -> int | None:
+    async def _answer(self) -> None:
+        """Ask for the kernel's info until an answer and iopub's echo of one question are here."""
+        asked: set[str] = set()
+        answered = heard = False
+        while not (answered and heard):
+            asked.add(self.ask())
+            with contextlib.suppress(asyncio.TimeoutError):
+                if not answered:
+                    reply = await asyncio.wait_for(self.shell(), _ASK_AGAIN)
+                    self.language_info = reply["content"].get("language_info", {})
+                    answered = True
+                while not heard:
+                    message = await asyncio.wait_for(self.iopub(), _ASK_AGAIN)
+                    heard = message["parent_header"].get("msg_id") in asked
+
+    def execute(self, code: str) -> str:
+        """Send a cell and return the message's id. Nobody answers `input()`: it raises at once."""
+        message_id: str = self.client.execute(code, allow_stdin=False, stop_on_error=False)
+        return message_id
+
+    def ask(self) -> str:
+        """Ask for the kernel's info, a question that changes nothing; return the message's id."""
+        message_id: str = self.client.kernel_info()
+        return message_id
+
+    async def iopub(self) -> Message:
+        """Return the next message that the kernel published."""
+        return await self._receive(self.client.iopub_channel.socket)
+
+    async def shell(self) -> Message:
+        """Return the next reply."""
+        return await self._receive(self.client.shell_channel.socket)
+
+    async def _receive(self, socket: Any) -> Message:
+        parts = await socket.recv_multipart()
+        session = self.client.session
+        _, frames = session.feed_identities(parts)
+        message: Message = session.deserialize(frames)
+        return message
+
+    def exit_status(self) -> int | None:
         """Return the exit status of a kernel that died: negative for a signal."""
-        return None if self.process is None else self.process.poll()
+        # Looking without reaping: until `close` nobody else can get the process's number.
+        with contextlib.suppress(ChildProcessError):
+            seen = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if seen is not None:
+                exited = seen.si_code == os.CLD_EXITED
+                return seen.si_status if exited else -seen.si_status
+        status: int | None = self._process.returncode
+        return status
 
-    async def close(self) -> None:
-        """End the kernel: asked first, killed after `STOP_TIMEOUT`; then nothing of it is left."""
-        if self._watch is not None:
-            with contextlib.suppress(Exception):
-                await asyncio.wait_for(self._manager.shutdown_kernel(), STOP_TIMEOUT)
-            self._kill_group()
-            self._watch.cancel()
-        if hasattr(self, "client"):
-            self.client.stop_channels()
-        shutil.rmtree(self._folder, ignore_errors=True)
+    def last_words(self) -> str:
+        """Return the last line that the kernel's process wrote to its own stdout or stderr."""
+        with contextlib.suppress(OSError):
+            tail = (self.folder / "words").read_bytes()[-_LAST_WORDS:]
+            lines = tail.decode(errors="replace").strip().splitlines()
+            return lines[-1] if lines else ""
+        return ""
 
-    def _kill_group(self) -> None:
-        """Kill whatever the kernel started and left in its process group."""
-        if self.process is not None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.poll()
+    async def close(self, *, kindly: bool) -> None:
+        """End the kernel and all that it started. `kindly`: ask first, and wait a little."""
+        if self._process is not None:
+            if kindly and self._client is not None and not self.died.is_set():
+                self._client.shutdown()
+                with contextlib.suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(self.died.wait(), STOP_TIMEOUT)
+            _kill_group(self.pid)
+            end_session(self.pid, self._mark)
+            # A process that hangs in a driver cannot be waited for: bounded.
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(STOP_TIMEOUT)
+            self._unwatch()
+        if self._client is not None:
+            self._client.stop_channels()
+            self._client.context.destroy(linger=0)
+        await self._manager.cleanup_resources()
+        if self._words is not None:
+            self._words.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
-    async def _watch_process(self) -> None:
-        """Set `died` when the process is gone: by a pidfd where there are pidfds."""
-        pid = self.process.pid
-        if sys.platform == "linux":
-            descriptor = os.pidfd_open(pid)
-            loop = asyncio.get_running_loop()
-            loop.add_reader(descriptor, self.died.set)
-            try:
-                await self.died.wait()
-            finally:
-                loop.remove_reader(descriptor)
-                os.close(descriptor)
-        else:
-            while self.process.poll() is None:
-                await asyncio.sleep(0.1)
-            self.died.set()
+    def _watch(self) -> None:
+        """Set `died` when the process is gone."""
+        self._pidfd = os.pidfd_open(self.pid)
+        asyncio.get_running_loop().add_reader(self._pidfd, self._on_death)
+
+    def _on_death(self) -> None:
+        self.died.set()
+        self._unwatch()
+
+    def _unwatch(self) -> None:
+        if self._pidfd >= 0:
+            asyncio.get_running_loop().remove_reader(self._pidfd)
+            os.close(self._pidfd)
+            self._pidfd = -1
 
 
-def _die_with_parent() -> Any:
+def _kill_group(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def _die_with_parent() -> Callable[[], None] | None:
     """Return what a child runs before exec so that it is killed when the runner is.
 
     Without it a kernel outlives a SIGKILLed runner and keeps its GPU. None where it is unknown.

@@ -8,9 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from .reasons import Exit
-
-_NAMES = {"True": True, "False": False, "None": None}
+from .protocol.parameters import parse_value
+from .reasons import Exit, RunFailed
 
 
 def main(arguments: list[str]) -> int:
@@ -18,25 +17,15 @@ def main(arguments: list[str]) -> int:
     options = _parser().parse_args(arguments)
     try:
         code: int = options.command(options)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RunFailed) as error:
         print(f"job_runner: {error}", file=sys.stderr)  # noqa: T201
         return Exit.WRONG_CALL
     return code
 
 
-def parameter(text: str) -> Any:
-    """Return a `-p` value: JSON if it parses as JSON, Python's names of constants, else text."""
-    if text in _NAMES:
-        return _NAMES[text]
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
-
-
 def _run(options: argparse.Namespace) -> int:
     from .attempt import run_job
-    from .plain import run_files
+    from .plain import Files, run_files
 
     if options.job is not None:
         return run_job(options.job.resolve(), options.attempt)
@@ -44,9 +33,9 @@ def _run(options: argparse.Namespace) -> int:
         raise ValueError("run needs a job directory, or --input and --output")
     parameters: dict[str, Any] = {}
     if options.parameters:
-        parameters.update(json.loads(options.parameters.read_text()))
-    parameters.update({name: parameter(value) for name, value in options.parameter})
-    return run_files(options.input, options.output, parameters, options.cwd, options.kernel)
+        parameters.update(json.loads(options.parameters.read_bytes()))
+    parameters.update({name: parse_value(value) for name, value in options.parameter})
+    return run_files(Files(options.input, options.output, parameters, options.cwd, options.kernel))
 
 
 def _finish(options: argparse.Namespace) -> int:
@@ -56,14 +45,9 @@ def _finish(options: argparse.Namespace) -> int:
 
 
 def _inspect(options: argparse.Namespace) -> int:
-    from papermill.inspection import inspect_notebook
+    from .prepare import inspect
 
-    found = inspect_notebook(str(options.notebook)).values()
-    parameters = [
-        {"name": p["name"], "type": p["inferred_type_name"], "default": p["default"], "help": p["help"]}
-        for p in found
-    ]
-    print(json.dumps(parameters, indent=1))  # noqa: T201
+    print(json.dumps(inspect(options.notebook), indent=1))  # noqa: T201
     return Exit.SUCCEEDED
 
 
@@ -72,16 +56,20 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     run = commands.add_parser("run", help="execute an attempt of a job, or one plain notebook")
     run.add_argument("job", type=Path, nargs="?", help="the job's directory")
-    run.add_argument("--attempt", type=int, help="this attempt, and no other (default: the next)")
-    run.add_argument("--input", type=Path)
-    run.add_argument("--output", type=Path)
-    run.add_argument("-p", "--parameter", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"))
+    run.add_argument(
+        "--attempt", type=_number, help="this attempt and no other (default: the next)"
+    )
+    run.add_argument("--input", type=Path, help="a notebook to run without a job directory")
+    run.add_argument("--output", type=Path, help="where its result goes")
+    run.add_argument(
+        "-p", "--parameter", nargs=2, action="append", default=[], metavar=("NAME", "VALUE")
+    )
     run.add_argument("--parameters", type=Path, help="a JSON file of parameters")
     run.add_argument("--cwd", type=Path, help="working directory (default: this one)")
     run.add_argument("--kernel", help="use this kernel, not the notebook's own")
     run.set_defaults(command=_run)
     finish = commands.add_parser("finish", help="rebuild result and outcome of a dead attempt")
-    finish.add_argument("job", type=Path)
+    finish.add_argument("job", type=Path, help="the job's directory")
     finish.add_argument("--reason", help="why it ended, if known (default: Lost)")
     finish.add_argument("--message", help="one sentence that says so")
     finish.set_defaults(command=_finish)
@@ -89,3 +77,10 @@ def _parser() -> argparse.ArgumentParser:
     inspect.add_argument("notebook", type=Path)
     inspect.set_defaults(command=_inspect)
     return parser
+
+
+def _number(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("attempts count from 1")
+    return number

@@ -3,49 +3,80 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 from typing import Any
 
-from . import reasons
+import nbformat
+
+from . import memory, reasons
 from .engine import Engine
 from .kernel import Kernel
 from .prepare import code_cells
-from .protocol.fold import Run
+from .protocol.fold import NotebookFold
 from .reasons import End
+from .supervise import supervise
 
 
 def execute(nb_man: Any, kernel_name: str) -> None:
-    """Execute all cells; papermill reads errors from outputs and metadata, and raises them."""
+    """Execute all cells; papermill itself finds cells' errors in the outputs, and raises them.
+
+    Raises RuntimeError for every other end.
+    """
     end = asyncio.run(_execute(nb_man, kernel_name))
-    if end.reason not in (None, "CellError"):
-        raise RuntimeError(end.message)
+    if end.reason not in (None, "CellError", "InputRequested"):
+        raise RuntimeError(f"{end.reason}: {end.message}")
+
+
+class _Manager:
+    """Takes the engine's records into papermill's notebook."""
+
+    def __init__(self, nb_man: Any) -> None:
+        self._nb_man = nb_man
+        self._cells = nb_man.nb.cells
+        self._fold = NotebookFold.over(nb_man.nb)
+
+    def take(self, record: dict[str, Any]) -> None:
+        index = record.get("i")
+        if record["k"] == "cell_start":
+            self._nb_man.cell_start(self._cells[index], index)
+        elif record["k"] == "cell_end":
+            self._end(self._cells[index], index, record)
+        else:
+            self._fold.feed({"t": time.time(), **record})
+            self._nb_man.autosave_cell()
+
+    def _end(self, cell: Any, index: int | None, record: dict[str, Any]) -> None:
+        self._fold.result()
+        cell.outputs = nbformat.from_dict(cell.outputs)  # type: ignore[no-untyped-call]
+        cell.execution_count = record["execution_count"]
+        if not record["ok"]:
+            self._nb_man.cell_exception(cell, index)
+        self._nb_man.cell_complete(cell, index)
 
 
 async def _execute(nb_man: Any, kernel_name: str) -> End:
     notebook = nb_man.nb
-    run = Run(notebook)
-    loop = asyncio.get_running_loop()
-
-    def emit(record: dict[str, Any]) -> None:
-        if record["k"] == "cell_start":
-            nb_man.cell_start(notebook.cells[record["i"]], record["i"])
-        elif record["k"] == "cell_end":
-            run.close()
-            cell = notebook.cells[record["i"]]
-            cell.execution_count = record["execution_count"]
-            if not record["ok"]:
-                nb_man.cell_exception(cell, record["i"])
-            nb_man.cell_complete(cell, record["i"])
-        else:
-            run.feed(record)
-
-    kernel = Kernel(kernel_name)
+    kernel = Kernel(kernel_name, mark=f"papermill-{id(nb_man)}")
+    kills_before = memory.oom_kills()
+    kindly = False
     try:
         await kernel.start(Path.cwd(), {})
         await kernel.ready()
-        engine = Engine(kernel, emit, lambda _: loop.create_future(), lambda: False)
-        return await engine.run([(i, notebook.cells[i]) for i in code_cells(notebook)])
+        notebook.metadata.language_info = nbformat.from_dict(  # type: ignore[no-untyped-call]
+            kernel.language_info
+        )
+        end = await supervise(
+            Engine(kernel, _Manager(nb_man).take),
+            kernel,
+            [(index, notebook.cells[index]) for index in code_cells(notebook)],
+            stop=asyncio.get_running_loop().create_future(),
+            limit=None,
+            out_of_memory=lambda: memory.oom_kills() > kills_before,
+        )
+        kindly = end.reason != "KernelDied"
+        return end
     except reasons.RunFailed as failure:
         raise RuntimeError(failure.end.message) from failure
     finally:
-        await kernel.close()
+        await kernel.close(kindly=kindly)

@@ -1,17 +1,23 @@
-"""papermill's rules before the first cell: load, upgrade, inject parameters, clear old markers.
+"""papermill's rules before the first cell and after the last: parameters, metadata, error banner.
 
-papermill is imported here and nowhere earlier, so that the kernel can be starting meanwhile.
+papermill is imported inside the functions, so that the kernel can be starting meanwhile.
 """
 
 from __future__ import annotations
 
+import html
 import json
+import uuid
 from pathlib import Path
 from typing import Any
 
-from .reasons import End, bad_notebook
+from . import reasons
+from .reasons import End
 
 Notebook = dict[str, Any]
+Placed = tuple[int, dict[str, Any]]
+
+_DEFAULT_KERNEL = "python3"
 
 
 def kernel_name(snapshot: bytes, override: str | None) -> str:
@@ -21,39 +27,44 @@ def kernel_name(snapshot: bytes, override: str | None) -> str:
     """
     try:
         metadata = json.loads(snapshot).get("metadata", {})
-    except (ValueError, AttributeError) as error:
-        raise bad_notebook(error) from error
-    return str(override or metadata.get("kernelspec", {}).get("name") or "python3")
+        return str(override or metadata.get("kernelspec", {}).get("name") or _DEFAULT_KERNEL)
+    except (ValueError, AttributeError, RecursionError) as error:
+        raise reasons.bad_notebook(error) from error
 
 
 def prepare(
-    snapshot: Path, parameters: dict[str, Any], kernel: str, *, source: str, result: str
+    snapshot: Path,
+    parameters: dict[str, Any],
+    kernel: str,
+    *,
+    language: str | None,
+    names: tuple[str, str],
 ) -> Notebook:
     """Return the notebook to execute, as papermill makes it. Raises RunFailed.
 
-    `source` and `result` are the names that papermill records in the notebook's metadata.
+    `language` is the kernel's, for notebooks that name none; `names` are those of the source and of
+    the result, which papermill records in the notebook's metadata.
     """
-    import nbformat
     from papermill.execute import prepare_notebook_metadata, remove_error_markers
     from papermill.iorw import load_notebook_node
     from papermill.parameterize import parameterize_notebook
 
     try:
         node = load_notebook_node(str(snapshot))
-        language = None if node.metadata.get("kernelspec", {}).get("language") else "python"
         if parameters:
-            node = parameterize_notebook(node, parameters, kernel_name=kernel, language=language)
-        node = remove_error_markers(prepare_notebook_metadata(node, source, result))
+            node = parameterize_notebook(
+                node, parameters, kernel_name=kernel, language=_language(node, language)
+            )
+        node = remove_error_markers(prepare_notebook_metadata(node, *names))
         for cell in node.cells:
-            cell.metadata.papermill = dict.fromkeys(
-                ("duration", "end_time", "exception", "start_time")
-            ) | {"status": "pending"}
+            cell.metadata.papermill = _PENDING.copy()
             if cell.cell_type == "code":
                 cell.outputs, cell.execution_count = [], None
-        nbformat.validate(node)
-    except Exception as error:
-        raise bad_notebook(f"{type(error).__name__}: {error}") from error
-    document: Notebook = json.loads(json.dumps(node))
+        document: Notebook = json.loads(json.dumps(node))
+    except (
+        Exception
+    ) as error:  # papermill and nbformat raise whatever a strange notebook makes them
+        raise reasons.bad_notebook(f"{type(error).__name__}: {error}") from error
     return document
 
 
@@ -66,9 +77,13 @@ def code_cells(notebook: Notebook) -> list[int]:
     ]
 
 
-def banner(notebook: Notebook, end: End) -> list[tuple[int, dict[str, Any]]]:
-    """Return papermill's error banner as cells to insert, in order: [(position, cell), ...]."""
-    from nbformat.v4 import new_markdown_cell
+def banner(end: End) -> list[Placed]:
+    """Return papermill's error banner as cells to insert, in order: [(position, cell), ...].
+
+    Its tag makes papermill (and us) remove it when the result is run again.
+    """
+    if end.reason is None:
+        return []
     from papermill.execute import (
         ERROR_ANCHOR_MSG,
         ERROR_MARKER_TAG,
@@ -76,24 +91,61 @@ def banner(notebook: Notebook, end: End) -> list[tuple[int, dict[str, Any]]]:
         ERROR_STYLE,
     )
 
-    if end.reason is None:
-        return []
-    metadata = {"tags": [ERROR_MARKER_TAG]}
-    cells: list[tuple[int, dict[str, Any]]] = []
-    if end.cell is not None:
-        cells.append((end.cell, new_markdown_cell(ERROR_ANCHOR_MSG, metadata=metadata)))
+    text = f"<span {ERROR_STYLE}>{html.escape(f'{end.reason}: {end.message}')}</span>"
     if end.reason == "CellError":
         text = ERROR_MESSAGE_TEMPLATE % end.execution_count
-    else:
-        text = f"<span {ERROR_STYLE}>{_escape(end)}</span>"
-    cells.append((0, new_markdown_cell(text, metadata=metadata)))
-    if (notebook.get("nbformat"), notebook.get("nbformat_minor", 0)) < (4, 5):
-        for _, cell in cells:
-            cell.pop("id", None)
-    return cells
+    placed: list[Placed] = []
+    if end.cell is not None:
+        placed.append((end.cell, _marker(ERROR_ANCHOR_MSG, ERROR_MARKER_TAG)))
+    return [*placed, (0, _marker(text, ERROR_MARKER_TAG))]
 
 
-def _escape(end: End) -> str:
-    import html
+def _marker(source: str, tag: str) -> dict[str, Any]:
+    identifier = uuid.uuid4().hex[:8]
+    return {
+        "cell_type": "markdown",
+        "id": identifier,
+        "metadata": {"tags": [tag]},
+        "source": source,
+    }
 
-    return html.escape(f"{end.reason}: {end.message}")
+
+def inspect(notebook: Path) -> list[dict[str, Any]]:
+    """Return a notebook's parameters as {name, type, default, help}. Raises RunFailed, OSError."""
+    from papermill.inspection import inspect_notebook
+    from papermill.iorw import load_notebook_node
+
+    # A node instead of a path: papermill would take braces in a file's name for parameters.
+    path = notebook.resolve(strict=True)
+    try:
+        found = inspect_notebook(load_notebook_node(str(path))).values()
+    except Exception as error:  # see `prepare`
+        raise reasons.bad_notebook(f"{type(error).__name__}: {error}") from error
+    return [
+        {
+            "name": parameter["name"],
+            "type": None if parameter["inferred_type_name"] == "None" else _type(parameter),
+            "default": parameter["default"],
+            "help": parameter["help"],
+        }
+        for parameter in found
+    ]
+
+
+_PENDING = {
+    "duration": None,
+    "end_time": None,
+    "exception": None,
+    "start_time": None,
+    "status": "pending",
+}
+
+
+def _type(parameter: dict[str, Any]) -> str:
+    return str(parameter["inferred_type_name"])
+
+
+def _language(node: Any, of_kernel: str | None) -> str | None:
+    """Return the language to write parameters in; None lets papermill read the notebook."""
+    named = node.metadata.get("language_info", {}).get("name")
+    return None if named or node.metadata.get("kernelspec", {}).get("language") else of_kernel

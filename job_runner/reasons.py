@@ -23,11 +23,14 @@ class Exit(IntEnum):
 
 @dataclass(frozen=True)
 class End:
-    """Why a run is over. `cell` is the index (in the prepared notebook) of the cell it ended in."""
+    """Why a run is over. `cell` is the index (in the prepared notebook) of the cell it ended in.
+
+    `exit_code` is None where there was no process left to exit.
+    """
 
     reason: str | None
     message: str | None
-    exit_code: int
+    exit_code: int | None
     cell: int | None = None
     execution_count: int | None = None
 
@@ -39,8 +42,11 @@ class End:
 
 SUCCESS = End(None, None, Exit.SUCCEEDED)
 
+_GPU_MEMORY = {"OutOfMemoryError", "ResourceExhaustedError"}
+_GPU_MEMORY_TEXT = ("CUDA out of memory", "RESOURCE_EXHAUSTED")
 
-class RunFailed(Exception):
+
+class RunFailed(Exception):  # noqa: N818 (an end, which may be nobody's error)
     """Ends a run; `end` says why."""
 
     def __init__(self, end: End) -> None:
@@ -49,25 +55,32 @@ class RunFailed(Exception):
 
 
 def bad_notebook(error: object) -> RunFailed:
-    """Return the failure for a notebook that cannot be read."""
-    message = f"The notebook cannot be run: {error}."
+    """Return the failure for a notebook that cannot be read or prepared."""
+    message = f"The notebook cannot be run: {_first_line(error)}."
     return RunFailed(End("BadNotebook", message, Exit.WRONG_CALL))
 
 
-def no_kernel(name: str, error: object) -> RunFailed:
+def no_folder(folder: object) -> RunFailed:
+    """Return the failure for a working directory that is gone."""
+    message = f"The notebook's folder {folder} is not there any more."
+    return RunFailed(End("BadNotebook", message, Exit.WRONG_CALL))
+
+
+def no_kernel(name: str, why: object) -> RunFailed:
     """Return the failure for a kernel that is not installed or does not start."""
-    message = f"The kernel {name!r} is not there or did not start: {error}"
+    message = f"The kernel {name!r} is not installed or did not start: {why}"
     return RunFailed(End("NoKernel", message, Exit.NO_KERNEL))
 
 
-def kernel_died(number: int | None, cell: int, *, out_of_memory: bool) -> End:
-    """Return the end for a kernel that died in `cell`; `number` is its exit status."""
+def kernel_died(status: int | None, last_words: str, cell: int, *, out_of_memory: bool) -> End:
+    """Return the end for a kernel that died in `cell`, by its exit status (negative: a signal)."""
     where = f"in cell {cell + 1}"
     if out_of_memory:
         message = f"Out of memory {where}: the kernel was killed. Choose a flavor with more memory."
         return End("OutOfMemory", message, Exit.KERNEL_DIED, cell)
-    how = f"signal {-number}" if number is not None and number < 0 else f"exit status {number}"
-    message = f"The kernel died {where} ({how}); what it had printed is kept."
+    how = f"signal {-status}" if status is not None and status < 0 else f"exit status {status}"
+    said = f" Its last words: {last_words}" if last_words else ""
+    message = f"The kernel died {where} ({how}); what it had printed is kept.{said}"
     return End("KernelDied", message, Exit.KERNEL_DIED, cell)
 
 
@@ -80,19 +93,35 @@ def cell_error(name: str, value: str, cell: int, execution_count: int | None) ->
     if name == "StdinNotImplementedError":
         message = f"{where} asked for keyboard input; a job has nobody to ask. Use a parameter."
         return End("InputRequested", message, Exit.CELL, cell, execution_count)
-    first_line = value.splitlines()[0][:300] if value else ""
-    message = f"{where} raised {name}: {first_line}" if first_line else f"{where} raised {name}."
+    said = _first_line(value)
+    if name in _GPU_MEMORY or any(text in value for text in _GPU_MEMORY_TEXT):
+        message = f"{where} ran out of GPU memory ({said}). Choose a device or flavor with more."
+        return End("GpuOutOfMemory", message, Exit.CELL, cell, execution_count)
+    message = f"{where} raised {name}: {said}" if said else f"{where} raised {name}."
     return End("CellError", message, Exit.CELL, cell, execution_count)
 
 
-def deadline(seconds: float, cell: int) -> End:
+def deadline(seconds: float, cell: int | None) -> End:
     """Return the end for a run that took longer than its `max_runtime`."""
-    message = f"The time limit of {seconds:g} s was reached in cell {cell + 1}."
+    message = f"The time limit of {seconds:g} s was reached{_in(cell)}; what was printed is kept."
     return End("DeadlineExceeded", message, Exit.DEADLINE, cell)
 
 
 def terminated(cell: int | None) -> End:
     """Return the end for a run that was told to stop."""
-    where = "" if cell is None else f" in cell {cell + 1}"
-    message = f"The run was told to stop{where}; everything printed until then is kept."
+    message = f"The run was told to stop{_in(cell)}; everything printed until then is kept."
     return End("Terminated", message, Exit.TERMINATED, cell)
+
+
+def disk_full(cell: int | None) -> End:
+    """Return the end for a run whose journal found no space left."""
+    message = f"The disk of the exchange is full{_in(cell)}; what was written until then is kept."
+    return End("DiskFull", message, Exit.IO, cell)
+
+
+def _in(cell: int | None) -> str:
+    return "" if cell is None else f" in cell {cell + 1}"
+
+
+def _first_line(text: object) -> str:
+    return (str(text).strip().splitlines() or [""])[0][:300].rstrip(".")

@@ -12,18 +12,18 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from .protocol import layout
-from .reasons import End, Exit, RunFailed
+from .reasons import no_folder
 
 _SCRATCH = "work"
+_NOISE = {"__pycache__", ".ipynb_checkpoints"}
 
 
 def working_directory(job_dir: Path, attempt_dir: Path, request: dict[str, Any]) -> Path:
     """Return the kernel's working directory, made ready. Raises RunFailed if it is gone."""
-    if _in_place(request):
+    if request.get("cwd") and not request.get("isolated"):
         cwd = Path(request["cwd"])
         if not cwd.is_dir():
-            message = f"The notebook's folder {cwd} is not there any more."
-            raise RunFailed(End("BadNotebook", message, Exit.WRONG_CALL))
+            raise no_folder(cwd)
         return cwd
     root = attempt_dir / _SCRATCH
     root.mkdir(mode=0o700)
@@ -34,16 +34,20 @@ def working_directory(job_dir: Path, attempt_dir: Path, request: dict[str, Any])
     return folder
 
 
-def collect_artifacts(attempt_dir: Path, request: dict[str, Any], job_dir: Path) -> None:
-    """Move what an isolated run made or changed to the artifacts; drop the rest."""
+def collect_artifacts(job_dir: Path, attempt_dir: Path) -> None:
+    """Move what an isolated run made or changed to the artifacts; drop the rest.
+
+    Regular files only: a link would lead whoever delivers out of the scratch folder.
+    """
     root = attempt_dir / _SCRATCH
-    if _in_place(request) or not root.is_dir():
+    if not root.is_dir():
         return
-    for base, _, names in os.walk(root):
-        for name in names:
-            path = Path(base, name)
+    for base, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if name not in _NOISE]
+        for path in (Path(base, name) for name in names):
             relative = path.relative_to(root)
-            if path.is_symlink() or not path.is_file() or _unchanged(path, job_dir, relative):
+            original = job_dir / layout.INPUTS / relative
+            if path.is_symlink() or not path.is_file() or _same(path, original):
                 continue
             target = attempt_dir / layout.ARTIFACTS / relative
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -51,14 +55,9 @@ def collect_artifacts(attempt_dir: Path, request: dict[str, Any], job_dir: Path)
     shutil.rmtree(root, ignore_errors=True)
 
 
-def _in_place(request: dict[str, Any]) -> bool:
-    return bool(request.get("cwd")) and not request.get("isolated")
-
-
-def _unchanged(path: Path, job_dir: Path, relative: Path) -> bool:
-    source = job_dir / layout.INPUTS / relative
-    if "__pycache__" in relative.parts:
-        return True
-    if not source.is_file() or source.stat().st_size != path.stat().st_size:
+def _same(path: Path, original: Path) -> bool:
+    """Tell whether a file is the input that it began as (the copy took over the time)."""
+    if not original.is_file():
         return False
-    return source.read_bytes() == path.read_bytes()
+    now, then = path.stat(), original.stat()
+    return (now.st_size, now.st_mtime_ns) == (then.st_size, then.st_mtime_ns)

@@ -1,4 +1,4 @@
-"""Being told to stop: SIGTERM, from a scheduler, a cancel or a node that drains.
+"""Being told to stop: SIGTERM, from a scheduler, a cancel or a node that drains; or Control-C.
 
 The handler is installed before any other import, so that there is no moment in which the signal
 kills the process (or, as PID 1 of a container, is ignored); until the loop runs it leaves a mark.
@@ -15,19 +15,15 @@ _callback: Callable[[], None] | None = None
 
 
 def install() -> None:
-    """Take over SIGTERM. Call first of all, in the main thread."""
-    signal.signal(signal.SIGTERM, _on_sigterm)
-
-
-def requested() -> bool:
-    """Tell whether SIGTERM came."""
-    return _requested
+    """Take over SIGTERM and SIGINT. Call first of all, in the main thread."""
+    signal.signal(signal.SIGTERM, _on_signal)
+    signal.signal(signal.SIGINT, _on_signal)
 
 
 def on_request(callback: Callable[[], None]) -> None:
-    """Have `callback` called (in the main thread, between two bytecodes) when SIGTERM comes.
+    """Have `callback` called (in the main thread, between two bytecodes) when a signal comes.
 
-    It is called at once if it came already.
+    It is called at once if one came already.
     """
     global _callback
     _callback = callback
@@ -35,7 +31,7 @@ def on_request(callback: Callable[[], None]) -> None:
         callback()
 
 
-def _on_sigterm(_number: int, _frame: FrameType | None) -> None:
+def _on_signal(_number: int, _frame: FrameType | None) -> None:
     global _requested
     _requested = True
     if _callback is not None:

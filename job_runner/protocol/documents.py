@@ -34,17 +34,17 @@ def read_document(path: Path) -> dict[str, Any] | None:
 
 def write_document(path: Path, document: dict[str, Any]) -> None:
     """Write or replace the document at `path`, atomically."""
-    write_bytes(path, _encode(document))
+    write_bytes(path, encode(document))
 
 
 def write_document_once(path: Path, document: dict[str, Any]) -> bool:
     """Write the document if there is none at `path` yet. False if there is."""
-    return write_bytes_once(path, _encode(document))
+    return write_bytes_once(path, encode(document))
 
 
-def write_bytes(path: Path, data: bytes) -> None:
-    """Write or replace the file at `path`, atomically and durably."""
-    with _draft(path, data) as draft:
+def write_bytes(path: Path, data: bytes, mode: int = 0o600) -> None:
+    """Write or replace the file at `path`, atomically and durably; `mode` less the umask."""
+    with _draft(path, data, mode) as draft:
         draft.rename(path)
     sync_directory(path.parent)
 
@@ -69,16 +69,17 @@ def sync_directory(directory: Path) -> None:
         os.close(descriptor)
 
 
-def _encode(document: dict[str, Any]) -> bytes:
+def encode(document: dict[str, Any]) -> bytes:
+    """Return the bytes of a document: readable by eye, with its version."""
     return json.dumps({"v": VERSION, **document}, indent=1, ensure_ascii=False).encode() + b"\n"
 
 
 @contextlib.contextmanager
-def _draft(path: Path, data: bytes) -> Iterator[Path]:
+def _draft(path: Path, data: bytes, mode: int = 0o600) -> Iterator[Path]:
     """Write `data` to a temporary file beside `path`; gone afterwards unless renamed."""
     draft = path.with_name(f".{secrets.token_hex(8)}.tmp")
     try:
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()

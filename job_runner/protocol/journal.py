@@ -1,13 +1,15 @@
 """The journal: what happened, one line a record, readable by eye: `<crc32 hex> <json>`.
 
 Append-only segments. A torn last line (the writer was killed in it) is not there yet; a bad line
-inside is skipped and shown as a `damaged` record, so that a loss is never silent.
+inside, or a torn one that other segments follow, is skipped and shown as a `damaged` record, so
+that a loss is never silent.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import threading
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,7 +32,10 @@ class Entry:
 
 
 class JournalWriter:
-    """Appends records; each is with the operating system when `append` returns."""
+    """Appends records; each is with the operating system when `append` returns.
+
+    `append` and `close` belong to one thread; `sync` may be called from another at the same time.
+    """
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -39,39 +44,63 @@ class JournalWriter:
         self._number = max(numbers, default=0)
         self._descriptor = -1
         self._room = 0
-        self._dirty = False
+        self._lock = threading.Lock()
+        self._unsynced: list[int] = []  # descriptors of our own: a segment may be closed meanwhile
 
     def append(self, record: Record) -> None:
-        """Write one record. It survives this process; after `sync`, this host too."""
+        """Write one record. It survives this process; after `sync`, this host too.
+
+        Raises OSError; then the record may be in the journal in part, as a torn line.
+        """
         line = encode(record)
         if self._room < len(line):
             self._next_segment()
         view = memoryview(line)
-        while view:
-            view = view[os.write(self._descriptor, view) :]
+        try:
+            while view:
+                view = view[os.write(self._descriptor, view) :]
+        except OSError:
+            self._room = 0  # a torn line ends a segment: the next record must not be glued to it
+            raise
         self._room -= len(line)
-        self._dirty = True
+        with self._lock:
+            if not self._unsynced:
+                self._unsynced.append(os.dup(self._descriptor))
 
     def sync(self) -> None:
         """Make everything written so far survive the host: only then is it acknowledged."""
-        if self._dirty:
-            self._dirty = False
-            os.fdatasync(self._descriptor)
+        with self._lock:
+            descriptors, self._unsynced = self._unsynced, []
+        try:
+            for descriptor in descriptors:
+                os.fdatasync(descriptor)
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
 
     def close(self) -> None:
         """Sync and close."""
-        if self._descriptor >= 0:
+        try:
             self.sync()
+        finally:
+            self._close_segment()
+
+    def _close_segment(self) -> None:
+        if self._descriptor >= 0:
             os.close(self._descriptor)
-            self._descriptor = -1
+            self._descriptor, self._room = -1, 0
 
     def _next_segment(self) -> None:
-        self.close()
+        self._close_segment()
         self._number += 1
         path = self._directory / f"{self._number:08d}{_SUFFIX}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
         self._descriptor = os.open(path, flags, 0o600)
         self._room = SEGMENT_BYTES
+        folder = os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        with self._lock:
+            # The new name and the new file: `sync` makes both durable.
+            self._unsynced += [folder, os.dup(self._descriptor)]
 
 
 def encode(record: Record) -> bytes:

@@ -11,18 +11,22 @@ import os
 import secrets
 import shutil
 import socket
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from . import documents, layout
 
+_PROBE = 0.2
+"""Seconds within which nobody who only looks holds a lock twice in a row."""
 
-class AttemptExists(Exception):
+
+class AttemptExists(Exception):  # noqa: N818 (the protocol's word)
     """Another runner has this attempt's number."""
 
 
-class AttemptAlive(Exception):
+class AttemptAlive(Exception):  # noqa: N818 (the protocol's word)
     """The attempt's lock is held: its runner lives."""
 
 
@@ -64,12 +68,17 @@ def claim_attempt(job_dir: Path, number: int) -> Claim:
 def take_over(attempt_dir: Path) -> Claim:
     """Lock a dead attempt, to finish it. Raises AttemptAlive."""
     descriptor = _open_lock(attempt_dir)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        os.close(descriptor)
-        raise AttemptAlive(f"{attempt_dir.name} is running") from error
-    return Claim(attempt_dir, descriptor)
+    patience = time.monotonic() + _PROBE
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return Claim(attempt_dir, descriptor)
+        except BlockingIOError as error:
+            # Someone who only looks (`is_alive`) holds the lock for an instant as well.
+            if time.monotonic() > patience:
+                os.close(descriptor)
+                raise AttemptAlive(f"{attempt_dir.name} is running") from error
+            time.sleep(_PROBE / 10)
 
 
 def is_alive(attempt_dir: Path) -> bool:

@@ -11,6 +11,14 @@ from ..domain.job import Submission
 from ..domain.quantities import parse_duration
 
 
+class SentInput(BaseModel):
+    """An input that a gateway got as a blob."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    path: str = Field(min_length=1)
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+
+
 class SubmitBody(BaseModel):
     """The body of `POST jobs`."""
 
@@ -21,7 +29,7 @@ class SubmitBody(BaseModel):
     flavor: str | None = None
     device: str | None = None
     parameters: dict[str, Any] = Field(default_factory=dict)
-    inputs: list[str] | list[dict[str, str]] = Field(default_factory=list)
+    inputs: list[str] | list[SentInput] = Field(default_factory=list)
     isolated: bool = False
     env: dict[str, str] = Field(default_factory=dict)
     max_runtime: int | str | None = None
@@ -39,11 +47,13 @@ def submission(document: dict[str, Any], key: str | None) -> Submission:
         place = ".".join(str(part) for part in first["loc"])
         raise BadInput(f"{place}: {first['msg']}.") from error
     limit = body.max_runtime
-    inputs = tuple(i if isinstance(i, str) else i["path"] for i in body.inputs)
+    inputs = tuple(i if isinstance(i, str) else i.path for i in body.inputs)
+    digests = {i.path: i.sha256 for i in body.inputs if isinstance(i, SentInput)}
     fields = body.model_dump(exclude={"inputs", "max_runtime"})
     return Submission(
         **fields,
         inputs=inputs,
+        input_digests=digests,
         max_runtime=None if limit is None else parse_duration(limit),
         idempotency_key=key,
     )

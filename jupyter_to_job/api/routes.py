@@ -49,7 +49,7 @@ def _list(jobs: Jobs, request: Request) -> Response:
         states = [State(s) for s in request.query.get("state", "").split(",") if s]
     except ValueError as error:
         raise BadInput(f"state: {error}.") from error
-    page = jobs.list(states, limit, request.query.get("cursor"))
+    page = jobs.find(states, limit, request.query.get("cursor"))
     return Response.json(200, {"jobs": [j.to_json() for j in page.jobs], "next": page.next})
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from pathlib import Path
 from typing import Protocol
 
 from ..domain.state import Placement
@@ -28,6 +29,10 @@ class Backend(Protocol):
 
         Safe to repeat. Raises Unavailable when nothing can be started now; the job stays recorded.
         """
+        ...
+
+    def alive(self, job: str, attempt: Path) -> bool:
+        """Tell whether an attempt without an outcome still runs; `attempt` is its directory."""
         ...
 
     def placements(self, waiting: Sequence[Request]) -> Mapping[str, Placement]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..domain.errors import JobsError
-from ..domain.job import State, Submission
+from ..domain.job import State
 from . import exits, output
 
 if TYPE_CHECKING:
@@ -55,7 +55,9 @@ _WAIT = click.option("--wait", is_flag=True, help="Return when the result is del
 @click.option("-r", "--raw", nargs=2, multiple=True, metavar="NAME TEXT",
               help="A parameter that is always text.")  # fmt: skip
 @click.option("--params-file", type=click.Path(path_type=Path), help="YAML or JSON of parameters.")
-@click.option("-i", "--input", "inputs", multiple=True, help="A file, folder or glob to send along.")
+@click.option(
+    "-i", "--input", "inputs", multiple=True, help="A file, folder or glob to send along."
+)
 @click.option("--isolated", is_flag=True, help="Run in a scratch copy of the inputs.")
 @click.option("-e", "--env", multiple=True, metavar="NAME=VALUE", help="A variable for the kernel.")
 @click.option("--max-runtime", help="Time limit, e.g. 45m or 1h30m.")
@@ -96,10 +98,10 @@ def list_jobs(*, state: str | None, everything: bool, as_json: bool) -> None:
     """List jobs, newest first."""
     service = _connect()
     states = [State(state)] if state else []
-    page = service.list(states)
+    page = service.find(states)
     jobs = page.jobs
     while everything and page.next:
-        page = service.list(states, 500, page.next)
+        page = service.find(states, 500, page.next)
         jobs = jobs + page.jobs
     if as_json:
         output.document([job.to_json() for job in jobs])
@@ -165,7 +167,9 @@ def deliver(jobs: tuple[str, ...]) -> None:
     service = _connect()
     for job in jobs:
         delivery = service.deliver(job).delivery
-        click.echo(f"{job} {delivery.state.value} {delivery.path or delivery.message or ''}".rstrip())
+        click.echo(
+            f"{job} {delivery.state.value} {delivery.path or delivery.message or ''}".rstrip()
+        )
 
 
 @main.command()
@@ -186,5 +190,3 @@ def flavors(*, as_json: bool) -> None:
         output.document(catalog)
     else:
         output.catalog(catalog)
-
-

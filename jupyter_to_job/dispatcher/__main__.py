@@ -19,7 +19,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="jupyter_to_job.dispatcher", description=__doc__)
     parser.add_argument("exchange", type=Path)
     parser.add_argument("--capacity", default="", help="slots, e.g. cpu=2,memory=4Gi")
-    parser.add_argument("--idle", type=float, default=10.0, help="seconds without work before leaving")
+    parser.add_argument(
+        "--idle", type=float, default=10.0, help="seconds without work before leaving"
+    )
     options = parser.parse_args()
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     dispatcher = Dispatcher(FileExchange(options.exchange), capacity(options.capacity))

@@ -108,5 +108,3 @@ class Dispatcher:
             done = deliver(self.exchange, name)
             _log.info("%s: %s", name, "delivered" if done else "held")
         return "settled"
-
-

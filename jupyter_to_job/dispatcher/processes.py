@@ -47,7 +47,9 @@ class Processes:
         """Start the first attempt of a job in the submitter's interpreter and environment."""
         arguments = ["-m", "job_runner", "run", self._directory(request.name), "--attempt", "1"]
         environment = request.environment
-        child = self._spawn(request.name, [environment.interpreter, *arguments], environment.variables)
+        child = self._spawn(
+            request.name, [environment.interpreter, *arguments], environment.variables
+        )
         if child is not None:
             self._runners[request.name] = child
             _log.info("%s: runner %d", request.name, child.process.pid)
@@ -127,7 +129,10 @@ class Processes:
                     start_new_session=True,
                 )
         except OSError as error:
-            self._why[name] = ("RunnerMissing", f"{command[0]} cannot be started: {error.strerror}.")
+            self._why[name] = (
+                "RunnerMissing",
+                f"{command[0]} cannot be started: {error.strerror}.",
+            )
             _log.warning("%s: %s", name, self._why[name][1])
             return None
         return _Child(process, log)

@@ -112,8 +112,19 @@ class Damaged(JobsError):
 BY_CODE: dict[str, type[JobsError]] = {
     cls.code: cls
     for cls in (
-        JobsError, BadInput, BadNotebook, BadCatalog, UnknownChoice, Refused, NeverFits,
-        NotFound, Conflict, Stale, TooLarge, Unavailable, Damaged,
+        JobsError,
+        BadInput,
+        BadNotebook,
+        BadCatalog,
+        UnknownChoice,
+        Refused,
+        NeverFits,
+        NotFound,
+        Conflict,
+        Stale,
+        TooLarge,
+        Unavailable,
+        Damaged,
     )
 }
 """Each error by its code: how an error that crossed REST becomes itself again."""

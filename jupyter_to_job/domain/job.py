@@ -58,13 +58,17 @@ class Progress:
 
 @dataclass(frozen=True)
 class Submission:
-    """What a user asks for, before anything is checked. None: the catalog's or the default's say."""
+    """What a user asks for, before anything is checked. None: the catalog's or the default's say.
+
+    `input_digests` has the sha256 of each input by path where a gateway got them as blobs.
+    """
 
     notebook: str
     flavor: str | None = None
     device: str | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
     inputs: tuple[str, ...] = ()
+    input_digests: dict[str, str] = field(default_factory=dict)
     isolated: bool = False
     env: dict[str, str] = field(default_factory=dict)
     max_runtime: int | None = None

@@ -25,9 +25,7 @@ def slug(text: str) -> str:
     return words[: MAX_LENGTH - _SUFFIX - 1].strip("-") or "notebook"
 
 
-def job_name(
-    notebook: str, *, owner: str, key: str | None = None, label: str | None = None
-) -> str:
+def job_name(notebook: str, *, owner: str, key: str | None = None, label: str | None = None) -> str:
     """Name a job of `notebook` (a workspace path).
 
     `label` replaces the notebook's stem. With an idempotency `key` the suffix is a digest of

@@ -103,4 +103,6 @@ def load_catalog(path: Path = SHIPPED) -> Catalog:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
-        raise BadCatalog(f"The catalog {path} is wrong at {place or 'top'}: {first['msg']}.") from error
+        raise BadCatalog(
+            f"The catalog {path} is wrong at {place or 'top'}: {first['msg']}."
+        ) from error

@@ -27,14 +27,15 @@ class JobsExtension(ExtensionApp):
 
     def initialize_settings(self) -> None:
         """Connect to the jobs of this workspace."""
+        server = self.serverapp
+        assert server is not None and server.event_logger is not None
         settings = Settings.load()
-        root = Path(settings.workspace or self.serverapp.root_dir)
+        root = Path(settings.workspace or server.root_dir)
         self._jobs = connect(settings, root, only_inside=True)
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="jupyter-to-job")
         self.settings["jupyter_to_job"] = {"jobs": self._jobs, "pool": self._pool}
-        self.serverapp.event_logger.register_event_schema(JOB_SCHEMA)
-        events = self.serverapp.event_logger
-        emit = partial(events.emit, schema_id=JOB_SCHEMA_ID)
+        server.event_logger.register_event_schema(JOB_SCHEMA)
+        emit = partial(server.event_logger.emit, schema_id=JOB_SCHEMA_ID)
         # The logger's listeners live on the event loop, and the feed in a thread.
         tell = partial(IOLoop.current().add_callback, emit)
         self._feed = Feed(self._jobs, tell, self.log)
@@ -48,4 +49,3 @@ class JobsExtension(ExtensionApp):
         """End the feed. Jobs go on: they are not this server's."""
         self._feed.stop()
         self._pool.shutdown(wait=False, cancel_futures=True)
-

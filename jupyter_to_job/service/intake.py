@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -21,8 +20,23 @@ from ..flavors import Catalog, Choice
 from ..workspace import Frozen, FrozenInput
 
 _PASSED_ON = frozenset(
-    "PATH HOME LANG TZ VIRTUAL_ENV PYTHONPATH LD_LIBRARY_PATH JUPYTER_PATH JUPYTER_CONFIG_PATH"
-    " http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY".split()
+    [
+        "PATH",
+        "HOME",
+        "LANG",
+        "TZ",
+        "VIRTUAL_ENV",
+        "PYTHONPATH",
+        "LD_LIBRARY_PATH",
+        "JUPYTER_PATH",
+        "JUPYTER_CONFIG_PATH",
+        "http_proxy",
+        "https_proxy",
+        "no_proxy",
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "NO_PROXY",
+    ]
 )
 _DRAWS = 8
 
@@ -123,9 +137,9 @@ def _request(
     )
 
 
-def _comparable(asked: Submission) -> Mapping[str, Any]:
+def _comparable(asked: Submission) -> dict[str, Any]:
     document = asdict(asked)
-    del document["idempotency_key"], document["expected_sha256"]
+    del document["idempotency_key"], document["expected_sha256"], document["input_digests"]
     return document
 
 

@@ -38,11 +38,9 @@ class Core:
     view: View
 
     @classmethod
-    def of(
-        cls, exchange: FileExchange, backend: Backend, catalog: Callable[[], Catalog]
-    ) -> Core:
+    def of(cls, exchange: FileExchange, backend: Backend, catalog: Callable[[], Catalog]) -> Core:
         """Build a core with a view of its own."""
-        return cls(exchange, backend, catalog, View(exchange))
+        return cls(exchange, backend, catalog, View(exchange, backend.alive))
 
 
 class JobService:
@@ -76,7 +74,7 @@ class JobService:
         """See the port."""
         return self._job(self._mine(name))
 
-    def list(
+    def find(
         self, states: Sequence[State] = (), limit: int = 50, cursor: str | None = None
     ) -> Page:
         """See the port. The cursor is the (submitted, name) of the last job shown."""

@@ -46,7 +46,7 @@ class Jobs(Protocol):
         """Return the job as it stands. Raises NotFound."""
         ...
 
-    def list(
+    def find(
         self, states: Sequence[State] = (), limit: int = 50, cursor: str | None = None
     ) -> Page:
         """Return jobs, newest first, optionally only those in some states."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from job_runner.protocol import journal, layout, liveness
+from job_runner.protocol import journal, layout
 from job_runner.protocol.fold import ProgressFold
 from job_runner.protocol.outcome import Outcome, read_outcome
 
@@ -27,8 +29,9 @@ class _Attempt:
 class View:
     """Reads jobs, keeping each attempt's place in its journal so that a second look is cheap."""
 
-    def __init__(self, exchange: FileExchange) -> None:
+    def __init__(self, exchange: FileExchange, alive: Callable[[str, Path], bool]) -> None:
         self._exchange = exchange
+        self._alive = alive
         self._folds: dict[tuple[str, int], tuple[int, ProgressFold]] = {}
 
     def requests_without_attempt(self) -> list[Request]:
@@ -75,7 +78,7 @@ class View:
     def _attempt(self, name: str, number: int) -> _Attempt:
         directory = layout.attempt_dir(self._exchange.root / name, number)
         # Liveness before outcome: a runner that ends in between is then seen as ended, not as lost.
-        alive = liveness.is_alive(directory)
+        alive = self._alive(name, directory)
         outcome = read_outcome(directory)
         offset, fold = self._folds.get((name, number), (0, ProgressFold()))
         for entry in journal.read_journal(directory / layout.JOURNAL, offset):
@@ -99,7 +102,9 @@ class View:
         if held is not None:
             return Delivery(DeliveryState.HELD, None, held["message"])
         if final and attempt is not None and not has_result(attempt.outcome):
-            return Delivery(DeliveryState.NONE, None, "Nothing ran, so there is nothing to deliver.")
+            return Delivery(
+                DeliveryState.NONE, None, "Nothing ran, so there is nothing to deliver."
+            )
         return Delivery()
 
 

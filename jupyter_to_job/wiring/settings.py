@@ -39,7 +39,8 @@ class Settings(Configurable):
         "", help="URL or path of the job directories; default: under Jupyter's data directory."
     ).tag(config=True)
     catalog = Unicode(
-        "", help="Path of flavors.yaml; default: the one in Jupyter's config path, else the shipped."
+        "",
+        help="Path of flavors.yaml; default: the one in Jupyter's config path, else the shipped.",
     ).tag(config=True)
     workspace = Unicode("", help="The user's file tree; default: the server's root, or here.").tag(
         config=True
@@ -50,6 +51,15 @@ class Settings(Configurable):
     enforce_memory = Bool(False, help="Local jobs end when over their flavor's memory.").tag(
         config=True
     )
+
+    agent_image = Unicode("", help="Controller: the image of the agent in job pods.").tag(
+        config=True
+    )
+    gateway_url = Unicode("", help="Controller: where agents reach its gateway.").tag(config=True)
+    owner_rule = Unicode(
+        "annotation=hub.jupyter.org/username",
+        help="Controller: whose a dev pod is: annotation=KEY, label=KEY or serviceaccount.",
+    ).tag(config=True)
 
     @classmethod
     def load(cls, flags: Mapping[str, str | None] | None = None) -> Settings:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from pathlib import Path
 
 from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
+
+from job_runner.protocol import liveness
 
 from ...domain.errors import Unavailable, UnknownChoice
 from ...domain.state import Placement
@@ -47,6 +50,10 @@ class LocalBackend:
                 f"The dispatcher could not be started: {error.strerror}.",
                 "The job is recorded; `jupyter-to-job doctor` says what is wrong.",
             ) from error
+
+    def alive(self, job: str, attempt: Path) -> bool:  # noqa: ARG002 - its lock is enough
+        """See the port."""
+        return liveness.is_alive(attempt)
 
     def placements(self, waiting: Sequence[Request]) -> Mapping[str, Placement]:
         """See the port."""

@@ -1,0 +1,64 @@
+"""From what a kernel says on iopub to records of the journal.
+
+Kernels of all languages and ages talk here, so each output is made valid nbformat at this door;
+nothing behind it needs to check again.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+Record = dict[str, Any]
+Content = dict[str, Any]
+
+
+def record_of(kind: str, content: Content, cell: int) -> Record | None:
+    """Return the record of a message about `cell`; None if it changes nothing in a notebook."""
+    match kind:
+        case "stream":
+            text = _text(content.get("text", ""))
+            stream = {"output_type": kind, "name": str(content.get("name", "stdout")), "text": text}
+            return {"k": "output", "i": cell, "output": stream}
+        case "display_data" | "execute_result":
+            output = {"output_type": kind, **_shown(content)}
+            if kind == "execute_result":
+                output["execution_count"] = content.get("execution_count")
+            return {"k": "output", "i": cell, "output": output, **_display_id(content)}
+        case "error":
+            error = {
+                "output_type": kind,
+                "ename": _text(content.get("ename", "")),
+                "evalue": _text(content.get("evalue", "")),
+                "traceback": [_text(line) for line in content.get("traceback") or ()],
+            }
+            return {"k": "output", "i": cell, "output": error}
+        case "clear_output":
+            return {"k": "clear", "i": cell, "wait": bool(content.get("wait"))}
+        case "update_display_data":
+            named = _display_id(content)
+            return {"k": "update_display", **named, **_shown(content)} if named else None
+    return None
+
+
+def _display_id(content: Content) -> dict[str, str]:
+    identifier = (content.get("transient") or {}).get("display_id")
+    return {} if identifier is None else {"display_id": str(identifier)}
+
+
+def _shown(content: Content) -> dict[str, Any]:
+    data = {kind: _mime(kind, value) for kind, value in (content.get("data") or {}).items()}
+    return {"data": data, "metadata": content.get("metadata") or {}}
+
+
+def _mime(kind: str, value: Any) -> Any:
+    """Return a value of a MIME bundle; only JSON types may hold something other than text."""
+    if kind == "application/json" or kind.endswith("+json"):
+        return value
+    if isinstance(value, list) and all(isinstance(line, str) for line in value):
+        return "".join(value)
+    return _text(value)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,36 @@
+"""`python -m jupyter_to_job.agent JOB --gateway URL --folder DIR`."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import signal
+import threading
+from pathlib import Path
+
+from ..backends.kubernetes.manifest import TOKEN_FOLDER
+from ..exchange.gateway import Gateway, GatewayExchange
+from .sender import Agent
+
+
+def main() -> None:
+    """Fetch, then send until told to stop; then send the rest."""
+    parser = argparse.ArgumentParser(prog="jupyter_to_job.agent", description=__doc__)
+    parser.add_argument("job")
+    parser.add_argument("--gateway", required=True)
+    parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--token-file", type=Path, default=Path(TOKEN_FOLDER, "token"))
+    options = parser.parse_args()
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    exchange = GatewayExchange(Gateway(options.gateway, options.token_file))
+    agent = Agent(exchange, options.job, options.folder, os.environ.get("POD_UID", ""), stop)
+    agent.fetch()
+    agent.send_until_stopped()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""The Kubernetes backend as the service sees it: it pokes the reconciler and asks its records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+
+from ...domain.state import Placement
+from ...exchange import Request
+from .records import PodRecord
+
+
+class KubernetesBackend:
+    """Implements `backends.port.Backend`.
+
+    `poke` puts a job into the reconciler's queue, from any thread; `pod_of` is its latest record of
+    a job's pod.
+    """
+
+    name = "kubernetes"
+
+    def __init__(
+        self, poke: Callable[[str], None], pod_of: Callable[[str], PodRecord | None]
+    ) -> None:
+        self._poke = poke
+        self._pod_of = pod_of
+
+    def admit(self, demand: Mapping[str, Decimal], kernel: str | None) -> None:
+        """See the port: the scheduler says what fits, the image which kernels there are."""
+
+    def changed(self, job: str) -> None:
+        """See the port."""
+        self._poke(job)
+
+    def alive(self, job: str, attempt: Path) -> bool:  # noqa: ARG002
+        """See the port: only the reconciler declares an attempt dead, by writing its outcome."""
+        return True
+
+    def placements(self, waiting: Sequence[Request]) -> Mapping[str, Placement]:
+        """See the port."""
+        pods = {request.name: self._pod_of(request.name) for request in waiting}
+        return {name: placement_of(pod) for name, pod in pods.items() if pod is not None}
+
+
+_REASONS = {
+    "Unschedulable": "Unschedulable",
+    "ErrImagePull": "ImageUnavailable",
+    "ImagePullBackOff": "ImageUnavailable",
+    "ErrImageNeverPull": "ImageUnavailable",
+    "InvalidImageName": "ImageUnavailable",
+}
+
+
+def placement_of(pod: PodRecord) -> Placement:
+    """Say in our words where a pod stands that has not started its run."""
+    reason = _REASONS.get(pod.waiting)
+    message = pod.waiting_message or None if reason else None
+    return Placement(starting=pod.scheduled, reason=reason, message=message)

@@ -1,0 +1,190 @@
+"""The manifest builder, a pure function: a request and its origin in, a Job out.
+
+The job pod is the dev pod plus the flavor: its image, its user, its pull secrets, the variables on
+a short list; none of its tokens, secrets, sidecars or placement. Only the agent holds a token.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from ...domain.names import slug
+from ...exchange import Request
+from .records import AGENT, JOB_LABEL, NOTEBOOK, PREFIX, Manifest
+
+AUDIENCE = "jupyter-to-job"
+EXCHANGE = "/jupyter-to-job"
+READY = f"{EXCHANGE}/.ready"
+TOKEN_FOLDER = "/var/run/secrets/jupyter-to-job"  # noqa: S105 - a path
+GRACE_SECONDS = 600
+"""How long an agent may wait for a gateway that is away, at the end of its pod."""
+ALLOWANCE_SECONDS = 900
+"""On top of max_runtime, for what happens around the run: the pod's deadline is a backstop."""
+TTL_SECONDS = 7 * 24 * 3600
+
+
+@dataclass(frozen=True)
+class JobPods:
+    """What all job pods of a controller have in common."""
+
+    agent_image: str
+    gateway_url: str
+    image_pull_policy: str = "IfNotPresent"
+
+
+def job_manifest(request: Request, origin: Manifest, pods: JobPods) -> Manifest:
+    """Return the batch/v1 Job that runs `request` beside the dev pod that `origin` describes."""
+    labels = {
+        JOB_LABEL: request.name,
+        f"{PREFIX}/owner": _label(request.owner),
+        f"{PREFIX}/flavor": _label(request.flavor),
+        f"{PREFIX}/device": _label(request.device),
+    }
+    annotations = {
+        f"{PREFIX}/notebook": request.notebook,
+        f"{PREFIX}/request-digest": request.digest,
+    }
+    extra = {
+        kind: {**request.flavor_spec.get(kind, {}), **request.device_spec.get(kind, {})}
+        for kind in ("labels", "annotations")
+    }
+    queue = request.flavor_spec.get("queue")
+    queue_label = {"kueue.x-k8s.io/queue-name": queue} if queue else {}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": request.name,
+            "namespace": origin["namespace"],
+            "labels": {**labels, **queue_label},
+            "annotations": annotations,
+        },
+        "spec": {
+            "backoffLimit": 0,
+            "suspend": bool(queue),
+            "ttlSecondsAfterFinished": TTL_SECONDS,
+            "template": {
+                "metadata": {
+                    "labels": {**extra["labels"], **labels},
+                    "annotations": {**extra["annotations"], **annotations},
+                },
+                "spec": _pod(request, origin, pods),
+            },
+        },
+    }
+
+
+def _pod(request: Request, origin: Manifest, pods: JobPods) -> Manifest:
+    spec: Manifest = {
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "serviceAccountName": origin["service_account"],
+        "terminationGracePeriodSeconds": GRACE_SECONDS,
+        "securityContext": {
+            **origin["security_context"],
+            "runAsNonRoot": True,
+            "fsGroupChangePolicy": "OnRootMismatch",
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "imagePullSecrets": origin["image_pull_secrets"],
+        "initContainers": [_agent(request, pods)],
+        "containers": [_notebook(request, origin, pods)],
+        "volumes": _volumes(request),
+    }
+    if request.max_runtime is not None:
+        spec["activeDeadlineSeconds"] = request.max_runtime + ALLOWANCE_SECONDS
+    for key, source in _PLACEMENT:
+        value = request.device_spec.get(source) or request.flavor_spec.get(source)
+        if value:
+            spec[key] = value
+    return spec
+
+
+_PLACEMENT = (
+    ("nodeSelector", "node_selector"),
+    ("tolerations", "tolerations"),
+    ("runtimeClassName", "runtime_class"),
+    ("schedulerName", "scheduler_name"),
+    ("priorityClassName", "priority_class"),
+)
+
+
+def _agent(request: Request, pods: JobPods) -> Manifest:
+    """Return the sidecar: the only container with a token."""
+    return {
+        "name": AGENT,
+        "image": pods.agent_image,
+        "imagePullPolicy": pods.image_pull_policy,
+        "restartPolicy": "Always",
+        "command": ["python3", "-m", "jupyter_to_job.agent"],
+        "args": [request.name, "--gateway", pods.gateway_url, "--folder", EXCHANGE],
+        "env": [{"name": "POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}}],
+        "startupProbe": {
+            "exec": {"command": ["test", "-e", READY]},
+            "periodSeconds": 1,
+            "failureThreshold": 600,
+        },
+        "resources": {
+            "requests": {"cpu": "20m", "memory": "64Mi"},
+            "limits": {"cpu": "500m", "memory": "256Mi"},
+        },
+        "securityContext": _RESTRICTED,
+        "volumeMounts": [
+            {"name": "exchange", "mountPath": EXCHANGE},
+            {"name": "token", "mountPath": TOKEN_FOLDER, "readOnly": True},
+        ],
+    }
+
+
+def _notebook(request: Request, origin: Manifest, pods: JobPods) -> Manifest:
+    """Return the container that holds the GPU: exactly as long as the runner runs."""
+    specs = (request.flavor_spec, request.device_spec)
+    resources = dict(request.demand)
+    storage = next((s["ephemeral_storage"] for s in specs if "ephemeral_storage" in s), None)
+    if storage is not None:
+        resources["ephemeral-storage"] = storage
+    resources["cpu"] = str(request.flavor_spec.get("cpu", request.demand["cpu"]))
+    resources["memory"] = str(request.flavor_spec.get("memory", request.demand["memory"]))
+    variables = {**origin["env"], **specs[0].get("env", {}), **specs[1].get("env", {})}
+    variables["JUPYTER_TO_JOB_TERMINATION_LOG"] = "/dev/termination-log"
+    image = next((s["image"] for s in specs if "image" in s), origin["image"])
+    mounts = [{"name": "exchange", "mountPath": EXCHANGE}]
+    if "shm" in request.flavor_spec:
+        mounts.append({"name": "shm", "mountPath": "/dev/shm"})  # noqa: S108 - the pod's own
+    return {
+        "name": NOTEBOOK,
+        "image": image,
+        "imagePullPolicy": pods.image_pull_policy,
+        "command": ["python3", "-m", "job_runner"],
+        "args": ["run", f"{EXCHANGE}/{request.name}", "--attempt", "1"],
+        "env": [{"name": name, "value": value} for name, value in sorted(variables.items())],
+        "resources": {"requests": resources, "limits": dict(resources)},
+        "securityContext": _RESTRICTED,
+        "volumeMounts": mounts,
+    }
+
+
+def _volumes(request: Request) -> list[Manifest]:
+    token = {"audience": AUDIENCE, "expirationSeconds": 3600, "path": "token"}
+    volumes: list[Manifest] = [
+        {"name": "exchange", "emptyDir": {}},
+        {"name": "token", "projected": {"sources": [{"serviceAccountToken": token}]}},
+    ]
+    shm = request.flavor_spec.get("shm")
+    if shm is not None:
+        volumes.append({"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": shm}})
+    return volumes
+
+
+_RESTRICTED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+"""What Pod Security `restricted` wants of every container."""
+
+
+def _label(text: str) -> str:
+    """Return a label value for any text: readable, with a digest where it had to change."""
+    plain = slug(text)
+    if plain == text:
+        return text
+    return f"{plain[:40].rstrip('-')}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"

@@ -1,0 +1,66 @@
+"""`python -m jupyter_to_job.controller`: gateway and reconciler in one process, one replica."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import signal
+from concurrent.futures import ThreadPoolExecutor
+
+from tornado.httpserver import HTTPServer
+
+from ..backends.kubernetes import JobPods, KubernetesBackend
+from ..exchange import FileExchange
+from ..service.jobs import Core
+from ..wiring import Settings
+from ..wiring.services import catalog
+from .cluster import Cluster
+from .gateway import MAX_BODY, Context, application
+from .identity import Identities
+from .reconciler import Reconciler
+
+WORKERS = 16
+
+
+def main() -> None:
+    """Serve until SIGTERM."""
+    parser = argparse.ArgumentParser(prog="jupyter_to_job.controller", description=__doc__)
+    parser.add_argument("--port", type=int, default=8080)
+    parser.add_argument("--kubeconfig", help="default: the pod's own service account")
+    options = parser.parse_args()
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
+    asyncio.run(serve(Settings.load(), options.port, options.kubeconfig))
+
+
+async def serve(settings: Settings, port: int, kubeconfig: str | None) -> None:
+    """Run gateway and reconciler on this event loop."""
+    exchange = FileExchange(settings.exchange_root())
+    exchange.prepare()
+    loop = asyncio.get_running_loop()
+    async with Cluster.connect(kubeconfig) as cluster:
+        pods = JobPods(settings.agent_image, settings.gateway_url)
+        reconciler = Reconciler(cluster, exchange, pods)
+
+        def poke(job: str) -> None:
+            loop.call_soon_threadsafe(reconciler.poke, job)
+
+        backend = KubernetesBackend(poke, reconciler.pod_of)
+        context = Context(
+            core=Core.of(exchange, backend, lambda: catalog(settings)),
+            identities=Identities(cluster, settings.owner_rule, reconciler.job_uid),
+            pool=ThreadPoolExecutor(WORKERS, thread_name_prefix="gateway"),
+            changed=reconciler.poke,
+        )
+        server = HTTPServer(application(context), max_body_size=MAX_BODY, max_buffer_size=MAX_BODY)
+        server.listen(port)
+        work = asyncio.create_task(reconciler.run())
+        loop.add_signal_handler(signal.SIGTERM, work.cancel)
+        try:
+            await work
+        except asyncio.CancelledError:
+            server.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,179 @@
+"""The gateway: the same REST as the server extension, blobs, pieces of the exchange, events."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from tornado import web
+from tornado.httputil import HTTPHeaders
+from tornado.iostream import StreamClosedError
+
+from ..api import Request, Response, error_response, handle
+from ..domain.errors import JobsError, NotFound, Refused
+from ..domain.job import Job
+from ..service.jobs import Core
+from .identity import AgentPod, DevPod, Identities, Identity
+from .jobs import Blobs, GatewayJobs
+from .pieces import Pieces
+
+MAX_BODY = 128 << 20
+HEARTBEAT = 1.0
+"""Seconds between two comments on a quiet stream of events: both sides notice a dead peer."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """What the handlers share. `changed` tells the reconciler that a job's directory changed."""
+
+    core: Core
+    identities: Identities
+    pool: ThreadPoolExecutor
+    changed: Callable[[str], None]
+
+
+def application(context: Context) -> web.Application:
+    """Return the tornado application."""
+    return web.Application(
+        [
+            (r"/api/events", EventsHandler, {"context": context}),
+            (r"/api/(.*)", ApiHandler, {"context": context}),
+        ]
+    )
+
+
+class _Handler(web.RequestHandler):
+    """Authenticates every request by its bearer token."""
+
+    def initialize(self, context: Context) -> None:
+        """Take what the handlers share."""
+        self.context = context
+
+    async def identity(self) -> Identity:
+        """Return who is calling. Raises Refused."""
+        scheme, _, token = self.request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not token:
+            raise Refused("This needs a bearer token.")
+        return await self.context.identities.of(token)
+
+    def answer(self, response: Response) -> None:
+        """Send a response."""
+        self.set_status(response.status)
+        for name, value in response.headers.items():
+            self.set_header(name, value)
+        if response.status != 204:
+            self.set_header("Content-Type", response.content_type)
+        if self.request.method == "HEAD":
+            self.set_header("Content-Length", str(len(response.body)))
+            self.finish()
+        else:
+            self.finish(response.body)
+
+
+class ApiHandler(_Handler):
+    """Every route that answers at once."""
+
+    async def _handle(self, path: str) -> None:
+        asked = self.request
+        request = Request(
+            method=asked.method or "GET",
+            path=path,
+            query={name: self.get_query_argument(name) for name in asked.query_arguments},
+            headers=_Headers(asked.headers),
+            body=asked.body or b"",
+        )
+        try:
+            if path == "health":
+                self.answer(Response.json(200, {"status": "ok", "backend": "kubernetes"}))
+                return
+            identity = await self.identity()
+            loop = asyncio.get_running_loop()
+            response, job = await loop.run_in_executor(
+                self.context.pool, dispatch, self.context, identity, request
+            )
+        except JobsError as error:
+            self.answer(error_response(error))
+            return
+        if job:
+            self.context.changed(job)
+        self.answer(response)
+
+    get = head = post = put = delete = _handle
+
+
+class _Headers(dict[str, str]):
+    """Header names as the routes spell them, whatever the client's capitals."""
+
+    def __init__(self, headers: HTTPHeaders) -> None:
+        super().__init__({name.title(): value for name, value in headers.items()})
+
+
+def dispatch(context: Context, identity: Identity, request: Request) -> tuple[Response, str]:
+    """Answer a request of a known caller, and name the job whose directory changed."""
+    if request.path.startswith("exchange/"):
+        return Pieces(context.core.exchange).handle(identity, request)
+    if isinstance(identity, AgentPod):
+        raise NotFound(f"There is no {request.method} {request.path}.")
+    if request.path.startswith("blobs/") and request.method == "PUT":
+        blobs = Blobs(context.core.exchange.root, identity.owner)
+        blobs.put(request.path.removeprefix("blobs/"), request.body)
+        return Response.json(200, {"length": len(request.body)}), ""
+    return handle(GatewayJobs(context.core, identity), request), ""
+
+
+class EventsHandler(_Handler):
+    """Server-sent events: a Job each, first all that are unfinished or undelivered."""
+
+    async def get(self) -> None:
+        """Stream until the client goes."""
+        try:
+            identity = await self.identity()
+            if not isinstance(identity, DevPod):
+                raise NotFound("There are no events for agents.")
+        except JobsError as error:
+            self.answer(error_response(error))
+            return
+        self.set_header("Content-Type", "text/event-stream")
+        queue: asyncio.Queue[Job] = asyncio.Queue()
+        gone = threading.Event()
+        jobs = GatewayJobs(self.context.core, identity)
+        watcher = threading.Thread(
+            target=_watch,
+            args=(jobs, queue, asyncio.get_running_loop(), gone),
+            name="events",
+            daemon=True,
+        )
+        watcher.start()
+        try:
+            while True:
+                self.write(await _next_event(queue))
+                await self.flush()
+        except StreamClosedError:
+            pass  # the client went: that is how a stream ends
+        finally:
+            gone.set()
+
+
+async def _next_event(queue: asyncio.Queue[Job]) -> str:
+    try:
+        job = await asyncio.wait_for(queue.get(), HEARTBEAT)
+    except asyncio.TimeoutError:
+        return ": \n\n"
+    return f"data: {json.dumps(job.to_json())}\n\n"
+
+
+def _watch(
+    jobs: GatewayJobs,
+    queue: asyncio.Queue[Job],
+    loop: asyncio.AbstractEventLoop,
+    gone: threading.Event,
+) -> None:
+    for job in jobs.changes():
+        if gone.is_set():
+            return
+        if job is not None:
+            loop.call_soon_threadsafe(queue.put_nowait, job)

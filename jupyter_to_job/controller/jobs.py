@@ -1,0 +1,80 @@
+"""The use cases in the gateway: what a caller froze arrives as blobs, and nothing is published."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path, PurePosixPath
+
+from job_runner.protocol import documents
+
+from ..domain.errors import BadInput, Conflict, Stale
+from ..domain.job import Job, Submission
+from ..service.intake import Caller
+from ..service.jobs import Core, JobService
+from ..workspace import Frozen, FrozenInput
+from ..workspace.freeze import kernel_of
+from .identity import DevPod
+
+BLOBS = ".blobs"
+
+
+class Blobs:
+    """Content-addressed pieces of one owner, sent before the submission that names them."""
+
+    def __init__(self, exchange: Path, owner: str) -> None:
+        # One folder an owner: nobody learns what others have by asking for a digest.
+        self._folder = exchange / BLOBS / hashlib.sha256(owner.encode()).hexdigest()[:32]
+
+    def put(self, digest: str, data: bytes) -> None:
+        """Keep `data`. Raises BadInput if its digest is another."""
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise BadInput("The bytes do not have this digest.", "Send them again.")
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        documents.write_bytes_once(self._folder / digest, data)
+
+    def path(self, digest: str) -> Path:
+        """Return the file of a blob. Raises Stale if it was not sent."""
+        path = self._folder / digest
+        if not path.is_file():
+            raise Stale(f"The blob {digest[:12]} was not sent.", "Send it, then submit again.")
+        return path
+
+
+class GatewayJobs(JobService):
+    """Implements `service.port.Jobs` for one dev pod's owner."""
+
+    def __init__(self, core: Core, caller: DevPod) -> None:
+        # Paths cross as absolute ones without their slash: see `service.remote`.
+        super().__init__(
+            core,
+            Caller(caller.owner, "/", origin=caller.origin, sees_workspace=False),
+        )
+        self._blobs = Blobs(core.exchange.root, caller.owner)
+
+    def submit(self, asked: Submission) -> tuple[Job, bool]:
+        """See the port. The snapshot is the blob that `expected_sha256` names."""
+        if asked.expected_sha256 is None:
+            raise BadInput("A gateway needs expected_sha256.", "Send the snapshot as a blob first.")
+        data = self._blobs.path(asked.expected_sha256).read_bytes()
+        inputs = []
+        for path in asked.inputs:
+            if ".." in PurePosixPath(path).parts or path.startswith("/"):
+                raise BadInput(f"{path!r} is no workspace path.")
+            digest = asked.input_digests[path]
+            blob = self._blobs.path(digest)
+            inputs.append(FrozenInput(path, blob, blob.stat().st_size, digest))
+        kernel = kernel_of(data, asked.notebook)
+        source = Path("/", asked.notebook)
+        return self.accept(
+            asked,
+            Frozen(asked.notebook, source, data, asked.expected_sha256, kernel, tuple(inputs)),
+        )
+
+    def deliver(self, name: str) -> Job:
+        """See the port: refused, because the gateway never sees a workspace."""
+        job = self.get(name)
+        if not job.delivery.decided:
+            raise Conflict(
+                "Results are published from the workspace's side.", "Pull it from there."
+            )
+        return job

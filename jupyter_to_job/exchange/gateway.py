@@ -1,0 +1,112 @@
+"""The exchange behind a gateway: what agents and dev pods reach over HTTPS.
+
+The token is read from its file for each request: the kubelet renews it there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ..domain.errors import BY_CODE, JobsError, NotFound, Refused, Unavailable
+from .files import WrongOffset
+
+TIMEOUT = httpx.Timeout(30.0, connect=5.0)
+
+
+class Gateway:
+    """One gateway's REST, with its errors turned back into ours."""
+
+    def __init__(self, url: str, token_file: Path) -> None:
+        self._token_file = token_file
+        self._client = httpx.Client(base_url=url.rstrip("/") + "/api/", timeout=TIMEOUT)
+
+    def call(self, method: str, path: str, **arguments: Any) -> httpx.Response:
+        """Send one request and return its answer. Raises errors of `domain.errors`."""
+        with self.stream(method, path, **arguments) as response:
+            response.read()
+            return response
+
+    @contextlib.contextmanager
+    def stream(self, method: str, path: str, **arguments: Any) -> Iterator[httpx.Response]:
+        """Send one request and yield its answer while it comes in. Raises as `call`."""
+        headers = {**arguments.pop("headers", {}), "Authorization": f"Bearer {self._token()}"}
+        try:
+            with self._client.stream(method, path, headers=headers, **arguments) as response:
+                if response.status_code >= 400:
+                    response.read()
+                    raise _error_of(response)
+                yield response
+        except httpx.HTTPError as error:
+            raise Unavailable(
+                f"The gateway cannot be reached: {error}.", "It is tried again."
+            ) from error
+
+    def _token(self) -> str:
+        try:
+            return self._token_file.read_text().strip()
+        except OSError as error:
+            raise Unavailable(
+                f"The token {self._token_file} cannot be read: {error.strerror}.",
+                "The pod needs a projected service-account token for the audience jupyter-to-job.",
+            ) from error
+
+
+class GatewayExchange:
+    """Implements `exchange.port.Exchange` over a gateway."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+
+    def read(self, job: str, path: str, offset: int = 0) -> bytes | None:
+        """See the port."""
+        headers = {"Range": f"bytes={offset}-"} if offset else {}
+        try:
+            return self._gateway.call("GET", _piece(job, path), headers=headers).content
+        except NotFound:
+            return None
+
+    def size(self, job: str, path: str) -> int | None:
+        """See the port."""
+        try:
+            answer = self._gateway.call("HEAD", _piece(job, path))
+        except NotFound:
+            return None
+        return int(answer.headers["Content-Length"])
+
+    def put(self, job: str, path: str, data: bytes) -> None:
+        """See the port."""
+        self._gateway.call("PUT", _piece(job, path), content=data)
+
+    def append(self, job: str, path: str, offset: int, data: bytes) -> int:
+        """See the port."""
+        answer = self._gateway.call(
+            "POST", _piece(job, path), params={"offset": offset}, content=data
+        )
+        length: int = answer.json()["length"]
+        return length
+
+
+def _piece(job: str, path: str) -> str:
+    return f"exchange/{quote(job)}/{quote(path)}"
+
+
+def _error_of(response: httpx.Response) -> JobsError:
+    """Return the error that an answer stands for."""
+    try:
+        body = json.loads(response.content)["error"]
+    except (ValueError, KeyError, TypeError):
+        body = {}
+    message = body.get("message") or f"The gateway answered {response.status_code}."
+    if body.get("code") == WrongOffset.code:
+        return WrongOffset(message, body["length"])
+    fallback = {401: Refused, 403: Refused, 404: NotFound}.get(response.status_code)
+    if fallback is None:
+        fallback = Unavailable if response.status_code >= 500 else JobsError
+    return BY_CODE.get(body.get("code", ""), fallback)(message, body.get("hint", ""))

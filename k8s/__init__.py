@@ -1,0 +1,1 @@
+"""Everything that is Kubernetes' but no part of the Python packages."""

@@ -1,0 +1,1 @@
+"""Builds the container images from wheels and Debian packages, without Docker or a registry."""

@@ -1,0 +1,64 @@
+"""`python -m k8s.images.build`: both images, from a wheel and pinned versions, in one archive.
+
+`jupyter-to-job/notebook` is a dev pod's and a job pod's image: Python, ipykernel, papermill, our
+wheel. `jupyter-to-job/controller` adds what only controller and agent need.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from k8s.images import oci
+from k8s.images.layers import GROUP, HOME, USER, Debian, Packages
+
+REPOSITORY = "docker.io/jupyter-to-job"
+CONFIG = {
+    "User": f"{USER}:{GROUP}",
+    "WorkingDir": f"/{HOME}",
+    "Env": [
+        "PATH=/usr/local/bin:/usr/bin:/bin",
+        f"HOME=/{HOME}",
+        "LANG=C.UTF-8",
+        "SHELL=/bin/sh",
+    ],
+    "Cmd": ["python3"],
+}
+
+
+def build(wheel: Path, constraints: Path, archive: Path, tag: str) -> None:
+    """Write `archive` with both images; complete when it appears."""
+    debian = Debian()
+    packages = Packages(debian, wheel, constraints)
+    with tempfile.TemporaryDirectory(dir=archive.parent, prefix=".images-") as temporary:
+        base = [debian.layer(), packages.dependencies()]
+        own = packages.wheel(Path(temporary) / "wheel.tar")
+        notebook = oci.Image(f"{REPOSITORY}/notebook:{tag}", [*base, own], CONFIG)
+        layers = [*base, packages.controller(), own]
+        controller = oci.Image(f"{REPOSITORY}/controller:{tag}", layers, CONFIG)
+        whole = Path(temporary) / "images.tar"
+        oci.write_archive(whole, [notebook, controller])
+        whole.rename(archive)
+
+
+def main() -> None:
+    """Read the command line and build."""
+    parser = argparse.ArgumentParser(prog="python -m k8s.images.build", description=__doc__)
+    parser.add_argument("--wheel", type=Path, required=True)
+    parser.add_argument(
+        "--constraints", type=Path, required=True, help="pinned versions (uv export)"
+    )
+    parser.add_argument("--output", type=Path, required=True, help="the archive to write")
+    parser.add_argument("--tag", default="dev")
+    options = parser.parse_args()
+    build(
+        options.wheel.resolve(),
+        options.constraints.resolve(),
+        options.output.resolve(),
+        options.tag,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+/**
+ * A delivered notebook shows in the file browser at once, not at the browser's next look.
+ */
+import type {
+  JupyterFrontEnd,
+  JupyterFrontEndPlugin
+} from '@jupyterlab/application';
+import { PathExt } from '@jupyterlab/coreutils';
+import { IFileBrowserFactory } from '@jupyterlab/filebrowser';
+
+import type { Job } from '../job';
+import { IJobs } from '../tokens';
+
+const plugin: JupyterFrontEndPlugin<void> = {
+  id: 'jupyter-to-job:files',
+  description: 'Refreshes the file browser when a result was delivered.',
+  autoStart: true,
+  requires: [IJobs],
+  optional: [IFileBrowserFactory],
+  activate: (
+    { serviceManager: { contents } }: JupyterFrontEnd,
+    jobs: IJobs,
+    browsers: IFileBrowserFactory | null
+  ): void => {
+    if (browsers === null) {
+      return; // a page without a file browser, as Notebook's have it
+    }
+    const delivered = new Set<string>();
+    jobs.changed.connect((_, { name, delivery }: Job) => {
+      if (delivery.state !== 'delivered' || delivered.has(name)) {
+        return;
+      }
+      delivered.add(name);
+      const folder = PathExt.dirname(delivery.path ?? '');
+      browsers.tracker.forEach(({ model }) => {
+        if (contents.localPath(model.path) === folder) {
+          void model.refresh();
+        }
+      });
+    });
+  }
+};
+
+export default plugin;

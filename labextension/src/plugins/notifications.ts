@@ -1,0 +1,85 @@
+/**
+ * Tells how jobs go: one notification a job, which first shows its name and at the end what became
+ * of it, with a way to the result.
+ */
+import type {
+  JupyterFrontEnd,
+  JupyterFrontEndPlugin
+} from '@jupyterlab/application';
+import type { Notification } from '@jupyterlab/apputils';
+import {
+  ITranslator,
+  nullTranslator,
+  type TranslationBundle
+} from '@jupyterlab/translation';
+
+import type { Job } from '../job';
+import { IJobs } from '../tokens';
+import { type Toast, toast } from '../widgets/toast';
+
+const plugin: JupyterFrontEndPlugin<void> = {
+  id: 'jupyter-to-job:notifications',
+  description: 'Tells when a job was submitted and when it has ended.',
+  autoStart: true,
+  requires: [IJobs],
+  optional: [ITranslator],
+  activate: (
+    { commands }: JupyterFrontEnd,
+    jobs: IJobs,
+    translator: ITranslator | null
+  ): void => {
+    const trans = (translator ?? nullTranslator).load('jupyter_to_job');
+    const shown = new Map<string, string>();
+
+    jobs.submitted.connect((_, { name }: Job) => {
+      const text = trans.__('Submitted as %1', name);
+      shown.set(name, toast({ type: 'info', text }, trans));
+    });
+    jobs.settled.connect((_, job: Job) => {
+      const actions = openAction(job, trans, path => {
+        void commands.execute('docmanager:open', { path });
+      });
+      const replaces = shown.get(job.name);
+      shown.delete(job.name);
+      toast({ ...ending(job, trans), actions, replaces }, trans);
+    });
+  }
+};
+
+export default plugin;
+
+/** How a job ended, in one sentence. */
+function ending(job: Job, trans: TranslationBundle): Toast {
+  const { name, state, message, delivery } = job;
+  if (state === 'failed') {
+    const text = trans.__('%1 failed: %2', name, message ?? job.reason ?? '');
+    return { type: 'error', text };
+  }
+  const text =
+    state === 'cancelled'
+      ? trans.__('%1 was cancelled', name)
+      : trans.__('%1 finished', name);
+  if (delivery.state === 'held' || delivery.state === 'failed') {
+    return {
+      type: 'warning',
+      text: trans.__(
+        '%1, but its notebook could not be delivered: %2',
+        text,
+        delivery.message ?? ''
+      )
+    };
+  }
+  return { type: state === 'cancelled' ? 'info' : 'success', text };
+}
+
+/** The button that opens the result, where there is one. */
+function openAction(
+  { delivery }: Job,
+  trans: TranslationBundle,
+  open: (path: string) => void
+): Notification.IAction[] {
+  const { path, state } = delivery;
+  return state === 'delivered' && path !== null
+    ? [{ label: trans.__('Open'), callback: () => open(path) }]
+    : [];
+}

@@ -1,0 +1,4 @@
+declare module '*.svg' {
+  const svg: string;
+  export default svg;
+}

@@ -1,0 +1,171 @@
+"""containerd, kubelet, kube-proxy and the pretend GPUs: one node that runs real containers."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+
+from tests.cluster.box.control_plane import LOCAL
+from tests.cluster.box.pki import Pki
+from tests.cluster.box.sandbox import ProgramError, Sandbox
+from tests.cluster.box.wait import wait_for
+
+NAME = "box"
+PAUSE_IMAGE = "docker.io/jupyter-to-job/pause:box"
+SOCKET = "/run/containerd/containerd.sock"
+DEVICE_PLUGINS = "/var/lib/kubelet/device-plugins/"
+EVICTION_SIGNALS = (
+    "memory.available",
+    "nodefs.available",
+    "nodefs.inodesFree",
+    "imagefs.available",
+    "imagefs.inodesFree",
+)
+
+CONTAINERD = Template("""\
+version = 2
+root = "$run_dir/containerd"
+state = "/run/containerd"
+disabled_plugins = ["io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.zfs",
+  "io.containerd.snapshotter.v1.aufs", "io.containerd.snapshotter.v1.devmapper"]
+[grpc]
+address = "$socket"
+[plugins."io.containerd.grpc.v1.cri"]
+sandbox_image = "$pause"
+disable_apparmor = true
+# Where root lacks CAP_SYS_RESOURCE, runc fails on a score below the own one.
+restrict_oom_score_adj = true
+[plugins."io.containerd.grpc.v1.cri".cni]
+bin_dir = "/usr/lib/cni"
+conf_dir = "$run_dir/cni"
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+runtime_type = "io.containerd.runc.v2"
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+SystemdCgroup = false
+""")
+
+
+@dataclass(frozen=True)
+class Node:
+    """Starts the node's programs in a sandbox; `programs` is where they were built."""
+
+    sandbox: Sandbox
+    programs: Path
+    pki: Pki
+
+    @property
+    def _run_dir(self) -> Path:
+        return self.sandbox.run_dir
+
+    def start_runtime(self) -> None:
+        """containerd, until it answers; needs no API server."""
+        network = self._run_dir / "cni"
+        network.mkdir()
+        (network / "10-box.conflist").write_text(json.dumps(self._pod_network()))
+        config = self._run_dir / "containerd.toml"
+        values = {"run_dir": self._run_dir, "socket": SOCKET, "pause": PAUSE_IMAGE}
+        config.write_text(CONTAINERD.substitute(values))
+        self.sandbox.start("containerd", ["containerd", "--config", str(config)])
+        try:
+            wait_for("containerd answers", self._runtime_answers)
+        except TimeoutError as error:
+            raise TimeoutError(f"{error}\n{self.sandbox.tail('containerd')}") from None
+
+    def _runtime_answers(self) -> bool:
+        self.sandbox.check_running("containerd")
+        try:
+            self.sandbox.run(["ctr", "--address", SOCKET, "version"])
+        except ProgramError:
+            return False
+        return True
+
+    def load_image(self, archive: Path) -> None:
+        """Import an OCI archive, with the names it carries."""
+        command = ["ctr", "--address", SOCKET, "--namespace", "k8s.io"]
+        self.sandbox.run([*command, "images", "import", str(archive)], timeout=300)
+
+    def start(self, gpus: int) -> None:
+        """kubelet, kube-proxy and device plugin; the API server must be ready."""
+        self.sandbox.start("kubelet", self._kubelet())
+        self.sandbox.start("kube-proxy", self._proxy())
+        plugin = [str(self.programs / "gpu-plugin"), f"--count={gpus}"]
+        self.sandbox.start("gpu-plugin", [*plugin, f"--directory={DEVICE_PLUGINS}"])
+
+    def _pod_network(self) -> dict[str, object]:
+        bridge = {
+            "type": "bridge",
+            "bridge": "pods",
+            "isGateway": True,
+            "hairpinMode": True,  # a pod may reach itself through its Service
+            "ipam": {
+                "type": "host-local",
+                "ranges": [[{"subnet": str(self.sandbox.slot.pod_network)}]],
+                "routes": [{"dst": "0.0.0.0/0"}],
+            },
+        }
+        return {"cniVersion": "0.4.0", "name": "pods", "plugins": [bridge]}
+
+    def _kubelet(self) -> list[str]:
+        config = self._write("kubelet.json", self._kubelet_config())
+        kubeconfig = self.pki.kubeconfig("kubelet", LOCAL, self._run_dir / "kubelet.kubeconfig")
+        return [
+            str(self.programs / "kubelet"),
+            f"--config={config}",
+            f"--kubeconfig={kubeconfig}",
+            f"--hostname-override={NAME}",
+            f"--node-ip={self.sandbox.slot.box_address}",
+            f"--root-dir={self._run_dir / 'kubelet'}",
+            f"--cert-dir={self._run_dir / 'kubelet-pki'}",
+        ]
+
+    def _kubelet_config(self) -> dict[str, object]:
+        resolver = self._run_dir / "resolv.conf"
+        resolver.write_text("# no DNS in this cluster\n")
+        return {
+            "apiVersion": "kubelet.config.k8s.io/v1beta1",
+            "kind": "KubeletConfiguration",
+            "authentication": {
+                "anonymous": {"enabled": False},
+                "webhook": {"enabled": True},
+                "x509": {"clientCAFile": str(self.pki.certificate("ca"))},
+            },
+            "authorization": {"mode": "Webhook"},
+            "tlsCertFile": str(self.pki.certificate("kubelet")),
+            "tlsPrivateKeyFile": str(self.pki.key("kubelet")),
+            "cgroupDriver": "cgroupfs",
+            "cgroupRoot": f"/{self.sandbox.slot.name}",
+            "containerRuntimeEndpoint": f"unix://{SOCKET}",
+            "resolvConf": str(resolver),
+            "podLogsDir": str(self._run_dir / "pod-logs"),
+            "failSwapOn": False,
+            "failCgroupV1": False,
+            # A full disk of the machine is no reason to evict pods, or images nobody can pull.
+            "evictionHard": dict.fromkeys(EVICTION_SIGNALS, "0%"),
+            "imageGCHighThresholdPercent": 100,
+            "nodeStatusUpdateFrequency": "5s",
+        }
+
+    def _proxy(self) -> list[str]:
+        slot = self.sandbox.slot
+        kubeconfig = self.pki.kubeconfig("kube-proxy", LOCAL, self._run_dir / "proxy.kubeconfig")
+        config: dict[str, object] = {
+            "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
+            "kind": "KubeProxyConfiguration",
+            "mode": "iptables",
+            "clientConnection": {"kubeconfig": str(kubeconfig)},
+            "clusterCIDR": str(slot.pod_network),
+            "hostnameOverride": NAME,
+            # Machine-wide values: not ours to set.
+            "conntrack": {"maxPerCore": 0, "min": 0},
+        }
+        return [
+            str(self.programs / "kube-proxy"),
+            f"--config={self._write('kube-proxy.json', config)}",
+        ]
+
+    def _write(self, name: str, document: dict[str, object]) -> Path:
+        path = self._run_dir / name
+        path.write_text(json.dumps(document, indent=1))
+        return path

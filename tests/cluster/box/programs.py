@@ -1,0 +1,66 @@
+"""Builds the cluster's programs from source, all in one `go build`, and keeps them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import subprocess
+from pathlib import Path
+
+from k8s.images.cache import build_once, cache_root
+from tests.cluster.box.go import Go, find_go
+
+MODULE = Path(__file__).parent
+KUBERNETES = "k8s.io/kubernetes"
+GO_FLAGS = ("-trimpath", "-buildvcs=false")
+PAUSE_FLAGS = ("-Os", "-static")
+
+
+def build_programs() -> Path:
+    """The directory with kube-apiserver, kubelet, kubectl, gpu-plugin, pause and the others.
+
+    With an empty cache this takes minutes and needs a module proxy; raises
+    `subprocess.CalledProcessError` where a build fails.
+    """
+    cache = cache_root() / "cluster"
+    go = find_go(cache)
+    return build_once(cache / _key(go), lambda target: _build(go, target))
+
+
+def _key(go: Go) -> str:
+    recipe = [go.version, platform.machine(), *GO_FLAGS, *PAUSE_FLAGS]
+    digest = hashlib.sha256(" ".join(recipe).encode())
+    for source in (MODULE / "go.mod", MODULE / "go.sum", *sorted(MODULE.glob("*/*.go"))):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()[:20]
+
+
+def _build(go: Go, target: Path) -> None:
+    environment = {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local"}
+
+    def run(*arguments: str) -> str:
+        return subprocess.run(
+            [go.program, *arguments],
+            cwd=MODULE,
+            env=environment,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        ).stdout
+
+    version = json.loads(run("list", "-m", "-json", KUBERNETES))["Version"]
+    major, minor, _ = version.removeprefix("v").split(".")
+    stamps = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
+    flags = " ".join(f"-X k8s.io/component-base/version.{k}={v}" for k, v in stamps.items())
+    # One command for all of them, so that shared packages compile once.
+    run(
+        *("build", *GO_FLAGS, "-ldflags", f"-s -w {flags}"),
+        *("-o", f"{target}/", "tool", "./gpu-plugin"),
+    )
+    source = Path(json.loads(run("list", "-m", "-json", KUBERNETES))["Dir"])
+    pause = source / "build/pause/linux/pause.c"
+    subprocess.run(
+        ["gcc", *PAUSE_FLAGS, f"-DVERSION={version}", "-o", target / "pause", pause], check=True
+    )

@@ -1,0 +1,17 @@
+"""Bounded waiting for conditions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+
+def wait_for(what: str, condition: Callable[[], object], timeout: float = 30.0) -> None:
+    """Return once `condition()` is true; `TimeoutError`, naming `what`, after `timeout` seconds."""
+    deadline = time.monotonic() + timeout
+    pause = 0.02
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{what}: not after {timeout:g} s")
+        time.sleep(pause)
+        pause = min(pause * 1.5, 0.25)

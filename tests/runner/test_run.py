@@ -1,0 +1,171 @@
+"""A run that succeeds: everything that papermill's users expect, in one notebook."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from job_runner.protocol import layout, liveness
+from job_runner.protocol.fold import progress
+
+from .jobs import Job, code, load, make_job, notebook, stream, text
+
+NOTEBOOK = notebook(
+    text("# Title"),
+    code("epochs = 1\nname = 'a'", "parameters"),
+    "print(epochs, name, nested)",
+    "epochs + 1",
+    code("1 / 0", "raises-exception"),
+    "import os, sys\nprint(os.environ['TOKEN'], os.getcwd())\nprint('err', file=sys.stderr)",
+    "handle = display('before', display_id=True)",
+    "handle.update('after')",
+    "from IPython.display import clear_output\nprint('old')\nclear_output(wait=True)\nprint('new')",
+    "   ",
+    "import threading, time\n"
+    "def late():\n    time.sleep(0.5)\n    print('from the thread')\n"
+    "thread = threading.Thread(target=late)\nthread.start()",
+    "thread.join()",
+    "for i in range(20000): print(i, flush=i % 100 == 0)",
+    "print('last')",
+    text("The end"),
+)
+PARAMETERS = {"epochs": 5, "name": "é{b}", "nested": {"a": [1, None, True]}}
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    folder = tmp_path_factory.mktemp("exchange")
+    job = make_job(folder / "job", NOTEBOOK, parameters=PARAMETERS, env={"TOKEN": "s3cret"})
+    assert job.run(JUPYTER_TO_JOB_TERMINATION_LOG=str(folder / "summary")) == 0
+    return job
+
+
+@pytest.fixture(scope="module")
+def cells(done: Job) -> Any:
+    return done.result().cells
+
+
+def test_outcome(done: Job) -> None:
+    outcome = done.outcome()
+    assert (outcome.state, outcome.reason, outcome.message) == ("succeeded", None, None)
+    assert outcome.exit_code == 0
+    assert outcome.cells == {"done": 13, "total": 13}
+    result = (done.attempt() / layout.RESULT).read_bytes()
+    assert outcome.result_sha256 == hashlib.sha256(result).hexdigest()
+    moment = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+    assert outcome.started is not None
+    assert moment.fullmatch(outcome.started) and moment.fullmatch(outcome.finished)
+    assert outcome.usage["memory_peak"] > 1 << 20
+    assert outcome.usage["gpu_memory_peak"] is None
+
+
+def test_parameters_are_injected_as_papermill_does(done: Job, cells: Any) -> None:
+    assert cells[2].metadata.tags == ["injected-parameters"]
+    assert stream(cells[3]) == "5 é{b} {'a': [1, None, True]}\n"
+    assert done.result().metadata.papermill.parameters == PARAMETERS
+
+
+def test_outputs(cells: Any) -> None:
+    assert cells[4].outputs[0].data["text/plain"] == "6"
+    assert cells[4].execution_count == cells[4].outputs[0].execution_count == 4
+    assert cells[5].outputs[0].ename == "ZeroDivisionError"
+    assert [o.name for o in cells[6].outputs] == ["stdout", "stderr"]
+    assert cells[7].outputs[0].data["text/plain"] == "'after'"
+    assert cells[8].outputs == []
+    assert stream(cells[9]) == "new\n"
+    assert cells[10].execution_count is None
+    assert stream(cells[11]) == "from the thread\n"
+    assert stream(cells[13]) == "".join(f"{i}\n" for i in range(20000))
+    assert len(cells[13].outputs) == 1
+
+
+def test_the_kernel_has_the_jobs_env_and_folder(done: Job, cells: Any) -> None:
+    assert cells[6].outputs[0].text == f"s3cret {done.directory.parent}\n"
+
+
+def test_env_stays_in_the_request(done: Job) -> None:
+    inside = [p for p in done.attempt().rglob("*") if p.is_file() and p.name != layout.RESULT]
+    printed = {p.parent.name for p in inside if b"s3cret" in p.read_bytes()}
+    assert printed == {layout.JOURNAL}  # the notebook printed it itself
+
+
+def test_papermills_metadata(done: Job, cells: Any) -> None:
+    seen = done.result().metadata.papermill
+    assert seen.exception is None and seen.duration > 0 and seen.version
+    assert seen.input_path == "folder/train.ipynb"
+    assert all(c.metadata.papermill.status == "completed" for c in cells)
+    assert all(c.metadata.papermill.exception is False for c in cells)
+    assert cells[11].metadata.papermill.duration > 0
+
+
+def test_files_are_private(done: Job) -> None:
+    for path in done.attempt().rglob("*"):
+        assert path.stat().st_mode & 0o077 == 0, path
+
+
+def test_nothing_is_left(done: Job) -> None:
+    assert not liveness.is_alive(done.attempt())
+    assert not Path(done.records()[0]["sockets"]).exists()
+    assert {p.name for p in done.attempt().iterdir()} == {
+        layout.LOCK,
+        layout.RUNNER,
+        layout.JOURNAL,
+        layout.OUTCOME,
+        layout.RESULT,
+    }
+
+
+def test_any_moment_of_the_journal_had_a_progress(done: Job) -> None:
+    records = done.records()
+    start = next(i for i, r in enumerate(records) if r["k"] == "cell_start" and r["i"] == 3)
+    seen = progress(records[: start + 1])
+    assert (seen.cells_done, seen.cells_total, seen.current_cell) == (2, 13, 3)
+
+
+def test_termination_summary(done: Job) -> None:
+    summary = load(done.directory.parent / "summary")
+    assert (summary["state"], summary["exit_code"]) == ("succeeded", 0)
+
+
+def test_an_attempt_that_exists_is_not_touched(done: Job) -> None:
+    before = {p: p.stat().st_mtime_ns for p in done.attempt().rglob("*")}
+    assert done.run("--attempt", "1") == 75
+    assert {p: p.stat().st_mtime_ns for p in done.attempt().rglob("*")} == before
+
+
+def test_isolated(job: Callable[..., Job], tmp_path: Path) -> None:
+    isolated = job(
+        notebook(
+            "open('../data/in.txt').read()",
+            "open('../data/in.txt', 'a').write('more')\nopen('made.txt', 'w').write('made')",
+            "import os; os.symlink('/etc/hostname', 'link'); print(os.path.exists('same.txt'))",
+            kernel=None,
+        ),
+        isolated=True,
+    )
+    for name in ("data/in.txt", "folder/same.txt"):
+        path = isolated.directory / layout.INPUTS / name
+        path.parent.mkdir(parents=True)
+        path.write_text(name)
+    assert isolated.run() == 0
+    artifacts = isolated.attempt() / layout.ARTIFACTS
+    files = {p.relative_to(artifacts): p.read_text() for p in artifacts.rglob("*") if p.is_file()}
+    assert files == {Path("data/in.txt"): "data/in.txtmore", Path("folder/made.txt"): "made"}
+    assert not (isolated.attempt() / "work").exists()
+    assert (isolated.directory / layout.INPUTS / "data/in.txt").read_text() == "data/in.txt"
+
+
+def test_old_notebooks_are_upgraded(job: Callable[..., Job]) -> None:
+    import nbformat
+
+    made = nbformat.v3.new_notebook(
+        worksheets=[nbformat.v3.new_worksheet(cells=[nbformat.v3.new_code_cell("print(x)")])]
+    )
+    old = job(nbformat.v3.writes_json(made), parameters={"x": 3})
+    assert old.run() == 0
+    assert stream(old.result().cells[1]) == "3\n"

@@ -1,0 +1,90 @@
+"""A browser and a server for each test, and the server's log when one fails."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.ui.lab import Lab
+
+SCREENSHOTS = Path(__file__).parent / "screenshots"
+PAGE_TIMEOUT = 60_000
+CHROMIUM_ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
+    """The distribution's Chromium: Playwright's own browsers are a download."""
+    chromium = shutil.which("chromium")
+    assert chromium, "chromium is not installed: tests/ui/packages.txt lists what is needed"
+    return {
+        **browser_type_launch_args,
+        "executable_path": chromium,
+        "args": CHROMIUM_ARGUMENTS,
+    }
+
+
+@pytest.fixture(scope="session")
+def browser_context_args(browser_context_args: dict[str, Any]) -> dict[str, Any]:
+    """A window wide enough for the whole toolbar."""
+    return {**browser_context_args, "viewport": {"width": 1400, "height": 900}}
+
+
+@pytest.fixture
+def lab(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lab]:
+    """A running JupyterLab; an indirect parameter is what differs from the usual one."""
+    with Lab(tmp_path, **getattr(request, "param", {})).running() as server:
+        yield server
+
+
+@pytest.fixture
+def open_lab(lab: Lab, page: Page) -> Callable[[], Page]:
+    """Open JupyterLab and wait until it is there for the user."""
+
+    def open_it() -> Page:
+        page.set_default_timeout(PAGE_TIMEOUT)
+        expect.set_options(timeout=PAGE_TIMEOUT)
+        page.goto(lab.url)
+        page.wait_for_function("() => window.jupyterapp !== undefined")
+        page.evaluate("async () => { await window.jupyterapp.restored; }")
+        expect(page.locator("#jupyterlab-splash")).to_have_count(0)
+        return page
+
+    return open_it
+
+
+@pytest.fixture
+def screenshot(page: Page) -> Callable[[str], None]:
+    """Keep a picture of the page, named after what it shows."""
+
+    def keep(name: str) -> None:
+        SCREENSHOTS.mkdir(exist_ok=True)
+        expect(page.locator(".Toastify--animate")).to_have_count(0)  # all toasts have slid in
+        page.screenshot(path=SCREENSHOTS / f"{name}.png")
+
+    return keep
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add to a failure what the server said."""
+    report = yield
+    lab = getattr(item, "funcargs", {}).get("lab")
+    if report.when == "call" and report.failed and isinstance(lab, Lab):
+        report.sections.append(("JupyterLab's log", lab.log))
+    return report

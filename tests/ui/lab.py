@@ -1,0 +1,182 @@
+"""A real JupyterLab for one test: its own home, folders and port, and nothing left at its end.
+
+``JUPYTER_TO_JOB_LAB_PYTHON`` names the interpreter of an environment in which JupyterLab and our
+wheel are installed; without it this test's own interpreter is taken.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+START_SECONDS = 90
+STOP_SECONDS = 5
+TOKEN = "a-token-of-the-ui-tests"  # the server lives for one test, on the loopback interface
+Settings = dict[str, dict[str, str]]
+QUIET: Settings = {"@jupyterlab/apputils-extension/notification": {"fetchNews": "false"}}
+DARK: Settings = {"@jupyterlab/apputils-extension/themes": {"theme": "JupyterLab Dark"}}
+
+
+@dataclass
+class Lab:
+    """A JupyterLab server whose every folder lies under ``base``."""
+
+    base: Path
+    settings: Settings = field(default_factory=dict)
+    arguments: list[str] = field(default_factory=list)
+    port: int = 0
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def root(self) -> Path:
+        """The workspace: what the file browser shows."""
+        return self.base / "work"
+
+    @property
+    def log(self) -> str:
+        """What the server and all that it started have printed."""
+        return (self.base / "server.log").read_text(errors="replace")
+
+    @property
+    def url(self) -> str:
+        """JupyterLab with a fresh layout."""
+        return f"http://127.0.0.1:{self.port}/lab?reset&token={TOKEN}"
+
+    def write(self, path: str, *cells: str) -> Path:
+        """Put a notebook with these code cells into the workspace."""
+        target = self.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        notebook = {
+            "nbformat": 4,
+            "nbformat_minor": 5,
+            "metadata": {
+                "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+                "language_info": {"name": "python"},
+            },
+            "cells": [
+                {
+                    "cell_type": "code",
+                    "id": f"cell-{index}",
+                    "metadata": {},
+                    "source": source,
+                    "execution_count": None,
+                    "outputs": [],
+                }
+                for index, source in enumerate(cells)
+            ],
+        }
+        target.write_text(json.dumps(notebook))
+        return target
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[Lab]:
+        """Start the server, wait until it answers, and end all that it started afterwards."""
+        self._write_settings()
+        self.root.mkdir(parents=True, exist_ok=True)
+        self.port = _free_port()
+        python = os.environ.get("JUPYTER_TO_JOB_LAB_PYTHON", sys.executable)
+        command = [
+            *(python, "-m", "jupyter", "lab", "--no-browser", f"--ServerApp.root_dir={self.root}"),
+            *(f"--ServerApp.port={self.port}", "--ServerApp.port_retries=0"),
+            *("--ServerApp.ip=127.0.0.1", f"--IdentityProvider.token={TOKEN}"),
+            "--LabApp.expose_app_in_browser=True",
+            *(["--ServerApp.allow_root=True"] if os.geteuid() == 0 else []),
+            *self.arguments,
+        ]
+        with (self.base / "server.log").open("wb") as log:
+            self.process = subprocess.Popen(
+                command,
+                env=self._environment(python),
+                cwd=self.root,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        try:
+            self._wait_until_it_answers()
+            yield self
+        finally:
+            self._end_everything()
+
+    def _environment(self, python: str) -> dict[str, str]:
+        """Nothing of the caller's Jupyter, and every folder of its own."""
+        home = self.base / "home"
+        home.mkdir(parents=True, exist_ok=True)
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("JUPYTER", "IPYTHON", "JPY_", "XDG_", "PYTHON"))
+        }
+        return {
+            **kept,
+            "HOME": str(home),
+            "PATH": os.pathsep.join([str(Path(python).parent), os.environ["PATH"]]),
+            "JUPYTER_CONFIG_DIR": str(self.base / "config"),
+            "JUPYTER_DATA_DIR": str(self.base / "data"),
+            "JUPYTER_RUNTIME_DIR": str(self.base / "runtime"),
+            "JUPYTERLAB_SETTINGS_DIR": str(self.base / "settings"),
+            "JUPYTERLAB_WORKSPACES_DIR": str(self.base / "workspaces"),
+        }
+
+    def _write_settings(self) -> None:
+        for plugin, values in {**QUIET, **self.settings}.items():
+            target = self.base / "settings" / f"{plugin}.jupyterlab-settings"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(json.dumps(values))
+
+    def _wait_until_it_answers(self) -> None:
+        assert self.process is not None
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.port}/api/status", headers={"Authorization": f"token {TOKEN}"}
+        )
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline and self.process.poll() is None:
+            try:
+                with urllib.request.urlopen(request, timeout=5):
+                    return
+            except (urllib.error.URLError, OSError):
+                time.sleep(0.1)
+        raise AssertionError(f"JupyterLab did not start:\n{self.log}")
+
+    def _end_everything(self) -> None:
+        """End the server, then whatever still lives in its home: a dispatcher, runners, kernels."""
+        assert self.process is not None
+        self.process.terminate()
+        try:
+            self.process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        left = [process for process in psutil.process_iter() if self._is_ours(process)]
+        for process in left:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.terminate()
+        _, stubborn = psutil.wait_procs(left, timeout=STOP_SECONDS)
+        for process in stubborn:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+
+    def _is_ours(self, process: psutil.Process) -> bool:
+        try:
+            return process.environ().get("HOME") == str(self.base / "home")
+        except (psutil.AccessDenied, psutil.NoSuchProcess, psutil.ZombieProcess):
+            return False
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
