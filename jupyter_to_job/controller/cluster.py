@@ -160,7 +160,7 @@ class Watched(Generic[R]):
         return str(metadata["resourceVersion"])
 
     async def _watch(self, version: str) -> str:
-        """Take events until the server ends the watch; return where to go on, or "" to list anew."""
+        """Take events to the end of the watch; return where to go on, or "" to list anew."""
         with _translated():
             answer = await self._lister(
                 label_selector=JOB_LABEL,

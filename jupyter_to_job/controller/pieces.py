@@ -1,4 +1,4 @@
-"""Who may read and write which piece of a job's directory, through the gateway's exchange routes."""
+"""Who may read and write which piece of a job's directory through the gateway."""
 
 from __future__ import annotations
 

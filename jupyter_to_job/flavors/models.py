@@ -86,7 +86,7 @@ class Default(BaseModel):
 
 
 def demand(flavor: Flavor, device: Device) -> dict[str, Decimal]:
-    """Return what one job occupies: `cpu` in cores, `memory` in bytes, and the device's resources."""
+    """Return what one job occupies: `cpu` in cores, `memory` in bytes, the device's resources."""
     amounts = {"cpu": parse_quantity(flavor.cpu), "memory": parse_quantity(flavor.memory)}
     if device.resource and flavor.gpus:
         amounts[device.resource] = Decimal(flavor.gpus)

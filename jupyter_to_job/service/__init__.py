@@ -1,1 +1,1 @@
-"""The use cases: submit, query, cancel, rerun, delete, deliver, logs. Synchronous; edges own loops."""
+"""The use cases: submit, query, cancel, delete, deliver, logs. Synchronous; edges own loops."""

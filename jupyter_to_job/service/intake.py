@@ -53,7 +53,7 @@ class Caller:
     owner: str
     workspace: str
     groups: frozenset[str] = frozenset()
-    environment: Environment = Environment()
+    environment: Environment = field(default_factory=Environment)
     origin: dict[str, Any] | None = None
     sees_workspace: bool = True
 

@@ -1,4 +1,4 @@
-"""The same use cases behind a gateway. Freezing and publishing happen here, on the workspace's side.
+"""The same use cases behind a gateway. Freezing and publishing happen on this side.
 
 A gateway knows no workspace roots: paths cross as absolute ones without their leading slash, so
 that a server and a command line with different roots mean the same files.
@@ -6,6 +6,7 @@ that a server and a command line with different roots mean the same files.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -103,10 +104,9 @@ class RemoteJobs:
             return job
         published = publish_result(self._here(self._request(name)), data, self._workspace)
         record = record_of(replace(published, path=self._absolute(published.path)))
-        try:
+        # Another one of this user's processes may have been first: then its record stands.
+        with contextlib.suppress(Conflict):
             self._exchange.put(name, layout.DELIVERY, documents.encode(record))
-        except Conflict:  # another one of this user's processes was first: its record stands
-            pass
         return self.get(name)
 
     def logs(self, name: str, offset: int = 0) -> Text:

@@ -1,4 +1,4 @@
-"""What is kept of Jobs and pods: the few fields that decide something, of the kilobytes there are."""
+"""What is kept of Jobs and pods: the few fields that decide something, of many."""
 
 from __future__ import annotations
 
