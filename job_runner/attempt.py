@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import os
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from . import memory, reasons, scratch, stop
-from .ending import end_of, end_record, look_back, write_ending
+from . import memory, reasons, reserve, scratch, stop
+from .ending import end_record, look_back, write_ending
 from .engine import Engine
 from .kernel import Kernel
 from .prepare import Notebook, code_cells, kernel_name, prepare
@@ -27,8 +25,6 @@ from .usage import Usage, sample
 
 _SYNC_PERIOD = 1.0
 """Seconds between acknowledgements: what a lost host may cost."""
-_RESERVE = ".reserve"
-_RESERVE_BYTES = 256 << 10
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -74,16 +70,11 @@ def run_job(job_dir: Path, number: int | None) -> int:
 
 def _run_claimed(job_dir: Path, directory: Path, request: dict[str, Any]) -> int:
     """Run, and write how it ended."""
-    with _reserve(directory) as reserve:
-        attempt = Attempt(job_dir, directory, request, JournalWriter(directory / layout.JOURNAL))
+    attempt = Attempt(job_dir, directory, request, JournalWriter(directory / layout.JOURNAL))
+    with reserve.held(directory):
         end = _guarded(attempt)
-        # A full disk must not keep the reason from being written.
-        reserve.unlink(missing_ok=True)
-        record = end_record(end)
-        attempt.emit(record)
-        attempt.journal.close()
-    # What counts is what the journal says: `finish` would come to the same.
-    end = end_of(look_back(directory).end or record)
+    attempt.emit(end_record(end))
+    attempt.journal.close()
     write_ending(job_dir, directory, end, attempt.started, attempt.usage.to_json())
     _say(f"{end.reason}: {end.message}" if end.reason else "Every cell ran.")
     return int(end.exit_code or 0)
@@ -180,7 +171,9 @@ async def _execute(
     finally:
         for helper in helpers:
             helper.cancel()
-        await asyncio.gather(*helpers, return_exceptions=True)
+        for failure in await asyncio.gather(*helpers, return_exceptions=True):
+            if isinstance(failure, OSError):
+                raise failure  # what was said to be safe is not
 
 
 async def _ready(kernel: Kernel, stopped: asyncio.Future[None]) -> bool:
@@ -226,20 +219,6 @@ async def _keep_synced(journal: JournalWriter) -> None:
     while True:
         await asyncio.sleep(_SYNC_PERIOD)
         await asyncio.to_thread(journal.sync)
-
-
-@contextmanager
-def _reserve(directory: Path) -> Iterator[Path]:
-    """Hold a little of the disk for the last record."""
-    path = directory / _RESERVE
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        with suppress(OSError):  # a nicety, which some file systems do not offer
-            os.posix_fallocate(descriptor, 0, _RESERVE_BYTES)
-        yield path
-    finally:
-        os.close(descriptor)
-        path.unlink(missing_ok=True)
 
 
 def _say(text: str) -> None:

@@ -7,7 +7,6 @@ The same for a run that ended by itself and for one that was killed: the journal
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import time
@@ -18,9 +17,8 @@ from typing import Any
 
 from .prepare import banner
 from .protocol import documents, journal, layout
-from .protocol.fold import NotebookFold, ProgressFold
-from .protocol.notebook import to_bytes
 from .protocol.outcome import Outcome, write_outcome
+from .protocol.result import write_result
 from .reasons import End
 
 TERMINATION_LOG = "JUPYTER_TO_JOB_TERMINATION_LOG"
@@ -87,41 +85,21 @@ def write_ending(
     job_dir: Path, attempt_dir: Path, end: End, started: float | None, usage: dict[str, Any]
 ) -> Outcome:
     """Write result and outcome of an attempt whose journal is complete. Raises OSError."""
-    notebook, progress = _fold(job_dir, attempt_dir)
-    digest = None
-    if notebook is not None:
-        documents.write_bytes(attempt_dir / layout.RESULT, notebook)
-        digest = hashlib.sha256(notebook).hexdigest()
-    seen = progress.progress
+    result = write_result(job_dir, attempt_dir)
     outcome = Outcome(
         state=end.state,
         reason=end.reason,
         message=end.message,
         exit_code=None if end.exit_code is None else int(end.exit_code),
-        cells={"done": seen.cells_done, "total": seen.cells_total},
+        cells={"done": result.progress.cells_done, "total": result.progress.cells_total},
         started=None if started is None else rfc3339(started),
         finished=rfc3339(time.time()),
         usage=usage,
-        result_sha256=digest,
+        result_sha256=result.sha256,
     )
     write_outcome(attempt_dir, outcome)
     summarise(outcome)
     return outcome
-
-
-def _fold(job_dir: Path, attempt_dir: Path) -> tuple[bytes | None, ProgressFold]:
-    """Return the result's bytes, None where the snapshot is no notebook, and the progress."""
-    progress = ProgressFold()
-    snapshot: Any = None
-    with contextlib.suppress(ValueError, RecursionError, FileNotFoundError):
-        snapshot = json.loads((job_dir / layout.SNAPSHOT).read_bytes())
-    is_notebook = isinstance(snapshot, dict) and isinstance(snapshot.get("nbformat"), int)
-    run = NotebookFold(snapshot if is_notebook else {})
-    for entry in journal.read_journal(attempt_dir / layout.JOURNAL):
-        is_notebook = is_notebook or entry.record.get("k") == "prepared"
-        progress.feed(entry.record)
-        run.feed(entry.record)
-    return (to_bytes(run.result()) if is_notebook else None), progress
 
 
 def summarise(outcome: Outcome) -> None:

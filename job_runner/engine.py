@@ -143,7 +143,7 @@ class Engine:
             return
         if content.get("execution_count") is not None:
             turn.execution_count = content["execution_count"]
-        record = record_of(kind, content, turn.index)
+        record = record_of(kind, content, turn.index, message.get("buffers", ()))
         if record is not None:
             self._emit(record)
 

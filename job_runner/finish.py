@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from . import leftovers, plain, scratch
+from . import leftovers, plain, reserve, scratch
 from .ending import end_of, end_record, look_back, rfc3339, write_ending
 from .protocol import documents, layout, liveness
 from .protocol.journal import JournalWriter
@@ -47,6 +47,7 @@ def _finish(job_dir: Path, directory: Path, reason: str, message: str) -> None:
     if seen.kernel_pid is not None and _was_here(directory):
         leftovers.end_session(seen.kernel_pid, str(directory))
         leftovers.remove_sockets(seen.sockets)
+    reserve.release(directory)
     if seen.end is not None:
         end = end_of(seen.end)
     else:

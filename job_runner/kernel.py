@@ -17,19 +17,21 @@ from typing import IO, Any
 import zmq
 import zmq.asyncio
 from jupyter_client.asynchronous.client import AsyncKernelClient
+from jupyter_client.kernelspec import NoSuchKernel
 from jupyter_client.manager import AsyncKernelManager
 
 from .ending import TERMINATION_LOG
 from .leftovers import MARK, end_session, make_sockets_folder
+from .parting import leave
 from .reasons import no_kernel
 
 Message = dict[str, Any]
 
 START_TIMEOUT = 120.0
 """Seconds for a kernel to answer: imports from a cold network disk take their time."""
-STOP_TIMEOUT = 5.0
-"""Seconds for a kernel that was asked to leave: exit handlers may still upload something."""
+_REAP_TIMEOUT = 5.0
 _ASK_AGAIN = 0.3
+_POLL = 0.1
 _PR_SET_PDEATHSIG = 1
 _LAST_WORDS = 500
 
@@ -55,6 +57,7 @@ class Kernel:
         self._client: AsyncKernelClient | None = None
         self._process: Any = None
         self._pidfd = -1
+        self._poll: asyncio.TimerHandle | None = None
 
     @property
     def pid(self) -> int:
@@ -64,8 +67,10 @@ class Kernel:
     @property
     def language(self) -> str | None:
         """Return the language of the kernel's specification."""
-        spec = self._manager.kernel_spec
-        return None if spec is None else spec.language
+        with contextlib.suppress(NoSuchKernel):
+            spec = self._manager.kernel_spec
+            return None if spec is None else spec.language
+        return None
 
     @property
     def client(self) -> AsyncKernelClient:
@@ -174,13 +179,12 @@ class Kernel:
         if self._process is not None:
             if kindly and self._client is not None and not self.died.is_set():
                 self._client.shutdown()
-                with contextlib.suppress(asyncio.TimeoutError):
-                    await asyncio.wait_for(self.died.wait(), STOP_TIMEOUT)
+                await leave(self.pid, self.died)
             _kill_group(self.pid)
             end_session(self.pid, self._mark)
             # A process that hangs in a driver cannot be waited for: bounded.
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(STOP_TIMEOUT)
+                self._process.wait(_REAP_TIMEOUT)
             self._unwatch()
         if self._client is not None:
             self._client.stop_channels()
@@ -192,14 +196,27 @@ class Kernel:
 
     def _watch(self) -> None:
         """Set `died` when the process is gone."""
-        self._pidfd = os.pidfd_open(self.pid)
-        asyncio.get_running_loop().add_reader(self._pidfd, self._on_death)
+        loop = asyncio.get_running_loop()
+        try:
+            self._pidfd = os.pidfd_open(self.pid)
+        except OSError:  # an old kernel, or a sandbox that lacks the call
+            self._poll = loop.call_later(_POLL, self._look)
+        else:
+            loop.add_reader(self._pidfd, self._on_death)
+
+    def _look(self) -> None:
+        if self.exit_status() is not None:
+            self._on_death()
+        else:
+            self._poll = asyncio.get_running_loop().call_later(_POLL, self._look)
 
     def _on_death(self) -> None:
         self.died.set()
         self._unwatch()
 
     def _unwatch(self) -> None:
+        if self._poll is not None:
+            self._poll.cancel()
         if self._pidfd >= 0:
             asyncio.get_running_loop().remove_reader(self._pidfd)
             os.close(self._pidfd)

@@ -6,14 +6,18 @@ nothing behind it needs to check again.
 
 from __future__ import annotations
 
+import base64
 import json
+from collections.abc import Sequence
 from typing import Any
 
 Record = dict[str, Any]
 Content = dict[str, Any]
 
 
-def record_of(kind: str, content: Content, cell: int) -> Record | None:
+def record_of(
+    kind: str, content: Content, cell: int, buffers: Sequence[bytes] = ()
+) -> Record | None:
     """Return the record of a message about `cell`; None if it changes nothing in a notebook."""
     match kind:
         case "stream":
@@ -38,7 +42,23 @@ def record_of(kind: str, content: Content, cell: int) -> Record | None:
         case "update_display_data":
             named = _display_id(content)
             return {"k": "update_display", **named, **_shown(content)} if named else None
+        case "comm_open" | "comm_msg":
+            return _widget(content, buffers)
     return None
+
+
+def _widget(content: Content, buffers: Sequence[bytes]) -> Record | None:
+    """Return what a comm message changes in a widget's model, if it does."""
+    data = content.get("data") or {}
+    if not isinstance(data.get("state"), dict):
+        return None
+    pairs = zip(data.get("buffer_paths") or (), buffers, strict=False)
+    binary = [
+        {"path": list(path), "encoding": "base64", "data": base64.b64encode(buffer).decode()}
+        for path, buffer in pairs
+    ]
+    changed = {"k": "widget", "id": str(content["comm_id"]), "state": data["state"]}
+    return {**changed, "buffers": binary} if binary else changed
 
 
 def _display_id(content: Content) -> dict[str, str]:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import html
 import json
+import sys
 import uuid
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, cast
 
 from . import reasons
 from .reasons import End
@@ -18,6 +20,15 @@ Notebook = dict[str, Any]
 Placed = tuple[int, dict[str, Any]]
 
 _DEFAULT_KERNEL = "python3"
+
+
+def without_iri_formats() -> None:
+    """Spare this process the import of a grammar for IRIs: about a second of each short job.
+
+    jsonschema, which nbformat needs, imports it wherever it is installed (Jupyter Server brings it)
+    to check formats that do not occur in notebooks, and does without where it is missing.
+    """
+    sys.modules.setdefault("rfc3987_syntax", cast(ModuleType, None))
 
 
 def kernel_name(snapshot: bytes, override: str | None) -> str:
@@ -45,6 +56,7 @@ def prepare(
     `language` is the kernel's, for notebooks that name none; `names` are those of the source and of
     the result, which papermill records in the notebook's metadata.
     """
+    without_iri_formats()
     from papermill.execute import prepare_notebook_metadata, remove_error_markers
     from papermill.iorw import load_notebook_node
     from papermill.parameterize import parameterize_notebook
@@ -84,6 +96,7 @@ def banner(end: End) -> list[Placed]:
     """
     if end.reason is None:
         return []
+    without_iri_formats()
     from papermill.execute import (
         ERROR_ANCHOR_MSG,
         ERROR_MARKER_TAG,
@@ -112,6 +125,7 @@ def _marker(source: str, tag: str) -> dict[str, Any]:
 
 def inspect(notebook: Path) -> list[dict[str, Any]]:
     """Return a notebook's parameters as {name, type, default, help}. Raises RunFailed, OSError."""
+    without_iri_formats()
     from papermill.inspection import inspect_notebook
     from papermill.iorw import load_notebook_node
 

@@ -46,7 +46,7 @@ _GPU_MEMORY = {"OutOfMemoryError", "ResourceExhaustedError"}
 _GPU_MEMORY_TEXT = ("CUDA out of memory", "RESOURCE_EXHAUSTED")
 
 
-class RunFailed(Exception):  # noqa: N818 (an end, which may be nobody's error)
+class RunFailed(Exception):
     """Ends a run; `end` says why."""
 
     def __init__(self, end: End) -> None:

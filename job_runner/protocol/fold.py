@@ -14,6 +14,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from .notebook import Cell, Notebook, blank, empty_code_cell
+from .widgets import WidgetFold
 
 Record = dict[str, Any]
 
@@ -91,6 +92,7 @@ class NotebookFold:
         self._current: int | None = None
         self._passed = 0
         self._began: float | None = None
+        self._widgets = WidgetFold()
 
     @classmethod
     def over(cls, prepared: Notebook) -> NotebookFold:
@@ -111,6 +113,8 @@ class NotebookFold:
             for output in cell.get("outputs", ()):
                 if output["output_type"] == "stream":
                     output["text"] = "".join(output["text"])
+        if self._widgets.used:
+            self.notebook["metadata"]["widgets"] = self._widgets.metadata()
         return self.notebook
 
     def _on_prepared(self, record: Record) -> None:
@@ -149,7 +153,7 @@ class NotebookFold:
             return
         outputs.append(output)
         display = record.get("display_id")
-        if display is not None:
+        if display is not None and "data" in output:
             self._update(display, output)
             self._displays.setdefault(display, []).append(output)
 
@@ -160,6 +164,9 @@ class NotebookFold:
         self._clear_next.add(record["i"])
         if not record.get("wait"):
             self._clear_if_due(record["i"])
+
+    def _on_widget(self, record: Record) -> None:
+        self._widgets.feed(record)
 
     def _on_damaged(self, record: Record) -> None:
         output = {"output_type": "stream", "name": "stderr", "text": _damage(record)}

@@ -22,11 +22,11 @@ _PROBE = 0.2
 """Seconds within which nobody who only looks holds a lock twice in a row."""
 
 
-class AttemptExists(Exception):  # noqa: N818 (the protocol's word)
+class AttemptExists(Exception):
     """Another runner has this attempt's number."""
 
 
-class AttemptAlive(Exception):  # noqa: N818 (the protocol's word)
+class AttemptAlive(Exception):
     """The attempt's lock is held: its runner lives."""
 
 
@@ -99,21 +99,33 @@ def is_alive(attempt_dir: Path) -> bool:
 
 def describe_process() -> dict[str, Any]:
     """Return what tells this process from every other: for people and for adopting it."""
-    return {
-        "host": socket.gethostname(),
-        "boot_id": Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        if Path("/proc/sys/kernel/random/boot_id").exists()
-        else None,
-        "pid": os.getpid(),
-        "start_time": _start_time(),
-    }
+    pid = os.getpid()
+    return {**_describe_host(), "pid": pid, "start_time": _start_time(pid)}
 
 
-def _start_time() -> int | None:
-    """Return this process's start in clock ticks since boot (proc(5), field 22 of stat)."""
+def is_that_process(runner: dict[str, Any]) -> bool:
+    """Tell whether the process that a `runner.json` describes still is one of this host.
+
+    Before a signal is sent: a number alone may belong to another process by now.
+    """
+    here = _describe_host()
+    if any(runner.get(key) != value for key, value in here.items()):
+        return False
+    start = _start_time(int(runner["pid"]))
+    return start is not None and start == runner.get("start_time")
+
+
+def _describe_host() -> dict[str, Any]:
+    boot_id = Path("/proc/sys/kernel/random/boot_id")
+    known = boot_id.read_text().strip() if boot_id.exists() else None
+    return {"host": socket.gethostname(), "boot_id": known}
+
+
+def _start_time(pid: int) -> int | None:
+    """Return a process's start in clock ticks since boot (proc(5), field 22 of stat)."""
     try:
-        stat = Path("/proc/self/stat").read_text()
-    except FileNotFoundError:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
         return None
     return int(stat.rpartition(")")[2].split()[19])
 

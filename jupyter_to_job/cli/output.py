@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,7 @@ def ended(jobs: Sequence[Job], *, as_json: bool, root: Path) -> None:
     for job in jobs:
         note(f"{job.name} {state_of(job)}{': ' + job.message if job.message else ''}")
         if job.delivery.path is not None:
-            click.echo(str(root / job.delivery.path))
+            click.echo(os.path.normpath(root / job.delivery.path))
         elif job.delivery.message:
             note(f"Not delivered: {job.delivery.message}")
 

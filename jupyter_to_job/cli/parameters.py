@@ -7,19 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from job_runner.protocol.parameters import parse_value
+
 from ..domain.errors import BadInput
-
-_CONSTANTS = {"True": True, "False": False, "None": None}
-
-
-def value_of(text: str) -> Any:
-    """Return JSON if `text` parses as JSON, Python's constants by name, else the text itself."""
-    if text in _CONSTANTS:
-        return _CONSTANTS[text]
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 def collect(
@@ -29,7 +19,7 @@ def collect(
     parameters: dict[str, Any] = {}
     if file is not None:
         parameters.update(_read(file))
-    parameters.update({name: value_of(text) for name, text in typed})
+    parameters.update({name: parse_value(text) for name, text in typed})
     parameters.update(dict(raw))
     return parameters
 
@@ -38,9 +28,11 @@ def _read(file: Path) -> dict[str, Any]:
     import yaml
 
     try:
-        document = yaml.safe_load(file.read_text())
-    except (OSError, yaml.YAMLError) as error:
+        document = yaml.safe_load(file.read_bytes())
+    except (OSError, ValueError, yaml.YAMLError) as error:
         raise BadInput(f"Cannot read the parameters in {file}: {error}") from error
     if not isinstance(document, dict):
         raise BadInput(f"{file} holds no mapping of parameters.")
-    return document
+    # What YAML knows and JSON does not (a date, a number as a key) becomes text, as in papermill.
+    parameters: dict[str, Any] = json.loads(json.dumps(document, default=str))
+    return parameters

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 
 from job_runner.protocol import layout
+from job_runner.protocol.result import write_result
 
 from ..api import Request, Response
 from ..domain.errors import BadInput, NotFound, Refused
@@ -46,6 +47,7 @@ class Pieces:
         if request.method == "PUT":
             if path.endswith(".json"):
                 _check_document(request.body)
+            self._fold_before(job, path)
             self._exchange.put(job, path, request.body)
             return Response.json(200, {"length": len(request.body)}), job
         if request.method == "POST":
@@ -53,6 +55,12 @@ class Pieces:
             length = self._exchange.append(job, path, offset, request.body)
             return Response.json(200, {"length": length}), job
         raise NotFound(f"There is no {request.method} {request.path}.")
+
+    def _fold_before(self, job: str, path: str) -> None:
+        """Fold the result before an outcome appears: agents send the journal, never the result."""
+        target = self._exchange.directory(job) / path
+        if target.name == layout.OUTCOME and not target.exists():
+            write_result(self._exchange.directory(job), target.parent)
 
     def _check_reach(self, identity: Identity, job: str) -> None:
         mine = (

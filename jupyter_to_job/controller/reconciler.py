@@ -107,17 +107,15 @@ class Reconciler:
             await self._check(name)
 
     async def _has_ended(self, name: str) -> bool:
-        """Fold the result of an attempt whose agent sent its outcome; True if that is so."""
+        """Tell whether the last attempt has its outcome; a deleted job is removed then."""
         directory = self.exchange.directory(name)
         numbers = layout.attempts(directory)
         attempt = layout.attempt_dir(directory, numbers[-1]) if numbers else None
         if attempt is None or read_outcome(attempt) is None:
             return False
-        if name not in self._settled:
-            await self._finish(name, "Lost", "")
-            self._settled.add(name)
-            if (directory / layout.DELETE).exists():
-                await asyncio.to_thread(self.exchange.remove, name)
+        self._settled.add(name)
+        if (directory / layout.DELETE).exists():
+            await asyncio.to_thread(self.exchange.remove, name)
         return True
 
     async def _create_or_mourn(self, request: Request) -> None:

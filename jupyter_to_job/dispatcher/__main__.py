@@ -32,7 +32,7 @@ def main() -> int:
         dispatcher.serve(options.idle)
         os.close(lock)
         # Whoever submitted while this one was leaving found the lock taken and started none.
-        if not dispatcher.scan():
+        if not dispatcher.has_work():
             return 0
 
 

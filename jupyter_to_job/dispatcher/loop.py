@@ -18,6 +18,8 @@ from ..service.delivery import deliver, delivered_attempt
 from .processes import Processes
 
 TICK = 0.05
+_ITS_OWN = (JobsError, OSError, documents.DocumentError)
+"""What is wrong with one job and not with this dispatcher."""
 _log = logging.getLogger(__name__)
 
 
@@ -41,6 +43,10 @@ class Dispatcher:
                 last_work = time.monotonic()
             time.sleep(TICK)
 
+    def has_work(self) -> bool:
+        """Tell whether there are jobs that were not settled when they were last looked at."""
+        return any(name not in self.settled for name in self.exchange.jobs())
+
     def scan(self) -> bool:
         """Do the next step of every job; True while any is not settled."""
         self._processes.reap()
@@ -50,9 +56,8 @@ class Dispatcher:
             try:
                 request = self._request(name)
                 phase = self._step(request)
-            except (JobsError, OSError, documents.DocumentError):
-                _log.exception("%s: left alone until the next dispatcher", name)
-                self.settled.add(name)
+            except _ITS_OWN:
+                self._leave(name)
                 continue
             if phase == "waiting":
                 waiting.append(request)
@@ -76,9 +81,18 @@ class Dispatcher:
             demand = {k: Decimal(v) for k, v in request.demand.items()}
             if not fits(demand, used, self.total):
                 break
-            self._processes.start_runner(request)
+            try:
+                self._processes.start_runner(request)
+            except _ITS_OWN:
+                self._leave(request.name)
+                continue
             for resource, amount in demand.items():
                 used[resource] = used.get(resource, Decimal(0)) + amount
+
+    def _leave(self, name: str) -> None:
+        """Go on without a job that cannot be worked on: no job may stop the others."""
+        _log.exception("%s: left alone until the next dispatcher", name)
+        self.settled.add(name)
 
     def _step(self, request: Request) -> str:
         """Advance one job: `waiting` for a slot, `running` in one, `ending`, or `settled`."""

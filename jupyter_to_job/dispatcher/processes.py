@@ -32,6 +32,14 @@ class _Child:
     process: subprocess.Popen[bytes]
     log: Path
 
+    def last_words(self, status: int) -> str:
+        """Return the last line that an ended process said, else its exit status."""
+        with contextlib.suppress(FileNotFoundError):
+            lines = self.log.read_text(errors="replace").strip().splitlines()
+            if lines:
+                return lines[-1]
+        return f"exit status {status}"
+
 
 class Processes:
     """Starts and ends processes for the jobs of one exchange."""
@@ -42,6 +50,8 @@ class Processes:
         self._finishing: dict[str, _Child] = {}
         self._told: dict[str, float] = {}
         self._why: dict[str, tuple[str, str]] = {}
+        self._delay: dict[str, float] = {}
+        self._retry_at: dict[str, float] = {}
 
     def start_runner(self, request: Request) -> None:
         """Start the first attempt of a job in the submitter's interpreter and environment."""
@@ -65,7 +75,7 @@ class Processes:
 
     def finish(self, name: str, reason: str, message: str) -> None:
         """Have result and outcome of a dead attempt written, by a process of its own."""
-        if name in self._finishing:
+        if name in self._finishing or time.monotonic() < self._retry_at.get(name, 0.0):
             return
         # Our own interpreter, not the submitter's: that one may be gone.
         command = [sys.executable, "-m", "job_runner", "finish", self._directory(name)]
@@ -77,8 +87,8 @@ class Processes:
     def terminate(self, name: str, attempt: Path) -> None:
         """End a living run: SIGTERM, and after `KILL_AFTER` SIGKILL to its session."""
         runner = documents.read_document(attempt / layout.RUNNER) or {}
-        if runner.get("boot_id") != liveness.describe_process()["boot_id"]:
-            return  # another host's: its dispatcher ends it
+        if not liveness.is_that_process(runner):
+            return  # another host's, which ends it; or dead, and being finished
         # A runner that ended meanwhile is no error: the next scan sees its outcome.
         with contextlib.suppress(ProcessLookupError):
             if name not in self._told:
@@ -104,19 +114,28 @@ class Processes:
                 continue
             del self._runners[name]
             if not layout.attempts(self._exchange.root / name) and status != _BUSY:
-                tail = child.log.read_text(errors="replace").strip().splitlines()[-1:]
-                what = tail[0] if tail else f"exit status {status}"
-                message = f"The runner did not start: {what}"
+                message = f"The runner did not start: {child.last_words(status)}"
                 self._why[name] = ("RunnerMissing", message)
                 _log.warning("%s: %s", name, message)
             child.log.unlink(missing_ok=True)
         for name, child in list(self._finishing.items()):
-            if child.process.poll() is not None:
-                del self._finishing[name]
-                child.log.unlink(missing_ok=True)
+            status = child.process.poll()
+            if status is None:
+                continue
+            del self._finishing[name]
+            if status not in (0, _BUSY):
+                self._postpone(name, child.last_words(status))
+            child.log.unlink(missing_ok=True)
+
+    def _postpone(self, name: str, why: str) -> None:
+        """Wait longer each time before a job that could not be finished is tried again."""
+        delay = self._delay[name] = min(2 * self._delay.get(name, 0.25), 60.0)
+        self._retry_at[name] = time.monotonic() + delay
+        _log.warning("%s: cannot be finished, tried again in %g s: %s", name, delay, why)
 
     def _spawn(self, name: str, command: list[str], env: dict[str, str]) -> _Child | None:
-        log = self._exchange.root / FOLDER / f"{name}.log"
+        kind = command[3]  # `run` or `finish`: both may be at one job for a moment
+        log = self._exchange.root / FOLDER / f"{name}.{kind}.log"
         try:
             with log.open("wb") as output:
                 process = subprocess.Popen(

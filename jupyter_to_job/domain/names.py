@@ -14,7 +14,8 @@ import unicodedata
 from pathlib import PurePosixPath
 
 MAX_LENGTH = 52
-_SUFFIX = 8
+SUFFIX = 8
+"""Characters after the last dash: with an idempotency key they are its digest."""
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?-[a-z2-7]{8}")
 
 
@@ -22,7 +23,7 @@ def slug(text: str) -> str:
     """Return `text` as lower-case ASCII words joined by dashes; `notebook` if nothing is left."""
     ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
     words = re.sub(r"[^a-z0-9]+", "-", ascii_text.lower()).strip("-")
-    return words[: MAX_LENGTH - _SUFFIX - 1].strip("-") or "notebook"
+    return words[: MAX_LENGTH - SUFFIX - 1].strip("-") or "notebook"
 
 
 def job_name(notebook: str, *, owner: str, key: str | None = None, label: str | None = None) -> str:

@@ -7,8 +7,11 @@ from decimal import Decimal
 
 from .errors import BadInput
 
-_DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
-_QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(m|k|Ki|M|Mi|G|Gi|T|Ti|P|Pi)?")
+# At most 9 digits a number: more are no duration that anybody means, and int() has a limit.
+_DURATION = re.compile(
+    r"(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?|(\d{1,9})", re.ASCII
+)
+_QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(m|k|Ki|M|Mi|G|Gi|T|Ti|P|Pi)?", re.ASCII)
 _UNITS = {
     None: Decimal(1), "m": Decimal("0.001"), "k": Decimal(1000), "M": Decimal(1000) ** 2,
     "G": Decimal(1000) ** 3, "T": Decimal(1000) ** 4, "P": Decimal(1000) ** 5,
@@ -22,13 +25,11 @@ def parse_duration(value: str | int) -> int:
 
     Raises BadInput for anything else, and for nothing or zero.
     """
-    text = str(value).strip()
-    if text.isdigit():
-        seconds = int(text)
-    else:
-        match = _DURATION.fullmatch(text)
-        days, hours, minutes, secs = (int(g or 0) for g in match.groups()) if match else (0,) * 4
-        seconds = ((days * 24 + hours) * 60 + minutes) * 60 + secs
+    match = _DURATION.fullmatch(str(value).strip())
+    days, hours, minutes, units, plain = (
+        (int(g or 0) for g in match.groups()) if match else (0,) * 5
+    )
+    seconds = ((days * 24 + hours) * 60 + minutes) * 60 + units + plain
     if seconds <= 0:
         raise BadInput(f"{value!r} is no duration.", "Write it as 90s, 45m, 1h30m, 1d or seconds.")
     return seconds

@@ -47,8 +47,9 @@ class FileExchange:
             documents.write_bytes(draft / layout.SNAPSHOT, snapshot)
             for path, write in (inputs or {}).items():
                 target = _inside(draft / layout.INPUTS, path)
-                target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                _make_folders(target.parent)
                 write(target)
+                target.chmod(0o600)
             if origin is not None:
                 documents.write_document(draft / layout.ORIGIN, origin)
             documents.write_document(draft / layout.REQUEST, request.to_document())
@@ -120,14 +121,14 @@ class FileExchange:
     def put(self, job: str, path: str, data: bytes) -> None:
         """See `Exchange.put`."""
         target = _inside(self.directory(job), path)
-        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_folders(target.parent)
         if not documents.write_bytes_once(target, data) and target.read_bytes() != data:
             raise Conflict(f"{job}/{path} is there with other bytes.")
 
     def append(self, job: str, path: str, offset: int, data: bytes) -> int:
         """See `Exchange.append`."""
         target = _inside(self.directory(job), path)
-        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_folders(target.parent)
         descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             length = file.seek(0, os.SEEK_END)
@@ -147,6 +148,13 @@ class WrongOffset(Conflict):
     def __init__(self, message: str, length: int) -> None:
         super().__init__(message, "Send from there.")
         self.length = length
+
+
+def _make_folders(folder: Path) -> None:
+    """Make a folder and those above it, all of them private: `mkdir` sees to the last one only."""
+    if not folder.is_dir():
+        _make_folders(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def _inside(root: Path, path: str) -> Path:

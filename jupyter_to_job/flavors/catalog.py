@@ -15,6 +15,14 @@ from .models import Default, Device, Flavor, demand
 
 SHIPPED = Path(__file__).with_name("flavors.yaml")
 MAX_BYTES = 1 << 20
+MAX_DEPTH = 32
+_OPENING = (
+    yaml.FlowSequenceStartToken,
+    yaml.FlowMappingStartToken,
+    yaml.BlockSequenceStartToken,
+    yaml.BlockMappingStartToken,
+)
+_CLOSING = (yaml.FlowSequenceEndToken, yaml.FlowMappingEndToken, yaml.BlockEndToken)
 
 
 @dataclass(frozen=True)
@@ -93,10 +101,7 @@ def load_catalog(path: Path = SHIPPED) -> Catalog:
     if len(text) > MAX_BYTES:
         raise BadCatalog(f"The catalog {path} is over 1 MiB.")
     try:
-        for token in yaml.scan(text, Loader=yaml.SafeLoader):
-            # An alias can make 430 bytes expand to gigabytes; a catalog has no need of one.
-            if isinstance(token, yaml.AliasToken):
-                raise BadCatalog(f"{path}:{token.start_mark.line + 1}: aliases are not allowed.")
+        _check_shape(text, path)
         return Catalog.model_validate(yaml.safe_load(text))
     except yaml.YAMLError as error:
         raise BadCatalog(f"The catalog {path} is no YAML: {error}") from error
@@ -106,3 +111,16 @@ def load_catalog(path: Path = SHIPPED) -> Catalog:
         raise BadCatalog(
             f"The catalog {path} is wrong at {place or 'top'}: {first['msg']}."
         ) from error
+
+
+def _check_shape(text: bytes, path: Path) -> None:
+    """Refuse, before anything is built, what would grow or nest without end."""
+    depth = 0
+    for token in yaml.scan(text, Loader=yaml.SafeLoader):
+        depth += isinstance(token, _OPENING) - isinstance(token, _CLOSING)
+        place = f"{path}:{token.start_mark.line + 1}"
+        if depth > MAX_DEPTH:
+            raise BadCatalog(f"{place}: nested deeper than {MAX_DEPTH} levels.")
+        if isinstance(token, yaml.AliasToken):
+            # An alias can make 430 bytes expand to gigabytes; a catalog has no need of one.
+            raise BadCatalog(f"{place}: aliases are not allowed.")

@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from ..domain.errors import BadInput
 from ..domain.quantities import parse_duration, parse_quantity
+
+_Parsed = TypeVar("_Parsed")
 
 
 def _quantity(value: Any) -> str:
-    parse_quantity(value)
+    _checked(parse_quantity, value)
     return str(value)
+
+
+def _seconds(value: Any) -> int:
+    return _checked(parse_duration, value)
+
+
+def _checked(parse: Callable[[Any], _Parsed], value: Any) -> _Parsed:
+    """Parse as the command line does, with the error that pydantic adds the place to."""
+    try:
+        return parse(value)
+    except BadInput as error:
+        raise ValueError(str(error)) from error
 
 
 Quantity = Annotated[str, BeforeValidator(_quantity)]
 """A Kubernetes quantity, kept as the admin wrote it."""
-Seconds = Annotated[int, BeforeValidator(parse_duration)]
+Seconds = Annotated[int, BeforeValidator(_seconds)]
 """A duration such as `2h`, as seconds."""
 Scalar = Annotated[str, BeforeValidator(str)]
 

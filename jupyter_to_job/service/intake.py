@@ -13,7 +13,7 @@ from ..backends.port import Backend
 from ..domain import times
 from ..domain.errors import Conflict
 from ..domain.job import Submission
-from ..domain.names import job_name
+from ..domain.names import SUFFIX, job_name
 from ..exchange import FileExchange, InputFile, Request
 from ..exchange.request import Environment, digest_of
 from ..flavors import Catalog, Choice
@@ -77,16 +77,26 @@ class Intake:
         digest = digest_of(_comparable(asked), frozen.sha256)
         for _ in range(_DRAWS):
             request = _request(asked, frozen, caller, choice, digest, self.backend.name)
+            known = self._known(request) if asked.idempotency_key is not None else None
             inputs = {i.path: partial(_copy, i) for i in frozen.inputs}
-            if self.exchange.create(request, frozen.data, inputs, caller.origin):
+            if known is None and self.exchange.create(request, frozen.data, inputs, caller.origin):
                 return request.name, True
-            if asked.idempotency_key is not None:
-                if self.exchange.request(request.name).digest == digest:
-                    return request.name, False
+            if known is not None:
+                if known.digest == digest:
+                    return known.name, False
                 raise Conflict(
                     "This idempotency key belongs to another submission.", "Use a new one."
                 )
         raise Conflict("No free job name was found.", "Submit again.")
+
+    def _known(self, request: Request) -> Request | None:
+        """Return the job that has this request's idempotency key, whatever it was labelled."""
+        for name in self.exchange.jobs():
+            if name[-SUFFIX:] == request.name[-SUFFIX:]:
+                found = self.exchange.request(name)
+                if (found.owner, found.notebook) == (request.owner, request.notebook):
+                    return found
+        return None
 
 
 def local_environment(interpreter: str) -> Environment:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import posixpath
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -12,12 +14,13 @@ from job_runner.protocol import fold, journal, layout
 
 from ..backends.port import Backend
 from ..domain import times
-from ..domain.errors import NotFound
-from ..domain.job import Job, State, Submission
+from ..domain.errors import Damaged, NotFound, Unavailable
+from ..domain.job import DeliveryState, Job, State, Submission
 from ..domain.state import Placement
 from ..exchange import FileExchange, Request
 from ..flavors import Catalog
 from ..workspace import Frozen, freeze
+from ..workspace.freeze import locate
 from .catalog import describe
 from .delivery import deliver, delivered_attempt
 from .intake import Caller, Intake
@@ -26,6 +29,8 @@ from .view import View
 
 TICK = 0.1
 """Seconds between two looks at active jobs: stats only, so cheap on a local disk."""
+NUDGE = 1.0
+"""Seconds between two calls for somebody to work on active jobs: whoever did may be dead."""
 
 
 @dataclass
@@ -58,6 +63,8 @@ class JobService:
     def submit(self, asked: Submission) -> tuple[Job, bool]:
         """See the port: freezes from the caller's workspace on this host."""
         root = Path(self._caller.workspace)
+        if asked.output is not None:
+            locate(root, asked.output)
         return self.accept(asked, freeze(root, asked.notebook, asked.inputs, asked.expected_sha256))
 
     def accept(self, asked: Submission, frozen: Frozen) -> tuple[Job, bool]:
@@ -83,7 +90,10 @@ class JobService:
         for request in requests:
             if cursor is not None and _age(request) >= cursor:
                 continue
-            job = self._job(request)
+            try:
+                job = self._job(request)
+            except (NotFound, Damaged):  # deleted between the two looks, or not readable
+                continue
             if not states or job.state in states:
                 if len(jobs) == limit:
                     return Page(jobs, f"{jobs[-1].submitted} {jobs[-1].name}")
@@ -124,19 +134,25 @@ class JobService:
         """See the port: looks at active jobs every `TICK` seconds."""
         settled: set[str] = set()
         last: dict[str, Job] = {}
-        first = True
+        first, nudged = True, 0.0
         while True:
+            active = []
             for request in self._requests(settled):
                 try:
                     job = self._job(request)
-                except NotFound:  # deleted between the two looks
+                except (NotFound, Damaged):  # deleted between the two looks, or not readable
                     continue
-                if job.decided:
+                if not job.decided:
+                    active.append(job.name)
+                elif job.delivery.state is not DeliveryState.HELD:
                     settled.add(job.name)
                     self._core.view.forget(job.name)
                 if last.get(job.name) != job and not (first and job.decided):
                     yield job
                 last[job.name] = job
+            if time.monotonic() - nudged > NUDGE:
+                nudged = time.monotonic()
+                self._nudge(active)
             first = False
             yield None
             time.sleep(TICK)
@@ -160,6 +176,10 @@ class JobService:
         self._core.exchange.write_once(name, layout.DELETE, wish)
         self._core.exchange.write_once(name, layout.CANCEL, wish)
         self._core.backend.changed(name)
+        # It may have ended before it was wished away: then nobody looks at the wish any more.
+        with contextlib.suppress(NotFound, FileNotFoundError):
+            if self.get(name).decided:
+                self._core.exchange.remove(name)
 
     def deliver(self, name: str) -> Job:
         """See the port."""
@@ -168,6 +188,12 @@ class JobService:
         return self.get(name)
 
     # Inside ---------------------------------------------------------------------------------
+
+    def _nudge(self, active: Collection[str]) -> None:
+        """See that somebody works on active jobs; they are still there if nobody can now."""
+        for name in active:
+            with contextlib.suppress(NotFound, Unavailable):
+                self._core.backend.changed(name)
 
     def _mine(self, name: str) -> Request:
         request = self._core.exchange.request(name)
@@ -187,7 +213,7 @@ class JobService:
             if name not in skip:
                 try:
                     request = self._core.exchange.request(name)
-                except NotFound:
+                except (NotFound, Damaged):
                     continue
                 if self._visible(request):
                     found.append(request)
@@ -203,15 +229,12 @@ class JobService:
 
 
 def _for_reader(job: Job, request: Request, workspace: str) -> Job:
-    """Make the job's paths relative to the reader's workspace, where they are inside of it."""
+    """Make the job's paths relative to the reader's workspace: `../` leads out of it."""
     if request.workspace == workspace:
         return job
 
     def seen(path: str) -> str:
-        absolute = PurePosixPath(request.workspace, path)
-        return str(
-            absolute.relative_to(workspace) if absolute.is_relative_to(workspace) else absolute
-        ).lstrip("/")
+        return posixpath.relpath(posixpath.join(request.workspace, path), workspace)
 
     delivery = job.delivery
     if delivery.path is not None:

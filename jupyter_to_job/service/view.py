@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from job_runner.protocol import journal, layout
+from job_runner.protocol import documents, journal, layout
 from job_runner.protocol.fold import ProgressFold
 from job_runner.protocol.outcome import Outcome, read_outcome
 
+from ..domain.errors import Damaged, NotFound
 from ..domain.job import Delivery, DeliveryState, Job, Progress, State
 from ..domain.state import AttemptSeen, Ended, Placement, decisive, judge
 from ..exchange import FileExchange, Request
@@ -33,13 +36,15 @@ class View:
         self._exchange = exchange
         self._alive = alive
         self._folds: dict[tuple[str, int], tuple[int, ProgressFold]] = {}
+        self._lock = threading.Lock()  # a server looks from several threads
 
     def requests_without_attempt(self) -> list[Request]:
         """Return the requests of all jobs that nothing was started for."""
         waiting = []
         for name in self._exchange.jobs():
             if not layout.attempts(self._exchange.root / name):
-                waiting.append(self._exchange.request(name))
+                with contextlib.suppress(NotFound, Damaged):
+                    waiting.append(self._exchange.request(name))
         return waiting
 
     def job(self, request: Request, placement: Placement) -> Job:
@@ -64,7 +69,7 @@ class View:
             position=verdict.position,
             progress=shown.progress if shown else Progress(),
             delivery=self._delivery(request.name, shown, final=final),
-            usage=outcome.usage if outcome else None,
+            usage=(outcome.usage or None) if outcome else None,
             started=outcome.started if outcome else None,
             finished=outcome.finished if final and outcome else None,
             journal=sum(a.journal for a in attempts),
@@ -72,19 +77,21 @@ class View:
 
     def forget(self, name: str) -> None:
         """Drop what is kept about a job that will not change any more."""
-        for key in [k for k in self._folds if k[0] == name]:
-            del self._folds[key]
+        with self._lock:
+            for key in [k for k in self._folds if k[0] == name]:
+                del self._folds[key]
 
     def _attempt(self, name: str, number: int) -> _Attempt:
         directory = layout.attempt_dir(self._exchange.root / name, number)
         # Liveness before outcome: a runner that ends in between is then seen as ended, not as lost.
         alive = self._alive(name, directory)
-        outcome = read_outcome(directory)
-        offset, fold = self._folds.get((name, number), (0, ProgressFold()))
-        for entry in journal.read_journal(directory / layout.JOURNAL, offset):
-            fold.feed(entry.record)
-            offset = entry.end
-        self._folds[name, number] = (offset, fold)
+        try:
+            outcome = read_outcome(directory)
+            offset, fold = self._follow(name, number, directory / layout.JOURNAL)
+        except documents.DocumentError as error:
+            raise Damaged(f"{name}/{directory.name} cannot be read: {error}.") from error
+        except FileNotFoundError as error:  # removed while we looked
+            raise NotFound(f"There is no job {name!r}.") from error
         ended = None
         if outcome is not None:
             state, finished = State(outcome.state), outcome.finished
@@ -93,6 +100,16 @@ class View:
         done = fold.progress
         progress = Progress(done.cells_done, done.cells_total, done.current_cell)
         return _Attempt(seen, outcome, progress, offset)
+
+    def _follow(self, name: str, number: int, path: Path) -> tuple[int, ProgressFold]:
+        """Take the new records of a journal; return where it ends and what it comes to."""
+        with self._lock:
+            offset, fold = self._folds.get((name, number), (0, ProgressFold()))
+            for entry in journal.read_journal(path, offset):
+                fold.feed(entry.record)
+                offset = entry.end
+            self._folds[name, number] = (offset, fold)
+            return offset, replace(fold)
 
     def _delivery(self, name: str, attempt: _Attempt | None, *, final: bool) -> Delivery:
         document = self._exchange.document(name, layout.DELIVERY)

@@ -42,19 +42,18 @@ def publish(root: Path, notebook: str, output: str | None, name: str, data: byte
     A file that is there with these very bytes counts as published; another one is left alone and
     the name becomes `<name>-2.ipynb`. Raises CannotPublish, saying why.
     """
-    digest = hashlib.sha256(data).hexdigest()
-    for path in _candidates(root, notebook, output, name):
-        try:
-            target = locate(root, path)
-            if _write(target, data):
-                return Published(path, digest)
-        except BadInput as error:
-            raise CannotPublish(error.message, error.hint) from error
-        except OSError as error:
-            raise CannotPublish(
-                f"Cannot write {path}: {error.strerror}.",
-                "Mend the folder; then `jupyter-to-job deliver` takes it up again.",
-            ) from error
+    path = output or notebook
+    try:
+        for path in _candidates(root, notebook, output, name):
+            if _write(locate(root, path), data):
+                return Published(path, hashlib.sha256(data).hexdigest())
+    except BadInput as error:
+        raise CannotPublish(error.message, error.hint) from error
+    except OSError as error:
+        raise CannotPublish(
+            f"Cannot write {path}: {error.strerror}.",
+            "Mend the folder; then `jupyter-to-job deliver` takes it up again.",
+        ) from error
     raise AssertionError("candidates never end")
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.cluster.box.cluster import Cluster
 from tests.cluster.box.images import Images, build_images
+from tests.cluster.product import DevPod, install, start_dev_pod
 
 
 @pytest.fixture(scope="session")
@@ -25,6 +26,13 @@ def images(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Images
     cluster.load_image(archive)
     archive.unlink()  # containerd has its own copy
     return images
+
+
+@pytest.fixture(scope="session")
+def dev_pod(cluster: Cluster, images: Images) -> DevPod:
+    """A dev pod beside an installed controller."""
+    install(cluster, images)
+    return start_dev_pod(cluster, images)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -22,8 +22,8 @@ FLAVORS = textwrap.dedent("""
     apiVersion: jupyter-to-job.io/v1
     default: {flavor: small, device: cpu}
     flavors:
-      small: {cpu: 100m, memory: 512Mi, max_runtime: 10m, devices: [cpu]}
-      gpu-1: {cpu: 100m, memory: 512Mi, gpus: 1, shm: 64Mi, max_runtime: 10m, devices: [nvidia]}
+      small: {cpu: 500m, memory: 512Mi, max_runtime: 10m, devices: [cpu]}
+      gpu-1: {cpu: 500m, memory: 512Mi, gpus: 1, shm: 64Mi, max_runtime: 10m, devices: [nvidia]}
     devices:
       cpu: {title: CPU}
       nvidia: {title: Pretend GPU, resource: nvidia.com/gpu, isolation: full}
@@ -60,16 +60,20 @@ class DevPod:
     cluster: Cluster
     name: str
 
-    def run(self, *command: str, stdin: str | None = None, check: bool = True) -> str:
-        """Run a command in the pod and return what it printed on stdout."""
-        line = ("exec", "-i", "-n", TEAM, self.name, "--", *command)
+    def run(self, *command: str, check: bool = True) -> str:
+        """Run a command in the pod and return what it printed on stdout.
+
+        Without `check` its exit code does not count.
+        """
         if not check:
-            line = (*line[:6], "sh", "-c", '"$@"; exit 0', "sh", *command)
-        return self.cluster.kubectl(*line, stdin=stdin, timeout=180)
+            command = ("sh", "-c", '"$@"; exit 0', "sh", *command)
+        return self.cluster.kubectl("exec", "-n", TEAM, self.name, "--", *command, timeout=75)
 
     def write(self, path: str, text: str) -> None:
         """Write a file below the home directory."""
-        self.run("sh", "-c", f"mkdir -p $(dirname {path}); cat > {path}", stdin=text)
+        # As an argument: what `kubectl exec` is given on stdin may be cut when it is short.
+        script = f'mkdir -p $(dirname {path}); printf %s "$1" > {path}'
+        self.run("sh", "-c", script, "sh", text)
 
     def read_json(self, path: str) -> Any:
         """Return a JSON file below the home directory."""

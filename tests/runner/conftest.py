@@ -24,4 +24,4 @@ def job(tmp_path: Path) -> Iterator[Callable[..., Job]]:
         for process in each.processes:
             if process.poll() is None:
                 process.kill()
-            process.communicate()
+            process.wait()

@@ -60,15 +60,16 @@ class Job:
 
     def start(self, *arguments: str, before: tuple[str, ...] = (), **env: str) -> Any:
         command = [*before, *RUNNER, "run", str(self.directory), *arguments]
-        process = subprocess.Popen(
-            command, env={**os.environ, **env}, stderr=subprocess.PIPE, start_new_session=True
-        )
+        with self.directory.with_suffix(".log").open("ab") as log:
+            process = subprocess.Popen(
+                command, env={**os.environ, **env}, stderr=log, start_new_session=True
+            )
         self.processes.append(process)
         return process
 
     def run(self, *arguments: str, **env: str) -> int:
         process = self.start(*arguments, **env)
-        process.communicate(timeout=BOUND)
+        process.wait(timeout=BOUND)
         return int(process.returncode)
 
     def finish(self, *arguments: str) -> int:

@@ -12,6 +12,7 @@ import pytest
 
 from job_runner.protocol import layout, liveness
 from job_runner.protocol.fold import progress
+from job_runner.protocol.result import fold_result
 
 from .jobs import Job, code, load, make_job, notebook, stream, text
 
@@ -31,7 +32,11 @@ NOTEBOOK = notebook(
     "thread = threading.Thread(target=late)\nthread.start()",
     "thread.join()",
     "for i in range(20000): print(i, flush=i % 100 == 0)",
-    "print('last')",
+    "from comm import create_comm\n"
+    "state = {'_model_name': 'FloatProgressModel', '_model_module': 'c', 'value': 1}\n"
+    "bar = create_comm(target_name='jupyter.widget', comm_id='bar', data={'state': state})\n"
+    "bar.send({'method': 'update', 'state': {'value': 7}, 'buffer_paths': [['b']]},"
+    " buffers=[b'\\x00\\xff'])",
     text("The end"),
 )
 PARAMETERS = {"epochs": 5, "name": "é{b}", "nested": {"a": [1, None, True]}}
@@ -57,6 +62,7 @@ def test_outcome(done: Job) -> None:
     assert outcome.cells == {"done": 13, "total": 13}
     result = (done.attempt() / layout.RESULT).read_bytes()
     assert outcome.result_sha256 == hashlib.sha256(result).hexdigest()
+    assert fold_result(done.directory, done.attempt()).data == result
     moment = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
     assert outcome.started is not None
     assert moment.fullmatch(outcome.started) and moment.fullmatch(outcome.finished)
@@ -79,9 +85,17 @@ def test_outputs(cells: Any) -> None:
     assert cells[8].outputs == []
     assert stream(cells[9]) == "new\n"
     assert cells[10].execution_count is None
-    assert stream(cells[11]) == "from the thread\n"
+    # Which of the two it belongs to is the kernel's word; lost it is not.
+    assert stream(cells[11]) + stream(cells[12]) == "from the thread\n"
     assert stream(cells[13]) == "".join(f"{i}\n" for i in range(20000))
     assert len(cells[13].outputs) == 1
+
+
+def test_widgets_are_shown_as_they_ended(done: Job) -> None:
+    kept = done.result().metadata.widgets["application/vnd.jupyter.widget-state+json"]
+    assert kept.state.bar.model_name == "FloatProgressModel"
+    assert kept.state.bar.state["value"] == 7
+    assert kept.state.bar.buffers == [{"path": ["b"], "encoding": "base64", "data": "AP8="}]
 
 
 def test_the_kernel_has_the_jobs_env_and_folder(done: Job, cells: Any) -> None:

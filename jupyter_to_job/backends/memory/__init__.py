@@ -6,90 +6,121 @@ so that the service cannot tell the difference.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from job_runner.protocol import documents, layout, liveness
-from job_runner.protocol.fold import fold
-from job_runner.protocol.journal import JournalWriter
+from job_runner.protocol import documents, journal, layout, liveness, notebook
+from job_runner.protocol.fold import fold, progress
+from job_runner.protocol.journal import JournalWriter, Record
 from job_runner.protocol.outcome import Outcome, write_outcome
 
 from ...domain import times
 from ...domain.state import Placement
 from ...exchange import FileExchange, Request
 
+Hold = Literal["queued", "running"]
+
 
 class MemoryBackend:
-    """Implements `backends.port.Backend`; `ended` is told the name of a job that has ended."""
+    """Implements `backends.port.Backend`; `ended` is told the name of a job that has ended.
+
+    A job has run when `changed` returns, unless `hold` is set: then it stays `queued`, or
+    `running` in its first cell, until a cancel.
+    """
 
     name = "memory"
 
-    def __init__(self, exchange: FileExchange, ended: Callable[[str], object] = str) -> None:
+    def __init__(
+        self,
+        exchange: FileExchange,
+        ended: Callable[[str], object] = str,
+        hold: Hold | None = None,
+    ) -> None:
         self._exchange = exchange
         self._ended = ended
+        self._hold = hold
+        self._held: dict[str, liveness.Claim] = {}
 
     def admit(self, demand: Mapping[str, Decimal], kernel: str | None) -> None:
         """See the port: everything fits."""
 
     def changed(self, job: str) -> None:
-        """See the port: the job has run when this returns."""
+        """See the port."""
         directory = self._exchange.directory(job)
-        with contextlib.suppress(liveness.AttemptExists):
-            claim = liveness.claim_attempt(directory, 1)
-            _run(directory, claim.directory)
-            claim.release()
-            self._ended(job)
+        cancelled = (directory / layout.CANCEL).exists()
+        if not cancelled and (self._hold == "queued" or job in self._held):
+            return
+        claim = self._held.pop(job, None)
+        if claim is None:
+            try:
+                claim = liveness.claim_attempt(directory, 1)
+            except liveness.AttemptExists:
+                return
+            if not cancelled:
+                _journal(directory, claim.directory, stop_in_first=self._hold == "running")
+            if not cancelled and self._hold == "running":
+                self._held[job] = claim
+                return
+        _end(directory, claim.directory, cancelled=cancelled)
+        claim.release()
+        self._ended(job)
 
-    def alive(self, job: str, attempt: Path) -> bool:  # noqa: ARG002
+    def alive(self, job: str, attempt: Path) -> bool:  # noqa: ARG002 - its lock is enough
         """See the port."""
         return liveness.is_alive(attempt)
 
-    def placements(self, waiting: Sequence[Request]) -> Mapping[str, Placement]:  # noqa: ARG002
-        """See the port: nothing ever waits."""
-        return {}
+    def placements(self, waiting: Sequence[Request]) -> Mapping[str, Placement]:
+        """See the port: held jobs wait in the order in which they came."""
+        line = sorted(waiting, key=lambda r: (r.submitted, r.name))
+        return {r.name: Placement(position=place) for place, r in enumerate(line, start=1)}
 
 
-def _run(job_dir: Path, attempt: Path) -> None:
-    """Journal a run in which each code cell prints its source, and fold it."""
-    notebook = json.loads((job_dir / layout.SNAPSHOT).read_bytes())
-    cancelled = (job_dir / layout.CANCEL).exists()
-    records = [] if cancelled else list(_records(notebook))
+def _journal(job_dir: Path, attempt: Path, *, stop_in_first: bool) -> None:
+    """Journal a run in which each code cell prints its source."""
+    snapshot = json.loads((job_dir / layout.SNAPSHOT).read_bytes())
     writer = JournalWriter(attempt / layout.JOURNAL)
-    for record in records:
-        writer.append(record)
+    for record in _records(notebook.blank(snapshot)):
+        writer.append({"t": time.time(), **record})
+        if stop_in_first and record["k"] == "output":
+            break
     writer.close()
-    result = json.dumps(fold(notebook, records)).encode()
-    documents.write_bytes(attempt / layout.RESULT, result)
-    moment, done = times.now(), sum(r["k"] == "cell_end" for r in records)
+
+
+def _records(prepared: dict[str, Any]) -> Iterator[Record]:
+    code = [i for i, cell in enumerate(prepared["cells"]) if cell["cell_type"] == "code"]
+    yield {"k": "prepared", "notebook": prepared, "cells_total": len(code)}
+    for count, i in enumerate(code, start=1):
+        text = "".join(prepared["cells"][i]["source"])
+        output = {"output_type": "stream", "name": "stdout", "text": text}
+        yield {"k": "cell_start", "i": i}
+        yield {"k": "output", "i": i, "output": output}
+        yield {"k": "cell_end", "i": i, "ok": True, "execution_count": count}
+
+
+def _end(job_dir: Path, attempt: Path, *, cancelled: bool) -> None:
+    """Write result and outcome; no result where nothing ran."""
+    records = [entry.record for entry in journal.read_journal(attempt / layout.JOURNAL)]
+    digest = None
+    if records:
+        snapshot = json.loads((job_dir / layout.SNAPSHOT).read_bytes())
+        result = notebook.to_bytes(fold(snapshot, records))
+        documents.write_bytes(attempt / layout.RESULT, result)
+        digest = hashlib.sha256(result).hexdigest()
+    seen = progress(records)
     outcome = Outcome(
         state="failed" if cancelled else "succeeded",
         reason="Terminated" if cancelled else None,
-        message=None,
-        exit_code=143 if cancelled else 0,
-        cells={"done": done, "total": done},
-        started=moment,
-        finished=moment,
+        message="The run was told to stop." if cancelled else None,
+        exit_code=None if cancelled else 0,
+        cells={"done": seen.cells_done, "total": seen.cells_total},
+        started=times.now() if records else None,
+        finished=times.now(),
         usage={},
-        result_sha256=hashlib.sha256(result).hexdigest(),
+        result_sha256=digest,
     )
     write_outcome(attempt, outcome)
-
-
-def _records(notebook: dict[str, Any]) -> Any:
-    code = [i for i, cell in enumerate(notebook["cells"]) if cell["cell_type"] == "code"]
-    for cell in notebook["cells"]:
-        cell["metadata"]["papermill"] = {}
-    notebook["metadata"]["papermill"] = {}
-    yield {"k": "prepared", "notebook": notebook, "cells_total": len(code)}
-    for count, i in enumerate(code, start=1):
-        yield {"k": "cell_start", "i": i, "time": times.now()}
-        text = "".join(notebook["cells"][i]["source"])
-        output = {"output_type": "stream", "name": "stdout", "text": text}
-        yield {"k": "output", "i": i, "output": output}
-        end = {"seconds": 0.0, "ok": True, "execution_count": count}
-        yield {"k": "cell_end", "i": i, "time": times.now(), **end}

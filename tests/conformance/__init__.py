@@ -1,0 +1,1 @@
+"""What every backend must do, told at the service: the same tests for each of them."""

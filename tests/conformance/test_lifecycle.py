@@ -1,0 +1,152 @@
+"""Looking at jobs, ending and forgetting them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from jupyter_to_job.domain.errors import NotFound
+from jupyter_to_job.domain.job import DeliveryState, Job, State
+
+from .. import notebooks
+from ..processes import until
+from .place import Place
+
+
+def test_cancel_of_a_queued_job(make_place: Callable[..., Place]) -> None:
+    place = make_place(hold="queued")
+    job = place.held_job()
+    assert job.position == 1
+    place.service.cancel(job.name)
+    ended = place.decided(job.name)
+    assert (ended.state, ended.reason) == (State.CANCELLED, None)
+    assert not ended.cancel_requested
+    assert ended.delivery.state is DeliveryState.NONE
+    assert not (place.workspace / "dir" / f"{job.name}.ipynb").exists()
+
+
+def test_cancel_of_a_running_job(make_place: Callable[..., Place]) -> None:
+    place = make_place(hold="running")
+    job = place.held_job()
+    place.service.cancel(job.name)
+    ended = place.decided(job.name)
+    assert (ended.state, ended.reason) == (State.CANCELLED, None)
+    assert ended.delivery.state is DeliveryState.DELIVERED
+    assert "# kept" in notebooks.printed(place.result(ended))
+
+
+def test_a_job_that_has_ended_cannot_be_cancelled(shared: Place) -> None:
+    place, ended = shared, shared.the_job()
+    assert place.service.cancel(ended.name) == ended
+    assert place.exchange.document(ended.name, "cancel.json") is None
+
+
+def test_delete_of_an_ended_job(place: Place) -> None:
+    ended = place.decided(place.submit().name)
+    place.service.delete(ended.name)
+    for act in (place.service.get, place.service.cancel, place.service.delete, place.service.logs):
+        with pytest.raises(NotFound):
+            act(ended.name)
+    assert place.service.find().jobs == []
+    assert list(place.exchange.root.glob("[!.]*")) == []
+    assert "# kept" in notebooks.printed(place.result(ended))
+
+
+@pytest.mark.parametrize("hold", ["queued", "running"])
+def test_delete_of_an_active_job(make_place: Callable[..., Place], hold: str) -> None:
+    place = make_place(hold=hold)
+    job = place.held_job()
+    place.service.delete(job.name)
+    until(lambda: job.name not in place.exchange.jobs(), "the job is forgotten")
+    assert not (place.workspace / "dir" / f"{job.name}.ipynb").exists()
+
+
+def test_newest_first_in_pages(place: Place) -> None:
+    names = [place.submit().name for _ in range(3)]
+    for name in names:
+        place.decided(name)
+    whole = place.service.find()
+    assert whole.next is None
+    order = [(j.submitted, j.name) for j in whole.jobs]
+    assert order == sorted(order, reverse=True)
+    assert {j.name for j in whole.jobs} == set(names)
+    seen: list[Job] = []
+    page = place.service.find(limit=2)
+    while page.next is not None:
+        assert len(page.jobs) == 2
+        seen += page.jobs
+        page = place.service.find(limit=2, cursor=page.next)
+    assert seen + page.jobs == whole.jobs
+
+
+def test_find_by_state(shared: Place) -> None:
+    job = shared.the_job()
+    assert shared.service.find([State.SUCCEEDED]).jobs == [job]
+    assert shared.service.find([State.FAILED, State.QUEUED]).jobs == []
+
+
+def test_somebody_elses_job_is_not_there(shared: Place) -> None:
+    job = shared.the_job()
+    other = shared.service_of("someone else")
+    assert other.find().jobs == []
+    for act in (other.get, other.cancel, other.delete, other.deliver, other.logs, other.notebook):
+        with pytest.raises(NotFound):
+            act(job.name)
+    assert shared.the_job() == job
+
+
+@pytest.mark.parametrize("name", ["no-such-job-abcd2345", "../exchange", "", ".dispatcher", "a/b"])
+def test_no_such_job(shared: Place, name: str) -> None:
+    with pytest.raises(NotFound):
+        shared.service.get(name)
+
+
+def test_logs_go_on_from_an_offset(shared: Place) -> None:
+    place, name = shared, shared.the_job().name
+    whole = place.service.logs(name)
+    assert "# kept" in whole.text and whole.end
+    rest = place.service.logs(name, whole.next)
+    assert (rest.text, rest.next) == ("", whole.next)
+    assert place.service.get(name).journal == whole.next
+
+
+def test_no_result_yet(make_place: Callable[..., Place]) -> None:
+    place = make_place(hold="queued")
+    with pytest.raises(NotFound):
+        place.service.notebook(place.held_job().name)
+
+
+def test_the_feed_tells_until_it_is_delivered(place: Place) -> None:
+    feed = place.service.changes()
+    assert next(feed) is None
+    name = place.submit().name
+    seen = []
+    for job in feed:
+        if job is not None:
+            assert job.name == name
+            seen.append(job)
+            if job.decided:
+                break
+    assert len(seen) == len(set(map(repr, seen)))
+    assert seen[-1].delivery.state is DeliveryState.DELIVERED
+    later = place.service.changes()
+    assert next(later) is None  # what is delivered is no news to who looks later
+
+
+def test_one_damaged_job_does_not_hide_the_others(place: Place) -> None:
+    damaged, other = place.submit().name, place.submit().name
+    place.decided(damaged), place.decided(other)
+    (place.exchange.directory(damaged) / "request.json").write_text("{")
+    assert [j.name for j in place.service.find().jobs] == [other]
+    assert next(place.service.changes()) is None
+
+
+def test_files_are_private(shared: Place) -> None:
+    place = shared
+    open_to_others = [
+        p for p in place.exchange.root.rglob("*")
+        if p.stat().st_mode & 0o077 and ".dispatcher" not in p.parts
+    ]  # fmt: skip
+    assert open_to_others == []
+    assert place.exchange.root.stat().st_mode & 0o077 == 0

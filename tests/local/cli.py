@@ -1,0 +1,106 @@
+"""`jupyter-to-job` as a process, and what its jobs leave behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from .. import notebooks
+from ..processes import BOUND, processes, until
+
+COMMAND = str(Path(sys.executable).with_name("jupyter-to-job"))
+
+WAITS = """\
+print('before', flush=True)
+import os, time
+while not os.path.exists('go'):
+    time.sleep(0.02)
+print('after')
+"""
+"""A cell that says something, and goes on when the test lets it."""
+
+
+@dataclass
+class Cli:
+    """The command line of one user, in `workspace`."""
+
+    workspace: Path
+    exchange: Path
+    home: Path
+    capacity: str = "cpu=2,memory=8Gi"
+    started: list[subprocess.Popen[str]] = field(default_factory=list)
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "IPYTHON"))}
+        settings = {
+            "HOME": str(self.home),
+            "JUPYTER_TO_JOB_EXCHANGE": self.exchange.as_uri(),
+            "JUPYTER_TO_JOB_CAPACITY": self.capacity,
+        }
+        process = subprocess.Popen(
+            [COMMAND, *arguments],
+            cwd=self.workspace,
+            env={**kept, **settings},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.started.append(process)
+        return process
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        process = self.start(*arguments)
+        out, err = process.communicate(timeout=2 * BOUND)
+        return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+    def json(self, *arguments: str, code: int = 0) -> Any:
+        ran = self.run(*arguments, "--json")
+        assert ran.returncode == code, ran.stderr
+        return json.loads(ran.stdout)
+
+    def submit(self, *arguments: str) -> str:
+        """Submit, and return the job's name."""
+        ran = self.run("submit", *arguments)
+        assert ran.returncode == 0, ran.stderr
+        (name,) = ran.stdout.split()
+        return name
+
+    def submit_waiting(self, *arguments: str) -> str:
+        """Submit a job whose first cell has printed `before`, and waits for `release`."""
+        notebooks.write(self.workspace / "waits.ipynb", WAITS, "print('end')")
+        name = self.submit("waits.ipynb", *arguments)
+        until(lambda: "before" in self.journal(name), f"{name} prints")
+        return name
+
+    def release(self) -> None:
+        (self.workspace / "go").touch()
+
+    def journal(self, name: str) -> str:
+        parts = (self.exchange / name).glob("attempt-1/journal/*.jsonl")
+        return "".join(part.read_text() for part in sorted(parts))
+
+    def results(self, name: str) -> list[str]:
+        return sorted(p.name for p in self.workspace.rglob(f"{name}*.ipynb"))
+
+    def result(self, job: dict[str, Any]) -> Path:
+        return self.workspace / str(job["delivery"]["path"])
+
+    def dispatchers(self) -> list[psutil.Process]:
+        return processes("jupyter_to_job.dispatcher", self.exchange)
+
+    def runner(self, name: str) -> psutil.Process:
+        (found,) = processes("job_runner", self.exchange / name)
+        return found
+
+    def end(self) -> None:
+        for process in self.started:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()

@@ -1,0 +1,82 @@
+"""Whatever is killed, the job ends, says why, and what it had printed is delivered once."""
+
+from __future__ import annotations
+
+from .. import notebooks
+from ..processes import kill, until
+from .cli import Cli
+
+
+def test_the_runner(cli: Cli) -> None:
+    name = cli.submit_waiting()
+    kill(cli.runner(name))
+    job = cli.json("wait", name, code=1)
+    assert (job["state"], job["reason"]) == ("failed", "Lost")
+    assert job["message"]
+    assert cli.results(name) == [f"{name}.ipynb"]
+    assert notebooks.printed(cli.result(job)) == "before\n"
+    assert "Lost" in notebooks.banner(cli.result(job))
+
+
+def test_the_dispatcher(cli: Cli) -> None:
+    """The run goes on without it, and whoever waits starts a new one that takes it over."""
+    name = cli.submit_waiting()
+    (dispatcher,) = cli.dispatchers()
+    kill(dispatcher)
+    runner = cli.runner(name)
+    waiting = cli.start("wait", name, "--json")
+    until(cli.dispatchers, "a new dispatcher")
+    assert cli.runner(name) == runner
+    cli.release()
+    waiting.communicate(timeout=60)
+    assert waiting.returncode == 0
+    job = cli.json("show", name)
+    assert job["state"] == "succeeded"
+    assert notebooks.printed(cli.result(job)) == "before\nafter\nend\n"
+    assert cli.results(name) == [f"{name}.ipynb"]
+
+
+def test_both(cli: Cli) -> None:
+    name = cli.submit_waiting()
+    (dispatcher,) = cli.dispatchers()
+    runner = cli.runner(name)
+    kill(dispatcher)
+    kill(runner)
+    assert cli.json("list")[0]["state"] == "failed"
+    job = cli.json("wait", name, code=1)
+    assert (job["state"], job["reason"]) == ("failed", "Lost")
+    assert notebooks.printed(cli.result(job)) == "before\n"
+    assert cli.results(name) == [f"{name}.ipynb"]
+
+
+def test_the_dispatcher_with_jobs_in_line(cli: Cli) -> None:
+    cli.capacity = "cpu=1,memory=8Gi"
+    first = cli.submit_waiting()
+    second = cli.submit("waits.ipynb")
+    (dispatcher,) = cli.dispatchers()
+    kill(dispatcher)
+    cli.release()
+    jobs = cli.json("wait", first, second)
+    assert [job["state"] for job in jobs] == ["succeeded", "succeeded"]
+    assert len(cli.results(first) + cli.results(second)) == 2
+
+
+def test_a_cancel_while_there_is_no_dispatcher(cli: Cli) -> None:
+    name = cli.submit_waiting()
+    (dispatcher,) = cli.dispatchers()
+    kill(dispatcher)
+    assert cli.run("cancel", name).returncode == 0
+    assert cli.json("wait", name, code=1)["state"] == "cancelled"
+
+
+def test_a_notebook_that_ignores_being_stopped(cli: Cli) -> None:
+    """Its kernel ignores SIGTERM and SIGINT; the runner does not wait for it."""
+    deaf = "import signal\nfor s in (15, 2): signal.signal(s, signal.SIG_IGN)\n"
+    loop = "print('before', flush=True)\nimport time\nwhile True: time.sleep(1)"
+    notebooks.write(cli.workspace / "deaf.ipynb", deaf, loop)
+    name = cli.submit("deaf.ipynb")
+    until(lambda: "before" in cli.journal(name), "it prints")
+    cli.run("cancel", name)
+    job = cli.json("wait", name, code=1)
+    assert job["state"] == "cancelled"
+    assert notebooks.printed(cli.result(job)) == "before\n"

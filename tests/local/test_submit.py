@@ -1,0 +1,189 @@
+"""One job from the command line, and what the command says about it."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from .. import notebooks
+from ..processes import until
+from .cli import Cli
+
+SHOWS = "print([(type(v).__name__, v) for v in (epochs, rate, flag, none, text, nested)])"
+DEFAULTS = "epochs, rate, flag, none, text, nested = 1, 1.0, False, 0, '', {}"
+
+
+def test_submit_and_wait(cli: Cli) -> None:
+    source = notebooks.write(
+        cli.workspace / "dir" / "Train model.ipynb", notebooks.parameters(DEFAULTS), SHOWS
+    )
+    before = source.read_bytes()
+    given = ["epochs", "5"], ["rate", "1e-3"], ["flag", "true"], ["none", "None"]
+    options = [word for pair in given for word in ("-p", *pair)]
+    options += ["-p", "nested", '{"a": [1, null]}', "-r", "text", "5"]
+    ran = cli.run("submit", "dir/Train model.ipynb", *options, "--wait")
+    assert ran.returncode == 0, ran.stderr
+    (path,) = ran.stdout.splitlines()
+    assert Path(path).parent == source.parent
+    assert Path(path).name.startswith("train-model-")
+    assert eval(notebooks.printed(Path(path))) == [
+        ("int", 5),
+        ("float", 0.001),
+        ("bool", True),
+        ("NoneType", None),
+        ("str", "5"),
+        ("dict", {"a": [1, None]}),
+    ]
+    assert source.read_bytes() == before
+    assert "succeeded" in ran.stderr
+
+
+def test_json(cli: Cli) -> None:
+    notebooks.write(cli.workspace / "a.ipynb", "import os; print(os.environ['TOKEN'])", "1 / 0")
+    job = cli.json("submit", "a.ipynb", "-e", "TOKEN=s3cret", "--wait", code=1)
+    assert (job["state"], job["reason"]) == ("failed", "CellError")
+    assert job["notebook"] == "a.ipynb"
+    assert job["delivery"] == {
+        "state": "delivered",
+        "path": f"{job['name']}.ipynb",
+        "message": None,
+    }
+    assert job["progress"] == {"cells_done": 1, "cells_total": 2, "current_cell": None}
+    assert job["usage"]["memory_peak"] > 0
+    assert job["submitted"] <= job["started"] <= job["finished"]
+    assert "s3cret" not in json.dumps(job)
+    assert cli.json("show", job["name"]) == job
+    assert cli.json("list") == [job]
+    assert cli.json("wait", job["name"], code=1) == job
+
+
+def test_a_cell_that_raises(cli: Cli) -> None:
+    notebooks.write(cli.workspace / "a.ipynb", "print('kept')", "1 / 0", "print('never')")
+    ran = cli.run("submit", "a.ipynb", "--wait")
+    assert ran.returncode == 1
+    assert "CellError" in ran.stderr and "ZeroDivisionError" in ran.stderr
+    result = Path(ran.stdout.strip())
+    assert notebooks.printed(result) == "kept\n"
+    assert "An Exception was encountered" in notebooks.banner(result)
+    assert notebooks.read(result).cells[-1].outputs == []
+
+
+def test_the_working_directory_is_the_notebooks(cli: Cli) -> None:
+    notebooks.write(cli.workspace / "dir" / "a.ipynb", "import sibling; open('made', 'w').close()")
+    (cli.workspace / "dir" / "sibling.py").write_text("")
+    assert cli.json("submit", "dir/a.ipynb", "--wait")["state"] == "succeeded"
+    assert (cli.workspace / "dir" / "made").exists()
+
+
+def test_a_notebook_outside_of_the_workspace(cli: Cli, tmp_path: Path) -> None:
+    source = notebooks.write(tmp_path / "elsewhere" / "a.ipynb", "print(1)")
+    ran = cli.run("submit", str(source), "--wait")
+    assert ran.returncode == 0, ran.stderr
+    assert Path(ran.stdout.strip()).parent == source.parent
+
+
+def test_logs(cli: Cli) -> None:
+    name = cli.submit_waiting()
+    assert cli.run("logs", name).stdout == "before\n"
+    following = cli.start("logs", name, "--follow")
+    cli.release()
+    assert following.communicate(timeout=60)[0] == "before\nafter\nend\n"
+
+
+def test_an_interrupted_wait_leaves_the_job(cli: Cli) -> None:
+    name = cli.submit_waiting()
+    waiting = cli.start("wait", name)
+    with pytest.raises(TimeoutError):  # it waits: nothing else can be seen of it
+        waiting.wait(1.5) if waiting.poll() is None else None
+        raise TimeoutError
+    waiting.send_signal(signal.SIGINT)
+    assert waiting.communicate(timeout=60)[1].strip().endswith(f"wait {name}")
+    assert waiting.returncode == 130
+    cli.release()
+    assert cli.json("wait", name)["state"] == "succeeded"
+
+
+def test_cancel(cli: Cli) -> None:
+    name = cli.submit_waiting()
+    ran = cli.run("cancel", name)
+    assert ran.returncode == 0, ran.stderr
+    job = cli.json("wait", name, code=1)
+    assert (job["state"], job["reason"], job["cancel_requested"]) == ("cancelled", None, False)
+    assert notebooks.printed(cli.result(job)) == "before\n"
+    assert notebooks.banner(cli.result(job))
+    assert cli.run("cancel", name).returncode == 0
+
+
+def test_delete(cli: Cli) -> None:
+    notebooks.write(cli.workspace / "a.ipynb", "print(1)")
+    job = cli.json("submit", "a.ipynb", "--wait")
+    assert cli.run("delete", job["name"]).returncode == 0
+    assert cli.run("show", job["name"]).returncode == 3
+    assert cli.json("list") == []
+    assert cli.result(job).exists()
+
+
+def test_the_same_key_again(cli: Cli) -> None:
+    notebooks.write(cli.workspace / "a.ipynb", "print(1)")
+    names = {cli.submit("a.ipynb", "--idempotency-key", "once") for _ in range(2)}
+    assert len(names) == 1
+    assert cli.run("submit", "a.ipynb", "--idempotency-key", "once", "-p", "x", "1").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (("submit", "a.ipynb", "-f", "enormous"), 2, "enormous"),
+        (("submit", "a.ipynb", "-d", "abacus"), 2, "abacus"),
+        (("submit", "a.ipynb", "--max-runtime", "soon"), 2, "soon"),
+        (("submit", "a.ipynb", "-e", "NOVALUE"), 2, "NOVALUE"),
+        (("submit", "a.ipynb", "--priority", "101"), 2, "101"),
+        (("submit", "a.ipynb", "--params-file", "missing.yaml"), 2, "missing.yaml"),
+        (("submit", "missing.ipynb"), 2, "missing.ipynb"),
+        (("submit", "text.ipynb"), 2, "no notebook"),
+        (("submit", "kernel.ipynb"), 2, "no-such-kernel"),
+        (("submit",), 2, "NOTEBOOKS"),
+        (("frobnicate",), 2, "frobnicate"),
+        (("show", "train-abcd2345"), 3, "train-abcd2345"),
+        (("wait", "train-abcd2345"), 3, "train-abcd2345"),
+        (("logs", "../etc"), 3, "../etc"),
+        (("submit", "a.ipynb", "-f", "gpu-1"), 4, "nvidia.com/gpu"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_refused(cli: Cli, arguments: tuple[str, ...], code: int, says: str) -> None:
+    cli.capacity = "cpu=64,memory=512Gi"
+    notebooks.write(cli.workspace / "a.ipynb", "1")
+    notebooks.write(cli.workspace / "kernel.ipynb", "1", kernel="no-such-kernel")
+    (cli.workspace / "text.ipynb").write_text("text")
+    ran = cli.run(*arguments)
+    assert ran.returncode == code, ran.stderr
+    assert says in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert ran.stdout == ""
+
+
+def test_a_bad_setting_is_named(cli: Cli) -> None:
+    cli.capacity = "cpu"
+    ran = cli.run("list")
+    assert ran.returncode == 2
+    assert "cpu=2" in ran.stderr
+
+
+def test_what_can_be_chosen(cli: Cli) -> None:
+    assert cli.json("flavors")["default"] == {"flavor": "small", "device": "cpu"}
+    assert "small" in cli.run("flavors").stdout
+    assert "Usage" in cli.run("--help").stdout
+
+
+def test_an_isolated_job_writes_nothing_here(cli: Cli) -> None:
+    notebooks.write(cli.workspace / "a.ipynb", "print(open('in.txt').read())", "open('made', 'w')")
+    (cli.workspace / "in.txt").write_text("input")
+    job = cli.json("submit", "a.ipynb", "--isolated", "-i", "in.txt", "--wait")
+    assert job["isolated"] is True
+    assert notebooks.printed(cli.result(job)) == "input\n"
+    assert not (cli.workspace / "made").exists()
+    until(lambda: list(cli.exchange.glob("*/attempt-1/artifacts/made")), "the artifact")

@@ -1,0 +1,59 @@
+"""Real processes that tests start, find and end: by the paths on their command lines."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import psutil
+
+BOUND = 60.0
+Found = TypeVar("Found")
+
+
+def until(condition: Callable[[], Found | None], what: str, bound: float = BOUND) -> Found:
+    """Wait for a condition; return its value once it is true."""
+    end = time.monotonic() + bound
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.02)
+    raise AssertionError(f"not within {bound} s: {what}")
+
+
+def processes(module: str, path: Path) -> list[psutil.Process]:
+    """Return the processes that run `python -m module` on `path`, or on something below it."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            line = process.cmdline()
+            below = any(part.startswith(str(path)) for part in line)
+            if below and module in line and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+def end_all(path: Path) -> None:
+    """Kill whatever dispatcher or runner works on an exchange, and wait until it is gone."""
+    for module in ("jupyter_to_job.dispatcher", "job_runner"):
+        for process in processes(module, path):
+            kill(process)
+
+
+def kill(process: psutil.Process) -> None:
+    """Kill a process, and wait until it is gone."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        process.kill()
+    until(lambda: gone(process), f"the end of {process.pid}")
+
+
+def gone(process: psutil.Process) -> bool:
+    """Tell whether a process has ended; whether its parent buried it is not our business."""
+    try:
+        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True

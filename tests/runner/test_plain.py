@@ -1,0 +1,152 @@
+"""`job_runner run --input --output`, `inspect`, and `papermill --engine job_runner`."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import papermill
+import pytest
+
+from .jobs import RUNNER, banner, code, load, notebook, stream, until
+
+PARAMETERS = [
+    ("count", "3", 3),
+    ("rate", "1e3", 1000.0),
+    ("flag", "true", True),
+    ("python", "True", True),
+    ("nothing", "null", None),
+    ("none", "None", None),
+    ("items", '[1, "a"]', [1, "a"]),
+    ("url", "u:https://x", "u:https://x"),
+    ("nan", "NaN", "NaN"),
+    ("empty", "", ""),
+    ("spaced", " 7", 7),
+]
+
+
+def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*RUNNER, *arguments], cwd=cwd, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def test_two_files(tmp_path: Path) -> None:
+    source = tmp_path / "in {b}.ipynb"
+    source.write_text(
+        notebook(
+            code("count = 0", "parameters"), "import os; print(os.getcwd())", "print(repr(items))"
+        )
+    )
+    (tmp_path / "p.json").write_text('{"count": 1, "from_file": "yes"}')
+    (tmp_path / "sub").mkdir()
+    given = [word for name, text, _ in PARAMETERS for word in ("-p", name, text)]
+    files = ["--input", source.name, "--output", "sub/out {b}.ipynb"]
+    done = run("run", *files, *given, "--parameters", "p.json", "--cwd", "sub", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    output = tmp_path / "sub" / "out {b}.ipynb"
+    result = nbformat.read(output, as_version=4)
+    nbformat.validate(result)
+    expected = {name: value for name, _, value in PARAMETERS}
+    assert result.metadata.papermill.parameters == {**expected, "from_file": "yes"}
+    assert stream(result.cells[2]) == f"{tmp_path / 'sub'}\n"
+    assert stream(result.cells[3]) == "[1, 'a']\n"
+    assert [p.name for p in (tmp_path / "sub").iterdir()] == [output.name]
+    assert output.stat().st_mode & 0o777 == source.stat().st_mode & 0o777
+
+
+def test_a_failing_file(tmp_path: Path) -> None:
+    (tmp_path / "in.ipynb").write_text(notebook("print('kept')", "1 / 0"))
+    (tmp_path / "out.ipynb").write_text("old")
+    done = run("run", "--input", "in.ipynb", "--output", "out.ipynb", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "CellError" in done.stderr and "ZeroDivisionError" in done.stderr
+    assert len(banner(nbformat.read(tmp_path / "out.ipynb", as_version=4))) == 2
+
+
+def test_killed_and_finished(tmp_path: Path) -> None:
+    (tmp_path / "in.ipynb").write_text(
+        notebook("import time\nprint('kept', flush=True)\ntime.sleep(100)")
+    )
+    command = [*RUNNER, "run", "--input", "in.ipynb", "--output", "out.ipynb"]
+    process = subprocess.Popen(command, cwd=tmp_path)
+    job_dir = tmp_path / ".out.ipynb.job"
+    segment = job_dir / "attempt-1" / "journal" / "00000001.jsonl"
+    until(lambda: segment.exists() and b'"kept' in segment.read_bytes(), "output")
+    assert run(*command[3:], cwd=tmp_path).returncode == 75
+    process.send_signal(signal.SIGKILL)
+    process.wait(timeout=10)
+    assert not (tmp_path / "out.ipynb").exists()
+    assert run("finish", job_dir.name, cwd=tmp_path).returncode == 0
+    result = nbformat.read(tmp_path / "out.ipynb", as_version=4)
+    assert "Lost" in banner(result)[0]
+    assert load(job_dir / "attempt-1" / "outcome.json")["reason"] == "Lost"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run"],
+        ["run", "--input", "missing.ipynb", "--output", "out.ipynb"],
+        ["run", "--input", "in.ipynb"],
+        ["run", ".", "--attempt", "0"],
+        ["finish", "."],
+        ["inspect", "missing.ipynb"],
+        ["dance"],
+    ],
+)
+def test_wrong_calls(arguments: list[str], tmp_path: Path) -> None:
+    assert run(*arguments, cwd=tmp_path).returncode == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_inspect(tmp_path: Path) -> None:
+    cell = code("rate: float = 0.1  # how fast\nname = 'a'", "parameters")
+    (tmp_path / "in {b}.ipynb").write_text(notebook(cell, "1"))
+    done = run("inspect", "in {b}.ipynb", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [
+        {"name": "rate", "type": "float", "default": "0.1", "help": "how fast"},
+        {"name": "name", "type": None, "default": "'a'", "help": ""},
+    ]
+
+
+def test_papermill_engine(tmp_path: Path) -> None:
+    """papermill's own command line finds the engine by its entry point."""
+    (tmp_path / "in.ipynb").write_text(
+        notebook(code("n = 0", "parameters"), "print(n)", "handle = display(1, display_id=True)")
+    )
+    papermill_command = [sys.executable, "-m", "papermill", "--engine", "job_runner"]
+    options = ["--no-progress-bar", "in.ipynb", "out.ipynb", "-p", "n", "5"]
+    done = subprocess.run(
+        [*papermill_command, *options],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONWARNINGS": "ignore"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    result = nbformat.read(tmp_path / "out.ipynb", as_version=4)
+    nbformat.validate(result)
+    assert stream(result.cells[2]) == "5\n"
+    assert [c.execution_count for c in result.cells] == [1, 2, 3, 4]
+    assert {c.metadata.papermill.status for c in result.cells} == {"completed"}
+    assert result.metadata.language_info.name == "python"
+
+
+def test_papermill_engine_raises_as_papermill_does(tmp_path: Path) -> None:
+    (tmp_path / "in.ipynb").write_text(notebook("print('kept')", "1 / 0", "print('no')"))
+    files = (tmp_path / "in.ipynb", tmp_path / "out.ipynb")
+    with pytest.raises(papermill.PapermillExecutionError, match="ZeroDivisionError"):
+        papermill.execute_notebook(*files, engine_name="job_runner", progress_bar=False)
+    result = nbformat.read(files[1], as_version=4)
+    assert len(banner(result)) == 2
+    assert stream(result.cells[1]) == "kept\n"
+    assert result.cells[3].metadata.papermill.status == "failed"

@@ -1,0 +1,1 @@
+"""Rules and formats without processes: tables and properties."""

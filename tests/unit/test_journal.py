@@ -1,0 +1,144 @@
+"""The journal under every cut and every flipped byte."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from job_runner.protocol import journal
+from job_runner.protocol.journal import JournalWriter, read_journal
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+records = st.lists(
+    st.fixed_dictionaries({"k": st.sampled_from(["output", "new kind"]), "v": values}), max_size=6
+)
+on_disk = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+
+
+def write(folder: Path, content: list[dict[str, Any]]) -> Path:
+    """A journal with these records; the path of its only segment."""
+    for old in folder.glob("*"):
+        old.unlink()
+    writer = JournalWriter(folder)
+    for record in content:
+        writer.append(record)
+    writer.close()
+    return folder / "00000001.jsonl"
+
+
+def read(folder: Path, offset: int = 0) -> list[dict[str, Any]]:
+    return [entry.record for entry in read_journal(folder, offset)]
+
+
+@on_disk
+@given(content=records, data=st.data())
+def test_a_cut_reads_as_the_longest_whole_prefix(
+    tmp_path: Path, content: list[dict[str, Any]], data: st.DataObject
+) -> None:
+    segment = write(tmp_path, content)
+    whole = segment.read_bytes() if content else b""
+    cut = data.draw(st.integers(0, len(whole)))
+    segment.write_bytes(whole[:cut])
+    assert read(tmp_path) == content[: whole[:cut].count(b"\n")]
+
+
+@on_disk
+@given(content=records.filter(bool), data=st.data())
+def test_a_changed_byte_never_invents(
+    tmp_path: Path, content: list[dict[str, Any]], data: st.DataObject
+) -> None:
+    segment = write(tmp_path, content)
+    raw = bytearray(segment.read_bytes())
+    at = data.draw(st.integers(0, len(raw) - 1))
+    raw[at] = data.draw(st.integers(0, 255))
+    segment.write_bytes(raw)
+    seen = read(tmp_path)
+    assert all(record in content for record in seen if record["k"] != "damaged")
+    hit = bytes(raw[:at]).count(b"\n")
+    assert seen[:hit] == content[:hit]
+    assert len([r for r in seen if r["k"] != "damaged"]) >= len(content) - 2
+
+
+@on_disk
+@given(content=records)
+def test_every_offset_that_was_told_is_a_place_to_go_on(
+    tmp_path: Path, content: list[dict[str, Any]]
+) -> None:
+    write(tmp_path, content)
+    entries = list(read_journal(tmp_path))
+    assert [e.offset for e in entries] == [0, *(e.end for e in entries)][: len(entries)]
+    for index, entry in enumerate(entries):
+        assert read(tmp_path, entry.end) == content[index + 1 :]
+    assert journal.journal_size(tmp_path) == (entries[-1].end if entries else 0)
+
+
+def test_segments_are_one_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "SEGMENT_BYTES", 100)
+    content = [{"k": "output", "n": n} for n in range(20)]
+    write(tmp_path, content)
+    assert len(list(tmp_path.iterdir())) > 5
+    assert read(tmp_path) == content
+    for entry in read_journal(tmp_path):
+        assert read(tmp_path, entry.offset)[0] == entry.record
+
+
+def test_a_second_writer_begins_a_segment(tmp_path: Path) -> None:
+    segment = write(tmp_path, [{"k": "one"}])
+    with segment.open("ab") as file:
+        file.write(b"torn")
+    assert read(tmp_path) == [{"k": "one"}]
+    writer = JournalWriter(tmp_path)
+    writer.append({"k": "two"})
+    writer.close()
+    assert read(tmp_path) == [{"k": "one"}, {"k": "damaged", "bytes": 4}, {"k": "two"}]
+
+
+def test_a_line_is_readable_by_eye(tmp_path: Path) -> None:
+    line = write(tmp_path, [{"k": "output", "text": "é"}]).read_text()
+    checksum, _, body = line.partition(" ")
+    assert body == '{"k":"output","text":"é"}\n'
+    assert len(checksum) == 8
+
+
+def test_surrogates_survive(tmp_path: Path) -> None:
+    write(tmp_path, [{"k": "output", "text": "\ud800"}])
+    assert read(tmp_path) == [{"k": "output", "text": "\ud800"}]
+
+
+def test_no_journal_is_an_empty_one(tmp_path: Path) -> None:
+    assert read(tmp_path / "none") == []
+    assert journal.journal_size(tmp_path / "none") == 0
+
+
+def test_syncing_beside_appending(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Segments come and go under a thread that syncs all the time."""
+    monkeypatch.setattr(journal, "SEGMENT_BYTES", 2000)
+    writer = JournalWriter(tmp_path)
+    done = threading.Event()
+    errors: list[BaseException] = []
+
+    def sync() -> None:
+        try:
+            while not done.is_set():
+                writer.sync()
+        except OSError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=sync)
+    thread.start()
+    for n in range(2000):
+        writer.append({"k": "output", "n": n})
+    done.set()
+    thread.join()
+    writer.close()
+    assert errors == []
+    assert [r["n"] for r in read(tmp_path)] == list(range(2000))

@@ -1,0 +1,87 @@
+"""`-p`, `-r` and `--params-file`: values keep the type that people meant."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jupyter_to_job.cli.parameters import collect
+from jupyter_to_job.domain.errors import BadInput
+
+
+def typed(text: str) -> Any:
+    return collect(None, [("x", text)], [])["x"]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("5", 5), ("-5", -5), ("1e3", 1000.0), ("0.5", 0.5), ("true", True), ("false", False),
+        ("null", None), ('[1, "a"]', [1, "a"]), ('{"a": {"b": null}}', {"a": {"b": None}}),
+        ('"5"', "5"), ("True", True), ("False", False), ("None", None), ("text", "text"), ("", ""),
+        ("007", "007"), ("1_000", "1_000"), ("TRUE", "TRUE"), ("NaN", "NaN"),
+        ("Infinity", "Infinity"), ("'a'", "'a'"), ("[1,", "[1,"), ("0x10", "0x10"), ("é", "é"),
+        ("[" * 100_000, "[" * 100_000),
+    ],
+    ids=lambda value: repr(value)[:20],
+)  # fmt: skip
+def test_value(text: str, value: Any) -> None:
+    assert typed(text) == value
+    assert type(typed(text)) is type(value)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)  # fmt: skip
+
+
+@given(json_values)
+def test_all_json_arrives(value: Any) -> None:
+    assert typed(json.dumps(value)) == value
+
+
+@given(st.text())
+def test_raw_is_always_text(text: str) -> None:
+    assert collect(None, [("x", "5")], [("x", text)]) == {"x": text}
+
+
+def test_the_command_line_wins_over_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "parameters.yaml"
+    file.write_text(
+        "epochs: 3\nname: night\nrates: [0.1, 1e-3]\nfrom: 2026-11-21\nok: yes\n1: one\n"
+    )
+    assert collect(file, [("epochs", "5")], [("name", "5")]) == {
+        "epochs": 5,
+        "name": "5",
+        "rates": [0.1, "1e-3"],
+        "from": "2026-11-21",
+        "ok": True,
+        "1": "one",
+    }
+
+
+def test_a_json_file(tmp_path: Path) -> None:
+    file = tmp_path / "parameters.json"
+    file.write_text('{"epochs": 3, "name": null}')
+    assert collect(file, [], []) == {"epochs": 3, "name": None}
+
+
+@pytest.mark.parametrize("content", ["- 1", "5", "a: [", "a: *b", b"\xff\xfe\x00"])
+def test_a_file_that_holds_no_parameters(tmp_path: Path, content: str | bytes) -> None:
+    file = tmp_path / "parameters.yaml"
+    file.write_bytes(content.encode() if isinstance(content, str) else content)
+    with pytest.raises(BadInput):
+        collect(file, [], [])
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="missing"):
+        collect(tmp_path / "missing.yaml", [], [])
