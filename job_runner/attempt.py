@@ -113,7 +113,7 @@ async def _run(attempt: Attempt) -> End:
             raise started
         with Reaper(spare=kernel.pid):
             end = await _execute(attempt, kernel, notebook, stopped)
-        ended_kindly = end.reason in (None, "CellError", "ExitedEarly", "InputRequested")
+        ended_kindly = end.exit_code in (Exit.SUCCEEDED, Exit.CELL)
         return end
     finally:
         await kernel.close(kindly=ended_kindly)

@@ -135,10 +135,11 @@ def inspect(notebook: Path) -> list[dict[str, Any]]:
         found = inspect_notebook(load_notebook_node(str(path))).values()
     except Exception as error:  # see `prepare`
         raise reasons.bad_notebook(f"{type(error).__name__}: {error}") from error
+    unknown = {"None": None}  # papermill's word for a type that it could not infer
     return [
         {
             "name": parameter["name"],
-            "type": None if parameter["inferred_type_name"] == "None" else _type(parameter),
+            "type": unknown.get(parameter["inferred_type_name"], parameter["inferred_type_name"]),
             "default": parameter["default"],
             "help": parameter["help"],
         }
@@ -153,10 +154,6 @@ _PENDING = {
     "start_time": None,
     "status": "pending",
 }
-
-
-def _type(parameter: dict[str, Any]) -> str:
-    return str(parameter["inferred_type_name"])
 
 
 def _language(node: Any, of_kernel: str | None) -> str | None:

@@ -20,6 +20,7 @@ GPU_CELL = "import os, helper; print('gpu:', os.environ['NVIDIA_VISIBLE_DEVICES'
 def notebook(*cells: str) -> str:
     metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
     code = [v4.new_code_cell(source) for source in cells]
+    code[0].metadata["tags"] = ["parameters"]
     return json.dumps(v4.new_notebook(cells=code, metadata=metadata))
 
 

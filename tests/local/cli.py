@@ -12,6 +12,9 @@ from typing import Any
 
 import psutil
 
+from job_runner.protocol.fold import log_text
+from job_runner.protocol.journal import read_journal
+
 from .. import notebooks
 from ..processes import BOUND, processes, until
 
@@ -76,15 +79,19 @@ class Cli:
         """Submit a job whose first cell has printed `before`, and waits for `release`."""
         notebooks.write(self.workspace / "waits.ipynb", WAITS, "print('end')")
         name = self.submit("waits.ipynb", *arguments)
-        until(lambda: "before" in self.journal(name), f"{name} prints")
+        self.until_printed(name, "before")
         return name
+
+    def until_printed(self, name: str, text: str) -> None:
+        until(lambda: text in self.printed(name), f"{name} prints {text!r}")
 
     def release(self) -> None:
         (self.workspace / "go").touch()
 
-    def journal(self, name: str) -> str:
-        parts = (self.exchange / name).glob("attempt-1/journal/*.jsonl")
-        return "".join(part.read_text() for part in sorted(parts))
+    def printed(self, name: str) -> str:
+        """What a job has printed so far."""
+        journal = read_journal(self.exchange / name / "attempt-1" / "journal")
+        return "".join(log_text(entry.record for entry in journal))
 
     def results(self, name: str) -> list[str]:
         return sorted(p.name for p in self.workspace.rglob(f"{name}*.ipynb"))

@@ -75,7 +75,7 @@ def test_a_notebook_that_ignores_being_stopped(cli: Cli) -> None:
     loop = "print('before', flush=True)\nimport time\nwhile True: time.sleep(1)"
     notebooks.write(cli.workspace / "deaf.ipynb", deaf, loop)
     name = cli.submit("deaf.ipynb")
-    until(lambda: "before" in cli.journal(name), "it prints")
+    cli.until_printed(name, "before")
     cli.run("cancel", name)
     job = cli.json("wait", name, code=1)
     assert job["state"] == "cancelled"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 from .. import notebooks
-from ..processes import until
+from ..processes import kill
 from .cli import Cli
 
 
@@ -55,7 +57,15 @@ def test_twenty_at_once(cli: Cli) -> None:
 
 
 def test_the_dispatcher_leaves_and_comes_back(cli: Cli) -> None:
-    notebooks.write(cli.workspace / "a.ipynb", "print(1)")
-    assert cli.run("submit", "a.ipynb", "--wait").returncode == 0
-    until(lambda: not cli.dispatchers(), "the idle dispatcher leaves")
-    assert cli.run("submit", "a.ipynb", "--wait").returncode == 0
+    name = cli.submit_waiting()
+    kill(*cli.dispatchers())
+    command = [sys.executable, "-m", "jupyter_to_job.dispatcher", str(cli.exchange)]
+    serving = subprocess.Popen([*command, "--idle", "0.2"], stderr=subprocess.PIPE)
+    second = subprocess.run([*command, "--idle", "60"], timeout=60, check=True)
+    assert second.returncode == 0  # there is one already
+    cli.release()
+    _, said = serving.communicate(timeout=60)
+    assert serving.returncode == 0
+    assert f"{name}: delivered" in said.decode()
+    assert cli.dispatchers() == []
+    assert cli.json("submit", "waits.ipynb", "--wait")["state"] == "succeeded"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from .. import notebooks
-from ..processes import until
+from ..processes import kill, until
 from .cli import Cli
 
 SHOWS = "print([(type(v).__name__, v) for v in (epochs, rate, flag, none, text, nested)])"
@@ -95,10 +95,10 @@ def test_logs(cli: Cli) -> None:
 
 def test_an_interrupted_wait_leaves_the_job(cli: Cli) -> None:
     name = cli.submit_waiting()
+    (dispatcher,) = cli.dispatchers()
+    kill(dispatcher)
     waiting = cli.start("wait", name)
-    with pytest.raises(TimeoutError):  # it waits: nothing else can be seen of it
-        waiting.wait(1.5) if waiting.poll() is None else None
-        raise TimeoutError
+    until(cli.dispatchers, "a dispatcher that whoever waits has started")
     waiting.send_signal(signal.SIGINT)
     assert waiting.communicate(timeout=60)[1].strip().endswith(f"wait {name}")
     assert waiting.returncode == 130
