@@ -1,0 +1,169 @@
+"""The REST of the server extension, over HTTP, on the local backend."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import nbformat.v4 as v4
+import pytest
+from jupyter_server.auth import Authorizer
+from jupyter_server.serverapp import ServerApp
+from tornado.httpclient import HTTPClientError
+
+from jupyter_to_job.api.events import JOB_SCHEMA_ID
+from jupyter_to_job.api.routes import _ROUTES
+
+Fetch = Callable[..., Awaitable[Any]]
+API = ("jupyter-to-job", "api")
+
+
+def write_notebook(root: Path, name: str, *cells: str) -> bytes:
+    document = v4.new_notebook(cells=[v4.new_code_cell(cell) for cell in cells])
+    data = json.dumps(document).encode()
+    (root / name).write_bytes(data)
+    return data
+
+
+async def post(fetch: Fetch, *path: str, body: object = None, **headers: str) -> Any:
+    data = json.dumps(body if body is not None else {})
+    return await fetch(*API, *path, method="POST", body=data, headers=headers)
+
+
+async def refusal(request: Awaitable[Any]) -> tuple[int, dict[str, Any]]:
+    """The status and the error of a request that must be refused."""
+    with pytest.raises(HTTPClientError) as caught:
+        await request
+    assert caught.value.response is not None
+    body = json.loads(caught.value.response.body)
+    return caught.value.code, body.get("error", body)
+
+
+async def ended(fetch: Fetch, name: str) -> dict[str, Any]:
+    """The job, once its delivery is decided."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        job: dict[str, Any] = json.loads((await fetch(*API, "jobs", name)).body)
+        if job["delivery"]["state"] != "pending":
+            return job
+        await asyncio.sleep(0.1)
+    raise TimeoutError(f"{name} was not delivered")
+
+
+async def test_submitted_to_delivered(jp_fetch: Fetch, jp_root_dir: Path) -> None:
+    source = write_notebook(jp_root_dir, "train.ipynb", "print(6 * 7)")
+
+    answer = await post(jp_fetch, "jobs", body={"notebook": "train.ipynb"})
+    assert answer.code == 201
+    name = json.loads(answer.body)["name"]
+    job = await ended(jp_fetch, name)
+
+    assert (job["state"], job["notebook"]) == ("succeeded", "train.ipynb")
+    assert job["delivery"]["path"] == f"{name}.ipynb"
+    assert "42" in (jp_root_dir / f"{name}.ipynb").read_text()
+    assert (jp_root_dir / "train.ipynb").read_bytes() == source
+    listed = json.loads((await jp_fetch(*API, "jobs")).body)["jobs"]
+    assert [j["name"] for j in listed] == [name]
+    logs = json.loads((await jp_fetch(*API, "jobs", name, "logs")).body)
+    assert logs["text"] == "42\n" and logs["end"]
+
+
+async def test_every_change_of_a_job_is_an_event(
+    jp_fetch: Fetch, jp_root_dir: Path, jp_serverapp: ServerApp
+) -> None:
+    write_notebook(jp_root_dir, "train.ipynb", "1")
+    seen: list[dict[str, Any]] = []
+
+    async def listener(logger: Any, schema_id: str, data: dict[str, Any]) -> None:
+        seen.append(data)
+
+    assert jp_serverapp.event_logger is not None
+    jp_serverapp.event_logger.add_listener(schema_id=JOB_SCHEMA_ID, listener=listener)
+    answer = await post(jp_fetch, "jobs", body={"notebook": "train.ipynb"})
+    name = json.loads(answer.body)["name"]
+    await ended(jp_fetch, name)
+
+    deadline = time.monotonic() + 10
+    while not any(e["delivery"]["state"] == "delivered" for e in seen):
+        assert time.monotonic() < deadline, seen
+        await asyncio.sleep(0.05)
+    assert {e["name"] for e in seen} == {name}
+    assert seen[-1]["state"] == "succeeded"
+
+
+async def test_a_retry_is_the_same_job(jp_fetch: Fetch, jp_root_dir: Path) -> None:
+    write_notebook(jp_root_dir, "train.ipynb", "1")
+    key = {"Idempotency-Key": "click-1"}
+    body = {"notebook": "train.ipynb"}
+
+    first = await post(jp_fetch, "jobs", body=body, **key)
+    again = await post(jp_fetch, "jobs", body=body, **key)
+    other = await refusal(post(jp_fetch, "jobs", body={**body, "priority": 1}, **key))
+
+    assert (first.code, again.code, other[0]) == (201, 200, 409)
+    assert json.loads(first.body)["name"] == json.loads(again.body)["name"]
+    await ended(jp_fetch, json.loads(first.body)["name"])
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        ({}, 400, "bad_input"),
+        ({"notebook": "missing.ipynb"}, 400, "bad_notebook"),
+        ({"notebook": "../outside.ipynb"}, 400, "bad_input"),
+        ({"notebook": "/etc/passwd"}, 400, "bad_input"),
+        ({"notebook": "a\u0000.ipynb"}, 400, "bad_input"),
+        ({"notebook": "train.ipynb", "flavor": "huge"}, 400, "unknown_choice"),
+        ({"notebook": "train.ipynb", "surprise": 1}, 400, "bad_input"),
+        ({"notebook": "train.ipynb", "priority": "1"}, 400, "bad_input"),
+        ({"notebook": "train.ipynb", "expected_sha256": "0" * 64}, 409, "stale"),
+    ],
+)
+async def test_bad_requests_say_why_and_leave_nothing(
+    jp_fetch: Fetch, jp_root_dir: Path, exchange: Path, body: object, status: int, code: str
+) -> None:
+    write_notebook(jp_root_dir, "train.ipynb", "1")
+
+    answered, error = await refusal(post(jp_fetch, "jobs", body=body))
+
+    assert (answered, error["code"]) == (status, code)
+    assert error["message"]
+    assert not [p for p in exchange.iterdir() if not p.name.startswith(".dispatcher")]
+
+
+async def test_unknown_jobs_and_routes_are_404(jp_fetch: Fetch) -> None:
+    for path in (("jobs", "train-aaaaaaaa"), ("jobs", "..%2f..%2fetc"), ("nothing",)):
+        assert (await refusal(jp_fetch(*API, *path)))[0] == 404
+
+
+async def test_every_route_wants_a_token(jp_serverapp: ServerApp, http_server_client: Any) -> None:
+    for method, pattern, _ in _ROUTES:
+        path = pattern.replace("([^/]+)", "train-aaaaaaaa")
+        url = f"{jp_serverapp.base_url}jupyter-to-job/api/{path}"
+        body = "{}" if method == "POST" else None
+        with pytest.raises(HTTPClientError) as caught:
+            await http_server_client.fetch(url, method=method, body=body, follow_redirects=False)
+        assert caught.value.code in (302, 401, 403), f"{method} {path}"
+
+
+class ReadOnly(Authorizer):
+    """Somebody who may look and change, but not run code."""
+
+    def is_authorized(self, handler: Any, user: Any, action: str, resource: str) -> bool:
+        return not (resource == "jupyter-to-job" and action == "execute")
+
+
+async def test_submitting_needs_execute(
+    jp_fetch: Fetch, jp_root_dir: Path, jp_serverapp: ServerApp, exchange: Path
+) -> None:
+    write_notebook(jp_root_dir, "train.ipynb", "1")
+    jp_serverapp.web_app.settings["authorizer"] = ReadOnly()
+
+    status, _ = await refusal(post(jp_fetch, "jobs", body={"notebook": "train.ipynb"}))
+
+    assert status == 403
+    assert (await jp_fetch(*API, "jobs")).code == 200
