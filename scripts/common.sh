@@ -6,6 +6,8 @@ uv=$root/.venv-tools/bin/uv
 python=$root/.venv/bin/python
 # The machine's certificates, as pip and apt use them: a proxy of the house is then no surprise.
 export UV_SYSTEM_CERTS=1
+certificates=/etc/ssl/certs/ca-certificates.crt
+if [ -r "$certificates" ]; then export NODE_EXTRA_CA_CERTS=${NODE_EXTRA_CA_CERTS:-$certificates}; fi
 UV_VERSION=0.13.8
 
 say() { printf '\n== %s\n' "$*" >&2; }
