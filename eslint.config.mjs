@@ -15,5 +15,12 @@ export default tseslint.config(
       eqeqeq: 'error',
       'no-console': ['error', { allow: ['warn', 'error'] }]
     }
+  },
+  {
+    files: ['labextension/src/**'],
+    rules: {
+      'max-lines': ['error', 400],
+      'max-lines-per-function': ['error', 50]
+    }
   }
 );

@@ -48,7 +48,7 @@ class _Manager:
 
     def _end(self, cell: Any, index: int | None, record: dict[str, Any]) -> None:
         self._fold.result()
-        cell.outputs = nbformat.from_dict(cell.outputs)  # type: ignore[no-untyped-call]
+        cell.outputs = nbformat.from_dict(cell.outputs)
         cell.execution_count = record["execution_count"]
         if not record["ok"]:
             self._nb_man.cell_exception(cell, index)
@@ -63,9 +63,7 @@ async def _execute(nb_man: Any, kernel_name: str) -> End:
     try:
         await kernel.start(Path.cwd(), {})
         await kernel.ready()
-        notebook.metadata.language_info = nbformat.from_dict(  # type: ignore[no-untyped-call]
-            kernel.language_info
-        )
+        notebook.metadata.language_info = nbformat.from_dict(kernel.language_info)
         end = await supervise(
             Engine(kernel, _Manager(nb_man).take),
             kernel,

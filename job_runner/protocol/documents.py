@@ -71,7 +71,11 @@ def sync_directory(directory: Path) -> None:
 
 def encode(document: dict[str, Any]) -> bytes:
     """Return the bytes of a document: readable by eye, with its version."""
-    return json.dumps({"v": VERSION, **document}, indent=1, ensure_ascii=False).encode() + b"\n"
+    whole = {"v": VERSION, **document}
+    try:
+        return json.dumps(whole, indent=1, ensure_ascii=False).encode() + b"\n"
+    except UnicodeEncodeError:  # lone surrogates: legal in JSON when escaped, never in UTF-8
+        return json.dumps(whole, indent=1).encode() + b"\n"
 
 
 @contextlib.contextmanager

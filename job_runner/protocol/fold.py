@@ -34,13 +34,19 @@ class Progress:
 
 @dataclass
 class ProgressFold:
-    """Progress, record by record; `running` once the first cell was sent."""
+    """Progress, record by record; `running` once the first cell was sent.
+
+    `began` is the time of the first record, in unix seconds.
+    """
 
     progress: Progress = Progress()
     running: bool = False
+    began: float | None = None
 
     def feed(self, record: Record) -> None:
         """Take one more record."""
+        if self.began is None:
+            self.began = record.get("t")
         done, total = self.progress.cells_done, self.progress.cells_total
         match record.get("k"):
             case "prepared":

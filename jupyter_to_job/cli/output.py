@@ -28,7 +28,12 @@ def problem(error: JobsError) -> None:
 
 def document(value: Any) -> None:
     """Print one JSON document."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # lone surrogates: legal in JSON when escaped, never in UTF-8
+        text = json.dumps(value, indent=2)
+    click.echo(text)
 
 
 def state_of(job: Job) -> str:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+import aiohttp
 from kubernetes.aio import client, config
 
 from ..backends.kubernetes import JobRecord, PodRecord
@@ -24,6 +26,9 @@ PAGE = 500
 READ_TIMEOUT = 330
 """Seconds after which a watch counts as stalled: the server is asked to end it at 300."""
 _SERVER_TIMEOUT = 300
+REQUEST_TIMEOUT = 30
+"""Seconds for one request that is no watch: the API server must not hold up a whole queue."""
+_log = logging.getLogger(__name__)
 
 R = TypeVar("R", JobRecord, PodRecord)
 
@@ -62,7 +67,9 @@ class Cluster:
         """Return whose token it is, if it is bound to a pod and meant for us; else None."""
         spec = client.V1TokenReviewSpec(token=token, audiences=[AUDIENCE])
         with _translated():
-            answer = await self._authentication.create_token_review(client.V1TokenReview(spec=spec))
+            answer = await self._authentication.create_token_review(
+                client.V1TokenReview(spec=spec), _request_timeout=REQUEST_TIMEOUT
+            )
         status: Manifest = (answer.status or client.V1TokenReviewStatus()).to_dict()
         if not status.get("authenticated") or AUDIENCE not in status.get("audiences", ()):
             return None
@@ -79,7 +86,9 @@ class Cluster:
         """Return a pod as the API answers it. Raises NotFound."""
         with _translated():
             return await _document(
-                await self._core.read_namespaced_pod_without_preload_content(name, namespace)
+                await self._core.read_namespaced_pod_without_preload_content(
+                    name, namespace, _request_timeout=REQUEST_TIMEOUT
+                )
             )
 
     async def create_job(self, manifest: Manifest) -> None:
@@ -87,41 +96,52 @@ class Cluster:
         namespace = manifest["metadata"]["namespace"]
         with _translated():
             await self._batch.create_namespaced_job(
-                namespace, client.V1Job.model_validate(manifest)
+                namespace, client.V1Job.model_validate(manifest), _request_timeout=REQUEST_TIMEOUT
             )
 
     async def delete_pod(self, namespace: str, name: str, grace: int) -> None:
         """End a pod; one that is gone already is fine."""
         with contextlib.suppress(NotFound), _translated():
-            await self._core.delete_namespaced_pod(name, namespace, grace_period_seconds=grace)
+            await self._core.delete_namespaced_pod(
+                name, namespace, grace_period_seconds=grace, _request_timeout=REQUEST_TIMEOUT
+            )
 
     async def delete_job(self, namespace: str, name: str) -> None:
         """Delete a Job and its pods; one that is gone already is fine."""
         with contextlib.suppress(NotFound), _translated():
             await self._batch.delete_namespaced_job(
-                name, namespace, propagation_policy="Background"
+                name,
+                namespace,
+                propagation_policy="Background",
+                _request_timeout=REQUEST_TIMEOUT,
             )
 
-    def jobs(self, changed: Callable[[str], None]) -> Watched[JobRecord]:
-        """Return the live records of our Jobs, by name."""
-        lister = self._batch.list_job_for_all_namespaces_without_preload_content
-        return Watched(lister, job_record, lambda r: r.name, changed)
+    def jobs(self, changed: Callable[[JobRecord], None]) -> Watched[JobRecord]:
+        """Return the live records of our Jobs, by namespace and name.
 
-    def pods(self, changed: Callable[[str], None]) -> Watched[PodRecord]:
-        """Return the live records of our job pods, by the name of their Job."""
+        Not by name alone: elsewhere somebody else may have a Job that carries our label.
+        """
+        lister = self._batch.list_job_for_all_namespaces_without_preload_content
+        return Watched(lister, job_record, lambda r: f"{r.namespace}/{r.name}", changed)
+
+    def pods(self, changed: Callable[[PodRecord], None]) -> Watched[PodRecord]:
+        """Return the live records of our job pods, by the uid of the Job that made them.
+
+        Not by their label: anybody who makes pods may write any label on them.
+        """
         lister = self._core.list_pod_for_all_namespaces_without_preload_content
-        return Watched(lister, pod_record, lambda r: r.job, changed)
+        return Watched(lister, pod_record, lambda r: r.job_uid, changed)
 
 
 class Watched(Generic[R]):
-    """Records of one kind, kept up to date by list and watch. `changed` is told each key."""
+    """Records of one kind, kept up to date by list and watch. `changed` is told each record."""
 
     def __init__(
         self,
         lister: Callable[..., Any],
         project: Callable[[Manifest], R],
         key: Callable[[R], str],
-        changed: Callable[[str], None],
+        changed: Callable[[R], None],
     ) -> None:
         self._lister = lister
         self._project: Callable[[Manifest], R] = project
@@ -133,16 +153,24 @@ class Watched(Generic[R]):
     async def run(self) -> None:
         """List, then watch, for ever; whatever goes wrong ends in a new list."""
         while True:
-            with contextlib.suppress(JobsError, asyncio.TimeoutError):
+            try:
                 version = await self._list()
                 self.synced.set()
                 while version:
                     version = await self._watch(version)
+            except JobsError as error:
+                _log.warning("the watch is begun again: %s", error)
+            except Exception:  # a line cut off, an object of another shape: a new list mends it
+                _log.exception("the watch is begun again")
             await asyncio.sleep(1)
 
     async def _list(self) -> str:
         found: dict[str, R] = {}
-        query: dict[str, Any] = {"label_selector": JOB_LABEL, "limit": PAGE}
+        query: dict[str, Any] = {
+            "label_selector": JOB_LABEL,
+            "limit": PAGE,
+            "_request_timeout": REQUEST_TIMEOUT,
+        }
         while True:
             with _translated():
                 page = await _document(await self._lister(**query))
@@ -156,7 +184,7 @@ class Watched(Generic[R]):
         before, self.records = self.records, found
         for key in before.keys() | found.keys():
             if before.get(key) != found.get(key):
-                self._changed(key)
+                self._changed(found[key] if key in found else before[key])
         return str(metadata["resourceVersion"])
 
     async def _watch(self, version: str) -> str:
@@ -170,15 +198,16 @@ class Watched(Generic[R]):
                 timeout_seconds=_SERVER_TIMEOUT,
                 _request_timeout=READ_TIMEOUT,
             )
-            if answer.status >= 400:
-                await _document(answer)
-            async for line in answer.content:
-                event = json.loads(line)
-                if event["type"] == "ERROR":
-                    return ""
-                version = event["object"]["metadata"]["resourceVersion"]
-                if event["type"] != "BOOKMARK":
-                    self._take(event["type"], self._project(event["object"]))
+            async with answer:
+                if answer.status >= 400:
+                    await _document(answer)
+                async for line in answer.content:
+                    event = json.loads(line)
+                    if event["type"] == "ERROR":
+                        return ""
+                    version = event["object"]["metadata"]["resourceVersion"]
+                    if event["type"] != "BOOKMARK":
+                        self._take(event["type"], self._project(event["object"]))
         return version
 
     def _take(self, kind: str, record: R) -> None:
@@ -187,7 +216,7 @@ class Watched(Generic[R]):
             self.records[key] = record
         elif key in self.records and self.records[key].uid == record.uid:
             del self.records[key]
-        self._changed(key)
+        self._changed(record)
 
 
 async def _document(answer: Any) -> Manifest:
@@ -206,10 +235,18 @@ def _translated() -> Iterator[None]:
         yield
     except client.ApiException as error:
         message = f"Kubernetes answered {error.status}: {_reason(error)}"
-        kind = {404: NotFound, 409: Conflict, 403: Refused, 422: Refused}.get(error.status)
-        raise (kind or Unavailable)(message) from error
-    except OSError as error:  # aiohttp's connection errors are OSErrors
-        raise Unavailable(f"Kubernetes cannot be reached: {error}.") from error
+        raise _KINDS.get(error.status, Unavailable)(message) from error
+    except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
+        raise Unavailable(f"Kubernetes cannot be reached: {error!r}.") from error
+
+
+_KINDS: dict[int | None, type[JobsError]] = {
+    400: Refused,
+    403: Refused,
+    404: NotFound,
+    409: Conflict,
+    422: Refused,
+}
 
 
 def _reason(error: client.ApiException) -> str:

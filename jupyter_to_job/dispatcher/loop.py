@@ -79,6 +79,8 @@ class Dispatcher:
         """Start from the head of the line as long as the head fits: nobody is overtaken."""
         for request in line:
             demand = {k: Decimal(v) for k, v in request.demand.items()}
+            if not fits(demand, {}, self.total):
+                continue  # submitted for a larger machine: it must not stop the others
             if not fits(demand, used, self.total):
                 break
             try:

@@ -10,6 +10,11 @@ def rfc3339(moment: datetime) -> str:
     return moment.astimezone(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def from_unix(seconds: float | None) -> str | None:
+    """Return unix seconds, as records of a journal have them, in that form; None stays None."""
+    return None if seconds is None else rfc3339(datetime.fromtimestamp(seconds, timezone.utc))
+
+
 def now() -> str:
     """Return the present moment in that form."""
     return rfc3339(datetime.now(timezone.utc))

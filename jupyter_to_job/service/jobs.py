@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import posixpath
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -79,7 +79,7 @@ class JobService:
 
     def get(self, name: str) -> Job:
         """See the port."""
-        return self._job(self._mine(name))
+        return self._job(self._mine(name), _Line(self._core))
 
     def find(
         self, states: Sequence[State] = (), limit: int = 50, cursor: str | None = None
@@ -87,11 +87,12 @@ class JobService:
         """See the port. The cursor is the (submitted, name) of the last job shown."""
         requests = sorted(self._requests(), key=_age, reverse=True)
         jobs: list[Job] = []
+        line = _Line(self._core)
         for request in requests:
             if cursor is not None and _age(request) >= cursor:
                 continue
             try:
-                job = self._job(request)
+                job = self._job(request, line)
             except (NotFound, Damaged):  # deleted between the two looks, or not readable
                 continue
             if not states or job.state in states:
@@ -137,9 +138,10 @@ class JobService:
         first, nudged = True, 0.0
         while True:
             active = []
+            line = _Line(self._core)
             for request in self._requests(settled):
                 try:
-                    job = self._job(request)
+                    job = self._job(request, line)
                 except (NotFound, Damaged):  # deleted between the two looks, or not readable
                     continue
                 if not job.decided:
@@ -219,13 +221,26 @@ class JobService:
                     found.append(request)
         return found
 
-    def _job(self, request: Request) -> Job:
-        core = self._core
-        placement = Placement()
+    def _job(self, request: Request, line: _Line) -> Job:
+        core, placement = self._core, Placement()
         if not layout.attempts(core.exchange.root / request.name):
-            waiting = core.view.requests_without_attempt()
-            placement = core.backend.placements(waiting).get(request.name, placement)
+            placement = line.placement(request.name)
         return _for_reader(core.view.job(request, placement), request, self._caller.workspace)
+
+
+class _Line:
+    """Where waiting jobs stand: asked of the backend at most once in a pass over many jobs."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._known: Mapping[str, Placement] | None = None
+
+    def placement(self, name: str) -> Placement:
+        """Return what is known of a job that has no attempt."""
+        if self._known is None:
+            waiting = self._core.view.requests_without_attempt()
+            self._known = self._core.backend.placements(waiting)
+        return self._known.get(name, Placement())
 
 
 def _for_reader(job: Job, request: Request, workspace: str) -> Job:

@@ -13,6 +13,7 @@ from job_runner.protocol import documents, journal, layout
 from job_runner.protocol.fold import ProgressFold
 from job_runner.protocol.outcome import Outcome, read_outcome
 
+from ..domain import times
 from ..domain.errors import Damaged, NotFound
 from ..domain.job import Delivery, DeliveryState, Job, Progress, State
 from ..domain.state import AttemptSeen, Ended, Placement, decisive, judge
@@ -25,6 +26,7 @@ class _Attempt:
 
     seen: AttemptSeen
     outcome: Outcome | None
+    started: str | None
     progress: Progress
     journal: int
 
@@ -70,7 +72,7 @@ class View:
             progress=shown.progress if shown else Progress(),
             delivery=self._delivery(request.name, shown, final=final),
             usage=(outcome.usage or None) if outcome else None,
-            started=outcome.started if outcome else None,
+            started=shown.started if shown else None,
             finished=outcome.finished if final and outcome else None,
             journal=sum(a.journal for a in attempts),
         )
@@ -99,7 +101,8 @@ class View:
         seen = AttemptSeen(number, alive, fold.running, ended)
         done = fold.progress
         progress = Progress(done.cells_done, done.cells_total, done.current_cell)
-        return _Attempt(seen, outcome, progress, offset)
+        started = times.from_unix(fold.began) if outcome is None else outcome.started
+        return _Attempt(seen, outcome, started, progress, offset)
 
     def _follow(self, name: str, number: int, path: Path) -> tuple[int, ProgressFold]:
         """Take the new records of a journal; return where it ends and what it comes to."""

@@ -17,7 +17,7 @@ from .place import Place
 def test_cancel_of_a_queued_job(make_place: Callable[..., Place]) -> None:
     place = make_place(hold="queued")
     job = place.held_job()
-    assert job.position == 1
+    assert (job.position, job.started) == (1, None)
     place.service.cancel(job.name)
     ended = place.decided(job.name)
     assert (ended.state, ended.reason) == (State.CANCELLED, None)
@@ -29,6 +29,7 @@ def test_cancel_of_a_queued_job(make_place: Callable[..., Place]) -> None:
 def test_cancel_of_a_running_job(make_place: Callable[..., Place]) -> None:
     place = make_place(hold="running")
     job = place.held_job()
+    assert place.service.get(job.name).started is not None
     place.service.cancel(job.name)
     ended = place.decided(job.name)
     assert (ended.state, ended.reason) == (State.CANCELLED, None)
@@ -136,7 +137,8 @@ def test_the_feed_tells_until_it_is_delivered(place: Place) -> None:
 
 def test_one_damaged_job_does_not_hide_the_others(place: Place) -> None:
     damaged, other = place.submit().name, place.submit().name
-    place.decided(damaged), place.decided(other)
+    for name in (damaged, other):
+        place.decided(name)
     (place.exchange.directory(damaged) / "request.json").write_text("{")
     assert [j.name for j in place.service.find().jobs] == [other]
     assert next(place.service.changes()) is None

@@ -61,8 +61,6 @@ def test_the_dispatcher_leaves_and_comes_back(cli: Cli) -> None:
     kill(*cli.dispatchers())
     command = [sys.executable, "-m", "jupyter_to_job.dispatcher", str(cli.exchange)]
     serving = subprocess.Popen([*command, "--idle", "0.2"], stderr=subprocess.PIPE)
-    second = subprocess.run([*command, "--idle", "60"], timeout=60, check=True)
-    assert second.returncode == 0  # there is one already
     cli.release()
     _, said = serving.communicate(timeout=60)
     assert serving.returncode == 0

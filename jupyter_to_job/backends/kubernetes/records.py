@@ -35,12 +35,16 @@ class ContainerEnd:
 
 @dataclass(frozen=True)
 class PodRecord:
-    """A job pod. `reason` is the pod's own (Evicted, DeadlineExceeded); `waiting` why it waits."""
+    """A job pod. `job_uid` is the Job that made it, "" for a pod that only carries our label.
+
+    `reason` is the pod's own (Evicted, DeadlineExceeded); `waiting` why it waits.
+    """
 
     namespace: str
     name: str
     uid: str
     job: str
+    job_uid: str
     phase: str
     reason: str
     message: str
@@ -71,7 +75,7 @@ def pod_record(document: Manifest) -> PodRecord:
     scheduled = _condition(status, "PodScheduled")
     states = {
         c["name"]: c.get("state", {})
-        for c in [*status.get("containerStatuses", []), *status.get("initContainerStatuses", [])]
+        for c in [*status.get("initContainerStatuses", []), *status.get("containerStatuses", [])]
     }
     waits = [s["waiting"] for s in states.values() if s.get("waiting")]
     waiting: Manifest = next((w for w in waits if w.get("reason") not in _NORMAL), {})
@@ -83,6 +87,7 @@ def pod_record(document: Manifest) -> PodRecord:
         name=metadata["name"],
         uid=metadata["uid"],
         job=metadata["labels"][JOB_LABEL],
+        job_uid=job_uid_of(document),
         phase=status.get("phase", "Pending"),
         reason=status.get("reason", ""),
         message=status.get("message", ""),
@@ -91,6 +96,13 @@ def pod_record(document: Manifest) -> PodRecord:
         waiting_message=waiting.get("message", ""),
         ended=_ended(ended) if ended else None,
     )
+
+
+def job_uid_of(pod: Manifest) -> str:
+    """Return the uid of the Job that made a pod, "" if none did."""
+    owners = pod["metadata"].get("ownerReferences") or []
+    jobs = [o["uid"] for o in owners if o.get("controller") and o.get("kind") == "Job"]
+    return str(jobs[0]) if jobs else ""
 
 
 _NORMAL = ("ContainerCreating", "PodInitializing")

@@ -6,7 +6,6 @@ so that the service cannot tell the difference.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,9 +14,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from job_runner.protocol import documents, journal, layout, liveness, notebook
-from job_runner.protocol.fold import fold, progress
 from job_runner.protocol.journal import JournalWriter, Record
 from job_runner.protocol.outcome import Outcome, write_outcome
+from job_runner.protocol.result import fold_result
 
 from ...domain import times
 from ...domain.state import Placement
@@ -104,23 +103,19 @@ def _records(prepared: dict[str, Any]) -> Iterator[Record]:
 
 def _end(job_dir: Path, attempt: Path, *, cancelled: bool) -> None:
     """Write result and outcome; no result where nothing ran."""
-    records = [entry.record for entry in journal.read_journal(attempt / layout.JOURNAL)]
-    digest = None
-    if records:
-        snapshot = json.loads((job_dir / layout.SNAPSHOT).read_bytes())
-        result = notebook.to_bytes(fold(snapshot, records))
-        documents.write_bytes(attempt / layout.RESULT, result)
-        digest = hashlib.sha256(result).hexdigest()
-    seen = progress(records)
+    ran = journal.journal_size(attempt / layout.JOURNAL) > 0
+    result = fold_result(job_dir, attempt)
+    if ran and result.data is not None:
+        documents.write_bytes(attempt / layout.RESULT, result.data)
     outcome = Outcome(
         state="failed" if cancelled else "succeeded",
         reason="Terminated" if cancelled else None,
         message="The run was told to stop." if cancelled else None,
         exit_code=None if cancelled else 0,
-        cells={"done": seen.cells_done, "total": seen.cells_total},
-        started=times.now() if records else None,
+        cells={"done": result.progress.cells_done, "total": result.progress.cells_total},
+        started=times.now() if ran else None,
         finished=times.now(),
         usage={},
-        result_sha256=digest,
+        result_sha256=result.sha256 if ran else None,
     )
     write_outcome(attempt, outcome)

@@ -12,8 +12,15 @@ import {
   SemanticCommand
 } from '@jupyterlab/apputils';
 import { INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
-import { ITranslator, nullTranslator } from '@jupyterlab/translation';
-import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
+import {
+  ITranslator,
+  nullTranslator,
+  type TranslationBundle
+} from '@jupyterlab/translation';
+import type {
+  ReadonlyJSONObject,
+  ReadonlyPartialJSONObject
+} from '@lumino/coreutils';
 
 import { freeze } from '../freeze';
 import { submitIcon } from '../icons';
@@ -27,6 +34,29 @@ export const SUBMIT = 'jupyter-to-job:submit';
 
 /** The item's name in the settings, under which users may move or hide it. */
 const TOOLBAR_ITEM = 'jupyter-to-job-submit';
+
+/** The notebook that a call of the command means, if it is open. */
+function panelOf(
+  args: ReadonlyPartialJSONObject,
+  tracker: INotebookTracker
+): NotebookPanel | null {
+  const id = args[SemanticCommand.WIDGET];
+  return id === undefined
+    ? tracker.currentWidget
+    : (tracker.find(panel => panel.id === id) ?? null);
+}
+
+/** What the command takes, as a JSON schema. */
+function describeArguments(trans: TranslationBundle): ReadonlyJSONObject {
+  const description = trans.__(
+    'The id of the notebook panel; the current one if left out'
+  );
+  return {
+    type: 'object',
+    properties: { [SemanticCommand.WIDGET]: { type: 'string', description } },
+    additionalProperties: true
+  };
+}
 
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-to-job:submit',
@@ -46,13 +76,6 @@ const plugin: JupyterFrontEndPlugin<void> = {
     // One click is one job: until it is answered, its notebook takes no other.
     const sending = new WeakSet<NotebookPanel>();
 
-    const panelOf = (args: ReadonlyPartialJSONObject): NotebookPanel | null => {
-      const id = args[SemanticCommand.WIDGET];
-      return id === undefined
-        ? tracker.currentWidget
-        : (tracker.find(panel => panel.id === id) ?? null);
-    };
-
     const submit = async (panel: NotebookPanel): Promise<Job | null> => {
       sending.add(panel);
       commands.notifyCommandChanged(SUBMIT);
@@ -71,26 +94,13 @@ const plugin: JupyterFrontEndPlugin<void> = {
       label: trans.__('SUBMIT JOB'),
       caption: trans.__('Save this notebook and run it as a job'),
       icon: submitIcon,
-      describedBy: {
-        args: {
-          type: 'object',
-          properties: {
-            [SemanticCommand.WIDGET]: {
-              type: 'string',
-              description: trans.__(
-                'The id of the notebook panel; the current one if left out'
-              )
-            }
-          },
-          additionalProperties: true
-        }
-      },
+      describedBy: { args: describeArguments(trans) },
       isEnabled: args => {
-        const panel = panelOf(args);
+        const panel = panelOf(args, tracker);
         return panel !== null && !sending.has(panel);
       },
       execute: args => {
-        const panel = panelOf(args);
+        const panel = panelOf(args, tracker);
         return panel === null || sending.has(panel) ? null : submit(panel);
       }
     });

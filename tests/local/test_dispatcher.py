@@ -1,0 +1,74 @@
+"""Jobs that cannot be run as they are: each ends with a reason, and none stops the others."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .. import notebooks
+from ..processes import until
+from .cli import Cli
+
+
+def submit_with(cli: Cli, **changed: Any) -> str:
+    """Submit a job whose request is changed before a dispatcher sees it."""
+    cli.capacity = "cpu=1,memory=8Gi"
+    blocking = cli.submit_waiting()
+    name = cli.submit("waits.ipynb")
+    path = cli.exchange / name / "request.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changed}))
+    for dispatcher in cli.dispatchers():
+        dispatcher.kill()
+    cli.release()
+    assert cli.json("wait", blocking)["state"] == "succeeded"
+    return name
+
+
+@pytest.mark.parametrize(
+    ("interpreter", "says"),
+    [("/nowhere/bin/python", "No such file"), ("/bin/false", "exit status 1")],
+)
+def test_the_runner_cannot_be_started(cli: Cli, interpreter: str, says: str) -> None:
+    name = submit_with(cli, environment={"interpreter": interpreter, "variables": {}})
+    job = cli.json("wait", name, code=1)
+    assert (job["state"], job["reason"]) == ("failed", "RunnerMissing")
+    assert says in job["message"]
+    assert job["delivery"]["state"] == "none"
+    assert job["started"] is None and not any((job["usage"] or {}).values())
+    assert cli.results(name) == []
+
+
+def test_a_job_that_needs_more_than_there_is_stops_nobody(cli: Cli) -> None:
+    name = submit_with(cli, demand={"cpu": "1000"})
+    assert cli.json("submit", "waits.ipynb", "--wait")["state"] == "succeeded"
+    assert cli.json("show", name)["state"] == "queued"
+
+
+def test_a_damaged_job_stops_nobody(cli: Cli) -> None:
+    notebooks.write(cli.workspace / "a.ipynb", "1")
+    damaged = cli.exchange / "damaged-abcd2345"
+    damaged.mkdir(parents=True)
+    (damaged / "request.json").write_text("{")
+    assert cli.json("submit", "a.ipynb", "--wait")["state"] == "succeeded"
+    assert len(cli.json("list")) == 1
+    shown = cli.run("show", damaged.name)
+    assert shown.returncode == 1 and "cannot be read" in shown.stderr
+
+
+def test_a_finish_that_cannot_write_is_tried_again(cli: Cli, tmp_path: Path) -> None:
+    """Its disk is no disk for a while: here the result's name is taken by a folder."""
+    name = cli.submit_waiting()
+    attempt = cli.exchange / name / "attempt-1"
+    (attempt / "result.ipynb" / "occupied").mkdir(parents=True)
+    cli.runner(name).kill()
+    log = cli.exchange / ".dispatcher" / "log"
+    until(lambda: "tried again" in log.read_text(), "a try that failed")
+    assert cli.json("show", name)["delivery"]["state"] == "pending"
+    (attempt / "result.ipynb" / "occupied").rmdir()
+    (attempt / "result.ipynb").rmdir()
+    job = cli.json("wait", name, code=1)
+    assert (job["reason"], job["delivery"]["state"]) == ("Lost", "delivered")
+    assert notebooks.printed(cli.result(job)) == "before\n"

@@ -1,0 +1,118 @@
+"""The exchange as a port: pieces that may be sent again, and nothing outside of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from jupyter_to_job.backends.memory import MemoryBackend
+from jupyter_to_job.domain.errors import BadInput, Conflict, Damaged, NotFound
+from jupyter_to_job.domain.state import Placement
+from jupyter_to_job.exchange import FileExchange, Request
+from jupyter_to_job.exchange.files import WrongOffset
+from jupyter_to_job.service.view import View
+
+JOB = "train-abcd2345"
+
+
+def request(name: str = JOB) -> Request:
+    return Request(
+        name=name, owner="me", notebook="train.ipynb", source="/w/train.ipynb", workspace="/w",
+        flavor="small", device="cpu", flavor_spec={}, device_spec={}, demand={"cpu": "1"},
+        snapshot_sha256="", submitted="2026-11-21T09:30:00.000Z", backend="memory", digest="",
+    )  # fmt: skip
+
+
+@pytest.fixture
+def exchange(tmp_path: Path) -> FileExchange:
+    made = FileExchange(tmp_path / "exchange")
+    assert made.create(request(), b'{"nbformat": 4, "cells": []}')
+    return made
+
+
+def test_a_name_is_taken_once(exchange: FileExchange) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        other = request("other-abcd2345")
+        won = list(pool.map(lambda _: exchange.create(other, b"{}"), range(8)))
+    assert won.count(True) == 1
+    assert sorted(p.name for p in exchange.root.iterdir()) == ["other-abcd2345", JOB]
+
+
+def test_a_request_is_read_back(exchange: FileExchange) -> None:
+    assert exchange.request(JOB) == request()
+    path = exchange.directory(JOB) / "request.json"
+    path.write_text(path.read_text().replace('"v": 1', '"v": 1, "of_a_newer_version": 1'))
+    assert exchange.request(JOB) == request()
+    path.write_text('{"v": 1, "name": "x"}')
+    with pytest.raises(Damaged):
+        exchange.request(JOB)
+
+
+def test_put_again_is_harmless_and_other_bytes_are_refused(exchange: FileExchange) -> None:
+    path = "attempt-1/artifacts/deep/model.bin"
+    exchange.put(JOB, path, b"abc")
+    exchange.put(JOB, path, b"abc")
+    with pytest.raises(Conflict):
+        exchange.put(JOB, path, b"abd")
+    assert exchange.read(JOB, path) == b"abc"
+    assert (exchange.read(JOB, path, 1), exchange.size(JOB, path)) == (b"bc", 3)
+    folders = [p for p in exchange.directory(JOB).rglob("*") if p.is_dir()]
+    assert {p.stat().st_mode & 0o777 for p in folders} == {0o700}
+
+
+def test_append_only_at_the_end(exchange: FileExchange) -> None:
+    path = "attempt-1/journal/00000001.jsonl"
+    assert exchange.append(JOB, path, 0, b"abc") == 3
+    for offset in (0, 4):
+        with pytest.raises(WrongOffset) as caught:
+            exchange.append(JOB, path, offset, b"def")
+        assert caught.value.length == 3
+    assert exchange.append(JOB, path, 3, b"def") == 6
+    assert exchange.read(JOB, path) == b"abcdef"
+
+
+def test_what_is_not_there(exchange: FileExchange) -> None:
+    assert exchange.read(JOB, "outcome.json") is None
+    assert exchange.read(JOB, "missing/outcome.json") is None
+    assert exchange.size(JOB, "outcome.json") is None
+    with pytest.raises(NotFound):
+        exchange.read("other-abcd2345", "request.json")
+
+
+@pytest.mark.parametrize("path", ["", "/etc/passwd", "../x", "a/../../x", "a\0b", ".."])
+def test_no_path_leads_out(exchange: FileExchange, path: str) -> None:
+    acts: list[Callable[[], object]] = [
+        lambda: exchange.read(JOB, path),
+        lambda: exchange.size(JOB, path),
+        lambda: exchange.put(JOB, path, b""),
+        lambda: exchange.append(JOB, path, 0, b""),
+    ]
+    for act in acts:
+        with pytest.raises(BadInput):
+            act()
+
+
+def test_removed_is_gone_at_once(exchange: FileExchange) -> None:
+    exchange.remove(JOB)
+    assert exchange.jobs() == []
+    with pytest.raises(NotFound):
+        exchange.directory(JOB)
+    assert list(exchange.root.iterdir()) == []
+
+
+def test_threads_that_look_at_once_count_once(tmp_path: Path) -> None:
+    """Cells are counted once, however many threads of a server follow the same journal."""
+    exchange = FileExchange(tmp_path / "exchange")
+    cell = '{"cell_type": "code", "metadata": {}, "outputs": [], "source": "1"}'
+    snapshot = f'{{"nbformat": 4, "metadata": {{}}, "cells": [{",".join([cell] * 200)}]}}'
+    exchange.create(request(), snapshot.encode())
+    backend = MemoryBackend(exchange)
+    backend.changed(JOB)
+    for _ in range(20):
+        view = View(exchange, backend.alive)
+        with ThreadPoolExecutor(8) as pool:
+            jobs = list(pool.map(lambda _: view.job(request(), Placement()), range(8)))  # noqa: B023
+        assert {(j.progress.cells_done, j.progress.cells_total) for j in jobs} == {(200, 200)}

@@ -1,0 +1,102 @@
+"""Settings: flag > environment > file > default."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jupyter_to_job.backends.local.capacity import admit, capacity, fits
+from jupyter_to_job.domain.errors import BadInput, NeverFits
+from jupyter_to_job.domain.quantities import parse_quantity
+from jupyter_to_job.flavors.catalog import SHIPPED
+from jupyter_to_job.wiring import Settings
+
+
+@pytest.fixture(autouse=True)
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty configuration folder, the only one."""
+    for name in ("BACKEND", "GATEWAY", "EXCHANGE", "CATALOG", "WORKSPACE", "CAPACITY"):
+        monkeypatch.delenv(f"JUPYTER_TO_JOB_{name}", raising=False)
+    folder = tmp_path / "config"
+    folder.mkdir()
+    monkeypatch.delenv("JUPYTER_NO_CONFIG", raising=False)
+    monkeypatch.setenv("JUPYTER_CONFIG_DIR", str(folder))
+    monkeypatch.setenv("JUPYTER_CONFIG_PATH", str(folder))
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "data"))
+    return folder
+
+
+def test_defaults(tmp_path: Path) -> None:
+    settings = Settings.load()
+    assert settings.backend == "local"
+    assert settings.exchange_root() == tmp_path / "data" / "jupyter-to-job" / "exchange"
+    assert settings.catalog_path() == SHIPPED
+
+
+def test_who_wins(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Settings.load().capacity == ""
+    (config / "jupyter_to_job_config.json").write_text('{"Settings": {"capacity": "cpu=1"}}')
+    assert Settings.load().capacity == "cpu=1"
+    (config / "jupyter_to_job_config.py").write_text("c.Settings.capacity = 'cpu=2'")
+    assert Settings.load().capacity == "cpu=2"
+    monkeypatch.setenv("JUPYTER_TO_JOB_CAPACITY", "cpu=3")
+    assert Settings.load().capacity == "cpu=3"
+    assert Settings.load({"capacity": "cpu=4"}).capacity == "cpu=4"
+    assert Settings.load({"capacity": None}).capacity == "cpu=3"
+
+
+@pytest.mark.parametrize(("text", "value"), [("true", True), ("false", False), ("1", True)])
+def test_booleans(text: str, value: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JUPYTER_TO_JOB_ENFORCE_MEMORY", text)
+    assert Settings.load().enforce_memory is value
+
+
+@pytest.mark.parametrize(("name", "value"), [("BACKEND", "abacus"), ("ENFORCE_MEMORY", "perhaps")])
+def test_a_bad_value_is_named(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"JUPYTER_TO_JOB_{name}", value)
+    with pytest.raises(BadInput, match=f"JUPYTER_TO_JOB_{name}='{value}'"):
+        Settings.load()
+
+
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [("file:///srv/jobs%20here", "/srv/jobs here"), ("/srv/jobs", "/srv/jobs")],
+)
+def test_exchange(url: str, path: str) -> None:
+    assert Settings.load({"exchange": url}).exchange_root() == Path(path)
+
+
+def test_an_exchange_that_is_no_file() -> None:
+    with pytest.raises(BadInput, match="s3://"):
+        Settings.load({"exchange": "s3://bucket"}).exchange_root()
+
+
+def test_the_admins_catalog(config: Path, tmp_path: Path) -> None:
+    (config / "flavors.yaml").write_text("")
+    assert Settings.load().catalog_path() == config / "flavors.yaml"
+    other = tmp_path / "mine.yaml"
+    assert Settings.load({"catalog": str(other)}).catalog_path() == other
+
+
+def test_capacity() -> None:
+    machine = capacity()
+    assert machine["cpu"] >= 1 and machine["memory"] > 1 << 28
+    pretended = capacity("cpu=500m, memory=4Gi,nvidia.com/gpu=2")
+    assert pretended["cpu"] == parse_quantity("0.5")
+    assert pretended["nvidia.com/gpu"] == 2
+    for wrong in ("cpu", "cpu=", "cpu=many"):
+        with pytest.raises(BadInput):
+            capacity(wrong)
+
+
+def test_what_fits() -> None:
+    total = capacity("cpu=2,memory=4Gi")
+    one = {"cpu": parse_quantity(1), "memory": parse_quantity("2Gi")}
+    assert fits(one, {}, total) and fits(one, one, total)
+    assert not fits(one, {"memory": parse_quantity("3Gi")}, total)
+    admit(one, total)
+    with pytest.raises(NeverFits, match=r"nvidia\.com/gpu"):
+        admit({**one, "nvidia.com/gpu": parse_quantity(1)}, total)
+    with pytest.raises(NeverFits, match=r"8\.0 GiB of memory"):
+        admit({"memory": parse_quantity("8Gi")}, total)
