@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 import psutil
+
+from job_runner.protocol.journal import read_journal
 
 BOUND = 60.0
 Found = TypeVar("Found")
@@ -38,10 +41,14 @@ def processes(module: str, path: Path) -> list[psutil.Process]:
 
 
 def end_all(path: Path) -> None:
-    """Kill whatever dispatcher or runner works on an exchange, and wait until it is gone."""
+    """Kill whatever dispatcher or runner works on an exchange, and remove what is left of it."""
     for module in ("jupyter_to_job.dispatcher", "job_runner"):
         for process in processes(module, path):
             kill(process)
+    for journal in path.rglob("journal"):
+        started = next(iter(read_journal(journal)), None)
+        if started is not None and started.record.get("sockets"):
+            shutil.rmtree(started.record["sockets"], ignore_errors=True)
 
 
 def kill(process: psutil.Process) -> None:

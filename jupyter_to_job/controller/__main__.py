@@ -18,6 +18,7 @@ from ..wiring.services import catalog
 from .cluster import Cluster
 from .gateway import MAX_BODY, Context, application
 from .identity import Identities
+from .pieces import Pieces
 from .reconciler import Reconciler
 
 WORKERS = 16
@@ -30,7 +31,10 @@ def main() -> None:
     parser.add_argument("--kubeconfig", help="default: the pod's own service account")
     options = parser.parse_args()
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
-    asyncio.run(serve(Settings.load(), options.port, options.kubeconfig))
+    settings = Settings.load()
+    if not (settings.agent_image and settings.gateway_url):
+        parser.error("JUPYTER_TO_JOB_AGENT_IMAGE and JUPYTER_TO_JOB_GATEWAY_URL must be set")
+    asyncio.run(serve(settings, options.port, options.kubeconfig))
 
 
 async def serve(settings: Settings, port: int, kubeconfig: str | None) -> None:
@@ -48,7 +52,10 @@ async def serve(settings: Settings, port: int, kubeconfig: str | None) -> None:
         backend = KubernetesBackend(poke, reconciler.pod_of)
         context = Context(
             core=Core.of(exchange, backend, lambda: catalog(settings)),
-            identities=Identities(cluster, settings.owner_rule, reconciler.job_uid),
+            identities=Identities(
+                cluster, settings.owner_rule, reconciler.job_uid, reconciler.pod_of
+            ),
+            pieces=Pieces(exchange),
             pool=ThreadPoolExecutor(WORKERS, thread_name_prefix="gateway"),
             changed=reconciler.poke,
         )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from ..backends.kubernetes.records import JOB_LABEL, Manifest
+from ..backends.kubernetes import PodRecord
+from ..backends.kubernetes.records import JOB_LABEL, Manifest, job_uid_of
 from ..domain.errors import NotFound, Refused
 from .cluster import Cluster, Review
 
@@ -32,37 +33,52 @@ class AgentPod:
     """A caller in a job pod: it may touch its own job's pieces and nothing else."""
 
     job: str
+    pod_uid: str
 
 
 Identity = DevPod | AgentPod
 
 
 class Identities:
-    """Reviews tokens and remembers the answers for a while."""
+    """Reviews tokens and remembers the answers for a while.
 
-    def __init__(self, cluster: Cluster, owner_rule: str, job_uid: Any) -> None:
+    `job_uid` and `pod_of` are what the reconciler knows of a job's Job and pod.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        owner_rule: str,
+        job_uid: Callable[[str], str | None],
+        pod_of: Callable[[str], PodRecord | None],
+    ) -> None:
         self._cluster = cluster
         self._rule = owner_rule
         self._job_uid = job_uid
+        self._pod_of = pod_of
         self._known: dict[str, tuple[float, Identity]] = {}
-        self._lock = asyncio.Lock()
+        self._reviews: dict[str, asyncio.Task[Identity]] = {}
 
     async def of(self, token: str) -> Identity:
-        """Return who holds `token`. Raises Refused."""
-        async with self._lock:
-            moment = time.monotonic()
-            self._known = {t: k for t, k in self._known.items() if k[0] > moment}
-            if token not in self._known:
-                self._known[token] = (moment + REVIEW_SECONDS, await self._review(token))
+        """Return who holds `token`. Raises Refused, or Unavailable while nobody can tell."""
+        moment = time.monotonic()
+        self._known = {t: k for t, k in self._known.items() if k[0] > moment}
+        if token in self._known and self._is_there(self._known[token][1]):
             return self._known[token][1]
+        # One review a token, and none waits for another's: bad tokens hold up nobody.
+        if token not in self._reviews:
+            self._reviews[token] = asyncio.create_task(self._review(token))
+            self._reviews[token].add_done_callback(lambda _: self._reviews.pop(token))
+        identity = await asyncio.shield(self._reviews[token])
+        self._known[token] = (moment + REVIEW_SECONDS, identity)
+        return identity
 
-    def forget_pod(self, name: str) -> None:
-        """Drop what is remembered for the pod of a job: it is gone."""
-        self._known = {
-            token: entry
-            for token, entry in self._known.items()
-            if not (isinstance(entry[1], AgentPod) and entry[1].job == name)
-        }
+    def _is_there(self, identity: Identity) -> bool:
+        """Tell whether what is remembered still counts: an agent's ends with its pod."""
+        if isinstance(identity, DevPod):
+            return True
+        pod = self._pod_of(identity.job)
+        return pod is not None and pod.uid == identity.pod_uid
 
     async def _review(self, token: str) -> Identity:
         review = await self._cluster.review(token)
@@ -83,13 +99,10 @@ class Identities:
     def _agent(self, pod: Manifest) -> AgentPod:
         """Accept a pod as a job's only if that job's Job, by its uid, made it."""
         job = pod["metadata"]["labels"][JOB_LABEL]
-        owners = pod["metadata"].get("ownerReferences") or []
-        controller: Manifest = next(
-            (o for o in owners if o.get("controller") and o["kind"] == "Job"), {}
-        )
-        if not controller or controller.get("uid") != self._job_uid(job):
+        maker = job_uid_of(pod)
+        if not maker or maker != self._job_uid(job):
             raise Refused("This pod was not made by a Job of ours.")
-        return AgentPod(job)
+        return AgentPod(job, pod["metadata"]["uid"])
 
 
 def owner_of(pod: Manifest, review: Review, rule: str) -> str:

@@ -60,7 +60,9 @@ class GatewayJobs(JobService):
         for path in asked.inputs:
             if ".." in PurePosixPath(path).parts or path.startswith("/"):
                 raise BadInput(f"{path!r} is no workspace path.")
-            digest = asked.input_digests[path]
+            digest = asked.input_digests.get(path)
+            if digest is None:
+                raise BadInput("A gateway needs inputs as {path, sha256}.", "Send them as blobs.")
             blob = self._blobs.path(digest)
             inputs.append(FrozenInput(path, blob, blob.stat().st_size, digest))
         kernel = kernel_of(data, asked.notebook)

@@ -1,0 +1,74 @@
+"""What agents and dev pods may say in the documents that they send: strictly, or not at all."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ..domain.errors import BadInput
+
+MAX_DOCUMENT = 1 << 20
+"""Bytes of a document: ours are a thousandth of it."""
+_TIME = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$"
+_SHA256 = r"^[0-9a-f]{64}$"
+
+
+class _Sent(BaseModel):
+    """Fields of a newer minor version are let through."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+
+_S = TypeVar("_S", bound=_Sent)
+
+
+class _Claim(_Sent):
+    pod: str
+
+
+class _Delivery(_Sent):
+    path: str = Field(min_length=1)
+    sha256: str = Field(pattern=_SHA256)
+    time: str = Field(pattern=_TIME)
+
+
+class _Cells(_Sent):
+    done: int = Field(ge=0)
+    total: int = Field(ge=0)
+
+
+class _Outcome(_Sent):
+    state: Literal["succeeded", "failed"]
+    reason: str | None
+    message: str | None
+    exit_code: int | None
+    cells: _Cells
+    started: str | None = Field(pattern=_TIME)
+    finished: str = Field(pattern=_TIME)
+    usage: dict[str, Any]
+    result_sha256: str | None = Field(pattern=_SHA256)
+
+
+def pod_in(document: dict[str, object]) -> str:
+    """Return the uid of the pod that claims an attempt. Raises BadInput."""
+    return _checked(_Claim, document).pod
+
+
+def check_delivery(document: dict[str, object]) -> None:
+    """Raise BadInput unless it is a delivery.json."""
+    _checked(_Delivery, document)
+
+
+def check_outcome(document: dict[str, object]) -> None:
+    """Raise BadInput unless it is an outcome.json."""
+    _checked(_Outcome, document)
+
+
+def _checked(kind: type[_S], document: dict[str, object]) -> _S:
+    try:
+        return kind.model_validate(document)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise BadInput(f"{place}: {first['msg']}.") from error
