@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..backends.kubernetes.manifest import TOKEN_FOLDER
 from ..exchange.gateway import Gateway, GatewayExchange
-from .sender import Agent
+from .sender import Agent, Stopped
 
 
 def main() -> None:
@@ -25,10 +25,14 @@ def main() -> None:
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     logging.getLogger("httpx").setLevel(logging.WARNING)
     stop = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    # From a thread: the signal may come while the main one holds the event's own lock.
+    signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=stop.set).start())
     exchange = GatewayExchange(Gateway(options.gateway, options.token_file))
     agent = Agent(exchange, options.job, options.folder, os.environ.get("POD_UID", ""), stop)
-    agent.fetch()
+    try:
+        agent.fetch()
+    except Stopped:
+        return  # nothing had begun: what holds the pod up longer only holds its GPU
     agent.send_until_stopped()
 
 

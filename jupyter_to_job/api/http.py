@@ -24,7 +24,7 @@ class Request:
         """Return the body as a JSON object; an empty body is an empty one. Raises BadInput."""
         try:
             document = json.loads(self.body or b"{}")
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise BadInput(f"The body is no JSON: {error}.") from error
         if not isinstance(document, dict):
             raise BadInput("The body is no JSON object.")

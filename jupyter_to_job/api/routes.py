@@ -85,8 +85,9 @@ def _notebook(jobs: Jobs, _request: Request, name: str) -> Response:
     return Response(200, jobs.notebook(name), "application/x-ipynb+json")
 
 
-def _health(_jobs: Jobs, _request: Request) -> Response:
-    return Response.json(200, {"status": "ok", "version": __version__})
+def _health(jobs: Jobs, _request: Request) -> Response:
+    health = {"status": "ok", "version": __version__, "backend": jobs.backend}
+    return Response.json(200, health)
 
 
 _JOB = r"jobs/([^/]+)"

@@ -133,10 +133,11 @@ def logs(job: str, *, follow: bool) -> None:
     while True:
         piece = service.logs(job, offset)
         click.echo(piece.text, nl=False)
-        offset = piece.next
-        if not follow or piece.end:
+        caught_up, offset = piece.next == offset, piece.next
+        if piece.end or (caught_up and not follow):
             return
-        time.sleep(0.1)
+        if caught_up:
+            time.sleep(0.1)
 
 
 @main.command()

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 
+from ..domain.errors import Unavailable
 from ..domain.job import DeliveryState, Job
 from ..service.port import Jobs
 from . import output
+
+PATIENCE = 60.0
+"""Seconds without a word from the gateway after which waiting is given up."""
 
 
 def wait_for(service: Jobs, names: list[str], *, progress: bool) -> list[Job]:
@@ -20,7 +25,7 @@ def wait_for(service: Jobs, names: list[str], *, progress: bool) -> list[Job]:
     jobs = {name: service.get(name) for name in names}
     try:
         with _bars(progress and sys.stderr.isatty()) as show:
-            for job in service.changes():
+            for job in _changes(service):
                 if job is not None and job.name in jobs:
                     jobs[job.name] = _pulled(service, job)
                     show(jobs[job.name])
@@ -33,6 +38,20 @@ def wait_for(service: Jobs, names: list[str], *, progress: bool) -> list[Job]:
         output.note(f"Still running. Return with: jupyter-to-job wait {' '.join(running)}")
         raise
     return [jobs[name] for name in names]
+
+
+def _changes(service: Jobs) -> Iterator[Job | None]:
+    """Follow the feed; a gateway that is away for less than `PATIENCE` is waited for."""
+    heard = time.monotonic()
+    while True:
+        try:
+            for job in service.changes():
+                heard = time.monotonic()
+                yield job
+        except Unavailable:
+            if time.monotonic() - heard > PATIENCE:
+                raise
+            time.sleep(1.0)
 
 
 def _pulled(service: Jobs, job: Job) -> Job:

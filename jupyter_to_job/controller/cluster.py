@@ -146,7 +146,7 @@ class Watched(Generic[R]):
         self._lister = lister
         self._project: Callable[[Manifest], R] = project
         self._key: Callable[[R], str] = key
-        self._changed = changed
+        self._changed: Callable[[R], None] = changed
         self.records: dict[str, R] = {}
         self.synced = asyncio.Event()
 

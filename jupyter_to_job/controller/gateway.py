@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,7 @@ from tornado import web
 from tornado.httputil import HTTPHeaders
 from tornado.iostream import StreamClosedError
 
+from .. import __version__
 from ..api import Request, Response, error_response, handle
 from ..domain.errors import JobsError, NotFound, Refused
 from ..domain.job import Job
@@ -24,6 +26,7 @@ from .pieces import Pieces
 MAX_BODY = 128 << 20
 HEARTBEAT = 1.0
 """Seconds between two comments on a quiet stream of events: both sides notice a dead peer."""
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,7 @@ class Context:
 
     core: Core
     identities: Identities
+    pieces: Pieces
     pool: ThreadPoolExecutor
     changed: Callable[[str], None]
 
@@ -68,32 +72,47 @@ class _Handler(web.RequestHandler):
         if response.status != 204:
             self.set_header("Content-Type", response.content_type)
         if self.request.method == "HEAD":
-            self.set_header("Content-Length", str(len(response.body)))
             self.finish()
         else:
             self.finish(response.body)
 
 
+@web.stream_request_body
 class ApiHandler(_Handler):
-    """Every route that answers at once."""
+    """Every route that answers at once. No body is taken from somebody unknown."""
+
+    async def prepare(self) -> None:
+        """Find out who is calling, before the body comes."""
+        self._body = bytearray()
+        self._caller: Identity | None = None
+        if self.path_args == ["health"]:
+            return
+        try:
+            self._caller = await self.identity()
+        except JobsError as error:
+            self.answer(error_response(error))
+
+    def data_received(self, chunk: bytes) -> None:
+        """Take a piece of the body; tornado holds it to MAX_BODY."""
+        self._body += chunk
 
     async def _handle(self, path: str) -> None:
         asked = self.request
+        if self._caller is None:
+            health = {"status": "ok", "version": __version__, "backend": "kubernetes"}
+            self.answer(Response.json(200, health))
+            return
         request = Request(
             method=asked.method or "GET",
             path=path,
             query={name: self.get_query_argument(name) for name in asked.query_arguments},
             headers=_Headers(asked.headers),
-            body=asked.body or b"",
+            body=bytes(self._body),
         )
         try:
-            if path == "health":
-                self.answer(Response.json(200, {"status": "ok", "backend": "kubernetes"}))
-                return
-            identity = await self.identity()
             loop = asyncio.get_running_loop()
             response, job = await loop.run_in_executor(
-                self.context.pool, dispatch, self.context, identity, request
+                self.context.pool, dispatch, self.context, self._caller, request
             )
         except JobsError as error:
             self.answer(error_response(error))
@@ -115,7 +134,7 @@ class _Headers(dict[str, str]):
 def dispatch(context: Context, identity: Identity, request: Request) -> tuple[Response, str]:
     """Answer a request of a known caller, and name the job whose directory changed."""
     if request.path.startswith("exchange/"):
-        return Pieces(context.core.exchange).handle(identity, request)
+        return context.pieces.handle(identity, request)
     if isinstance(identity, AgentPod):
         raise NotFound(f"There is no {request.method} {request.path}.")
     if request.path.startswith("blobs/") and request.method == "PUT":
@@ -138,42 +157,58 @@ class EventsHandler(_Handler):
             self.answer(error_response(error))
             return
         self.set_header("Content-Type", "text/event-stream")
-        queue: asyncio.Queue[Job] = asyncio.Queue()
-        gone = threading.Event()
+        news = _News()
         jobs = GatewayJobs(self.context.core, identity)
         watcher = threading.Thread(
             target=_watch,
-            args=(jobs, queue, asyncio.get_running_loop(), gone),
+            args=(jobs, news, asyncio.get_running_loop()),
             name="events",
             daemon=True,
         )
         watcher.start()
         try:
-            while True:
-                self.write(await _next_event(queue))
+            while not news.over.is_set():
+                self.write(await news.take())
                 await self.flush()
         except StreamClosedError:
             pass  # the client went: that is how a stream ends
         finally:
-            gone.set()
+            news.over.set()
 
 
-async def _next_event(queue: asyncio.Queue[Job]) -> str:
+class _News:
+    """The latest of each job that a client was not sent yet: one that is slow piles up nothing."""
+
+    def __init__(self) -> None:
+        self.over = threading.Event()
+        self._latest: dict[str, Job] = {}
+        self._come = asyncio.Event()
+
+    def put(self, job: Job) -> None:
+        """Leave a job to be sent; on the event loop."""
+        self._latest[job.name] = job
+        self._come.set()
+
+    async def take(self) -> str:
+        """Return what there is to send, after `HEARTBEAT` seconds a comment."""
+        try:
+            await asyncio.wait_for(self._come.wait(), HEARTBEAT)
+        except asyncio.TimeoutError:
+            return ": \n\n"
+        self._come.clear()
+        jobs, self._latest = self._latest, {}
+        return "".join(f"data: {json.dumps(job.to_json())}\n\n" for job in jobs.values())
+
+
+def _watch(jobs: GatewayJobs, news: _News, loop: asyncio.AbstractEventLoop) -> None:
+    """Follow the feed until the client goes; where it breaks, the stream ends and is begun anew."""
     try:
-        job = await asyncio.wait_for(queue.get(), HEARTBEAT)
-    except asyncio.TimeoutError:
-        return ": \n\n"
-    return f"data: {json.dumps(job.to_json())}\n\n"
-
-
-def _watch(
-    jobs: GatewayJobs,
-    queue: asyncio.Queue[Job],
-    loop: asyncio.AbstractEventLoop,
-    gone: threading.Event,
-) -> None:
-    for job in jobs.changes():
-        if gone.is_set():
-            return
-        if job is not None:
-            loop.call_soon_threadsafe(queue.put_nowait, job)
+        for job in jobs.changes():
+            if news.over.is_set():
+                return
+            if job is not None:
+                loop.call_soon_threadsafe(news.put, job)
+    except Exception:
+        _log.exception("a feed broke")
+    finally:
+        news.over.set()

@@ -31,6 +31,7 @@ class Dispatcher:
     total: Amounts
     settled: set[str] = field(default_factory=set)
     _requests: dict[str, Request] = field(default_factory=dict)
+    _too_large: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._processes = Processes(self.exchange)
@@ -44,11 +45,18 @@ class Dispatcher:
             time.sleep(TICK)
 
     def has_work(self) -> bool:
-        """Tell whether there are jobs that were not settled when they were last looked at."""
-        return any(name not in self.settled for name in self.exchange.jobs())
+        """Tell whether there are jobs that the last scan did not leave settled or to others."""
+        return any(
+            name not in self.settled and name not in self._too_large
+            for name in self.exchange.jobs()
+        )
 
     def scan(self) -> bool:
-        """Do the next step of every job; True while any is not settled."""
+        """Do the next step of every job; True while there is anything to do here.
+
+        A job that was submitted for a larger machine stays in line and is nothing to do: a
+        dispatcher with more slots takes it, once this one has left.
+        """
         self._processes.reap()
         waiting, used = [], dict[str, Decimal]()
         open_jobs = [n for n in self.exchange.jobs() if n not in self.settled]
@@ -62,13 +70,14 @@ class Dispatcher:
             if phase == "waiting":
                 waiting.append(request)
             elif phase == "running":
-                for resource, amount in request.demand.items():
-                    used[resource] = used.get(resource, Decimal(0)) + Decimal(amount)
+                _occupy(used, request)
             elif phase == "settled":
                 self.settled.add(name)
                 self._requests.pop(name, None)
-        self._start(in_line(waiting), used)
-        return len(self.settled.intersection(open_jobs)) < len(open_jobs)
+        fitting = [r for r in waiting if fits(_demand(r), {}, self.total)]
+        self._start(in_line(fitting), used)
+        self._too_large = {r.name for r in waiting} - {r.name for r in fitting}
+        return any(n not in self.settled and n not in self._too_large for n in open_jobs)
 
     def _request(self, name: str) -> Request:
         if name not in self._requests:
@@ -78,18 +87,14 @@ class Dispatcher:
     def _start(self, line: list[Request], used: dict[str, Decimal]) -> None:
         """Start from the head of the line as long as the head fits: nobody is overtaken."""
         for request in line:
-            demand = {k: Decimal(v) for k, v in request.demand.items()}
-            if not fits(demand, {}, self.total):
-                continue  # submitted for a larger machine: it must not stop the others
-            if not fits(demand, used, self.total):
+            if not fits(_demand(request), used, self.total):
                 break
             try:
                 self._processes.start_runner(request)
             except _ITS_OWN:
                 self._leave(request.name)
                 continue
-            for resource, amount in demand.items():
-                used[resource] = used.get(resource, Decimal(0)) + amount
+            _occupy(used, request)
 
     def _leave(self, name: str) -> None:
         """Go on without a job that cannot be worked on: no job may stop the others."""
@@ -124,3 +129,12 @@ class Dispatcher:
             done = deliver(self.exchange, name)
             _log.info("%s: %s", name, "delivered" if done else "held")
         return "settled"
+
+
+def _demand(request: Request) -> dict[str, Decimal]:
+    return {name: Decimal(amount) for name, amount in request.demand.items()}
+
+
+def _occupy(used: dict[str, Decimal], request: Request) -> None:
+    for name, amount in _demand(request).items():
+        used[name] = used.get(name, Decimal(0)) + amount

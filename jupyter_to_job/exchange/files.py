@@ -108,14 +108,14 @@ class FileExchange:
             with _inside(self.directory(job), path).open("rb") as file:
                 file.seek(offset)
                 return file.read()
-        except (FileNotFoundError, IsADirectoryError):
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
             return None
 
     def size(self, job: str, path: str) -> int | None:
         """See `Exchange.size`."""
         try:
             return _inside(self.directory(job), path).stat().st_size
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
 
     def put(self, job: str, path: str, data: bytes) -> None:
@@ -137,7 +137,9 @@ class FileExchange:
             file.write(data)
             file.flush()
             os.fdatasync(file.fileno())
-            return length + len(data)
+        if length == 0:
+            documents.sync_directory(target.parent)  # its name must survive a crash, too
+        return length + len(data)
 
 
 class WrongOffset(Conflict):

@@ -29,6 +29,7 @@ from .view import View
 
 TICK = 0.1
 """Seconds between two looks at active jobs: stats only, so cheap on a local disk."""
+MAX_LOGS = 1 << 20
 NUDGE = 1.0
 """Seconds between two calls for somebody to work on active jobs: whoever did may be dead."""
 
@@ -54,6 +55,7 @@ class JobService:
     pulls = False
 
     def __init__(self, core: Core, caller: Caller, *, only_inside: bool = False) -> None:
+        self.backend = core.backend.name
         self._core = core
         self._caller = caller
         self._only_inside = only_inside
@@ -102,15 +104,18 @@ class JobService:
         return Page(jobs)
 
     def logs(self, name: str, offset: int = 0) -> Text:
-        """See the port."""
+        """See the port: about `MAX_LOGS` bytes of the journal at a time, in whole records."""
         job = self.get(name)
-        records, at = [], 0
+        records: list[journal.Record] = []
+        at, limit = 0, offset + MAX_LOGS
         for number in layout.attempts(self._core.exchange.directory(name)):
             directory = layout.attempt_dir(self._core.exchange.directory(name), number)
             path = directory / layout.JOURNAL
             size = journal.journal_size(path)
             if offset < at + size:
                 for entry in journal.read_journal(path, max(0, offset - at)):
+                    if offset >= limit:
+                        return Text("".join(fold.log_text(records)), offset, end=False)
                     records.append(entry.record)
                     offset = at + entry.end
             at += size
@@ -209,7 +214,12 @@ class JobService:
         inside = PurePosixPath(request.source).is_relative_to(self._caller.workspace)
         return inside or not self._only_inside
 
-    def _requests(self, skip: Collection[str] = ()) -> list[Request]:
+    def _requests(self, skip: set[str] | None = None) -> list[Request]:
+        """Return the requests of all jobs that are the caller's, but for those in `skip`.
+
+        Somebody else's jobs are put there: whose a job is never changes.
+        """
+        skip = set() if skip is None else skip
         found = []
         for name in self._core.exchange.jobs():
             if name not in skip:
@@ -219,6 +229,8 @@ class JobService:
                     continue
                 if self._visible(request):
                     found.append(request)
+                else:
+                    skip.add(name)
         return found
 
     def _job(self, request: Request, line: _Line) -> Job:

@@ -29,10 +29,11 @@ class Text:
 class Jobs(Protocol):
     """The use cases. Each raises errors of `domain.errors` and nothing else.
 
-    `pulls` tells whether results reach the workspace only through `deliver` of this process: true
-    behind a gateway, false where a dispatcher delivers.
+    `backend` names what starts the runners. `pulls` tells whether results reach the workspace only
+    through `deliver` of this process: true behind a gateway, false where a dispatcher delivers.
     """
 
+    backend: str
     pulls: bool
 
     def submit(self, asked: Submission) -> tuple[Job, bool]:

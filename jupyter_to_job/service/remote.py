@@ -18,10 +18,12 @@ from typing import Any
 from job_runner.protocol import documents, layout
 
 from ..domain.errors import Conflict, Damaged, NotFound, TooLarge, Unavailable
-from ..domain.job import Job, State, Submission
+from ..domain.job import Delivery, DeliveryState, Job, State, Submission
 from ..exchange import Request
 from ..exchange.gateway import Gateway, GatewayExchange
 from ..workspace import Frozen, freeze
+from ..workspace.freeze import locate
+from ..workspace.publish import CannotPublish
 from .delivery import publish_result, record_of
 from .port import Page, Text
 
@@ -33,6 +35,7 @@ MAX_BLOB = 100 << 20
 class RemoteJobs:
     """Implements `service.port.Jobs` over a controller's REST, for one workspace on this host."""
 
+    backend = "kubernetes"
     pulls = True
 
     def __init__(self, url: str, token_file: Path, workspace: Path) -> None:
@@ -42,6 +45,8 @@ class RemoteJobs:
 
     def submit(self, asked: Submission) -> tuple[Job, bool]:
         """See the port. Sent again after a lost connection it is still one job."""
+        if asked.output is not None:
+            locate(self._workspace, asked.output)
         frozen = freeze(self._workspace, asked.notebook, asked.inputs, asked.expected_sha256)
         self._upload(frozen)
         body = {
@@ -89,8 +94,8 @@ class RemoteJobs:
     def deliver(self, name: str) -> Job:
         """Fetch the result and publish it in this workspace (`pull`), unless somebody did.
 
-        A job whose source is outside of this workspace is left to whoever can reach it. Raises
-        CannotPublish.
+        A job whose source is outside of this workspace is left to whoever can reach it. Where the
+        folder cannot be written the job is `held` for this reader, and a later call tries again.
         """
         job = self.get(name)
         if job.delivery.path is not None or not job.state.final:
@@ -102,7 +107,10 @@ class RemoteJobs:
             data = self.notebook(name)
         except NotFound:  # not folded yet, or nothing ran
             return job
-        published = publish_result(self._here(self._request(name)), data, self._workspace)
+        try:
+            published = publish_result(self._here(self._request(name)), data, self._workspace)
+        except CannotPublish as error:
+            return replace(job, delivery=Delivery(DeliveryState.HELD, None, str(error)))
         record = record_of(replace(published, path=self._absolute(published.path)))
         # Another one of this user's processes may have been first: then its record stands.
         with contextlib.suppress(Conflict):

@@ -89,20 +89,17 @@ class View:
         alive = self._alive(name, directory)
         try:
             outcome = read_outcome(directory)
+            if outcome is not None:
+                return _ended(number, outcome, journal.journal_size(directory / layout.JOURNAL))
             offset, fold = self._follow(name, number, directory / layout.JOURNAL)
         except documents.DocumentError as error:
             raise Damaged(f"{name}/{directory.name} cannot be read: {error}.") from error
         except FileNotFoundError as error:  # removed while we looked
             raise NotFound(f"There is no job {name!r}.") from error
-        ended = None
-        if outcome is not None:
-            state, finished = State(outcome.state), outcome.finished
-            ended = Ended(state, outcome.reason, outcome.message, finished)
-        seen = AttemptSeen(number, alive, fold.running, ended)
+        seen = AttemptSeen(number, alive, fold.running)
         done = fold.progress
         progress = Progress(done.cells_done, done.cells_total, done.current_cell)
-        started = times.from_unix(fold.began) if outcome is None else outcome.started
-        return _Attempt(seen, outcome, started, progress, offset)
+        return _Attempt(seen, None, times.from_unix(fold.began), progress, offset)
 
     def _follow(self, name: str, number: int, path: Path) -> tuple[int, ProgressFold]:
         """Take the new records of a journal; return where it ends and what it comes to."""
@@ -126,6 +123,14 @@ class View:
                 DeliveryState.NONE, None, "Nothing ran, so there is nothing to deliver."
             )
         return Delivery()
+
+
+def _ended(number: int, outcome: Outcome, journal_bytes: int) -> _Attempt:
+    """Return an attempt that has ended: its outcome tells all, and no journal is read again."""
+    ended = Ended(State(outcome.state), outcome.reason, outcome.message, outcome.finished)
+    seen = AttemptSeen(number, alive=False, ended=ended)
+    progress = Progress(outcome.cells.get("done", 0), outcome.cells.get("total", 0))
+    return _Attempt(seen, outcome, outcome.started, progress, journal_bytes)
 
 
 HELD = "held.json"

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from jupyter_core.paths import jupyter_config_path, jupyter_data_dir
-from traitlets import Bool, Enum, Unicode
+from traitlets import Enum, Unicode
 from traitlets.config import Configurable
 from traitlets.config.loader import (
     Config,
@@ -48,9 +48,6 @@ class Settings(Configurable):
     capacity = Unicode("", help="Local slots, e.g. cpu=2,memory=4Gi; default: this machine.").tag(
         config=True
     )
-    enforce_memory = Bool(False, help="Local jobs end when over their flavor's memory.").tag(
-        config=True
-    )
 
     agent_image = Unicode("", help="Controller: the image of the agent in job pods.").tag(
         config=True
@@ -73,7 +70,7 @@ class Settings(Configurable):
         settings = cls(config=_files())
         for name, value in values.items():
             try:
-                settings.set_trait(name, _parsed(settings, name, value))
+                settings.set_trait(name, value)
             except Exception as error:
                 raise BadInput(f"{PREFIX}{name.upper()}={value!r}: {error}") from error
         return settings
@@ -93,11 +90,6 @@ class Settings(Configurable):
             return Path(self.catalog)
         candidates = [Path(folder, "flavors.yaml") for folder in jupyter_config_path()]
         return next((path for path in candidates if path.is_file()), SHIPPED)
-
-
-def _parsed(settings: Settings, name: str, value: str) -> Any:
-    trait = settings.traits()[name]
-    return trait.from_string(value) if isinstance(trait, Bool) else value
 
 
 def _files() -> Config:

@@ -67,7 +67,7 @@ def kernel_of(data: bytes, label: str) -> str | None:
     """
     try:
         document: Any = json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadNotebook(f"{label} is no notebook: {error}.") from error
     if not isinstance(document, dict) or not isinstance(document.get("nbformat"), int):
         raise BadNotebook(f"{label} is no notebook: it has no nbformat.")
@@ -84,7 +84,10 @@ def locate(root: Path, path: str) -> Path:
     base = root.resolve()
     if path.startswith("/") or "\0" in path:
         raise BadInput(f"{path!r} is no path inside the workspace.")
-    resolved = (base / path).resolve()
+    try:
+        resolved = (base / path).resolve()
+    except (OSError, RuntimeError) as error:  # a loop of links, or a name without end
+        raise BadInput(f"{path!r} leads nowhere.") from error
     if not resolved.is_relative_to(base):
         raise BadInput(f"{path!r} leads out of the workspace.", "Copy the file into it.")
     return base / path
@@ -95,7 +98,10 @@ def _inputs(root: Path, names: tuple[str, ...]) -> tuple[FrozenInput, ...]:
     found: dict[str, FrozenInput] = {}
     for name in names:
         locate(root, name)
-        matches = sorted(root.glob(name)) or [root / name]
+        try:
+            matches = sorted(root.glob(name)) or [root / name]
+        except ValueError as error:
+            raise BadInput(f"{name!r} is no file, folder or pattern: {error}.") from error
         files = [f for match in matches for f in (_walk(match) if match.is_dir() else [match])]
         for file in files:
             path = file.relative_to(root).as_posix()

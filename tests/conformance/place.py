@@ -54,7 +54,8 @@ class Place(ABC):
 
     def decided(self, name: str) -> Job:
         """Return the job once its delivery is decided."""
-        return until(lambda: (job := self.service.get(name)).decided and job, f"{name} is decided")
+        until(lambda: self.service.get(name).decided, f"{name} is decided")
+        return self.service.get(name)
 
     def the_job(self) -> Job:
         """Return the one job that there is."""

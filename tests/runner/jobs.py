@@ -34,7 +34,7 @@ def notebook(*cells: Any, kernel: str | None = "python3") -> str:
     made = new_notebook(cells=[code(c) if isinstance(c, str) else c for c in cells])
     if kernel:
         made.metadata.kernelspec = {"name": kernel, "display_name": kernel, "language": "python"}
-    return nbformat.writes(made)
+    return str(nbformat.writes(made))
 
 
 def until(condition: Callable[[], Any], what: str, bound: float = BOUND) -> Any:
@@ -68,7 +68,7 @@ class Job:
         return process
 
     def run(self, *arguments: str, **env: str) -> int:
-        process = self.start(*arguments, **env)
+        process = self.start(*arguments, before=(), **env)
         process.wait(timeout=BOUND)
         return int(process.returncode)
 

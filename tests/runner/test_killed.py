@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from job_runner.protocol import layout, liveness
+from job_runner.protocol import documents, layout, liveness
 from job_runner.protocol.journal import JournalWriter
 
 from .jobs import Job, banner, notebook, stream, until
@@ -216,7 +216,7 @@ def test_a_runner_is_known_by_its_command_line(job: Callable[..., Job]) -> None:
     until(kept(long), "output")
     line = " ".join(psutil.Process(process.pid).cmdline())
     assert "job_runner" in line and str(long.directory) in line
-    runner = liveness.documents.read_document(long.attempt() / layout.RUNNER)
+    runner = documents.read_document(long.attempt() / layout.RUNNER)
     assert runner is not None and runner["pid"] == process.pid
 
 

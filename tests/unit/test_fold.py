@@ -66,7 +66,7 @@ records = st.one_of(
     st.just({"k": "from a newer runner"}),
 )
 BANNER = {"cell_type": "markdown", "id": "b", "metadata": {"tags": ["x"]}, "source": "ended"}
-endings = st.sampled_from(
+endings: st.SearchStrategy[list[dict[str, Any]]] = st.sampled_from(
     [
         [],
         [{"k": "end", "state": "succeeded", "cell": None, "banner": []}],
@@ -82,7 +82,7 @@ def journals(draw: st.DrawFn) -> list[dict[str, Any]]:
     head: list[dict[str, Any]] = [{"k": "start", "kernel": "python3"}]
     if draw(st.integers(0, 3)):
         head.append({"k": "prepared", "cells_total": len(CODE), "notebook": prepared()})
-    content = [*head, *draw(st.lists(records, max_size=12)), *draw(endings)]
+    content = head + draw(st.lists(records, max_size=12)) + draw(endings)
     moments = draw(st.booleans())
     return [{**r, "t": 1_700_000_000.0 + n} if moments else r for n, r in enumerate(content)]
 

@@ -49,6 +49,9 @@ _REASONS = {
     "ImagePullBackOff": "ImageUnavailable",
     "ErrImageNeverPull": "ImageUnavailable",
     "InvalidImageName": "ImageUnavailable",
+    "CreateContainerConfigError": "BackendError",
+    "CreateContainerError": "BackendError",
+    "RunContainerError": "BackendError",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -17,6 +18,9 @@ from .capacity import admit, capacity
 from .daemon import ensure_dispatcher
 from .order import in_line
 
+STARTING = 1.0
+"""Seconds that a dispatcher has to take its lock, before another one is started."""
+
 
 class LocalBackend:
     """Implements `backends.port.Backend`; `capacity_setting` as in JUPYTER_TO_JOB_CAPACITY."""
@@ -27,6 +31,7 @@ class LocalBackend:
         self._exchange = exchange
         self._setting = capacity_setting
         self._total = capacity(capacity_setting)
+        self._started = -STARTING
 
     def admit(self, demand: Mapping[str, Decimal], kernel: str | None) -> None:
         """See the port. The kernel is looked up where the runner will look, too."""
@@ -43,12 +48,15 @@ class LocalBackend:
 
     def changed(self, job: str) -> None:  # noqa: ARG002 - the dispatcher scans the exchange
         """See the port."""
+        if time.monotonic() - self._started < STARTING:
+            return
         try:
-            ensure_dispatcher(self._exchange.root, self._setting)
+            if ensure_dispatcher(self._exchange.root, self._setting):
+                self._started = time.monotonic()
         except OSError as error:
             raise Unavailable(
                 f"The dispatcher could not be started: {error.strerror}.",
-                "The job is recorded; `jupyter-to-job doctor` says what is wrong.",
+                "The job is recorded; `jupyter-to-job wait` tries again.",
             ) from error
 
     def alive(self, job: str, attempt: Path) -> bool:  # noqa: ARG002 - its lock is enough

@@ -34,11 +34,14 @@ def try_lock(exchange: Path) -> int | None:
     return descriptor
 
 
-def ensure_dispatcher(exchange: Path, capacity: str) -> None:
-    """Start a dispatcher unless one is there: a session of its own, which outlives its starter."""
+def ensure_dispatcher(exchange: Path, capacity: str) -> bool:
+    """Start a dispatcher unless one is there: a session of its own, which outlives its starter.
+
+    True if one was started.
+    """
     descriptor = try_lock(exchange)
     if descriptor is None:
-        return
+        return False
     os.close(descriptor)
     arguments = [sys.executable, "-m", "jupyter_to_job.dispatcher", str(exchange)]
     if capacity:
@@ -52,3 +55,4 @@ def ensure_dispatcher(exchange: Path, capacity: str) -> None:
             cwd="/",
             start_new_session=True,
         )
+    return True

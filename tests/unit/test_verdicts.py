@@ -1,0 +1,76 @@
+"""From a dead pod, as the API shows it, to a reason and a sentence; and from a waiting one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jupyter_to_job.backends.kubernetes.backend import placement_of
+from jupyter_to_job.backends.kubernetes.records import PodRecord, pod_record
+from jupyter_to_job.controller.verdicts import verdict
+
+
+def pod(**status: Any) -> PodRecord:
+    metadata = {
+        "namespace": "team",
+        "name": "p",
+        "uid": "u",
+        "labels": {"jupyter-to-job.io/job": "train-abcdefgh"},
+        "ownerReferences": [{"kind": "Job", "uid": "job-uid", "controller": True}],
+    }
+    return pod_record({"metadata": metadata, "status": status})
+
+
+def ended(code: int, reason: str = "Error", message: str = "") -> PodRecord:
+    end = {"exitCode": code, "reason": reason, "message": message}
+    return pod(
+        phase="Failed", containerStatuses=[{"name": "notebook", "state": {"terminated": end}}]
+    )
+
+
+@pytest.mark.parametrize(
+    ("seen", "reason"),
+    [
+        (None, "Lost"),
+        (pod(phase="Failed", reason="Evicted", message="low on memory"), "Evicted"),
+        (pod(phase="Failed", reason="DeadlineExceeded"), "DeadlineExceeded"),
+        (pod(phase="Failed", reason="UnexpectedAdmissionError", message="no GPU"), "BackendError"),
+        (pod(phase="Failed"), "Lost"),
+        (ended(137, "OOMKilled"), "OutOfMemory"),
+        (ended(137), "Lost"),
+        (ended(127), "RunnerMissing"),
+        (ended(128, "StartError", "exec: No module named job_runner"), "RunnerMissing"),
+        (ended(74), "BackendError"),
+    ],
+)
+def test_reason(seen: PodRecord | None, reason: str) -> None:
+    found, message = verdict(seen)
+    assert found == reason
+    assert message.endswith(".") or message.endswith(("memory", "GPU"))
+
+
+def test_a_pod_of_another_maker_has_no_job_uid() -> None:
+    assert pod(phase="Running").job_uid == "job-uid"
+    forged = {"namespace": "n", "name": "p", "uid": "u", "labels": {"jupyter-to-job.io/job": "x"}}
+    assert pod_record({"metadata": forged}).job_uid == ""
+
+
+def test_where_a_waiting_pod_stands() -> None:
+    unschedulable = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": "0/3 nodes have a free GPU.",
+    }
+    place = placement_of(pod(phase="Pending", conditions=[unschedulable]))
+    assert (place.starting, place.reason) == (False, "Unschedulable")
+    assert place.message == "0/3 nodes have a free GPU."
+
+    scheduled = {"type": "PodScheduled", "status": "True"}
+    waiting = [{"name": "notebook", "state": {"waiting": {"reason": "ImagePullBackOff"}}}]
+    place = placement_of(pod(phase="Pending", conditions=[scheduled], containerStatuses=waiting))
+    assert (place.starting, place.reason) == (True, "ImageUnavailable")
+    normal = [{"name": "notebook", "state": {"waiting": {"reason": "PodInitializing"}}}]
+    place = placement_of(pod(phase="Pending", conditions=[scheduled], containerStatuses=normal))
+    assert (place.starting, place.reason) == (True, None)
