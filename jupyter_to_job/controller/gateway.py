@@ -71,7 +71,7 @@ class _Handler(web.RequestHandler):
             self.set_header(name, value)
         if response.status != 204:
             self.set_header("Content-Type", response.content_type)
-        if self.request.method == "HEAD":
+        if self.request.method == "HEAD" or response.status == 204:
             self.finish()
         else:
             self.finish(response.body)

@@ -23,7 +23,7 @@ from ..exchange.files import WrongOffset
 from .identity import AgentPod, DevPod, Identity
 from .sent import MAX_DOCUMENT, check_delivery, check_outcome, pod_in
 
-_ROUTE = re.compile(r"exchange/([^/]+)/(.+)")
+_ROUTE = re.compile(r"exchange/([^/]+)/(.+)", re.DOTALL)
 _DOCUMENT = re.compile(
     rf"attempt-[1-9]\d*/({re.escape(layout.RUNNER)}|{re.escape(layout.OUTCOME)})", re.ASCII
 )

@@ -1,0 +1,319 @@
+"""Who may read and write which piece through the gateway; an agent beside a hostile notebook."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from job_runner.protocol import documents, journal, layout
+from jupyter_to_job.agent.sender import Agent, Stopped
+from jupyter_to_job.api import Request as Call
+from jupyter_to_job.api import error_response
+from jupyter_to_job.controller.identity import AgentPod, DevPod, Identity
+from jupyter_to_job.controller.pieces import Pieces
+from jupyter_to_job.domain.errors import JobsError
+from jupyter_to_job.exchange import FileExchange, Request
+from jupyter_to_job.exchange.files import WrongOffset
+
+JOB = "train-abcdefgh"
+ADA, EVE = DevPod("ada", {}), DevPod("eve", {})
+AGENT, OTHER_POD = AgentPod(JOB, "pod-1"), AgentPod(JOB, "pod-2")
+SNAPSHOT = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": []}
+CLAIM = documents.encode({"pod": "pod-1"})
+OUTCOME: dict[str, Any] = {
+    "state": "succeeded",
+    "reason": None,
+    "message": None,
+    "exit_code": 0,
+    "cells": {"done": 0, "total": 0},
+    "started": None,
+    "finished": "2026-01-01T00:00:00.000Z",
+    "usage": {},
+    "result_sha256": "0" * 64,
+}
+DELIVERY = {"path": "a.ipynb", "sha256": "0" * 64, "time": "2026-01-01T00:00:00.000Z"}
+LINE = journal.encode({"k": "start", "t": 1.0})
+
+
+@pytest.fixture
+def exchange(tmp_path: Path) -> FileExchange:
+    found = FileExchange(tmp_path / "exchange")
+    request = Request(
+        name=JOB,
+        owner="ada",
+        notebook="train.ipynb",
+        source="/train.ipynb",
+        workspace="/",
+        flavor="small",
+        device="cpu",
+        flavor_spec={},
+        device_spec={},
+        demand={},
+        snapshot_sha256="0" * 64,
+        submitted="2026-01-01T00:00:00.000Z",
+        backend="kubernetes",
+        digest="d",
+    )
+    assert found.create(request, json.dumps(SNAPSHOT).encode())
+    return found
+
+
+@pytest.fixture
+def pieces(exchange: FileExchange) -> Pieces:
+    return Pieces(exchange)
+
+
+def status(
+    pieces: Pieces, who: Identity, method: str, path: str, body: bytes = b"", **query: str
+) -> int:
+    try:
+        answer, _ = pieces.handle(who, Call(method, f"exchange/{path}", query, {}, body))
+    except JobsError as error:
+        return error_response(error).status
+    return answer.status
+
+
+def put(pieces: Pieces, who: Identity, path: str, document: dict[str, Any]) -> int:
+    return status(pieces, who, "PUT", f"{JOB}/{path}", documents.encode(document))
+
+
+@pytest.mark.parametrize(
+    ("who", "path", "code"),
+    [
+        (ADA, f"{JOB}/request.json", 200),
+        (AGENT, f"{JOB}/request.json", 200),
+        (EVE, f"{JOB}/request.json", 404),
+        (AgentPod("other-abcdefgh", "pod-1"), f"{JOB}/request.json", 404),
+        (ADA, "nobody-abcdefgh/request.json", 404),
+        (ADA, f"{JOB}/../{JOB}/request.json", 400),
+        (ADA, f"../{JOB}/request.json", 404),
+        (ADA, f"{JOB}//etc/passwd", 400),
+        (ADA, f"{JOB}/inputs/../../../etc/passwd", 400),
+        (ADA, f"{JOB}/request.json\0", 400),
+        (ADA, f"{JOB}/inputs", 404),
+        (ADA, f"{JOB}/request.json/inside", 404),
+    ],
+)
+def test_who_may_read(pieces: Pieces, who: Identity, path: str, code: int) -> None:
+    assert status(pieces, who, "GET", path) == code
+
+
+def test_head_tells_the_length_without_the_bytes(pieces: Pieces) -> None:
+    answer, _ = pieces.handle(ADA, Call("HEAD", f"exchange/{JOB}/snapshot.ipynb"))
+    assert answer.headers["Content-Length"] == str(len(json.dumps(SNAPSHOT)))
+    assert answer.body == b""
+
+
+@pytest.mark.parametrize(
+    ("who", "path"),
+    [
+        (AGENT, "request.json"),
+        (AGENT, "snapshot.ipynb"),
+        (AGENT, "origin.json"),
+        (AGENT, "cancel.json"),
+        (AGENT, "delivery.json"),
+        (AGENT, "attempt-1/result.ipynb"),
+        (AGENT, "attempt-1/lock"),
+        (AGENT, "attempt-0/runner.json"),
+        (AGENT, "attempt-1/journal/x.jsonl"),
+        (AGENT, "attempt-1/journal/../outcome.json"),
+        (ADA, "request.json"),
+        (ADA, "cancel.json"),
+        (ADA, "attempt-1/runner.json"),
+        (ADA, "attempt-1/outcome.json"),
+        (ADA, "attempt-1/journal/00000001.jsonl"),
+    ],
+)
+def test_who_may_not_write(pieces: Pieces, who: Identity, path: str) -> None:
+    assert status(pieces, who, "PUT", f"{JOB}/{path}", CLAIM) in (400, 403)
+    assert status(pieces, who, "POST", f"{JOB}/{path}", CLAIM, offset="0") in (400, 403)
+
+
+def test_an_attempt_is_one_pods(pieces: Pieces) -> None:
+    log = f"{JOB}/attempt-1/journal/00000001.jsonl"
+    assert status(pieces, AGENT, "POST", log, LINE, offset="0") == 403  # nothing claimed
+    assert put(pieces, OTHER_POD, "attempt-1/runner.json", {"pod": "pod-1"}) == 403
+    assert put(pieces, AGENT, "attempt-1/runner.json", {"pod": "pod-1"}) == 200
+    assert put(pieces, AGENT, "attempt-1/runner.json", {"pod": "pod-1"}) == 200  # started again
+    assert put(pieces, OTHER_POD, "attempt-1/runner.json", {"pod": "pod-2"}) == 409
+    assert status(pieces, AGENT, "POST", log, LINE, offset="0") == 200
+    assert status(pieces, AGENT, "POST", log, LINE, offset="0") == 409
+    assert status(pieces, OTHER_POD, "POST", log, LINE, offset=str(len(LINE))) == 403
+    assert put(pieces, OTHER_POD, "attempt-1/outcome.json", OUTCOME) == 403
+
+
+def test_nothing_is_claimed_after_a_cancel(pieces: Pieces, exchange: FileExchange) -> None:
+    exchange.write_once(JOB, layout.CANCEL, {"time": "now", "who": "ada"})
+    assert put(pieces, AGENT, "attempt-1/runner.json", {"pod": "pod-1"}) == 403
+
+
+def test_an_outcome_comes_with_its_result_and_ends_the_attempt(
+    pieces: Pieces, exchange: FileExchange
+) -> None:
+    assert put(pieces, AGENT, "attempt-1/runner.json", {"pod": "pod-1"}) == 200
+    assert put(pieces, ADA, "delivery.json", DELIVERY) == 409  # it has not ended
+    log = f"{JOB}/attempt-1/journal/00000001.jsonl"
+    assert status(pieces, AGENT, "POST", log, LINE, offset="0") == 200
+    assert put(pieces, AGENT, "attempt-1/outcome.json", OUTCOME) == 200
+    assert exchange.read(JOB, "attempt-1/result.ipynb")
+    assert put(pieces, AGENT, "attempt-1/outcome.json", OUTCOME) == 200
+    assert put(pieces, AGENT, "attempt-1/outcome.json", {**OUTCOME, "state": "failed"}) == 409
+    end = str(len(LINE))
+    assert status(pieces, AGENT, "POST", log, LINE, offset=end) == 409
+    with pytest.raises(WrongOffset) as wrong:  # an agent that begins again learns where it was
+        pieces.handle(AGENT, Call("POST", f"exchange/{log}", {"offset": "0"}, {}, LINE))
+    assert wrong.value.length == len(LINE)
+    assert exchange.size(JOB, "attempt-1/journal/00000001.jsonl") == len(LINE)
+    assert put(pieces, ADA, "delivery.json", DELIVERY) == 200
+    assert put(pieces, ADA, "delivery.json", {**DELIVERY, "path": "b.ipynb"}) == 409
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"state": "running"},
+        {"cells": {}},
+        {"cells": 3},
+        {"finished": None},
+        {"finished": "9999"},
+        {"usage": None},
+        {"result_sha256": "../x"},
+        {"exit_code": "0"},
+    ],
+    ids=str,
+)
+def test_an_outcome_of_another_shape_is_not_taken(pieces: Pieces, change: Any) -> None:
+    assert put(pieces, AGENT, "attempt-1/runner.json", {"pod": "pod-1"}) == 200
+    assert put(pieces, AGENT, "attempt-1/outcome.json", {**OUTCOME, **change}) == 400
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"{}", b'{"v": 2}', b'{"v": 1}', b"[" * 99999])
+def test_a_document_that_is_none_is_not_taken(pieces: Pieces, body: bytes) -> None:
+    assert status(pieces, AGENT, "PUT", f"{JOB}/attempt-1/runner.json", body) == 400
+    assert status(pieces, ADA, "PUT", f"{JOB}/delivery.json", body) == 400
+
+
+class _Gateway:
+    """The exchange as an agent reaches it, without HTTP between."""
+
+    def __init__(self, pieces: Pieces) -> None:
+        self._pieces = pieces
+
+    def _call(self, method: str, job: str, path: str, data: bytes = b"", **query: str) -> bytes:
+        answer, _ = self._pieces.handle(
+            AGENT, Call(method, f"exchange/{job}/{path}", query, {}, data)
+        )
+        return answer.body
+
+    def read(self, job: str, path: str, offset: int = 0) -> bytes | None:
+        return self._call("GET", job, path)
+
+    def size(self, job: str, path: str) -> int | None:
+        return len(self._call("GET", job, path))
+
+    def put(self, job: str, path: str, data: bytes) -> None:
+        self._call("PUT", job, path, data)
+
+    def append(self, job: str, path: str, offset: int, data: bytes) -> int:
+        answer: int = json.loads(self._call("POST", job, path, data, offset=str(offset)))["length"]
+        return answer
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    found = tmp_path / "shared"
+    found.mkdir()
+    return found
+
+
+def agent_of(pieces: Pieces, folder: Path, stop: threading.Event) -> Agent:
+    return Agent(_Gateway(pieces), JOB, folder, "pod-1", stop)
+
+
+def run_in(folder: Path) -> Path:
+    """Write what a runner writes; return its attempt's directory."""
+    attempt = folder / JOB / "attempt-1"
+    (attempt / layout.JOURNAL).mkdir(parents=True)
+    (attempt / layout.JOURNAL / "00000001.jsonl").write_bytes(LINE)
+    (attempt / layout.OUTCOME).write_bytes(documents.encode(OUTCOME))
+    return attempt
+
+
+def finish(agent: Agent, stop: threading.Event) -> None:
+    stop.set()
+    agent.send_until_stopped()
+
+
+def test_an_agent_sends_what_a_run_left(
+    pieces: Pieces, exchange: FileExchange, folder: Path
+) -> None:
+    stop = threading.Event()
+    agent = agent_of(pieces, folder, stop)
+    agent.fetch()
+    assert (folder / ".ready").exists()
+    assert (folder / JOB / layout.SNAPSHOT).read_bytes() == json.dumps(SNAPSHOT).encode()
+    attempt = run_in(folder)
+    made = {"metrics.json": b"{}", "outcome.json": b"mine", "deep/empty.txt": b"", "a\nb": b"x"}
+    for name, data in made.items():
+        target = attempt / layout.ARTIFACTS / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
+    finish(agent, stop)
+    assert exchange.read(JOB, "attempt-1/outcome.json") == documents.encode(OUTCOME)
+    assert exchange.read(JOB, "attempt-1/journal/00000001.jsonl") == LINE
+    for name, data in list(made.items())[:3]:
+        assert exchange.read(JOB, f"attempt-1/artifacts/{name}") == data
+
+    again = agent_of(pieces, folder, stop)  # its container was restarted: nothing changes
+    again.fetch()
+    again.send_until_stopped()
+    assert exchange.read(JOB, "attempt-1/journal/00000001.jsonl") == LINE
+
+
+def test_an_agent_follows_no_link(
+    pieces: Pieces, exchange: FileExchange, folder: Path, tmp_path: Path
+) -> None:
+    stop = threading.Event()
+    agent = agent_of(pieces, folder, stop)
+    agent.fetch()
+    attempt = run_in(folder)
+    secrets = tmp_path / "secrets"
+    secrets.mkdir()
+    (secrets / "token").write_text("secret")
+    (secrets / "00000002.jsonl").write_text("secret")
+    (attempt / layout.ARTIFACTS).symlink_to(secrets)
+    (attempt / layout.JOURNAL / "00000002.jsonl").symlink_to(secrets / "token")
+    os.mkfifo(attempt / layout.JOURNAL / "00000003.jsonl")
+    finish(agent, stop)
+    sent = {p.name for p in exchange.directory(JOB).rglob("*") if p.is_file()}
+    assert "token" not in sent
+    assert "00000002.jsonl" not in sent
+    assert layout.OUTCOME in sent
+
+
+def test_a_restarted_agent_writes_nothing_where_the_notebook_runs(
+    pieces: Pieces, folder: Path, tmp_path: Path
+) -> None:
+    agent_of(pieces, folder, threading.Event()).fetch()
+    target = tmp_path / "elsewhere"
+    target.mkdir()
+    (folder / JOB).rename(folder / "moved")
+    (folder / JOB).symlink_to(target)
+    agent_of(pieces, folder, threading.Event()).fetch()
+    assert list(target.iterdir()) == []
+
+
+def test_an_agent_that_may_not_begin_ends_with_its_pod(
+    pieces: Pieces, exchange: FileExchange, folder: Path
+) -> None:
+    exchange.write_once(JOB, layout.CANCEL, {"time": "now", "who": "ada"})
+    stop = threading.Event()
+    stop.set()
+    with pytest.raises(Stopped):
+        agent_of(pieces, folder, stop).fetch()
+    assert not (folder / ".ready").exists()
