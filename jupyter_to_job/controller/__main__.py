@@ -41,6 +41,7 @@ async def serve(settings: Settings, port: int, kubeconfig: str | None) -> None:
     """Run gateway and reconciler on this event loop."""
     exchange = FileExchange(settings.exchange_root())
     exchange.prepare()
+    exchange.sweep()
     loop = asyncio.get_running_loop()
     async with Cluster.connect(kubeconfig) as cluster:
         pods = JobPods(settings.agent_image, settings.gateway_url)
@@ -53,7 +54,11 @@ async def serve(settings: Settings, port: int, kubeconfig: str | None) -> None:
         context = Context(
             core=Core.of(exchange, backend, lambda: catalog(settings)),
             identities=Identities(
-                cluster, settings.owner_rule, reconciler.job_uid, reconciler.pod_of
+                cluster,
+                settings.owner_rule,
+                frozenset(filter(None, settings.namespaces.split(","))),
+                reconciler.job_uid,
+                reconciler.pod_of,
             ),
             pieces=Pieces(exchange),
             pool=ThreadPoolExecutor(WORKERS, thread_name_prefix="gateway"),

@@ -42,6 +42,7 @@ Identity = DevPod | AgentPod
 class Identities:
     """Reviews tokens and remembers the answers for a while.
 
+    Pods outside of `namespaces` are strangers, whatever their annotations say (empty: none is).
     `job_uid` and `pod_of` are what the reconciler knows of a job's Job and pod.
     """
 
@@ -49,11 +50,13 @@ class Identities:
         self,
         cluster: Cluster,
         owner_rule: str,
+        namespaces: frozenset[str],
         job_uid: Callable[[str], str | None],
         pod_of: Callable[[str], PodRecord | None],
     ) -> None:
         self._cluster = cluster
         self._rule = owner_rule
+        self._namespaces = namespaces
         self._job_uid = job_uid
         self._pod_of = pod_of
         self._known: dict[str, tuple[float, Identity]] = {}
@@ -86,6 +89,8 @@ class Identities:
             raise Refused(
                 "This token is not accepted.", "It must be bound to a pod, for our audience."
             )
+        if self._namespaces and review.namespace not in self._namespaces:
+            raise Refused(f"Pods in the namespace {review.namespace} may not submit jobs.")
         try:
             pod = await self._cluster.pod(review.namespace, review.pod)
         except NotFound as error:

@@ -24,7 +24,9 @@ def main() -> int:
     )
     options = parser.parse_args()
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
-    dispatcher = Dispatcher(FileExchange(options.exchange), capacity(options.capacity))
+    exchange = FileExchange(options.exchange)
+    exchange.sweep()
+    dispatcher = Dispatcher(exchange, capacity(options.capacity))
     while True:
         lock = try_lock(options.exchange)
         if lock is None:

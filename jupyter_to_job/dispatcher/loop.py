@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 
-from job_runner.protocol import documents, layout, liveness
+from job_runner.protocol import layout, liveness
 from job_runner.protocol.outcome import read_outcome
 
 from ..backends.local.capacity import Amounts, fits
@@ -18,8 +20,8 @@ from ..service.delivery import deliver, delivered_attempt
 from .processes import Processes
 
 TICK = 0.05
-_ITS_OWN = (JobsError, OSError, documents.DocumentError)
-"""What is wrong with one job and not with this dispatcher."""
+RETRY = 10.0
+"""Seconds before a job is looked at again whose last step failed: a full disk passes."""
 _log = logging.getLogger(__name__)
 
 
@@ -32,6 +34,7 @@ class Dispatcher:
     settled: set[str] = field(default_factory=set)
     _requests: dict[str, Request] = field(default_factory=dict)
     _too_large: set[str] = field(default_factory=set)
+    _paused: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._processes = Processes(self.exchange)
@@ -61,12 +64,10 @@ class Dispatcher:
         waiting, used = [], dict[str, Decimal]()
         open_jobs = [n for n in self.exchange.jobs() if n not in self.settled]
         for name in open_jobs:
-            try:
-                request = self._request(name)
-                phase = self._step(request)
-            except _ITS_OWN:
-                self._leave(name)
+            request = self._request(name)
+            if request is None:
                 continue
+            phase = self._guarded(name, partial(self._step, request))
             if phase == "waiting":
                 waiting.append(request)
             elif phase == "running":
@@ -79,27 +80,37 @@ class Dispatcher:
         self._too_large = {r.name for r in waiting} - {r.name for r in fitting}
         return any(n not in self.settled and n not in self._too_large for n in open_jobs)
 
-    def _request(self, name: str) -> Request:
+    def _request(self, name: str) -> Request | None:
+        """Return what was asked; None for a job that cannot be read, which is left alone."""
         if name not in self._requests:
-            self._requests[name] = self.exchange.request(name)
-        return self._requests[name]
+            try:
+                self._requests[name] = self.exchange.request(name)
+            except (JobsError, OSError):
+                _log.exception("%s: left alone until the next dispatcher", name)
+                self.settled.add(name)
+        return self._requests.get(name)
+
+    def _guarded(self, name: str, step: Callable[[], str | None]) -> str | None:
+        """Do a job's next step; whatever goes wrong with one job stops no other.
+
+        It is tried again after `RETRY`, and keeps its slot meanwhile: it may well be running.
+        """
+        if time.monotonic() < self._paused.get(name, 0.0):
+            return "running"
+        try:
+            return step()
+        except Exception:
+            _log.exception("%s: tried again in %g s", name, RETRY)
+            self._paused[name] = time.monotonic() + RETRY
+            return "running"
 
     def _start(self, line: list[Request], used: dict[str, Decimal]) -> None:
         """Start from the head of the line as long as the head fits: nobody is overtaken."""
         for request in line:
             if not fits(_demand(request), used, self.total):
                 break
-            try:
-                self._processes.start_runner(request)
-            except _ITS_OWN:
-                self._leave(request.name)
-                continue
+            self._guarded(request.name, partial(self._processes.start_runner, request))
             _occupy(used, request)
-
-    def _leave(self, name: str) -> None:
-        """Go on without a job that cannot be worked on: no job may stop the others."""
-        _log.exception("%s: left alone until the next dispatcher", name)
-        self.settled.add(name)
 
     def _step(self, request: Request) -> str:
         """Advance one job: `waiting` for a slot, `running` in one, `ending`, or `settled`."""

@@ -5,10 +5,12 @@ A job's directory appears whole, by one rename; that rename is also what decides
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -18,6 +20,7 @@ from ..domain.errors import BadInput, Conflict, Damaged, NotFound
 from ..domain.names import is_job_name
 from .request import Request
 
+LEFTOVER_SECONDS = 3600.0
 Writer = Callable[[Path], None]
 """Writes one file at the path it is given."""
 
@@ -27,6 +30,13 @@ class FileExchange:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+
+    def sweep(self) -> None:
+        """Delete drafts and graves that killed processes left behind: those of an hour and more."""
+        for path in [*self.root.glob(".new-*"), *self.root.glob(".old-*")]:
+            with contextlib.suppress(FileNotFoundError):
+                if path.stat().st_mtime < time.time() - LEFTOVER_SECONDS:
+                    shutil.rmtree(path, ignore_errors=True)
 
     def prepare(self) -> None:
         """Make the exchange's own directory, if it is not there yet."""
@@ -165,10 +175,3 @@ def _inside(root: Path, path: str) -> Path:
     if not parts or path.startswith("/") or ".." in parts or "\0" in path:
         raise BadInput(f"{path!r} is no path inside a job.")
     return root.joinpath(*parts)
-
-
-def remove_leftovers(root: Path, older_than: float, entries: Iterable[os.DirEntry[str]]) -> None:
-    """Delete drafts and graves that a killed process left behind, older than a point in time."""
-    for entry in entries:
-        if entry.name.startswith((".new-", ".old-")) and entry.stat().st_mtime < older_than:
-            shutil.rmtree(root / entry.name, ignore_errors=True)

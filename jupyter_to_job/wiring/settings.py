@@ -53,6 +53,9 @@ class Settings(Configurable):
         config=True
     )
     gateway_url = Unicode("", help="Controller: where agents reach its gateway.").tag(config=True)
+    namespaces = Unicode(
+        "", help="Controller: namespaces of dev pods, separated by commas; default: all."
+    ).tag(config=True)
     owner_rule = Unicode(
         "annotation=hub.jupyter.org/username",
         help="Controller: whose a dev pod is: annotation=KEY, label=KEY or serviceaccount.",

@@ -48,6 +48,7 @@ def install(cluster: Cluster, images: Images) -> None:
             variable["value"] = f"http://{address}"
         if variable["name"] == "JUPYTER_TO_JOB_AGENT_IMAGE":
             variable["value"] = images.controller
+    container["env"].append({"name": "JUPYTER_TO_JOB_NAMESPACES", "value": TEAM})
     cluster.apply(by_kind["Deployment"])
     flags = ("--namespace", NAMESPACE, "--timeout=90s")
     cluster.kubectl("rollout", "status", "deployment/controller", *flags, timeout=100)
@@ -58,6 +59,7 @@ class DevPod:
     """A dev pod: no GPU, no rights in the cluster, a token for the gateway."""
 
     cluster: Cluster
+    namespace: str
     name: str
 
     def run(self, *command: str, check: bool = True) -> str:
@@ -67,7 +69,8 @@ class DevPod:
         """
         if not check:
             command = ("sh", "-c", '"$@"; exit 0', "sh", *command)
-        return self.cluster.kubectl("exec", "-n", TEAM, self.name, "--", *command, timeout=75)
+        pod = ("-n", self.namespace, self.name)
+        return self.cluster.kubectl("exec", *pod, "--", *command, timeout=75)
 
     def write(self, path: str, text: str) -> None:
         """Write a file below the home directory."""
@@ -84,14 +87,21 @@ class DevPod:
         return json.loads(self.run("jupyter-to-job", "show", name, "--json"))
 
 
-def start_dev_pod(cluster: Cluster, images: Images, name: str = "jupyter-ada") -> DevPod:
+def start_dev_pod(
+    cluster: Cluster, images: Images, namespace: str = TEAM, name: str = "jupyter-ada"
+) -> DevPod:
     """Start a dev pod in a namespace that enforces the strictest Pod Security."""
     enforce = {"pod-security.kubernetes.io/enforce": "restricted"}
-    namespace = {"metadata": {"name": TEAM, "labels": enforce}}
-    cluster.apply({"apiVersion": "v1", "kind": "Namespace", **namespace})
+    cluster.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": namespace, "labels": enforce},
+        }
+    )
     wait_for(
         "the namespace has its service account",
-        lambda: "default" in cluster.kubectl("get", "serviceaccounts", "-n", TEAM, "-o=name"),
+        lambda: "default" in cluster.kubectl("get", "serviceaccounts", "-n", namespace, "-o=name"),
     )
     address = cluster.get("service", "gateway", NAMESPACE)["spec"]["clusterIP"]
     token = {"audience": "jupyter-to-job", "expirationSeconds": 3600, "path": "token"}
@@ -123,9 +133,11 @@ def start_dev_pod(cluster: Cluster, images: Images, name: str = "jupyter-ada") -
     }
     metadata = {
         "name": name,
-        "namespace": TEAM,
+        "namespace": namespace,
         "annotations": {"hub.jupyter.org/username": "ada"},
     }
     cluster.apply({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": pod})
-    cluster.kubectl("wait", f"pod/{name}", "-n", TEAM, "--for=condition=Ready", "--timeout=60s")
-    return DevPod(cluster, name)
+    cluster.kubectl(
+        "wait", f"pod/{name}", "-n", namespace, "--for=condition=Ready", "--timeout=60s"
+    )
+    return DevPod(cluster, namespace, name)

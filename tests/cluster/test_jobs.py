@@ -11,8 +11,9 @@ from typing import Any
 import nbformat.v4 as v4
 
 from tests.cluster.box.cluster import Cluster
+from tests.cluster.box.images import Images
 from tests.cluster.box.wait import wait_for
-from tests.cluster.product import HOME, TEAM, DevPod
+from tests.cluster.product import HOME, TEAM, DevPod, start_dev_pod
 
 GPU_CELL = "import os, helper; print('gpu:', os.environ['NVIDIA_VISIBLE_DEVICES'], helper.WORD)"
 
@@ -139,6 +140,16 @@ def test_a_pod_may_only_touch_what_is_its_own(dev_pod: DevPod) -> None:
     )
 
     assert answer.split() == ["403", "403", "403", "400"]
+
+
+def test_a_pod_of_another_namespace_is_a_stranger(cluster: Cluster, images: Images) -> None:
+    """Who can make a pod somewhere cannot be ada by writing so on it."""
+    stranger = start_dev_pod(cluster, images, namespace="elsewhere")
+
+    answer = stranger.run("sh", "-c", "jupyter-to-job list 2>&1; echo code $?")
+
+    assert "may not submit jobs" in answer
+    assert "code 4" in answer
 
 
 def job_pod(cluster: Cluster, job: str) -> Any:
