@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,18 @@ def main(arguments: list[str]) -> int:
     options = _parser().parse_args(arguments)
     try:
         code: int = options.command(options)
-    except (OSError, ValueError, RunFailed) as error:
-        print(f"job_runner: {error}", file=sys.stderr)  # noqa: T201
-        return Exit.WRONG_CALL
+    except (FileNotFoundError, ValueError, RunFailed) as error:
+        return _fail(error, Exit.WRONG_CALL)
+    except OSError as error:
+        return _fail(error, Exit.IO)
+    except Exception as error:  # Python would exit with 1, which says that a cell raised
+        traceback.print_exc()
+        return _fail(error, Exit.INTERNAL)
+    return code
+
+
+def _fail(error: Exception, code: Exit) -> int:
+    print(f"job_runner: {error}", file=sys.stderr)  # noqa: T201
     return code
 
 
@@ -31,9 +41,13 @@ def _run(options: argparse.Namespace) -> int:
         return run_job(options.job.resolve(), options.attempt)
     if options.input is None or options.output is None:
         raise ValueError("run needs a job directory, or --input and --output")
+    if options.input.is_dir():
+        raise ValueError(f"{options.input} is a folder")
     parameters: dict[str, Any] = {}
     if options.parameters:
-        parameters.update(json.loads(options.parameters.read_bytes()))
+        parameters = json.loads(options.parameters.read_bytes())
+        if not isinstance(parameters, dict):
+            raise ValueError(f"{options.parameters} holds no JSON object")
     parameters.update({name: parse_value(value) for name, value in options.parameter})
     return run_files(Files(options.input, options.output, parameters, options.cwd, options.kernel))
 

@@ -43,12 +43,14 @@ class _Manager:
         elif record["k"] == "cell_end":
             self._end(self._cells[index], index, record)
         else:
+            if "output" in record:
+                # papermill may save at any moment, and can write nothing but nodes.
+                record = {**record, "output": nbformat.from_dict(record["output"])}
             self._fold.feed({"t": time.time(), **record})
             self._nb_man.autosave_cell()
 
     def _end(self, cell: Any, index: int | None, record: dict[str, Any]) -> None:
         self._fold.result()
-        cell.outputs = nbformat.from_dict(cell.outputs)
         cell.execution_count = record["execution_count"]
         if not record["ok"]:
             self._nb_man.cell_exception(cell, index)

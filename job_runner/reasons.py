@@ -72,15 +72,21 @@ def no_kernel(name: str, why: object) -> RunFailed:
     return RunFailed(End("NoKernel", message, Exit.NO_KERNEL))
 
 
-def kernel_died(status: int | None, last_words: str, cell: int, *, out_of_memory: bool) -> End:
-    """Return the end for a kernel that died in `cell`, by its exit status (negative: a signal)."""
-    where = f"in cell {cell + 1}"
+def kernel_died(
+    status: int | None, last_words: str, cell: int | None, *, out_of_memory: bool
+) -> End:
+    """Return the end for a kernel that died in `cell`, by its exit status (negative: a signal).
+
+    `cell` is None for one that died between two cells.
+    """
     if out_of_memory:
-        message = f"Out of memory {where}: the kernel was killed. Choose a flavor with more memory."
+        message = (
+            f"Out of memory{_in(cell)}: the kernel was killed. Choose a flavor with more memory."
+        )
         return End("OutOfMemory", message, Exit.KERNEL_DIED, cell)
     how = f"signal {-status}" if status is not None and status < 0 else f"exit status {status}"
     said = f" Its last words: {last_words}" if last_words else ""
-    message = f"The kernel died {where} ({how}); what it had printed is kept.{said}"
+    message = f"The kernel died{_in(cell)} ({how}); what it had printed is kept.{said}"
     return End("KernelDied", message, Exit.KERNEL_DIED, cell)
 
 

@@ -60,4 +60,4 @@ async def supervise(
 def _death(kernel: Kernel, cell: int | None, out_of_memory: Callable[[], bool]) -> End:
     status = kernel.exit_status()
     killed = status == -signal.SIGKILL and out_of_memory()
-    return reasons.kernel_died(status, kernel.last_words(), cell or 0, out_of_memory=killed)
+    return reasons.kernel_died(status, kernel.last_words(), cell, out_of_memory=killed)

@@ -146,11 +146,13 @@ class NotebookFold:
 
     def _on_output(self, record: Record) -> None:
         self._clear_if_due(record["i"])
-        outputs, output = self._cell(record["i"])["outputs"], dict(record["output"])
+        # A copy of the same type: papermill's notebooks hold nodes, not dictionaries.
+        outputs, output = self._cell(record["i"])["outputs"], copy.copy(record["output"])
         if output["output_type"] == "stream":
             last = outputs[-1] if outputs else {}
             if last.get("output_type") != "stream" or last.get("name") != output["name"]:
-                last = {**output, "text": []}
+                last = copy.copy(output)
+                last["text"] = []
                 outputs.append(last)
             # Pieces are kept apart until `result` joins them: joining here would be quadratic.
             if isinstance(last["text"], str):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,9 @@ import click
 
 from ..domain.errors import JobsError
 from ..domain.job import Job
+
+_UNBROKEN = 10_000
+"""Columns that no table needs."""
 
 
 def note(text: str) -> None:
@@ -61,20 +65,20 @@ def ended(jobs: Sequence[Job], *, as_json: bool, root: Path) -> None:
 
 
 def table(jobs: Sequence[Job]) -> None:
-    """Print jobs as a table that fits the terminal."""
+    """Print jobs as a table that fits the terminal; in a pipe, a job is one line."""
     from rich.console import Console
     from rich.table import Table
 
     view = Table(box=None, pad_edge=False)
     for column in ("JOB", "STATE", "FLAVOR", "CELLS", "SUBMITTED", "RESULT"):
-        view.add_column(column, no_wrap=column in ("JOB", "CELLS"), overflow="fold")
+        view.add_column(column, no_wrap=column in ("JOB", "CELLS", "SUBMITTED"), overflow="fold")
     for job in jobs:
         cells = f"{job.progress.cells_done}/{job.progress.cells_total}"
         result = job.delivery.path or job.delivery.state.value
         kind = f"{job.flavor}/{job.device}"
         view.add_row(job.name, state_of(job), kind, cells, (job.submitted or "")[:19], result)
     if jobs:
-        Console().print(view, markup=False)
+        Console(width=None if sys.stdout.isatty() else _UNBROKEN).print(view, markup=False)
     else:
         note("No jobs.")
 

@@ -6,8 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,8 +16,10 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from job_runner.protocol import documents, journal, layout
 from job_runner.protocol.outcome import Outcome, read_outcome
 
+from ..processes import BOUND as BOUND
+from ..processes import until as until
+
 RUNNER = [sys.executable, "-m", "job_runner"]
-BOUND = 60.0
 
 
 def code(source: str, *tags: str) -> Any:
@@ -35,17 +35,6 @@ def notebook(*cells: Any, kernel: str | None = "python3") -> str:
     if kernel:
         made.metadata.kernelspec = {"name": kernel, "display_name": kernel, "language": "python"}
     return str(nbformat.writes(made))
-
-
-def until(condition: Callable[[], Any], what: str, bound: float = BOUND) -> Any:
-    """Wait for a condition; its value when it is true."""
-    end = time.monotonic() + bound
-    while time.monotonic() < end:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.02)
-    raise AssertionError(f"not within {bound} s: {what}")
 
 
 @dataclass

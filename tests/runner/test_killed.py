@@ -17,8 +17,10 @@ import pytest
 from job_runner.protocol import documents, layout, liveness
 from job_runner.protocol.journal import JournalWriter
 
-from .jobs import Job, banner, notebook, stream, until
+from .jobs import BOUND, Job, banner, notebook, stream, until
 
+GRACE = 10
+"""Seconds between SIGTERM and SIGKILL: all that a runner has to save everything."""
 LONG = notebook("print('first')", "import time\nprint('kept')\ntime.sleep(100)", "print('no')")
 FLOOD = notebook("print('kept')", "i = 0\nwhile True:\n    i += 1\n    print(i, flush=True)")
 BACKGROUND = notebook(
@@ -53,7 +55,7 @@ def test_told_to_stop(job: Callable[..., Job]) -> None:
     stopped = job(LONG)
     process = stopped.start()
     until(kept(stopped), "output")
-    assert stop(process) < 5
+    assert stop(process) < GRACE
     assert process.returncode == 143
     outcome = stopped.outcome()
     assert (outcome.state, outcome.reason, outcome.exit_code) == ("failed", "Terminated", 143)
@@ -70,7 +72,7 @@ def test_told_to_stop_in_a_flood_of_output(job: Callable[..., Job]) -> None:
     flooded = job(FLOOD)
     process = flooded.start()
     until(lambda: kept(flooded)() and len(flooded.printed()) > 1000, "a flood")
-    assert stop(process) < 10
+    assert stop(process) < GRACE
     assert (process.returncode, flooded.outcome().reason) == (143, "Terminated")
     text = flooded.printed()
     lines = text[: text.rfind("\n")].split()  # the last one may be cut: so it left the kernel
@@ -102,11 +104,11 @@ def test_told_to_stop_as_the_first_process_of_a_container(job: Callable[..., Job
     def orphans() -> list[str]:
         return [c.name() for c in runner.children()[1:]]
 
-    until(lambda: not orphans(), "orphans are reaped", 10)
+    until(lambda: not orphans(), "orphans are reaped")
     began = time.monotonic()
     runner.send_signal(signal.SIGTERM)
     outer.wait(timeout=30)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < GRACE
     assert outer.returncode == 143
     assert first.outcome().reason == "Terminated"
     assert "kept\n" in first.printed()
@@ -119,8 +121,8 @@ def test_killed_and_finished(job: Callable[..., Job]) -> None:
     assert killed.finish() == 75
     assert liveness.is_alive(killed.attempt())
     process.kill()
-    process.wait()
-    until(gone(killed.kernel_pid()), "the kernel dies with its runner", 5)
+    process.wait(timeout=BOUND)
+    until(gone(killed.kernel_pid()), "the kernel dies with its runner")
     assert not liveness.is_alive(killed.attempt())
     assert not (killed.attempt() / layout.OUTCOME).exists()
     child = int(killed.printed().split()[-1])
@@ -135,7 +137,7 @@ def test_killed_and_finished(job: Callable[..., Job]) -> None:
     assert "Lost" in banner(result)[0]
     assert result.cells[3].metadata.papermill.status == "failed"
     assert not Path(killed.records()[0]["sockets"]).exists()
-    until(gone(child), "what the notebook put into the background", 5)
+    until(gone(child), "what the notebook put into the background")
 
     before = {p: p.stat().st_mtime_ns for p in killed.attempt().rglob("*")}
     assert killed.finish("--reason", "Evicted") == 0
@@ -148,8 +150,24 @@ def test_killed_with_its_whole_session(job: Callable[..., Job]) -> None:
     process = killed.start()
     until(kept(killed), "output")
     os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    until(gone(killed.kernel_pid()), "the kernel dies with its runner", 5)
+    process.wait(timeout=BOUND)
+    until(gone(killed.kernel_pid()), "the kernel dies with its runner")
+
+
+def test_finish_that_cannot_write_says_so(job: Callable[..., Job]) -> None:
+    killed = job(LONG)
+    process = killed.start()
+    until(kept(killed), "output")
+    process.kill()
+    process.wait(timeout=BOUND)
+    blocked = killed.attempt() / layout.RESULT
+    (blocked / "occupied").mkdir(parents=True)
+    assert killed.finish() == 74
+    assert not (killed.attempt() / layout.OUTCOME).exists()
+    (blocked / "occupied").rmdir()
+    blocked.rmdir()
+    assert killed.finish() == 0
+    assert killed.outcome().reason == "Lost"
 
 
 def test_finish_is_told_why(job: Callable[..., Job]) -> None:
@@ -157,7 +175,7 @@ def test_finish_is_told_why(job: Callable[..., Job]) -> None:
     process = killed.start()
     until(kept(killed), "output")
     process.kill()
-    process.wait()
+    process.wait(timeout=BOUND)
     assert killed.finish("--reason", "OutOfMemory", "--message", "The pod was killed.") == 0
     outcome = killed.outcome()
     assert (outcome.reason, outcome.message) == ("OutOfMemory", "The pod was killed.")

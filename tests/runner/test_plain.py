@@ -94,6 +94,7 @@ def test_killed_and_finished(tmp_path: Path) -> None:
         ["run"],
         ["run", "--input", "missing.ipynb", "--output", "out.ipynb"],
         ["run", "--input", "in.ipynb"],
+        ["run", "--input", "in.ipynb", "--output", "out.ipynb", "--parameters", "/dev/null"],
         ["run", ".", "--attempt", "0"],
         ["finish", "."],
         ["inspect", "missing.ipynb"],
@@ -139,6 +140,20 @@ def test_papermill_engine(tmp_path: Path) -> None:
     assert [c.execution_count for c in result.cells] == [1, 2, 3, 4]
     assert {c.metadata.papermill.status for c in result.cells} == {"completed"}
     assert result.metadata.language_info.name == "python"
+
+
+def test_papermill_engine_saves_while_a_cell_runs(tmp_path: Path) -> None:
+    """A save in the middle of a cell's output, and a display that a later cell changes."""
+    flow = "import time\nfor i in range(8): print(i, flush=True); time.sleep(0.3)"
+    show = "handle = display('before', display_id=True)"
+    source, target = tmp_path / "in.ipynb", tmp_path / "out.ipynb"
+    source.write_text(notebook(f"{show}\n{flow}", "handle.update('after')"))
+    papermill.execute_notebook(
+        source, target, engine_name="job_runner", progress_bar=False, autosave_cell_every=1
+    )
+    shown, printed = nbformat.read(target, as_version=4).cells[0].outputs
+    assert shown.data == {"text/plain": "'after'"}
+    assert printed.text == "".join(f"{i}\n" for i in range(8))
 
 
 def test_papermill_engine_raises_as_papermill_does(tmp_path: Path) -> None:
