@@ -38,10 +38,18 @@ class Attempt:
     journal: JournalWriter
     started: float = field(default_factory=time.time)
     usage: Usage = field(default_factory=Usage)
+    end: End | None = None
 
     def emit(self, record: dict[str, Any]) -> None:
         """Journal one record."""
         self.journal.append({"t": round(time.time(), 6), **record})
+
+    def conclude(self, end: End) -> End:
+        """Journal how the run ended, once: whatever happens afterwards, it ended like this."""
+        if self.end is None:
+            self.end = end
+            self.emit(end_record(end))
+        return self.end
 
 
 def run_job(job_dir: Path, number: int | None) -> int:
@@ -73,7 +81,7 @@ def _run_claimed(job_dir: Path, directory: Path, request: dict[str, Any]) -> int
     attempt = Attempt(job_dir, directory, request, JournalWriter(directory / layout.JOURNAL))
     with reserve.held(directory):
         end = _guarded(attempt)
-    attempt.emit(end_record(end))
+    end = attempt.conclude(end)
     attempt.journal.close()
     write_ending(job_dir, directory, end, attempt.started, attempt.usage.to_json())
     _say(f"{end.reason}: {end.message}" if end.reason else "Every cell ran.")
@@ -113,6 +121,8 @@ async def _run(attempt: Attempt) -> End:
             raise started
         with Reaper(spare=kernel.pid):
             end = await _execute(attempt, kernel, notebook, stopped)
+        # Before the kernel takes its leave, which may last: a run that had succeeded stays so.
+        attempt.conclude(end)
         ended_kindly = end.exit_code in (Exit.SUCCEEDED, Exit.CELL)
         return end
     finally:

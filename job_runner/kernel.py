@@ -33,6 +33,15 @@ _REAP_TIMEOUT = 5.0
 _ASK_AGAIN = 0.3
 _POLL = 0.1
 _PR_SET_PDEATHSIG = 1
+_NO_MARK_LINES = (
+    "import zmq",
+    "from ipykernel.kernelapp import IPKernelApp",
+    "thread = IPKernelApp.instance().iopub_thread",
+    # libzmq (4.2 and newer) applies it to the connection that is there, which is ours.
+    "thread.schedule(lambda: thread.socket.setsockopt(zmq.SNDHWM, 0))",
+)
+_NO_MARK = f"exec({chr(10).join(_NO_MARK_LINES)!r}, {{}})"
+"""In a namespace of its own: the user's stays empty."""
 _LAST_WORDS = 500
 
 
@@ -111,6 +120,8 @@ class Kernel:
         self._client.start_channels(stdin=False, hb=False)
         try:
             await asyncio.wait_for(self._answer(), START_TIMEOUT)
+            if self._manager.ipykernel:
+                await asyncio.wait_for(self._lift_mark(), START_TIMEOUT)
         except asyncio.TimeoutError as error:
             message = f"no answer within {START_TIMEOUT:g} s. {self.last_words()}"
             raise no_kernel(self.name, message) from error
@@ -129,6 +140,15 @@ class Kernel:
                 while not heard:
                     message = await asyncio.wait_for(self.iopub(), _ASK_AGAIN)
                     heard = message["parent_header"].get("msg_id") in asked
+
+    async def _lift_mark(self) -> None:
+        """Have ipykernel keep what it publishes until we have it.
+
+        By default it silently drops what is over 1000 messages, as soon as we are slower than it.
+        """
+        asked = self.client.execute(_NO_MARK, silent=True, store_history=False, allow_stdin=False)
+        while (await self.shell())["parent_header"].get("msg_id") != asked:
+            continue
 
     def execute(self, code: str) -> str:
         """Send a cell and return the message's id. Nobody answers `input()`: it raises at once."""

@@ -45,7 +45,7 @@ def test_twenty_at_once(cli: Cli) -> None:
     submits = [cli.start("submit", "a.ipynb", "-p", "n", str(n)) for n in range(20)]
     names = []
     for process in submits:
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=240)
         assert process.returncode == 0, err
         names.append(out.strip())
     assert len(set(names)) == 20

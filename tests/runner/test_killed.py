@@ -68,6 +68,16 @@ def test_told_to_stop(job: Callable[..., Job]) -> None:
     assert gone(stopped.kernel_pid())()
 
 
+def test_the_kernel_is_killed(job: Callable[..., Job]) -> None:
+    orphaned = job(LONG)
+    process = orphaned.start()
+    until(kept(orphaned), "output")
+    os.kill(next(r["pid"] for r in orphaned.records() if r["k"] == "kernel"), signal.SIGKILL)
+    assert process.wait(timeout=BOUND) == 4
+    assert orphaned.outcome().reason == "KernelDied"
+    assert orphaned.printed().split() == ["first", "kept"]
+
+
 def test_told_to_stop_in_a_flood_of_output(job: Callable[..., Job]) -> None:
     flooded = job(FLOOD)
     process = flooded.start()
