@@ -47,7 +47,6 @@ class Cluster:
     """What the controller may do to the cluster, and nothing else."""
 
     def __init__(self, api: client.ApiClient) -> None:
-        self._api = api
         self._core = client.CoreV1Api(api)
         self._batch = client.BatchV1Api(api)
         self._authentication = client.AuthenticationV1Api(api)

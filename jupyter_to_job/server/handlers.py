@@ -18,8 +18,6 @@ RESOURCE = "jupyter-to-job"
 class JobsHandler(ExtensionHandlerMixin, APIHandler):
     """`/jupyter-to-job/api/...`."""
 
-    auth_resource = RESOURCE
-
     @web.authenticated
     async def get(self, path: str) -> None:
         """Answer a GET."""
