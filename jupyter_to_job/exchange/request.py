@@ -21,9 +21,13 @@ class InputFile:
 
 @dataclass(frozen=True)
 class Environment:
-    """The submitter's interpreter and the variables that its runner starts with."""
+    """The submitter's interpreter and the variables that its runner starts with.
+
+    `host` is where they mean something: the local backend's dispatcher of that host runs the job.
+    """
 
     interpreter: str = ""
+    host: str = ""
     variables: dict[str, str] = field(default_factory=dict)
 
 
@@ -33,6 +37,7 @@ class Request:
 
     `flavor_spec` and `device_spec` are the catalog's entries at submission, so that a later edit
     does not change a queued job; `demand` is what the job occupies, by resource name.
+    `memory_limit` is what the runner holds the kernel's processes to, in bytes; None: no limit.
     """
 
     name: str
@@ -57,6 +62,7 @@ class Request:
     environment: Environment = Environment()
     kernel: str | None = None
     max_runtime: int | None = None
+    memory_limit: int | None = None
     priority: int = 0
     output: str | None = None
 

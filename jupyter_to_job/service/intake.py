@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -47,7 +48,8 @@ class Caller:
 
     `workspace` is the absolute root on the caller's side; `environment` what its runner starts
     with; `origin` what a gateway read of the dev pod; `sees_workspace` whether a runner of this
-    backend finds the workspace at the same path.
+    backend finds the workspace at the same path; `enforce_memory` whether the runner has to hold
+    its kernel to the flavor's memory (a container does that by itself).
     """
 
     owner: str
@@ -56,6 +58,7 @@ class Caller:
     environment: Environment = field(default_factory=Environment)
     origin: dict[str, Any] | None = None
     sees_workspace: bool = True
+    enforce_memory: bool = False
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,7 @@ def local_environment(interpreter: str) -> Environment:
         for name, value in os.environ.items()
         if name in _PASSED_ON or name.startswith(("LC_", "CONDA_"))
     }
-    return Environment(interpreter, variables)
+    return Environment(interpreter, socket.gethostname(), variables)
 
 
 def _request(
@@ -142,6 +145,7 @@ def _request(
         environment=caller.environment,
         kernel=frozen.kernel,
         max_runtime=min(limits, default=None),
+        memory_limit=int(choice.demand["memory"]) if caller.enforce_memory else None,
         priority=asked.priority,
         output=asked.output,
     )

@@ -35,6 +35,7 @@ def connect(settings: Settings, workspace: Path, *, only_inside: bool = False) -
         workspace=str(root),
         groups=_groups(),
         environment=local_environment(sys.executable),
+        enforce_memory=settings.enforce_memory,
     )
     return JobService(core, caller, only_inside=only_inside)
 

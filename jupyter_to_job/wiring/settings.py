@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from jupyter_core.paths import jupyter_config_path, jupyter_data_dir
-from traitlets import Enum, Unicode
+from traitlets import Bool, Enum, Unicode
 from traitlets.config import Configurable
 from traitlets.config.loader import (
     Config,
@@ -49,6 +49,23 @@ class Settings(Configurable):
         config=True
     )
 
+    enforce_memory = Bool(True, help="Local jobs end when over their flavor's memory.").tag(
+        config=True
+    )
+    roots = Unicode(
+        "",
+        help="Folders outside the workspace that links in it may lead to, separated by `:`.",
+    ).tag(config=True)
+    input_cap = Unicode("1Gi", help="How much the inputs of one job may be in all.").tag(
+        config=True
+    )
+    retention = Unicode(
+        "7d", help="How long snapshot, inputs, journal and result are kept after delivery."
+    ).tag(config=True)
+    exchange_cap = Unicode(
+        "", help="Size of the exchange above which the oldest delivered jobs are cleared earlier."
+    ).tag(config=True)
+
     agent_image = Unicode("", help="Controller: the image of the agent in job pods.").tag(
         config=True
     )
@@ -73,7 +90,10 @@ class Settings(Configurable):
         settings = cls(config=_files())
         for name, value in values.items():
             try:
-                settings.set_trait(name, value)
+                trait = cls.class_traits()[name]
+                settings.set_trait(
+                    name, trait.from_string(value) if isinstance(trait, Bool) else value
+                )
             except Exception as error:
                 raise BadInput(f"{PREFIX}{name.upper()}={value!r}: {error}") from error
         return settings

@@ -46,6 +46,13 @@ def test_who_wins(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert Settings.load({"capacity": None}).capacity == "cpu=3"
 
 
+@pytest.mark.parametrize(("text", "value"), [("true", True), ("false", False), ("0", False)])
+def test_yes_or_no(text: str, value: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Settings.load().enforce_memory is True
+    monkeypatch.setenv("JUPYTER_TO_JOB_ENFORCE_MEMORY", text)
+    assert Settings.load().enforce_memory is value
+
+
 def test_a_bad_value_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUPYTER_TO_JOB_BACKEND", "abacus")
     with pytest.raises(BadInput, match="JUPYTER_TO_JOB_BACKEND='abacus'"):
