@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help demo test lint lab wheel lock clean
+.PHONY: help demo test lint audit lab wheel lock clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -22,6 +22,10 @@ test: ## Pass every test, end to end: terminal, browser, real cluster
 lint: ## Check format, types, layers and the front end's style
 	@scripts/install dev
 	@scripts/lint
+
+audit: ## Check licences, and known vulnerabilities (needs the internet)
+	@scripts/install dev
+	@scripts/audit
 
 lab: ## Open JupyterLab with the button on the demo notebook
 	@scripts/install lab
