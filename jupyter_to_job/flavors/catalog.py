@@ -1,28 +1,18 @@
-"""Loads the catalog, bounded, and answers which flavor and device a submission gets."""
+"""The whole catalog: which flavor and device a submission gets, and which could never run."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from pathlib import Path
 from typing import Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import Field
 
-from ..domain.errors import BadCatalog, Refused, UnknownChoice
-from .models import Default, Device, Flavor, demand
-
-SHIPPED = Path(__file__).with_name("flavors.yaml")
-MAX_BYTES = 1 << 20
-MAX_DEPTH = 32
-_OPENING = (
-    yaml.FlowSequenceStartToken,
-    yaml.FlowMappingStartToken,
-    yaml.BlockSequenceStartToken,
-    yaml.BlockMappingStartToken,
-)
-_CLOSING = (yaml.FlowSequenceEndToken, yaml.FlowMappingEndToken, yaml.BlockEndToken)
+from ..domain.choices import offer
+from ..domain.errors import Refused, UnknownChoice
+from .fields import Name
+from .models import Default, Device, Extensible, Flavor, demand
 
 
 @dataclass(frozen=True)
@@ -40,27 +30,15 @@ class Choice:
         return demand(self.flavor, self.device)
 
 
-class Catalog(BaseModel):
-    """The whole file, checked."""
+class Catalog(Extensible):
+    """The whole file. Built by `load_catalog`, which sees to it that the names in it exist."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    apiVersion: Literal["jupyter-to-job.io/v1"]  # noqa: N815 - the file's own spelling
-    default: Default
-    flavors: dict[str, Flavor]
-    devices: dict[str, Device]
-
-    @model_validator(mode="after")
-    def _names_exist(self) -> Catalog:
-        for name, flavor in self.flavors.items():
-            for device in flavor.devices:
-                if device not in self.devices:
-                    raise ValueError(f"flavor {name!r} names device {device!r}, which is not there")
-        if self.default.flavor not in self.flavors:
-            raise ValueError(f"the default flavor {self.default.flavor!r} is not there")
-        if self.default.device not in self.flavors[self.default.flavor].devices:
-            raise ValueError("the default flavor does not offer the default device")
-        return self
+    apiVersion: Literal["jupyter-to-job.io/v1"] = Field(  # noqa: N815 - the file's own spelling
+        description="The version of this format."
+    )
+    default: Default = Field(description="What is taken when a submission names nothing.")
+    flavors: dict[Name, Flavor] = Field(description="Amounts of resources, by name.")
+    devices: dict[Name, Device] = Field(description="Kinds of accelerators, by name.")
 
     def choose(
         self, flavor: str | None, device: str | None, groups: frozenset[str] = frozenset()
@@ -72,55 +50,40 @@ class Catalog(BaseModel):
         flavor = flavor or self.default.flavor
         found = self.flavors.get(flavor)
         if found is None:
-            raise UnknownChoice(f"There is no flavor {flavor!r}.", _offer(self.flavors))
+            raise UnknownChoice(f"There is no flavor {flavor!r}.", offer(flavor, self.flavors))
         if device is None:
             default = self.default.device
             device = default if default in found.devices else found.devices[0]
         if device not in found.devices:
             raise UnknownChoice(
-                f"Flavor {flavor!r} has no device {device!r}.", _offer(found.devices)
+                f"Flavor {flavor!r} has no device {device!r}.", offer(device, found.devices)
             )
-        if found.allowed.groups and not groups.intersection(found.allowed.groups):
+        if not permits(found, groups):
             raise Refused(
                 f"Flavor {flavor!r} is for the groups {', '.join(found.allowed.groups)}.",
                 "Choose another flavor, or ask your administrator.",
             )
         return Choice(flavor, device, found, self.devices[device])
 
-
-def _offer(names: object) -> str:
-    return f"Choose one of: {', '.join(sorted(names))}."  # type: ignore[call-overload]
-
-
-def load_catalog(path: Path = SHIPPED) -> Catalog:
-    """Read and check the file at `path`. Raises BadCatalog, naming the place of the fault."""
-    try:
-        text = path.read_bytes()
-    except OSError as error:
-        raise BadCatalog(f"Cannot read the catalog {path}: {error.strerror}.") from error
-    if len(text) > MAX_BYTES:
-        raise BadCatalog(f"The catalog {path} is over 1 MiB.")
-    try:
-        _check_shape(text, path)
-        return Catalog.model_validate(yaml.safe_load(text))
-    except yaml.YAMLError as error:
-        raise BadCatalog(f"The catalog {path} is no YAML: {error}") from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise BadCatalog(
-            f"The catalog {path} is wrong at {place or 'top'}: {first['msg']}."
-        ) from error
+    def choices(self, flavor: str) -> Iterator[Choice]:
+        """Yield the flavor with each of its devices."""
+        found = self.flavors[flavor]
+        for device in found.devices:
+            yield Choice(flavor, device, found, self.devices[device])
 
 
-def _check_shape(text: bytes, path: Path) -> None:
-    """Refuse, before anything is built, what would grow or nest without end."""
-    depth = 0
-    for token in yaml.scan(text, Loader=yaml.SafeLoader):
-        depth += isinstance(token, _OPENING) - isinstance(token, _CLOSING)
-        place = f"{path}:{token.start_mark.line + 1}"
-        if depth > MAX_DEPTH:
-            raise BadCatalog(f"{place}: nested deeper than {MAX_DEPTH} levels.")
-        if isinstance(token, yaml.AliasToken):
-            # An alias can make 430 bytes expand to gigabytes; a catalog has no need of one.
-            raise BadCatalog(f"{place}: aliases are not allowed.")
+def permits(flavor: Flavor, groups: frozenset[str]) -> bool:
+    """Tell whether somebody in `groups` may use `flavor`."""
+    return not flavor.allowed.groups or bool(groups.intersection(flavor.allowed.groups))
+
+
+def lacking(choice: Choice, totals: Mapping[str, Decimal]) -> tuple[str, Decimal, Decimal] | None:
+    """Return a resource of which `choice` needs more than there is in all: name, need, total.
+
+    None: it fits. `totals` knows all resources of a place: what it does not name is not there.
+    """
+    for name, need in choice.demand.items():
+        total = totals.get(name, Decimal(0))
+        if need > total:
+            return name, need, total
+    return None

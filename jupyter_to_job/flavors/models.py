@@ -1,57 +1,42 @@
-"""What `flavors.yaml` may say, as pydantic models: any other key is an error, `x-*` is free."""
+"""What `flavors.yaml` may say, as pydantic models: any other key is an error, `x-*` is free.
+
+What fields must say together is in `rules`; `load_catalog` holds a file to both.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from decimal import Decimal
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from ..domain.errors import BadInput
-from ..domain.quantities import parse_duration, parse_quantity
-
-_Parsed = TypeVar("_Parsed")
-
-
-def _quantity(value: Any) -> str:
-    _checked(parse_quantity, value)
-    return str(value)
-
-
-def _seconds(value: Any) -> int:
-    return _checked(parse_duration, value)
-
-
-def _checked(parse: Callable[[Any], _Parsed], value: Any) -> _Parsed:
-    """Parse as the command line does, with the error that pydantic adds the place to."""
-    try:
-        return parse(value)
-    except BadInput as error:
-        raise ValueError(str(error)) from error
+from ..domain.quantities import parse_quantity
+from .fields import (
+    Amount,
+    Count,
+    LabelKey,
+    Labels,
+    Quantity,
+    Resource,
+    Seconds,
+    Text,
+    Variable,
+    Word,
+)
 
 
-Quantity = Annotated[str, BeforeValidator(_quantity)]
-"""A Kubernetes quantity, kept as the admin wrote it."""
-Seconds = Annotated[int, BeforeValidator(_seconds)]
-"""A duration such as `2h`, as seconds."""
-Scalar = Annotated[str, BeforeValidator(str)]
-
-
-class _Entry(BaseModel):
-    """What flavors and devices have in common."""
-
+class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    title: str = ""
-    description: str = ""
-    image: str | None = None
-    env: dict[str, Scalar] = Field(default_factory=dict)
-    labels: dict[str, Scalar] = Field(default_factory=dict)
-    annotations: dict[str, Scalar] = Field(default_factory=dict)
-    scheduler_name: str | None = None
-    priority_class: str | None = None
-    ephemeral_storage: Quantity | None = None
+
+def _extensible(schema: dict[str, Any]) -> None:
+    schema["patternProperties"] = {"^x-": {}}
+
+
+class Extensible(_Model):
+    """A model that leaves keys with `x-` in front to the admin."""
+
+    model_config = ConfigDict(json_schema_extra=_extensible)
 
     @model_validator(mode="before")
     @classmethod
@@ -61,51 +46,110 @@ class _Entry(BaseModel):
         return data
 
 
-class Allowed(BaseModel):
+class _Entry(Extensible):
+    """What flavors and devices have in common."""
+
+    title: Text = Field(default="", description="How people see it.")
+    description: Text = Field(default="", description="One sentence more about it.")
+    image: Word | None = Field(
+        default=None, description="Container image, instead of the dev pod's."
+    )
+    env: dict[Variable, Text] = Field(
+        default_factory=dict, description="Variables for the notebook's container."
+    )
+    labels: Labels = Field(default_factory=dict, description="Labels for the job's pod.")
+    annotations: dict[LabelKey, Text] = Field(
+        default_factory=dict, description="Annotations for the job's pod."
+    )
+    scheduler_name: Word | None = Field(default=None, description="The pod's scheduler.")
+    priority_class: Word | None = Field(default=None, description="The pod's priority class.")
+    ephemeral_storage: Amount | None = Field(
+        default=None, description="Space on the node's disk, a quantity."
+    )
+
+
+class Allowed(_Model):
     """Who may use a flavor. Empty: everybody."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    groups: tuple[str, ...] = ()
+    groups: tuple[Text, ...] = Field(
+        default=(), description="The operating system's groups; on a cluster the annotation's."
+    )
 
 
 class Flavor(_Entry):
     """An amount of resources. `gpus` counts units of the device's resource."""
 
-    cpu: Quantity = "1"
-    memory: Quantity = "1Gi"
-    gpus: int = Field(default=0, ge=0)
-    shm: Quantity | None = None
-    max_runtime: Seconds | None = None
-    retries: int = Field(default=0, ge=0, le=10)
-    devices: tuple[str, ...] = Field(min_length=1)
-    queue: str | None = None
-    allowed: Allowed = Allowed()
+    cpu: Amount = Field(default="1", description="Cores, may be a fraction: 0.5 or 500m.")
+    memory: Amount = Field(default="1Gi", description="Memory, such as 16Gi.")
+    gpus: Count = Field(default=0, description="Units of the device's `resource`.")
+    shm: Amount | None = Field(
+        default=None, description="Size of /dev/shm, which data loaders use; counts as memory."
+    )
+    max_runtime: Seconds | None = Field(
+        default=None, description="Time limit from the first cell on: 90s, 45m, 1h30m, 1d."
+    )
+    retries: Count = Field(
+        default=0, le=10, description="Starts again after a disruption of the node, not an error."
+    )
+    devices: tuple[Text, ...] = Field(
+        min_length=1, description="Devices to choose from; the first is taken if none is named."
+    )
+    queue: Word | None = Field(default=None, description="Kueue's local queue.")
+    allowed: Allowed = Field(default=Allowed(), description="Who may use it; default: everybody.")
+
+
+class Toleration(_Model):
+    """A taint that the pod may ignore, spelled as Kubernetes does."""
+
+    key: LabelKey | None = Field(default=None, description="The taint's key; none: every taint.")
+    operator: Literal["Exists", "Equal", "Lt", "Gt"] | None = Field(
+        default=None, description="Equal by default."
+    )
+    value: Text | None = Field(default=None, description="The taint's value, for Equal.")
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = Field(
+        default=None, description="The taint's effect; none: all."
+    )
+    tolerationSeconds: Count | None = Field(  # noqa: N815 - Kubernetes' own spelling
+        default=None, description="How long, with NoExecute."
+    )
 
 
 class Device(_Entry):
-    """A kind of accelerator. `limits` is copied to the container verbatim."""
+    """A kind of accelerator, or none."""
 
-    resource: str | None = None
-    limits: dict[str, Scalar] = Field(default_factory=dict)
-    node_selector: dict[str, Scalar] = Field(default_factory=dict)
-    tolerations: tuple[dict[str, Any], ...] = ()
-    runtime_class: str | None = None
-    isolation: Literal["full", "hardware", "software", "none"] | None = None
+    resource: Resource | None = Field(
+        default=None, description="What the flavor's `gpus` counts, as nodes offer it."
+    )
+    limits: dict[LabelKey, Quantity] = Field(
+        default_factory=dict, description="Resources per job, copied to the container verbatim."
+    )
+    node_selector: Labels = Field(default_factory=dict, description="Labels of nodes to run on.")
+    tolerations: tuple[Toleration, ...] = Field(
+        default=(), description="Taints of those nodes that jobs may ignore."
+    )
+    runtime_class: Word | None = Field(default=None, description="The pod's runtime class.")
+    isolation: Literal["full", "hardware", "software", "none"] | None = Field(
+        default=None,
+        description="What keeps jobs on one GPU apart: full (the GPU is the job's alone), hardware"
+        " (MIG), software (limits by a library), none (time-sharing).",
+    )
 
 
-class Default(BaseModel):
+class Default(_Model):
     """What is taken when a submission names nothing."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    flavor: str
-    device: str
+    flavor: Text = Field(description="The name of a flavor.")
+    device: Text = Field(description="A device of that flavor.")
 
 
 def demand(flavor: Flavor, device: Device) -> dict[str, Decimal]:
-    """Return what one job occupies: `cpu` in cores, `memory` in bytes, the device's resources."""
-    amounts = {"cpu": parse_quantity(flavor.cpu), "memory": parse_quantity(flavor.memory)}
-    if device.resource and flavor.gpus:
-        amounts[device.resource] = Decimal(flavor.gpus)
+    """Return what one job occupies: the device's resources, `cpu` in cores, `memory` in bytes.
+
+    In this order, so that who lacks both a GPU and cores is told about the GPU.
+    """
+    amounts = {device.resource: Decimal(flavor.gpus)} if device.resource and flavor.gpus else {}
     for name, amount in device.limits.items():
         amounts[name] = parse_quantity(amount)
+    amounts.setdefault("cpu", parse_quantity(flavor.cpu))
+    amounts.setdefault("memory", parse_quantity(flavor.memory))
     return amounts

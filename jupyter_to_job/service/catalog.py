@@ -1,28 +1,104 @@
-"""The catalog as users see it: what they may choose, and why not."""
+"""The catalog as users see it: what they may choose, what is free of it, and why not."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
-from ..flavors import Catalog
+from ..backends.port import Resource
+from ..domain.quantities import parse_quantity
+
+if TYPE_CHECKING:
+    from ..flavors import Catalog, Device
+
+Resources = Mapping[str, Resource]
+"""What a backend has, by resource name: what is not in it is not there."""
 
 
-def describe(catalog: Catalog, groups: frozenset[str]) -> dict[str, Any]:
-    """Return `{default, flavors, devices}` as `GET flavors` answers it."""
+def describe(
+    catalog: Catalog, groups: frozenset[str], resources: Resources | None = None
+) -> dict[str, Any]:
+    """Return `{default, flavors, devices}` as `GET flavors` answers it.
+
+    `resources` is the backend's view; None where it has none: then everything may fit.
+    """
     flavors = {}
     for name, flavor in catalog.flavors.items():
-        allowed = not flavor.allowed.groups or bool(groups.intersection(flavor.allowed.groups))
-        reason = None if allowed else f"For the groups {', '.join(flavor.allowed.groups)}."
         shown = flavor.model_dump(mode="json", exclude={"allowed", "env", "labels", "annotations"})
+        allowed, reason = _available(catalog, name, groups, resources)
         flavors[name] = {**shown, "allowed": allowed, "unavailable_reason": reason}
     devices = {
         name: {
             "title": device.title,
             "description": device.description,
             "isolation": device.isolation,
-            "free": None,
-            "total": None,
+            **_room(device, resources),
         }
         for name, device in catalog.devices.items()
     }
     return {"default": catalog.default.model_dump(), "flavors": flavors, "devices": devices}
+
+
+def fitting(
+    catalog: Catalog, resources: Resources | None, groups: frozenset[str] = frozenset()
+) -> list[str]:
+    """Return the names of the flavors that somebody in `groups` may use and that can run here."""
+    return [
+        name
+        for name in catalog.flavors
+        if _available(catalog, name, groups, resources) == (True, None)
+    ]
+
+
+def _available(
+    catalog: Catalog, name: str, groups: frozenset[str], resources: Resources | None
+) -> tuple[bool, str | None]:
+    """Return whether the groups allow a flavor, and why it cannot be had: None if it can."""
+    from ..flavors.catalog import permits
+
+    flavor = catalog.flavors[name]
+    if not permits(flavor, groups):
+        return False, f"For the groups {', '.join(flavor.allowed.groups)}."
+    return True, None if resources is None else _misfit(catalog, name, resources)
+
+
+def _misfit(catalog: Catalog, name: str, resources: Resources) -> str | None:
+    """Return why no device of a flavor fits: of the device that lacks least; None if one fits."""
+    from ..flavors.catalog import lacking
+
+    totals = {key: resource.total for key, resource in resources.items()}
+    reasons = []
+    for choice in catalog.choices(name):
+        lack = lacking(choice, totals)
+        if lack is None:
+            return None
+        resource, need, total = lack
+        has = f"there is {_amount(resource, total)} in all" if total else "there is none here"
+        reasons.append((not total, f"Needs {_amount(resource, need)}; {has}."))
+    return min(reasons, key=lambda reason: reason[0])[1]
+
+
+def _amount(resource: str, amount: Decimal) -> str:
+    if resource == "memory":
+        return f"{amount / 2**30:.1f} GiB of memory"
+    return f"{amount.normalize():f} {resource}"
+
+
+def _room(device: Device, resources: Resources | None) -> dict[str, int | None]:
+    """Return how many units of a device there are, `total`, and how many of them are `free`.
+
+    A unit is one of its `resource`, or what its `limits` ask for: then it is how many jobs fit.
+    """
+    wanted = {name: parse_quantity(amount) for name, amount in device.limits.items()}
+    if device.resource is not None:
+        wanted = {device.resource: Decimal(1)}
+    wanted = {name: amount for name, amount in wanted.items() if amount}
+    if resources is None or not wanted:
+        return {"free": None, "total": None}
+    none = Resource(Decimal(0), Decimal(0))
+    there = [(resources.get(name, none), amount) for name, amount in wanted.items()]
+    total = min(int(r.total // amount) for r, amount in there)
+    free = [int(r.free // amount) for r, amount in there if r.free is not None]
+    known = len(free) == len(there) or total == 0
+    return {"free": min(total, *free) if known else None, "total": total}
