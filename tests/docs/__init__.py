@@ -1,0 +1,1 @@
+"""The pages hold what the code says: commands, settings, catalog, reasons, links."""

@@ -1,0 +1,113 @@
+"""Every command in the pages exists, with the options that it is shown with. None is run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from job_runner.main import _parser as runner_parser
+from jupyter_to_job.cli.main import main
+
+from .pages import PAGES, ROOT, Page
+from .shell import Shown, shown_commands, split
+
+COMMANDS = list(shown_commands())
+
+
+def ours() -> Iterator[Shown]:
+    """Yield the calls of our command line, as its arguments."""
+    for shown in COMMANDS:
+        match shown.words:
+            case ("jupyter-to-job", *rest) | ("jupyter", "to-job", *rest):
+                yield Shown(shown.page, tuple(rest))
+
+
+def check(command: click.Command, words: tuple[str, ...]) -> None:
+    """Parse a command's words with click; raises UsageError for what does not exist."""
+    context = click.Context(command, info_name=command.name)
+    for param in command.params:  # an example's files need not be here
+        if isinstance(param.type, click.Path):
+            param.type = click.STRING
+    if not isinstance(command, click.Group):
+        values, rest, _ = command.make_parser(context).parse_args(list(words))
+        assert not rest, f"left over: {rest}"
+        for param in command.params:
+            given = values.get(param.name or "")
+            if isinstance(given, (str, list, tuple)):
+                param.type_cast_value(context, given)
+        return
+    if words and not words[0].startswith("-"):
+        if words[0] in ("COMMAND", "..."):
+            return
+        _, subcommand, rest = command.resolve_command(context, list(words))
+        assert subcommand is not None
+        check(subcommand, tuple(rest))
+        return
+    command.make_parser(context).parse_args(list(words))
+
+
+@pytest.mark.parametrize("shown", list(ours()), ids=str)
+def test_of_our_command_line(shown: Shown) -> None:
+    check(main, shown.words)
+
+
+@pytest.mark.parametrize("line", ["sbumit a.ipynb", "submit a.ipynb --flavour x", "list --state x"])
+def test_a_wrong_one_is_found(line: str) -> None:
+    (words,) = split(line)
+    with pytest.raises(click.UsageError):
+        check(main, words)
+
+
+@pytest.mark.parametrize("shown", COMMANDS, ids=str)
+def test_of_the_runner(shown: Shown) -> None:
+    words = list(shown.words)
+    if "job_runner" in words and words[words.index("job_runner") - 1] == "-m":
+        rest = words[words.index("job_runner") + 1 :]
+        if rest:
+            runner_parser().parse_args(["1" if word == "N" else word for word in rest])
+
+
+def _options(command: click.Command) -> Iterator[str]:
+    for param in command.params:
+        yield from (*param.opts, *param.secondary_opts)
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            subcommand = command.get_command(context, name)
+            assert subcommand is not None
+            yield from _options(subcommand)
+
+
+USERS = [p for p in PAGES if p.path.parent == ROOT / "docs" or p.path == ROOT / "README.md"]
+
+
+@pytest.mark.parametrize("source", USERS, ids=str)
+def test_options_in_the_text(source: Page) -> None:
+    """An option named alone is one of ours, the runner's, or stands on a page of developers."""
+    known = {*_options(main), "--help", "-h", *_runner_options()}
+    named = {
+        word
+        for span in source.spans
+        if span.startswith("-")
+        for word in re.findall(r"(?<!\S)--?[a-z][\w-]*", span)
+    }
+    assert named - known == set()
+
+
+def _runner_options() -> set[str]:
+    return set(re.findall(r'"(--?[a-z]+)"', (ROOT / "job_runner" / "main.py").read_text()))
+
+
+def test_make_targets() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = {s.words[1] for s in COMMANDS if s.words[0] == "make" and len(s.words) > 1}
+    assert named, "no page names make"
+    assert named - targets == set()
+
+
+def test_scripts() -> None:
+    named = {s.words[0] for s in COMMANDS if s.words[0].startswith("scripts/")}
+    assert [name for name in sorted(named) if not (ROOT / name).is_file()] == []

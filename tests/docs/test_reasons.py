@@ -1,0 +1,26 @@
+"""What a user reads of states and reasons in the quick start is the domain's whole list."""
+
+from __future__ import annotations
+
+from jupyter_to_job.domain.job import DeliveryState, State
+from jupyter_to_job.domain.reasons import REASONS
+
+from .pages import page
+
+QUICKSTART = page("docs/quickstart.md")
+
+
+def test_every_reason_and_what_to_do() -> None:
+    rows = QUICKSTART.table("### Reasons")
+    assert {row[0].strip("`") for row in rows} == set(REASONS)
+    assert len(rows) == len(REASONS)
+    assert [row for row in rows if min(map(len, row[1:])) < 10] == []
+
+
+def test_every_state() -> None:
+    assert QUICKSTART.first_names("### States") == [state.value for state in State]
+
+
+def test_every_state_of_a_delivery() -> None:
+    named = QUICKSTART.first_names("## Where the result is")
+    assert named == [state.value for state in DeliveryState]
