@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 import sys
 import time
 from contextlib import suppress
@@ -11,20 +12,23 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from . import memory, reasons, reserve, scratch, stop
+from . import gpu, reasons, reserve, scratch, stop
 from .ending import end_record, look_back, write_ending
 from .engine import Engine
 from .kernel import Kernel
+from .monitor import Monitor
 from .prepare import Notebook, code_cells, kernel_name, prepare
 from .protocol import documents, layout, liveness
 from .protocol.journal import JournalWriter
 from .reaper import Reaper
 from .reasons import End, Exit, RunFailed
 from .supervise import supervise
-from .usage import Usage, sample
+from .usage import Usage
 
 _SYNC_PERIOD = 1.0
 """Seconds between acknowledgements: what a lost host may cost."""
+_RECEIPT_PERIOD = 10.0
+"""Seconds until the next receipt in the journal, or a tenth of the run so far if that is more."""
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -33,22 +37,32 @@ class Attempt:
     """What one attempt has at hand."""
 
     job_dir: Path
-    directory: Path
+    claim: liveness.Claim
     request: dict[str, Any]
     journal: JournalWriter
     started: float = field(default_factory=time.time)
     usage: Usage = field(default_factory=Usage)
     end: End | None = None
+    recorded: bool = False
+
+    @property
+    def directory(self) -> Path:
+        """Return the attempt's directory."""
+        return self.claim.directory
 
     def emit(self, record: dict[str, Any]) -> None:
         """Journal one record."""
         self.journal.append({"t": round(time.time(), 6), **record})
 
     def conclude(self, end: End) -> End:
-        """Journal how the run ended, once: whatever happens afterwards, it ended like this."""
-        if self.end is None:
-            self.end = end
-            self.emit(end_record(end))
+        """Journal how the run ended, once: whatever happens afterwards, it ended like this.
+
+        Raises OSError; then it ended like this all the same, and another call tries again.
+        """
+        self.end = self.end or end
+        if not self.recorded:
+            self.emit(end_record(self.end))
+            self.recorded = True
         return self.end
 
 
@@ -67,7 +81,8 @@ def run_job(job_dir: Path, number: int | None) -> int:
         _say(str(error))
         return Exit.BUSY
     try:
-        return _run_claimed(job_dir, claim.directory, request)
+        with claim.beating():
+            return _run_claimed(job_dir, claim, request)
     except OSError as error:
         # Without an outcome the attempt counts as dead, and `finish` takes it up again.
         _say(f"The exchange cannot be written: {error}")
@@ -76,15 +91,18 @@ def run_job(job_dir: Path, number: int | None) -> int:
         claim.release()
 
 
-def _run_claimed(job_dir: Path, directory: Path, request: dict[str, Any]) -> int:
+def _run_claimed(job_dir: Path, claim: liveness.Claim, request: dict[str, Any]) -> int:
     """Run, and write how it ended."""
-    attempt = Attempt(job_dir, directory, request, JournalWriter(directory / layout.JOURNAL))
+    directory = claim.directory
+    attempt = Attempt(job_dir, claim, request, JournalWriter(directory / layout.JOURNAL))
     with reserve.held(directory):
-        end = _guarded(attempt)
-    end = attempt.conclude(end)
+        last = _guarded(attempt)
+    end = attempt.conclude(last)
     attempt.journal.close()
     write_ending(job_dir, directory, end, attempt.started, attempt.usage.to_json())
     _say(f"{end.reason}: {end.message}" if end.reason else "Every cell ran.")
+    if last is not end:
+        _say(f"Afterwards: {last.message}")
     return int(end.exit_code or 0)
 
 
@@ -107,20 +125,15 @@ def _guarded(attempt: Attempt) -> End:
 
 async def _run(attempt: Attempt) -> End:
     """Start the kernel, prepare the notebook meanwhile, execute."""
-    request = attempt.request
-    stopped = _stopped()
+    stopped = _stopped(attempt.claim)
     snapshot = (attempt.job_dir / layout.SNAPSHOT).read_bytes()
-    kernel = Kernel(kernel_name(snapshot, request.get("kernel")), str(attempt.directory))
-    start = {"kernel": kernel.name, "sockets": str(kernel.folder)}
-    attempt.emit({"k": "start", "v": documents.VERSION, **start})
+    name = kernel_name(snapshot, attempt.request.get("kernel"))
+    kernel = Kernel(name, str(attempt.directory))
     ended_kindly = False
     try:
-        started = await _start(attempt, kernel)
-        notebook = _prepare(attempt, kernel)
-        if isinstance(started, RunFailed):
-            raise started
-        with Reaper(spare=kernel.pid):
-            end = await _execute(attempt, kernel, notebook, stopped)
+        start = {"kernel": kernel.name, "sockets": str(kernel.folder)}
+        attempt.emit({"k": "start", "v": documents.VERSION, **start})
+        end = await _start_and_execute(attempt, kernel, stopped)
         # Before the kernel takes its leave, which may last: a run that had succeeded stays so.
         attempt.conclude(end)
         ended_kindly = end.exit_code in (Exit.SUCCEEDED, Exit.CELL)
@@ -128,6 +141,22 @@ async def _run(attempt: Attempt) -> End:
     finally:
         await kernel.close(kindly=ended_kindly)
         scratch.collect_artifacts(attempt.job_dir, attempt.directory)
+
+
+async def _start_and_execute(
+    attempt: Attempt, kernel: Kernel, stopped: asyncio.Future[None]
+) -> End:
+    try:
+        failure = await _start(attempt, kernel)
+        try:
+            notebook = _prepare(attempt, kernel)
+        finally:
+            if failure is not None:
+                raise failure
+        with Reaper(spare=kernel.pid):
+            return await _execute(attempt, kernel, notebook, stopped)
+    except RunFailed as failed:
+        return failed.end
 
 
 async def _start(attempt: Attempt, kernel: Kernel) -> RunFailed | None:
@@ -160,30 +189,41 @@ def _prepare(attempt: Attempt, kernel: Kernel) -> Notebook:
 async def _execute(
     attempt: Attempt, kernel: Kernel, notebook: Notebook, stopped: asyncio.Future[None]
 ) -> End:
-    """Execute all cells of a notebook whose kernel is on its way."""
-    kills_before = memory.oom_kills()
-    helpers = [
-        asyncio.create_task(sample(kernel.pid, attempt.usage)),
-        asyncio.create_task(_keep_synced(attempt.journal)),
-    ]
-    try:
-        if not await _ready(kernel, stopped):
-            return reasons.terminated(None)
-        attempt.emit({"k": "kernel", "pid": kernel.pid, "language_info": kernel.language_info})
-        return await supervise(
-            Engine(kernel, attempt.emit),
-            kernel,
-            [(index, notebook["cells"][index]) for index in code_cells(notebook)],
-            stop=stopped,
-            limit=attempt.request.get("max_runtime"),
-            out_of_memory=lambda: memory.oom_kills() > kills_before,
-        )
-    finally:
-        for helper in helpers:
-            helper.cancel()
-        for failure in await asyncio.gather(*helpers, return_exceptions=True):
-            if isinstance(failure, OSError):
-                raise failure  # what was said to be safe is not
+    """Execute all cells of a notebook whose kernel is on its way, as long as it can be recorded."""
+    request = attempt.request
+    gpus = {**os.environ, **(request.get("env") or {})}.get(gpu.VISIBLE)
+    with Monitor(kernel.pid, request.get("memory_limit"), attempt.usage, gpus) as monitor:
+        work = asyncio.create_task(_execute_cells(attempt, kernel, notebook, stopped, monitor))
+        tasks: set[asyncio.Task[Any]] = {work, asyncio.create_task(_keep_safe(attempt))}
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for broken in done - {work}:
+                broken.result()  # what was said to be safe is not
+            return work.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _execute_cells(
+    attempt: Attempt,
+    kernel: Kernel,
+    notebook: Notebook,
+    stopped: asyncio.Future[None],
+    monitor: Monitor,
+) -> End:
+    if not await _ready(kernel, stopped):
+        return reasons.terminated(None)
+    attempt.emit({"k": "kernel", "pid": kernel.pid, "language_info": kernel.language_info})
+    return await supervise(
+        Engine(kernel, attempt.emit),
+        kernel,
+        [(index, notebook["cells"][index]) for index in code_cells(notebook)],
+        stop=stopped,
+        limit=attempt.request.get("max_runtime"),
+        monitor=monitor,
+    )
 
 
 async def _ready(kernel: Kernel, stopped: asyncio.Future[None]) -> bool:
@@ -206,7 +246,7 @@ async def _ready(kernel: Kernel, stopped: asyncio.Future[None]) -> bool:
             await ready
 
 
-def _stopped() -> asyncio.Future[None]:
+def _stopped(claim: liveness.Claim) -> asyncio.Future[None]:
     """Return a future that is done once we were told to stop."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[None] = loop.create_future()
@@ -216,6 +256,8 @@ def _stopped() -> asyncio.Future[None]:
             future.set_result(None)
 
     def wake() -> None:
+        # If this is all that we come to do, the run is known to have lived when it was cancelled.
+        claim.beat()
         # The signal may come when the loop is gone and the result is being written.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(settle)
@@ -224,11 +266,19 @@ def _stopped() -> asyncio.Future[None]:
     return future
 
 
-async def _keep_synced(journal: JournalWriter) -> None:
-    """Acknowledge what was written once a second, off the loop: fdatasync may take long."""
+async def _keep_safe(attempt: Attempt) -> None:
+    """Acknowledge what was written once a second, off the loop: fdatasync may take long.
+
+    And leave a receipt now and then: a run that is killed has one, too. Raises OSError.
+    """
+    receipt_at = 0.0
     while True:
         await asyncio.sleep(_SYNC_PERIOD)
-        await asyncio.to_thread(journal.sync)
+        lasted = time.time() - attempt.started
+        if lasted >= receipt_at and attempt.usage.memory.count > 1:
+            attempt.emit({"k": "usage", **attempt.usage.to_json()})
+            receipt_at = lasted + max(_RECEIPT_PERIOD, lasted / 10)
+        await asyncio.to_thread(attempt.journal.sync)
 
 
 def _say(text: str) -> None:

@@ -18,24 +18,33 @@ from typing import Any
 from .prepare import banner
 from .protocol import documents, journal, layout
 from .protocol.outcome import Outcome, write_outcome
+from .protocol.records import sound
 from .protocol.result import write_result
 from .reasons import End
 
 TERMINATION_LOG = "JUPYTER_TO_JOB_TERMINATION_LOG"
+PLAIN_OUTPUT = "plain_output"
+"""In request.json: the name of the file beside the job directory that the result becomes."""
 _SUMMARY_BYTES = 4096
+_CHUNK = 1 << 20
 
 Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What the journal of a dead attempt tells: when it began, where it was, how it ended."""
+    """What the journal of a dead attempt tells: when it began, where it was, how it ended.
+
+    `usage` is the last receipt, and `last` the time of the last record.
+    """
 
     started: float | None = None
     kernel_pid: int | None = None
     sockets: str | None = None
     cell: int | None = None
     end: Record | None = None
+    usage: Record | None = None
+    last: float | None = None
 
 
 def rfc3339(moment: float) -> str:
@@ -59,14 +68,18 @@ def end_record(end: End) -> Record:
 
 def end_of(record: Record) -> End:
     """Return what `end_record` wrote."""
-    return End(record["reason"], record["message"], record["exit_code"], record.get("cell"))
+    return End(
+        record.get("reason"), record.get("message"), record.get("exit_code"), record.get("cell")
+    )
 
 
 def look_back(attempt_dir: Path) -> Seen:
     """Read from the journal where an attempt stood."""
     fields: dict[str, Any] = {}
     for entry in journal.read_journal(attempt_dir / layout.JOURNAL):
-        record = entry.record
+        record = sound(entry.record)
+        if record.get("t") is not None:
+            fields["last"] = record["t"]
         match record.get("k"):
             case "start":
                 fields |= {"started": record.get("t"), "sockets": record.get("sockets")}
@@ -76,16 +89,27 @@ def look_back(attempt_dir: Path) -> Seen:
                 fields["cell"] = record["i"]
             case "cell_end" if record["ok"]:
                 fields["cell"] = None
+            case "usage":
+                fields["usage"] = {k: v for k, v in record.items() if k not in ("k", "t")}
             case "end":
-                fields["end"] = record
+                fields.setdefault("end", record)
     return Seen(**fields)
 
 
 def write_ending(
-    job_dir: Path, attempt_dir: Path, end: End, started: float | None, usage: dict[str, Any]
+    job_dir: Path,
+    attempt_dir: Path,
+    end: End,
+    started: float | None,
+    usage: dict[str, Any],
+    finished: float | None = None,
 ) -> Outcome:
-    """Write result and outcome of an attempt whose journal is complete. Raises OSError."""
+    """Write result and outcome of an attempt whose journal is complete. Raises OSError.
+
+    Times are unix seconds; `finished` None: now.
+    """
     result = write_result(job_dir, attempt_dir)
+    publish_plain(job_dir, attempt_dir)
     outcome = Outcome(
         state=end.state,
         reason=end.reason,
@@ -93,13 +117,24 @@ def write_ending(
         exit_code=None if end.exit_code is None else int(end.exit_code),
         cells={"done": result.progress.cells_done, "total": result.progress.cells_total},
         started=None if started is None else rfc3339(started),
-        finished=rfc3339(time.time()),
+        finished=rfc3339(time.time() if finished is None else finished),
         usage=usage,
         result_sha256=result.sha256,
     )
     write_outcome(attempt_dir, outcome)
     summarise(outcome)
     return outcome
+
+
+def publish_plain(job_dir: Path, attempt_dir: Path) -> None:
+    """Put the result where a run of plain files wants it; nothing to do for any other job."""
+    name = (documents.read_document(job_dir / layout.REQUEST) or {}).get(PLAIN_OUTPUT)
+    result = attempt_dir / layout.RESULT
+    if name and result.exists():
+        with result.open("rb") as file:
+            chunks = iter(lambda: file.read(_CHUNK), b"")
+            # Not an exchange's file any more: as readable as others that the user makes.
+            documents.write_chunks(job_dir.parent / Path(name).name, chunks, mode=0o666)
 
 
 def summarise(outcome: Outcome) -> None:

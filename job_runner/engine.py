@@ -52,20 +52,30 @@ class Engine:
         return None if self._turn is None else self._turn.index
 
     async def run(self, cells: Iterable[tuple[int, Cell]]) -> End | None:
-        """Execute (index, cell) pairs in order; return how it ended. None: `drain` broke it off."""
-        pumps = [asyncio.create_task(self._iopub()), asyncio.create_task(self._shell())]
+        """Execute (index, cell) pairs in order; return how it ended. None: `drain` broke it off.
+
+        Raises what listening to the kernel raised, at once: a cell would wait for ever.
+        """
+        work = asyncio.create_task(self._run_cells(cells))
+        tasks = {work, *(asyncio.create_task(pump()) for pump in (self._iopub, self._shell))}
         try:
-            for index, cell in cells:
-                if self._closing:
-                    return None
-                end = await self._run_cell(index, cell)
-                if end is not None:
-                    return end
-            return reasons.SUCCESS
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for broken in done - {work}:
+                broken.result()
+            return work.result()
         finally:
-            for pump in pumps:
-                pump.cancel()
-            await asyncio.gather(*pumps, return_exceptions=True)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _run_cells(self, cells: Iterable[tuple[int, Cell]]) -> End | None:
+        for index, cell in cells:
+            if self._closing:
+                return None
+            end = await self._run_cell(index, cell)
+            if end is not None:
+                return end
+        return reasons.SUCCESS
 
     async def drain(self, quiet: float, limit: float) -> None:
         """Start no further cell; take what still comes, until nothing came for `quiet` seconds."""
@@ -110,18 +120,11 @@ class Engine:
         turn.idle.result()
 
     async def _iopub(self) -> None:
-        try:
-            while True:
-                self._hear(await self._kernel.iopub())
-                self._heard += 1
-                if self._heard % _BREATH == 0:
-                    await asyncio.sleep(0)
-        except Exception as error:  # the cell that waits is the one to know, whatever it is
-            if self._turn is None:
-                raise
-            for future in (self._turn.reply, self._turn.idle):
-                if not future.done():
-                    future.set_exception(error)
+        while True:
+            self._hear(await self._kernel.iopub())
+            self._heard += 1
+            if self._heard % _BREATH == 0:
+                await asyncio.sleep(0)
 
     async def _shell(self) -> None:
         while True:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from . import leftovers, plain, reserve, scratch
-from .ending import end_of, end_record, look_back, rfc3339, write_ending
+from . import leftovers, reserve, scratch
+from .ending import Seen, end_of, end_record, look_back, rfc3339, write_ending
 from .protocol import documents, layout, liveness
 from .protocol.journal import JournalWriter
 from .protocol.outcome import Outcome, read_outcome, write_outcome
 from .reasons import End, Exit
 from .usage import Usage
 
+_TOLD = "Terminated"
+"""The reason of a caller that ended the run itself, now."""
 LOST = "The runner was killed or its host went away; what it had printed is kept."
 
 
@@ -35,19 +37,21 @@ def finish_job(job_dir: Path, reason: str | None, message: str | None) -> int:
         return Exit.BUSY
     try:
         if read_outcome(directory) is None:
-            _finish(job_dir, directory, reason or "Lost", message or LOST)
-            plain.publish(job_dir, directory)
+            _finish(job_dir, claim, reason or "Lost", message or LOST)
         return Exit.SUCCEEDED
     finally:
         claim.release()
 
 
-def _finish(job_dir: Path, directory: Path, reason: str, message: str) -> None:
+def _finish(job_dir: Path, claim: liveness.Claim, reason: str, message: str) -> None:
+    directory = claim.directory
     seen = look_back(directory)
-    if seen.kernel_pid is not None and _was_here(directory):
-        leftovers.end_session(seen.kernel_pid, str(directory))
+    if _was_here(directory):
+        if seen.kernel_pid is not None:
+            leftovers.end_session(seen.kernel_pid, str(directory))
         leftovers.remove_sockets(seen.sockets)
     reserve.release(directory)
+    documents.remove_drafts(directory)
     if seen.end is not None:
         end = end_of(seen.end)
     else:
@@ -56,7 +60,19 @@ def _finish(job_dir: Path, directory: Path, reason: str, message: str) -> None:
         journal.append({"t": round(time.time(), 6), **end_record(end)})
         journal.close()
     scratch.collect_artifacts(job_dir, directory)
-    write_ending(job_dir, directory, end, seen.started, Usage().to_json())
+    usage = seen.usage or Usage().to_json()
+    finished = None if reason == _TOLD else _last_sign(seen, claim.last_beat)
+    write_ending(job_dir, directory, end, seen.started, usage, finished)
+
+
+def _last_sign(seen: Seen, last_beat: float | None) -> float | None:
+    """Return when the attempt was last known to live; None where nothing tells.
+
+    A cancel that came after this did not end it.
+    """
+    if seen.end is not None:
+        return seen.last
+    return max((t for t in (seen.last, last_beat) if t is not None), default=None)
 
 
 def _never_started(job_dir: Path, end: End) -> int:

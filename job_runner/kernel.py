@@ -27,7 +27,7 @@ from .reasons import no_kernel
 
 Message = dict[str, Any]
 
-START_TIMEOUT = 120.0
+START_TIMEOUT = 60.0
 """Seconds for a kernel to answer: imports from a cold network disk take their time."""
 _REAP_TIMEOUT = 5.0
 _ASK_AGAIN = 0.3
@@ -120,8 +120,6 @@ class Kernel:
         self._client.start_channels(stdin=False, hb=False)
         try:
             await asyncio.wait_for(self._answer(), START_TIMEOUT)
-            if self._manager.ipykernel:
-                await asyncio.wait_for(self._lift_mark(), START_TIMEOUT)
         except asyncio.TimeoutError as error:
             message = f"no answer within {START_TIMEOUT:g} s. {self.last_words()}"
             raise no_kernel(self.name, message) from error
@@ -140,6 +138,8 @@ class Kernel:
                 while not heard:
                     message = await asyncio.wait_for(self.iopub(), _ASK_AGAIN)
                     heard = message["parent_header"].get("msg_id") in asked
+        if self._manager.ipykernel:
+            await self._lift_mark()
 
     async def _lift_mark(self) -> None:
         """Have ipykernel keep what it publishes until we have it.

@@ -9,7 +9,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from .protocol.parameters import parse_value
+from .protocol.parameters import parse_object, parse_value
 from .reasons import Exit, RunFailed
 
 
@@ -38,16 +38,19 @@ def _run(options: argparse.Namespace) -> int:
     from .plain import Files, run_files
 
     if options.job is not None:
+        files = (options.input, options.output, options.parameters, options.cwd, options.kernel)
+        if any(files) or options.parameter:
+            raise ValueError("a job directory says what to run: no other options but --attempt")
         return run_job(options.job.resolve(), options.attempt)
+    if options.attempt is not None:
+        raise ValueError("--attempt goes with a job directory")
     if options.input is None or options.output is None:
         raise ValueError("run needs a job directory, or --input and --output")
     if options.input.is_dir():
         raise ValueError(f"{options.input} is a folder")
     parameters: dict[str, Any] = {}
     if options.parameters:
-        parameters = json.loads(options.parameters.read_bytes())
-        if not isinstance(parameters, dict):
-            raise ValueError(f"{options.parameters} holds no JSON object")
+        parameters = parse_object(options.parameters.read_bytes())
     parameters.update({name: parse_value(value) for name, value in options.parameter})
     return run_files(Files(options.input, options.output, parameters, options.cwd, options.kernel))
 

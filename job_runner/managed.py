@@ -9,13 +9,15 @@ from typing import Any
 
 import nbformat
 
-from . import memory, reasons
+from . import reasons
 from .engine import Engine
 from .kernel import Kernel
+from .monitor import Monitor
 from .prepare import code_cells
 from .protocol.fold import NotebookFold
 from .reasons import End
 from .supervise import supervise
+from .usage import Usage
 
 
 def execute(nb_man: Any, kernel_name: str) -> None:
@@ -60,20 +62,20 @@ class _Manager:
 async def _execute(nb_man: Any, kernel_name: str) -> End:
     notebook = nb_man.nb
     kernel = Kernel(kernel_name, mark=f"papermill-{id(nb_man)}")
-    kills_before = memory.oom_kills()
     kindly = False
     try:
         await kernel.start(Path.cwd(), {})
         await kernel.ready()
         notebook.metadata.language_info = nbformat.from_dict(kernel.language_info)
-        end = await supervise(
-            Engine(kernel, _Manager(nb_man).take),
-            kernel,
-            [(index, notebook.cells[index]) for index in code_cells(notebook)],
-            stop=asyncio.get_running_loop().create_future(),
-            limit=None,
-            out_of_memory=lambda: memory.oom_kills() > kills_before,
-        )
+        with Monitor(kernel.pid, None, Usage()) as monitor:
+            end = await supervise(
+                Engine(kernel, _Manager(nb_man).take),
+                kernel,
+                [(index, notebook.cells[index]) for index in code_cells(notebook)],
+                stop=asyncio.get_running_loop().create_future(),
+                limit=None,
+                monitor=monitor,
+            )
         kindly = end.reason != "KernelDied"
         return end
     except reasons.RunFailed as failure:

@@ -1,22 +1,26 @@
 """`job_runner run --input A --output B`: an attempt for two plain files.
 
 The job directory is `.<B>.job` beside the output: gone at the end, and still there after a SIGKILL,
-for `finish` to take up.
+for `finish` to take up. A rerun takes it up first: so nothing that ran is dropped before the next
+result is there.
 """
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .attempt import run_job
-from .protocol import documents, layout, liveness
+from .ending import PLAIN_OUTPUT
+from .finish import finish_job
+from .protocol import documents, layout
 from .reasons import Exit
 
-_OUTPUT = "plain_output"
-"""In request.json: the name of the file beside the job directory that the result becomes."""
+_LONGEST_NAME = 255
+"""Bytes that a file's name may have."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +37,9 @@ class Files:
 def run_files(files: Files) -> int:
     """Execute `source` into `output`; return the exit code. Raises OSError for unusable files."""
     output = files.output.absolute()
-    job_dir = output.with_name(f".{output.name}.job")
+    job_dir = output.with_name(_job_name(output.name))
     snapshot = files.source.read_bytes()
-    if any(liveness.is_alive(layout.attempt_dir(job_dir, n)) for n in layout.attempts(job_dir)):
+    if layout.attempts(job_dir) and finish_job(job_dir, None, None) == Exit.BUSY:
         return Exit.BUSY
     shutil.rmtree(job_dir, ignore_errors=True)
     job_dir.mkdir(mode=0o700)
@@ -49,20 +53,19 @@ def run_files(files: Files) -> int:
         "isolated": False,
         "kernel": files.kernel,
         "max_runtime": None,
-        _OUTPUT: output.name,
+        PLAIN_OUTPUT: output.name,
     }
     documents.write_document(job_dir / layout.REQUEST, request)
     code = run_job(job_dir, 1)
-    publish(job_dir, layout.attempt_dir(job_dir, 1))
     if (layout.attempt_dir(job_dir, 1) / layout.OUTCOME).exists():
         shutil.rmtree(job_dir, ignore_errors=True)
     return code
 
 
-def publish(job_dir: Path, attempt_dir: Path) -> None:
-    """Put the result where a run of plain files wants it; nothing to do for any other job."""
-    name = (documents.read_document(job_dir / layout.REQUEST) or {}).get(_OUTPUT)
-    result = attempt_dir / layout.RESULT
-    if name and result.exists():
-        # Not an exchange's file any more: as readable as others that the user makes.
-        documents.write_bytes(job_dir.parent / Path(name).name, result.read_bytes(), mode=0o666)
+def _job_name(output: str) -> str:
+    """Return the name of the job directory: `.<output>.job`, shortened if that is too long."""
+    name = f".{output}.job"
+    if len(name.encode(errors="surrogateescape")) <= _LONGEST_NAME:
+        return name
+    digest = hashlib.sha256(output.encode(errors="surrogateescape")).hexdigest()[:16]
+    return f".{output[:40]}-{digest}.job"

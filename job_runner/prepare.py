@@ -14,12 +14,13 @@ from types import ModuleType
 from typing import Any, cast
 
 from . import reasons
+from .protocol.parameters import find_unrepresentable
 from .reasons import End
 
 Notebook = dict[str, Any]
 Placed = tuple[int, dict[str, Any]]
 
-_DEFAULT_KERNEL = "python3"
+_DEFAULT_KERNEL, _DEFAULT_LANGUAGE = "python3", "python"
 
 
 def without_iri_formats() -> None:
@@ -53,9 +54,11 @@ def prepare(
 ) -> Notebook:
     """Return the notebook to execute, as papermill makes it. Raises RunFailed.
 
-    `language` is the kernel's, for notebooks that name none; `names` are those of the source and of
-    the result, which papermill records in the notebook's metadata.
+    `language` is the kernel's, None if it is not known: then the notebook's. `names` are those of
+    the source and of the result, which papermill records in the notebook's metadata.
     """
+    if odd := find_unrepresentable(parameters):
+        raise reasons.bad_notebook(f"a parameter holds {odd}, which JSON has no number for")
     without_iri_formats()
     from papermill.execute import prepare_notebook_metadata, remove_error_markers
     from papermill.iorw import load_notebook_node
@@ -64,9 +67,7 @@ def prepare(
     try:
         node = load_notebook_node(str(snapshot))
         if parameters:
-            node = parameterize_notebook(
-                node, parameters, kernel_name=kernel, language=_language(node, language)
-            )
+            node = parameterize_notebook(node, parameters, kernel_name=kernel, language=language)
         node = remove_error_markers(prepare_notebook_metadata(node, *names))
         for cell in node.cells:
             cell.metadata.papermill = _PENDING.copy()
@@ -123,28 +124,46 @@ def _marker(source: str, tag: str) -> dict[str, Any]:
     }
 
 
-def inspect(notebook: Path) -> list[dict[str, Any]]:
-    """Return a notebook's parameters as {name, type, default, help}. Raises RunFailed, OSError."""
+def inspect(notebook: Path) -> list[dict[str, Any]] | None:
+    """Return a notebook's parameters as {name, type, default, help}; [] if it declares none.
+
+    None where nobody can tell, because papermill cannot read the notebook's language: then no
+    parameter may be called unknown. Raises RunFailed, OSError.
+    """
     without_iri_formats()
-    from papermill.inspection import inspect_notebook
+    from papermill.exceptions import PapermillException
     from papermill.iorw import load_notebook_node
+    from papermill.translators import papermill_translators
+    from papermill.utils import find_first_tagged_cell_index
 
     # A node instead of a path: papermill would take braces in a file's name for parameters.
     path = notebook.resolve(strict=True)
     try:
-        found = inspect_notebook(load_notebook_node(str(path))).values()
+        node = load_notebook_node(str(path))
+        index = find_first_tagged_cell_index(node, "parameters")
+        translator = papermill_translators.find_translator(*_kernel_and_language(node))
+        found = translator.inspect(node.cells[index]) if index >= 0 else []
+    except (PapermillException, NotImplementedError):
+        return None
     except Exception as error:  # see `prepare`
         raise reasons.bad_notebook(f"{type(error).__name__}: {error}") from error
     unknown = {"None": None}  # papermill's word for a type that it could not infer
     return [
         {
-            "name": parameter["name"],
-            "type": unknown.get(parameter["inferred_type_name"], parameter["inferred_type_name"]),
-            "default": parameter["default"],
-            "help": parameter["help"],
+            "name": parameter.name,
+            "type": unknown.get(parameter.inferred_type_name, parameter.inferred_type_name),
+            "default": parameter.default,
+            "help": parameter.help,
         }
         for parameter in found
     ]
+
+
+def _kernel_and_language(node: Any) -> tuple[str, str]:
+    """Return what a notebook says that it is for; the default kernel's where it says nothing."""
+    spec = node.metadata.get("kernelspec", {})
+    language = node.metadata.get("language_info", {}).get("name") or spec.get("language")
+    return spec.get("name") or _DEFAULT_KERNEL, language or _DEFAULT_LANGUAGE
 
 
 _PENDING = {
@@ -154,9 +173,3 @@ _PENDING = {
     "start_time": None,
     "status": "pending",
 }
-
-
-def _language(node: Any, of_kernel: str | None) -> str | None:
-    """Return the language to write parameters in; None lets papermill read the notebook."""
-    named = node.metadata.get("language_info", {}).get("name")
-    return None if named or node.metadata.get("kernelspec", {}).get("language") else of_kernel

@@ -90,6 +90,13 @@ def kernel_died(
     return End("KernelDied", message, Exit.KERNEL_DIED, cell)
 
 
+def over_memory(used: int, limit: int, cell: int | None) -> End:
+    """Return the end for a run whose processes used more memory than the request allows."""
+    amount = _amounts(used, limit)
+    message = f"used {amount}{_in(cell)}; what it had printed is kept. Choose a larger flavor."
+    return End("OutOfMemory", message, Exit.KERNEL_DIED, cell)
+
+
 def cell_error(name: str, value: str, cell: int, execution_count: int | None) -> End:
     """Return the end for an exception in `cell`, by its class `name`."""
     where = f"Cell {cell + 1}"
@@ -123,6 +130,16 @@ def disk_full(cell: int | None) -> End:
     """Return the end for a run whose journal found no space left."""
     message = f"The disk of the exchange is full{_in(cell)}; what was written until then is kept."
     return End("DiskFull", message, Exit.IO, cell)
+
+
+def _amounts(used: int, limit: int) -> str:
+    """Return `2.3 of 2 GiB`, with as many digits as tell the two apart."""
+    power, unit = (30, "GiB") if limit >= 1 << 30 else (20, "MiB")
+    for digits in range(1, 7):
+        texts = [f"{round(size / (1 << power), digits):g}" for size in (used, limit)]
+        if texts[0] != texts[1]:
+            break
+    return f"{texts[0]} of {texts[1]} {unit}"
 
 
 def _in(cell: int | None) -> str:

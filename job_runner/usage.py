@@ -1,72 +1,71 @@
-"""What a run used: the kernel's process tree, sampled. Unknown is null, never 0."""
+"""What a run used, from samples: the receipt. Unknown is null, never 0."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-import psutil
 
-_PERIOD = 1.0
+@dataclass
+class _Series:
+    """Peak and mean of something that is sampled; `None` without a sample."""
+
+    count: int = 0
+    total: float = 0.0
+    peak: float | None = None
+
+    def add(self, value: float) -> None:
+        self.count += 1
+        self.total += value
+        self.peak = value if self.peak is None else max(self.peak, value)
+
+    @property
+    def mean(self) -> float | None:
+        return self.total / self.count if self.count else None
 
 
 @dataclass
 class Usage:
-    """Peaks and means of the kernel's process tree; memory in bytes, CPU in cores."""
+    """Peaks and means of the kernel's process tree and of the GPUs that it sees.
 
-    samples: int = 0
-    memory_peak: int = 0
-    memory_sum: int = 0
-    cpu_peak: float = 0.0
+    Memory in bytes, CPU in cores, utilisation of GPUs from 0 to 1 (of all of them together).
+    """
+
+    memory: _Series = field(default_factory=_Series)
+    gpu_memory: _Series = field(default_factory=_Series)
+    gpu_utilisation: _Series = field(default_factory=_Series)
+    cpu_peak: float | None = None
     cpu_seconds: float = 0.0
-    seconds: float = 0.0
+    seconds: float | None = None
 
-    def add(self, memory: int, cpu_seconds: float, seconds: float) -> None:
-        """Take one sample: memory now, CPU seconds so far, seconds since the start."""
-        if self.samples and seconds > self.seconds:
+    def add_cpu(self, cpu_seconds: float, seconds: float) -> None:
+        """Take the CPU seconds so far, `seconds` after the start."""
+        # Children that ended unawaited take their seconds with them.
+        cpu_seconds = max(self.cpu_seconds, cpu_seconds)
+        if self.seconds is not None and seconds > self.seconds:
             cores = (cpu_seconds - self.cpu_seconds) / (seconds - self.seconds)
-            self.cpu_peak = max(self.cpu_peak, cores)
-        self.samples += 1
-        self.memory_peak = max(self.memory_peak, memory)
-        self.memory_sum += memory
-        # Children that ended take their seconds with them.
-        self.cpu_seconds = max(self.cpu_seconds, cpu_seconds)
-        self.seconds = seconds
+            self.cpu_peak = max(self.cpu_peak or 0.0, cores)
+        self.cpu_seconds, self.seconds = cpu_seconds, seconds
 
     def to_json(self) -> dict[str, Any]:
         """Return the receipt for outcome.json."""
-        rated = self.samples > 1 and self.seconds > 0
+        rated = self.cpu_peak is not None and self.seconds
+        cpu_mean = self.cpu_seconds / self.seconds if rated and self.seconds else None
         return {
-            "memory_peak": self.memory_peak if self.samples else None,
-            "memory_mean": self.memory_sum // self.samples if self.samples else None,
-            "cpu_peak": round(self.cpu_peak, 3) if rated else None,
-            "cpu_mean": round(self.cpu_seconds / self.seconds, 3) if rated else None,
-            "gpu_memory_peak": None,
-            "gpu_memory_mean": None,
-            "gpu_utilisation_peak": None,
-            "gpu_utilisation_mean": None,
+            "memory_peak": _whole(self.memory.peak),
+            "memory_mean": _whole(self.memory.mean),
+            "cpu_peak": _rounded(self.cpu_peak),
+            "cpu_mean": _rounded(cpu_mean),
+            "gpu_memory_peak": _whole(self.gpu_memory.peak),
+            "gpu_memory_mean": _whole(self.gpu_memory.mean),
+            "gpu_utilisation_peak": _rounded(self.gpu_utilisation.peak),
+            "gpu_utilisation_mean": _rounded(self.gpu_utilisation.mean),
         }
 
 
-async def sample(pid: int, usage: Usage) -> None:
-    """Sample the process tree of `pid` once a second, until cancelled."""
-    loop = asyncio.get_running_loop()
-    began = loop.time()
-    while True:
-        with contextlib.suppress(psutil.Error):
-            memory, cpu = _tree(psutil.Process(pid))
-            usage.add(memory, cpu, loop.time() - began)
-        await asyncio.sleep(_PERIOD)
+def _whole(value: float | None) -> int | None:
+    return None if value is None else int(value)
 
 
-def _tree(root: psutil.Process) -> tuple[int, float]:
-    """Return memory (bytes) and CPU seconds of a process and its descendants."""
-    memory, cpu = 0, 0.0
-    for process in [root, *root.children(recursive=True)]:
-        with contextlib.suppress(psutil.Error), process.oneshot():
-            times = process.cpu_times()
-            memory += process.memory_info().rss
-            cpu += times.user + times.system
-    return memory, cpu
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 3)

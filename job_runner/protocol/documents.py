@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,20 +44,31 @@ def write_document_once(path: Path, document: dict[str, Any]) -> bool:
 
 def write_bytes(path: Path, data: bytes, mode: int = 0o600) -> None:
     """Write or replace the file at `path`, atomically and durably; `mode` less the umask."""
-    with _draft(path, data, mode) as draft:
+    write_chunks(path, (data,), mode)
+
+
+def write_chunks(path: Path, chunks: Iterable[bytes], mode: int = 0o600) -> None:
+    """Do as `write_bytes` does, with a file that comes in pieces."""
+    with _draft(path, chunks, mode) as draft:
         draft.rename(path)
     sync_directory(path.parent)
 
 
 def write_bytes_once(path: Path, data: bytes) -> bool:
     """Write the file if there is none at `path` yet, atomically and durably. False if there is."""
-    with _draft(path, data) as draft:
+    with _draft(path, (data,)) as draft:
         try:
             os.link(draft, path)
         except FileExistsError:
             return False
     sync_directory(path.parent)
     return True
+
+
+def remove_drafts(directory: Path) -> None:
+    """Remove what killed writers left in a directory; for who has it to itself."""
+    for draft in directory.glob(".*.tmp"):
+        draft.unlink(missing_ok=True)
 
 
 def sync_directory(directory: Path) -> None:
@@ -79,13 +90,13 @@ def encode(document: dict[str, Any]) -> bytes:
 
 
 @contextlib.contextmanager
-def _draft(path: Path, data: bytes, mode: int = 0o600) -> Iterator[Path]:
-    """Write `data` to a temporary file beside `path`; gone afterwards unless renamed."""
+def _draft(path: Path, chunks: Iterable[bytes], mode: int = 0o600) -> Iterator[Path]:
+    """Write `chunks` to a temporary file beside `path`; gone afterwards unless renamed."""
     draft = path.with_name(f".{secrets.token_hex(8)}.tmp")
     try:
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
+            file.writelines(chunks)
             file.flush()
             os.fsync(file.fileno())
         yield draft

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
-from .notebook import Cell, Notebook, blank, empty_code_cell
+from .notebook import Cell, Notebook, blank, copy_of, empty_code_cell, valid_language
+from .overwritten import settle
+from .records import is_moment, sound
 from .widgets import WidgetFold
 
 Record = dict[str, Any]
@@ -36,26 +38,29 @@ class Progress:
 class ProgressFold:
     """Progress, record by record; `running` once the first cell was sent.
 
-    `began` is the time of the first record, in unix seconds.
+    `began` is the time of the first record, in unix seconds; `end` the last one, once it stands.
     """
 
     progress: Progress = Progress()
     running: bool = False
     began: float | None = None
+    end: Record | None = None
 
     def feed(self, record: Record) -> None:
-        """Take one more record."""
-        if self.began is None:
+        """Take one more record. One that makes no sense changes nothing."""
+        if self.began is None and is_moment(record.get("t")):
             self.began = record.get("t")
         done, total = self.progress.cells_done, self.progress.cells_total
-        match record.get("k"):
-            case "prepared":
-                self.progress = Progress(done, record["cells_total"], self.progress.current_cell)
-            case "cell_start":
+        match record:
+            case {"k": "prepared", "cells_total": int(count)}:
+                self.progress = Progress(done, count, self.progress.current_cell)
+            case {"k": "cell_start", "i": int(index)}:
                 self.running = True
-                self.progress = Progress(done, total, record["i"])
-            case "cell_end":
-                self.progress = Progress(done + (1 if record["ok"] else 0), total)
+                self.progress = Progress(done, total, index)
+            case {"k": "cell_end", "ok": ok}:
+                self.progress = Progress(done + (1 if ok else 0), total)
+            case {"k": "end", "state": "succeeded" | "failed"}:
+                self.end = record
 
 
 def progress(records: Iterable[Record]) -> Progress:
@@ -68,7 +73,7 @@ def progress(records: Iterable[Record]) -> Progress:
 
 def log_text(records: Iterable[Record]) -> Iterator[str]:
     """Yield the text output and tracebacks, as they came."""
-    for record in records:
+    for record in map(sound, records):
         if record.get("k") == "damaged":
             yield "\n" + _damage(record)
         elif record.get("k") == "output":
@@ -94,11 +99,13 @@ class NotebookFold:
         self._cells: list[Cell] = []  # as prepared: indices in records do not shift with banners
         self._recovered: dict[int | None, Cell] = {}
         self._displays: dict[str, list[dict[str, Any]]] = {}
+        self._cursors: dict[int | None, tuple[dict[str, Any], str]] = {}
         self._clear_next: set[int] = set()
         self._current: int | None = None
         self._passed = 0
         self._began: float | None = None
         self._widgets = WidgetFold()
+        self._ended = False
 
     @classmethod
     def over(cls, prepared: Notebook) -> NotebookFold:
@@ -109,30 +116,36 @@ class NotebookFold:
 
     def feed(self, record: Record) -> None:
         """Take one more record."""
+        record = sound(record)
         handler = getattr(self, f"_on_{record.get('k')}", None)
         if handler is not None:
             handler(record)
 
     def result(self) -> Notebook:
         """Return the notebook as it stands; it goes on changing with later records."""
-        for cell in self.notebook["cells"]:
-            for output in cell.get("outputs", ()):
-                if output["output_type"] == "stream":
-                    output["text"] = "".join(output["text"])
+        for index, cell in [*enumerate(self._cells), *self._recovered.items()]:
+            if cell["cell_type"] == "code":
+                self._settle(index, cell["outputs"])
         if self._widgets.used:
             self.notebook["metadata"]["widgets"] = self._widgets.metadata()
         return self.notebook
 
     def _on_prepared(self, record: Record) -> None:
-        self.notebook = copy.deepcopy(record["notebook"])
+        if self._cells:
+            return
+        self.notebook = copy_of(record["notebook"])
         self._cells = list(self.notebook["cells"])
+        for index, cell in list(self._recovered.items()):
+            del self._recovered[index]
+            self._cell(None if index is None else -1 - index)["outputs"] = cell["outputs"]
         self._began = record.get("t")
         metadata = self.notebook["metadata"].setdefault("papermill", {})
         metadata.update(start_time=_iso(self._began), end_time=None, duration=None, exception=None)
 
     def _on_kernel(self, record: Record) -> None:
-        if record.get("language_info"):
-            self.notebook["metadata"]["language_info"] = record["language_info"]
+        info = valid_language(record.get("language_info") or {})
+        if info:
+            self.notebook["metadata"]["language_info"] = info
 
     def _on_cell_start(self, record: Record) -> None:
         self._current = record["i"]
@@ -156,7 +169,8 @@ class NotebookFold:
                 outputs.append(last)
             # Pieces are kept apart until `result` joins them: joining here would be quadratic.
             if isinstance(last["text"], str):
-                last["text"] = [last["text"]]
+                settled, cursor = self._cursors.get(record["i"], (None, ""))
+                last["text"] = [last["text"], cursor if settled is last else ""]
             last["text"].append(output["text"])
             return
         outputs.append(output)
@@ -181,6 +195,9 @@ class NotebookFold:
         self._on_output({"i": self._current, "output": output})
 
     def _on_end(self, record: Record) -> None:
+        if self._ended:  # two hosts finished the same dead attempt
+            return
+        self._ended = True
         if record["state"] == "succeeded":
             self._pass_by(len(self._cells), record)
         elif record.get("cell") is not None:
@@ -224,6 +241,13 @@ class NotebookFold:
             began = datetime.fromisoformat(seen["start_time"]).timestamp()
             seen["duration"] = round(record["t"] - began, 6)
         self._current = None
+
+    def _settle(self, index: int | None, outputs: list[dict[str, Any]]) -> None:
+        """Join the pieces of a cell's streams; the last one may go on later."""
+        for output in outputs:
+            if output["output_type"] == "stream" and not isinstance(output["text"], str):
+                output["text"], cursor = settle("".join(output["text"]))
+                self._cursors[index] = (output, cursor)
 
     def _update(self, display_id: str, shown: Record) -> None:
         for output in self._displays.get(display_id, ()):

@@ -8,6 +8,7 @@ that a loss is never silent.
 from __future__ import annotations
 
 import json
+import math
 import os
 import threading
 import zlib
@@ -18,6 +19,10 @@ from typing import Any
 
 SEGMENT_BYTES = 64 << 20
 _SUFFIX = ".jsonl"
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+_ASCII = json.JSONEncoder(separators=(",", ":"))
+"""Lone surrogates are legal in JSON when they are escaped, and never in UTF-8."""
 
 Record = dict[str, Any]
 
@@ -106,10 +111,22 @@ class JournalWriter:
 def encode(record: Record) -> bytes:
     """Return the record's line."""
     try:
-        body = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:  # lone surrogates: legal in JSON when escaped, never in UTF-8
-        body = json.dumps(record, separators=(",", ":")).encode()
+        body = _ENCODER.encode(record).encode()
+    except ValueError:  # lone surrogates, or numbers that JSON does not have
+        body = _ASCII.encode(_finite(record)).encode()
     return b"%08x %s\n" % (zlib.crc32(body), body)
+
+
+def _finite(value: Any) -> Any:
+    """Return a copy with null for NaN and the infinities."""
+    match value:
+        case float() if not math.isfinite(value):
+            return None
+        case dict():
+            return {key: _finite(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [_finite(inner) for inner in value]
+    return value
 
 
 def decode(line: bytes) -> Record | None:
@@ -132,6 +149,21 @@ def read_journal(directory: Path, offset: int = 0) -> Iterator[Entry]:
         if offset < at + size:
             yield from _read_segment(path, at, max(0, offset - at), last=path is segments[-1])
         at += size
+
+
+def next_record(directory: Path, offset: int) -> int:
+    """Return where the first line begins at byte `offset` or after it; the end if there is none."""
+    at = 0
+    for path in _segments(directory):
+        size = path.stat().st_size
+        if at < offset < at + size:
+            with path.open("rb") as file:
+                file.seek(offset - at - 1)
+                return offset - 1 + len(file.readline())
+        if offset <= at:
+            return at
+        at += size
+    return at
 
 
 def journal_size(directory: Path) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 REQUEST = "request.json"
@@ -15,6 +17,7 @@ DELIVERY = "delivery.json"
 
 RUNNER = "runner.json"
 LOCK = "lock"
+FINISHING = "finish.lock"
 JOURNAL = "journal"
 OUTCOME = "outcome.json"
 RESULT = "result.ipynb"
@@ -31,7 +34,12 @@ def attempt_dir(job_dir: Path, number: int) -> Path:
 def attempts(job_dir: Path) -> list[int]:
     """Return the numbers of the attempts that exist, ascending."""
     try:
-        names = [p.name for p in job_dir.iterdir()]
+        with os.scandir(job_dir) as entries:
+            return attempt_numbers(entry.name for entry in entries)
     except FileNotFoundError:
         return []
+
+
+def attempt_numbers(names: Iterable[str]) -> list[int]:
+    """Return the numbers of the attempts among the names in a job's directory, ascending."""
     return sorted(int(m[1]) for m in map(_ATTEMPT.fullmatch, names) if m)

@@ -2,6 +2,9 @@
 
 An attempt's directory is made under another name, locked, and then renamed to its number: so no
 attempt is ever visible without its lock held, and two runners cannot both get one number.
+
+Not every network file system carries a lock to other hosts. So whoever holds one also touches its
+file every `BEAT` seconds, and another host believes in a free lock only after `SILENCE`.
 """
 
 from __future__ import annotations
@@ -11,15 +14,20 @@ import os
 import secrets
 import shutil
 import socket
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from . import documents, layout
 
-_PROBE = 0.2
-"""Seconds within which nobody who only looks holds a lock twice in a row."""
+BEAT = 10.0
+"""Seconds between two touches of a lock that is held."""
+SILENCE = 120.0
+"""Seconds after the last touch for which a run of another host counts as alive."""
 
 
 class AttemptExists(Exception):
@@ -27,19 +35,48 @@ class AttemptExists(Exception):
 
 
 class AttemptAlive(Exception):
-    """The attempt's lock is held: its runner lives."""
+    """The attempt's runner lives, or may: its lock is held, or another host touched it lately."""
 
 
 @dataclass
 class Claim:
-    """The lock on an attempt, held until `release` or the end of the process."""
+    """The lock on an attempt, held until `release` or the end of the process.
+
+    `last_beat` is when the one who held it before last touched it (unix seconds); None: nobody did.
+    """
 
     directory: Path
     descriptor: int
+    last_beat: float | None = None
+    finishing: int | None = None
+
+    def beat(self) -> None:
+        """Show other hosts that the lock is held."""
+        with suppress(OSError):  # full or gone: whoever writes next finds out, and says so
+            os.utime(self.descriptor)
+
+    @contextmanager
+    def beating(self) -> Iterator[None]:
+        """Beat every `BEAT` seconds, in a thread: no long piece of work makes a run seem dead."""
+        done = threading.Event()
+
+        def keep_on() -> None:
+            while not done.wait(BEAT):
+                self.beat()
+
+        thread = threading.Thread(target=keep_on, name="beat", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
 
     def release(self) -> None:
         """Give up the lock: from now on the attempt counts as ended or dead."""
         os.close(self.descriptor)
+        if self.finishing is not None:
+            os.close(self.finishing)
 
 
 def claim_attempt(job_dir: Path, number: int) -> Claim:
@@ -66,35 +103,48 @@ def claim_attempt(job_dir: Path, number: int) -> Claim:
 
 
 def take_over(attempt_dir: Path) -> Claim:
-    """Lock a dead attempt, to finish it. Raises AttemptAlive."""
-    descriptor = _open_lock(attempt_dir)
-    patience = time.monotonic() + _PROBE
-    while True:
+    """Lock a dead attempt, to finish it. Raises AttemptAlive, also if it is being finished.
+
+    Who finishes shares the runner's lock: the attempt is dead, and nobody is to see it alive.
+    """
+    last_beat = _last_beat(attempt_dir)
+    if _beats_elsewhere(attempt_dir, last_beat):
+        raise AttemptAlive(f"{attempt_dir.name} is running on another host")
+    finishing = _open_lock(attempt_dir, layout.FINISHING)
+    try:
+        fcntl.flock(finishing, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        descriptor = _open_lock(attempt_dir)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return Claim(attempt_dir, descriptor)
-        except BlockingIOError as error:
-            # Someone who only looks (`is_alive`) holds the lock for an instant as well.
-            if time.monotonic() > patience:
-                os.close(descriptor)
-                raise AttemptAlive(f"{attempt_dir.name} is running") from error
-            time.sleep(_PROBE / 10)
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise
+    except BlockingIOError as error:
+        os.close(finishing)
+        raise AttemptAlive(f"{attempt_dir.name} is running, or being finished") from error
+    # Not touched: a try that fails at once must not keep other hosts from the next one.
+    return Claim(attempt_dir, descriptor, last_beat, finishing)
 
 
 def is_alive(attempt_dir: Path) -> bool:
-    """Tell whether the attempt's runner (or somebody finishing it) holds its lock."""
+    """Tell whether the attempt's runner is at work.
+
+    Here the lock tells. For another host's attempt a free lock says nothing while it is touched.
+    """
     try:
-        descriptor = os.open(attempt_dir / layout.LOCK, os.O_RDWR | os.O_CLOEXEC)
+        # Only looking: nothing is created, and a file system that is read-only here will do.
+        descriptor = os.open(attempt_dir / layout.LOCK, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return False
     try:
         # A shared lock: two observers at once must not take each other for the runner.
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        last_beat = os.fstat(descriptor).st_mtime
     except BlockingIOError:
         return True
     finally:
         os.close(descriptor)
-    return False
+    return _beats_elsewhere(attempt_dir, last_beat)
 
 
 def describe_process() -> dict[str, Any]:
@@ -111,7 +161,8 @@ def is_that_process(runner: dict[str, Any]) -> bool:
     here = _describe_host()
     if any(runner.get(key) != value for key, value in here.items()):
         return False
-    start = _start_time(int(runner["pid"]))
+    pid = runner.get("pid")
+    start = _start_time(pid) if isinstance(pid, int) else None
     return start is not None and start == runner.get("start_time")
 
 
@@ -130,6 +181,26 @@ def _start_time(pid: int) -> int | None:
     return int(stat.rpartition(")")[2].split()[19])
 
 
-def _open_lock(directory: Path) -> int:
+def _last_beat(attempt_dir: Path) -> float | None:
+    with suppress(FileNotFoundError):
+        return (attempt_dir / layout.LOCK).stat().st_mtime
+    return None
+
+
+def _beats_elsewhere(attempt_dir: Path, last_beat: float | None) -> bool:
+    """Tell whether an attempt is another host's, not ended, and was touched within `SILENCE`."""
+    if last_beat is None or time.time() - last_beat > SILENCE:
+        return False
+    if (attempt_dir / layout.OUTCOME).exists():
+        return False
+    try:
+        runner = documents.read_document(attempt_dir / layout.RUNNER) or {}
+    except documents.DocumentError:
+        return False  # nobody knows whose it is: the lock alone has to tell
+    host = runner.get("host")
+    return host is not None and host != _describe_host()["host"]
+
+
+def _open_lock(directory: Path, name: str = layout.LOCK) -> int:
     # Close-on-exec: a kernel that inherited the lock would keep a dead runner alive.
-    return os.open(directory / layout.LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    return os.open(directory / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,20 +13,41 @@ from typing import Any
 from . import documents, layout
 from .fold import NotebookFold, Progress, ProgressFold
 from .journal import read_journal
-from .notebook import to_bytes
+from .notebook import Notebook, to_bytes, to_chunks
 
 
 @dataclass(frozen=True)
 class Result:
-    """The file's bytes, None where the snapshot is no notebook; and how far the run came."""
+    """The executed notebook, None where the snapshot is none; and how far the run came."""
 
-    data: bytes | None
+    notebook: Notebook | None
     progress: Progress
+
+    @property
+    def data(self) -> bytes | None:
+        """Return the file's bytes."""
+        return None if self.notebook is None else to_bytes(self.notebook)
 
     @property
     def sha256(self) -> str | None:
         """Return the digest of the file."""
-        return None if self.data is None else hashlib.sha256(self.data).hexdigest()
+        digest = hashlib.sha256()
+        for chunk in self.chunks():
+            digest.update(chunk)
+        return None if self.notebook is None else digest.hexdigest()
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the file in pieces; nothing if there is none."""
+        if self.notebook is not None:
+            yield from to_chunks(self.notebook)
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written: the file's digest, None if there is no file; and how far the run came."""
+
+    sha256: str | None
+    progress: Progress
 
 
 def fold_result(job_dir: Path, attempt_dir: Path) -> Result:
@@ -40,12 +62,20 @@ def fold_result(job_dir: Path, attempt_dir: Path) -> Result:
         is_notebook = is_notebook or entry.record.get("k") == "prepared"
         progress.feed(entry.record)
         run.feed(entry.record)
-    return Result(to_bytes(run.result()) if is_notebook else None, progress.progress)
+    return Result(run.result() if is_notebook else None, progress.progress)
 
 
-def write_result(job_dir: Path, attempt_dir: Path) -> Result:
+def write_result(job_dir: Path, attempt_dir: Path) -> Written:
     """Fold and write the result, if there is one. Raises OSError."""
     result = fold_result(job_dir, attempt_dir)
-    if result.data is not None:
-        documents.write_bytes(attempt_dir / layout.RESULT, result.data)
-    return result
+    if result.notebook is None:
+        return Written(None, result.progress)
+    digest = hashlib.sha256()
+
+    def hashed() -> Iterator[bytes]:
+        for chunk in result.chunks():
+            digest.update(chunk)
+            yield chunk
+
+    documents.write_chunks(attempt_dir / layout.RESULT, hashed())
+    return Written(digest.hexdigest(), result.progress)

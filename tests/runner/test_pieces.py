@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import psutil
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 from job_runner import engine as engine_module
+from job_runner import memory
 from job_runner.engine import Engine
 from job_runner.kernel import Kernel
 from job_runner.memory import oom_kills
@@ -79,12 +81,34 @@ def test_oom_kills_are_read_from_both_versions_of_control_groups(
     assert oom_kills(tmp_path, tmp_path / "self") == count
 
 
+@pytest.mark.parametrize(
+    ("own", "files", "limit", "ceiling"),
+    [
+        ("0::/pod/a\n", {"pod/a/memory.max": "4096\n"}, None, 4096),
+        ("0::/outside\n", {"memory.max": "4096\n"}, 1024, 1024),
+        ("4:memory:/a\n0::/\n", {"memory/a/memory.limit_in_bytes": "4096\n"}, 8192, 4096),
+        ("0::/\n", {"memory.max": "max\n"}, 2048, 2048),
+        ("0::/\n", {}, None, psutil.virtual_memory().total),
+    ],
+)
+def test_the_least_of_all_limits_counts(
+    own: str, files: dict[str, str], limit: int | None, ceiling: int, tmp_path: Path
+) -> None:
+    (tmp_path / "self").write_text(own)
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content)
+    assert memory.ceiling(limit, tmp_path, tmp_path / "self") == ceiling
+
+
 def test_usage_is_null_where_unknown() -> None:
     usage = Usage()
     assert set(usage.to_json().values()) == {None}
-    usage.add(100, 0.0, 0.5)
+    usage.memory.add(100)
+    usage.add_cpu(0.0, 0.5)
     assert (usage.to_json()["memory_peak"], usage.to_json()["cpu_mean"]) == (100, None)
-    usage.add(300, 1.5, 1.5)
+    usage.memory.add(300)
+    usage.add_cpu(1.5, 1.5)
     seen = usage.to_json()
     assert (seen["memory_peak"], seen["memory_mean"]) == (300, 200)
     assert (seen["cpu_peak"], seen["cpu_mean"]) == (1.5, 1.0)

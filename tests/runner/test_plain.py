@@ -88,6 +88,38 @@ def test_killed_and_finished(tmp_path: Path) -> None:
     assert load(job_dir / "attempt-1" / "outcome.json")["reason"] == "Lost"
 
 
+def test_a_rerun_takes_up_what_was_killed(tmp_path: Path) -> None:
+    """What the killed run printed is there until the next result is."""
+    source = (
+        "import os, time\nprint('kept', flush=True)\n"
+        "while not os.path.exists('go'): time.sleep(0.02)"
+    )
+    (tmp_path / "in.ipynb").write_text(notebook(source))
+    command = [*RUNNER, "run", "--input", "in.ipynb", "--output", "out.ipynb"]
+    segment = tmp_path / ".out.ipynb.job" / "attempt-1" / "journal" / "00000001.jsonl"
+    first = subprocess.Popen(command, cwd=tmp_path)
+    until(lambda: segment.exists() and b'"kept' in segment.read_bytes(), "output")
+    first.kill()
+    first.wait()
+    second = subprocess.Popen(command, cwd=tmp_path)
+    until(lambda: (tmp_path / "out.ipynb").exists(), "the killed run's result")
+    killed = nbformat.read(tmp_path / "out.ipynb", as_version=4)
+    assert "Lost" in banner(killed)[0] and stream(killed.cells[2]) == "kept\n"
+    (tmp_path / "go").touch()
+    assert second.wait(timeout=60) == 0
+    assert banner(nbformat.read(tmp_path / "out.ipynb", as_version=4)) == []
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["go", "in.ipynb", "out.ipynb"]
+
+
+def test_names_as_long_as_they_may_be(tmp_path: Path) -> None:
+    source, output = tmp_path / f"{'é' * 124}i.ipynb", tmp_path / f"{'é' * 124}o.ipynb"
+    source.write_text(notebook("print('ran')"))
+    done = run("run", "--input", source.name, "--output", output.name, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert stream(nbformat.read(output, as_version=4).cells[0]) == "ran\n"
+    assert sorted(tmp_path.iterdir()) == [source, output]
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -96,6 +128,10 @@ def test_killed_and_finished(tmp_path: Path) -> None:
         ["run", "--input", "in.ipynb"],
         ["run", "--input", "in.ipynb", "--output", "out.ipynb", "--parameters", "/dev/null"],
         ["run", ".", "--attempt", "0"],
+        ["run", ".", "-p", "a", "1"],
+        ["run", ".", "--input", "in.ipynb"],
+        ["run", "--attempt", "1", "--input", "in.ipynb", "--output", "out.ipynb"],
+        ["run", "--input", "in.ipynb", "--output", "out.ipynb", "-p", "a", "1e999"],
         ["finish", "."],
         ["inspect", "missing.ipynb"],
         ["dance"],

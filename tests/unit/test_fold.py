@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import tracemalloc
 from typing import Any
 
 import nbformat
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from job_runner.protocol.fold import NotebookFold, Progress, fold, log_text, progress
-from job_runner.protocol.notebook import to_bytes
+from job_runner.protocol.notebook import to_bytes, to_chunks
 
 CELLS = 4
 CODE = [1, 3]
@@ -30,7 +31,8 @@ def snapshot() -> Any:
     return json.loads(nbformat.writes(new_notebook(cells=cells)))
 
 
-text = st.text(max_size=5)
+# What carriage returns and backspaces overwrite is shown elsewhere: test_overwritten.py.
+text = st.text(st.characters(exclude_characters="\b\r"), max_size=5)
 bundle = st.dictionaries(st.sampled_from(["text/plain", "text/html", "image/png"]), text)
 display = st.sampled_from(["a", "b"])
 outputs = st.one_of(
@@ -219,3 +221,17 @@ def test_progress_counts_cells_that_did_not_end_the_run() -> None:
         Progress(1, 2, 3),
         Progress(1, 2, None),
     ]
+
+
+@pytest.mark.parametrize("line", ["x" * 99 + "\n", "x"], ids=["lines", "one line"])
+def test_a_large_output_is_written_without_being_copied_whole(line: str) -> None:
+    size = 20 << 20
+    notebook = {**prepared(), "cells": run_of(out(line * (size // len(line))))}
+    tracemalloc.start()
+    try:
+        written = sum(len(chunk) for chunk in to_chunks(notebook))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert written > size
+    assert peak < 2.5 * size if line == "x" else peak < size / 2

@@ -1,0 +1,115 @@
+"""Watches what a kernel and all that it started use: for the receipt, and for the memory limit.
+
+In a thread of its own, because looking at a process may block. It looks as often as the memory that
+is left may be used up, ten times a second at most, and less often where looking is expensive.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+
+from . import gpu, memory
+from .tree import Tree, measure
+from .usage import Usage
+
+_SLOWEST, _FASTEST = 1.0, 0.1
+"""Seconds between two looks, far from the limit and near it."""
+_GROWTH = 2 << 30
+"""Bytes a second that one core can fill."""
+_SHARE = 100
+"""A look may take one part in this many of a core's time ..."""
+_LONGEST = 2.0
+"""... unless it would be this many seconds until the next one."""
+_NEAR = 0.9
+"""The part of all memory from which on a kernel that was killed was killed for it."""
+
+
+class Monitor:
+    """Looks at the tree of process `pid` while it is entered, and adds to `usage`.
+
+    `over` is set when the tree uses more than `limit` bytes (None: as much as it likes); `used` is
+    what it used when we last looked. `gpus` names those that the kernel sees, as CUDA names them
+    (None: all).
+    """
+
+    def __init__(self, pid: int, limit: int | None, usage: Usage, gpus: str | None = None) -> None:
+        self.over = asyncio.Event()
+        self.used = 0
+        self.limit = limit
+        self._pid = pid
+        self._usage = usage
+        self._gpus = gpus
+        self._ceiling = memory.ceiling(limit)
+        self._kills_before = memory.oom_kills()
+        self._loop = asyncio.get_running_loop()
+        self._began = time.monotonic()
+        self._exact_at = float("-inf")
+        self._done = threading.Event()
+        self._pids: tuple[int, ...] = (pid,)
+
+    def __enter__(self) -> Monitor:
+        # Daemons: a driver or a process that hangs is not waited for.
+        for work in (self._watch_processes, self._watch_gpus):
+            threading.Thread(target=work, name=work.__name__, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+
+    def host_killed(self) -> bool:
+        """Tell whether a kernel that got SIGKILL got it for memory, as far as can be known."""
+        return memory.oom_kills() > self._kills_before or self.used >= _NEAR * self._ceiling
+
+    def _watch_processes(self) -> None:
+        while not self._done.is_set():
+            began = time.thread_time()
+            tree = measure(self._pid, exact=self._is_worth_it)
+            cost = time.thread_time() - began
+            if tree is None:
+                return
+            self._hand_over(partial(self._take, tree))
+            room = self._ceiling - tree.memory
+            pause = min(max(room / _GROWTH, _FASTEST), _SLOWEST)
+            self._done.wait(max(pause, min(_SHARE * cost, _LONGEST)))
+
+    def _is_worth_it(self, bound: int) -> bool:
+        """Tell whether the exact size of several processes is needed: now and then, or to judge."""
+        now = time.monotonic()
+        if bound < _NEAR * self._ceiling and now - self._exact_at < _SLOWEST:
+            return False
+        self._exact_at = now
+        return True
+
+    def _take(self, tree: Tree) -> None:
+        self._pids = tree.pids
+        self._usage.add_cpu(tree.cpu_seconds, time.monotonic() - self._began)
+        if not tree.exact:
+            return
+        self._usage.memory.add(tree.memory)
+        if self.over.is_set():
+            return
+        self.used = tree.memory
+        if self.limit is not None and self.used > self.limit:
+            self.over.set()
+
+    def _watch_gpus(self) -> None:
+        read = gpu.open_driver(self._gpus)
+        while read is not None and not self._done.is_set():
+            self._hand_over(partial(self._take_gpus, read(self._pids)))
+            self._done.wait(_SLOWEST)
+
+    def _take_gpus(self, seen: gpu.Seen) -> None:
+        if seen.memory is not None:
+            self._usage.gpu_memory.add(seen.memory)
+        if seen.utilisation is not None:
+            self._usage.gpu_utilisation.add(seen.utilisation)
+
+    def _hand_over(self, take: Callable[[], None]) -> None:
+        """Have the loop take what a thread saw; none is needed once the loop is gone."""
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(take)

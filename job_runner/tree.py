@@ -1,0 +1,103 @@
+"""A process and all its descendants: their memory, with shared pages counted once, and their CPU.
+
+Data loaders fork: the sum of their resident sizes counts the parent's pages once a worker. So for
+more than one process the proportional sizes are added up, which the kernel has to walk the page
+tables for; the resident sizes, which cost nothing, are an upper bound of that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+_PROC = Path("/proc")
+_TICKS = os.sysconf("SC_CLK_TCK")
+_HAS_CHILDREN = (_PROC / "self/task" / str(os.getpid()) / "children").exists()
+
+
+@dataclass(frozen=True)
+class Tree:
+    """One look: `memory` in bytes, and whether that is `exact` or an upper bound.
+
+    `cpu_seconds` holds what children used that ended and were waited for.
+    """
+
+    pids: tuple[int, ...]
+    memory: int
+    exact: bool
+    cpu_seconds: float
+
+
+def measure(root: int, *, exact: Callable[[int], bool]) -> Tree | None:
+    """Look at the tree of process `root`; None if that is gone.
+
+    `exact` is asked with the upper bound whether the exact size is worth its price.
+    """
+    pids = _descendants(root)
+    resident = _total(_resident, pids)
+    if not resident:
+        return None
+    cpu = _total(_cpu_seconds, pids)
+    if len(pids) == 1:
+        return Tree(pids, int(resident), True, cpu)
+    if not exact(int(resident)):
+        return Tree(pids, int(resident), False, cpu)
+    return Tree(pids, int(_total(_proportional, pids)), True, cpu)
+
+
+def _total(of: Callable[[int], float], pids: Iterable[int]) -> float:
+    """Add up over the processes that are still there."""
+    total = 0.0
+    for pid in pids:
+        with contextlib.suppress(OSError, ValueError, IndexError, psutil.Error):
+            total += of(pid)
+    return total
+
+
+def _descendants(root: int) -> tuple[int, ...]:
+    if not _HAS_CHILDREN:
+        with contextlib.suppress(psutil.Error):
+            return (root, *(p.pid for p in psutil.Process(root).children(recursive=True)))
+        return (root,)
+    found = [root]
+    for pid in found:  # which grows on the way
+        with contextlib.suppress(OSError):
+            for task in (_PROC / str(pid) / "task").iterdir():
+                with contextlib.suppress(OSError):
+                    found += map(int, (task / "children").read_bytes().split())
+    return tuple(found)
+
+
+def _resident(pid: int) -> float:
+    if not _PROC.is_dir():
+        return float(psutil.Process(pid).memory_info().rss)
+    pages = int((_PROC / str(pid) / "statm").read_bytes().split()[1])
+    return float(pages * resource.getpagesize())
+
+
+def _proportional(pid: int) -> float:
+    """Return a process's share of the pages that it uses."""
+    try:
+        for line in (_PROC / str(pid) / "smaps_rollup").read_bytes().splitlines():
+            if line.startswith(b"Pss:"):
+                return float(int(line.split()[1]) << 10)
+    except PermissionError:  # a program with rights of its own
+        return _resident(pid)
+    except FileNotFoundError:  # another system's /proc, or none
+        return _resident(pid)
+    return 0.0
+
+
+def _cpu_seconds(pid: int) -> float:
+    if not _PROC.is_dir():
+        times = psutil.Process(pid).cpu_times()
+        return float(times.user + times.system)
+    stat = (_PROC / str(pid) / "stat").read_bytes()
+    # proc(5): utime, stime, cutime, cstime are fields 14 to 17; the name before may hold anything.
+    return sum(map(int, stat.rpartition(b")")[2].split()[11:15])) / _TICKS

@@ -1,0 +1,167 @@
+"""Ends that need help to come about: failing disks, kernels that never answer, odd deaths."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from job_runner.protocol import layout
+
+from .jobs import BOUND, Job, banner, make_job, notebook, stream, until
+
+Make = Callable[..., Job]
+FAILING_SYNC = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+int fdatasync(int fd) {
+    const char *sign = getenv("SYNC_FAILS_IF"), *number = getenv("SYNC_FAILS_WITH");
+    if (sign && number && access(sign, F_OK) == 0) { errno = atoi(number); return -1; }
+    return ((int (*)(int)) dlsym(RTLD_NEXT, "fdatasync"))(fd);
+}
+"""
+ENDLESS = notebook("print('kept')", "import time\nwhile True: print('more'); time.sleep(0.2)")
+
+
+@pytest.fixture(scope="module")
+def failing_sync(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A library whose `fdatasync` fails once a certain file is there."""
+    folder = tmp_path_factory.mktemp("library")
+    if shutil.which("gcc") is None:
+        pytest.skip("gcc is missing: it makes the library whose fdatasync fails")
+    (folder / "sync.c").write_text(FAILING_SYNC)
+    command = ["gcc", "-shared", "-fPIC", "-o", "sync.so", "sync.c", "-ldl"]
+    subprocess.run(command, cwd=folder, check=True)
+    return str(folder / "sync.so")
+
+
+@pytest.mark.parametrize(("number", "reason"), [(28, "DiskFull"), (5, "BackendError")])
+def test_a_disk_that_cannot_keep_what_was_written_ends_the_run(
+    job: Make, failing_sync: str, tmp_path: Path, number: int, reason: str
+) -> None:
+    sign = tmp_path / "now"
+    endless = job(ENDLESS)
+    process = endless.start(
+        LD_PRELOAD=failing_sync, SYNC_FAILS_IF=str(sign), SYNC_FAILS_WITH=str(number)
+    )
+    until(lambda: endless.attempt().exists() and "more" in endless.printed(), "output")
+    sign.touch()
+    assert process.wait(timeout=BOUND) == 74
+    sign.unlink()
+    # The last sync failed as well: the outcome is left to who can write again.
+    assert endless.finish() == 0
+    assert (endless.outcome().reason, endless.outcome().exit_code) == (reason, 74)
+    assert endless.printed().startswith("kept\nmore\n")
+    assert reason in banner(endless.result())[0]
+
+
+KERNELS = {
+    "exits": ("raise SystemExit('cannot start: no licence')", "no licence"),
+    "silent": ("import time; time.sleep(600)", "no answer within 2 s"),
+    "killed": ("import os; os.kill(os.getpid(), 9)", "it ended at once"),
+}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_kernel_that_does_not_start(job: Make, tmp_path: Path, name: str) -> None:
+    source, said = KERNELS[name]
+    folder = tmp_path / "data" / "kernels" / "odd"
+    folder.mkdir(parents=True)
+    argv = [sys.executable, "-c", source, "{connection_file}"]
+    spec = {"argv": argv, "display_name": "Odd", "language": "python"}
+    (folder / "kernel.json").write_text(json.dumps(spec))
+    odd = job(notebook("print('no')", kernel="odd"))
+    # The runner as it is, with less patience.
+    impatient = (
+        "import sys, job_runner.kernel as k; k.START_TIMEOUT = 2.0;"
+        "from job_runner.main import main; sys.exit(main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", impatient, "run", str(odd.directory)]
+    environment = {**os.environ, "JUPYTER_PATH": str(tmp_path / "data")}
+    ran = subprocess.run(command, env=environment, timeout=BOUND, check=False)
+    assert ran.returncode == 3
+    outcome = odd.outcome()
+    assert (outcome.reason, outcome.exit_code) == ("NoKernel", 3)
+    assert said in str(outcome.message) and "'odd'" in str(outcome.message)
+    assert "NoKernel" in banner(odd.result())[0]
+    assert not Path(odd.records()[0]["sockets"]).exists()
+
+
+ENDS = {
+    "getpass": ("import getpass; getpass.getpass()", "InputRequested", 1),
+    "abort": ("import os; os.abort()", "KernelDied", 4),
+    "dies between cells": (
+        "import os, threading, time\n"
+        "threading.Thread(target=lambda: (time.sleep(0.3), os._exit(1))).start()",
+        "KernelDied",
+        4,
+    ),
+    "syntax": ("def", "CellError", 1),
+    "an error that cannot be shown": (
+        "class E(Exception):\n    def __str__(self): raise ValueError\nraise E",
+        "CellError",
+        1,
+    ),
+    "dies at shutdown": (
+        "import atexit, os, signal\natexit.register(lambda: os.kill(os.getpid(), 9))",
+        None,
+        0,
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def ends(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Job, int]]:
+    folder = tmp_path_factory.mktemp("exchange")
+    jobs = {}
+    for number, (name, (source, reason, _)) in enumerate(ENDS.items()):
+        later = ["import time; time.sleep(30)"] if reason else []
+        jobs[name] = make_job(folder / str(number), notebook("print('kept')", source, *later))
+    with ThreadPoolExecutor(2) as pool:  # most of a run is waiting for a kernel
+        codes = pool.map(lambda job: job.run(), jobs.values())
+    return {name: (job, code) for (name, job), code in zip(jobs.items(), codes, strict=True)}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_how_it_ended(name: str, ends: dict[str, tuple[Job, int]]) -> None:
+    job, exit_code = ends[name]
+    _, reason, expected = ENDS[name]
+    outcome = job.outcome()
+    assert (outcome.reason, outcome.exit_code, exit_code) == (reason, expected, expected)
+    assert (outcome.state == "succeeded") is (reason is None)
+    result = job.result()
+    assert "kept\n" in "".join(stream(c) for c in result.cells if c.cell_type == "code")
+    assert not list(job.attempt().glob(".*"))
+
+
+def test_a_folder_of_sockets_is_not_left_when_the_first_record_fails(job: Make) -> None:
+    """A journal that cannot be written to at all: a file stands where the segment would."""
+    blocked = job(notebook("1"))
+    code = (
+        "import sys, job_runner.attempt as a\n"
+        "from job_runner.protocol.journal import JournalWriter\n"
+        "class Full(JournalWriter):\n"
+        "    def append(self, record): raise OSError(28, 'No space left on device')\n"
+        "a.JournalWriter = Full\n"
+        "from job_runner.main import main; sys.exit(main(sys.argv[1:]))"
+    )
+    temporary = blocked.directory.parent / "tmp"
+    temporary.mkdir()
+    command = [sys.executable, "-c", code, "run", str(blocked.directory)]
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    ran = subprocess.run(command, env=environment, timeout=BOUND, check=False)
+    assert ran.returncode == 74
+    assert list(temporary.iterdir()) == []
+    assert not (blocked.attempt() / layout.OUTCOME).exists()
+    assert blocked.finish() == 0
+    assert blocked.outcome().reason == "Lost"

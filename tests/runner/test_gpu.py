@@ -1,0 +1,146 @@
+"""GPUs by the vendor's own Python library, on a pretend driver: the library that it loads."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from .jobs import Job, notebook
+
+Make = Callable[..., Job]
+DRIVER = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+/* Two GPUs of 8 GiB and a part of a third. What each reports tells which was asked. */
+typedef struct { char name[48]; unsigned long long used; unsigned busy; } gpu;
+static gpu gpus[] = {{"GPU-aaaa-1", 1ull << 30, 10}, {"GPU-bbbb-2", 2ull << 30, 50}};
+static gpu part = {"MIG-cccc-3", 3ull << 30, 0};
+typedef struct { unsigned gpu, memory; } rates;
+typedef struct { unsigned long long total, free, used; } memory;
+typedef struct { unsigned pid; unsigned long long used; unsigned instance, compute; } process;
+static char *is(const char *what) { return getenv(what); }
+int nvmlInitWithFlags(unsigned flags) { return is("NVML_BROKEN") ? 9 : 0; }
+const char *nvmlErrorString(int code) { return "pretended"; }
+int nvmlDeviceGetCount_v2(unsigned *count) { *count = 2; return 0; }
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, gpu **handle) {
+    if (index > 1) return 2;
+    *handle = &gpus[index];
+    return 0;
+}
+int nvmlDeviceGetHandleByUUID(const char *uuid, gpu **handle) {
+    if (strcmp(uuid, part.name)) return 6;
+    *handle = &part;
+    return 0;
+}
+int nvmlDeviceGetUUID(gpu *handle, char *uuid, unsigned size) {
+    strncpy(uuid, handle->name, size);
+    return 0;
+}
+int nvmlDeviceGetUtilizationRates(gpu *handle, rates *seen) {
+    if (is("NVML_HANGS")) pause();
+    seen->gpu = handle->busy;
+    return handle == &part ? 3 : 0;
+}
+int nvmlDeviceGetMemoryInfo(gpu *handle, memory *seen) {
+    seen->total = 8ull << 30, seen->used = handle->used, seen->free = seen->total - seen->used;
+    return 0;
+}
+int nvmlDeviceGetComputeRunningProcesses_v3(gpu *handle, unsigned *count, process *list) {
+    FILE *file = is("NVML_PID_FILE") ? fopen(is("NVML_PID_FILE"), "r") : NULL;
+    if (!file) return 3;
+    if (*count < 2) { fclose(file); *count = 2; return 7; }
+    memset(list, 0, 2 * sizeof(process));
+    list[0].pid = 1, list[0].used = 5ull << 30;
+    list[1].used = 123ull << 20;
+    if (fscanf(file, "%u", &list[1].pid) != 1) list[1].pid = 0;
+    fclose(file);
+    *count = 2;
+    return 0;
+}
+"""
+GIB = 1 << 30
+WAITS = notebook("import time; time.sleep(2.5)")
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A folder with the pretend library in it."""
+    folder = tmp_path_factory.mktemp("driver")
+    if shutil.which("gcc") is None:
+        pytest.skip("gcc is missing: it makes the pretend driver")
+    (folder / "nvml.c").write_text(DRIVER)
+    command = ["gcc", "-shared", "-fPIC", "-o", "libnvidia-ml.so.1", "nvml.c"]
+    subprocess.run(command, cwd=folder, check=True)
+    return str(folder)
+
+
+@pytest.mark.parametrize(
+    ("visible", "memory", "utilisation"),
+    [
+        (None, 3 * GIB, 0.3),
+        ("0", GIB, 0.1),
+        ("1,0", 3 * GIB, 0.3),
+        ("GPU-bbbb", 2 * GIB, 0.5),
+        ("MIG-cccc-3", 3 * GIB, None),
+        ("1,7,0", 2 * GIB, 0.5),
+        ("", None, None),
+        ("-1", None, None),
+        ("NoDevFiles", None, None),
+    ],
+)
+def test_only_the_gpus_that_a_run_sees(
+    driver: str, visible: str | None, memory: int | None, utilisation: float | None
+) -> None:
+    look = textwrap.dedent(
+        f"""
+        from job_runner import gpu
+        read = gpu.open_driver({visible!r})
+        seen = None if read is None else read([1 << 30])
+        print(None if seen is None else (seen.memory, seen.utilisation))
+        """
+    )
+    environment = {**os.environ, "LD_LIBRARY_PATH": driver}
+    ran = subprocess.run([sys.executable, "-c", look], env=environment, capture_output=True)
+    expected = None if memory is None else (memory, utilisation)
+    assert ran.stdout.decode().strip() == str(expected), ran.stderr.decode()
+
+
+def test_a_run_with_a_gpu_has_it_on_its_receipt(job: Make, driver: str) -> None:
+    used = job(WAITS, env={"CUDA_VISIBLE_DEVICES": "1"})
+    assert used.run(LD_LIBRARY_PATH=driver) == 0
+    usage = used.outcome().usage
+    assert (usage["gpu_memory_peak"], usage["gpu_memory_mean"]) == (2 * GIB, 2 * GIB)
+    assert (usage["gpu_utilisation_peak"], usage["gpu_utilisation_mean"]) == (0.5, 0.5)
+
+
+def test_what_the_runs_own_processes_use(job: Make, driver: str, tmp_path: Path) -> None:
+    """Not what others use on the same GPU, where the driver tells them apart."""
+    file = tmp_path / "pid"
+    source = f"import os, time\nopen({str(file)!r}, 'w').write(str(os.getpid()))\ntime.sleep(3.5)"
+    used = job(notebook(source), env={"CUDA_VISIBLE_DEVICES": "0"})
+    file.write_text("0")
+    assert used.run(LD_LIBRARY_PATH=driver, NVML_PID_FILE=str(file)) == 0
+    usage = used.outcome().usage
+    assert usage["gpu_utilisation_peak"] == 0.1
+    assert usage["gpu_memory_peak"] in (123 << 20, GIB)  # before it was known: all that is used
+    assert usage["gpu_memory_mean"] < GIB
+
+
+@pytest.mark.parametrize("fault", ["NVML_BROKEN", "NVML_HANGS"])
+def test_a_driver_that_fails_or_hangs_fails_no_run(job: Make, driver: str, fault: str) -> None:
+    used = job(notebook("print('kept')"))
+    began = time.monotonic()
+    assert used.run(LD_LIBRARY_PATH=driver, **{fault: "1"}) == 0
+    assert time.monotonic() - began < 30
+    assert used.outcome().usage["gpu_memory_peak"] is None
+    assert used.outcome().usage["memory_peak"] > 0

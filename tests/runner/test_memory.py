@@ -1,0 +1,151 @@
+"""The memory limit of a request, held on the kernel's whole process tree; and the receipt."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from job_runner import tree
+from job_runner.reasons import over_memory
+
+from .jobs import BOUND, Job, banner, notebook, stream, until
+
+MIB = 1 << 20
+FILL = """\
+def fill(size):
+    "Touch every page: zeros that nobody wrote to are not there."
+    return bytearray(b'x') * size
+"""
+CHILD = """\
+import subprocess, sys
+source = 'x = bytearray(b"x") * (400 << 20); import time; time.sleep(60)'
+"""
+SHARING = """\
+import multiprocessing, os, time
+from multiprocessing import shared_memory
+whole = fill(150 << 20)
+shared = shared_memory.SharedMemory(create=True, size=100 << 20)
+shared.buf[:] = bytes(100 << 20)
+def work():
+    sum(shared.buf[::4096]), sum(whole[::4096])
+    time.sleep(2.5)
+workers = [multiprocessing.get_context('fork').Process(target=work) for _ in range(4)]
+[w.start() for w in workers]; [w.join() for w in workers]
+shared.close(); shared.unlink()
+print('kept')
+"""
+UP_TO = """\
+import os, signal, time
+def resident():
+    return int(open('/proc/self/statm').read().split()[1]) * os.sysconf('SC_PAGE_SIZE')
+held = []
+while resident() < {size}: held.append(fill(1 << 20))
+print('kept'); time.sleep(1.5); os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "cell"),
+    [
+        ("print('kept')\nx = [fill(50 << 20) for _ in range(100)]", 2),
+        ("held = []\nprint('kept')\nwhile True: held.append(fill(1 << 20))", 2),
+        (f"print('kept')\n{CHILD}subprocess.run([sys.executable, '-c', source])", 2),
+    ],
+    ids=["at once", "step by step", "in a child"],
+)
+def test_over_the_limit(job: Callable[..., Job], source: str, cell: int) -> None:
+    hungry = job(notebook(FILL, source, "print('no')"), memory_limit=300 * MIB)
+    assert hungry.run() == 4
+    outcome = hungry.outcome()
+    assert (outcome.state, outcome.reason, outcome.exit_code) == ("failed", "OutOfMemory", 4)
+    said = re.match(rf"used (\d+(\.\d)?) of 300 MiB in cell {cell};", str(outcome.message))
+    assert said is not None and float(said[1]) > 300
+    assert outcome.usage["memory_peak"] > 300 * MIB
+    assert hungry.printed() == "kept\n"
+    result = hungry.result()
+    assert f"OutOfMemory: used {said[1]} of 300 MiB in cell {cell}" in banner(result)[0]
+    assert stream(result.cells[3]) == "kept\n"
+    until(lambda: not Path(f"/proc/{hungry.kernel_pid()}").exists(), "the end of the kernel")
+
+
+def test_shared_pages_count_once(job: Callable[..., Job]) -> None:
+    """Workers that forked off, and shared memory: the resident sizes add up to over 1 GiB."""
+    sharing = job(notebook(FILL, SHARING), memory_limit=520 * MIB)
+    assert sharing.run() == 0, sharing.outcome().message
+    assert sharing.printed() == "kept\n"
+    assert 250 * MIB < sharing.outcome().usage["memory_peak"] < 520 * MIB
+
+
+def test_killed_near_the_limit_is_out_of_memory(job: Callable[..., Job]) -> None:
+    limit = 300 * MIB
+    near = job(notebook(FILL, UP_TO.format(size=limit * 95 // 100)), memory_limit=limit)
+    assert near.run() == 4
+    assert near.outcome().reason == "OutOfMemory"
+    assert near.printed() == "kept\n"
+
+
+def test_no_limit_is_no_limit(job: Callable[..., Job]) -> None:
+    free = job(notebook(FILL, "x = fill(400 << 20); import time; time.sleep(1.2)"))
+    assert free.run() == 0
+    assert free.outcome().usage["memory_peak"] > 400 * MIB
+
+
+def test_a_killed_run_has_its_receipt(job: Callable[..., Job]) -> None:
+    busy = job(notebook("x = bytearray(b'x') * (100 << 20)\nwhile True: pass"))
+    process = busy.start()
+    until(
+        lambda: busy.attempt().exists() and any(r["k"] == "usage" for r in busy.records()),
+        "a receipt in the journal",
+    )
+    process.send_signal(signal.SIGKILL)
+    process.wait(timeout=BOUND)
+    assert busy.finish() == 0
+    usage = busy.outcome().usage
+    assert busy.outcome().reason == "Lost"
+    assert usage["memory_peak"] > 100 * MIB and usage["cpu_peak"] > 0
+    assert usage["gpu_memory_peak"] is None
+
+
+@pytest.mark.parametrize(
+    ("used", "limit", "text"),
+    [
+        (23 * (1 << 30) // 10, 2 << 30, "used 2.3 of 2 GiB in cell 7;"),
+        ((2 << 30) + (1 << 24), 2 << 30, "used 2.02 of 2 GiB in cell 7;"),
+        (3 << 30, 512 * MIB, "used 3072 of 512 MiB in cell 7;"),
+        ((2 << 30) + 1, 2 << 30, "used 2 of 2 GiB in cell 7;"),
+    ],
+)
+def test_the_sentence(used: int, limit: int, text: str) -> None:
+    assert str(over_memory(used, limit, 6).message).startswith(text)
+
+
+def test_a_tree_without_the_kernels_list_of_children(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host whose kernel does not list children, and processes that end while they are read."""
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    try:
+        seen = []
+        for listed in (True, False):
+            monkeypatch.setattr(tree, "_HAS_CHILDREN", listed)
+            until(lambda: tree.measure(os.getpid(), exact=bool), "a tree")
+            seen.append(tree.measure(os.getpid(), exact=lambda _: True))
+        assert all(t is not None and child.pid in t.pids and t.exact for t in seen)
+    finally:
+        child.kill()
+        child.wait()
+    assert tree.measure(child.pid, exact=lambda _: True) is None
+
+
+def test_looking_costs_next_to_nothing() -> None:
+    tree.measure(os.getpid(), exact=lambda _: False)
+    began = time.process_time()
+    for _ in range(100):
+        tree.measure(os.getpid(), exact=lambda _: False)
+    assert time.process_time() - began < 0.5  # 5 ms each: half a percent of a core, once a second
