@@ -6,24 +6,29 @@ wins, the others notice.
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from job_runner.protocol import documents, layout
 from job_runner.protocol.outcome import read_outcome
 
 from ..domain import times
+from ..domain.errors import TooLarge
 from ..domain.job import State
 from ..domain.state import AttemptSeen, Ended, decisive
 from ..exchange import FileExchange, Request
-from ..workspace import Published, publish
-from ..workspace.publish import CannotPublish
+from ..workspace import CannotPublish, Published, Workspace, publish
+from ..workspace.artifacts import find_artifacts, publish_artifacts
+from ..workspace.sign import sign_soon
 from .view import HELD, has_result
 
 
-def publish_result(request: Request, data: bytes, workspace: Path) -> Published:
-    """Write the result into `workspace`. Raises CannotPublish."""
-    return publish(workspace, request.notebook, request.output, request.name, data)
+def publish_result(request: Request, content: BinaryIO, workspace: Workspace) -> Published:
+    """Write the result into `workspace`, and have it signed. Raises CannotPublish."""
+    published = publish(workspace, request.notebook, request.output, request.name, content)
+    sign_soon(workspace.root / published.path)
+    return published
 
 
 def record_of(published: Published) -> dict[str, Any]:
@@ -48,6 +53,8 @@ def deliver(exchange: FileExchange, name: str) -> bool:
     """Publish the job's result from this host; True once it is published, whoever did it.
 
     Where the folder cannot be written the reason is kept (`held`), and a later call tries again.
+    Artifacts follow the notebook. Once that is published a later call does not look at it again:
+    its owner may be editing it.
     """
     if exchange.document(name, layout.DELIVERY) is not None:
         return True
@@ -55,11 +62,38 @@ def deliver(exchange: FileExchange, name: str) -> bool:
     request = exchange.request(name)
     if number is None or exchange.document(name, layout.DELETE) is not None:
         return False
-    result = layout.attempt_dir(exchange.directory(name), number) / layout.RESULT
+    attempt = layout.attempt_dir(exchange.directory(name), number)
+    workspace = Workspace(Path(request.workspace), [Path(root) for root in request.roots])
+    published = _published_before(exchange, name)
     try:
-        published = publish_result(request, result.read_bytes(), Path(request.workspace))
+        if published is None:
+            with (attempt / layout.RESULT).open("rb") as content:
+                published = publish_result(request, content, workspace)
+        artifacts = _publish_artifacts(request, attempt / layout.ARTIFACTS, workspace, published)
     except CannotPublish as error:
-        documents.write_document(exchange.directory(name) / HELD, {"message": str(error)})
+        held = {"message": str(error)}
+        if published is not None:
+            held["message"] = f"{published.path} is there, but not what the run created: {error}"
+            held.update(asdict(published))
+        documents.write_document(exchange.directory(name) / HELD, held)
         return False
-    exchange.write_once(name, layout.DELIVERY, record_of(published))
+    exchange.write_once(name, layout.DELIVERY, record_of(published) | artifacts)
     return True
+
+
+def _published_before(exchange: FileExchange, name: str) -> Published | None:
+    """Return the notebook that an earlier try published before its artifacts were held."""
+    held = exchange.document(name, HELD) or {}
+    return Published(held["path"], held["sha256"]) if "path" in held else None
+
+
+def _publish_artifacts(
+    request: Request, folder: Path, workspace: Workspace, published: Published
+) -> dict[str, Any]:
+    """Publish what the run created; return what delivery.json says of it."""
+    try:
+        found = find_artifacts(folder, request.notebook)
+    except TooLarge as error:  # trying again would not help
+        return {"artifacts": [], "message": str(error)}
+    paths = publish_artifacts(workspace, published.path, request.name, found)
+    return {"artifacts": list(paths)} if paths else {}

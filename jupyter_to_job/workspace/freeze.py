@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
-import json
 import os
+import stat
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from ..domain.errors import BadInput, BadNotebook, Stale, TooLarge
+from ..exchange import InputFile
+from .drafts import CHUNK
+from .inputs import Input, plan_inputs
+from .notebook import kernel_of
+from .tree import SpecialFile, Workspace
 
 MAX_NOTEBOOK = 512 << 20
-
-
-@dataclass(frozen=True)
-class FrozenInput:
-    """An input on disk: its workspace path, where it is, its size in bytes and its digest."""
-
-    path: str
-    source: Path
-    size: int
-    sha256: str
+_TRIES = 3
+_PAUSE = 0.2
+"""Seconds that a save which was caught in the middle is given."""
+_CLOCK_STEP = 0.02
+"""Seconds, and some more: a hundred ticks a second is the slowest kernel."""
+_FICLONE = 0x40049409
+"""Linux: let two files share their blocks until one is written to (btrfs, XFS)."""
 
 
 @dataclass(frozen=True)
@@ -33,97 +38,139 @@ class Frozen:
     data: bytes
     sha256: str
     kernel: str | None
-    inputs: tuple[FrozenInput, ...] = ()
+    inputs: tuple[Input, ...] = ()
 
 
 def freeze(
-    root: Path, notebook: str, inputs: tuple[str, ...] = (), expected_sha256: str | None = None
+    workspace: Workspace,
+    notebook: str,
+    inputs: Sequence[str] = (),
+    expected_sha256: str | None = None,
+    input_cap: int | None = None,
 ) -> Frozen:
-    """Read the notebook at workspace path `notebook`, and the inputs.
+    """Read the notebook at workspace path `notebook`, and find the inputs.
 
-    Raises BadNotebook if it is missing or no notebook, Stale if its digest is not the expected
-    one, BadInput for inputs that are missing or outside of the workspace.
+    The inputs themselves are read by `freeze_input`, when there is a place for them. Raises
+    BadNotebook if the notebook is missing or none, Stale if its digest is not the expected one,
+    and what `plan_inputs` raises.
     """
-    source = locate(root, notebook)
+    data, kernel = _read_whole_notebook(workspace, notebook)
+    digest = hashlib.sha256(data).hexdigest()
+    if expected_sha256 is not None and digest != expected_sha256:
+        raise Stale(f"{notebook} changed on disk after it was saved.", "Save it and submit again.")
+    files = plan_inputs(workspace, inputs, input_cap).files if inputs else ()
+    return Frozen(notebook, workspace.root / notebook, data, digest, kernel, files)
+
+
+def freeze_input(item: Input, target: Path) -> InputFile:
+    """Make `target` a private copy of an input, as it was at one moment; return its record.
+
+    It shares its blocks with the source where the file system can. Time and executable bit are
+    kept. Raises BadInput if the source cannot be read, Stale if it never stands still.
+    """
+    for attempt in range(_TRIES):
+        if attempt:
+            time.sleep(_PAUSE)
+        try:
+            source = item.open()
+        except OSError as error:
+            raise _unreadable(item, error) from error
+        with source:
+            before = _at_rest(source)
+            if before is None:
+                continue
+            mode = 0o600 | (before.st_mode & stat.S_IXUSR)
+            copy = os.open(target, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, mode)
+            with os.fdopen(copy, "w+b") as file:
+                digest = _copy(item, source, file)
+                size = file.tell()
+                file.flush()
+                os.utime(file.fileno(), ns=(before.st_atime_ns, before.st_mtime_ns))
+            if digest is not None and _stamp(before) == _stamp(os.fstat(source.fileno())):
+                return InputFile(item.path, digest, size)
+    raise Stale(f"The input {item.path} is being written to.", "Submit again when it is complete.")
+
+
+def _read_whole_notebook(workspace: Workspace, notebook: str) -> tuple[bytes, str | None]:
+    """Return the notebook's bytes, and the kernel it names; not a save that is half done."""
+    for attempt in range(_TRIES):
+        if attempt:
+            time.sleep(_PAUSE)
+        data, stable = _read_notebook(workspace, notebook)
+        if stable:
+            try:
+                return data, kernel_of(data, notebook)
+            except BadNotebook:
+                # Not everybody saves atomically: a reader may see an emptied or half written file.
+                time.sleep(_PAUSE)
+                if _read_notebook(workspace, notebook)[0] == data:
+                    raise
+    raise Stale(f"{notebook} is being written to.", "Submit again when it is saved.")
+
+
+def _read_notebook(workspace: Workspace, notebook: str) -> tuple[bytes, bool]:
+    """Return the bytes, and whether nobody wrote to the file meanwhile."""
     try:
-        if source.stat().st_size > MAX_NOTEBOOK:
-            raise TooLarge(f"{notebook} is over 512 MiB.", "Clear its outputs and submit again.")
-        data = source.read_bytes()
+        with workspace.open(notebook) as file:
+            before = _at_rest(file)
+            if before is None:
+                return b"", False
+            if before.st_size > MAX_NOTEBOOK:
+                raise TooLarge(f"{notebook} is over 512 MiB.", "Clear its outputs, submit again.")
+            data = file.read(before.st_size + 1)
+            after = os.fstat(file.fileno())
+            return data, len(data) == before.st_size and _stamp(before) == _stamp(after)
+    except SpecialFile as error:
+        raise BadNotebook(error.message, "Name a notebook.") from error
     except OSError as error:
         raise BadNotebook(
             f"Cannot read {notebook}: {error.strerror}.", "Check the path and save the notebook."
         ) from error
-    digest = hashlib.sha256(data).hexdigest()
-    if expected_sha256 is not None and digest != expected_sha256:
-        raise Stale(f"{notebook} changed on disk after it was saved.", "Save it and submit again.")
-    kernel = kernel_of(data, notebook)
-    return Frozen(notebook, source, data, digest, kernel, _inputs(root, inputs))
 
 
-def kernel_of(data: bytes, label: str) -> str | None:
-    """Check that `data` is a notebook that can run, and return the kernel it names.
-
-    Raises BadNotebook.
-    """
+def _copy(item: Input, source: BinaryIO, target: BinaryIO) -> str | None:
+    """Copy a file; return the digest, or None if it grew meanwhile."""
     try:
-        document: Any = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise BadNotebook(f"{label} is no notebook: {error}.") from error
-    if not isinstance(document, dict) or not isinstance(document.get("nbformat"), int):
-        raise BadNotebook(f"{label} is no notebook: it has no nbformat.")
-    if document["nbformat"] == 4 and not isinstance(document.get("cells"), list):
-        raise BadNotebook(f"{label} is no notebook: it has no cells.")
-    metadata = document.get("metadata")
-    spec = metadata.get("kernelspec") if isinstance(metadata, dict) else None
-    name = spec.get("name") if isinstance(spec, dict) else None
-    return name if isinstance(name, str) and name else None
+        fcntl.ioctl(target.fileno(), _FICLONE, source.fileno())
+    except OSError:  # not this file system, or not across two of them
+        size = os.fstat(source.fileno()).st_size
+        digest = hashlib.sha256()
+        for chunk in _chunks(item, source):
+            target.write(chunk)
+            digest.update(chunk)
+            if target.tell() > size:
+                return None
+        return digest.hexdigest()
+    cloned = hashlib.sha256()
+    for chunk in _chunks(item, target):
+        cloned.update(chunk)
+    return cloned.hexdigest()
 
 
-def locate(root: Path, path: str) -> Path:
-    """Return the file behind a workspace path. Raises BadInput if it leads out of the workspace."""
-    base = root.resolve()
-    if path.startswith("/") or "\0" in path:
-        raise BadInput(f"{path!r} is no path inside the workspace.")
+def _chunks(item: Input, file: BinaryIO) -> Iterator[bytes]:
     try:
-        resolved = (base / path).resolve()
-    except (OSError, RuntimeError) as error:  # a loop of links, or a name without end
-        raise BadInput(f"{path!r} leads nowhere.") from error
-    if not resolved.is_relative_to(base):
-        raise BadInput(f"{path!r} leads out of the workspace.", "Copy the file into it.")
-    return base / path
-
-
-def _inputs(root: Path, names: tuple[str, ...]) -> tuple[FrozenInput, ...]:
-    """Resolve files, folders and globs to files, each once, in order."""
-    found: dict[str, FrozenInput] = {}
-    for name in names:
-        locate(root, name)
-        try:
-            matches = sorted(root.glob(name)) or [root / name]
-        except ValueError as error:
-            raise BadInput(f"{name!r} is no file, folder or pattern: {error}.") from error
-        files = [f for match in matches for f in (_walk(match) if match.is_dir() else [match])]
-        for file in files:
-            path = file.relative_to(root).as_posix()
-            found[path] = _freeze_input(locate(root, path), path)
-    return tuple(found.values())
-
-
-def _walk(folder: Path) -> list[Path]:
-    return sorted(Path(base, f) for base, _, files in os.walk(folder) for f in files)
-
-
-def _freeze_input(source: Path, path: str) -> FrozenInput:
-    try:
-        with source.open("rb") as file:
-            digest = _digest(file)
-            return FrozenInput(path, source, file.tell(), digest)
+        while chunk := file.read(CHUNK):
+            yield chunk
     except OSError as error:
-        raise BadInput(f"Cannot read the input {path}: {error.strerror}.") from error
+        raise _unreadable(item, error) from error
 
 
-def _digest(file: BinaryIO) -> str:
-    digest = hashlib.sha256()
-    while chunk := file.read(1 << 20):
-        digest.update(chunk)
-    return digest.hexdigest()
+def _unreadable(item: Input, error: OSError) -> BadInput:
+    return BadInput(f"Cannot read the input {item.path}: {error.strerror}.")
+
+
+def _at_rest(file: BinaryIO) -> os.stat_result | None:
+    """Return a file's status, or None if it was written to just now.
+
+    The clock of a file system goes in steps: a write in the same step would not show afterwards.
+    """
+    for _ in range(2):
+        status = os.fstat(file.fileno())
+        if abs(time.time() - status.st_mtime) > _CLOCK_STEP:
+            return status
+        time.sleep(_CLOCK_STEP)
+    return None
+
+
+def _stamp(status: os.stat_result) -> tuple[int, int, int]:
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns

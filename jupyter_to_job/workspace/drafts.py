@@ -1,0 +1,153 @@
+"""Temporary files and folders beside a target: complete or not there, and swept if one was killed.
+
+A draft is locked by who makes it. A lock ends with its process, so one whose lock is free belongs
+to nobody: whoever publishes in that folder next removes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import re
+import secrets
+import stat
+import time
+from collections.abc import Callable, Iterator
+from typing import BinaryIO
+
+LEFTOVER_SECONDS = 3600.0
+"""Age from which a draft counts as left behind on file systems that know no locks."""
+CHUNK = 1 << 20
+_NAME = re.compile(r"\.jupyter-to-job-[0-9a-f]{16}\.tmp")
+
+
+def draft_name() -> str:
+    """Return a new name: hidden, short whatever the target is called, and known to be ours."""
+    return f".jupyter-to-job-{secrets.token_hex(8)}.tmp"
+
+
+@contextlib.contextmanager
+def draft_file(folder: int) -> Iterator[tuple[str, BinaryIO]]:
+    """Make a file in an open folder; hand out its name there and itself. Gone afterwards."""
+    name, descriptor = _locked(folder, _make_file)
+    with os.fdopen(descriptor, "w+b") as file:
+        try:
+            yield name, file
+        finally:
+            remove_tree(name, folder)  # while it is still locked
+
+
+@contextlib.contextmanager
+def draft_folder(folder: int) -> Iterator[tuple[str, int]]:
+    """Make a folder in an open folder; hand out its name there and its descriptor.
+
+    Gone afterwards, with what is in it, unless it was renamed.
+    """
+    name, descriptor = _locked(folder, _make_folder)
+    try:
+        yield name, descriptor
+    finally:
+        remove_tree(name, folder)
+        os.close(descriptor)
+
+
+def sweep(folder: int) -> None:
+    """Remove the drafts that killed publishers left in an open folder."""
+    with os.scandir(folder) as entries:
+        names = [entry.name for entry in entries if _NAME.fullmatch(entry.name)]
+    for name in names:
+        with contextlib.suppress(OSError):  # somebody else's, or gone already
+            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            if status.st_uid == os.geteuid() and _abandoned(name, folder, status):
+                remove_tree(name, folder)
+
+
+def remove_tree(name: str, folder: int) -> None:
+    """Remove a file, or a folder with all that is in it, if it is there; no link is followed."""
+    try:
+        os.unlink(name, dir_fd=folder)
+    except FileNotFoundError:
+        return
+    except (IsADirectoryError, PermissionError):  # macOS says the latter of a folder
+        for _, folders, files, base in os.fwalk(name, topdown=False, dir_fd=folder):
+            for file in files:
+                os.unlink(file, dir_fd=base)
+            for below in folders:
+                _remove_folder(below, base)
+        with contextlib.suppress(FileNotFoundError):
+            os.rmdir(name, dir_fd=folder)
+
+
+def copy(source: BinaryIO, target: BinaryIO) -> str:
+    """Copy from here to the end, durably, and return the digest of what was copied."""
+    digest = hashlib.sha256()
+    while chunk := source.read(CHUNK):
+        target.write(chunk)
+        digest.update(chunk)
+    target.flush()
+    os.fsync(target.fileno())
+    return digest.hexdigest()
+
+
+def digest_of(file: BinaryIO) -> str:
+    """Return the digest of the rest of an open file."""
+    digest = hashlib.sha256()
+    while chunk := file.read(CHUNK):
+        digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _make_file(name: str, folder: int) -> int:
+    # The mode is the user's umask's to decide: this becomes a file of theirs.
+    return os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=folder)
+
+
+def _make_folder(name: str, folder: int) -> int | None:
+    os.mkdir(name, dir_fd=folder)
+    try:
+        return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
+    except FileNotFoundError:
+        return None
+
+
+def _locked(folder: int, make: Callable[[str, int], int | None]) -> tuple[str, int]:
+    """Make a draft and lock it, where the file system knows locks."""
+    while True:
+        name = draft_name()
+        descriptor = make(name, folder)
+        if descriptor is None:
+            continue
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(descriptor).st_nlink > 0:
+                return name, descriptor
+        except BlockingIOError:
+            pass
+        except OSError:
+            return name, descriptor
+        # A sweep came before the lock, and has taken this one away.
+        os.close(descriptor)
+
+
+def _remove_folder(name: str, folder: int) -> None:
+    try:
+        os.rmdir(name, dir_fd=folder)
+    except NotADirectoryError:  # a link to a folder
+        os.unlink(name, dir_fd=folder)
+
+
+def _abandoned(name: str, folder: int, status: os.stat_result) -> bool:
+    """Tell whether nobody holds a draft's lock any more."""
+    kind = os.O_DIRECTORY if stat.S_ISDIR(status.st_mode) else os.O_RDWR
+    descriptor = os.open(name, kind | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return status.st_mtime < time.time() - LEFTOVER_SECONDS
+    finally:
+        os.close(descriptor)
+    return True

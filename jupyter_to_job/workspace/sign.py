@@ -1,0 +1,51 @@
+"""Signs published results with the user's notary, so that Jupyter shows their outputs as trusted.
+
+nbformat takes longer to import than most results to publish, and several times a large notebook's
+size in memory. So a process of its own does it: nobody waits for it, and whatever fails there
+fails no delivery.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import cast
+
+_started: list[subprocess.Popen[bytes]] = []
+"""What was started and not yet seen to have ended: a server is to leave no zombies."""
+
+
+def sign_soon(path: Path) -> None:
+    """Have the notebook at `path` signed, without waiting for it."""
+    _started[:] = [process for process in _started if process.poll() is None]
+    with contextlib.suppress(OSError):
+        # A session of its own: Ctrl-C ends who waits for a job, not what was begun for it.
+        process = subprocess.Popen(
+            [sys.executable, "-m", __name__, path],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        _started.append(process)
+
+
+def main(path: str) -> None:
+    """Sign one notebook."""
+    os.nice(5)  # the runs of other jobs come first
+    # jsonschema would import a grammar for IRIs, about half a second, for formats that no notebook
+    # has; it does without where it is missing.
+    sys.modules.setdefault("rfc3987_syntax", cast(ModuleType, None))
+    import nbformat
+    from nbformat.sign import NotebookNotary
+
+    # As Jupyter Server reads it before it asks whether it is signed.
+    NotebookNotary().sign(nbformat.read(path, as_version=4))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

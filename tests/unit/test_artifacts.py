@@ -1,0 +1,197 @@
+"""What an isolated run created comes back: one folder, whole, once, and over nothing."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from jupyter_to_job.domain.errors import TooLarge
+from jupyter_to_job.workspace import CannotPublish, Workspace, artifacts
+from jupyter_to_job.workspace.artifacts import find_artifacts, publish_artifacts
+
+from ..processes import until
+
+NAME = "train-abcd2345"
+
+
+def fill(folder: Path, *paths: str) -> Path:
+    for path in paths:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(path)
+    return folder
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    """What a run of dir/train.ipynb created, with the workspace's layout."""
+    folder = fill(tmp_path / "made", "dir/model.pt", "dir/plots/1.png", "dir/plots/a b/2.png")
+    return fill(folder, "other/log.txt", "plots")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "workspace" / "dir").mkdir(parents=True)
+    return tmp_path / "workspace"
+
+
+def put(root: Path, made: Path, notebook: str = "dir/train.ipynb") -> tuple[str, ...]:
+    found = find_artifacts(made, notebook)
+    return publish_artifacts(Workspace(root), f"dir/{NAME}.ipynb", NAME, found)
+
+
+def files(root: Path) -> dict[str, str]:
+    return {str(p.relative_to(root)): p.read_text() for p in root.rglob("*") if p.is_file()}
+
+
+EXPECTED = {
+    f"dir/{NAME}/model.pt": "dir/model.pt",
+    f"dir/{NAME}/plots/1.png": "dir/plots/1.png",
+    f"dir/{NAME}/plots/a b/2.png": "dir/plots/a b/2.png",
+    f"dir/{NAME}/workspace/other/log.txt": "other/log.txt",
+    f"dir/{NAME}/workspace/plots": "plots",
+}
+
+
+def test_they_keep_their_paths(root: Path, made: Path) -> None:
+    (made / "dir" / "model.pt").chmod(0o700)
+    (made / "link").symlink_to("/etc/hosts")
+    assert put(root, made) == tuple(sorted(EXPECTED))
+    assert files(root) == EXPECTED
+    mask = os.umask(0)
+    os.umask(mask)
+    assert (root / "dir" / NAME / "model.pt").stat().st_mode & 0o777 == 0o777 & ~mask
+    assert (root / "dir" / NAME / "plots" / "1.png").stat().st_mode & 0o777 == 0o666 & ~mask
+
+
+def test_a_folder_called_like_ours(root: Path, made: Path) -> None:
+    fill(made, "dir/workspace/other/log.txt")
+    assert f"dir/{NAME}/workspace-2/other/log.txt" in put(root, made)
+    assert files(root)[f"dir/{NAME}/workspace/other/log.txt"] == "dir/workspace/other/log.txt"
+
+
+def test_once(root: Path, made: Path) -> None:
+    first = put(root, made)
+    inode = (root / "dir" / NAME).stat().st_ino
+    assert put(root, made) == first
+    assert (root / "dir" / NAME).stat().st_ino == inode
+    assert files(root) == EXPECTED
+
+
+@pytest.mark.parametrize("kind", ["file", "empty folder", "folder", "changed", "link", "link out"])
+def test_over_nothing(root: Path, made: Path, tmp_path: Path, kind: str) -> None:
+    there = root / "dir" / NAME
+    if kind == "file":
+        there.write_text("mine")
+    elif kind == "empty folder":
+        there.mkdir()
+    elif kind == "folder":
+        fill(there, "mine")
+    elif kind == "changed":
+        put(root, made)
+        (there / "model.pt").write_text("DIR/model.pt")
+    else:
+        target = root / "elsewhere" if kind == "link" else tmp_path / "outside"
+        target.mkdir()
+        there.symlink_to(target)
+    before = files(root)
+    assert put(root, made)[0] == f"dir/{NAME}-2/model.pt"
+    assert {path: text for path, text in files(root).items() if path in before} == before
+    assert not (tmp_path / "outside").exists() or not list((tmp_path / "outside").iterdir())
+
+
+def test_nothing_was_created(root: Path, tmp_path: Path) -> None:
+    assert put(root, tmp_path / "nothing") == ()
+    assert list((root / "dir").iterdir()) == []
+
+
+def test_a_full_disk_leaves_nothing(
+    root: Path, made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = 0
+    really = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            full()
+        really(descriptor)
+
+    def full() -> NoReturn:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(CannotPublish, match="No space"):
+        put(root, made)
+    assert list((root / "dir").iterdir()) == []
+    assert put(root, made) == tuple(sorted(EXPECTED))
+
+
+def test_too_many(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(artifacts, "MAX_FILES", 4)
+    with pytest.raises(TooLarge, match="created 5 files"):
+        find_artifacts(made, "dir/train.ipynb")
+    monkeypatch.undo()
+    monkeypatch.setattr(artifacts, "MAX_BYTES", 10)
+    with pytest.raises(TooLarge, match="at most 10,000 files and 10 bytes"):
+        find_artifacts(made, "dir/train.ipynb")
+
+
+def test_many_at_once_publish_one(root: Path, made: Path) -> None:
+    with ProcessPoolExecutor(4) as pool:
+        found = {f.result() for f in [pool.submit(put, root, made) for _ in range(16)]}
+    assert found == {tuple(sorted(EXPECTED))}
+    assert files(root) == EXPECTED
+
+
+PUBLISHER = """
+import sys
+from pathlib import Path
+from jupyter_to_job.workspace import Workspace
+from jupyter_to_job.workspace.artifacts import find_artifacts, publish_artifacts
+step = 0
+def stop(event, arguments):
+    # Stops before each thing that it does to the file system, until it is killed.
+    global step
+    if event in ('open', 'os.mkdir', 'os.rename', 'os.remove', 'os.rmdir', 'fcntl.flock'):
+        step += 1
+        if step == {step}:
+            Path('../stopped').touch()
+            while True:
+                pass
+found = find_artifacts(Path('../made'), 'dir/train.ipynb')
+sys.addaudithook(stop)
+publish_artifacts(Workspace(Path('.')), 'dir/{name}.ipynb', '{name}', found)
+"""
+
+
+def test_killed_at_any_step(root: Path, made: Path, tmp_path: Path) -> None:
+    """Killed before each of its calls in turn; whoever comes next leaves one whole folder."""
+    for step in range(1, 200, 6):
+        shutil.rmtree(root)
+        (root / "dir").mkdir(parents=True)
+        (tmp_path / "stopped").unlink(missing_ok=True)
+        code = PUBLISHER.format(step=step, name=NAME)
+        process = subprocess.Popen([sys.executable, "-c", code], cwd=root)
+        stopped = tmp_path / "stopped"
+        until(lambda: process.poll() is not None or stopped.exists(), "a step")  # noqa: B023
+        ended = process.poll() is not None
+        assert process.returncode in (None, 0)
+        process.kill()
+        process.wait()
+        partly = {path for path in files(root) if path.startswith(f"dir/{NAME}")}
+        assert partly in (set(), set(EXPECTED))
+        put(root, made)
+        assert files(root) == EXPECTED
+        if ended:
+            assert step > 20
+            return
+    raise AssertionError("it never ended")
