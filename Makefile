@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help demo test lint audit lab wheel lock clean
+.PHONY: help demo test bench soak lint audit lab wheel lock clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -18,6 +18,14 @@ demo: ## Run the example notebook as a job on this machine; the last line is the
 
 test: ## Pass every test, end to end: terminal, browser, real cluster
 	@scripts/test
+
+bench: ## Measure the command line beside papermill (about five minutes)
+	@scripts/install dev
+	@.venv/bin/python -m benchmarks.cli
+
+soak: ## Kill, fill up and damage everything thirty times each (about 25 minutes)
+	@scripts/install dev
+	@scripts/soak
 
 lint: ## Check format, types, layers and the front end's style
 	@scripts/install dev

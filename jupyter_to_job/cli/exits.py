@@ -8,6 +8,8 @@ from ..domain.errors import BadInput, Conflict, JobsError, NotFound, Refused, To
 from ..domain.job import Job, State
 
 SUCCEEDED, JOB_FAILED, USAGE, NO_SUCH_JOB, REFUSED, UNREACHABLE, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+BROKEN_PIPE = 141
+"""As the shell says it of a program that SIGPIPE ended: whoever read our output has left."""
 
 _CODES: tuple[tuple[type[JobsError], int], ...] = (
     (NotFound, NO_SUCH_JOB),

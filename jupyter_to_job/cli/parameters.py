@@ -7,7 +7,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from job_runner.protocol.parameters import parse_value
+from job_runner.protocol.parameters import (
+    NotRepresentable,
+    find_unrepresentable,
+    parse_value,
+)
 
 from ..domain.errors import BadInput
 
@@ -19,8 +23,13 @@ def collect(
     parameters: dict[str, Any] = {}
     if file is not None:
         parameters.update(_read(file))
-    parameters.update({name: parse_value(text) for name, text in typed})
+    try:
+        parameters.update({name: parse_value(text) for name, text in typed})
+    except NotRepresentable as error:
+        raise BadInput(f"{error}.") from error
     parameters.update(dict(raw))
+    if odd := find_unrepresentable(parameters):
+        raise BadInput(f"A parameter holds {odd}, which JSON has no number for.")
     return parameters
 
 

@@ -1,59 +1,146 @@
-"""From the options of `submit` to a Submission."""
+"""`submit`: one notebook, or a batch of files, folders and patterns."""
 
 from __future__ import annotations
 
-import os
+import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..domain.errors import BadInput
-from ..domain.job import Submission
-from ..domain.quantities import parse_duration
-from ..wiring import Settings
-from .parameters import collect
+import click
+
+from ..domain.choices import offer
+from ..domain.errors import BadInput, JobsError, Unavailable
+from . import exits, options, output, session
+
+if TYPE_CHECKING:
+    from ..domain.job import Job, Submission
+    from .notebooks import Source
 
 
-def workspace_of(notebook: Path) -> tuple[Path, str]:
-    """Return the workspace that a notebook belongs to, and its path there.
+@click.command("submit")
+@click.argument(
+    "notebooks", metavar="NOTEBOOK...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
+@options.with_options(
+    options.FLAVOR,
+    options.DEVICE,
+    *options.PARAMETERS,
+    click.option("-i", "--input", "inputs", multiple=True,
+                 help="A file, folder or pattern in quotes to send along."),
+    click.option("--isolated", is_flag=True, help="Run in a scratch copy of the inputs."),
+    click.option("-e", "--env", multiple=True, metavar="NAME=VALUE",
+                 help="A variable for the kernel."),
+    *options.LIMITS,
+    click.option("--output", metavar="PATH",
+                 help="Where the result goes: a file, or an existing folder."),
+    click.option("--name", help="Begin the job's name with this instead of the notebook's."),
+    click.option("--idempotency-key", metavar="KEY",
+                 help="The same key for the same notebook again is the same job."),
+    options.WAIT,
+    options.AS_JSON,
+)  # fmt: skip
+@click.pass_context
+def submit_command(
+    ctx: click.Context, /, notebooks: tuple[Path, ...], *, wait: bool, as_json: bool, **given: Any
+) -> None:
+    """Submit each NOTEBOOK as a job, and print the jobs' names, one a line.
 
-    A notebook outside of the CLI's workspace has its own folder as workspace.
+    With --wait, the paths of the results. A folder means the notebooks in it, and a pattern in
+    quotes ('*/train-*.ipynb', `**` for all folders) those that match; results of earlier jobs,
+    hidden files and checkpoints are left out. What can be checked is checked before anything is
+    submitted. Then a notebook that is refused is told, and the others go on.
+
+    Ctrl-C ends the waiting, never the jobs.
     """
-    root = Path(Settings.load().workspace or ".").absolute()
-    path = Path(os.path.abspath(notebook))
-    if path.is_relative_to(root):
-        return root, path.relative_to(root).as_posix()
-    return path.parent, path.name
+    from .asked import submissions
+    from .notebooks import find
+    from .waiting import say_how_to_return
+
+    asked = find(notebooks)
+    if asked.results:
+        output.note(f"Left out: {asked.results} that earlier jobs made.")
+    wanted = submissions(asked, given)
+    batch = _Batch(quiet=wait or as_json)
+    try:
+        batch.submit(wanted)
+    except KeyboardInterrupt:
+        if wait or as_json:  # else their names are on stdout
+            say_how_to_return(list(batch.jobs))
+        raise
+    if wait and batch.jobs:
+        _wait(batch, as_json=as_json, several=asked.batch)
+    elif as_json:
+        documents = [job.to_json() for job in batch.jobs.values()]
+        if asked.batch or documents:
+            output.document(documents if asked.batch else documents[0])
+    ctx.exit(batch.code)
 
 
-def submission(notebook: str, root: Path, options: dict[str, Any]) -> Submission:
-    """Return what was asked for on the command line. Raises BadInput."""
-    limit = options["max_runtime"]
-    return Submission(
-        notebook=notebook,
-        flavor=options["flavor"],
-        device=options["device"],
-        parameters=collect(options["params_file"], options["typed"], options["raw"]),
-        inputs=tuple(_inside(Path(i), root) for i in options["inputs"]),
-        isolated=options["isolated"],
-        env=dict(_variable(text) for text in options["env"]),
-        max_runtime=None if limit is None else parse_duration(limit),
-        output=_inside(Path(options["output"]), root) if options["output"] else None,
-        name=options["name"],
-        priority=options["priority"],
-        idempotency_key=options["idempotency_key"],
-    )
+class _Batch:
+    """Submits one after the other, and keeps what became of each."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self.jobs: dict[str, Job] = {}
+        self.sources: dict[str, Source] = {}
+        self.failures: dict[str, JobsError] = {}
+        self.code = exits.SUCCEEDED
+        self._quiet = quiet
+
+    def submit(self, wanted: list[tuple[Source, Submission]]) -> None:
+        """Submit all. An unreachable backend ends it: it would fail, slowly, for each."""
+        from .forewarn import Forewarned
+
+        several = len(wanted) > 1
+        if several:
+            _check_choice(wanted)
+        with Forewarned() as forewarned:
+            for source, submission in wanted:
+                service = session.connect(source.root)
+                forewarned.look(service, source, submission)
+                try:
+                    job, _ = service.submit(submission)
+                except JobsError as error:
+                    self.failures[source.typed] = error
+                    self.code = max(self.code, exits.code_of(error))
+                    output.problem(error, source.typed if several else None)
+                    if isinstance(error, Unavailable):
+                        break
+                else:
+                    self._submitted(job, source)
+        if several and self.failures:
+            output.note(f"{len(self.jobs)} of {len(wanted)} submitted.")
+
+    def _submitted(self, job: Job, source: Source) -> None:
+        self.jobs[job.name] = job
+        self.sources[job.name] = source
+        if not self._quiet:
+            click.echo(job.name)
+            output.flush()
+        elif not sys.stderr.isatty() or len(self.jobs) == 1:
+            output.note(f"{job.name} submitted")
 
 
-def _inside(path: Path, root: Path) -> str:
-    """Return a path of the command line as a workspace path."""
-    absolute = Path(os.path.abspath(path))
-    if not absolute.is_relative_to(root):
-        raise BadInput(f"{path} is outside of the workspace {root}.", "Copy it there.")
-    return absolute.relative_to(root).as_posix()
+def _check_choice(wanted: list[tuple[Source, Submission]]) -> None:
+    """Refuse a flavor or device that does not exist once, instead of for each notebook."""
+    source, submission = wanted[0]
+    if submission.flavor is None and submission.device is None:
+        return
+    offered = session.connect(source.root).flavors()
+    for kind, value in (("flavor", submission.flavor), ("device", submission.device)):
+        known = offered[f"{kind}s"]
+        if value is not None and value not in known:
+            raise BadInput(f"There is no {kind} {value!r}.", offer(value, known))
 
 
-def _variable(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not name or not equals:
-        raise BadInput(f"{text!r} is no NAME=VALUE.")
-    return name, value
+def _wait(batch: _Batch, *, as_json: bool, several: bool) -> None:
+    from .results import tell
+    from .waiting import wait_for
+
+    roots = {name: source.root for name, source in batch.sources.items()}
+    ended = wait_for({name: session.connect(root) for name, root in roots.items()})
+    if as_json:
+        documents = [job.to_json() for job in ended]
+        output.document(documents if several else documents[0])
+    else:
+        tell(ended, roots, batch.failures)
+    batch.code = max(batch.code, exits.code_for(ended))

@@ -1,46 +1,68 @@
-"""`--wait` and `wait`: live progress on a terminal, and the final jobs."""
+"""Waiting for jobs: follows the feed until the delivery of each is decided."""
 
 from __future__ import annotations
 
-import contextlib
-import sys
 import time
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 from ..domain.errors import Unavailable
 from ..domain.job import DeliveryState, Job
 from ..service.port import Jobs
 from . import output
+from .progress import Board, board
 
 PATIENCE = 60.0
 """Seconds without a word from the gateway after which waiting is given up."""
+LOOK = 2.0
+"""Seconds between two looks of our own: the feed tells of changes, but not of a deleted job."""
 
 
-def wait_for(service: Jobs, names: list[str], *, progress: bool) -> list[Job]:
-    """Return the jobs once the delivery of each is decided.
+def wait_for(services: Mapping[str, Jobs]) -> list[Job]:
+    """Return the jobs, in the order of their names in `services`, once each delivery is decided.
 
-    Ctrl-C leaves the jobs running and says how to return to them.
+    Each service is the one in whose workspace the job's notebook is. Ctrl-C leaves the jobs
+    running and says how to return to them. Raises NotFound for a job that is not there or goes.
     """
-    jobs = {name: service.get(name) for name in names}
+    jobs = {name: service.get(name) for name, service in services.items()}
     try:
-        with _bars(progress and sys.stderr.isatty()) as show:
-            for job in _changes(service):
-                if job is not None and job.name in jobs:
-                    jobs[job.name] = _pulled(service, job)
-                    show(jobs[job.name])
-                if job is None:
-                    jobs.update({n: service.get(n) for n in names if not jobs[n].decided})
-                if all(j.decided for j in jobs.values()):
-                    break
+        with board() as seen:
+            for job in jobs.values():
+                seen.show(job)
+            _follow(services, jobs, seen)
     except KeyboardInterrupt:
-        running = [name for name, job in jobs.items() if not job.decided]
-        output.note(f"Still running. Return with: jupyter-to-job wait {' '.join(running)}")
+        say_how_to_return([name for name, job in jobs.items() if not job.decided])
         raise
-    return [jobs[name] for name in names]
+    return list(jobs.values())
 
 
-def _changes(service: Jobs) -> Iterator[Job | None]:
+def say_how_to_return(names: list[str]) -> None:
+    """Tell whoever pressed Ctrl-C that the jobs go on, and how to wait for them again."""
+    if names:
+        output.note(f"Still running. Return with: jupyter-to-job wait {' '.join(names)}")
+
+
+def _follow(services: Mapping[str, Jobs], jobs: dict[str, Job], seen: Board) -> None:
+    """Keep `jobs` up to date, and shown, until all are decided."""
+
+    def take(name: str, job: Job) -> None:
+        jobs[name] = _pulled(services[name], job)
+        seen.show(jobs[name])
+
+    any_service = next(iter(services.values()))
+    looked = -LOOK  # at once: a job may have ended before the feed began
+    for job in changes(any_service):
+        if job is not None and job.name in jobs:
+            service = services[job.name]
+            take(job.name, job if service is any_service else service.get(job.name))
+        elif job is None and time.monotonic() - looked > LOOK:
+            looked = time.monotonic()
+            for name in [n for n, j in jobs.items() if not j.decided]:
+                take(name, services[name].get(name))
+        if all(j.decided for j in jobs.values()):
+            return
+
+
+def changes(service: Jobs) -> Iterator[Job | None]:
     """Follow the feed; a gateway that is away for less than `PATIENCE` is waited for."""
     heard = time.monotonic()
     while True:
@@ -58,37 +80,3 @@ def _pulled(service: Jobs, job: Job) -> Job:
     """Publish an ended job's result where this process is the one that reaches the workspace."""
     pending = job.state.final and job.delivery.state is DeliveryState.PENDING
     return service.deliver(job.name) if pending and service.pulls else job
-
-
-@contextlib.contextmanager
-def _bars(terminal: bool) -> Iterator[Any]:
-    """Yield a function that shows a job: a progress bar each on a terminal, else nothing."""
-    if not terminal:
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed}/{task.total} cells"),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[note]}"),
-    )
-    with Progress(*columns, console=Console(stderr=True)) as bars:
-        tasks: dict[str, Any] = {}
-
-        def show(job: Job) -> None:
-            if job.name not in tasks:
-                tasks[job.name] = bars.add_task(job.name, total=None, note="")
-            cell = job.progress.current_cell
-            note = output.state_of(job) if cell is None else f"cell {cell + 1}"
-            bars.update(
-                tasks[job.name],
-                completed=job.progress.cells_done,
-                total=job.progress.cells_total or None,
-                note=note,
-            )
-
-        yield show

@@ -9,8 +9,9 @@ import sys
 from pathlib import Path
 
 from ..backends.port import Backend
+from ..domain.quantities import parse_quantity
 from ..exchange import FileExchange
-from ..flavors import Catalog, load_catalog
+from ..flavors import CatalogFile
 from ..service.intake import Caller, local_environment
 from ..service.jobs import Core, JobService
 from ..service.port import Jobs
@@ -23,26 +24,28 @@ def connect(settings: Settings, workspace: Path, *, only_inside: bool = False) -
     `only_inside` hides jobs whose source is elsewhere: what a server with a root does.
     """
     root = workspace.resolve()
+    roots = [Path(path).expanduser().absolute() for path in settings.roots.split(":") if path]
+    input_cap = int(parse_quantity(settings.input_cap))
     if settings.gateway:
         from ..service.remote import RemoteJobs
 
-        return RemoteJobs(settings.gateway, Path(settings.gateway_token_file), root)
+        return RemoteJobs(
+            settings.gateway, Path(settings.gateway_token_file), root, roots, input_cap
+        )
     exchange = FileExchange(settings.exchange_root())
     exchange.prepare()
-    core = Core.of(exchange, _backend(settings, exchange), lambda: catalog(settings))
+    catalog = CatalogFile(settings.catalog_path)
+    core = Core.of(exchange, _backend(settings, exchange), catalog.current)
     caller = Caller(
         owner=getpass.getuser(),
         workspace=str(root),
         groups=_groups(),
         environment=local_environment(sys.executable),
         enforce_memory=settings.enforce_memory,
+        roots=tuple(map(str, roots)),
+        input_cap=input_cap,
     )
     return JobService(core, caller, only_inside=only_inside)
-
-
-def catalog(settings: Settings) -> Catalog:
-    """Return the catalog as it is on disk now."""
-    return load_catalog(settings.catalog_path())
 
 
 def _backend(settings: Settings, exchange: FileExchange) -> Backend:

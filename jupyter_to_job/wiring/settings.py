@@ -1,30 +1,31 @@
-"""The one table of settings: flag > environment > `jupyter_to_job_config.py|json` > default."""
+"""The one table of settings: flag > environment > `jupyter_to_job_config.py|json` > default.
+
+Every command reads it, so nothing of traitlets' configuration machinery is loaded unless there is
+a file for it.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from jupyter_core.paths import jupyter_config_path, jupyter_data_dir
-from traitlets import Bool, Enum, Unicode
-from traitlets.config import Configurable
-from traitlets.config.loader import (
-    Config,
-    ConfigFileNotFound,
-    JSONFileConfigLoader,
-    PyFileConfigLoader,
-)
+from traitlets import Bool, Enum, HasTraits, TraitError, Unicode
 
 from ..domain.errors import BadInput
-from ..flavors.catalog import SHIPPED
+from ..domain.quantities import parse_quantity
+from ..flavors import SHIPPED
 
 PREFIX = "JUPYTER_TO_JOB_"
+FILE = "jupyter_to_job_config"
+"""Name of the configuration files, without `.json` or `.py`; their section is `Settings`."""
+DEFAULT = "default"
 
 
-class Settings(Configurable):
+class Settings(HasTraits):
     """Each trait is also a variable: its name in capitals behind JUPYTER_TO_JOB_."""
 
     backend = Enum(["local", "memory"], "local", help="What starts runners.").tag(config=True)
@@ -80,23 +81,49 @@ class Settings(Configurable):
 
     @classmethod
     def load(cls, flags: Mapping[str, str | None] | None = None) -> Settings:
-        """Read files and environment; `flags` (None values left out) win."""
-        values: dict[str, Any] = {}
-        for name in cls.class_traits(config=True):
+        """Read files and environment; `flags` (None values left out) win.
+
+        Raises BadInput, which names the setting and where its value stands.
+        """
+        settings = cls()
+        settings.sources = dict.fromkeys(cls.class_trait_names(config=True), DEFAULT)
+        settings.unknown = []
+        for path in _files():
+            for name, value in _section(path).items():
+                settings._take(name, value, str(path))
+        for name in settings.sources:
             text = os.environ.get(PREFIX + name.upper())
+            if text:  # empty means not set, as everywhere in containers
+                settings._take(name, text, "environment")
+        for name, text in (flags or {}).items():
             if text is not None:
-                values[name] = text
-        values.update({k: v for k, v in (flags or {}).items() if v is not None})
-        settings = cls(config=_files())
-        for name, value in values.items():
-            try:
-                trait = cls.class_traits()[name]
-                settings.set_trait(
-                    name, trait.from_string(value) if isinstance(trait, Bool) else value
-                )
-            except Exception as error:
-                raise BadInput(f"{PREFIX}{name.upper()}={value!r}: {error}") from error
+                settings._take(name, text, "flag")
         return settings
+
+    sources: dict[str, str]
+    """Where the value of each setting came from: `flag`, `environment`, a file, or `default`."""
+    unknown: list[str]
+    """What files set and no version of this table has: `name in file`; probably a typing error."""
+
+    def _take(self, name: str, value: Any, source: str) -> None:
+        """Set one value. Raises BadInput."""
+        if name not in self.sources:
+            self.unknown.append(f"{name} in {source}")
+            return
+        shown = f"{PREFIX}{name.upper()}={value!r}"
+        where = shown if source == "environment" else f"{shown} ({source})"
+        trait = self.traits()[name]
+        try:
+            if isinstance(trait, Bool) and isinstance(value, str):
+                value = trait.from_string(value)
+            if name in _FORMS and value != trait.default():
+                _FORMS[name](value)
+            self.set_trait(name, value)
+        except BadInput as error:
+            raise BadInput(f"{where}: {error.message}", error.hint) from error
+        except (TraitError, ValueError) as error:
+            raise BadInput(f"{where}: {error}") from error
+        self.sources[name] = source
 
     def exchange_root(self) -> Path:
         """Return the directory of the exchange. Raises BadInput for URLs that are no files."""
@@ -115,13 +142,45 @@ class Settings(Configurable):
         return next((path for path in candidates if path.is_file()), SHIPPED)
 
 
-def _files() -> Config:
-    """Merge the configuration files of Jupyter's config path, the first folder winning."""
-    config = Config()
-    for folder in reversed(jupyter_config_path()):
-        for loader, suffix in ((JSONFileConfigLoader, "json"), (PyFileConfigLoader, "py")):
-            try:
-                config.merge(loader(f"jupyter_to_job_config.{suffix}", path=folder).load_config())
-            except ConfigFileNotFound:
-                continue
-    return config
+def _retention(text: str) -> object:
+    from ..exchange.retention import Policy
+
+    return Policy.parse(text)
+
+
+def _capacity(text: str) -> None:
+    from ..backends.local.capacity import configured
+
+    configured(text)
+
+
+_FORMS: dict[str, Callable[[str], object]] = {
+    "capacity": _capacity,
+    "retention": _retention,
+    "exchange_cap": parse_quantity,
+    "input_cap": parse_quantity,
+}
+"""How the texts of some settings are read; a value that cannot be is refused at once."""
+
+
+def _files() -> list[Path]:
+    """Return the configuration files that there are; later ones win."""
+    return [
+        path
+        for folder in reversed(dict.fromkeys(jupyter_config_path()))
+        for path in (Path(folder, f"{FILE}.{suffix}") for suffix in ("json", "py"))
+        if path.is_file()
+    ]
+
+
+def _section(path: Path) -> dict[str, Any]:
+    """Return what a file sets. Raises BadInput, naming the file, if it cannot be read or run."""
+    from traitlets.config.loader import Config, JSONFileConfigLoader, PyFileConfigLoader
+
+    loader = JSONFileConfigLoader if path.suffix == ".json" else PyFileConfigLoader
+    try:
+        section = loader(path.name, path=str(path.parent)).load_config().get("Settings", Config())
+        return dict(section)
+    except Exception as error:  # whatever a file of Python raises
+        fault = f"{type(error).__name__}: {error}".rstrip(": ")
+        raise BadInput(f"The configuration file {path} cannot be used: {fault}.") from error

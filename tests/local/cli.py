@@ -17,6 +17,7 @@ from job_runner.protocol.journal import read_journal
 
 from .. import notebooks
 from ..processes import BOUND, processes, until
+from .terminal import Terminal
 
 COMMAND = str(Path(sys.executable).with_name("jupyter-to-job"))
 
@@ -38,25 +39,34 @@ class Cli:
     exchange: Path
     home: Path
     capacity: str = "cpu=2,memory=8Gi"
+    variables: dict[str, str] = field(default_factory=dict)
     started: list[subprocess.Popen[str]] = field(default_factory=list)
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
+    @property
+    def environment(self) -> dict[str, str]:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "IPYTHON"))}
         settings = {
             "HOME": str(self.home),
             "JUPYTER_TO_JOB_EXCHANGE": self.exchange.as_uri(),
             "JUPYTER_TO_JOB_CAPACITY": self.capacity,
         }
+        return {**kept, **settings, **self.variables}
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
         process = subprocess.Popen(
             [COMMAND, *arguments],
             cwd=self.workspace,
-            env={**kept, **settings},
+            env=self.environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
         self.started.append(process)
         return process
+
+    def on_terminal(self, *arguments: str, rows: int = 24, columns: int = 100) -> Terminal:
+        """Start the command on a terminal of its own."""
+        return Terminal([COMMAND, *arguments], self.workspace, self.environment, rows, columns)
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         process = self.start(*arguments)

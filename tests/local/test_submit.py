@@ -90,7 +90,10 @@ def test_logs(cli: Cli) -> None:
     assert cli.run("logs", name).stdout == "before\n"
     following = cli.start("logs", name, "--follow")
     cli.release()
-    assert following.communicate(timeout=60)[0] == "before\nafter\nend\n"
+    assert following.communicate(timeout=60) == (
+        "before\nafter\nend\n",
+        f"{name} succeeded\n",
+    )
 
 
 def test_an_interrupted_wait_leaves_the_job(cli: Cli) -> None:
@@ -145,8 +148,20 @@ def test_the_same_key_again(cli: Cli) -> None:
         (("submit", "missing.ipynb"), 2, "missing.ipynb"),
         (("submit", "text.ipynb"), 2, "no notebook"),
         (("submit", "kernel.ipynb"), 2, "no-such-kernel"),
-        (("submit",), 2, "NOTEBOOKS"),
+        (("submit",), 2, "NOTEBOOK"),
         (("frobnicate",), 2, "frobnicate"),
+        (("submit", "a.ipynb", "-f", "smal"), 2, "Did you mean 'small'?"),
+        (("submit", "script.py"), 2, "script.py is no notebook"),
+        (("submit", "a.ipynb", "missing.ipynb"), 2, "missing.ipynb"),
+        (("submit", "empty"), 2, "no notebook in empty"),
+        (("submit", "b*.ipynb"), 2, "No notebook matches b*.ipynb"),
+        (("submit", "a.ipynb", "kernel.ipynb", "-f", "enormous"), 2, "enormous"),
+        (("submit", "a.ipynb", "kernel.ipynb", "--output", "x.ipynb"), 2, "x.ipynb is no folder"),
+        (("submit", "a.ipynb", "-i", "no-such-file"), 2, "no-such-file"),
+        (("rerun", "train-abcd2345"), 3, "train-abcd2345"),
+        (("cancel", "train-abcd2345"), 3, "train-abcd2345"),
+        (("deliver", "train-abcd2345"), 3, "train-abcd2345"),
+        (("delete", "train-abcd2345"), 3, "train-abcd2345"),
         (("show", "train-abcd2345"), 3, "train-abcd2345"),
         (("wait", "train-abcd2345"), 3, "train-abcd2345"),
         (("logs", "../etc"), 3, "../etc"),
@@ -159,18 +174,21 @@ def test_refused(cli: Cli, arguments: tuple[str, ...], code: int, says: str) -> 
     notebooks.write(cli.workspace / "a.ipynb", "1")
     notebooks.write(cli.workspace / "kernel.ipynb", "1", kernel="no-such-kernel")
     (cli.workspace / "text.ipynb").write_text("text")
+    (cli.workspace / "script.py").write_text("1")
+    (cli.workspace / "empty").mkdir()
     ran = cli.run(*arguments)
     assert ran.returncode == code, ran.stderr
     assert says in ran.stderr
     assert "Traceback" not in ran.stderr
     assert ran.stdout == ""
+    assert not list(cli.exchange.glob("*-*")), "nothing was submitted"
 
 
 def test_a_bad_setting_is_named(cli: Cli) -> None:
     cli.capacity = "cpu"
     ran = cli.run("list")
     assert ran.returncode == 2
-    assert "cpu=2" in ran.stderr
+    assert "JUPYTER_TO_JOB_CAPACITY='cpu'" in ran.stderr and "cpu=2" in ran.stderr
 
 
 def test_what_can_be_chosen(cli: Cli) -> None:

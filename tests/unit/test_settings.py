@@ -9,7 +9,7 @@ import pytest
 from jupyter_to_job.backends.local.capacity import admit, capacity, fits
 from jupyter_to_job.domain.errors import BadInput, NeverFits
 from jupyter_to_job.domain.quantities import parse_quantity
-from jupyter_to_job.flavors.catalog import SHIPPED
+from jupyter_to_job.flavors import SHIPPED
 from jupyter_to_job.wiring import Settings
 
 
@@ -59,6 +59,13 @@ def test_a_bad_value_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         Settings.load()
 
 
+@pytest.mark.parametrize("text", ["0", "36h", "forever"])
+def test_retention(text: str) -> None:
+    assert Settings.load({"retention": text}).retention == text
+    with pytest.raises(BadInput, match="RETENTION"):
+        Settings.load({"retention": f"{text} or so"})
+
+
 @pytest.mark.parametrize(
     ("url", "path"),
     [("file:///srv/jobs%20here", "/srv/jobs here"), ("/srv/jobs", "/srv/jobs")],
@@ -100,3 +107,29 @@ def test_what_fits() -> None:
         admit({**one, "nvidia.com/gpu": parse_quantity(1)}, total)
     with pytest.raises(NeverFits, match=r"8\.0 GiB of memory"):
         admit({"memory": parse_quantity("8Gi")}, total)
+
+
+def test_where_a_value_came_from(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = config / "jupyter_to_job_config.json"
+    file.write_text('{"Settings": {"capacity": "cpu=1", "retention": "1d", "colour": "red"}}')
+    monkeypatch.setenv("JUPYTER_TO_JOB_CAPACITY", "cpu=2")
+    monkeypatch.setenv("JUPYTER_TO_JOB_INPUT_CAP", "")
+    settings = Settings.load({"workspace": "/srv"})
+    assert settings.sources == {
+        **dict.fromkeys(Settings.class_trait_names(config=True), "default"),
+        "capacity": "environment",
+        "retention": str(file),
+        "workspace": "flag",
+    }
+    assert settings.unknown == [f"colour in {file}"]
+    assert settings.input_cap == "1Gi"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("retention", "soon"), ("exchange_cap", "much"), ("input_cap", "-1")]
+)
+def test_a_value_that_cannot_be_read(config: Path, name: str, value: str) -> None:
+    file = config / "jupyter_to_job_config.py"
+    file.write_text(f"c.Settings.{name} = {value!r}")
+    with pytest.raises(BadInput, match=rf"{name.upper()}='{value}' \(.*config\.py\)"):
+        Settings.load()

@@ -1,0 +1,1 @@
+"""The command line beside papermill: `make bench`, or `python -m benchmarks.cli --help`."""

@@ -1,0 +1,38 @@
+"""The catalog: every fault with its place, and whether what is given by default runs here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...domain.errors import BadCatalog
+from .. import session, words
+from .finding import Finding, ok, problem, warning
+
+AREA = "catalog"
+
+
+def check() -> Iterator[Finding]:
+    """Look at the catalog in force."""
+    from ...flavors import load_catalog
+
+    path = session.settings().catalog_path()
+    try:
+        catalog = load_catalog(path)
+    except BadCatalog as error:
+        for fault in error.faults:
+            place = f"{path}:{fault.line}:{fault.column}"
+            yield problem(AREA, f"{place}: {fault.message}", fault.hint or "Mend that line.")
+        if not error.faults:
+            yield problem(AREA, error.message, error.hint)
+        return
+    flavors = words.plural(len(catalog.flavors), "flavor")
+    devices = words.plural(len(catalog.devices), "device")
+    yield ok(AREA, f"{path}: {flavors}, {devices}")
+    default = catalog.default.flavor
+    why = session.connect().flavors()["flavors"][default]["unavailable_reason"]
+    if why:
+        yield warning(
+            AREA,
+            f"The default flavor {default!r} cannot be had here: {why}",
+            "Make another one the default in the catalog, or submit with -f.",
+        )

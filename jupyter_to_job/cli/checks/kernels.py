@@ -1,0 +1,63 @@
+"""Kernels: is each one's program there, and can the default one start?"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+
+from .finding import Finding, ok, problem, warning
+
+AREA = "kernels"
+DEFAULT = "python3"
+_BOUND = 20
+_OWN = {"python", "python3", f"python{sys.version_info[0]}.{sys.version_info[1]}"}
+
+
+def check() -> Iterator[Finding]:
+    """Look at every kernel that a notebook could name."""
+    from jupyter_client.kernelspec import KernelSpecManager
+
+    specs = KernelSpecManager().get_all_specs()
+    if DEFAULT not in specs:
+        yield problem(
+            AREA,
+            f"There is no kernel {DEFAULT!r}, which notebooks without a kernel get.",
+            "python -m pip install ipykernel && python -m ipykernel install --sys-prefix",
+        )
+    for name, found in sorted(specs.items()):
+        yield _kernel(name, found["spec"].get("argv") or [""], found["resource_dir"])
+
+
+def _kernel(name: str, argv: Sequence[str], folder: str) -> Finding:
+    # jupyter_client takes its own interpreter for these names, whatever PATH says.
+    program = sys.executable if argv[0] in _OWN else shutil.which(argv[0])
+    if program is None:
+        says = problem if name == DEFAULT else warning
+        return says(
+            AREA,
+            f"{name}: its program {argv[0]!r} does not exist.",
+            f"Install it, or remove the kernel: jupyter kernelspec remove {name}  ({folder})",
+        )
+    if name == DEFAULT and "ipykernel_launcher" in argv:
+        try:
+            ran = subprocess.run(
+                [program, "-c", "import ipykernel; print(ipykernel.__version__)"],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=_BOUND,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return problem(AREA, f"{name}: {program} does not start.", f"Run {program} by hand.")
+        if ran.returncode != 0:
+            last = (ran.stderr.strip().splitlines() or ["no message"])[-1]
+            return problem(
+                AREA,
+                f"{name}: {program} cannot import ipykernel: {last}",
+                f"{program} -m pip install ipykernel",
+            )
+        return ok(AREA, f"{name}: {program}, ipykernel {ran.stdout.strip()}")
+    return ok(AREA, f"{name}: {program}")

@@ -1,0 +1,76 @@
+"""`doctor`: looks at everything that jobs need, and says how to mend what is wrong."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import click
+
+from ..domain.errors import BadInput
+from . import options, output, session
+from .checks import Finding, Level, examined
+from .checks.finding import Check
+
+_COLOURS = {Level.OK: "green", Level.WARNING: "yellow", Level.PROBLEM: "red"}
+
+
+@click.command("doctor")
+@options.AS_JSON
+@click.pass_context
+def doctor_command(ctx: click.Context, /, *, as_json: bool) -> None:
+    """Check kernels, catalog, exchange, file systems, GPUs, dispatcher and settings.
+
+    Each line is ok, a warning or a problem; below the last two stands how to mend it. With a
+    problem the exit code is 1.
+    """
+    found = []
+    for finding in _findings():
+        found.append(finding)
+        if not as_json:
+            _show(finding)
+            output.flush()
+    if as_json:
+        output.document([{**one._asdict(), "level": one.level.value} for one in found])
+    problems = sum(one.level is Level.PROBLEM for one in found)
+    if problems and not as_json:
+        output.note(f"{problems} to mend.")
+    ctx.exit(1 if problems else 0)
+
+
+def _findings() -> Iterator[Finding]:
+    for area, check in _checks():
+        yield from examined(area, check)
+
+
+def _checks() -> Iterator[tuple[str, Check]]:
+    """Yield what to look at; with settings that cannot be read there is nothing more to see."""
+    from .checks import catalog, gateway, kernels, machine, settings, storage
+
+    yield "versions", settings.check_versions
+    yield "settings", settings.check_settings
+    try:
+        behind_gateway = bool(session.settings().gateway)
+    except BadInput:
+        return
+    if behind_gateway:
+        yield "gateway", gateway.check
+    else:
+        yield "kernels", kernels.check
+        yield "catalog", catalog.check
+        yield "exchange", storage.check_exchange
+    yield "workspace", storage.check_workspace
+    if not behind_gateway:
+        yield "slots", machine.check_slots
+        yield "GPUs", machine.check_gpus
+        yield "dispatcher", machine.check_dispatcher
+
+
+def _show(finding: Finding) -> None:
+    level = finding.level.value
+    if sys.stdout.isatty():
+        level = click.style(level, fg=_COLOURS[finding.level])
+    level += " " * (8 - len(finding.level.value))
+    click.echo(f"{level} {finding.area:<11} {finding.message}")
+    if finding.mend:
+        click.echo(f"{'':20} -> {finding.mend}")

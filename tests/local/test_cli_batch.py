@@ -1,0 +1,142 @@
+"""Several notebooks at once, and commands that take several jobs."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from .. import notebooks
+from ..processes import until
+from .cli import Cli
+
+
+def test_a_batch_goes_on_without_its_bad_notebook(cli: Cli, tmp_path: Path) -> None:
+    folder = cli.workspace / "folder"
+    notebooks.write(folder / "one.ipynb", "print(1)")
+    notebooks.write(folder / "two.ipynb", "1 / 0")
+    notebooks.write(folder / ".hidden.ipynb", "1")
+    notebooks.write(folder / "below" / "left-out.ipynb", "1")
+    (folder / "broken.ipynb").write_text("{")
+    notebooks.write(tmp_path / "elsewhere" / "three.ipynb", "print(3)")
+    ran = cli.run("submit", "folder", str(tmp_path / "elsewhere" / "th*.ipynb"), "--wait")
+    assert ran.returncode == 2
+    results = [Path(line) for line in ran.stdout.splitlines()]
+    assert [p.parent for p in results] == [folder, folder, tmp_path / "elsewhere"]
+    assert "Error: folder/broken.ipynb" in ran.stderr and "3 of 4 submitted" in ran.stderr
+    table = ran.stderr[ran.stderr.index("JOB ") :].splitlines()
+    assert [line.split()[1:3] for line in table[1:]] == [
+        ["succeeded", "1/1"],
+        ["failed", "0/1"],
+        ["succeeded", "1/1"],
+        ["refused", "folder/broken.ipynb"],
+    ]
+    assert f"CellError: folder/{results[1].name}" in table[2]
+
+    # The results lie beside their sources now, and are not submitted.
+    (folder / "broken.ipynb").unlink()
+    again = cli.run("submit", "folder", "--json")
+    assert again.returncode == 0
+    assert "2 that earlier jobs made" in again.stderr
+    assert [job["notebook"] for job in json.loads(again.stdout)] == [
+        "folder/one.ipynb",
+        "folder/two.ipynb",
+    ]
+
+
+def test_names_come_one_a_line_and_keys_count_per_notebook(cli: Cli) -> None:
+    for name in ("a", "b"):
+        notebooks.write(cli.workspace / f"{name}.ipynb", "print(1)")
+    arguments = ("submit", "a.ipynb", "b.ipynb", "--idempotency-key", "once")
+    first, second = cli.run(*arguments), cli.run(*arguments)
+    assert re.fullmatch(r"a-[a-z2-7]{8}\nb-[a-z2-7]{8}\n", first.stdout)
+    assert first.stdout == second.stdout
+    (one,) = cli.json("submit", "*.ipynb", "--idempotency-key", "other", "--name", "same")[:1]
+    assert one["name"].startswith("same-")
+
+
+def test_each_job_is_told_and_one_error_stops_no_other(cli: Cli) -> None:
+    running = cli.submit_waiting()
+    unknown = running[:-3]
+    ran = cli.run("cancel", unknown, running, "zzz-abcd2345")
+    assert ran.returncode == 3
+    assert ran.stdout.startswith(f"{running} ")
+    assert f"Did you mean {running}?" in ran.stderr and "zzz-abcd2345" in ran.stderr
+    waited = cli.run("wait", running, unknown)
+    assert (waited.returncode, waited.stdout) == (3, "")
+    (job,) = json.loads(cli.run("wait", running, running, "--json").stdout)
+    assert job["state"] == "cancelled"
+
+    delivered = cli.run("deliver", running, unknown)
+    assert delivered.returncode == 3
+    assert delivered.stdout.strip() == str(cli.result(job))
+    assert cli.json("deliver", running) == cli.json("cancel", running) == job
+
+    (gone,) = json.loads(cli.run("delete", running, "--json", unknown).stdout)
+    assert gone == job
+    assert cli.run("list").stdout == ""
+    assert cli.result(job).exists()
+
+
+def test_a_job_in_full(cli: Cli) -> None:
+    name = cli.submit_waiting()
+    running = cli.run("deliver", name)
+    assert running.returncode == 1 and "it is running" in running.stderr
+    shown = cli.run("show", name).stdout
+    assert "running cell  1" in shown and "runs for" in shown
+    cli.release()
+    assert cli.run("wait", name).returncode == 0
+    shown = cli.run("show", name).stdout
+    assert f"{name}  succeeded" in shown
+    assert re.search(r"memory +[\d.]+ MiB at most", shown)
+    assert re.search(rf"notebook +{name}\.ipynb", shown)
+
+
+def test_rerun(cli: Cli) -> None:
+    defaults = notebooks.parameters("epochs, rate = 1, 0.5")
+    source = notebooks.write(cli.workspace / "a.ipynb", defaults, "print(epochs, rate)")
+    first = cli.json("submit", "a.ipynb", "-p", "epochs", "2", "-p", "rate", "2", "--wait")
+    source.unlink()
+    ran = cli.run("rerun", first["name"], "-p", "epochs", "3", "--wait")
+    assert ran.returncode == 0, ran.stderr
+    assert notebooks.printed(Path(ran.stdout.strip())) == "3 2\n"
+    assert Path(ran.stdout.strip()).stem != first["name"]
+    second = cli.json("rerun", first["name"], "-f", "medium")
+    assert (second["flavor"], second["parameters"]) == ("medium", first["parameters"])
+
+
+def test_unknown_parameters_and_inputs_are_told(cli: Cli) -> None:
+    cli.capacity = "cpu=1,memory=2Gi"
+    notebooks.write(cli.workspace / "a.ipynb", notebooks.parameters("epochs = 1"), "1")
+    notebooks.write(cli.workspace / "b.ipynb", "1")
+    (cli.workspace / "data").mkdir()
+    for name in ("x", "y"):
+        (cli.workspace / "data" / name).write_text("12345")
+    ran = cli.run("submit", "a.ipynb", "b.ipynb", "-p", "epocs", "1", "-i", "data")
+    assert ran.returncode == 0
+    assert len(ran.stdout.split()) == 2
+    told = ran.stderr.splitlines()
+    assert [line for line in told if "2 files" in line] == ["Sends 2 files, 10 bytes."]
+    assert "Warning: a.ipynb has no parameter 'epocs': did you mean 'epochs'?" in told
+    assert "Warning: b.ipynb names no parameters; epocs goes in on top." in told
+    assert cli.run("submit", "a.ipynb", "-p", "epochs", "2").stderr == ""
+
+
+def test_the_newest_fifty_and_a_hint(cli: Cli) -> None:
+    cli.capacity = "cpu=1,memory=2Gi"
+    notebooks.write(cli.workspace / "a.ipynb", "1")
+    blocker = cli.submit_waiting()
+    for number in range(51):
+        notebooks.write(cli.workspace / "many" / f"n{number:02}.ipynb", "1")
+    assert len(cli.run("submit", "many").stdout.split()) == 51
+    shown = cli.run("list")
+    assert len(shown.stdout.splitlines()) == 51
+    assert shown.stderr == "These are the newest 50; --all lists all.\n"
+    assert len(cli.json("list")) == 50
+    assert len(cli.json("list", "--all")) == 52
+    assert [job["name"] for job in cli.json("list", "--state", "running")] == [blocker]
+    assert cli.json("list", "--state", "failed") == []
+    assert cli.run("list", "--state", "failed").stderr == "No job is failed.\n"
+    names = [job["name"] for job in cli.json("list", "--all")]
+    assert cli.run("delete", *names).returncode == 0
+    until(lambda: cli.json("list") == [], "all are gone")

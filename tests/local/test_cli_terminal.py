@@ -1,0 +1,126 @@
+"""What people see on a terminal: bars, tables that fit, colours, Ctrl-C."""
+
+from __future__ import annotations
+
+import re
+import signal
+from pathlib import Path
+
+from .. import notebooks
+from ..processes import until
+from .cli import Cli
+from .terminal import INTERRUPT
+
+
+def test_bars_tell_what_goes_on(cli: Cli) -> None:
+    name = cli.submit_waiting()
+    seen = cli.on_terminal("wait", name)
+    seen.until_shown(rf"{name} +━+ +0/2 +\d:\d\d +cell 1")
+    cli.release()
+    text = seen.until_ended()
+    assert seen.process.returncode == 0
+    assert re.search(rf"{name} succeeded in [\d.]+ s", text)
+    assert text.rstrip().endswith(f"{name}.ipynb")
+
+
+def test_a_place_in_line_is_shown_and_the_bars_fit_the_terminal(cli: Cli) -> None:
+    cli.capacity = "cpu=1,memory=2Gi"
+    cli.submit_waiting()
+    for number in range(9):
+        notebooks.write(cli.workspace / "many" / f"n{number}.ipynb", "1")
+    seen = cli.on_terminal("submit", "many", "--wait", rows=8, columns=60)
+    text = seen.until_shown(r"and \d queued")
+    assert "queued, place 1 in line" in text
+    seen.press(INTERRUPT)
+    text = seen.until_ended()
+    assert seen.process.returncode == 130
+    assert re.search(r"Return with: jupyter-to-job wait( n\d-[a-z2-7]{8}){9}", text)
+    assert 4 <= seen.most_lines_up() < 8
+    assert all(len(line) <= 60 for line in text.split("Still running")[0].splitlines())
+    assert {job["state"] for job in cli.json("list")} == {"queued", "running"}
+
+
+def test_the_table_fits_a_narrow_terminal(cli: Cli) -> None:
+    notebooks.write(cli.workspace / "dir" / "with-a-long-name-indeed.ipynb", "1 / 0")
+    name = cli.json("submit", "dir/with-a-long-name-indeed.ipynb", "--wait", code=1)["name"]
+    wide = cli.on_terminal("list", columns=140).until_ended()
+    assert wide.splitlines()[0].split() == [
+        "JOB", "STATE", "CELLS", "SUBMITTED", "FLAVOR", "RESULT",
+    ]  # fmt: skip
+    assert f"dir/{name}.ipynb" in wide and "s ago" in wide
+    for columns in (100, 60, 40, 20):
+        lines = cli.on_terminal("list", columns=columns).until_ended().splitlines()
+        assert len(lines) == 2, lines
+        assert all(len(line) <= columns for line in lines), lines
+        assert lines[0].startswith("JOB")
+    assert name in cli.on_terminal("list", columns=60).until_ended()
+    assert name in cli.run("list").stdout and "…" not in cli.run("list").stdout
+
+
+def test_tracebacks_are_coloured_on_terminals_only(cli: Cli) -> None:
+    notebooks.write(cli.workspace / "a.ipynb", "print('text')", "1 / 0")
+    name = cli.json("submit", "a.ipynb", "--wait", code=1)["name"]
+    plain = cli.run("logs", name).stdout
+    assert "ZeroDivisionError" in plain and "\x1b" not in plain
+    seen = cli.on_terminal("logs", name)
+    seen.until_ended()
+    assert "\x1b[" in seen.raw
+    assert seen.text.startswith("text\n")
+
+
+def test_an_interrupted_follow_says_how_to_return(cli: Cli) -> None:
+    name = cli.submit_waiting()
+    seen = cli.on_terminal("logs", name, "--follow")
+    seen.until_shown("before")
+    seen.press(INTERRUPT)
+    assert f"jupyter-to-job logs {name} --follow" in seen.until_ended()
+    assert seen.process.returncode == 130
+
+
+def test_elsewhere_a_change_of_state_is_a_line(cli: Cli) -> None:
+    notebooks.write(cli.workspace / "a.ipynb", "print(1)")
+    ran = cli.run("submit", "a.ipynb", "--wait")
+    name = Path(ran.stdout.strip()).stem
+    lines = ran.stderr.splitlines()
+    assert lines[0] == f"{name} submitted"
+    assert re.fullmatch(rf"{name} succeeded in .* s", lines[-1])
+    assert all(line.startswith(name) and "\x1b" not in line for line in lines)
+    assert len(lines) == len(set(lines)) <= 5
+
+
+def test_a_reader_that_leaves_is_no_error(cli: Cli) -> None:
+    notebooks.write(cli.workspace / "a.ipynb", "print('x' * 3_000_000)")
+    name = cli.json("submit", "a.ipynb", "--wait")["name"]
+    process = cli.start("logs", name)
+    assert process.stdout is not None and process.stderr is not None
+    assert process.stdout.read(10) == "x" * 10
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    assert process.wait(60) == 128 + signal.SIGPIPE
+
+
+def test_any_text_in_any_locale(cli: Cli) -> None:
+    source = "print('é → 漢 \\udc80 \\x00')"
+    notebooks.write(cli.workspace / "é b.ipynb", source)
+    cli.variables = {"LANG": "C", "LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
+    job = cli.json("submit", "é b.ipynb", "--wait")
+    assert job["notebook"] == "é b.ipynb"
+    for command in ("logs", "show"):
+        ran = cli.run(command, job["name"])
+        assert ran.returncode == 0, ran.stderr
+    assert "\\u6f22" in cli.run("logs", job["name"]).stdout
+    assert cli.run("list").returncode == 0
+
+
+def test_a_job_that_printed_nothing_yet(cli: Cli) -> None:
+    cli.capacity = "cpu=1,memory=2Gi"
+    cli.submit_waiting()
+    notebooks.write(cli.workspace / "a.ipynb", "print('mine')")
+    name = cli.submit("a.ipynb")
+    ran = cli.run("logs", name)
+    assert (ran.returncode, ran.stdout) == (0, "")
+    assert "queued (place 1); it has printed nothing yet" in ran.stderr
+    following = cli.start("logs", name, "--follow")
+    cli.release()
+    assert following.communicate(timeout=60)[0] == "mine\n"
+    until(lambda: cli.results(name), "the result")

@@ -1,0 +1,141 @@
+"""Words, tables and names of notebooks: what the command line makes of values."""
+
+from __future__ import annotations
+
+import io
+import json
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from jupyter_to_job.cli import notebooks, tables, words
+from jupyter_to_job.domain import times
+from jupyter_to_job.domain.choices import offer
+from jupyter_to_job.domain.errors import BadInput
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (-1, "0.0 s"), (0.04, "0.0 s"), (9.94, "9.9 s"), (9.96, "10 s"), (59.4, "59 s"),
+        (59.6, "1 min"), (185, "3 min 5 s"), (3600, "1 h"), (7800, "2 h 10 min"),
+        (86_400 * 4 + 3 * 3600, "4 d 3 h"),
+    ],
+)  # fmt: skip
+def test_duration(seconds: float, text: str) -> None:
+    assert words.duration(seconds) == text
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(7, "0:07"), (750.9, "12:30"), (3750, "1:02:30")])
+def test_clock(seconds: float, text: str) -> None:
+    assert words.clock(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [(0, "0 B"), (1023, "1023 B"), (3.4 * 2**20, "3.4 MiB"), (5 * 2**40, "5.0 TiB")],
+)
+def test_size(amount: float, text: str) -> None:
+    assert words.size(amount) == text
+
+
+@pytest.mark.parametrize(
+    ("before", "text"),
+    [
+        (timedelta(seconds=-5), "0 s ago"), (timedelta(seconds=59), "59 s ago"),
+        (timedelta(minutes=3), "3 min ago"), (timedelta(hours=23.9), "23 h ago"),
+        (timedelta(days=4), "4 d ago"), (timedelta(days=40), "2026-10-12"),
+    ],
+)  # fmt: skip
+def test_ago(before: timedelta, text: str) -> None:
+    assert words.ago(times.rfc3339(NOW - before), NOW) == text
+
+
+def test_usage_leaves_out_what_is_unknown() -> None:
+    figures = {"memory_peak": 2**20, "memory_mean": None, "cpu_peak": 1.5, "cpu_mean": 0.25}
+    assert words.usage(figures) == [
+        ("memory", "1.0 MiB at most"),
+        ("CPU", "1.50 cores at most, 0.25 cores on average"),
+    ]
+
+
+class _Screen(io.StringIO):
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+texts = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), max_size=60)
+
+
+@given(st.lists(st.tuples(texts, texts, texts), max_size=4), st.integers(24, 200))
+def test_a_table_fits_and_what_is_cut_says_so(
+    rows: list[tuple[str, str, str]], columns: int
+) -> None:
+    screen = _Screen()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", str(columns))
+        tables.write(
+            [
+                tables.Column("FIRST", [row[0] for row in rows], least=8),
+                tables.Column("SECOND", [row[1] for row in rows], least=8),
+                tables.Column("THIRD", [row[2] for row in rows], drop=1, least=5, keep_end=True),
+            ],
+            screen,
+        )
+    lines = screen.getvalue().split("\n")[:-1]
+    assert all(cell_len(line) <= columns for line in lines)
+    if any(any(row) for row in rows):
+        assert len(lines) == 1 + len(rows)
+        longest = max(cell_len(text) for row in rows for text in row)
+        assert longest <= columns or any("…" in line for line in lines) or "THIRD" not in lines[0]
+
+
+def test_in_a_pipe_nothing_is_cut() -> None:
+    pipe = io.StringIO()
+    tables.write([tables.Column("A", ["x" * 500]), tables.Column("EMPTY", [""])], pipe)
+    assert pipe.getvalue() == f"A\n{'x' * 500}\n"
+
+
+def test_which_notebooks_are_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(notebooks, "workspace", lambda: tmp_path)
+    result = {"metadata": {"papermill": {"output_path": "a-abcd2345.ipynb"}}}
+    other = {"metadata": {"papermill": {"output_path": "out.ipynb"}}}
+    files = {
+        "a.ipynb": {}, "renamed-result.ipynb": result, "papermills-own.ipynb": other,
+        ".hidden.ipynb": {}, "below/b.ipynb": {}, "below/.ipynb_checkpoints/b.ipynb": {},
+        "results/a-abcd2345.ipynb": result, "[odd].ipynb": {},
+    }  # fmt: skip
+    for name, document in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(json.dumps(document))
+
+    def found(*arguments: str) -> list[str]:
+        return [s.path for s in notebooks.find(tuple(map(Path, arguments))).sources]
+
+    assert found(".") == ["[odd].ipynb", "a.ipynb", "papermills-own.ipynb"]
+    assert sorted(found("**/*.ipynb")) == sorted([*found("."), "below/b.ipynb"])
+    assert found("a.ipynb", ".", "./a.ipynb") == ["a.ipynb", "[odd].ipynb", "papermills-own.ipynb"]
+    assert found("renamed-result.ipynb") == ["renamed-result.ipynb"]
+    assert found("[odd].ipynb") == ["[odd].ipynb"]
+    assert not notebooks.find((Path("a.ipynb"),)).batch
+    assert notebooks.find((Path("a.*"),)).batch
+    assert notebooks.find((Path(),)).results == 1
+    for wrong in ("missing.ipynb", "no*match", "results"):
+        with pytest.raises(BadInput):
+            found(wrong)
+
+
+def test_what_was_probably_meant() -> None:
+    assert (
+        offer("smal", {"small": 1, "big": 2}) == "Did you mean 'small'? Choose one of: big, small."
+    )
+    assert offer("zzz", ["small"]) == "Choose one of: small."
