@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..domain.errors import BadInput
-from ..domain.job import Submission
+from ..domain.job import Changes, Submission
 from ..domain.quantities import parse_duration
+
+_Body = TypeVar("_Body", bound=BaseModel)
 
 
 class SentInput(BaseModel):
@@ -38,14 +40,32 @@ class SubmitBody(BaseModel):
     priority: int = Field(default=0, ge=-100, le=100)
 
 
+class RerunBody(BaseModel):
+    """The body of `POST jobs/{name}/rerun`: what is asked for in another way."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    flavor: str | None = None
+    device: str | None = None
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    env: dict[str, str] = Field(default_factory=dict)
+    max_runtime: int | str | None = None
+    output: str | None = None
+    name: str | None = None
+    priority: int | None = Field(default=None, ge=-100, le=100)
+
+
+def changes(document: dict[str, Any], key: str | None) -> Changes:
+    """Return the checked changes of a rerun. Raises BadInput, naming the field."""
+    body = _checked(RerunBody, document)
+    limit = None if body.max_runtime is None else parse_duration(body.max_runtime)
+    fields = body.model_dump(exclude={"max_runtime"})
+    return Changes(**fields, max_runtime=limit, idempotency_key=key)
+
+
 def submission(document: dict[str, Any], key: str | None) -> Submission:
     """Return the checked submission. Raises BadInput, naming the field."""
-    try:
-        body = SubmitBody.model_validate(document)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise BadInput(f"{place}: {first['msg']}.") from error
+    body = _checked(SubmitBody, document)
     limit = body.max_runtime
     inputs = tuple(i if isinstance(i, str) else i.path for i in body.inputs)
     digests = {i.path: i.sha256 for i in body.inputs if isinstance(i, SentInput)}
@@ -57,3 +77,12 @@ def submission(document: dict[str, Any], key: str | None) -> Submission:
         max_runtime=None if limit is None else parse_duration(limit),
         idempotency_key=key,
     )
+
+
+def _checked(kind: type[_Body], document: dict[str, Any]) -> _Body:
+    try:
+        return kind.model_validate(document)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise BadInput(f"{place}: {first['msg']}.") from error

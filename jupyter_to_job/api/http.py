@@ -50,4 +50,8 @@ class Response:
     @classmethod
     def json(cls, status: int, document: Any, **headers: str) -> Response:
         """Return a JSON response."""
-        return cls(status, json.dumps(document, ensure_ascii=False).encode(), headers=headers)
+        try:
+            body = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+        except UnicodeEncodeError:  # lone surrogates: legal in JSON when escaped, never in UTF-8
+            body = json.dumps(document, separators=(",", ":")).encode()
+        return cls(status, body, headers=headers)

@@ -9,7 +9,7 @@ from .. import __version__
 from ..domain.errors import BadInput, JobsError, NotFound
 from ..domain.job import State
 from ..service.port import Jobs
-from .bodies import submission
+from .bodies import changes, submission
 from .errors import error_response
 from .http import Request, Response
 
@@ -76,6 +76,20 @@ def _deliver(jobs: Jobs, _request: Request, name: str) -> Response:
     return Response.json(200, jobs.deliver(name).to_json())
 
 
+def _rerun(jobs: Jobs, request: Request, name: str) -> Response:
+    asked = changes(request.json(), request.headers.get("Idempotency-Key"))
+    return Response.json(201, jobs.rerun(name, asked).to_json())
+
+
+def _preflight(jobs: Jobs, request: Request) -> Response:
+    return Response.json(200, jobs.preflight(submission(request.json(), None)).to_json())
+
+
+def _journal(jobs: Jobs, request: Request, name: str) -> Response:
+    piece = jobs.journal(name, request.integer("offset", 0))
+    return Response.json(200, {"records": piece.records, "next": piece.next, "end": piece.end})
+
+
 def _logs(jobs: Jobs, request: Request, name: str) -> Response:
     piece = jobs.logs(name, request.integer("offset", 0))
     return Response.json(200, {"text": piece.text, "next": piece.next, "end": piece.end})
@@ -98,8 +112,11 @@ _ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("GET", _JOB, _get),
     ("DELETE", _JOB, _delete),
     ("POST", _JOB + r"/cancel", _cancel),
+    ("POST", _JOB + r"/rerun", _rerun),
     ("POST", _JOB + r"/deliver", _deliver),
+    ("GET", _JOB + r"/journal", _journal),
     ("GET", _JOB + r"/logs", _logs),
     ("GET", _JOB + r"/notebook", _notebook),
+    ("POST", r"preflight", _preflight),
     ("GET", r"health", _health),
 )

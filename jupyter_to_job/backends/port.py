@@ -7,6 +7,7 @@ something was recorded, and it says what it alone knows of jobs that have not st
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Protocol
@@ -15,10 +16,20 @@ from ..domain.state import Placement
 from ..exchange import Request
 
 
+@dataclass(frozen=True)
+class Resource:
+    """How much there is of one resource, and how much no job holds now (None: unknown)."""
+
+    total: Decimal
+    free: Decimal | None
+
+
 class Backend(Protocol):
     """Starts runners for job directories."""
 
     name: str
+    has_line: bool
+    """Whether jobs wait in a line of its own: then they have positions and priorities."""
 
     def admit(self, demand: Mapping[str, Decimal], kernel: str | None) -> None:
         """Raise NeverFits or UnknownChoice for what could never run here; else return."""
@@ -37,4 +48,8 @@ class Backend(Protocol):
 
     def placements(self, waiting: Sequence[Request]) -> Mapping[str, Placement]:
         """Return what is known of jobs without an attempt, by name; a job left out is waiting."""
+        ...
+
+    def resources(self) -> Mapping[str, Resource] | None:
+        """Return what this backend has, by resource name; None where it cannot know."""
         ...

@@ -12,9 +12,9 @@ from tornado.httpserver import HTTPServer
 
 from ..backends.kubernetes import JobPods, KubernetesBackend
 from ..exchange import FileExchange
+from ..flavors import CatalogFile
 from ..service.jobs import Core
 from ..wiring import Settings
-from ..wiring.services import catalog
 from .cluster import Cluster
 from .gateway import MAX_BODY, Context, application
 from .identity import Identities
@@ -51,8 +51,10 @@ async def serve(settings: Settings, port: int, kubeconfig: str | None) -> None:
             loop.call_soon_threadsafe(reconciler.poke, job)
 
         backend = KubernetesBackend(poke, reconciler.pod_of)
+        catalog = CatalogFile(settings.catalog_path)
+        catalog.announce()
         context = Context(
-            core=Core.of(exchange, backend, lambda: catalog(settings)),
+            core=Core.of(exchange, backend, catalog.current),
             identities=Identities(
                 cluster,
                 settings.owner_rule,

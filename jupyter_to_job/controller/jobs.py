@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from job_runner.protocol import documents
 
 from ..domain.errors import BadInput, Conflict, Stale
 from ..domain.job import Job, Submission
+from ..domain.preflight import Preflight
 from ..service.intake import Caller
 from ..service.jobs import Core, JobService
-from ..workspace import Frozen, FrozenInput
-from ..workspace.freeze import kernel_of
+from ..service.preflight import look_at_choice
+from ..workspace import Frozen, Input, kernel_of, open_regular
 from .identity import DevPod
 
 BLOBS = ".blobs"
@@ -64,13 +66,18 @@ class GatewayJobs(JobService):
             if digest is None:
                 raise BadInput("A gateway needs inputs as {path, sha256}.", "Send them as blobs.")
             blob = self._blobs.path(digest)
-            inputs.append(FrozenInput(path, blob, blob.stat().st_size, digest))
+            inputs.append(Input(path, blob.stat().st_size, partial(open_regular, str(blob), path)))
         kernel = kernel_of(data, asked.notebook)
         source = Path("/", asked.notebook)
         return self.accept(
             asked,
             Frozen(asked.notebook, source, data, asked.expected_sha256, kernel, tuple(inputs)),
         )
+
+    def preflight(self, asked: Submission) -> Preflight:
+        """See the port: the choice only, for the workspace is on the other side."""
+        chosen = look_at_choice(self._intake, asked, None, self._caller)
+        return Preflight(tuple(chosen), isolated=True)
 
     def deliver(self, name: str) -> Job:
         """See the port: refused, because the gateway never sees a workspace."""

@@ -5,37 +5,74 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import select
+import signal
 import sys
 from pathlib import Path
 
-from ..backends.local.capacity import capacity
-from ..backends.local.daemon import try_lock
+from job_runner.protocol.liveness import BEAT, SILENCE
+
+from ..backends.local.hosts import Watch, take_lock, this_host
+from ..backends.local.slots import Machine
 from ..exchange import FileExchange
 from .loop import Dispatcher
+from .presence import Presence
 
 
 def main() -> int:
     """Serve the exchange until there is nothing to do; 0 also if another dispatcher serves it."""
+    options = _options()
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
+    host, lock = this_host(), options.lock
+    watch = Watch(options.exchange, options.silence, options.beat)
+    dispatcher = Dispatcher(FileExchange(options.exchange), Machine(options.capacity), host, watch)
+    pause = Pause()
+    if lock is not None:
+        os.set_inheritable(lock, False)  # a runner that had it would keep the next one out
+    while True:
+        lock = take_lock(options.exchange, host) if lock is None else lock
+        if lock is None:
+            return 0
+        presence = Presence(dispatcher.exchange, host, lock, options.beat)
+        dispatcher.serve(presence, options.idle, pause)
+        os.close(lock)
+        lock = None
+        # Whoever submitted while this one was leaving found the lock taken and started none.
+        if not dispatcher.has_work():
+            dispatcher.retain()
+            return 0
+
+
+def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="jupyter_to_job.dispatcher", description=__doc__)
     parser.add_argument("exchange", type=Path)
     parser.add_argument("--capacity", default="", help="slots, e.g. cpu=2,memory=4Gi")
     parser.add_argument(
         "--idle", type=float, default=10.0, help="seconds without work before leaving"
     )
-    options = parser.parse_args()
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
-    exchange = FileExchange(options.exchange)
-    exchange.sweep()
-    dispatcher = Dispatcher(exchange, capacity(options.capacity))
-    while True:
-        lock = try_lock(options.exchange)
-        if lock is None:
-            return 0
-        dispatcher.serve(options.idle)
-        os.close(lock)
-        # Whoever submitted while this one was leaving found the lock taken and started none.
-        if not dispatcher.has_work():
-            return 0
+    # For whoever starts it: a descriptor of the lock, taken already. For tests: shorter waiting.
+    parser.add_argument("--lock", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--silence", type=float, default=SILENCE, help=argparse.SUPPRESS)
+    parser.add_argument("--beat", type=float, default=BEAT, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+class Pause:
+    """Waits for some seconds, or until a child process has ended."""
+
+    def __init__(self) -> None:
+        self._ended, wakes = os.pipe()
+        for descriptor in (self._ended, wakes):
+            os.set_blocking(descriptor, False)
+        signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)  # so that Python writes to it
+
+    def __call__(self, seconds: float) -> bool:
+        """Return after `seconds`, or earlier; tell whether a process ended."""
+        ended = bool(select.select([self._ended], [], [], seconds)[0])
+        if ended:
+            os.read(self._ended, 4096)
+        return ended
 
 
 if __name__ == "__main__":

@@ -4,148 +4,297 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from decimal import Decimal
 from functools import partial
+from pathlib import Path
 
-from job_runner.protocol import layout, liveness
-from job_runner.protocol.outcome import read_outcome
+from job_runner.protocol import documents, layout
 
-from ..backends.local.capacity import Amounts, fits
-from ..backends.local.order import in_line
-from ..domain.errors import JobsError
+from ..backends.local.capacity import human
+from ..backends.local.hosts import Sight, Watch
+from ..backends.local.line import demand_of, in_line, start
+from ..backends.local.slots import Holding, Machine, Slots, devices_of, write_quickly
+from ..domain.errors import JobsError, NotFound
 from ..exchange import FileExchange, Request
-from ..service.delivery import deliver, delivered_attempt
+from .listing import Listing
+from .presence import Presence
 from .processes import Processes
+from .seen import HELD, NEW, SLOT, Phase, Seen, names_in, observe
 
 TICK = 0.05
+"""Seconds between two looks for new jobs."""
+LOOK = 0.25
+"""Seconds between two looks at a job, while nothing tells that it changed."""
+LOOK_EACH = 0.002
+"""The same for each job that is open: a long line costs no more than a short one."""
+LOOK_ELSEWHERE = 2.0
+"""The same for a job that another host serves."""
 RETRY = 10.0
-"""Seconds before a job is looked at again whose last step failed: a full disk passes."""
+"""Seconds before a job is looked at again whose last step failed."""
+RETRY_HELD = 60.0
+"""Seconds before a delivery that was held is tried again."""
+RETAIN = 3600.0
+"""Seconds between two times of clearing away what was kept long enough."""
 _log = logging.getLogger(__name__)
 
 
 @dataclass
+class _Open:
+    """A job that is not settled, and what the last look said.
+
+    `mine`: this dispatcher serves it. `work`: there is something to do for it here, now or soon.
+    """
+
+    request: Request
+    seen: Seen = NEW
+    mine: bool = True
+    work: bool = True
+    due: float = 0.0
+    deliver_at: float = 0.0
+    held: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.request.name
+
+
+@dataclass
 class Dispatcher:
-    """Serves one exchange with the slots in `total`."""
+    """Serves the jobs of `host` in an exchange, and those of hosts that are silent."""
 
     exchange: FileExchange
-    total: Amounts
+    machine: Machine
+    host: str
+    watch: Watch
     settled: set[str] = field(default_factory=set)
-    _requests: dict[str, Request] = field(default_factory=dict)
-    _too_large: set[str] = field(default_factory=set)
-    _paused: dict[str, float] = field(default_factory=dict)
+    _open: dict[str, _Open] = field(default_factory=dict)
+    _damaged: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self._processes = Processes(self.exchange)
+        self._processes = Processes(self.exchange, self.host)
+        self._slots = Slots(self.machine)
+        self._listing = Listing(self.exchange)
+        self._retained = time.monotonic()
 
-    def serve(self, idle: float) -> None:
-        """Work until nothing was left to do for `idle` seconds."""
-        last_work = time.monotonic()
-        while time.monotonic() - last_work < idle:
-            if self.scan():
+    def serve(self, presence: Presence, idle: float, pause: Callable[[float], bool]) -> None:
+        """Work until nothing was left to do for `idle` seconds, or the lock is lost.
+
+        `pause` waits for some seconds, or until a process of ours ended, and tells which.
+        """
+        last_work, ended = time.monotonic(), False
+        while time.monotonic() - last_work < idle and presence.keep():
+            if self.look(self._processes.reap() if ended else set()):
                 last_work = time.monotonic()
-            time.sleep(TICK)
+            presence.show(self._slots)
+            if time.monotonic() - self._retained > RETAIN:
+                self.retain()
+            ended = pause(TICK)
 
     def has_work(self) -> bool:
-        """Tell whether there are jobs that the last scan did not leave settled or to others."""
-        return any(
-            name not in self.settled and name not in self._too_large
-            for name in self.exchange.jobs()
-        )
+        """Tell whether there is something to do, of what was written up to now; does nothing."""
+        self._listing.refresh(force=True)
+        self._note_names()
+        left = [job for name, job in self._open.items() if name in self._listing.names]
+        for job in left:
+            self._guarded(job, partial(self._see, job))
+        return any(job.work for job in left)
 
-    def scan(self) -> bool:
-        """Do the next step of every job; True while there is anything to do here.
+    def retain(self) -> None:
+        """Have cleared away what was kept long enough."""
+        self._retained = time.monotonic()
+        try:
+            self._processes.retain()
+        except OSError as error:
+            _log.warning("nothing is cleared away: %s", error)
 
-        A job that was submitted for a larger machine stays in line and is nothing to do: a
-        dispatcher with more slots takes it, once this one has left.
+    def look(self, ended: Collection[str]) -> bool:
+        """Do the next step of every job that is due, or whose process `ended`.
+
+        True while there is anything to do here.
         """
-        self._processes.reap()
-        waiting, used = [], dict[str, Decimal]()
-        open_jobs = [n for n in self.exchange.jobs() if n not in self.settled]
-        for name in open_jobs:
-            request = self._request(name)
-            if request is None:
-                continue
-            phase = self._guarded(name, partial(self._step, request))
-            if phase == "waiting":
-                waiting.append(request)
-            elif phase == "running":
-                _occupy(used, request)
-            elif phase == "settled":
-                self.settled.add(name)
-                self._requests.pop(name, None)
-        fitting = [r for r in waiting if fits(_demand(r), {}, self.total)]
-        self._start(in_line(fitting), used)
-        self._too_large = {r.name for r in waiting} - {r.name for r in fitting}
-        return any(n not in self.settled and n not in self._too_large for n in open_jobs)
+        if self._listing.refresh():
+            self._note_names()
+        now = time.monotonic()
+        due = [job for name, job in self._open.items() if job.due <= now or name in ended]
+        for job in due:
+            if job.name in self._listing.names:
+                self._guarded(job, partial(self._step, job))
+            else:
+                self._vanished(job)
+        if due:
+            self._start_line()
+        return any(job.work for job in self._open.values())
 
-    def _request(self, name: str) -> Request | None:
-        """Return what was asked; None for a job that cannot be read, which is left alone."""
-        if name not in self._requests:
+    # Which jobs there are -------------------------------------------------------------------
+
+    def _note_names(self) -> None:
+        """Take up jobs that are new, and let go of those that were removed."""
+        names = self._listing.names
+        self.settled &= names
+        for name in names.difference(self.settled, self._open):
             try:
-                self._requests[name] = self.exchange.request(name)
-            except (JobsError, OSError):
-                _log.exception("%s: left alone until the next dispatcher", name)
-                self.settled.add(name)
-        return self._requests.get(name)
+                found = names_in(self.exchange.root / name)
+                if layout.DELIVERY in found and layout.DELETE not in found:
+                    self.settled.add(name)
+                else:
+                    self._open[name] = _Open(self.exchange.request(name))
+            except (JobsError, OSError) as error:
+                self._listing.forget(name)  # looked at again by and by
+                if name not in self._damaged:
+                    self._damaged.add(name)
+                    _log.error("%s: left alone: %s", name, error)
+        for name in self._open.keys() - names:
+            self._open[name].due = 0.0
 
-    def _guarded(self, name: str, step: Callable[[], str | None]) -> str | None:
+    def _vanished(self, job: _Open) -> None:
+        """Let go of a job that was removed; end its run, which nobody could see or stop."""
+        if self._processes.has_runner(job.name):
+            self._processes.terminate(job.name, None)
+            job.due = time.monotonic() + LOOK
+        else:
+            self._let_go(job.name)
+
+    def _let_go(self, name: str) -> None:
+        del self._open[name]
+        self._slots.release(name)
+        self._processes.forget(name)
+
+    def _guarded(self, job: _Open, step: Callable[[], None]) -> None:
         """Do a job's next step; whatever goes wrong with one job stops no other.
 
         It is tried again after `RETRY`, and keeps its slot meanwhile: it may well be running.
         """
-        if time.monotonic() < self._paused.get(name, 0.0):
-            return "running"
         try:
-            return step()
+            step()
+        except (FileNotFoundError, NotFound):  # removed under our eyes
+            self._listing.expect_change()
+            job.due = time.monotonic() + LOOK
         except Exception:
-            _log.exception("%s: tried again in %g s", name, RETRY)
-            self._paused[name] = time.monotonic() + RETRY
-            return "running"
+            _log.exception("%s: tried again in %g s", job.name, RETRY)
+            job.due = time.monotonic() + RETRY
 
-    def _start(self, line: list[Request], used: dict[str, Decimal]) -> None:
-        """Start from the head of the line as long as the head fits: nobody is overtaken."""
-        for request in line:
-            if not fits(_demand(request), used, self.total):
-                break
-            self._guarded(request.name, partial(self._processes.start_runner, request))
-            _occupy(used, request)
+    # One job --------------------------------------------------------------------------------
 
-    def _step(self, request: Request) -> str:
-        """Advance one job: `waiting` for a slot, `running` in one, `ending`, or `settled`."""
-        name, directory = request.name, self.exchange.root / request.name
-        cancelled = (directory / layout.CANCEL).exists()
-        numbers = layout.attempts(directory)
-        if not numbers:
-            if cancelled:
-                self._processes.finish(name, "Terminated", "Cancelled before it started.")
-                return "ending"
-            return self._processes.starting(name)
-        attempt = layout.attempt_dir(directory, numbers[-1])
-        if liveness.is_alive(attempt):
-            if cancelled:
-                self._processes.terminate(name, attempt)
-            return "running"
-        if read_outcome(attempt) is None:
-            self._processes.finish(name, *self._processes.why(name))
-            return "running" if self._processes.owns(name) else "ending"
-        return self._settle(name)
+    def _see(self, job: _Open) -> None:
+        """Look at a job, and find out whether it is ours and whether there is work to do."""
+        directory = self.exchange.root / job.name
+        seen = job.seen = observe(directory, names_in(directory), job.seen)
+        host = seen.host or job.request.environment.host or self.host
+        sight = Sight.SILENT if host == self.host else self.watch.sight(host)
+        job.mine = sight is Sight.SILENT
+        if job.mine and seen.phase is Phase.WAITING and not seen.cancelled:
+            job.work = self._can_start(job)
+        else:
+            done = seen.phase in (Phase.HELD, Phase.SETTLED)
+            job.work = not done and sight is not Sight.SERVED
+        pace = max(LOOK, LOOK_EACH * len(self._open)) if job.mine else LOOK_ELSEWHERE
+        job.due = time.monotonic() + (LOOK if seen.phase is Phase.RUNNING else pace)
 
-    def _settle(self, name: str) -> str:
-        """Deliver an ended job; held results wait for a later start or `deliver`."""
-        if (self.exchange.root / name / layout.DELETE).exists():
-            self.exchange.remove(name)
-        elif delivered_attempt(self.exchange, name) is not None:
-            done = deliver(self.exchange, name)
-            _log.info("%s: %s", name, "delivered" if done else "held")
-        return "settled"
+    def _can_start(self, job: _Open) -> bool:
+        """Tell whether a waiting job could be started here at some time."""
+        environment, demand = job.request.environment, demand_of(job.request)
+        if environment.host not in ("", self.host) and not Path(environment.interpreter).exists():
+            return False
+        if not self.machine.knows(demand):
+            return True
+        total = self.machine.total
+        if all(amount <= total.get(resource, 0) for resource, amount in demand.items()):
+            return True
+        if job.work:  # said once, not at each look
+            asked = ", ".join(human(*pair) for pair in demand.items())
+            _log.warning("%s: needs %s, which is more than there is here", job.name, asked)
+        return False
 
+    def _step(self, job: _Open) -> None:
+        """Advance one job. Those that wait for a slot are `_start_line`'s."""
+        self._see(job)
+        name, seen = job.name, job.seen
+        if seen.phase is Phase.SETTLED:
+            self._log_delivery(name)
+            self.settled.add(name)
+            self._let_go(name)
+            return
+        self._account(job)
+        if not job.mine or self._processes.is_helped(name):
+            return
+        running = seen.phase is Phase.RUNNING or self._processes.has_runner(name)
+        if running and seen.cancelled:
+            self._processes.terminate(name, seen.attempt)
+        if seen.phase is Phase.WAITING:
+            why = self._processes.cannot_start(name)
+            if seen.cancelled:
+                why = ("Terminated", "Cancelled before it started.")
+            if why is not None:
+                self._processes.finish(name, *why)
+        elif seen.phase is Phase.DEAD and not running:
+            why = ("Terminated", "It was told to stop, and was killed.") if seen.cancelled else None
+            self._processes.finish(name, *(why or self._processes.why(name)))
+        elif seen.phase in (Phase.ENDED, Phase.HELD):
+            self._deliver(job)
 
-def _demand(request: Request) -> dict[str, Decimal]:
-    return {name: Decimal(amount) for name, amount in request.demand.items()}
+    def _deliver(self, job: _Open) -> None:
+        """Deliver; if that was held, again now and then while there is other work."""
+        now = time.monotonic()
+        if job.seen.phase is Phase.HELD:
+            why = documents.read_document(self.exchange.root / job.name / HELD) or {}
+            if job.deliver_at and why.get("message") != job.held:
+                job.held = why.get("message")
+                _log.warning("%s: held: %s", job.name, job.held)
+            if now < job.deliver_at:
+                return
+            job.deliver_at = now + RETRY_HELD
+        else:
+            job.deliver_at = now
+        self._processes.settle(job.name)
 
+    def _account(self, job: _Open) -> None:
+        """Keep what a run here holds, adopting that of a dispatcher before; else give it back."""
+        name, phase, here = job.name, job.seen.phase, job.seen.host == self.host
+        started = here or self._processes.has_runner(name)
+        if started and phase in (Phase.WAITING, Phase.RUNNING, Phase.DEAD):
+            if name not in self._slots.held:
+                slot = documents.read_document(self.exchange.root / name / SLOT) or {}
+                self._slots.adopt(name, Holding(demand_of(job.request), devices_of(slot)))
+        elif not self._processes.has_runner(name):
+            self._slots.release(name)
 
-def _occupy(used: dict[str, Decimal], request: Request) -> None:
-    for name, amount in _demand(request).items():
-        used[name] = used.get(name, Decimal(0)) + amount
+    def _log_delivery(self, name: str) -> None:
+        delivery = documents.read_document(self.exchange.root / name / layout.DELIVERY)
+        if delivery is not None:
+            _log.info("%s: delivered as %s", name, delivery.get("path"))
+
+    # The line -------------------------------------------------------------------------------
+
+    def _start_line(self) -> None:
+        """Start those whose turn it is, after those that had their turn with another dispatcher."""
+        line = []
+        for job in list(self._open.values()):
+            if not self._is_startable(job):
+                continue
+            if job.name in self._slots.held:
+                self._launch(job, self._slots.held[job.name])
+            elif self.machine.knows(demand_of(job.request)):
+                line.append(job.request)
+        for request, holding in start(in_line(line), self._slots):
+            self._launch(self._open[request.name], holding)
+
+    def _is_startable(self, job: _Open) -> bool:
+        busy = self._processes.has_runner(job.name) or self._processes.is_helped(job.name)
+        waits = job.seen.phase is Phase.WAITING and not job.seen.cancelled
+        ours = job.mine and job.work and job.seen is not NEW
+        return ours and waits and not busy and not self._processes.cannot_start(job.name)
+
+    def _launch(self, job: _Open, holding: Holding) -> None:
+        """Start a runner in its slot, which is written down before."""
+
+        def launch() -> None:
+            if holding.devices or job.request.environment.host != self.host:
+                slot = {"v": 1, "host": self.host, "devices": holding.devices}
+                write_quickly(self.exchange.root / job.name / SLOT, slot)
+            self._processes.start_runner(job.request, self._slots.variables(holding))
+
+        job.due = 0.0
+        self._guarded(job, launch)
+        if not self._processes.has_runner(job.name):
+            self._slots.release(job.name)

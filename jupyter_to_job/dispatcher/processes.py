@@ -1,40 +1,48 @@
-"""The processes of the dispatcher: runners, and `job_runner finish` for those that died.
+"""The processes of the dispatcher: runners, `job_runner finish` for those that died, errands.
 
-Runners are sessions of their own and outlive the dispatcher; what is kept here about them is only
-what a new dispatcher can do without.
+All are sessions of their own and outlive the dispatcher; what is kept here about them is only what
+a new dispatcher can do without.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from job_runner.protocol import documents, layout, liveness
 
-from ..backends.local.daemon import FOLDER
+from ..backends.local.hosts import host_folder
 from ..exchange import FileExchange, Request
 
 KILL_AFTER = 10.0
 """Seconds between SIGTERM and SIGKILL for a cancelled run."""
+MAX_HELPERS = 4
+"""How many results are finished and delivered at a time: each may be large."""
 _BUSY = 75
+_NO_PROGRAM = (errno.ENOENT, errno.EACCES, errno.ENOTDIR, errno.ENOEXEC, errno.ELOOP)
+"""What an interpreter that is gone or broken ends with; whatever else, passes."""
+_LOST = "The runner was killed or its host went away; what it had printed is kept."
 _log = logging.getLogger(__name__)
 
 
 @dataclass
 class _Child:
+    kind: str
     process: subprocess.Popen[bytes]
     log: Path
 
     def last_words(self, status: int) -> str:
         """Return the last line that an ended process said, else its exit status."""
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):
             lines = self.log.read_text(errors="replace").strip().splitlines()
             if lines:
                 return lines[-1]
@@ -44,117 +52,196 @@ class _Child:
 class Processes:
     """Starts and ends processes for the jobs of one exchange."""
 
-    def __init__(self, exchange: FileExchange) -> None:
+    def __init__(self, exchange: FileExchange, host: str) -> None:
         self._exchange = exchange
+        self._folder = host_folder(exchange.root, host)
         self._runners: dict[str, _Child] = {}
-        self._finishing: dict[str, _Child] = {}
+        self._helpers: dict[str, _Child] = {}
+        self._retaining: subprocess.Popen[bytes] | None = None
         self._told: dict[str, float] = {}
         self._why: dict[str, tuple[str, str]] = {}
         self._delay: dict[str, float] = {}
         self._retry_at: dict[str, float] = {}
 
-    def start_runner(self, request: Request) -> None:
-        """Start the first attempt of a job in the submitter's interpreter and environment."""
+    # Starting -------------------------------------------------------------------------------
+
+    def start_runner(self, request: Request, variables: Mapping[str, str]) -> None:
+        """Start the first attempt of a job in the submitter's interpreter and environment.
+
+        The catalog's `env` comes on top, and `variables` on top of that. Raises OSError for what
+        may pass: it is to be tried again.
+        """
         arguments = ["-m", "job_runner", "run", self._directory(request.name), "--attempt", "1"]
         environment = request.environment
-        child = self._spawn(
-            request.name, [environment.interpreter, *arguments], environment.variables
-        )
-        if child is not None:
-            self._runners[request.name] = child
-            _log.info("%s: runner %d", request.name, child.process.pid)
-
-    def starting(self, name: str) -> str:
-        """Tell whether a job without an attempt waits, or has a runner on its way to one."""
-        if name in self._runners:
-            return "running"
-        if name in self._why:
-            self.finish(name, *self._why[name])
-            return "ending"
-        return "waiting"
-
-    def finish(self, name: str, reason: str, message: str) -> None:
-        """Have result and outcome of a dead attempt written, by a process of its own."""
-        if name in self._finishing or time.monotonic() < self._retry_at.get(name, 0.0):
-            return
-        # Our own interpreter, not the submitter's: that one may be gone.
-        command = [sys.executable, "-m", "job_runner", "finish", self._directory(name)]
-        command += ["--reason", reason, "--message", message]
-        child = self._spawn(name, command, dict(os.environ))
-        if child is not None:
-            self._finishing[name] = child
-
-    def terminate(self, name: str, attempt: Path) -> None:
-        """End a living run: SIGTERM, and after `KILL_AFTER` SIGKILL to its session."""
-        runner = documents.read_document(attempt / layout.RUNNER) or {}
-        if not liveness.is_that_process(runner):
-            return  # another host's, which ends it; or dead, and being finished
-        # A runner that ended meanwhile is no error: the next scan sees its outcome.
-        with contextlib.suppress(ProcessLookupError):
-            if name not in self._told:
-                self._told[name] = time.monotonic()
-                os.kill(runner["pid"], signal.SIGTERM)
-            elif time.monotonic() - self._told[name] > KILL_AFTER:
-                os.killpg(runner["pid"], signal.SIGKILL)
-
-    def why(self, name: str) -> tuple[str, str]:
-        """Return reason and message for an attempt that died without an outcome."""
-        lost = "The runner was killed or its host went away; what it had printed is kept."
-        return self._why.get(name, ("Lost", lost))
-
-    def owns(self, name: str) -> bool:
-        """Tell whether a runner of this dispatcher is still a process."""
-        return name in self._runners
-
-    def reap(self) -> None:
-        """Take notice of processes that ended."""
-        for name, child in list(self._runners.items()):
-            status = child.process.poll()
-            if status is None:
-                continue
-            del self._runners[name]
-            if not layout.attempts(self._exchange.root / name) and status != _BUSY:
-                message = f"The runner did not start: {child.last_words(status)}"
-                self._why[name] = ("RunnerMissing", message)
-                _log.warning("%s: %s", name, message)
-            child.log.unlink(missing_ok=True)
-        for name, child in list(self._finishing.items()):
-            status = child.process.poll()
-            if status is None:
-                continue
-            del self._finishing[name]
-            if status not in (0, _BUSY):
-                self._postpone(name, child.last_words(status))
-            child.log.unlink(missing_ok=True)
-
-    def _postpone(self, name: str, why: str) -> None:
-        """Wait longer each time before a job that could not be finished is tried again."""
-        delay = self._delay[name] = min(2 * self._delay.get(name, 0.25), 60.0)
-        self._retry_at[name] = time.monotonic() + delay
-        _log.warning("%s: cannot be finished, tried again in %g s: %s", name, delay, why)
-
-    def _spawn(self, name: str, command: list[str], env: dict[str, str]) -> _Child | None:
-        kind = command[3]  # `run` or `finish`: both may be at one job for a moment
-        log = self._exchange.root / FOLDER / f"{name}.{kind}.log"
+        command = [environment.interpreter, *arguments]
+        specs = (request.flavor_spec, request.device_spec)
+        admins = {name: value for spec in specs for name, value in spec.get("env", {}).items()}
         try:
-            with log.open("wb") as output:
-                process = subprocess.Popen(
-                    command,
-                    env=env,
-                    cwd="/",
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=output,
-                    start_new_session=True,
-                )
-        except OSError as error:
-            self._why[name] = (
-                "RunnerMissing",
-                f"{command[0]} cannot be started: {error.strerror}.",
+            child = self._spawn(
+                request.name, "run", command, {**environment.variables, **admins, **variables}
             )
-            _log.warning("%s: %s", name, self._why[name][1])
-            return None
-        return _Child(process, log)
+        except OSError as error:
+            if error.errno not in _NO_PROGRAM:
+                raise
+            message = f"{environment.interpreter} cannot be started: {error.strerror}."
+            self._why[request.name] = ("RunnerMissing", message)
+            _log.warning("%s: %s", request.name, message)
+            return
+        self._runners[request.name] = child
+        _log.info("%s: runner %d", request.name, child.process.pid)
 
-    def _directory(self, name: str) -> str:
-        return str(self._exchange.directory(name))
+    def finish(self, job: str, reason: str, message: str) -> None:
+        """Have result and outcome of a dead attempt written, by a process of its own."""
+        # Our own interpreter, not the submitter's: that one may be gone.
+        command = [sys.executable, "-m", "job_runner", "finish", self._directory(job)]
+        self._help(job, "finish", [*command, "--reason", reason, "--message", message])
+
+    def settle(self, job: str) -> None:
+        """Have an ended job delivered, or removed if that is the wish."""
+        self._help(job, "settle", self._errand("settle", job))
+
+    def retain(self) -> None:
+        """Have old pieces cleared away; nobody waits for that, and it says so in our own log."""
+        command = self._errand("retain")
+        if self._retaining is None or self._retaining.poll() is not None:
+            self._retaining = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, cwd="/", start_new_session=True
+            )
+
+    # Ending ---------------------------------------------------------------------------------
+
+    def terminate(self, job: str, attempt: Path | None) -> None:
+        """End a run on this host: SIGTERM, and after `KILL_AFTER` SIGKILL to its session."""
+        pid = self._runner_pid(job, attempt)
+        if pid is None:
+            return  # dead, and being finished
+        # A runner that ended meanwhile is no error: the next look sees its outcome.
+        with contextlib.suppress(ProcessLookupError):
+            if job not in self._told:
+                self._told[job] = time.monotonic()
+                os.kill(pid, signal.SIGTERM)
+                os.kill(pid, signal.SIGCONT)  # a stopped one would not notice
+            elif time.monotonic() - self._told[job] > KILL_AFTER:
+                _kill_session(pid)
+
+    def reap(self) -> set[str]:
+        """Take notice of processes that ended; return the jobs that they were for."""
+        ended = set()
+        for job, child in list(self._runners.items()):
+            status = child.process.poll()
+            if status is not None:
+                ended.add(job)
+                del self._runners[job]
+                self._runner_ended(job, child, status)
+                child.log.unlink(missing_ok=True)
+        for job, child in list(self._helpers.items()):
+            status = child.process.poll()
+            if status is not None:
+                ended.add(job)
+                del self._helpers[job]
+                if status not in (0, _BUSY):
+                    self._postpone(job, child, status)
+                child.log.unlink(missing_ok=True)
+        return ended
+
+    def forget(self, job: str) -> None:
+        """Drop what is known of a job that is settled, and what its processes had said."""
+        for known in (self._told, self._why, self._delay, self._retry_at):
+            known.pop(job, None)
+        for kind in ("run", "finish", "settle"):
+            self._log_of(job, kind).unlink(missing_ok=True)
+
+    # Knowing --------------------------------------------------------------------------------
+
+    def has_runner(self, job: str) -> bool:
+        """Tell whether a runner that this dispatcher started for a job is still a process."""
+        return job in self._runners
+
+    def is_helped(self, job: str) -> bool:
+        """Tell whether a process is at work on what a run of the job left."""
+        return job in self._helpers
+
+    def cannot_start(self, job: str) -> tuple[str, str] | None:
+        """Return reason and message if a job's runner turned out not to start."""
+        return self._why.get(job)
+
+    def why(self, job: str) -> tuple[str, str]:
+        """Return reason and message for an attempt that died without an outcome."""
+        return self._why.get(job, ("Lost", _LOST))
+
+    # Inside ---------------------------------------------------------------------------------
+
+    def _runner_ended(self, job: str, child: _Child, status: int) -> None:
+        if status == _BUSY:
+            return  # another runner, of a dispatcher before this one, was first
+        if not layout.attempts(self._exchange.root / job):
+            message = f"The runner did not start: {child.last_words(status)}"
+            self._why[job] = ("RunnerMissing", message)
+            _log.warning("%s: %s", job, message)
+        elif status > 0:  # counts only if it left no outcome
+            message = f"The runner failed: {child.last_words(status)}"
+            self._why[job] = ("BackendError", message)
+
+    def _runner_pid(self, job: str, attempt: Path | None) -> int | None:
+        child = self._runners.get(job)
+        if child is not None:
+            return child.process.pid
+        runner = documents.read_document(attempt / layout.RUNNER) if attempt is not None else None
+        return int(runner["pid"]) if runner and liveness.is_that_process(runner) else None
+
+    def _help(self, job: str, kind: str, command: list[str]) -> None:
+        """Start a process that works on what a run left, unless one does or it is too early."""
+        late = time.monotonic() >= self._retry_at.get(job, 0.0)
+        if late and job not in self._helpers and len(self._helpers) < MAX_HELPERS:
+            self._helpers[job] = self._spawn(job, kind, command, dict(os.environ))
+
+    def _postpone(self, job: str, child: _Child, status: int) -> None:
+        """Wait longer each time before what failed is tried again: a full disk passes."""
+        delay = self._delay[job] = min(2 * self._delay.get(job, 0.25), 60.0)
+        self._retry_at[job] = time.monotonic() + delay
+        words = child.last_words(status)
+        _log.warning("%s: %s failed, tried again in %g s: %s", job, child.kind, delay, words)
+
+    def _spawn(self, job: str, kind: str, command: list[str], env: dict[str, str]) -> _Child:
+        """Start a process. Raises OSError."""
+        path = self._log_of(job, kind)
+        descriptor = self._open_log(path)
+        try:
+            process = subprocess.Popen(
+                command,
+                env=env,
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=descriptor,
+                stderr=descriptor,
+                start_new_session=True,
+            )
+        finally:
+            os.close(descriptor)
+        return _Child(kind, process, path)
+
+    def _open_log(self, path: Path) -> int:
+        """Open what a process says to; on a full disk it is lost, and the process starts."""
+        try:
+            return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            _log.warning("%s: %s", path.name, error.strerror)
+            return os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+
+    def _log_of(self, job: str, kind: str) -> Path:
+        return self._folder / f"{job}.{kind}.log"
+
+    def _errand(self, *words: str) -> list[str]:
+        module = f"{__package__}.errands"
+        return [sys.executable, "-m", module, str(self._exchange.root), *words]
+
+    def _directory(self, job: str) -> str:
+        return str(self._exchange.root / job)
+
+
+def _kill_session(pid: int) -> None:
+    """Kill a runner and what is in its process group; of a session, where we started it."""
+    if os.getpgid(pid) == pid:
+        os.killpg(pid, signal.SIGKILL)
+    else:
+        os.kill(pid, signal.SIGKILL)

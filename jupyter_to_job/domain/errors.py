@@ -4,12 +4,16 @@ JobsError
 ├── BadInput                 the request is wrong: fix it and send again
 │   ├── BadNotebook          the file is no notebook that can run
 │   ├── BadCatalog           flavors.yaml is broken
-│   └── UnknownChoice        no such flavor, device, kernel
+│   ├── UnknownChoice        no such flavor, device, kernel
+│   ├── SpecialFile          a folder, pipe, socket or device where a file is expected
+│   └── CannotPublish        the result's folder is gone, read-only or full: held
 ├── Refused                  understood, and not allowed
 │   └── NeverFits            larger than anything this backend has
 ├── NotFound                 no such job, or somebody else's
+│   └── Cleared              it is over its retention: only request and outcome are left
 ├── Conflict                 collides with what is there already
-│   └── Stale                the notebook changed since it was looked at
+│   ├── Stale                the notebook changed since it was looked at
+│   └── WrongOffset          an append that does not begin at the end
 ├── TooLarge                 over a size cap
 ├── Unavailable              the backend cannot be reached now; try again (retryable)
 └── Damaged                  a record on disk is not readable
@@ -19,6 +23,9 @@ know about either. `retryable` decides requeue or fail in the loops.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
 
 
 class JobsError(Exception):
@@ -48,10 +55,23 @@ class BadNotebook(BadInput):
     code = "bad_notebook"
 
 
+class Fault(NamedTuple):
+    """One thing that is wrong in a file; line and column count from 1."""
+
+    line: int
+    column: int
+    message: str
+    hint: str = ""
+
+
 class BadCatalog(BadInput):
-    """The catalog file cannot be used."""
+    """The catalog file cannot be used; `faults` has all that is wrong with it, in its order."""
 
     code = "bad_catalog"
+
+    def __init__(self, message: str, hint: str = "", faults: Sequence[Fault] = ()) -> None:
+        super().__init__(message, hint)
+        self.faults = tuple(faults)
 
 
 class UnknownChoice(BadInput):
@@ -76,6 +96,12 @@ class NotFound(JobsError):
     """No such job, or somebody else's: the two are not told apart."""
 
     code = "not_found"
+
+
+class Cleared(NotFound):
+    """Snapshot, journal and result were removed when the job's retention was over."""
+
+    code = "cleared"
 
 
 class Conflict(JobsError):
@@ -120,6 +146,7 @@ BY_CODE: dict[str, type[JobsError]] = {
         Refused,
         NeverFits,
         NotFound,
+        Cleared,
         Conflict,
         Stale,
         TooLarge,

@@ -80,6 +80,25 @@ class Submission:
 
 
 @dataclass(frozen=True)
+class Changes:
+    """What a rerun asks for in another way; None: as it was.
+
+    `parameters` and `env` are laid over those that were asked for. Another flavor without a device
+    takes the catalog's, and its time limit unless one was asked for.
+    """
+
+    flavor: str | None = None
+    device: str | None = None
+    parameters: dict[str, Any] = field(default_factory=dict)
+    env: dict[str, str] = field(default_factory=dict)
+    max_runtime: int | None = None
+    output: str | None = None
+    name: str | None = None
+    priority: int | None = None
+    idempotency_key: str | None = None
+
+
+@dataclass(frozen=True)
 class Job:
     """One submission and how it stands. Times are RFC 3339 in UTC; durations are seconds."""
 

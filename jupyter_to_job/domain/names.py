@@ -26,6 +26,11 @@ def slug(text: str) -> str:
     return words[: MAX_LENGTH - SUFFIX - 1].strip("-") or "notebook"
 
 
+def key_digest(owner: str, notebook: str, key: str) -> str:
+    """Return what an idempotency key is known by: it is one owner's, for one notebook."""
+    return hashlib.sha256("\0".join((owner, notebook, key)).encode()).hexdigest()
+
+
 def job_name(notebook: str, *, owner: str, key: str | None = None, label: str | None = None) -> str:
     """Name a job of `notebook` (a workspace path).
 
@@ -36,7 +41,7 @@ def job_name(notebook: str, *, owner: str, key: str | None = None, label: str | 
     if key is None:
         raw = secrets.token_bytes(5)
     else:
-        raw = hashlib.sha256("\0".join((owner, notebook, key)).encode()).digest()[:5]
+        raw = bytes.fromhex(key_digest(owner, notebook, key))[:5]
     return f"{slug(stem)}-{base64.b32encode(raw).decode().lower()}"
 
 

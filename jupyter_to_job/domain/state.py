@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .job import State
+from .reasons import Kind, kind_of
 
 
 @dataclass(frozen=True)
@@ -77,14 +78,17 @@ def judge(
         return Verdict(state, placement.reason, placement.message, placement.position)
     if latest.alive:
         return Verdict(State.RUNNING if latest.running else State.STARTING)
-    if cancelled_at is not None:
-        return Verdict(State.CANCELLED)
-    return Verdict(State.FAILED, "Lost", LOST)
+    # Dead, and nobody has finished it yet: it is called already what its outcome is going to say.
+    return _ended(Ended(State.FAILED, "Lost", LOST, cancelled_at or ""), cancelled_at)
 
 
 def _ended(ended: Ended, cancelled_at: str | None) -> Verdict:
-    """Tell a cancel from a failure: only a run that was told to stop after the wish was."""
-    told_to_stop = ended.reason in ("Terminated", "Lost")
-    if told_to_stop and cancelled_at is not None and cancelled_at <= ended.finished:
+    """Tell a cancel from a failure: only a run that was ended from outside after the wish was.
+
+    A wish is recorded only while the run is not known to be dead. So one that is there before
+    anybody has finished what died was meant for a run that seemed alive, and it was granted.
+    """
+    stopped = kind_of(ended.reason) is Kind.STOPPED
+    if stopped and cancelled_at is not None and cancelled_at <= ended.finished:
         return Verdict(State.CANCELLED)
     return Verdict(ended.state, ended.reason, ended.message)

@@ -11,6 +11,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -18,11 +19,12 @@ from job_runner.protocol import documents, layout
 
 from ..domain.errors import BadInput, Conflict, Damaged, NotFound
 from ..domain.names import is_job_name
-from .request import Request
+from .request import InputFile, Request
 
 LEFTOVER_SECONDS = 3600.0
-Writer = Callable[[Path], None]
-"""Writes one file at the path it is given."""
+KEYS = ".keys"
+Writer = Callable[[Path], InputFile]
+"""Writes one input at the path it is given, and returns its record."""
 
 
 class FileExchange:
@@ -32,11 +34,14 @@ class FileExchange:
         self.root = root
 
     def sweep(self) -> None:
-        """Delete drafts and graves that killed processes left behind: those of an hour and more."""
+        """Delete what killed processes left behind, an hour later: drafts, graves, empty claims."""
         for path in [*self.root.glob(".new-*"), *self.root.glob(".old-*")]:
+            if _is_leftover(path):
+                shutil.rmtree(path, ignore_errors=True)
+        for path in self.root.glob(f"{KEYS}/*"):
             with contextlib.suppress(FileNotFoundError):
-                if path.stat().st_mtime < time.time() - LEFTOVER_SECONDS:
-                    shutil.rmtree(path, ignore_errors=True)
+                if not (self.root / path.read_text()).is_dir() and _is_leftover(path):
+                    path.unlink()
 
     def prepare(self) -> None:
         """Make the exchange's own directory, if it is not there yet."""
@@ -49,20 +54,21 @@ class FileExchange:
         inputs: Mapping[str, Writer] | None = None,
         origin: dict[str, Any] | None = None,
     ) -> bool:
-        """Record a new job, all at once. False if the name is taken already."""
+        """Record a new job, all at once, with its inputs. False if the name is taken already."""
         self.prepare()
         draft = self.root / f".new-{secrets.token_hex(8)}"
         draft.mkdir(mode=0o700)
         try:
             documents.write_bytes(draft / layout.SNAPSHOT, snapshot)
+            frozen: list[InputFile] = []
             for path, write in (inputs or {}).items():
                 target = _inside(draft / layout.INPUTS, path)
                 _make_folders(target.parent)
-                write(target)
-                target.chmod(0o600)
+                frozen.append(write(target))
             if origin is not None:
                 documents.write_document(draft / layout.ORIGIN, origin)
-            documents.write_document(draft / layout.REQUEST, request.to_document())
+            whole = replace(request, inputs=tuple(frozen))
+            documents.write_document(draft / layout.REQUEST, whole.to_document())
             try:
                 draft.rename(self.root / request.name)
             except OSError:
@@ -74,13 +80,30 @@ class FileExchange:
         finally:
             shutil.rmtree(draft, ignore_errors=True)
 
+    def claim(self, key: str, name: str) -> str:
+        """Return the name of the job that has `key` (a file name): `name` for who asks first.
+
+        The claim decides the name, and whoever holds it creates the job: so a claimant that was
+        killed in between leaves nothing that others would have to wait for.
+        """
+        self.prepare()
+        path = self.root / KEYS / key
+        _make_folders(path.parent)
+        while True:
+            if documents.write_bytes_once(path, name.encode()):
+                return name
+            with contextlib.suppress(FileNotFoundError):  # swept just now
+                os.utime(path)  # in use: `sweep` is to leave it
+                return path.read_text()
+
     def jobs(self) -> list[str]:
         """Return the names of all jobs, in no order."""
         try:
             with os.scandir(self.root) as entries:
-                return [e.name for e in entries if is_job_name(e.name)]
+                folders = [e.name for e in entries if e.is_dir(follow_symlinks=False)]
         except FileNotFoundError:
             return []
+        return [name for name in folders if is_job_name(name)]
 
     def directory(self, job: str) -> Path:
         """Return the job's directory. Raises NotFound."""
@@ -99,6 +122,8 @@ class FileExchange:
             return documents.read_document(self.directory(job) / path)
         except documents.DocumentError as error:
             raise Damaged(f"{job}/{path} cannot be read: {error}.") from error
+        except OSError as error:
+            raise Damaged(f"{job}/{path} cannot be read: {error.strerror}.") from error
 
     def write_once(self, job: str, path: str, document: dict[str, Any]) -> bool:
         """Write a document that is never rewritten. False if there is one."""
@@ -160,6 +185,13 @@ class WrongOffset(Conflict):
     def __init__(self, message: str, length: int) -> None:
         super().__init__(message, "Send from there.")
         self.length = length
+
+
+def _is_leftover(path: Path) -> bool:
+    try:
+        return path.stat().st_mtime < time.time() - LEFTOVER_SECONDS
+    except FileNotFoundError:
+        return False
 
 
 def _make_folders(folder: Path) -> None:

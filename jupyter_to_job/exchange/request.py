@@ -38,6 +38,8 @@ class Request:
     `flavor_spec` and `device_spec` are the catalog's entries at submission, so that a later edit
     does not change a queued job; `demand` is what the job occupies, by resource name.
     `memory_limit` is what the runner holds the kernel's processes to, in bytes; None: no limit.
+    `roots` are the folders outside of the workspace that links in it may lead to.
+    `key` is the digest of owner, notebook and idempotency key; None: there was no key.
     """
 
     name: str
@@ -54,6 +56,8 @@ class Request:
     submitted: str
     backend: str
     digest: str
+    key: str | None = None
+    roots: tuple[str, ...] = ()
     parameters: dict[str, Any] = field(default_factory=dict)
     inputs: tuple[InputFile, ...] = ()
     isolated: bool = False
@@ -76,6 +80,7 @@ class Request:
         known = {k: v for k, v in document.items() if k in cls.__dataclass_fields__}
         try:
             known["inputs"] = tuple(InputFile(**i) for i in known.get("inputs", ()))
+            known["roots"] = tuple(known.get("roots", ()))
             known["environment"] = Environment(**known.get("environment", {}))
             return cls(**known)
         except TypeError as error:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from job_runner.protocol import layout
 
 from ..backends.port import Backend
 from ..domain import times
-from ..domain.errors import Conflict
+from ..domain.errors import Conflict, NeverFits, NotFound, Refused, Unavailable
 from ..domain.job import Submission
-from ..domain.names import SUFFIX, job_name
-from ..exchange import FileExchange, InputFile, Request
+from ..domain.names import job_name, key_digest
+from ..exchange import FileExchange, Request
 from ..exchange.request import Environment, digest_of
-from ..flavors import Catalog, Choice
-from ..workspace import Frozen, FrozenInput
+from ..workspace import Frozen, freeze_input
+from .catalog import fitting
+
+if TYPE_CHECKING:
+    from ..flavors import Catalog, Choice
 
 _PASSED_ON = frozenset(
     [
@@ -49,7 +53,8 @@ class Caller:
     `workspace` is the absolute root on the caller's side; `environment` what its runner starts
     with; `origin` what a gateway read of the dev pod; `sees_workspace` whether a runner of this
     backend finds the workspace at the same path; `enforce_memory` whether the runner has to hold
-    its kernel to the flavor's memory (a container does that by itself).
+    its kernel to the flavor's memory (a container does that by itself); `roots` the folders outside
+    that links in the workspace may lead to; `input_cap` how many bytes the inputs may be in all.
     """
 
     owner: str
@@ -59,6 +64,8 @@ class Caller:
     origin: dict[str, Any] | None = None
     sees_workspace: bool = True
     enforce_memory: bool = False
+    roots: tuple[str, ...] = ()
+    input_cap: int | None = None
 
 
 @dataclass(frozen=True)
@@ -72,34 +79,75 @@ class Intake:
     def accept(self, asked: Submission, frozen: Frozen, caller: Caller) -> tuple[str, bool]:
         """Record the job and return its name, and whether it is new.
 
-        Raises UnknownChoice, Refused, NeverFits, or Conflict where the idempotency key belongs to
-        another request.
+        Raises what `choose` does, and Conflict where the idempotency key belongs to another
+        request.
         """
-        choice = self.catalog.choose(asked.flavor, asked.device, caller.groups)
-        self.backend.admit(choice.demand, frozen.kernel)
         digest = digest_of(_comparable(asked), frozen.sha256)
-        for _ in range(_DRAWS):
-            request = _request(asked, frozen, caller, choice, digest, self.backend.name)
-            known = self._known(request) if asked.idempotency_key is not None else None
-            inputs = {i.path: partial(_copy, i) for i in frozen.inputs}
-            if known is None and self.exchange.create(request, frozen.data, inputs, caller.origin):
-                return request.name, True
-            if known is not None:
-                if known.digest == digest:
-                    return known.name, False
-                raise Conflict(
-                    "This idempotency key belongs to another submission.", "Use a new one."
-                )
+        key = None
+        if asked.idempotency_key is not None:
+            key = key_digest(caller.owner, frozen.notebook, asked.idempotency_key)
+        for draw in range(_DRAWS):
+            name = self._name(asked, frozen, caller, key, draw)
+            if self._is_known(name, key, digest):
+                return name, False
+            choice = self.choose(asked, frozen.kernel, caller)
+            request = replace(
+                _request(asked, frozen, caller, choice),
+                name=name,
+                backend=self.backend.name,
+                digest=digest,
+                key=key,
+            )
+            inputs = {i.path: partial(freeze_input, i) for i in frozen.inputs}
+            if self.exchange.create(request, frozen.data, inputs, caller.origin):
+                return name, True
+            if self._is_known(name, key, digest):  # somebody with the same key was faster
+                return name, False
         raise Conflict("No free job name was found.", "Submit again.")
 
-    def _known(self, request: Request) -> Request | None:
-        """Return the job that has this request's idempotency key, whatever it was labelled."""
-        for name in self.exchange.jobs():
-            if name[-SUFFIX:] == request.name[-SUFFIX:]:
-                found = self.exchange.request(name)
-                if (found.owner, found.notebook) == (request.owner, request.notebook):
-                    return found
-        return None
+    def choose(self, asked: Submission, kernel: str | None, caller: Caller) -> Choice:
+        """Return the flavor and device that a submission gets here.
+
+        Raises UnknownChoice, Refused, or NeverFits, which says what would fit.
+        """
+        choice = self.catalog.choose(asked.flavor, asked.device, caller.groups)
+        if asked.priority and not self.backend.has_line:
+            raise Refused("This backend has no line to go first in.", "Leave the priority out.")
+        try:
+            self.backend.admit(choice.demand, kernel)
+        except NeverFits as error:
+            names = fitting(self.catalog, self.backend.resources(), caller.groups)
+            hint = f"What fits here: {', '.join(names)}." if names else error.hint
+            raise NeverFits(error.message, hint) from error
+        return choice
+
+    def _name(
+        self, asked: Submission, frozen: Frozen, caller: Caller, key: str | None, draw: int
+    ) -> str:
+        """Return a name to try: for a key always the same one in the same draw, in any process."""
+        chosen = asked.idempotency_key if draw == 0 else None
+        name = job_name(frozen.notebook, owner=caller.owner, key=chosen, label=asked.name)
+        return name if key is None else self.exchange.claim(f"{key}-{draw + 1}", name)
+
+    def _is_known(self, name: str, key: str | None, digest: str) -> bool:
+        """Tell whether the job of this name is the key's, from an earlier submission.
+
+        Raises Conflict if that was another one, Unavailable while the job is being deleted.
+        """
+        if key is None:
+            return False
+        try:
+            known = self.exchange.request(name)
+            deleted = self.exchange.document(name, layout.DELETE) is not None
+        except NotFound:
+            return False
+        if known.key != key:
+            return False
+        if deleted:
+            raise Unavailable(f"{name} is just being deleted.", "Submit again in a moment.")
+        if known.digest != digest:
+            raise Conflict("This idempotency key belongs to another submission.", "Use a new one.")
+        return True
 
 
 def local_environment(interpreter: str) -> Environment:
@@ -112,22 +160,18 @@ def local_environment(interpreter: str) -> Environment:
     return Environment(interpreter, socket.gethostname(), variables)
 
 
-def _request(
-    asked: Submission, frozen: Frozen, caller: Caller, choice: Choice, digest: str, backend: str
-) -> Request:
-    """Fill in request.json."""
+def _request(asked: Submission, frozen: Frozen, caller: Caller, choice: Choice) -> Request:
+    """Fill in request.json, but for what the intake itself decides."""
     source = Path(caller.workspace, frozen.notebook)
     isolated = asked.isolated or not caller.sees_workspace
     limits = [s for s in (asked.max_runtime, choice.flavor.max_runtime) if s is not None]
-    name = job_name(
-        frozen.notebook, owner=caller.owner, key=asked.idempotency_key, label=asked.name
-    )
     return Request(
-        name=name,
+        name="",
         owner=caller.owner,
         notebook=frozen.notebook,
         source=str(source),
         workspace=caller.workspace,
+        roots=caller.roots,
         flavor=choice.flavor_name,
         device=choice.device_name,
         flavor_spec=choice.flavor.model_dump(mode="json", exclude_defaults=True),
@@ -135,10 +179,9 @@ def _request(
         demand={k: str(v) for k, v in choice.demand.items()},
         snapshot_sha256=frozen.sha256,
         submitted=times.now(),
-        backend=backend,
-        digest=digest,
+        backend="",
+        digest="",
         parameters=asked.parameters,
-        inputs=tuple(InputFile(i.path, i.sha256, i.size) for i in frozen.inputs),
         isolated=isolated,
         cwd=None if isolated else str(source.parent),
         env=asked.env,
@@ -155,7 +198,3 @@ def _comparable(asked: Submission) -> dict[str, Any]:
     document = asdict(asked)
     del document["idempotency_key"], document["expected_sha256"], document["input_digests"]
     return document
-
-
-def _copy(item: FrozenInput, target: Path) -> None:
-    shutil.copyfile(item.source, target)

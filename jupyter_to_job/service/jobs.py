@@ -5,31 +5,38 @@ from __future__ import annotations
 import contextlib
 import posixpath
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from job_runner.protocol import fold, journal, layout
+from job_runner.protocol import layout
+from job_runner.protocol.result import fold_result
 
 from ..backends.port import Backend
 from ..domain import times
-from ..domain.errors import Damaged, NotFound, Unavailable
-from ..domain.job import DeliveryState, Job, State, Submission
+from ..domain.errors import NotFound, Unavailable
+from ..domain.job import Changes, DeliveryState, Job, State, Submission
+from ..domain.preflight import Preflight
 from ..domain.state import Placement
 from ..exchange import FileExchange, Request
-from ..flavors import Catalog
-from ..workspace import Frozen, freeze
-from ..workspace.freeze import locate
+from ..exchange.index import Settled
+from ..exchange.retention import check_kept
+from ..workspace import Frozen, Workspace, freeze, resolve_output
+from . import rerun
 from .catalog import describe
 from .delivery import deliver, delivered_attempt
 from .intake import Caller, Intake
-from .port import Page, Text
+from .port import Page, Records, Text
+from .preflight import preflight
+from .reading import read_records, read_text
+from .roster import Entry, Roster
 from .view import View
+from .watch import Watch
 
-TICK = 0.1
-"""Seconds between two looks at active jobs: stats only, so cheap on a local disk."""
-MAX_LOGS = 1 << 20
+if TYPE_CHECKING:
+    from ..flavors import Catalog
+
 NUDGE = 1.0
 """Seconds between two calls for somebody to work on active jobs: whoever did may be dead."""
 
@@ -42,11 +49,13 @@ class Core:
     backend: Backend
     catalog: Callable[[], Catalog]
     view: View
+    roster: Roster
 
     @classmethod
     def of(cls, exchange: FileExchange, backend: Backend, catalog: Callable[[], Catalog]) -> Core:
         """Build a core with a view of its own."""
-        return cls(exchange, backend, catalog, View(exchange, backend.alive))
+        view = View(exchange, backend.alive)
+        return cls(exchange, backend, catalog, view, Roster(exchange, backend, view))
 
 
 class JobService:
@@ -64,105 +73,129 @@ class JobService:
 
     def submit(self, asked: Submission) -> tuple[Job, bool]:
         """See the port: freezes from the caller's workspace on this host."""
-        root = Path(self._caller.workspace)
+        caller = self._caller
+        workspace = _workspace_of(caller)
         if asked.output is not None:
-            locate(root, asked.output)
-        return self.accept(asked, freeze(root, asked.notebook, asked.inputs, asked.expected_sha256))
+            asked = replace(asked, output=resolve_output(workspace, asked.output))
+        frozen = freeze(
+            workspace, asked.notebook, asked.inputs, asked.expected_sha256, caller.input_cap
+        )
+        return self.accept(asked, frozen)
 
-    def accept(self, asked: Submission, frozen: Frozen) -> tuple[Job, bool]:
+    def accept(
+        self, asked: Submission, frozen: Frozen, caller: Caller | None = None
+    ) -> tuple[Job, bool]:
         """Record what was frozen already (a gateway gets it as blobs) and get it started."""
-        core = self._core
-        intake = Intake(core.exchange, core.backend, core.catalog())
-        name, created = intake.accept(asked, frozen, self._caller)
-        core.backend.changed(name)
+        name, created = self._intake().accept(asked, frozen, caller or self._caller)
+        self._core.backend.changed(name)
         return self.get(name), created
+
+    def preflight(self, asked: Submission) -> Preflight:
+        """See the port."""
+        return preflight(self._intake, asked, self._caller)
+
+    def rerun(self, name: str, changes: Changes) -> Job:
+        """See the port."""
+        request = self._mine(name)
+        caller = rerun.caller_again(request, self._caller)
+        if changes.output is not None and caller.sees_workspace:  # else its own side did it
+            output = resolve_output(_workspace_of(caller), changes.output)
+            changes = replace(changes, output=output)
+        frozen = rerun.frozen_again(self._core.exchange, request)
+        return self.accept(rerun.asked_again(request, changes), frozen, caller)[0]
 
     # Looking --------------------------------------------------------------------------------
 
     def get(self, name: str) -> Job:
         """See the port."""
-        return self._job(self._mine(name), _Line(self._core))
+        core, request = self._core, self._mine(name)
+        placement = Placement()
+        if not core.view.has_begun(name):
+            placement = core.backend.placements(core.roster.waiting()).get(name, placement)
+        job = _for_reader(core.view.job(request, placement), request, self._caller.workspace)
+        self._nudge([name] if not job.decided else [])
+        return job
 
     def find(
         self, states: Sequence[State] = (), limit: int = 50, cursor: str | None = None
     ) -> Page:
         """See the port. The cursor is the (submitted, name) of the last job shown."""
-        requests = sorted(self._requests(), key=_age, reverse=True)
         jobs: list[Job] = []
-        line = _Line(self._core)
-        for request in requests:
-            if cursor is not None and _age(request) >= cursor:
+        last: Entry | None = None
+        for entry in sorted(self._core.roster.entries(), key=lambda e: e.age, reverse=True):
+            passed = cursor is not None and entry.age >= cursor
+            if passed or (states and State(entry.state) not in states):
                 continue
-            try:
-                job = self._job(request, line)
-            except (NotFound, Damaged):  # deleted between the two looks, or not readable
+            if not self._visible(entry.subject):
                 continue
-            if not states or job.state in states:
-                if len(jobs) == limit:
-                    return Page(jobs, f"{jobs[-1].submitted} {jobs[-1].name}")
-                jobs.append(job)
-        return Page(jobs)
+            if last is not None and len(jobs) == limit:
+                break
+            jobs.append(_for_reader(entry.job(), entry.subject, self._caller.workspace))
+            last = entry
+        else:
+            last = None
+        self._nudge([job.name for job in jobs if not job.decided])
+        return Page(jobs, last.age if last is not None else None)
 
     def logs(self, name: str, offset: int = 0) -> Text:
-        """See the port: about `MAX_LOGS` bytes of the journal at a time, in whole records."""
-        job = self.get(name)
-        records: list[journal.Record] = []
-        at, limit = 0, offset + MAX_LOGS
-        for number in layout.attempts(self._core.exchange.directory(name)):
-            directory = layout.attempt_dir(self._core.exchange.directory(name), number)
-            path = directory / layout.JOURNAL
-            size = journal.journal_size(path)
-            if offset < at + size:
-                for entry in journal.read_journal(path, max(0, offset - at)):
-                    if offset >= limit:
-                        return Text("".join(fold.log_text(records)), offset, end=False)
-                    records.append(entry.record)
-                    offset = at + entry.end
-            at += size
-        return Text("".join(fold.log_text(records)), offset, job.state.final)
+        """See the port."""
+        directory, final = self._journals(name)
+        return read_text(directory, offset, final=final)
+
+    def journal(self, name: str, offset: int = 0) -> Records:
+        """See the port."""
+        directory, final = self._journals(name)
+        return read_records(directory, offset, final=final)
 
     def notebook(self, name: str) -> bytes:
         """See the port."""
         exchange = self._core.exchange
         self._mine(name)
+        check_kept(exchange, name)
         number = delivered_attempt(exchange, name)
         if number is not None:
             data = exchange.read(name, f"attempt-{number}/{layout.RESULT}")
             if data is not None:
                 return data
-        raise NotFound(f"{name} has no result yet.", "Wait until it has ended.")
+        numbers = layout.attempts(exchange.directory(name))
+        if numbers:
+            directory = exchange.directory(name)
+            so_far = fold_result(directory, layout.attempt_dir(directory, numbers[-1])).data
+            if so_far is not None:
+                return so_far
+        raise NotFound(f"{name} has no result yet.", "Wait until it has begun.")
 
     def flavors(self) -> dict[str, Any]:
         """See the port."""
-        return describe(self._core.catalog(), self._caller.groups)
+        core = self._core
+        return describe(core.catalog(), self._caller.groups, core.backend.resources())
 
     def changes(self) -> Iterator[Job | None]:
-        """See the port: looks at active jobs every `TICK` seconds."""
-        settled: set[str] = set()
+        """See the port: looks at active jobs every `Watch.tick` seconds."""
+        core = self._core
+        watch = Watch(core.exchange, core.roster, core.view)
         last: dict[str, Job] = {}
         first, nudged = True, 0.0
         while True:
             active = []
-            line = _Line(self._core)
-            for request in self._requests(settled):
-                try:
-                    job = self._job(request, line)
-                except (NotFound, Damaged):  # deleted between the two looks, or not readable
+            for request, seen in watch.look():
+                if not self._visible(request):
                     continue
-                if not job.decided:
-                    active.append(job.name)
-                elif job.delivery.state is not DeliveryState.HELD:
-                    settled.add(job.name)
-                    self._core.view.forget(job.name)
-                if last.get(job.name) != job and not (first and job.decided):
+                job = _for_reader(seen, request, self._caller.workspace)
+                settled = job.decided and job.delivery.state is not DeliveryState.HELD
+                if last.get(job.name) != job and not (first and settled):
                     yield job
                 last[job.name] = job
+                if settled:
+                    del last[job.name]
+                elif not job.decided:
+                    active.append(job.name)
             if time.monotonic() - nudged > NUDGE:
                 nudged = time.monotonic()
                 self._nudge(active)
             first = False
             yield None
-            time.sleep(TICK)
+            time.sleep(watch.tick)
 
     # Acting ---------------------------------------------------------------------------------
 
@@ -175,18 +208,19 @@ class JobService:
         return self.get(name)
 
     def delete(self, name: str) -> None:
-        """See the port. A running job is wished away; whoever ends it removes it."""
-        wish = {"time": times.now(), "who": self._caller.owner}
+        """See the port. Whoever ends a running job removes what is left; nobody sees it now."""
+        core, wish = self._core, {"time": times.now(), "who": self._caller.owner}
         if self.get(name).state.final:
-            self._core.exchange.remove(name)
+            core.exchange.remove(name)
             return
-        self._core.exchange.write_once(name, layout.DELETE, wish)
-        self._core.exchange.write_once(name, layout.CANCEL, wish)
-        self._core.backend.changed(name)
+        request = core.exchange.request(name)
+        core.exchange.write_once(name, layout.CANCEL, wish)
+        core.exchange.write_once(name, layout.DELETE, wish)
+        core.backend.changed(name)
         # It may have ended before it was wished away: then nobody looks at the wish any more.
         with contextlib.suppress(NotFound, FileNotFoundError):
-            if self.get(name).decided:
-                self._core.exchange.remove(name)
+            if core.view.job(request, Placement()).decided:
+                core.exchange.remove(name)
 
     def deliver(self, name: str) -> Job:
         """See the port."""
@@ -197,65 +231,43 @@ class JobService:
     # Inside ---------------------------------------------------------------------------------
 
     def _nudge(self, active: Collection[str]) -> None:
-        """See that somebody works on active jobs; they are still there if nobody can now."""
+        """See that somebody works on active jobs: whoever did may be dead.
+
+        They are still there if nobody can now.
+        """
         for name in active:
             with contextlib.suppress(NotFound, Unavailable):
                 self._core.backend.changed(name)
 
     def _mine(self, name: str) -> Request:
         request = self._core.exchange.request(name)
-        if not self._visible(request):
+        if not self._visible(request) or self._core.view.is_deleted(name):
             raise NotFound(f"There is no job {name!r}.", "See `jupyter-to-job list --all`.")
         return request
 
-    def _visible(self, request: Request) -> bool:
+    def _visible(self, request: Request | Settled) -> bool:
         if request.owner != self._caller.owner:
             return False
-        inside = PurePosixPath(request.source).is_relative_to(self._caller.workspace)
-        return inside or not self._only_inside
+        if not self._only_inside:
+            return True
+        return PurePosixPath(request.source).is_relative_to(self._caller.workspace)
 
-    def _requests(self, skip: set[str] | None = None) -> list[Request]:
-        """Return the requests of all jobs that are the caller's, but for those in `skip`.
+    def _intake(self) -> Intake:
+        core = self._core
+        return Intake(core.exchange, core.backend, core.catalog())
 
-        Somebody else's jobs are put there: whose a job is never changes.
-        """
-        skip = set() if skip is None else skip
-        found = []
-        for name in self._core.exchange.jobs():
-            if name not in skip:
-                try:
-                    request = self._core.exchange.request(name)
-                except (NotFound, Damaged):
-                    continue
-                if self._visible(request):
-                    found.append(request)
-                else:
-                    skip.add(name)
-        return found
-
-    def _job(self, request: Request, line: _Line) -> Job:
-        core, placement = self._core, Placement()
-        if not layout.attempts(core.exchange.root / request.name):
-            placement = line.placement(request.name)
-        return _for_reader(core.view.job(request, placement), request, self._caller.workspace)
+    def _journals(self, name: str) -> tuple[Path, bool]:
+        """Return where the job's runs are, and whether it has ended. Raises Cleared."""
+        job = self.get(name)
+        check_kept(self._core.exchange, name)
+        return self._core.exchange.directory(name), job.state.final
 
 
-class _Line:
-    """Where waiting jobs stand: asked of the backend at most once in a pass over many jobs."""
-
-    def __init__(self, core: Core) -> None:
-        self._core = core
-        self._known: Mapping[str, Placement] | None = None
-
-    def placement(self, name: str) -> Placement:
-        """Return what is known of a job that has no attempt."""
-        if self._known is None:
-            waiting = self._core.view.requests_without_attempt()
-            self._known = self._core.backend.placements(waiting)
-        return self._known.get(name, Placement())
+def _workspace_of(caller: Caller) -> Workspace:
+    return Workspace(Path(caller.workspace), [Path(root) for root in caller.roots])
 
 
-def _for_reader(job: Job, request: Request, workspace: str) -> Job:
+def _for_reader(job: Job, request: Request | Settled, workspace: str) -> Job:
     """Make the job's paths relative to the reader's workspace: `../` leads out of it."""
     if request.workspace == workspace:
         return job
@@ -267,7 +279,3 @@ def _for_reader(job: Job, request: Request, workspace: str) -> Job:
     if delivery.path is not None:
         delivery = replace(delivery, path=seen(delivery.path))
     return replace(job, notebook=seen(job.notebook), delivery=delivery)
-
-
-def _age(request: Request) -> str:
-    return f"{request.submitted} {request.name}"

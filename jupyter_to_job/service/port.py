@@ -6,7 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ..domain.job import Job, State, Submission
+from job_runner.protocol.journal import Record
+
+from ..domain.job import Changes, Job, State, Submission
+from ..domain.preflight import Preflight
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,18 @@ class Text:
     """A piece of a job's text output; `next` is the journal offset to go on from."""
 
     text: str
+    next: int
+    end: bool
+
+
+@dataclass(frozen=True)
+class Records:
+    """A piece of a job's journal, in whole records; `next` is the offset to go on from.
+
+    `end`: the job has ended, and there is nothing more to come.
+    """
+
+    records: list[Record]
     next: int
     end: bool
 
@@ -43,6 +58,17 @@ class Jobs(Protocol):
         """
         ...
 
+    def preflight(self, asked: Submission) -> Preflight:
+        """Say what a submission would meet, as far as that can be known. Nothing is recorded."""
+        ...
+
+    def rerun(self, name: str, changes: Changes) -> Job:
+        """Submit a job again as it was frozen then, with `changes`; return the new job.
+
+        Raises Cleared when its snapshot is over its retention, and whatever `submit` may.
+        """
+        ...
+
     def get(self, name: str) -> Job:
         """Return the job as it stands. Raises NotFound."""
         ...
@@ -58,7 +84,7 @@ class Jobs(Protocol):
         ...
 
     def delete(self, name: str) -> None:
-        """Forget an ended job; stop a running one first. Never touches a delivered notebook."""
+        """Forget the job at once; what runs is stopped. Never touches a delivered notebook."""
         ...
 
     def deliver(self, name: str) -> Job:
@@ -66,11 +92,18 @@ class Jobs(Protocol):
         ...
 
     def logs(self, name: str, offset: int = 0) -> Text:
-        """Return text output from a journal offset on."""
+        """Return text output from a journal offset on; negative: from the end. Raises Cleared."""
+        ...
+
+    def journal(self, name: str, offset: int = 0) -> Records:
+        """Return records from a journal offset on; negative: from the end. Raises Cleared.
+
+        Offsets count bytes over all attempts in order. An answer is at most 1 MiB.
+        """
         ...
 
     def notebook(self, name: str) -> bytes:
-        """Return the result, or what exists of it so far, as notebook bytes."""
+        """Return the result, or what exists of it so far, as notebook bytes. Raises Cleared."""
         ...
 
     def flavors(self) -> dict[str, Any]:

@@ -7,25 +7,30 @@ that a server and a command line with different roots mean the same files.
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import io
 import json
+import sys
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import quote
 
 from job_runner.protocol import documents, layout
 
-from ..domain.errors import Conflict, Damaged, NotFound, TooLarge, Unavailable
-from ..domain.job import Delivery, DeliveryState, Job, State, Submission
+from ..domain.errors import BadInput, Conflict, Damaged, NotFound, TooLarge, Unavailable
+from ..domain.job import Changes, Delivery, DeliveryState, Job, State, Submission
+from ..domain.preflight import Preflight
 from ..exchange import Request
 from ..exchange.gateway import Gateway, GatewayExchange
-from ..workspace import Frozen, freeze
-from ..workspace.freeze import locate
-from ..workspace.publish import CannotPublish
+from ..workspace import CannotPublish, Frozen, Workspace, freeze, resolve_output
 from .delivery import publish_result, record_of
-from .port import Page, Text
+from .intake import local_environment
+from .port import Page, Records, Text
+from .preflight import look_at_files
 
 RETRIES = 3
 MAX_BLOB = 100 << 20
@@ -38,34 +43,59 @@ class RemoteJobs:
     backend = "kubernetes"
     pulls = True
 
-    def __init__(self, url: str, token_file: Path, workspace: Path) -> None:
+    def __init__(
+        self,
+        url: str,
+        token_file: Path,
+        workspace: Path,
+        roots: Sequence[Path] = (),
+        input_cap: int | None = None,
+    ) -> None:
         self._gateway = Gateway(url, token_file)
         self._exchange = GatewayExchange(self._gateway)
         self._workspace = workspace
+        self._tree = Workspace(workspace, roots)
+        self._input_cap = input_cap
 
     def submit(self, asked: Submission) -> tuple[Job, bool]:
         """See the port. Sent again after a lost connection it is still one job."""
         if asked.output is not None:
-            locate(self._workspace, asked.output)
-        frozen = freeze(self._workspace, asked.notebook, asked.inputs, asked.expected_sha256)
-        self._upload(frozen)
-        body = {
-            "notebook": self._absolute(asked.notebook),
-            "expected_sha256": frozen.sha256,
-            "flavor": asked.flavor,
-            "device": asked.device,
-            "parameters": asked.parameters,
-            "inputs": [{"path": self._absolute(i.path), "sha256": i.sha256} for i in frozen.inputs],
-            "isolated": asked.isolated,
-            "env": asked.env,
-            "max_runtime": asked.max_runtime,
-            "output": None if asked.output is None else self._absolute(asked.output),
-            "name": asked.name,
-            "priority": asked.priority,
-        }
+            asked = replace(asked, output=resolve_output(self._tree, asked.output))
+        frozen = freeze(
+            self._tree, asked.notebook, asked.inputs, asked.expected_sha256, self._input_cap
+        )
+        inputs = self._upload(frozen)
+        body = {**self._body(asked), "expected_sha256": frozen.sha256, "inputs": inputs}
         headers = {"Idempotency-Key": asked.idempotency_key or uuid.uuid4().hex}
         answer = _again(lambda: self._gateway.call("POST", "jobs", json=body, headers=headers))
         return self._job(answer.json()), answer.status_code == 201
+
+    def preflight(self, asked: Submission) -> Preflight:
+        """See the port: what the workspace tells, and what the gateway does."""
+        environment = local_environment(sys.executable)
+        files = look_at_files(self._tree, asked, self._input_cap, environment)
+        answer = self._gateway.call("POST", "preflight", json=self._body(asked))
+        there = Preflight.from_json(answer.json())
+        return replace(
+            there,
+            problems=files.problems + there.problems,
+            parameters=files.parameters,
+            inputs=files.inputs,
+        )
+
+    def rerun(self, name: str, changes: Changes) -> Job:
+        """See the port. Sent again after a lost connection it is still one job."""
+        body = {
+            key: value
+            for key, value in asdict(changes).items()
+            if value is not None and key != "idempotency_key"
+        }
+        if changes.output is not None:
+            body["output"] = self._absolute(resolve_output(self._tree, changes.output))
+        headers = {"Idempotency-Key": changes.idempotency_key or uuid.uuid4().hex}
+        path = f"jobs/{quote(name, safe='')}/rerun"
+        answer = _again(lambda: self._gateway.call("POST", path, json=body, headers=headers))
+        return self._job(answer.json())
 
     def get(self, name: str) -> Job:
         """See the port."""
@@ -108,7 +138,8 @@ class RemoteJobs:
         except NotFound:  # not folded yet, or nothing ran
             return job
         try:
-            published = publish_result(self._here(self._request(name)), data, self._workspace)
+            here = self._here(self._request(name))
+            published = publish_result(here, io.BytesIO(data), self._tree)
         except CannotPublish as error:
             return replace(job, delivery=Delivery(DeliveryState.HELD, None, str(error)))
         record = record_of(replace(published, path=self._absolute(published.path)))
@@ -121,6 +152,11 @@ class RemoteJobs:
         """See the port."""
         answer = self._gateway.call("GET", f"jobs/{name}/logs", params={"offset": offset})
         return Text(**answer.json())
+
+    def journal(self, name: str, offset: int = 0) -> Records:
+        """See the port."""
+        answer = self._gateway.call("GET", f"jobs/{name}/journal", params={"offset": offset})
+        return Records(**answer.json())
 
     def notebook(self, name: str) -> bytes:
         """See the port."""
@@ -141,17 +177,31 @@ class RemoteJobs:
                     yield None
         raise Unavailable("The gateway ended the stream of events.", "It is taken up again.")
 
-    def _upload(self, frozen: Frozen) -> None:
-        """Send snapshot and inputs as blobs, before the request that names them."""
-        pieces: list[tuple[str, str, Callable[[], bytes]]] = [
-            (frozen.notebook, frozen.sha256, lambda: frozen.data)
-        ]
-        pieces += [(i.path, i.sha256, i.source.read_bytes) for i in frozen.inputs]
-        for path, digest, read in pieces:
-            data = read()
-            if len(data) > MAX_BLOB:
-                raise TooLarge(f"{path} is over {MAX_BLOB >> 20} MiB.", "Send a smaller one.")
-            _again(partial(self._gateway.call, "PUT", f"blobs/{digest}", content=data))
+    def _upload(self, frozen: Frozen) -> list[dict[str, str]]:
+        """Send snapshot and inputs as blobs, before the request that names them.
+
+        Returns the inputs as that request names them.
+        """
+        for item in frozen.inputs:  # before anything is sent
+            _check_size(item.path, item.size)
+        self._put_blob(frozen.notebook, frozen.data)
+        inputs = []
+        for item in frozen.inputs:
+            try:
+                with item.open() as file:
+                    data = file.read(MAX_BLOB + 1)
+            except OSError as error:
+                raise BadInput(f"Cannot read the input {item.path}: {error.strerror}.") from error
+            digest = self._put_blob(item.path, data)
+            inputs.append({"path": self._absolute(item.path), "sha256": digest})
+        return inputs
+
+    def _put_blob(self, path: str, data: bytes) -> str:
+        """Send one blob and return its digest."""
+        _check_size(path, len(data))
+        digest = hashlib.sha256(data).hexdigest()
+        _again(partial(self._gateway.call, "PUT", f"blobs/{digest}", content=data))
+        return digest
 
     def _request(self, name: str) -> Request:
         data = self._exchange.read(name, layout.REQUEST)
@@ -159,13 +209,31 @@ class RemoteJobs:
             raise Damaged(f"{name} has no {layout.REQUEST}.")
         return Request.from_document(json.loads(data))
 
+    def _body(self, asked: Submission) -> dict[str, Any]:
+        """Return the body of a submission, but for what goes as blobs."""
+        return {
+            "notebook": self._absolute(asked.notebook),
+            "flavor": asked.flavor,
+            "device": asked.device,
+            "parameters": asked.parameters,
+            "isolated": asked.isolated,
+            "env": asked.env,
+            "max_runtime": asked.max_runtime,
+            "output": None if asked.output is None else self._absolute(asked.output),
+            "name": asked.name,
+            "priority": asked.priority,
+        }
+
     def _absolute(self, path: str) -> str:
-        return str(PurePosixPath(self._workspace, path)).lstrip("/")
+        absolute = str(PurePosixPath(self._workspace, path)).lstrip("/")
+        return f"{absolute}/" if path.endswith("/") else absolute  # a resolved output's
 
     def _relative(self, path: str) -> str:
         absolute = PurePosixPath("/", path)
-        inside = absolute.is_relative_to(self._workspace)
-        return str(absolute.relative_to(self._workspace)) if inside else path
+        if not absolute.is_relative_to(self._workspace):
+            return path
+        relative = str(absolute.relative_to(self._workspace))
+        return f"{relative}/" if path.endswith("/") else relative
 
     def _here(self, request: Request) -> Request:
         output = None if request.output is None else self._relative(request.output)
@@ -177,6 +245,11 @@ class RemoteJobs:
         if delivery.path is not None:
             delivery = replace(delivery, path=self._relative(delivery.path))
         return replace(job, notebook=self._relative(job.notebook), delivery=delivery)
+
+
+def _check_size(path: str, size: int) -> None:
+    if size > MAX_BLOB:
+        raise TooLarge(f"{path} is over {MAX_BLOB >> 20} MiB.", "Send a smaller one.")
 
 
 def _again(call: Callable[[], Any]) -> Any:

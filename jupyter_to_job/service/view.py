@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -40,14 +39,13 @@ class View:
         self._folds: dict[tuple[str, int], tuple[int, ProgressFold]] = {}
         self._lock = threading.Lock()  # a server looks from several threads
 
-    def requests_without_attempt(self) -> list[Request]:
-        """Return the requests of all jobs that nothing was started for."""
-        waiting = []
-        for name in self._exchange.jobs():
-            if not layout.attempts(self._exchange.root / name):
-                with contextlib.suppress(NotFound, Damaged):
-                    waiting.append(self._exchange.request(name))
-        return waiting
+    def has_begun(self, name: str) -> bool:
+        """Tell whether anything was started for a job, or claimed."""
+        return layout.attempt_dir(self._exchange.root / name, 1).exists()
+
+    def is_deleted(self, name: str) -> bool:
+        """Tell whether a job is being deleted: from then on no reader sees it."""
+        return (self._exchange.root / name / layout.DELETE).exists()
 
     def job(self, request: Request, placement: Placement) -> Job:
         """Return the job as it stands."""
@@ -85,9 +83,9 @@ class View:
 
     def _attempt(self, name: str, number: int) -> _Attempt:
         directory = layout.attempt_dir(self._exchange.root / name, number)
-        # Liveness before outcome: a runner that ends in between is then seen as ended, not as lost.
-        alive = self._alive(name, directory)
         try:
+            # Liveness before outcome: a runner that ends in between is seen as ended, not as lost.
+            alive = self._alive(name, directory)
             outcome = read_outcome(directory)
             if outcome is not None:
                 return _ended(number, outcome, journal.journal_size(directory / layout.JOURNAL))
@@ -96,7 +94,11 @@ class View:
             raise Damaged(f"{name}/{directory.name} cannot be read: {error}.") from error
         except FileNotFoundError as error:  # removed while we looked
             raise NotFound(f"There is no job {name!r}.") from error
-        seen = AttemptSeen(number, alive, fold.running)
+        except OSError as error:
+            what = f"{name}/{directory.name}"
+            raise Damaged(f"{what} cannot be read: {error.strerror}.") from error
+        ended = None if alive else _said(fold.end)
+        seen = AttemptSeen(number, alive, fold.running, ended)
         done = fold.progress
         progress = Progress(done.cells_done, done.cells_total, done.current_cell)
         return _Attempt(seen, None, times.from_unix(fold.began), progress, offset)
@@ -114,7 +116,7 @@ class View:
     def _delivery(self, name: str, attempt: _Attempt | None, *, final: bool) -> Delivery:
         document = self._exchange.document(name, layout.DELIVERY)
         if document is not None:
-            return Delivery(DeliveryState.DELIVERED, document["path"])
+            return Delivery(DeliveryState.DELIVERED, document["path"], document.get("message"))
         held = self._exchange.document(name, HELD)
         if held is not None:
             return Delivery(DeliveryState.HELD, None, held["message"])
@@ -131,6 +133,14 @@ def _ended(number: int, outcome: Outcome, journal_bytes: int) -> _Attempt:
     seen = AttemptSeen(number, alive=False, ended=ended)
     progress = Progress(outcome.cells.get("done", 0), outcome.cells.get("total", 0))
     return _Attempt(seen, outcome, outcome.started, progress, journal_bytes)
+
+
+def _said(end: dict[str, Any] | None) -> Ended | None:
+    """Return how a runner ended that died after it had said so: its outcome will say the same."""
+    if end is None:
+        return None
+    finished = times.from_unix(end.get("t")) or ""
+    return Ended(State(end["state"]), end.get("reason"), end.get("message"), finished)
 
 
 HELD = "held.json"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -59,6 +60,9 @@ def test_delete_of_an_active_job(make_place: Callable[..., Place], hold: str) ->
     place = make_place(hold=hold)
     job = place.held_job()
     place.service.delete(job.name)
+    with pytest.raises(NotFound):  # nobody sees it any more, though it may take a while to end
+        place.service.get(job.name)
+    assert job.name not in [j.name for j in place.service.find().jobs]
     until(lambda: job.name not in place.exchange.jobs(), "the job is forgotten")
     assert not (place.workspace / "dir" / f"{job.name}.ipynb").exists()
 
@@ -110,6 +114,39 @@ def test_logs_go_on_from_an_offset(shared: Place) -> None:
     rest = place.service.logs(name, whole.next)
     assert (rest.text, rest.next) == ("", whole.next)
     assert place.service.get(name).journal == whole.next
+
+
+def test_the_journal_by_offsets(shared: Place) -> None:
+    place, job = shared, shared.the_job()
+    whole = place.service.journal(job.name)
+    assert (whole.next, whole.end) == (job.journal, True)
+    kinds = [record["k"] for record in whole.records]
+    assert {"prepared", "cell_start", "output", "cell_end"} <= set(kinds)
+    assert place.service.journal(job.name, whole.next).records == []
+    last = place.service.journal(job.name, -300)
+    assert 0 < len(last.records) < len(kinds)
+    assert last.records == whole.records[-len(last.records) :]
+    assert place.service.journal(job.name, -(10**9)) == whole
+    assert place.service.logs(job.name, -(10**9)) == place.service.logs(job.name)
+
+
+def test_what_exists_so_far(make_place: Callable[..., Place]) -> None:
+    place = make_place(hold="running")
+    job = place.held_job()
+    so_far = json.loads(place.service.notebook(job.name))
+    assert "# kept" in str(so_far["cells"])
+    assert not place.service.journal(job.name).end
+    place.service.cancel(job.name)
+    place.decided(job.name)
+
+
+def test_higher_priority_is_ahead_in_line(make_place: Callable[..., Place]) -> None:
+    place = make_place(hold="queued")
+    first = place.held_job()
+    last, ahead = place.submit(priority=-1), place.submit(priority=1)
+    places = {j.name: j.position for j in place.service.find([State.QUEUED]).jobs}
+    assert places == {ahead.name: 1, first.name: 2, last.name: 3}
+    assert [place.service.get(n).position for n in (ahead.name, last.name)] == [1, 3]
 
 
 def test_no_result_yet(make_place: Callable[..., Place]) -> None:

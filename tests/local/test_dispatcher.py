@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from jupyter_to_job.backends.local.hosts import lock_path, this_host
+
 from .. import notebooks
 from ..processes import until
 from .cli import Cli
@@ -44,7 +46,11 @@ def test_the_runner_cannot_be_started(cli: Cli, interpreter: str, says: str) -> 
 def test_a_job_that_needs_more_than_there_is_stops_nobody(cli: Cli) -> None:
     name = submit_with(cli, demand={"cpu": "1000"})
     assert cli.json("submit", "waits.ipynb", "--wait")["state"] == "succeeded"
-    assert cli.json("show", name)["state"] == "queued"
+    job = cli.json("show", name)
+    assert (job["state"], job["reason"], job["position"]) == ("queued", "Unschedulable", None)
+    assert "1000 cpu" in job["message"] and "1 cpu" in job["message"]
+    assert cli.run("cancel", name).returncode == 0
+    assert cli.json("wait", name, code=1)["state"] == "cancelled"
 
 
 def test_a_damaged_job_stops_nobody(cli: Cli) -> None:
@@ -64,7 +70,7 @@ def test_a_finish_that_cannot_write_is_tried_again(cli: Cli, tmp_path: Path) -> 
     attempt = cli.exchange / name / "attempt-1"
     (attempt / "result.ipynb" / "occupied").mkdir(parents=True)
     cli.runner(name).kill()
-    log = cli.exchange / ".dispatcher" / "log"
+    log = lock_path(cli.exchange, this_host()).with_name("log")
     until(lambda: "tried again" in log.read_text(), "a try that failed")
     assert cli.json("show", name)["delivery"]["state"] == "pending"
     (attempt / "result.ipynb" / "occupied").rmdir()

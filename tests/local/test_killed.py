@@ -80,3 +80,33 @@ def test_a_notebook_that_ignores_being_stopped(cli: Cli) -> None:
     job = cli.json("wait", name, code=1)
     assert job["state"] == "cancelled"
     assert notebooks.printed(cli.result(job)) == "before\n"
+
+
+def test_a_runner_that_is_stopped_can_be_cancelled(cli: Cli) -> None:
+    name = cli.submit_waiting()
+    cli.runner(name).suspend()
+    cli.run("cancel", name)
+    job = cli.json("wait", name, code=1)
+    assert job["state"] == "cancelled"
+    assert notebooks.printed(cli.result(job)) == "before\n"
+
+
+def test_who_only_looks_brings_a_dispatcher_back(cli: Cli) -> None:
+    name = cli.submit_waiting()
+    (dispatcher,) = cli.dispatchers()
+    kill(dispatcher)
+    assert cli.json("list")[0]["name"] == name
+    until(cli.dispatchers, "a dispatcher that `list` has started")
+
+
+def test_a_cancelled_runner_that_had_to_be_killed(cli: Cli) -> None:
+    """It counts as cancelled, though it had no chance to say so."""
+    name = cli.submit_waiting()
+    (dispatcher,) = cli.dispatchers()
+    dispatcher.suspend()
+    cli.run("cancel", name)
+    kill(cli.runner(name))
+    dispatcher.resume()
+    job = cli.json("wait", name, code=1)
+    assert (job["state"], job["reason"]) == ("cancelled", None)
+    assert notebooks.printed(cli.result(job)) == "before\n"

@@ -132,7 +132,31 @@ async def test_bad_requests_say_why_and_leave_nothing(
 
     assert (answered, error["code"]) == (status, code)
     assert error["message"]
-    assert not [p for p in exchange.iterdir() if not p.name.startswith(".dispatcher")]
+    assert not [p for p in exchange.iterdir() if not p.name.startswith(".")]
+
+
+async def test_rerun_journal_and_preflight(jp_fetch: Fetch, jp_root_dir: Path) -> None:
+    write_notebook(jp_root_dir, "train.ipynb", "print(6 * 7)")
+    body = {"notebook": "train.ipynb", "parameters": {"a": 1}}
+
+    found = json.loads((await post(jp_fetch, "preflight", body=body)).body)
+    assert set(found) == {"problems", "parameters", "inputs", "isolated", "mounts"}
+    assert [p["code"] for p in found["problems"]] == ["unknown_parameter"]
+    first = json.loads((await post(jp_fetch, "jobs", body=body)).body)
+    answer = await post(jp_fetch, "jobs", first["name"], "rerun", body={"parameters": {"b": "x"}})
+    again = await ended(jp_fetch, json.loads(answer.body)["name"])
+    await ended(jp_fetch, first["name"])
+
+    assert answer.code == 201
+    assert again["parameters"] == {"a": 1, "b": "x"}
+    path = (*API, "jobs", again["name"], "journal")
+    whole = json.loads((await jp_fetch(*path)).body)
+    last = json.loads((await jp_fetch(*path, params={"offset": "-500"})).body)
+    assert whole["end"] and whole["next"] == last["next"] == again["journal"]
+    assert last["records"] == whole["records"][-len(last["records"]) :]
+    for wrong in ({"surprise": 1}, {"priority": "1"}, {"notebook": "train.ipynb"}):
+        status, _ = await refusal(post(jp_fetch, "jobs", first["name"], "rerun", body=wrong))
+        assert status == 400
 
 
 async def test_unknown_jobs_and_routes_are_404(jp_fetch: Fetch) -> None:
@@ -163,7 +187,7 @@ async def test_submitting_needs_execute(
     write_notebook(jp_root_dir, "train.ipynb", "1")
     jp_serverapp.web_app.settings["authorizer"] = ReadOnly()
 
-    status, _ = await refusal(post(jp_fetch, "jobs", body={"notebook": "train.ipynb"}))
-
-    assert status == 403
+    for path in (("jobs",), ("jobs", "train-aaaaaaaa", "rerun")):
+        status, _ = await refusal(post(jp_fetch, *path, body={"notebook": "train.ipynb"}))
+        assert status == 403
     assert (await jp_fetch(*API, "jobs")).code == 200

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
 
+import jupyter_to_job.exchange.files
+import jupyter_to_job.workspace.publish  # noqa: F401 - it has an error of the tree, too
+from jupyter_to_job.api import error_response
 from jupyter_to_job.cli import exits
 from jupyter_to_job.domain import errors
 from jupyter_to_job.domain.job import Job, State
 
 EXITS = {
     "bad_input": 2, "bad_notebook": 2, "bad_catalog": 2, "unknown_choice": 2, "not_found": 3,
-    "refused": 4, "never_fits": 4, "unavailable": 5, "conflict": 2, "stale": 2, "too_large": 2,
-    "damaged": 1, "error": 1,
+    "cleared": 3, "refused": 4, "never_fits": 4, "unavailable": 5, "conflict": 2, "stale": 2,
+    "too_large": 2, "damaged": 1, "error": 1,
 }  # fmt: skip
 
 
@@ -30,8 +34,35 @@ def test_exit_code(code: str) -> None:
 
 def test_codes_are_complete_and_unique() -> None:
     assert set(errors.BY_CODE) == set(EXITS)
-    codes = [cls.code for cls in tree()]
+    codes = [cls.code for cls in tree() if "code" in vars(cls)]
     assert len(codes) == len(set(codes))
+
+
+def test_the_drawing_is_the_tree() -> None:
+    """The tree that the module draws has each class at its place, and none that is not there."""
+    drawn: list[str] = []
+    parents: list[str] = []
+    for line in (errors.__doc__ or "").splitlines():
+        match = re.match(r"([│├└─ ]*)([A-Z]\w+)(\s{2,}|$)", line)
+        if match:
+            depth = len(match[1]) // 4
+            parents[depth:] = [match[2]]
+            drawn.append("/".join(parents))
+    assert sorted(drawn) == sorted(
+        "/".join(c.__name__ for c in reversed(cls.__mro__) if issubclass(c, errors.JobsError))
+        for cls in tree()
+    )
+
+
+def test_each_has_its_status() -> None:
+    statuses = {
+        code: error_response(cls("what happened")).status for code, cls in errors.BY_CODE.items()
+    }
+    assert statuses == {
+        "bad_input": 400, "bad_notebook": 400, "bad_catalog": 400, "unknown_choice": 400,
+        "not_found": 404, "cleared": 404, "refused": 403, "never_fits": 403, "conflict": 409,
+        "stale": 409, "too_large": 413, "unavailable": 503, "damaged": 500, "error": 500,
+    }  # fmt: skip
 
 
 def test_an_error_says_what_happened_and_what_to_do() -> None:

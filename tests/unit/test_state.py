@@ -1,12 +1,14 @@
-"""The state function, over every combination of what can be observed."""
+"""The state function: a table of cases, and its rules over every combination of what is seen."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
 
 from jupyter_to_job.domain.job import State
+from jupyter_to_job.domain.reasons import REASONS
 from jupyter_to_job.domain.state import AttemptSeen, Ended, Placement, Verdict, decisive, judge
 
 BEFORE, AT, AFTER = (
@@ -15,14 +17,22 @@ BEFORE, AT, AFTER = (
     "2026-11-21T10:00:00.000Z",
 )
 
-OUTCOMES = {
+OUTCOMES: dict[str, Ended | None] = {
     "none": None,
     "succeeded": Ended(State.SUCCEEDED, None, None, AT),
-    "raised": Ended(State.FAILED, "CellError", "Cell 1 raised.", AT),
-    "terminated": Ended(State.FAILED, "Terminated", "Told to stop.", AT),
-    "lost": Ended(State.FAILED, "Lost", "Gone.", AT),
+    **{r: Ended(State.FAILED, r, f"It was {r}.", AT) for r in (*REASONS, "OfANewerRunner")},
 }
-CANCELS = {"no wish": None, "wished before": BEFORE, "wished after": AFTER}
+STOPPED = {"Terminated", "Lost"}
+PLACEMENTS = [
+    Placement(),
+    Placement(position=2),
+    Placement(starting=True),
+    Placement(position=1, reason="Unschedulable", message="No node has it."),
+]
+CANCELS = {"no wish": None, "wished before": BEFORE, "at the same time": AT, "after": AFTER}
+NOW = "2026-11-21T11:00:00.000Z"
+FEW = {None, "CellError", "Terminated", "Lost"}
+Seen = tuple[tuple[AttemptSeen, ...], Placement, "str | None", Verdict]
 RUNNING = AttemptSeen(1, alive=True, running=True)
 STARTING = AttemptSeen(1, alive=True)
 DEAD = AttemptSeen(1, alive=False, running=True)
@@ -45,24 +55,24 @@ def ended(number: int, outcome: str) -> AttemptSeen:
         ((DEAD,), BEFORE, "cancelled"),
         ((ended(1, "succeeded"),), None, "succeeded"),
         ((ended(1, "succeeded"),), BEFORE, "succeeded"),
-        ((ended(1, "raised"),), None, "failed/CellError"),
-        ((ended(1, "raised"),), BEFORE, "failed/CellError"),
-        ((ended(1, "terminated"),), None, "failed/Terminated"),
-        ((ended(1, "terminated"),), BEFORE, "cancelled"),
-        ((ended(1, "terminated"),), AT, "cancelled"),
-        ((ended(1, "terminated"),), AFTER, "failed/Terminated"),
-        ((ended(1, "lost"),), None, "failed/Lost"),
-        ((ended(1, "lost"),), BEFORE, "cancelled"),
-        ((ended(1, "lost"),), AFTER, "failed/Lost"),
+        ((ended(1, "CellError"),), None, "failed/CellError"),
+        ((ended(1, "CellError"),), BEFORE, "failed/CellError"),
+        ((ended(1, "Terminated"),), None, "failed/Terminated"),
+        ((ended(1, "Terminated"),), BEFORE, "cancelled"),
+        ((ended(1, "Terminated"),), AT, "cancelled"),
+        ((ended(1, "Terminated"),), AFTER, "failed/Terminated"),
+        ((ended(1, "Lost"),), None, "failed/Lost"),
+        ((ended(1, "Lost"),), BEFORE, "cancelled"),
+        ((ended(1, "Lost"),), AFTER, "failed/Lost"),
         # A second attempt: what runs now counts, and a success for good.
-        ((ended(1, "lost"), AttemptSeen(2, alive=True)), None, "starting"),
-        ((ended(1, "lost"), AttemptSeen(2, alive=True, running=True)), None, "running"),
-        ((ended(1, "lost"), AttemptSeen(2, alive=False)), None, "failed/Lost"),
-        ((ended(1, "raised"), ended(2, "lost")), None, "failed/Lost"),
-        ((ended(1, "lost"), ended(2, "succeeded")), None, "succeeded"),
-        ((ended(1, "succeeded"), ended(2, "lost")), None, "succeeded"),
+        ((ended(1, "Lost"), AttemptSeen(2, alive=True)), None, "starting"),
+        ((ended(1, "Lost"), AttemptSeen(2, alive=True, running=True)), None, "running"),
+        ((ended(1, "Lost"), AttemptSeen(2, alive=False)), None, "failed/Lost"),
+        ((ended(1, "CellError"), ended(2, "Lost")), None, "failed/Lost"),
+        ((ended(1, "Lost"), ended(2, "succeeded")), None, "succeeded"),
+        ((ended(1, "succeeded"), ended(2, "Lost")), None, "succeeded"),
         ((ended(1, "succeeded"), AttemptSeen(2, alive=True)), None, "succeeded"),
-        ((AttemptSeen(1, alive=False), ended(2, "raised")), None, "failed/CellError"),
+        ((AttemptSeen(1, alive=False), ended(2, "CellError")), None, "failed/CellError"),
     ],
 )
 def test_table(attempts: tuple[AttemptSeen, ...], cancelled_at: str | None, expected: str) -> None:
@@ -72,29 +82,101 @@ def test_table(attempts: tuple[AttemptSeen, ...], cancelled_at: str | None, expe
     assert judge(tuple(reversed(attempts)), Placement(), cancelled_at) == verdict
 
 
-def test_rules_over_all_combinations() -> None:
-    """What people rely on holds for every combination of two attempts and a wish."""
-    seen = [
-        AttemptSeen(0, alive, running, OUTCOMES[outcome])
-        for alive, running, outcome in product((True, False), (True, False), OUTCOMES)
+def every_attempt() -> list[AttemptSeen]:
+    return [
+        AttemptSeen(0, alive, running, outcome)
+        for alive, running, outcome in product((True, False), (True, False), OUTCOMES.values())
     ]
-    lists = [(), *((a,) for a in seen), *product(seen, seen)]
-    for attempts, wish in product(lists, CANCELS.values()):
-        numbered = tuple(
-            AttemptSeen(n, a.alive, a.running, a.ended) for n, a in enumerate(attempts, start=1)
-        )
-        verdict = judge(numbered, Placement(), wish)
-        last = numbered[-1] if numbered else None
-        if last is None:
-            assert verdict.state is State.QUEUED
-        if verdict.state in (State.STARTING, State.RUNNING):
-            assert last is not None
-            assert last.alive and last.ended is None
-        if any(a.ended and a.ended.state is State.SUCCEEDED for a in numbered):
-            assert verdict == Verdict(State.SUCCEEDED)
+
+
+@pytest.fixture(scope="module")
+def combinations() -> list[Seen]:
+    """Everything that can be observed of a job: what is seen, and what it is judged to be."""
+    seen = every_attempt()
+    # Of two attempts the kinds of end matter, and not each reason.
+    few = [a for a in seen if a.ended is None or a.ended.reason in FEW]
+    found = []
+    for attempts in [(), *((a,) for a in seen), *product(few, few)]:
+        numbered = tuple(replace(a, number=n) for n, a in enumerate(attempts, start=1))
+        for wish, placement in product(CANCELS.values(), PLACEMENTS):
+            verdict = judge(numbered, placement, wish)
+            found.append((numbered, placement, wish, verdict))
+    return found
+
+
+def test_there_are_many(combinations: list[Seen]) -> None:
+    assert len(combinations) > 5_000
+
+
+def test_a_queued_job_is_never_called_stopped(combinations: list[Seen]) -> None:
+    for attempts, placement, _, verdict in combinations:
+        if not attempts:
+            assert verdict.state is (State.STARTING if placement.starting else State.QUEUED)
+            assert (verdict.reason, verdict.message) == (placement.reason, placement.message)
+            assert verdict.position == placement.position
+        else:
+            assert verdict.state is not State.QUEUED
+            assert verdict.position is None
+
+
+def test_one_whose_process_is_gone_is_never_called_running(combinations: list[Seen]) -> None:
+    for attempts, _, _, verdict in combinations:
+        if attempts and not verdict.state.final:
+            assert attempts[-1].alive and attempts[-1].ended is None
+            running = verdict.state is State.RUNNING
+            assert running is attempts[-1].running
+
+
+def test_one_that_runs_is_never_called_ended(combinations: list[Seen]) -> None:
+    for attempts, _, _, verdict in combinations:
+        lives = bool(attempts) and attempts[-1].alive and attempts[-1].ended is None
+        if lives and not any(succeeded(a) for a in attempts):
+            assert not verdict.state.final
+
+
+def test_a_run_that_had_succeeded_stays_succeeded(combinations: list[Seen]) -> None:
+    for attempts, _, _, verdict in combinations:
+        assert (verdict == Verdict(State.SUCCEEDED)) is any(succeeded(a) for a in attempts)
+
+
+def test_cancelled_is_what_was_stopped_after_a_wish(combinations: list[Seen]) -> None:
+    """Neither a failure of its own becomes cancelled, nor a death before the wish."""
+    for attempts, _, wish, verdict in combinations:
         if verdict.state is State.CANCELLED:
+            last = attempts[-1]
             assert wish is not None
-        assert (verdict.reason is None) == (verdict.state is not State.FAILED)
+            assert last.ended is None or last.ended.reason in STOPPED
+            assert last.ended is None or wish <= last.ended.finished
+
+
+def test_a_reason_goes_with_a_failure(combinations: list[Seen]) -> None:
+    for attempts, _, _, verdict in combinations:
+        if attempts:
+            assert (verdict.reason is not None) is (verdict.state is State.FAILED)
+            assert (verdict.message is not None) is (verdict.state is State.FAILED)
+
+
+def test_a_wish_changes_no_state_but_to_cancelled(combinations: list[Seen]) -> None:
+    for attempts, placement, wish, verdict in combinations:
+        without = judge(attempts, placement, None)
+        if wish is not None and verdict != without:
+            assert (without.state, verdict.state) == (State.FAILED, State.CANCELLED)
+            assert without.reason in STOPPED
+
+
+def test_finishing_what_died_changes_nothing(combinations: list[Seen]) -> None:
+    """A dead run is called at once what its outcome will say: Terminated where there is a wish."""
+    for attempts, placement, wish, verdict in combinations:
+        last = attempts[-1] if attempts else None
+        if last is not None and not last.alive and last.ended is None:
+            reason, moment = ("Lost", AT) if wish is None else ("Terminated", NOW)
+            finished = Ended(State.FAILED, reason, verdict.message, moment)
+            after = judge((*attempts[:-1], replace(last, ended=finished)), placement, wish)
+            assert (after.state, after.reason) == (verdict.state, verdict.reason)
+
+
+def succeeded(attempt: AttemptSeen) -> bool:
+    return attempt.ended is not None and attempt.ended.state is State.SUCCEEDED
 
 
 def test_a_job_without_an_attempt_shows_what_the_backend_knows() -> None:
@@ -110,9 +192,9 @@ def test_a_job_without_an_attempt_shows_what_the_backend_knows() -> None:
     [
         ((), None),
         ((RUNNING,), None),
-        ((ended(1, "lost"), AttemptSeen(2, alive=True)), 1),
-        ((ended(1, "raised"), ended(2, "lost")), 2),
-        ((ended(1, "succeeded"), ended(2, "lost")), 1),
+        ((ended(1, "Lost"), AttemptSeen(2, alive=True)), 1),
+        ((ended(1, "CellError"), ended(2, "Lost")), 2),
+        ((ended(1, "succeeded"), ended(2, "Lost")), 1),
         ((ended(1, "succeeded"), ended(2, "succeeded")), 2),
     ],
 )

@@ -19,6 +19,7 @@ class KubernetesBackend:
     """
 
     name = "kubernetes"
+    has_line = False
 
     def __init__(
         self, poke: Callable[[str], None], pod_of: Callable[[str], PodRecord | None]
@@ -41,6 +42,9 @@ class KubernetesBackend:
         """See the port."""
         pods = {request.name: self._pod_of(request.name) for request in waiting}
         return {name: placement_of(pod) for name, pod in pods.items() if pod is not None}
+
+    def resources(self) -> None:
+        """See the port: what a cluster has is its scheduler's to know."""
 
 
 _REASONS = {

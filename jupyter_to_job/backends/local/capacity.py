@@ -1,35 +1,35 @@
-"""The slots of this machine: how much of each resource may be in use at a time."""
+"""What may be in use at a time: amounts by resource name, from the machine or as configured."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from decimal import Decimal
 
-import psutil
-
 from ...domain.errors import BadInput, NeverFits
 from ...domain.quantities import parse_quantity
+from .machine import cpus, memory
 
 Amounts = Mapping[str, Decimal]
 """Resource name to amount: `cpu` in cores, `memory` in bytes, accelerators in units."""
 
 
-def capacity(setting: str = "") -> dict[str, Decimal]:
-    """Return the machine's capacity, with what `setting` says in its place.
-
-    `setting` reads `cpu=2,memory=4Gi,nvidia.com/gpu=2`. Raises BadInput.
-    """
-    amounts = {
-        "cpu": Decimal(len(os.sched_getaffinity(0))),
-        "memory": Decimal(psutil.virtual_memory().total),
-    }
+def configured(setting: str) -> dict[str, Decimal]:
+    """Read JUPYTER_TO_JOB_CAPACITY: `cpu=2,memory=4Gi,nvidia.com/gpu=2`. Raises BadInput."""
+    amounts = {}
     for part in filter(None, (p.strip() for p in setting.split(","))):
         name, equals, value = part.partition("=")
-        if not equals:
+        if not equals or not name.strip():
             raise BadInput(f"{part!r} is no capacity.", "Write it as cpu=2,memory=4Gi.")
         amounts[name.strip()] = parse_quantity(value)
     return amounts
+
+
+def capacity(setting: str = "") -> dict[str, Decimal]:
+    """Return the machine's CPUs and memory, with what `setting` says in their place.
+
+    Accelerators that nobody configured are `slots.Machine`'s to find. Raises BadInput.
+    """
+    return {"cpu": cpus(), "memory": memory(), **configured(setting)}
 
 
 def admit(demand: Amounts, total: Amounts) -> None:
@@ -37,21 +37,15 @@ def admit(demand: Amounts, total: Amounts) -> None:
     for name, amount in demand.items():
         have = total.get(name, Decimal(0))
         if amount > have:
+            there_is = f"has {human(name, have)}" if have else f"has no {name}"
             raise NeverFits(
-                f"This needs {_human(name, amount)}, and this machine has {_human(name, have)}.",
+                f"This needs {human(name, amount)}, and this machine {there_is}.",
                 "Choose a smaller flavor or another device.",
             )
 
 
-def fits(demand: Amounts, used: Amounts, total: Amounts) -> bool:
-    """Tell whether `demand` fits into what `used` leaves of `total`."""
-    return all(
-        used.get(name, Decimal(0)) + amount <= total.get(name, Decimal(0))
-        for name, amount in demand.items()
-    )
-
-
-def _human(name: str, amount: Decimal) -> str:
+def human(name: str, amount: Decimal) -> str:
+    """Return an amount as people say it: `1.5 GiB of memory`, `2 nvidia.com/gpu`."""
     if name == "memory":
         return f"{amount / 2**30:.1f} GiB of memory"
     return f"{amount.normalize():f} {name}"

@@ -1,58 +1,61 @@
-"""Starting the dispatcher when it is needed, and telling whether one is there.
+"""Starting this host's dispatcher when it is needed.
 
-The lock is the truth: a dispatcher holds it from before its first scan until it leaves, and whoever
-starts a second one only makes a process that finds it taken and goes.
+The lock is the truth. Whoever finds it free takes it and hands it to the dispatcher that it starts,
+so that there is one from this moment on: twenty that submit at once start one process, not twenty.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-FOLDER = ".dispatcher"
-LOCK = "lock"
-LOG = "log"
+from .hosts import LOG, host_folder, take_lock, this_host
+
+MAX_LOG = 1 << 20
+"""Bytes of the log after which a new dispatcher begins another one, and keeps this as `log.1`."""
 
 
-def lock_path(exchange: Path) -> Path:
-    """Return the lock that a living dispatcher of this exchange holds."""
-    return exchange / FOLDER / LOCK
-
-
-def try_lock(exchange: Path) -> int | None:
-    """Take the dispatcher's lock; return its descriptor, or None if another holds it."""
-    lock_path(exchange).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(lock_path(exchange), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        return None
-    return descriptor
-
-
-def ensure_dispatcher(exchange: Path, capacity: str) -> bool:
+def ensure_dispatcher(exchange: Path, capacity: str) -> subprocess.Popen[bytes] | None:
     """Start a dispatcher unless one is there: a session of its own, which outlives its starter.
 
-    True if one was started.
+    Return its process, or None if there was one. Raises OSError.
     """
-    descriptor = try_lock(exchange)
-    if descriptor is None:
-        return False
-    os.close(descriptor)
+    lock = take_lock(exchange, this_host())
+    if lock is None:
+        return None
     arguments = [sys.executable, "-m", "jupyter_to_job.dispatcher", str(exchange)]
+    arguments += ["--lock", str(lock)]
     if capacity:
         arguments += ["--capacity", capacity]
-    with (exchange / FOLDER / LOG).open("ab") as log:
-        subprocess.Popen(
-            arguments,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            cwd="/",
-            start_new_session=True,
-        )
-    return True
+    try:
+        with os.fdopen(_open_log(exchange), "wb") as log:
+            return subprocess.Popen(
+                arguments,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                start_new_session=True,
+                pass_fds=[lock],
+            )
+    finally:
+        os.close(lock)  # the dispatcher has its own descriptor, and with it the lock
+
+
+def last_words(exchange: Path) -> str:
+    """Return the last line that this host's dispatcher logged, "" if there is none."""
+    try:
+        lines = (host_folder(exchange, this_host()) / LOG).read_text(errors="replace").split("\n")
+    except OSError:
+        return ""
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+
+def _open_log(exchange: Path) -> int:
+    """Open the log to append to; only who has the dispatcher's lock may do so."""
+    path = host_folder(exchange, this_host()) / LOG
+    if path.exists() and path.stat().st_size > MAX_LOG:
+        path.replace(path.with_name(f"{LOG}.1"))
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)

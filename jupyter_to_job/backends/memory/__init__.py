@@ -33,6 +33,7 @@ class MemoryBackend:
     """
 
     name = "memory"
+    has_line = True
 
     def __init__(
         self,
@@ -74,9 +75,12 @@ class MemoryBackend:
         return liveness.is_alive(attempt)
 
     def placements(self, waiting: Sequence[Request]) -> Mapping[str, Placement]:
-        """See the port: held jobs wait in the order in which they came."""
-        line = sorted(waiting, key=lambda r: (r.submitted, r.name))
+        """See the port: held jobs wait by priority, then in the order in which they came."""
+        line = sorted(waiting, key=lambda r: (-r.priority, r.submitted, r.name))
         return {r.name: Placement(position=place) for place, r in enumerate(line, start=1)}
+
+    def resources(self) -> None:
+        """See the port: nothing here runs out."""
 
 
 def _journal(job_dir: Path, attempt: Path, *, stop_in_first: bool) -> None:

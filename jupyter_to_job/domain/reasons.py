@@ -1,0 +1,48 @@
+"""Why a job failed or waits: the one table of reasons, with the kind of end that each is.
+
+The list is open: a newer runner may know more, and its word passes through as it is.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Kind(Enum):
+    """Who or what ended the run."""
+
+    CODE = "the notebook's own code ended it"
+    LIMIT = "it used more than it was given"
+    SETUP = "it could not begin"
+    STOPPED = "somebody ended it from outside: what a cancel looks like, too"
+    HOST = "what it ran on gave way, or took it back"
+
+
+REASONS: dict[str, Kind] = {
+    "CellError": Kind.CODE,
+    "KernelDied": Kind.CODE,
+    "OutOfMemory": Kind.LIMIT,
+    "GpuOutOfMemory": Kind.LIMIT,
+    "DeadlineExceeded": Kind.LIMIT,
+    "ExitedEarly": Kind.CODE,
+    "InputRequested": Kind.CODE,
+    "DiskFull": Kind.LIMIT,
+    "BadNotebook": Kind.SETUP,
+    "NoKernel": Kind.SETUP,
+    "RunnerMissing": Kind.SETUP,
+    "ImageUnavailable": Kind.SETUP,
+    "Unschedulable": Kind.SETUP,
+    "QuotaExceeded": Kind.SETUP,
+    "Evicted": Kind.HOST,
+    "Preempted": Kind.HOST,
+    "NodeLost": Kind.HOST,
+    "Terminated": Kind.STOPPED,
+    "Lost": Kind.STOPPED,
+    "BackendError": Kind.HOST,
+}
+"""Every reason that this version writes. A queued job may have one as well: why it waits."""
+
+
+def kind_of(reason: str | None) -> Kind | None:
+    """Return what kind of end a reason is; None for one that this version does not know."""
+    return REASONS.get(reason) if reason is not None else None

@@ -1,0 +1,188 @@
+"""Retention: what a delivered job need not keep for ever goes, and request and outcome stay.
+
+`cleared.json` is written first. From then on the job counts as cleared, however much of it is still
+there; so a removal that was killed in the middle is finished by the next one, and nobody who reads
+meanwhile takes half a job for a whole one. The snapshot goes last: while it is there, the rest may
+be, too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from job_runner.protocol import documents, layout
+from job_runner.protocol.outcome import Outcome, read_outcome
+
+from ..domain import times
+from ..domain.errors import BadInput, Cleared, JobsError
+from ..domain.quantities import parse_duration, parse_quantity
+from .files import FileExchange
+
+CLEARED = "cleared.json"
+FOREVER = "forever"
+_log = logging.getLogger(__name__)
+_IN_ATTEMPT = (layout.JOURNAL, layout.ARTIFACTS, layout.RESULT)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """`retention` is seconds after delivery, None for ever; `cap` is bytes in all, None without."""
+
+    retention: int | None
+    cap: int | None = None
+
+    @classmethod
+    def parse(cls, retention: str, cap: str = "") -> Policy:
+        """Read the settings: `7d`, `0` (as soon as delivered) or `forever`; `20Gi` or nothing.
+
+        Raises BadInput.
+        """
+        text = retention.strip()
+        seconds = 0 if text == "0" else None if text == FOREVER else parse_duration(text)
+        amount = int(parse_quantity(cap)) if cap.strip() else None
+        if amount == 0:
+            raise BadInput("A cap of 0 bytes is none.", "Leave it empty for no cap.")
+        return cls(seconds, amount)
+
+
+class _Delivered(NamedTuple):
+    """A job that may be cleared: unix seconds of when it was done with, name, bytes."""
+
+    since: float
+    name: str
+    size: int
+
+
+def enforce(exchange: FileExchange, policy: Policy, now: float | None = None) -> list[str]:
+    """Clear what is over the retention, then the oldest while the exchange is over its cap.
+
+    Return the names of what was cleared. Only delivered jobs, and those that had nothing to
+    deliver, are ever cleared. Safe to repeat, to kill, and to run in several processes at once;
+    `now` is in unix seconds. A job that cannot be read or removed now is left for the next time.
+    """
+    now = time.time() if now is None else now
+    cleared = []
+    if policy.retention is not None:
+        kept = f"Kept for {_spoken(policy.retention)} after delivery"
+        for job in _candidates(exchange):
+            if job.since + policy.retention <= now and _clear(exchange, job.name, kept):
+                cleared.append(job.name)
+    if policy.cap is not None:
+        kept = "Removed early, because the exchange was over its cap"
+        for job in _over(exchange, policy.cap):
+            if _clear(exchange, job.name, kept):
+                cleared.append(job.name)
+    return cleared
+
+
+def check_kept(exchange: FileExchange, job: str) -> None:
+    """Raise Cleared if the job's snapshot, journal and result are gone, saying since when."""
+    document = exchange.document(job, CLEARED)
+    if document is not None:
+        delivery = exchange.document(job, layout.DELIVERY)
+        hint = f"The result was delivered as {delivery['path']}." if delivery else ""
+        raise Cleared(f"{job}: {document['message']}; gone since {document['time'][:10]}.", hint)
+
+
+def _candidates(exchange: FileExchange) -> Iterator[_Delivered]:
+    """Yield jobs that nothing is waiting for any more, and that still have what may go."""
+    for name in exchange.jobs():
+        directory = exchange.root / name
+        if not (directory / layout.SNAPSHOT).exists():
+            continue  # cleared, or being removed
+        try:
+            since = _done_since(directory)
+        except (documents.DocumentError, JobsError, ValueError, KeyError, OSError):
+            _log.warning("%s cannot be read, and is kept", name)
+            continue
+        if since is not None:
+            yield _Delivered(since, name, 0)
+
+
+def _done_since(directory: Path) -> float | None:
+    """Return since when a job is delivered, or ended without anything to deliver; else None."""
+    if (directory / layout.DELETE).exists():
+        return None
+    numbers = layout.attempts(directory)
+    outcomes = [read_outcome(layout.attempt_dir(directory, n)) for n in numbers]
+    if not outcomes or outcomes[-1] is None:
+        return None
+    delivery = documents.read_document(directory / layout.DELIVERY)
+    if delivery is not None:
+        # What a gateway is told may be wrong: then the exchange may have the only copy.
+        verified = delivery["sha256"] in (o.result_sha256 for o in outcomes if o)
+        return _unix(delivery["time"]) if verified else None
+    return _unix(outcomes[-1].finished) if _left_nothing(outcomes) else None
+
+
+def _left_nothing(outcomes: list[Outcome | None]) -> bool:
+    return all(outcome is not None and outcome.result_sha256 is None for outcome in outcomes)
+
+
+def _over(exchange: FileExchange, cap: int) -> Iterator[_Delivered]:
+    """Yield the jobs to clear, oldest first, until the rest is within `cap` bytes."""
+    total = _size(exchange.root)
+    if total <= cap:
+        return
+    sized = [j._replace(size=_size(exchange.root / j.name)) for j in _candidates(exchange)]
+    for job in sorted(sized):
+        if total <= cap:
+            return
+        yield job
+        total -= job.size - _size(exchange.root / job.name)
+
+
+def _clear(exchange: FileExchange, name: str, kept: str) -> bool:
+    """Remove what may go; False if it could not be removed now."""
+    directory = exchange.root / name
+    try:
+        documents.write_document_once(directory / CLEARED, {"time": times.now(), "message": kept})
+        _remove(directory / layout.INPUTS)
+        for number in layout.attempts(directory):
+            for piece in _IN_ATTEMPT:
+                _remove(layout.attempt_dir(directory, number) / piece)
+        documents.remove_drafts(directory)
+        _remove(directory / layout.SNAPSHOT)
+    except OSError as error:
+        _log.warning("%s cannot be cleared now: %s", name, error)
+        return False
+    return True
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or a folder; one that is gone already, or goes meanwhile, is no error."""
+    with contextlib.suppress(FileNotFoundError):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def _size(folder: Path) -> int:
+    """Return the bytes that a folder takes on the disk."""
+    total = 0
+    for base, _, files in os.walk(folder):
+        for file in files:
+            with contextlib.suppress(OSError):  # gone meanwhile
+                total += (Path(base) / file).lstat().st_blocks * 512
+    return total
+
+
+def _unix(text: str) -> float:
+    return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
+def _spoken(seconds: int) -> str:
+    for unit, length in (("day", 86400), ("hour", 3600), ("minute", 60)):
+        if seconds and seconds % length == 0:
+            return f"{seconds // length} {unit}{'' if seconds == length else 's'}"
+    return f"{seconds} seconds"

@@ -1,0 +1,89 @@
+"""Reading what a job's runs wrote, by offsets that count over all attempts in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from job_runner.protocol import fold, journal, layout
+from job_runner.protocol.journal import Entry, Record
+
+from ..domain.errors import NotFound
+from .port import Records, Text
+
+MAX_ANSWER = 1 << 20
+"""Bytes of an answer: what does not fit is the next one's."""
+_ENVELOPE = 256
+
+
+def read_records(directory: Path, offset: int, *, final: bool) -> Records:
+    """Return whole records of the job in `directory` from `offset` on; negative: from the end.
+
+    A record that alone is over `MAX_ANSWER` is answered as `{"k": "omitted", "of": its kind,
+    "bytes": n}`: the notebook has it. `final` tells whether the job has ended.
+    """
+    records: list[Record] = []
+    start = at = resolve(directory, offset)
+    for entry in _entries(directory, start):
+        record = entry.record
+        if entry.end - entry.offset > MAX_ANSWER - _ENVELOPE:
+            record = _omitted(record, entry.end - entry.offset)
+        elif entry.end - start > MAX_ANSWER - _ENVELOPE:
+            return Records(records, at, end=False)
+        records.append(record)
+        at = entry.end
+        if at - start > MAX_ANSWER - _ENVELOPE:
+            return Records(records, at, end=False)
+    return Records(records, at, final)
+
+
+def read_text(directory: Path, offset: int, *, final: bool) -> Text:
+    """Return text output and tracebacks from a journal offset on; negative: from the end.
+
+    About `MAX_ANSWER` bytes of journal at a time, in whole records.
+    """
+    records: list[Record] = []
+    start = at = resolve(directory, offset)
+    for entry in _entries(directory, start):
+        if at - start >= MAX_ANSWER:
+            return Text("".join(fold.log_text(records)), at, end=False)
+        records.append(entry.record)
+        at = entry.end
+    return Text("".join(fold.log_text(records)), at, final)
+
+
+def resolve(directory: Path, offset: int) -> int:
+    """Return where to begin: for a negative offset, at the first record that is not before it."""
+    if offset >= 0:
+        return offset
+    journals = [(path, journal.journal_size(path)) for path in _journals(directory)]
+    wanted = max(0, sum(size for _, size in journals) + offset)
+    at = 0
+    for path, size in journals:
+        if wanted < at + size:
+            return at + journal.next_record(path, max(0, wanted - at))
+        at += size
+    return at
+
+
+def _entries(directory: Path, offset: int) -> Iterator[Entry]:
+    """Yield the records from `offset` on, with their places among those of all attempts."""
+    at = 0
+    try:
+        for path in _journals(directory):
+            size = journal.journal_size(path)
+            if offset < at + size:
+                for entry in journal.read_journal(path, max(0, offset - at)):
+                    yield Entry(entry.record, at + entry.offset, at + entry.end)
+            at += size
+    except FileNotFoundError as error:  # removed or cleared while it was read
+        raise NotFound(f"The journal of {directory.name} is gone.") from error
+
+
+def _journals(directory: Path) -> list[Path]:
+    return [layout.attempt_dir(directory, n) / layout.JOURNAL for n in layout.attempts(directory)]
+
+
+def _omitted(record: Record, length: int) -> Record:
+    shown: Record = {k: record[k] for k in ("t", "i") if k in record}
+    return {"k": "omitted", "of": record.get("k"), "bytes": length, **shown}

@@ -1,0 +1,160 @@
+"""The dispatcher as a process: one at a time, cheap, and gone when there is nothing to do."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from jupyter_to_job.backends.local.hosts import lock_path, this_host
+
+from .. import notebooks
+from ..processes import gone, kill, until
+from .cli import WAITS, Cli
+
+
+def serve(cli: Cli, *options: str) -> subprocess.Popen[str]:
+    """Start a dispatcher by hand; what it logs is its stderr."""
+    command = [sys.executable, "-m", "jupyter_to_job.dispatcher", str(cli.exchange), *options]
+    return subprocess.Popen(command, env=cli.environment, stderr=subprocess.PIPE, text=True)
+
+
+def test_of_many_started_together_one_stays(cli: Cli) -> None:
+    started = [serve(cli, "--idle", "5") for _ in range(6)]
+    until(lambda: sum(p.poll() is None for p in started) == 1, "one that stays")
+    (stayed,) = (p for p in started if p.poll() is None)
+    assert {p.returncode for p in started if p is not stayed} == {0}
+    assert stayed.wait(60) == 0
+    for process in started:
+        process.communicate()
+
+
+def test_many_submissions_start_one(cli: Cli) -> None:
+    cli.capacity = "cpu=1,memory=8Gi"
+    notebooks.write(cli.workspace / "waits.ipynb", "import time; time.sleep(60)")
+    submits = [cli.start("submit", "waits.ipynb") for _ in range(6)]
+    names = [process.communicate(timeout=120)[0].strip() for process in submits]
+    assert len(cli.dispatchers()) == 1
+    assert cli.run("cancel", *names).returncode == 0
+    jobs = cli.json("wait", *names, code=1)
+    assert [job["state"] for job in jobs] == ["cancelled"] * 6
+
+
+def test_it_and_its_runs_belong_to_no_terminal(cli: Cli) -> None:
+    name = cli.submit_waiting()
+    (dispatcher,) = cli.dispatchers()
+    for process in (dispatcher, cli.runner(name)):
+        assert os.getsid(process.pid) == process.pid
+        assert process.terminal() is None
+    dispatcher.send_signal(signal.SIGTERM)
+    until(lambda: gone(dispatcher), "its end")
+    assert cli.json("show", name)["state"] == "running"
+    cli.release()
+    assert cli.json("wait", name)["state"] == "succeeded"
+
+
+def test_it_tells_what_it_did_and_no_more(cli: Cli) -> None:
+    notebooks.write(cli.workspace / "a.ipynb", "1")
+    job = cli.json("submit", "a.ipynb", "--wait")
+    for dispatcher in cli.dispatchers():
+        kill(dispatcher)
+    said = serve(cli, "--idle", "0.2").communicate(timeout=60)[1]
+    assert job["name"] not in said
+
+
+def test_ten_thousand_settled_jobs_cost_nothing(cli: Cli) -> None:
+    for number in range(10_000):
+        folder = cli.exchange / f"old-{'abcdefgh'[number % 8]}{number:0>7}".translate(LETTERS)
+        folder.mkdir(parents=True)
+        (folder / "delivery.json").touch()
+    assert sum(1 for _ in cli.exchange.iterdir()) == 10_000
+    before = os.times()
+    process = serve(cli, "--idle", "0", "--capacity", "cpu=1,memory=1Gi")
+    process.communicate(timeout=60)
+    after = os.times()
+    spent = after.children_user + after.children_system
+    # The bound is loose for a slow machine: reading ten thousand requests takes far longer.
+    assert spent - before.children_user - before.children_system < 3
+
+
+LETTERS = str.maketrans("0189", "wxyz")
+"""Job names end with eight of a-z and 2-7."""
+
+
+def test_the_run_of_a_removed_job_is_ended(cli: Cli) -> None:
+    """Somebody deleted its directory: nobody could see or stop it any more."""
+    cli.capacity = "cpu=1,memory=8Gi"
+    name = cli.submit_waiting()
+    runner = cli.runner(name)
+    shutil.rmtree(cli.exchange / name, ignore_errors=True)
+    until(lambda: gone(runner), "the end of a run that is not on record")
+    cli.release()
+    assert cli.json("submit", "waits.ipynb", "--wait")["state"] == "succeeded"
+
+
+def test_it_leaves_when_its_lock_is_removed(cli: Cli) -> None:
+    """Another one may hold the new lock, and would give out the same devices."""
+    cli.exchange.mkdir()
+    process = serve(cli, "--beat", "0.1", "--idle", "60")
+    lock = lock_path(cli.exchange, this_host())
+    until(lambda: lock.exists(), "the lock")
+    shutil.rmtree(lock.parent)
+    assert "lock was removed" in process.communicate(timeout=60)[1]
+
+
+def test_what_was_held_is_delivered_by_a_later_start(cli: Cli) -> None:
+    folder, away = cli.workspace / "dir", cli.workspace / "away"
+    notebooks.write(folder / "a.ipynb", WAITS)
+    name = cli.submit("dir/a.ipynb")
+    cli.until_printed(name, "before")
+    folder.rename(away)
+    (away / "go").touch()
+    job = cli.json("wait", name)
+    assert (job["state"], job["delivery"]["state"]) == ("succeeded", "held")
+    for dispatcher in cli.dispatchers():
+        kill(dispatcher)
+    away.rename(folder)
+    said = serve(cli, "--idle", "2").communicate(timeout=60)[1]
+    assert f"{name}: delivered" in said
+    assert cli.json("show", name)["delivery"]["state"] == "delivered"
+
+
+def test_old_jobs_are_cleared_when_it_leaves(cli: Cli) -> None:
+    cli.variables["JUPYTER_TO_JOB_RETENTION"] = "1s"
+    notebooks.write(cli.workspace / "a.ipynb", "1")
+    job = cli.json("submit", "a.ipynb", "--wait")
+    for dispatcher in cli.dispatchers():
+        kill(dispatcher)
+    time.sleep(1)  # its retention
+    serve(cli, "--idle", "0").communicate(timeout=60)
+    directory = cli.exchange / job["name"]
+    until(lambda: not (directory / "snapshot.ipynb").exists(), "the snapshot is cleared")
+    assert (directory / "attempt-1" / "outcome.json").exists()
+    assert cli.result(job).exists()
+
+
+def test_little_memory_and_little_time(cli: Cli) -> None:
+    """Bounds with much room for a busy machine; docs/decisions has what was measured."""
+    cli.submit_waiting()
+    (dispatcher,) = cli.dispatchers()
+    assert dispatcher.memory_info().rss < 50e6
+    before = dispatcher.cpu_times()
+    time.sleep(3)
+    after = dispatcher.cpu_times()
+    assert after.user + after.system - before.user - before.system < 0.1 * 3
+
+
+def test_its_files_are_private(cli: Cli) -> None:
+    cli.submit_waiting()
+    paths = [cli.exchange / ".dispatcher", *(cli.exchange / ".dispatcher").rglob("*")]
+    assert len(paths) > 3
+    assert [p for p in paths if p.stat().st_mode & 0o077] == []
+    slots = json.loads(
+        Path(lock_path(cli.exchange, this_host())).with_name("slots.json").read_text()
+    )
+    assert slots["total"]["cpu"] == "2" and len(slots["jobs"]) == 1

@@ -1,0 +1,130 @@
+"""An idempotency key is one job's, whoever asks at the same time and whatever was killed."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from job_runner.protocol import documents, layout
+from jupyter_to_job.backends.memory import MemoryBackend
+from jupyter_to_job.domain import names
+from jupyter_to_job.domain.errors import Conflict, Unavailable
+from jupyter_to_job.domain.job import Submission
+from jupyter_to_job.domain.names import job_name, key_digest
+from jupyter_to_job.exchange import FileExchange
+from jupyter_to_job.exchange.files import KEYS, LEFTOVER_SECONDS
+from jupyter_to_job.flavors import load_catalog
+from jupyter_to_job.service.intake import Caller
+from jupyter_to_job.service.jobs import Core, JobService
+
+from .. import notebooks
+from . import exchanges
+
+ASKED = Submission("train.ipynb", idempotency_key="once")
+KEY = key_digest("me", "train.ipynb", "once")
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> JobService:
+    notebooks.write(tmp_path / "workspace" / "train.ipynb", "1")
+    exchange = FileExchange(tmp_path / "exchange")
+    core = Core.of(exchange, MemoryBackend(exchange, hold="queued"), load_catalog)
+    return JobService(core, Caller("me", str(tmp_path / "workspace")))
+
+
+@pytest.fixture
+def exchange(tmp_path: Path) -> FileExchange:
+    return FileExchange(tmp_path / "exchange")
+
+
+def at_once(service: JobService, asked: Sequence[Submission]) -> list[str]:
+    """Submit from a process each, all at the same moment; return what each came to."""
+    fork = multiprocessing.get_context("fork")
+    gate, answers = fork.Barrier(len(asked)), fork.SimpleQueue()
+
+    def submit(submission: Submission) -> None:
+        gate.wait()
+        try:
+            job, created = service.submit(submission)
+            answers.put(f"{'created' if created else 'found'} {job.name}")
+        except Conflict:
+            answers.put("conflict")
+
+    processes = [fork.Process(target=submit, args=(one,)) for one in asked]
+    for process in processes:
+        process.start()
+    found = [str(answers.get()) for _ in processes]
+    for process in processes:
+        process.join()
+    return found
+
+
+def test_twenty_at_once_are_one_job(service: JobService, exchange: FileExchange) -> None:
+    answers = at_once(service, [ASKED] * 20)
+    (name,) = exchange.jobs()
+    assert sorted(answers) == [f"created {name}", *[f"found {name}"] * 19]
+
+
+def test_twenty_labels_at_once_are_one_job(service: JobService, exchange: FileExchange) -> None:
+    asked = [Submission("train.ipynb", name=f"n{i}", idempotency_key="once") for i in range(20)]
+    answers = at_once(service, asked)
+    (name,) = exchange.jobs()
+    assert sorted(answers) == ["conflict"] * 19 + [f"created {name}"]
+
+
+def test_a_claimant_that_was_killed_holds_nobody_up(
+    service: JobService, exchange: FileExchange
+) -> None:
+    """It claimed the key, for another label even, and never came to record its job."""
+    exchange.claim(f"{KEY}-1", "killed-abcd2345")
+    job, created = service.submit(ASKED)
+    assert (job.name, created) == ("killed-abcd2345", True)
+    assert service.submit(ASKED) == (job, False)
+
+
+def test_a_name_that_somebody_else_has(service: JobService, exchange: FileExchange) -> None:
+    """Another job has the name that the key comes to: the next one is drawn, by everybody alike."""
+    taken = job_name("train.ipynb", owner="me", key="once")
+    exchanges.add(exchange, taken, notebook="other.ipynb")
+    answers = at_once(service, [ASKED] * 6)
+    (name,) = set(exchange.jobs()) - {taken}
+    assert sorted(answers) == [f"created {name}", *[f"found {name}"] * 5]
+
+
+def test_no_free_name(
+    service: JobService, exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(names, "secrets", SimpleNamespace(token_bytes=lambda _: b"aaaaa"))
+    service.submit(Submission("train.ipynb"))
+    with pytest.raises(Conflict, match="No free job name"):
+        service.submit(Submission("train.ipynb"))
+    assert len(exchange.jobs()) == 1
+
+
+def test_after_a_delete_it_is_a_new_job(service: JobService, exchange: FileExchange) -> None:
+    first, _ = service.submit(ASKED)
+    documents.write_document_once(exchange.directory(first.name) / layout.DELETE, {})
+    with pytest.raises(Unavailable):
+        service.submit(ASKED)
+    exchange.remove(first.name)
+    again, created = service.submit(ASKED)
+    assert (again.name, created) == (first.name, True)
+
+
+def test_empty_claims_are_swept_and_others_kept(
+    service: JobService, exchange: FileExchange
+) -> None:
+    service.submit(ASKED)
+    exchange.claim("empty", "gone-abcd2345")
+    exchange.claim("young", "coming-abcd2345")
+    old = time.time() - LEFTOVER_SECONDS - 1
+    for key in ("empty", f"{KEY}-1"):
+        os.utime(exchange.root / KEYS / key, (old, old))
+    exchange.sweep()
+    assert {p.name for p in (exchange.root / KEYS).iterdir()} == {f"{KEY}-1", "young"}

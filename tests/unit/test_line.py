@@ -1,0 +1,126 @@
+"""Whose turn it is, and which slots it gets: pure, on tables and properties."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jupyter_to_job.backends.local.gpus import Devices, Probe
+from jupyter_to_job.backends.local.line import demand_of, in_line, start
+from jupyter_to_job.backends.local.slots import Holding, Machine, Slots
+from jupyter_to_job.exchange import Request
+
+GPU = "nvidia.com/gpu"
+MIG = "nvidia.com/mig-1g.10gb"
+
+
+def request(name: str, priority: int = 0, **demand: int) -> Request:
+    amounts = {{"gpu": GPU}.get(k, k): str(v) for k, v in demand.items()}
+    return Request(
+        name=name, owner="", notebook="", source="", workspace="", flavor="", device="",
+        flavor_spec={}, device_spec={}, demand=amounts, snapshot_sha256="", submitted=name,
+        backend="local", digest="", priority=priority,
+    )  # fmt: skip
+
+
+def slots(setting: str) -> Slots:
+    machine = Machine(setting)
+    assert machine.knows([GPU], wait=5.0)
+    return Slots(machine)
+
+
+def started(line: list[Request], on: Slots) -> list[str]:
+    return [r.name for r, _ in start(in_line(line), on)]
+
+
+class Answers(Probe):
+    """A driver that answers at once."""
+
+    def __init__(self, found: Devices) -> None:
+        self.trouble = ""
+        self._found = found
+
+
+def machine_with(found: Devices, setting: str = "") -> Machine:
+    machine = Machine(setting, probe=lambda: Answers(found))
+    assert machine.knows([GPU])
+    return machine
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ([request("a", cpu=2), request("b", cpu=2)], ["a", "b"]),
+        ([request("a", cpu=3), request("b", cpu=3), request("c", cpu=1)], ["a"]),
+        ([request("a", cpu=1), request("b", priority=1, cpu=4)], ["b"]),
+        ([request("a", gpu=2, cpu=1), request("b", gpu=1), request("c", cpu=1)], ["a", "c"]),
+        ([request("a", gpu=3, cpu=1), request("b", cpu=1)], ["b"]),
+        ([request("a", gpu=3, cpu=5), request("b", cpu=1)], []),
+        ([request("a", gpu=3), request("b", gpu=0, cpu=1), request("c", gpu=1)], ["b"]),
+    ],
+    ids=["fits", "no overtaking", "priority", "other", "gpu only", "both", "0 is nothing"],
+)
+def test_whose_turn_it_is(line: list[Request], expected: list[str]) -> None:
+    assert started(line, slots(f"cpu=4,{GPU}=2")) == expected
+
+
+jobs = st.lists(
+    st.fixed_dictionaries({"cpu": st.integers(0, 4), "gpu": st.integers(0, 3)}), max_size=8
+)
+
+
+@given(jobs, jobs)
+def test_nobody_is_overtaken_on_what_he_waits_for(
+    before: list[dict[str, int]], asked: list[dict[str, int]]
+) -> None:
+    on, seen = (slots(f"cpu=4,memory=1,{GPU}=3") for _ in range(2))
+    running = [request(f"r{n}", **one) for n, one in enumerate(before)]
+    assert started(running, on) == started(running, seen)
+    line = in_line(request(f"w{n}", **one) for n, one in enumerate(asked))
+    turn = started(line, on)
+    for place, one in enumerate(line):
+        if one.name in turn:
+            seen.take(one.name, demand_of(one))
+            continue
+        waits_for = seen.lacking(demand_of(one))
+        behind = [later for later in line[place:] if later.name in turn]
+        assert not any(waits_for & demand_of(later).keys() for later in behind)
+    total = on.machine.total
+    assert all(amount <= total[name] for name, amount in on.used().items())
+    given_out = [d for holding in on.held.values() for d in holding.devices.get(GPU, ())]
+    assert len(given_out) == len(set(given_out)) == on.used().get(GPU, 0)
+
+
+def test_devices_of_the_machine() -> None:
+    on = Slots(machine_with({GPU: ("GPU-a", "GPU-b"), MIG: ("MIG-a",)}, "cpu=4"))
+    assert on.machine.total[GPU] == 2 and on.machine.total[MIG] == 1
+    first = on.take("first", {GPU: Decimal(1)})
+    second = on.take("second", {GPU: Decimal(1)})
+    assert on.variables(first) == {"CUDA_VISIBLE_DEVICES": "GPU-a"}
+    assert on.variables(second) == {"CUDA_VISIBLE_DEVICES": "GPU-b"}
+    assert on.lacking({GPU: Decimal(1), "cpu": Decimal(1)}) == {GPU}
+    on.release("first")
+    assert on.take("third", {GPU: Decimal(1)}).devices == {GPU: ("GPU-a",)}
+    assert on.variables(on.take("part", {MIG: Decimal(1)})) == {"CUDA_VISIBLE_DEVICES": "MIG-a"}
+
+
+def test_what_a_run_already_has_is_given_to_nobody_else() -> None:
+    on = Slots(machine_with({GPU: ("GPU-a", "GPU-b")}))
+    on.adopt("found", Holding({GPU: Decimal(1)}, {GPU: ("GPU-b",)}))
+    assert on.take("next", {GPU: Decimal(1)}).devices == {GPU: ("GPU-a",)}
+
+
+def test_configured_devices_are_the_first_real_ones_or_pretended() -> None:
+    real: Devices = {GPU: ("GPU-a", "GPU-b")}
+    assert machine_with(real, f"{GPU}=1").devices[GPU] == ("GPU-a",)
+    assert machine_with(real, f"{GPU}=3").devices[GPU] == ("0", "1", "2")
+    assert machine_with(real, f"{GPU}=0").devices[GPU] == ()
+    assert machine_with({}, "licence=3").devices == {}
+
+
+def test_a_job_for_cpus_sees_no_gpu() -> None:
+    on = Slots(machine_with({GPU: ("GPU-a",)}))
+    assert on.variables(on.take("a", {"cpu": Decimal(1)})) == {"CUDA_VISIBLE_DEVICES": ""}

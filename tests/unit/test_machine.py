@@ -1,0 +1,87 @@
+"""CPUs and memory as the control groups of both versions leave them to us."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from jupyter_to_job.backends.local.machine import cpus, memory
+
+HERE = (cpus(Path("/nowhere")), memory(Path("/nowhere")))
+"""What there is without any control group."""
+
+
+def proc(folder: Path, groups: str, mounts: str, **files: str) -> Path:
+    """A /proc with these control groups mounted below `folder`; `__` in a file's name is `/`."""
+    made = folder / "proc" / "self"
+    made.mkdir(parents=True)
+    (made / "cgroup").write_text(groups)
+    (made / "mountinfo").write_text(mounts.format(folder))
+    for name, text in files.items():
+        path = folder / name.replace("__", "/").replace("_DOT_", ".")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return made.parent
+
+
+V2 = "29 23 0:26 / {}/cg rw,nosuid shared:4 - cgroup2 cgroup2 rw\n"
+V1 = (
+    "32 31 0:29 / {0}/cg/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
+    "35 31 0:32 / {0}/cg/memory rw - cgroup cgroup rw,memory\n"
+)
+
+
+def test_no_control_groups() -> None:
+    assert HERE[0] >= 1 and HERE[1] > 2**27
+
+
+def test_version_2_counts_the_folders_above_too(tmp_path: Path) -> None:
+    found = proc(
+        tmp_path,
+        "0::/user/me\n",
+        V2,
+        cg__user__cpu_DOT_max="150000 100000\n",
+        cg__user__me__cpu_DOT_max="max 100000\n",
+        cg__user__me__memory_DOT_max="104857600\n",
+        cg__user__memory_DOT_max="max\n",
+    )
+    assert cpus(found) == min(HERE[0], Decimal("1.5"))
+    assert memory(found) == 100 * 2**20
+
+
+def test_version_1(tmp_path: Path) -> None:
+    found = proc(
+        tmp_path,
+        "4:memory:/box\n2:cpu,cpuacct:/box\n",
+        V1,
+        **{
+            "cg__cpu,cpuacct__box__cpu_DOT_cfs_quota_us": "100000\n",
+            "cg__cpu,cpuacct__box__cpu_DOT_cfs_period_us": "100000\n",
+            "cg__memory__box__memory_DOT_limit_in_bytes": "52428800\n",
+            "cg__memory__memory_DOT_limit_in_bytes": "9223372036854771712\n",
+        },
+    )
+    assert cpus(found) == 1
+    assert memory(found) == 50 * 2**20
+
+
+def test_a_container_sees_its_group_as_the_root(tmp_path: Path) -> None:
+    """The mount's root is the container's group; /proc/self/cgroup gives that one's whole path."""
+    found = proc(
+        tmp_path,
+        "0::/kubepods/pod1/box\n",
+        V2.replace(" / ", " /kubepods/pod1/box "),
+        cg__memory_DOT_max="104857600\n",
+    )
+    assert memory(found) == 100 * 2**20
+
+
+def test_less_than_a_core_is_one(tmp_path: Path) -> None:
+    assert cpus(proc(tmp_path, "0::/\n", V2, cg__cpu_DOT_max="20000 100000\n")) == 1
+
+
+@pytest.mark.parametrize("text", ["", "-1 100000", "garbage", "max", "0 0"])
+def test_no_limit(tmp_path: Path, text: str) -> None:
+    assert cpus(proc(tmp_path, "0::/\n", V2, cg__cpu_DOT_max=text)) == HERE[0]

@@ -1,0 +1,184 @@
+"""Whatever lies in a journal: its readers go on, and the notebook that they make is valid."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from job_runner.ending import look_back
+from job_runner.protocol import journal, layout
+from job_runner.protocol.fold import fold, log_text, progress
+from job_runner.protocol.journal import JournalWriter, read_journal
+from job_runner.protocol.notebook import to_bytes
+from job_runner.protocol.records import sound
+from job_runner.protocol.result import fold_result
+
+from ..protocol_page import record_fields
+from .test_fold import BANNER, CELLS, journals, prepared, snapshot
+
+FIELDS = record_fields()
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=4,
+)
+likely: st.SearchStrategy[Any] = st.sampled_from(
+    [
+        {"output_type": "stream", "name": "stdout", "text": "said"},
+        {"output_type": "stream", "name": "stdout", "text": ["said"]},
+        {"output_type": "error", "ename": "E", "evalue": "", "traceback": [1]},
+        {"output_type": "display_data", "data": {"text/plain": {}}, "metadata": {}},
+        {"output_type": "execute_result", "data": {}, "metadata": {}, "execution_count": -1},
+        {"text/plain": "x"}, {"name": "python", "codemirror_mode": None}, {}, [], [[0, BANNER]],
+        [["0", BANNER]], [[0, {"cell_type": "markdown"}]], 0, 1, -1, 10**30, 3.5, "stdout", True,
+        {"nbformat": 4, "cells": [3]}, {"nbformat": 4, "nbformat_minor": 5, "cells": []}, None,
+        [{"path": [[]]}], [{"path": ["a"], "data": ""}],
+    ]
+)  # fmt: skip
+
+
+@st.composite
+def strange(draw: st.DrawFn) -> dict[str, Any]:
+    """A record of a known kind (mostly) with fields of any type, or without some of them."""
+    kind = draw(st.sampled_from(sorted(FIELDS)) | st.sampled_from(["damaged", "new"]) | json_values)
+    known = FIELDS.get(kind) if isinstance(kind, str) else None
+    names = sorted(known.required | known.optional) if known else ["i", "output"]
+    made = {name: draw(likely | json_values) for name in names if draw(st.integers(0, 9))}
+    made["k"] = kind
+    if draw(st.booleans()):
+        made["t"] = draw(st.floats(0, 2e9) | likely)
+    return made
+
+
+def check(records: list[dict[str, Any]]) -> None:
+    notebook = fold(snapshot(), records)
+    nbformat.validate(notebook)
+    text = to_bytes(notebook).decode()
+    nbformat.validate(nbformat.reads(text, as_version=4))
+    json.loads(text, parse_constant=pytest.fail)
+    assert all(isinstance(piece, str) for piece in log_text(records))
+    progress(records)
+
+
+@settings(max_examples=150)
+@given(head=st.booleans(), records=st.lists(strange(), max_size=6))
+def test_records_of_any_shape(head: bool, records: list[dict[str, Any]]) -> None:
+    begin = {"k": "prepared", "cells_total": CELLS, "notebook": prepared()}
+    check([*([begin] if head else []), *records])
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(pieces=st.lists(st.binary(max_size=40) | strange().map(journal.encode), max_size=6))
+def test_any_bytes(tmp_path: Path, pieces: list[bytes]) -> None:
+    folder = tmp_path / "attempt-1" / layout.JOURNAL
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "00000001.jsonl").write_bytes(b"".join(pieces))
+    check([entry.record for entry in read_journal(folder)])
+    look_back(folder.parent)
+    list(fold_result(tmp_path, folder.parent).chunks())
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=journals(), data=st.data())
+def test_a_flipped_bit_invents_nothing(
+    tmp_path: Path, content: list[dict[str, Any]], data: st.DataObject
+) -> None:
+    """What is shown was printed, or says that something is damaged; and the damage is shown."""
+    for old in tmp_path.glob("*"):
+        old.unlink()
+    writer = JournalWriter(tmp_path)
+    for record in content:
+        writer.append(record)
+    writer.close()
+    segment = tmp_path / "00000001.jsonl"
+    raw = bytearray(segment.read_bytes())
+    at = data.draw(st.integers(0, len(raw) - 1))
+    raw[at] ^= 1 << data.draw(st.integers(0, 7))
+    segment.write_bytes(raw)
+    seen = [entry.record for entry in read_journal(tmp_path)]
+    check(seen)
+    kept = [record for record in seen if record["k"] != "damaged"]
+    assert all(record in content for record in kept)
+    lost_the_end = raw[-1:] != b"\n"  # which reads as a line that was never finished
+    assert len(kept) < len(seen) or lost_the_end or kept == content
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=journals(), data=st.data())
+def test_a_journal_that_is_cut_at_any_byte(
+    tmp_path: Path, content: list[dict[str, Any]], data: st.DataObject
+) -> None:
+    whole = b"".join(map(journal.encode, content))
+    cut = data.draw(st.integers(0, len(whole)))
+    (tmp_path / "00000001.jsonl").write_bytes(whole[:cut])
+    seen = [entry.record for entry in read_journal(tmp_path)]
+    assert seen == content[: whole[:cut].count(b"\n")]
+    check(seen)
+
+
+def line(body: str) -> bytes:
+    return b"%08x %s\n" % (zlib.crc32(body.encode()), body.encode())
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"k":"output"}',
+        '{"k":"output","i":0,"output":{"output_type":"stream","name":"stdout","text":5}}',
+        '{"k":"cell_start","i":"0"}',
+        '{"k":"cell_start","i":0,"t":1e300}',
+        '{"k":"prepared","cells_total":1,"notebook":{"nbformat":4}}',
+        '{"k":"end"}',
+        '{"k":7}',
+        "{}",
+    ],
+)
+def test_a_record_of_the_wrong_shape_is_shown_as_damage(tmp_path: Path, body: str) -> None:
+    (tmp_path / "00000001.jsonl").write_bytes(line(body))
+    (entry,) = read_journal(tmp_path)
+    assert sound(entry.record) == {"k": "damaged", "bytes": len(json.dumps(entry.record))}
+    cells = fold(snapshot(), [entry.record])["cells"]
+    assert "bytes of the journal are damaged here" in cells[-1]["outputs"][0]["text"]
+    assert "damaged" in "".join(log_text([entry.record]))
+
+
+def test_damage_before_the_first_cell_is_shown_too() -> None:
+    begin = {"k": "prepared", "cells_total": CELLS, "notebook": prepared()}
+    notebook = fold(snapshot(), [{"k": "damaged", "bytes": 7}, begin])
+    assert "7 bytes" in notebook["cells"][-1]["outputs"][0]["text"]
+    nbformat.validate(notebook)
+
+
+def test_two_ends_are_one() -> None:
+    end = {"k": "end", "state": "failed", "cell": None, "banner": [[0, BANNER]]}
+    begin = {"k": "prepared", "cells_total": CELLS, "notebook": prepared()}
+    assert fold(snapshot(), [begin, end, end]) == fold(snapshot(), [begin, end])
+
+
+@pytest.mark.parametrize(
+    "value", [{"nbformat": 4, "cells": [3]}, {"nbformat": 4, "cells": [{}], "metadata": {}}, {}]
+)
+def test_a_snapshot_of_any_shape(value: dict[str, Any]) -> None:
+    nbformat.validate(fold(value, []))
+
+
+def test_numbers_that_json_does_not_have_are_null(tmp_path: Path) -> None:
+    data = {"application/json": {"a": float("nan"), "b": [float("inf"), -1e999, "NaN", "Infinity"]}}
+    output = {"output_type": "display_data", "data": data, "metadata": {}}
+    writer = JournalWriter(tmp_path)
+    writer.append({"k": "output", "i": 1, "output": output})
+    writer.close()
+    (entry,) = read_journal(tmp_path)
+    null = {"a": None, "b": [None, None, "NaN", "Infinity"]}
+    assert entry.record["output"]["data"]["application/json"] == null
+    for record in ({"k": "output", "i": 1, "output": output}, entry.record):
+        text = to_bytes(fold(snapshot(), [record])).decode()
+        shown = json.loads(text, parse_constant=pytest.fail)["cells"][-1]["outputs"][0]["data"]
+        assert shown["application/json"] == null

@@ -1,0 +1,156 @@
+"""The use cases over REST: a workspace, a real gateway, and runs that only print."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from tornado.httpserver import HTTPServer
+from tornado.testing import bind_unused_port
+
+from jupyter_to_job.backends.memory import MemoryBackend
+from jupyter_to_job.controller.gateway import Context, application
+from jupyter_to_job.controller.identity import DevPod, Identities, Identity
+from jupyter_to_job.controller.pieces import Pieces
+from jupyter_to_job.domain.errors import BadInput, Cleared, NotFound, Refused
+from jupyter_to_job.domain.job import Changes, Job, Submission
+from jupyter_to_job.exchange import FileExchange
+from jupyter_to_job.exchange.retention import Policy, enforce
+from jupyter_to_job.flavors import load_catalog
+from jupyter_to_job.service.jobs import Core
+from jupyter_to_job.service.remote import RemoteJobs
+
+from .. import notebooks
+
+
+class KnownPods(Identities):
+    """Who is calling, without a cluster to ask: a token is its owner's name."""
+
+    def __init__(self) -> None:
+        """Ask nobody."""
+
+    async def of(self, token: str) -> Identity:
+        return DevPod(token, {"namespace": "dev"})
+
+
+@pytest.fixture
+def exchange(tmp_path: Path) -> FileExchange:
+    made = FileExchange(tmp_path / "exchange")
+    made.prepare()
+    return made
+
+
+@pytest.fixture
+def url(exchange: FileExchange) -> Iterator[str]:
+    """A gateway in a thread of its own."""
+    core = Core.of(exchange, MemoryBackend(exchange), load_catalog)
+    sockets, port = bind_unused_port()
+    loop = asyncio.new_event_loop()
+    started = threading.Event()
+    with ThreadPoolExecutor(4) as pool:
+        context = Context(core, KnownPods(), Pieces(exchange), pool, lambda _: None)
+
+        async def serve() -> None:
+            server = HTTPServer(application(context))
+            server.add_socket(sockets)
+            started.set()
+
+        def run() -> None:
+            asyncio.set_event_loop(loop)
+            loop.run_until_complete(serve())
+            loop.run_forever()
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        assert started.wait(10)
+        yield f"http://127.0.0.1:{port}"
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "workspace"
+    notebooks.write(folder / "dir" / "train.ipynb", notebooks.parameters("a = 1"), "print('# x')")
+    (folder / "data.csv").write_text("then")
+    return folder
+
+
+def remote(url: str, workspace: Path, owner: str = "ada") -> RemoteJobs:
+    token = workspace.parent / f"token-{owner}"
+    token.write_text(owner)
+    return RemoteJobs(url, token, workspace)
+
+
+@pytest.fixture
+def jobs(url: str, workspace: Path) -> RemoteJobs:
+    return remote(url, workspace)
+
+
+@pytest.fixture
+def ended(jobs: RemoteJobs) -> Job:
+    asked = Submission("dir/train.ipynb", parameters={"a": 2}, inputs=("data.csv",))
+    return jobs.deliver(jobs.submit(asked)[0].name)
+
+
+def test_rerun(jobs: RemoteJobs, ended: Job, workspace: Path, exchange: FileExchange) -> None:
+    (workspace / "data.csv").write_text("now")
+    (workspace / "results").mkdir()
+    changes = Changes(parameters={"b": None}, output="results", idempotency_key="again")
+    again = jobs.rerun(ended.name, changes)
+    assert jobs.rerun(ended.name, changes).name == again.name != ended.name
+    assert (again.notebook, again.parameters) == ("dir/train.ipynb", {"a": 2, "b": None})
+    assert exchange.request(again.name).environment == exchange.request(ended.name).environment
+    (item,) = exchange.request(again.name).inputs
+    assert exchange.read(again.name, f"inputs/{item.path}") == b"then"
+    assert jobs.deliver(again.name).delivery.path == f"results/{again.name}.ipynb"
+    with pytest.raises(BadInput):
+        jobs.rerun(ended.name, Changes(output="../outside"))
+
+
+def test_a_priority_without_a_line_is_refused(
+    jobs: RemoteJobs, ended: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(MemoryBackend, "has_line", False)
+    with pytest.raises(Refused, match="no line"):
+        jobs.rerun(ended.name, Changes(priority=1))
+
+
+def test_journal_and_logs(jobs: RemoteJobs, ended: Job) -> None:
+    whole = jobs.journal(ended.name)
+    assert (whole.next, whole.end) == (ended.journal, True)
+    last = jobs.journal(ended.name, -200)
+    assert last.records == whole.records[-len(last.records) :] != whole.records
+    assert "# x" in jobs.logs(ended.name, -(10**6)).text
+
+
+def test_preflight_knows_both_sides(jobs: RemoteJobs) -> None:
+    asked = Submission(
+        "dir/train.ipynb", flavor="enormous", inputs=("data.csv",), parameters={"typo": 1}
+    )
+    found = jobs.preflight(asked)
+    assert {p.code: p.blocking for p in found.problems} == {
+        "unknown_parameter": False,
+        "unknown_choice": True,
+    }
+    assert [p.name for p in found.parameters] == ["a"]
+    assert [i.path for i in found.inputs] == ["data.csv"]
+    assert found.isolated
+
+
+def test_cleared_and_unknown(
+    jobs: RemoteJobs, ended: Job, url: str, workspace: Path, exchange: FileExchange
+) -> None:
+    enforce(exchange, Policy(0), time.time() + 1)
+    with pytest.raises(Cleared, match="gone since"):
+        jobs.rerun(ended.name, Changes())
+    with pytest.raises(Cleared):
+        jobs.journal(ended.name)
+    with pytest.raises(NotFound) as caught:
+        remote(url, workspace, "eve").rerun(ended.name, Changes())
+    assert not isinstance(caught.value, Cleared)

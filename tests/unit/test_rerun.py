@@ -1,0 +1,69 @@
+"""What a rerun asks for: what was asked then, with the changes over it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from jupyter_to_job.domain.errors import Damaged
+from jupyter_to_job.domain.job import Changes, Submission
+from jupyter_to_job.exchange import FileExchange, InputFile
+from jupyter_to_job.exchange.request import Environment
+from jupyter_to_job.service.intake import Caller
+from jupyter_to_job.service.rerun import asked_again, caller_again, frozen_again
+
+from . import exchanges
+
+THEN = exchanges.request(
+    "label-abcd2345", flavor_spec={"max_runtime": 7200}, max_runtime=7200, priority=3,
+    parameters={"a": 1, "b": 2}, env={"A": "1"}, output="results", isolated=True, kernel="ir",
+    inputs=(InputFile("data.csv", "0" * 64, 4),),
+)  # fmt: skip
+ASKED = Submission(
+    "train.ipynb", flavor="small", device="cpu", parameters={"a": 1, "b": 2}, env={"A": "1"},
+    inputs=("data.csv",), isolated=True, max_runtime=7200, output="results", name="label",
+    priority=3,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "asked"),
+    [
+        (Changes(), {}),
+        (Changes(parameters={"b": None, "c": []}), {"parameters": {"a": 1, "b": None, "c": []}}),
+        (Changes(env={"A": "2"}), {"env": {"A": "2"}}),
+        (Changes(priority=0, output="x", name="n"), {"priority": 0, "output": "x", "name": "n"}),
+        (Changes(max_runtime=60), {"max_runtime": 60}),
+        (Changes(flavor="small"), {}),
+        (Changes(flavor="big"), {"flavor": "big", "device": None, "max_runtime": None}),
+        (Changes(device="t4"), {"device": "t4"}),
+        (Changes(idempotency_key="k"), {"idempotency_key": "k"}),
+    ],
+)
+def test_the_changes_are_laid_over(changes: Changes, asked: dict[str, object]) -> None:
+    assert asked_again(THEN, changes) == replace(ASKED, **asked)  # type: ignore[arg-type]
+
+
+def test_a_limit_that_the_user_asked_for_stays_with_another_flavor() -> None:
+    limited = replace(THEN, max_runtime=600)
+    assert asked_again(limited, Changes(flavor="big")).max_runtime == 600
+
+
+def test_the_environment_of_then_if_it_is_there(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.touch()
+    now = Caller("me", "/elsewhere", environment=Environment("/usr/bin/python3", "here", {}))
+    then = Environment(str(python), "here", {"PATH": "/then"})
+    again = caller_again(replace(THEN, environment=then), now)
+    assert (again.workspace, again.environment) == ("/w", then)
+    for other in (replace(then, host="elsewhere"), replace(then, interpreter="/gone")):
+        assert caller_again(replace(THEN, environment=other), now).environment == now.environment
+
+
+def test_a_snapshot_that_is_not_what_was_submitted(tmp_path: Path) -> None:
+    exchange = FileExchange(tmp_path / "exchange")
+    exchanges.add(exchange, "label-abcd2345")
+    with pytest.raises(Damaged):
+        frozen_again(exchange, exchange.request("label-abcd2345"))

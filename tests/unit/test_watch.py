@@ -1,0 +1,139 @@
+"""The feed costs as much as there are jobs that may change, and misses none."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from job_runner.protocol import documents, layout, liveness
+from jupyter_to_job.backends.memory import MemoryBackend
+from jupyter_to_job.domain.errors import NotFound
+from jupyter_to_job.domain.job import DeliveryState, State
+from jupyter_to_job.exchange import FileExchange, index
+from jupyter_to_job.flavors import load_catalog
+from jupyter_to_job.service import watch
+from jupyter_to_job.service.intake import Caller
+from jupyter_to_job.service.jobs import Core, JobService
+from jupyter_to_job.service.watch import Watch
+
+from ..processes import until
+from . import exchanges
+
+
+@pytest.fixture
+def exchange(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileExchange:
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+    monkeypatch.setattr(index, "RACY", 0.05)
+    made = FileExchange(tmp_path / "exchange")
+    made.prepare()
+    return made
+
+
+def core(exchange: FileExchange) -> Core:
+    return Core.of(exchange, MemoryBackend(exchange, hold="queued"), load_catalog)
+
+
+def watch_of(exchange: FileExchange) -> Watch:
+    made = core(exchange)
+    return Watch(exchange, made.roster, made.view)
+
+
+def seen(looking: Watch) -> dict[str, tuple[str, str]]:
+    return {job.name: (job.state.value, job.delivery.state.value) for _, job in looking.look()}
+
+
+@pytest.mark.parametrize("network", [False, True])
+def test_from_new_to_settled(
+    exchange: FileExchange, network: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "is_network", lambda _: network)
+    exchanges.settle(exchange, "old-aaaaaaaa")
+    looking = watch_of(exchange)
+    assert seen(looking) == {"old-aaaaaaaa": ("succeeded", "delivered")}
+    assert seen(looking) == {}
+    directory = exchanges.add(exchange, "new-aaaaaaaa")
+    assert seen(looking) == {"new-aaaaaaaa": ("queued", "pending")}
+    exchanges.end(directory)
+    assert seen(looking) == {"new-aaaaaaaa": ("succeeded", "pending")}
+    documents.write_document(directory / "held.json", {"message": "gone"})
+    assert seen(looking) == {"new-aaaaaaaa": ("succeeded", "held")}
+    until(lambda: index.stamp_of(directory), "a stamp to rely on")
+    seen(looking)
+    assert seen(looking) == {}  # held: only its directory is looked at
+    exchanges.deliver(directory)
+    assert seen(looking) == {"new-aaaaaaaa": ("succeeded", "delivered")}
+    assert seen(looking) == {}
+    shutil.rmtree(directory)
+    assert seen(looking) == {}
+
+
+def test_settled_jobs_cost_nothing(exchange: FileExchange, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(5):
+        exchanges.settle(exchange, f"old-{'abcde'[number] * 8}")
+    exchanges.add(exchange, "open-aaaaaaaa")
+    for name in exchange.jobs():
+        until(lambda name=name: index.stamp_of(exchange.root / name), "a stamp to rely on")
+    JobService(core(exchange), Caller("me", "/w")).find()  # fills the index
+    until(lambda: index.stamp_of(exchange.root), "a stamp to rely on")
+    read: list[str] = []
+    document = FileExchange.document
+
+    def counted(self: FileExchange, job: str, path: str) -> object:
+        read.append(job)
+        return document(self, job, path)
+
+    monkeypatch.setattr(FileExchange, "document", counted)
+    looking = watch_of(exchange)
+    for _ in range(3):
+        assert set(seen(looking)) == {"open-aaaaaaaa"}
+    assert set(read) == {"open-aaaaaaaa"}
+
+    def never(_: FileExchange) -> list[str]:
+        raise AssertionError("the names are read again")
+
+    monkeypatch.setattr(FileExchange, "jobs", never)
+    seen(looking)
+
+
+def test_undelivered_jobs_are_told_at_first(exchange: FileExchange) -> None:
+    exchanges.settle(exchange, "old-aaaaaaaa")
+    held = exchanges.add(exchange, "held-aaaaaaaa")
+    exchanges.end(held)
+    documents.write_document(held / "held.json", {"message": "gone"})
+    feed = JobService(core(exchange), Caller("me", "/w")).changes()
+    job = next(feed)
+    assert job is not None
+    assert (job.name, job.delivery.state) == ("held-aaaaaaaa", DeliveryState.HELD)
+    assert next(feed) is None
+
+
+def test_what_is_deleted_is_hidden_at_once(exchange: FileExchange) -> None:
+    directory = exchanges.add(exchange, "running-aaaaaaaa")
+    claim = liveness.claim_attempt(directory, 1)
+    service = JobService(core(exchange), Caller("me", "/w"))
+    assert service.get(directory.name).state is State.STARTING
+    documents.write_document_once(directory / layout.DELETE, {"time": "", "who": "me"})
+    for act in (service.get, service.cancel, service.delete, service.logs, service.notebook):
+        with pytest.raises(NotFound):
+            act(directory.name)
+    assert service.find().jobs == []
+    assert next(service.changes()) is None
+    claim.release()
+
+
+def test_a_run_of_another_host_is_not_lost(exchange: FileExchange) -> None:
+    """Its lock does not reach this host, but it was touched a moment ago."""
+    directory = exchanges.add(exchange, "elsewhere-aaaaaaaa")
+    claim = liveness.claim_attempt(directory, 1)
+    runner = documents.read_document(claim.directory / layout.RUNNER) or {}
+    documents.write_document(claim.directory / layout.RUNNER, {**runner, "host": "elsewhere"})
+    claim.release()
+    service = JobService(core(exchange), Caller("me", "/w"))
+    assert service.get(directory.name).state is State.STARTING
+    old = time.time() - liveness.SILENCE - 1
+    os.utime(claim.directory / layout.LOCK, (old, old))
+    assert service.get(directory.name).reason == "Lost"
