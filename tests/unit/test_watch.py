@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -76,7 +77,7 @@ def test_settled_jobs_cost_nothing(exchange: FileExchange, monkeypatch: pytest.M
         exchanges.settle(exchange, f"old-{'abcde'[number] * 8}")
     exchanges.add(exchange, "open-aaaaaaaa")
     for name in exchange.jobs():
-        until(lambda name=name: index.stamp_of(exchange.root / name), "a stamp to rely on")
+        until(partial(index.stamp_of, exchange.root / name), "a stamp to rely on")
     JobService(core(exchange), Caller("me", "/w")).find()  # fills the index
     until(lambda: index.stamp_of(exchange.root), "a stamp to rely on")
     read: list[str] = []
