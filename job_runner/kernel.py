@@ -177,6 +177,9 @@ class Kernel:
 
     def exit_status(self) -> int | None:
         """Return the exit status of a kernel that died: negative for a signal."""
+        if not hasattr(os, "waitid"):  # macOS, before Python 3.13
+            polled: int | None = self._process.poll()
+            return polled
         # Looking without reaping: until `close` nobody else can get the process's number.
         with contextlib.suppress(ChildProcessError):
             seen = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -219,7 +222,7 @@ class Kernel:
         loop = asyncio.get_running_loop()
         try:
             self._pidfd = os.pidfd_open(self.pid)
-        except OSError:  # an old kernel, or a sandbox that lacks the call
+        except (AttributeError, OSError):  # macOS, or a sandbox that lacks the call
             self._poll = loop.call_later(_POLL, self._look)
         else:
             loop.add_reader(self._pidfd, self._on_death)

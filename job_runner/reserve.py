@@ -16,8 +16,8 @@ def held(directory: Path) -> Iterator[None]:
     """Hold the reserve in an attempt's directory; leaving gives it back, as `release` does."""
     descriptor = os.open(directory / _NAME, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        with suppress(OSError):  # a nicety, which some file systems do not offer
-            os.posix_fallocate(descriptor, 0, _BYTES)
+        with suppress(OSError):  # a nicety, for which there may be no room
+            os.write(descriptor, bytes(_BYTES))
     finally:
         os.close(descriptor)
     try:

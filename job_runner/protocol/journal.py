@@ -19,6 +19,7 @@ from typing import Any
 
 SEGMENT_BYTES = 64 << 20
 _SUFFIX = ".jsonl"
+_fdatasync = getattr(os, "fdatasync", os.fsync)  # macOS has the second only
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _ASCII = json.JSONEncoder(separators=(",", ":"))
@@ -78,7 +79,7 @@ class JournalWriter:
             descriptors, self._unsynced = self._unsynced, []
         try:
             for descriptor in descriptors:
-                os.fdatasync(descriptor)
+                _fdatasync(descriptor)
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)

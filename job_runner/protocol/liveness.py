@@ -10,6 +10,7 @@ file every `BEAT` seconds, and another host believes in a free lock only after `
 from __future__ import annotations
 
 import fcntl
+import functools
 import os
 import secrets
 import shutil
@@ -28,6 +29,8 @@ BEAT = 10.0
 """Seconds between two touches of a lock that is held."""
 SILENCE = 120.0
 """Seconds after the last touch for which a run of another host counts as alive."""
+
+_PROC = Path("/proc")
 
 
 class AttemptExists(Exception):
@@ -167,18 +170,39 @@ def is_that_process(runner: dict[str, Any]) -> bool:
 
 
 def _describe_host() -> dict[str, Any]:
-    boot_id = Path("/proc/sys/kernel/random/boot_id")
-    known = boot_id.read_text().strip() if boot_id.exists() else None
-    return {"host": socket.gethostname(), "boot_id": known}
+    return {"host": socket.gethostname(), "boot_id": _boot_id()}
 
 
-def _start_time(pid: int) -> int | None:
-    """Return a process's start in clock ticks since boot (proc(5), field 22 of stat)."""
+@functools.cache
+def _boot_id() -> str | None:
+    if _PROC.exists():
+        return (_PROC / "sys/kernel/random/boot_id").read_text().strip()
+    return _said("sysctl", "-n", "kern.bootsessionuuid")  # macOS
+
+
+def _start_time(pid: int) -> int | str | None:
+    """Return a process's start in clock ticks since boot (proc(5), field 22 of stat).
+
+    Without /proc it is the time of day, as `ps` tells it. None: there is no such process.
+    """
+    if not _PROC.exists():
+        return _said("ps", "-o", "lstart=", "-p", str(pid))
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
+        stat = (_PROC / str(pid) / "stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return None
     return int(stat.rpartition(")")[2].split()[19])
+
+
+def _said(*command: str) -> str | None:
+    """Return what a program says in one line; None if it says nothing, or there is none."""
+    import subprocess
+
+    try:
+        ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return ran.stdout.strip() or None
 
 
 def _last_beat(attempt_dir: Path) -> float | None:
