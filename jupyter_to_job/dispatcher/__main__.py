@@ -66,6 +66,8 @@ class Pause:
             os.set_blocking(descriptor, False)
         signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)  # so that Python writes to it
+        # Whoever started us may have blocked signals; runners would inherit that from us, too.
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
     def __call__(self, seconds: float) -> bool:
         """Return after `seconds`, or earlier; tell whether a process ended."""

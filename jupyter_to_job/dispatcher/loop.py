@@ -28,6 +28,8 @@ LOOK = 0.25
 """Seconds between two looks at a job, while nothing tells that it changed."""
 LOOK_EACH = 0.002
 """The same for each job that is open: a long line costs no more than a short one."""
+LINE_EACH = 0.0002
+"""Seconds between two looks at the line for each job that is open, while nobody's run ended."""
 LOOK_ELSEWHERE = 2.0
 """The same for a job that another host serves."""
 RETRY = 10.0
@@ -44,6 +46,7 @@ class _Open:
     """A job that is not settled, and what the last look said.
 
     `mine`: this dispatcher serves it. `work`: there is something to do for it here, now or soon.
+    `start_at`, `deliver_at`: not before this moment (monotonic), because the last try failed.
     """
 
     request: Request
@@ -51,6 +54,7 @@ class _Open:
     mine: bool = True
     work: bool = True
     due: float = 0.0
+    start_at: float = 0.0
     deliver_at: float = 0.0
     held: str | None = None
 
@@ -76,12 +80,16 @@ class Dispatcher:
         self._slots = Slots(self.machine)
         self._listing = Listing(self.exchange)
         self._retained = time.monotonic()
+        self._line_due = 0.0
 
     def serve(self, presence: Presence, idle: float, pause: Callable[[float], bool]) -> None:
         """Work until nothing was left to do for `idle` seconds, or the lock is lost.
 
         `pause` waits for some seconds, or until a process of ours ended, and tells which.
         """
+        # At once: a process may have ended just when the last term of office did.
+        self.look(self._processes.reap())
+        self._processes.sweep(self._open)
         last_work, ended = time.monotonic(), False
         while time.monotonic() - last_work < idle and presence.keep():
             if self.look(self._processes.reap() if ended else set()):
@@ -122,7 +130,8 @@ class Dispatcher:
                 self._guarded(job, partial(self._step, job))
             else:
                 self._vanished(job)
-        if due:
+        if due and (ended or now >= self._line_due):
+            self._line_due = now + LINE_EACH * len(self._open)
             self._start_line()
         return any(job.work for job in self._open.values())
 
@@ -186,7 +195,8 @@ class Dispatcher:
         if job.mine and seen.phase is Phase.WAITING and not seen.cancelled:
             job.work = self._can_start(job)
         else:
-            done = seen.phase in (Phase.HELD, Phase.SETTLED)
+            tried = job.deliver_at > 0 and not self._processes.is_helped(job.name)
+            done = seen.phase is Phase.SETTLED or (seen.phase is Phase.HELD and tried)
             job.work = not done and sight is not Sight.SERVED
         pace = max(LOOK, LOOK_EACH * len(self._open)) if job.mine else LOOK_ELSEWHERE
         job.due = time.monotonic() + (LOOK if seen.phase is Phase.RUNNING else pace)
@@ -234,7 +244,7 @@ class Dispatcher:
             self._deliver(job)
 
     def _deliver(self, job: _Open) -> None:
-        """Deliver; if that was held, again now and then while there is other work."""
+        """Deliver; what is held, once at first, and then now and then while there is other work."""
         now = time.monotonic()
         if job.seen.phase is Phase.HELD:
             why = documents.read_document(self.exchange.root / job.name / HELD) or {}
@@ -243,10 +253,8 @@ class Dispatcher:
                 _log.warning("%s: held: %s", job.name, job.held)
             if now < job.deliver_at:
                 return
+        if self._processes.settle(job.name):
             job.deliver_at = now + RETRY_HELD
-        else:
-            job.deliver_at = now
-        self._processes.settle(job.name)
 
     def _account(self, job: _Open) -> None:
         """Keep what a run here holds, adopting that of a dispatcher before; else give it back."""
@@ -283,10 +291,14 @@ class Dispatcher:
         busy = self._processes.has_runner(job.name) or self._processes.is_helped(job.name)
         waits = job.seen.phase is Phase.WAITING and not job.seen.cancelled
         ours = job.mine and job.work and job.seen is not NEW
-        return ours and waits and not busy and not self._processes.cannot_start(job.name)
+        may = ours and waits and not busy and time.monotonic() >= job.start_at
+        return may and not self._processes.cannot_start(job.name)
 
     def _launch(self, job: _Open, holding: Holding) -> None:
-        """Start a runner in its slot, which is written down before."""
+        """Start a runner in its slot, which is written down before; it keeps that if this fails.
+
+        Else another job could get devices that slot.json promises to this one.
+        """
 
         def launch() -> None:
             if holding.devices or job.request.environment.host != self.host:
@@ -294,7 +306,5 @@ class Dispatcher:
                 write_quickly(self.exchange.root / job.name / SLOT, slot)
             self._processes.start_runner(job.request, self._slots.variables(holding))
 
-        job.due = 0.0
+        job.due, job.start_at = 0.0, time.monotonic() + RETRY
         self._guarded(job, launch)
-        if not self._processes.has_runner(job.name):
-            self._slots.release(job.name)

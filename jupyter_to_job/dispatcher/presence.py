@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import time
@@ -24,8 +25,7 @@ class Presence:
         self._lock = lock
         self._beat = beat
         self._shown: object = None
-        self._beaten = time.monotonic()
-        os.utime(lock)
+        self._beat_now()
 
     def keep(self) -> bool:
         """Give a sign of life if it is time; False if the lock that we hold is not *the* lock.
@@ -34,8 +34,7 @@ class Presence:
         """
         if time.monotonic() - self._beaten < self._beat:
             return True
-        self._beaten = time.monotonic()
-        os.utime(self._lock)
+        self._beat_now()
         ours = os.fstat(self._lock)
         try:
             there = lock_path(self._exchange.root, self._host).stat()
@@ -45,6 +44,11 @@ class Presence:
             return True
         _log.error("the lock was removed: the jobs are left to another dispatcher")
         return False
+
+    def _beat_now(self) -> None:
+        self._beaten = time.monotonic()
+        with contextlib.suppress(OSError):  # a full disk: our lock still speaks for us
+            os.utime(self._lock)
 
     def show(self, slots: Slots) -> None:
         """Tell readers of the slots, if they changed."""

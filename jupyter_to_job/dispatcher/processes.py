@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,8 +28,16 @@ KILL_AFTER = 10.0
 MAX_HELPERS = 4
 """How many results are finished and delivered at a time: each may be large."""
 _BUSY = 75
-_NO_PROGRAM = (errno.ENOENT, errno.EACCES, errno.ENOTDIR, errno.ENOEXEC, errno.ELOOP)
-"""What an interpreter that is gone or broken ends with; whatever else, passes."""
+_NO_PROGRAM = (
+    errno.ENOENT,
+    errno.EACCES,
+    errno.ENOTDIR,
+    errno.ENOEXEC,
+    errno.ELOOP,
+    errno.ENAMETOOLONG,
+    errno.E2BIG,
+)
+"""What starting an interpreter that is gone or broken fails with; whatever else, passes."""
 _LOST = "The runner was killed or its host went away; what it had printed is kept."
 _log = logging.getLogger(__name__)
 
@@ -96,9 +104,9 @@ class Processes:
         command = [sys.executable, "-m", "job_runner", "finish", self._directory(job)]
         self._help(job, "finish", [*command, "--reason", reason, "--message", message])
 
-    def settle(self, job: str) -> None:
-        """Have an ended job delivered, or removed if that is the wish."""
-        self._help(job, "settle", self._errand("settle", job))
+    def settle(self, job: str) -> bool:
+        """Have an ended job delivered, or removed if that is the wish; tell if that began."""
+        return self._help(job, "settle", self._errand("settle", job))
 
     def retain(self) -> None:
         """Have old pieces cleared away; nobody waits for that, and it says so in our own log."""
@@ -151,6 +159,13 @@ class Processes:
         for kind in ("run", "finish", "settle"):
             self._log_of(job, kind).unlink(missing_ok=True)
 
+    def sweep(self, jobs: Container[str]) -> None:
+        """Remove what dispatchers that were killed left of jobs other than these."""
+        documents.remove_drafts(self._folder)
+        for log in self._folder.glob("*.*.log"):
+            if log.name.partition(".")[0] not in jobs:
+                log.unlink(missing_ok=True)
+
     # Knowing --------------------------------------------------------------------------------
 
     def has_runner(self, job: str) -> bool:
@@ -189,11 +204,13 @@ class Processes:
         runner = documents.read_document(attempt / layout.RUNNER) if attempt is not None else None
         return int(runner["pid"]) if runner and liveness.is_that_process(runner) else None
 
-    def _help(self, job: str, kind: str, command: list[str]) -> None:
+    def _help(self, job: str, kind: str, command: list[str]) -> bool:
         """Start a process that works on what a run left, unless one does or it is too early."""
         late = time.monotonic() >= self._retry_at.get(job, 0.0)
-        if late and job not in self._helpers and len(self._helpers) < MAX_HELPERS:
+        starts = late and job not in self._helpers and len(self._helpers) < MAX_HELPERS
+        if starts:
             self._helpers[job] = self._spawn(job, kind, command, dict(os.environ))
+        return starts
 
     def _postpone(self, job: str, child: _Child, status: int) -> None:
         """Wait longer each time before what failed is tried again: a full disk passes."""

@@ -11,7 +11,13 @@ import sys
 import time
 from pathlib import Path
 
-from jupyter_to_job.backends.local.hosts import lock_path, this_host
+import pytest
+
+from jupyter_to_job.backends.local import LocalBackend
+from jupyter_to_job.backends.local.hosts import is_served, lock_path, take_lock, this_host
+from jupyter_to_job.dispatcher.processes import MAX_HELPERS
+from jupyter_to_job.domain.errors import Unavailable
+from jupyter_to_job.exchange import FileExchange
 
 from .. import notebooks
 from ..processes import gone, kill, until
@@ -118,10 +124,35 @@ def test_what_was_held_is_delivered_by_a_later_start(cli: Cli) -> None:
     assert (job["state"], job["delivery"]["state"]) == ("succeeded", "held")
     for dispatcher in cli.dispatchers():
         kill(dispatcher)
+    names = [name, *(copy_of(cli, name, number) for number in range(2 * MAX_HELPERS))]
     away.rename(folder)
-    said = serve(cli, "--idle", "2").communicate(timeout=60)[1]
-    assert f"{name}: delivered" in said
-    assert cli.json("show", name)["delivery"]["state"] == "delivered"
+    said = serve(cli, "--idle", "0.1").communicate(timeout=60)[1]
+    for name in names:
+        assert f"{name}: delivered" in said
+        assert cli.json("show", name)["delivery"]["state"] == "delivered"
+
+
+def copy_of(cli: Cli, name: str, number: int) -> str:
+    """Put another job with all that belongs to one into the exchange."""
+    copied = f"copy-abcdefg{'abcdefgh'[number]}"
+    shutil.copytree(cli.exchange / name, cli.exchange / copied)
+    path = cli.exchange / copied / "request.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "name": copied}))
+    return copied
+
+
+def test_what_is_held_is_not_tried_all_the_time(cli: Cli) -> None:
+    folder, away = cli.workspace / "dir", cli.workspace / "away"
+    notebooks.write(folder / "a.ipynb", WAITS)
+    name = cli.submit("dir/a.ipynb")
+    cli.until_printed(name, "before")
+    folder.rename(away)
+    (away / "go").touch()
+    held = cli.exchange / name / "held.json"
+    until(held.exists, "the first try")
+    first = held.stat().st_ino
+    time.sleep(2)  # it looks at the job four times a second
+    assert held.stat().st_ino == first
 
 
 def test_old_jobs_are_cleared_when_it_leaves(cli: Cli) -> None:
@@ -147,6 +178,54 @@ def test_little_memory_and_little_time(cli: Cli) -> None:
     time.sleep(3)
     after = dispatcher.cpu_times()
     assert after.user + after.system - before.user - before.system < 0.1 * 3
+
+
+def test_it_clears_away_what_killed_ones_left(cli: Cli) -> None:
+    name = cli.submit_waiting()
+    for dispatcher in cli.dispatchers():
+        kill(dispatcher)
+    folder = lock_path(cli.exchange, this_host()).parent
+    left = [folder / "gone-abcd2345.settle.log", folder / ".0123456789abcdef.tmp"]
+    for path in left:
+        path.touch()
+    process = serve(cli, "--idle", "60")
+    until(lambda: not any(path.exists() for path in left), "the files are gone")
+    assert (folder / f"{name}.run.log").exists() and (folder / "slots.json").exists()
+    process.kill()
+    process.communicate()
+
+
+def test_signals_that_its_starter_blocks_reach_it(cli: Cli) -> None:
+    cli.exchange.mkdir()
+    blocked = {signal.SIGTERM, signal.SIGCHLD}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, blocked)
+    try:
+        process = serve(cli, "--idle", "60")
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    folder = lock_path(cli.exchange, this_host()).parent
+    until((folder / "slots.json").exists, "it serves")
+    process.terminate()
+    process.communicate(timeout=20)
+    assert process.returncode == -signal.SIGTERM
+
+
+def job_for(backend: LocalBackend, exchange: Path) -> None:
+    """Tell the backend of a job, and wait until the dispatcher that it started has failed."""
+    backend.changed("a-job-abcd2345")
+    until(lambda: not is_served(exchange, this_host()), "its end")
+
+
+def test_one_that_ends_at_once_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = LocalBackend(FileExchange(tmp_path))
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    job_for(backend, tmp_path)
+    with pytest.raises(Unavailable, match="ended at once"):
+        job_for(backend, tmp_path)
+    lock = take_lock(tmp_path, this_host())
+    assert lock is not None
+    backend.changed("a-job-abcd2345")  # another process's dispatcher is here
+    os.close(lock)
 
 
 def test_its_files_are_private(cli: Cli) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from jupyter_to_job.backends.local.hosts import lock_path, this_host
 
 from .. import notebooks, pretend_nvml
 from ..processes import kill, until
@@ -67,6 +70,31 @@ def test_a_start_that_nobody_saw_keeps_its_gpu(cli: Cli) -> None:
     assert shown(cli, jobs[other]) == "1"
 
 
+def test_a_start_that_fails_keeps_its_gpu(cli: Cli, tmp_path: Path) -> None:
+    """It is tried again: nobody else may have got the device meanwhile."""
+    cli.capacity = f"{ROOMY},nvidia.com/gpu=1"
+    notebooks.write(cli.workspace / "a.ipynb", SHOWS)
+    blocking = cli.submit_waiting(*GPU)
+    first, second = (cli.submit("a.ipynb", *GPU) for _ in range(2))
+    (dispatcher,) = cli.dispatchers()
+    kill(dispatcher)
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.chmod(0o700)
+    path = cli.exchange / first / "request.json"
+    path.write_text(path.read_text().replace(json.dumps(sys.executable), json.dumps(str(python))))
+    log = lock_path(cli.exchange, this_host()).with_name("log")
+    with python.open("a"):  # the system starts no program that somebody is writing
+        cli.release()
+        assert cli.json("wait", blocking)["state"] == "succeeded"
+        until(lambda: f"{first}: tried again" in log.read_text(), "a start that failed")
+        time.sleep(1)
+        assert not (cli.exchange / second / "attempt-1").exists()
+    jobs = cli.json("wait", first, second)
+    assert [job["state"] for job in jobs] == ["succeeded"] * 2
+    assert jobs[0]["finished"] <= jobs[1]["started"]
+
+
 def _host(cli: Cli, job: str) -> str:
     runner = json.loads((cli.exchange / job / "attempt-1" / "runner.json").read_text())
     return str(runner["host"])
@@ -83,6 +111,15 @@ def test_a_job_for_cpus_does_not_wait_behind_one_for_a_gpu(cli: Cli) -> None:
     cli.release()
     jobs = cli.json("wait", running, waiting)
     assert [job["state"] for job in jobs] == ["succeeded", "succeeded"]
+
+
+def test_a_jobs_own_variables_do_not_win(cli: Cli) -> None:
+    """By accident nobody takes a GPU that is another's."""
+    cli.capacity = f"{ROOMY},nvidia.com/gpu=2"
+    notebooks.write(cli.workspace / "a.ipynb", SHOWS)
+    takes = ("-e", "CUDA_VISIBLE_DEVICES=1", "--wait")
+    assert shown(cli, cli.json("submit", "a.ipynb", *GPU, *takes)) == "0"
+    assert shown(cli, cli.json("submit", "a.ipynb", *takes)) == ""
 
 
 def test_the_drivers_own_names(cli: Cli, driver: Path) -> None:

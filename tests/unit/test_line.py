@@ -99,12 +99,17 @@ def test_devices_of_the_machine() -> None:
     assert on.machine.total[GPU] == 2 and on.machine.total[MIG] == 1
     first = on.take("first", {GPU: Decimal(1)})
     second = on.take("second", {GPU: Decimal(1)})
-    assert on.variables(first) == {"CUDA_VISIBLE_DEVICES": "GPU-a"}
-    assert on.variables(second) == {"CUDA_VISIBLE_DEVICES": "GPU-b"}
+    assert shown(on, first) == "GPU-a" and shown(on, second) == "GPU-b"
     assert on.lacking({GPU: Decimal(1), "cpu": Decimal(1)}) == {GPU}
     on.release("first")
     assert on.take("third", {GPU: Decimal(1)}).devices == {GPU: ("GPU-a",)}
-    assert on.variables(on.take("part", {MIG: Decimal(1)})) == {"CUDA_VISIBLE_DEVICES": "MIG-a"}
+    assert shown(on, on.take("part", {MIG: Decimal(1)})) == "MIG-a"
+
+
+def shown(on: Slots, holding: Holding) -> str:
+    variables = on.variables(holding)
+    assert variables["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"  # as the ids count
+    return variables["CUDA_VISIBLE_DEVICES"]
 
 
 def test_what_a_run_already_has_is_given_to_nobody_else() -> None:

@@ -1,4 +1,4 @@
-"""CPUs and memory as the control groups of both versions leave them to us."""
+"""CPUs, memory and GPUs as control groups (of both versions) and environment leave them to us."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from jupyter_to_job.backends.local.gpus import GPU, MIG
 from jupyter_to_job.backends.local.machine import cpus, memory
+from jupyter_to_job.backends.local.nvml import visible
 
 HERE = (cpus(Path("/nowhere")), memory(Path("/nowhere")))
 """What there is without any control group."""
@@ -85,3 +87,41 @@ def test_less_than_a_core_is_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "-1 100000", "garbage", "max", "0 0"])
 def test_no_limit(tmp_path: Path, text: str) -> None:
     assert cpus(proc(tmp_path, "0::/\n", V2, cg__cpu_DOT_max=text)) == HERE[0]
+
+
+PART = f"{MIG}1g.10gb"
+GPUS = [
+    [(PART, "MIG-a"), (PART, "MIG-b")],
+    [(GPU, "GPU-one")],
+    [],  # in MIG mode, and not partitioned
+    [(GPU, "GPU-three")],
+]
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        (None, {PART: ["MIG-a", "MIG-b"], GPU: ["GPU-one", "GPU-three"]}),
+        ("", {}),
+        ("-1", {}),
+        ("NoDevFiles", {}),
+        ("3, 1", {GPU: ["GPU-three", "GPU-one"]}),
+        ("1,1", {GPU: ["GPU-one"]}),
+        ("GPU-t,MIG-b", {GPU: ["GPU-three"], PART: ["MIG-b"]}),
+        ("0", {PART: ["MIG-a"]}),
+        ("1,4,3", {GPU: ["GPU-one"]}),
+        ("1,GPU-x,3", {GPU: ["GPU-one"]}),
+        ("1,2,3", {GPU: ["GPU-one"]}),
+        ("1,,3", {GPU: ["GPU-one"]}),
+    ],
+)
+def test_gpus_that_the_environment_leaves(
+    shown: str | None, expected: dict[str, list[str]]
+) -> None:
+    environ = {} if shown is None else {"CUDA_VISIBLE_DEVICES": shown}
+    assert visible(GPUS, environ) == expected
+
+
+def test_a_job_lends_out_the_machine_and_not_its_own_share() -> None:
+    environ = {"CUDA_VISIBLE_DEVICES": "", "JUPYTER_TO_JOB_ATTEMPT": "/exchange/job/attempt-1"}
+    assert visible(GPUS, environ) == visible(GPUS, {})

@@ -23,6 +23,8 @@ from .slots import Holding, Machine, Published, published, sum_of
 
 _LOOK_AGAIN = 60.0
 """Seconds after which a process that lives long counts the machine's GPUs again."""
+_AT_ONCE = 5.0
+"""Seconds within which a dispatcher that ends with an error cannot be started at all."""
 
 
 class LocalBackend:
@@ -46,6 +48,7 @@ class LocalBackend:
         self._counted = time.monotonic()
         self._here = Machine(capacity_setting)
         self._started: subprocess.Popen[bytes] | None = None
+        self._started_at = float("-inf")
         self._host_of: dict[str, str] = {}
 
     def admit(self, demand: Mapping[str, Decimal], kernel: str | None) -> None:
@@ -68,17 +71,21 @@ class LocalBackend:
 
     def changed(self, job: str) -> None:
         """See the port: starts this host's dispatcher, unless another host sees to the job."""
-        started = self._started.poll() if self._started is not None else None
+        status = self._started.poll() if self._started is not None else None
+        at_once = (status or 0) > 0 and time.monotonic() - self._started_at < _AT_ONCE
         if self._is_elsewhere(job):
             return
         try:
-            self._started = ensure_dispatcher(self._exchange.root, self._setting) or self._started
+            started = ensure_dispatcher(self._exchange.root, self._setting)
         except OSError as error:
             raise Unavailable(
                 f"The dispatcher could not be started: {error.strerror}.",
                 "The job is recorded; `jupyter-to-job wait` tries again.",
             ) from error
-        if started is not None and started > 0:
+        if started is None:
+            return  # somebody else's serves us
+        self._started, self._started_at = started, time.monotonic()
+        if at_once:
             raise Unavailable(
                 f"The last dispatcher ended at once: {last_words(self._exchange.root)}",
                 "The job is recorded, and another dispatcher was started.",

@@ -16,8 +16,9 @@ GPU = "nvidia.com/gpu"
 MIG = "nvidia.com/mig-"
 """The resources whose devices can be told apart and given out one by one."""
 VISIBLE = "CUDA_VISIBLE_DEVICES"
-BOUND = 5.0
-"""Seconds that the driver has to answer."""
+ORDER = "CUDA_DEVICE_ORDER"
+BOUND = 10.0
+"""Seconds that the driver has to answer: with nobody else using it, it wakes up each GPU first."""
 _LIBRARY = "libnvidia-ml.so.1"
 
 Devices = dict[str, tuple[str, ...]]

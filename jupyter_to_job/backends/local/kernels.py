@@ -22,5 +22,6 @@ def require_kernel(name: str) -> None:
     except NoSuchKernel as error:
         raise UnknownChoice(
             f"There is no kernel {name!r} here.",
-            f"Installed: {', '.join(sorted(manager.find_kernel_specs())) or 'none'}.",
+            f"Choose another in the notebook ({', '.join(sorted(manager.find_kernel_specs()))}), "
+            "or install it.",
         ) from error

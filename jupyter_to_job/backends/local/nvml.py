@@ -10,6 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from itertools import chain, takewhile
 
 import pynvml
 
@@ -17,41 +18,51 @@ from .gpus import GPU, MIG, VISIBLE
 
 _INSIDE_A_JOB = "JUPYTER_TO_JOB_ATTEMPT"
 
+_Device = tuple[str, str]
+"""A resource, as Kubernetes' device plugin names it, and a device's UUID."""
 
-def ask_driver() -> dict[str, list[str]]:
-    """Return the ids of all devices by resource name, as Kubernetes' device plugin names them."""
-    found: dict[str, list[str]] = {}
+
+def ask_driver() -> list[list[_Device]]:
+    """Return each GPU as what is given out of it: itself, or its partitions; in NVML's order."""
     pynvml.nvmlInit()
-    for index in range(pynvml.nvmlDeviceGetCount()):
-        gpu = pynvml.nvmlDeviceGetHandleByIndex(index)
-        if not _partitioned(gpu):
-            found.setdefault(GPU, []).append(_text(pynvml.nvmlDeviceGetUUID(gpu)))
-            continue
-        for part in _partitions(gpu):
-            profile = _text(pynvml.nvmlDeviceGetName(part)).rpartition("MIG ")[2].strip()
-            name = MIG + profile.replace("+", ".")
-            found.setdefault(name, []).append(_text(pynvml.nvmlDeviceGetUUID(part)))
+    return [
+        list(_devices(pynvml.nvmlDeviceGetHandleByIndex(index)))
+        for index in range(pynvml.nvmlDeviceGetCount())
+    ]
+
+
+def visible(gpus: list[list[_Device]], environ: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the ids of the devices that the environment leaves to us, by resource.
+
+    Somebody whose share of a machine is set by CUDA_VISIBLE_DEVICES lends out that share, as CUDA
+    reads it: up to the first name that is wrong. A job that submits another one sees its own
+    devices only, and there the rest counts, too.
+    """
+    devices = [device for gpu in gpus for device in gpu]
+    if VISIBLE in environ and _INSIDE_A_JOB not in environ:
+        named = (_named(name.strip(), gpus) for name in environ[VISIBLE].split(","))
+        devices = list(dict.fromkeys(chain.from_iterable(takewhile(bool, named))))
+    found: dict[str, list[str]] = {}
+    for resource, uuid in devices:
+        found.setdefault(resource, []).append(uuid)
     return found
 
 
-def visible(found: dict[str, list[str]], environ: Mapping[str, str]) -> dict[str, list[str]]:
-    """Keep the devices that the environment leaves to us, as CUDA reads it.
+def _named(name: str, gpus: list[list[_Device]]) -> list[_Device]:
+    """Return the one device of an index, or of the beginning of a UUID; none if that is wrong."""
+    if name.isdecimal():
+        return [device for gpu in gpus[int(name) :][:1] for device in gpu[:1]]
+    known = [device for gpu in gpus for device in gpu if name and device[1].startswith(name)]
+    return known[:1]
 
-    Somebody whose share of a machine is set by CUDA_VISIBLE_DEVICES lends out that share. A job
-    that submits another one sees its own devices only, and there the rest counts, too.
-    """
-    shown = environ.get(VISIBLE)
-    if shown is None or _INSIDE_A_JOB in environ:
-        return found
-    words = [word.strip() for word in shown.split(",") if word.strip()]
-    gpus = found.get(GPU, [])
-    by_index = {gpus[int(w)] for w in words if w.isdecimal() and int(w) < len(gpus)}
 
-    def kept(device: str) -> bool:
-        named = any(device.startswith(word) for word in words if not word.isdecimal())
-        return named or device in by_index
-
-    return {name: [d for d in devices if kept(d)] for name, devices in found.items()}
+def _devices(gpu: object) -> Iterator[_Device]:
+    if not _partitioned(gpu):
+        yield GPU, _text(pynvml.nvmlDeviceGetUUID(gpu))
+        return
+    for part in _partitions(gpu):
+        profile = _text(pynvml.nvmlDeviceGetName(part)).rpartition("MIG ")[2].strip()
+        yield MIG + profile.replace("+", "."), _text(pynvml.nvmlDeviceGetUUID(part))
 
 
 def _partitioned(gpu: object) -> bool:

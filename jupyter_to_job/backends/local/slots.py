@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from .capacity import Amounts, capacity, configured
-from .gpus import VISIBLE, Devices, Probe, driver_present, is_device
+from .gpus import ORDER, VISIBLE, Devices, Probe, driver_present, is_device
 from .hosts import SLOTS, host_folder
 
 
@@ -121,7 +121,8 @@ class Slots:
         """Return the variables that show a run its own devices and none of the others'."""
         ids = [device for devices in holding.devices.values() for device in devices]
         if ids:
-            return {VISIBLE: ",".join(ids)}
+            # Pretended ids are indices: CUDA is to count as the driver does, whom the runner asks.
+            return {VISIBLE: ",".join(ids), ORDER: "PCI_BUS_ID"}
         accelerated = set(holding.demand) - {"cpu", "memory"}
         return {} if accelerated or not self.machine.has_devices else {VISIBLE: ""}
 
