@@ -16,11 +16,14 @@ from .parameters import collect
 def submissions(asked: Asked, options: dict[str, Any]) -> list[tuple[Source, Submission]]:
     """Return what was asked for, for each notebook. Raises BadInput before any is submitted."""
     output = options["output"]
-    if output and asked.batch and not Path(output).is_dir():
-        raise BadInput(
-            f"--output {output} is no folder, and the results of a batch need one.",
-            "Make the folder first.",
-        )
+    if output and not Path(output).is_dir():
+        if asked.batch:
+            raise BadInput(
+                f"--output {output} is no folder, and the results of a batch need one.",
+                "Make the folder first.",
+            )
+        if output.endswith("/"):
+            raise BadInput(f"There is no folder {output} for --output.", "Make the folder first.")
     common = {
         **changes(options),
         "isolated": options["isolated"],
@@ -62,7 +65,10 @@ def _inside(path: str, root: Path) -> str:
     """Return a path of the command line as a workspace path."""
     absolute = Path(os.path.abspath(path))
     if not absolute.is_relative_to(root):
-        raise BadInput(f"{path} is outside of the workspace {root}.", "Copy it there.")
+        raise BadInput(
+            f"{path} is outside of the workspace {root}.",
+            "Copy it there, or submit from a folder that holds both.",
+        )
     return absolute.relative_to(root).as_posix()
 
 

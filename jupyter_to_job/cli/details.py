@@ -53,7 +53,7 @@ def _result(job: Job) -> Iterator[Line]:
         yield "notebook", os.path.relpath(session.workspace() / delivery.path)
     yield "why", delivery.message or ""
     if delivery.state is DeliveryState.HELD:
-        yield "to mend it", f"mend that, then `jupyter-to-job deliver {job.name}`"
+        yield "then", f"jupyter-to-job deliver {job.name}"
 
 
 def _asked(job: Job) -> Iterator[Line]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Iterator
 
 import click
@@ -11,7 +12,10 @@ from ..domain.errors import BadInput
 from . import options, output, session
 from .checks import Finding, Level, examined
 from .checks.finding import Check
+from .tables import width_of
 
+INDENT = 21
+"""Columns of the level and the area, before what is said."""
 _COLOURS = {Level.OK: "green", Level.WARNING: "yellow", Level.PROBLEM: "red"}
 
 
@@ -71,6 +75,15 @@ def _show(finding: Finding) -> None:
     if sys.stdout.isatty():
         level = click.style(level, fg=_COLOURS[finding.level])
     level += " " * (8 - len(finding.level.value))
-    click.echo(f"{level} {finding.area:<11} {finding.message}")
+    click.echo(f"{level} {finding.area:<11} {_wrapped(finding.message, INDENT)}")
     if finding.mend:
-        click.echo(f"{'':20} -> {finding.mend}")
+        click.echo(f"{'':{INDENT - 1}} -> {_wrapped(finding.mend, INDENT + 3)}")
+
+
+def _wrapped(text: str, indent: int) -> str:
+    """Break a text between words where it stands on a terminal, behind `indent` columns."""
+    width = width_of(sys.stdout)
+    if width is None or width < 2 * indent:
+        return text
+    lines = textwrap.wrap(text, width - indent, break_long_words=False, break_on_hyphens=False)
+    return f"\n{'':{indent}}".join(lines)

@@ -34,7 +34,7 @@ def flavors_command(context: click.Context, *, as_json: bool) -> None:
     _show(described)
 
 
-@flavors_command.command("check")
+@flavors_command.command("check", short_help="Say all that is wrong with a catalog.")
 @click.argument("file", required=False, type=click.Path(path_type=Path, allow_dash=True))
 @options.AS_JSON
 def check(file: Path | None, *, as_json: bool) -> None:

@@ -11,7 +11,7 @@ import click
 from ..domain.job import Job
 from ..service.port import Jobs
 from . import options, output, session, words
-from .waiting import LOOK, changes
+from .waiting import LOOK, changes, deletion_told
 
 
 @click.command("logs")
@@ -30,9 +30,10 @@ def logs_command(job: str, *, follow: bool) -> None:
         _say_if_nothing(found, log)
         return
     try:
-        _follow(service, found, log)
+        with deletion_told():
+            _follow(service, found, log)
     except KeyboardInterrupt:
-        output.note(f"Still running. Return with: jupyter-to-job logs {found.name} --follow")
+        log.note(f"Still running. Return with: jupyter-to-job logs {found.name} --follow")
         raise
 
 
@@ -46,17 +47,25 @@ class _Log:
         self.offset = 0
         self.printed = False
         self.ended = False
+        self._open = False
 
     def catch_up(self) -> None:
         """Print all that is there and was not printed yet."""
         while not self.ended:
             piece = self._service.logs(self._name, self.offset)
             output.write(piece.text if self._colours else click.unstyle(piece.text))
-            self.printed = self.printed or bool(piece.text)
+            if piece.text:
+                self.printed, self._open = True, not piece.text.endswith("\n")
             caught_up = piece.next == self.offset
             self.offset, self.ended = piece.next, piece.end
             if caught_up:
                 break
+
+    def note(self, text: str) -> None:
+        """Say something below the output, on a line of its own where both go to a terminal."""
+        if self._open and sys.stdout.isatty() and sys.stderr.isatty():
+            text = f"\n{text}"
+        output.note(text)
 
 
 def _say_if_nothing(job: Job, log: _Log) -> None:
@@ -78,4 +87,4 @@ def _follow(service: Jobs, job: Job, log: _Log) -> None:
         if log.ended:
             break
     job = service.get(job.name)
-    output.note(f"{job.name} {words.state(job)}{': ' + job.message if job.message else ''}")
+    log.note(f"{job.name} {words.state(job)}{': ' + job.message if job.message else ''}")

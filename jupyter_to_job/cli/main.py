@@ -64,6 +64,20 @@ class Commands(click.Group):
         assert isinstance(found, click.Command)
         return found
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command; for one that does not exist say which may have been meant."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], self.list_commands(ctx), n=1)
+            if not near:
+                raise
+            raise click.UsageError(f"{error.message} Did you mean {near[0]!r}?", ctx) from error
+
     def format_commands(
         self,
         ctx: click.Context,  # noqa: ARG002 - click's interface
@@ -101,8 +115,13 @@ class Commands(click.Group):
         except BrokenPipeError:
             output.drop()
             ctx.exit(exits.BROKEN_PIPE)
-        except OSError as error:  # the exchange's disk is full, or not ours
-            output.note(f"Error: {error.strerror or error}: {error.filename or 'no file named'}")
+        except OSError as error:  # the exchange's disk is full, or not ours; or that of stdout
+            try:
+                output.flush()
+            except OSError:
+                output.drop()
+            where = f": {error.filename}" if error.filename else ""
+            output.note(f"Error: {error.strerror or error}{where}")
             output.note("`jupyter-to-job doctor` checks what is needed, and says how to mend it.")
             ctx.exit(exits.UNREACHABLE)
 

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path, PurePath
 
 from ..domain.errors import BadInput
@@ -109,7 +110,17 @@ def _nothing(argument: Path, results: int) -> BadInput:
         return BadInput(f"There is no notebook in {argument}.", "Folders below it are left out.")
     if glob.has_magic(str(argument)):
         return BadInput(f"No notebook matches {argument}.", "`**` goes into folders, too.")
-    return BadInput(f"There is no {argument}.", "Check the path and save the notebook.")
+    return BadInput(f"There is no {argument}.", _near(argument) or "Check the path.")
+
+
+def _near(missing: Path) -> str:
+    """Return which notebook of that folder may have been meant, "" if none is like it."""
+    try:
+        there = [path.name for path in _in_folder(missing.parent)]
+    except OSError:
+        return ""
+    near = get_close_matches(missing.name, there, n=1)
+    return f"Did you mean {missing.with_name(near[0])}?" if near else ""
 
 
 def _source(file: Path) -> Source:

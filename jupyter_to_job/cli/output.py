@@ -7,6 +7,7 @@ import io
 import json
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -20,8 +21,13 @@ HANDLER = "jupyter_to_job"
 def make_safe() -> None:
     """Let stdout and stderr take any text: file names of odd bytes as they are, the rest escaped.
 
-    A notebook may print what the terminal's encoding lacks; that must not end `logs`.
+    A notebook may print what the terminal's encoding lacks; that must not end `logs`. And a
+    stream that the caller closed (`>&-`) takes nothing.
     """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            stays_open = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - as they do
+            setattr(sys, name, stays_open)
     codecs.register_error(HANDLER, _stand_in)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -54,7 +60,7 @@ def flush() -> None:
 
 
 def drop() -> None:
-    """Give up on stdout: its reader has left, and the interpreter's exit must not complain."""
+    """Give up on stdout, which takes no more: the interpreter's exit must not complain."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

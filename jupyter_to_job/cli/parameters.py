@@ -28,9 +28,21 @@ def collect(
     except NotRepresentable as error:
         raise BadInput(f"{error}.") from error
     parameters.update(dict(raw))
+    for name in parameters:
+        if not name or any(character.isspace() for character in name):
+            raise BadInput(
+                f"{name!r} cannot be the name of a parameter.",
+                "Write it as the notebook's `parameters` cell has it.",
+            )
     if odd := find_unrepresentable(parameters):
         raise BadInput(f"A parameter holds {odd}, which JSON has no number for.")
     return parameters
+
+
+def _fault(error: Exception) -> str:
+    """Return what YAML says, in one line and with the place in the file."""
+    mark, what = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+    return f"line {mark.line + 1}, column {mark.column + 1}: {what}" if mark else str(error)
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -38,10 +50,14 @@ def _read(file: Path) -> dict[str, Any]:
 
     try:
         document = yaml.safe_load(file.read_bytes())
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        raise BadInput(f"Cannot read the parameters in {file}: {error}") from error
+    except OSError as error:
+        raise BadInput(f"Cannot read the parameters in {file}: {error.strerror}.") from error
+    except (ValueError, yaml.YAMLError) as error:
+        raise BadInput(f"{file} is neither YAML nor JSON: {_fault(error)}.") from error
     if not isinstance(document, dict):
-        raise BadInput(f"{file} holds no mapping of parameters.")
+        raise BadInput(
+            f"{file} holds no parameters.", "Write `name: value` lines, or a JSON object."
+        )
     # What YAML knows and JSON does not (a date, a number as a key) becomes text, as in papermill.
     parameters: dict[str, Any] = json.loads(json.dumps(document, default=str))
     return parameters

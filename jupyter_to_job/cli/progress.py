@@ -110,19 +110,22 @@ class Bars:
 
         width = self._console.width
         bar = 30 if width >= 100 else 16 if width >= 70 else 8 if width >= 50 else 0
+        rows = [(job.name, words.cells(job), _clock(job), _now(job)) for job in jobs]
+        name, cells, clock, now = (max((len(r[i]) for r in rows), default=0) for i in range(4))
+        name = min(name, max(width // 3, 12))
+        # Names and what goes on are cut where room is scarce, figures never are.
+        now = max(min(now, width - sum(w + 1 for w in (name, bar, cells, clock) if w)), 1)
         grid = Table.grid(padding=(0, 1))
-        grid.add_column(no_wrap=True, overflow="ellipsis", max_width=max(width // 3, 12))
+        grid.add_column(no_wrap=True, overflow="ellipsis", width=name)
         if bar:
             grid.add_column(width=bar)
-        grid.add_column(no_wrap=True, justify="right")
-        grid.add_column(no_wrap=True, justify="right")
-        grid.add_column(no_wrap=True, overflow="ellipsis")
-        for job in jobs:
+        grid.add_column(no_wrap=True, justify="right", width=cells)
+        grid.add_column(no_wrap=True, justify="right", width=clock)
+        grid.add_column(no_wrap=True, overflow="ellipsis", width=now)
+        for job, (first, *rest) in zip(jobs, rows, strict=True):
             done, total = job.progress.cells_done, job.progress.cells_total
             drawn = [ProgressBar(max(total, 1), done, width=bar)] if bar else []
-            spent = words.elapsed(job)
-            texts = [words.cells(job), "" if spent is None else words.clock(spent), _now(job)]
-            grid.add_row(Text(job.name), *drawn, *(Text(text) for text in texts))
+            grid.add_row(Text(first), *drawn, *(Text(text) for text in rest))
         return grid
 
 
@@ -136,6 +139,11 @@ def _count(jobs: Iterable[Job]) -> str:
     """Return how many jobs are in which state: `and 12 queued, 30 succeeded`."""
     states = Counter(job.state.value for job in jobs)
     return "and " + ", ".join(f"{states[s.value]} {s.value}" for s in State if states[s.value])
+
+
+def _clock(job: Job) -> str:
+    spent = words.elapsed(job)
+    return "" if spent is None else words.clock(spent)
 
 
 def _now(job: Job) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..domain.errors import JobsError, NotFound, Unavailable
+from ..domain.errors import Cleared, JobsError, NotFound, Unavailable
 from ..domain.job import Job
 from . import exits, output
 
@@ -53,6 +53,8 @@ def known(service: Jobs, name: str, act: Callable[[str], Answer]) -> Answer:
     """Return `act(name)`; if there is no such job, raise NotFound with what may be meant."""
     try:
         return act(name)
+    except Cleared:
+        raise
     except NotFound as error:
         likely = _likely(service, name)
         if not likely:

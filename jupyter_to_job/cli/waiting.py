@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
-from ..domain.errors import Unavailable
+from ..domain.errors import Cleared, NotFound, Unavailable
 from ..domain.job import DeliveryState, Job
 from ..service.port import Jobs
 from . import output
@@ -23,16 +24,28 @@ def wait_for(services: Mapping[str, Jobs]) -> list[Job]:
     Each service is the one in whose workspace the job's notebook is. Ctrl-C leaves the jobs
     running and says how to return to them. Raises NotFound for a job that is not there or goes.
     """
-    jobs = {name: service.get(name) for name, service in services.items()}
+    jobs: dict[str, Job] = {}
     try:
-        with board() as seen:
+        jobs.update({name: service.get(name) for name, service in services.items()})
+        with board() as seen, deletion_told():
             for job in jobs.values():
                 seen.show(job)
             _follow(services, jobs, seen)
     except KeyboardInterrupt:
-        say_how_to_return([name for name, job in jobs.items() if not job.decided])
+        say_how_to_return([n for n in services if n not in jobs or not jobs[n].decided])
         raise
     return list(jobs.values())
+
+
+@contextmanager
+def deletion_told() -> Iterator[None]:
+    """Say of a job that goes while it is looked at that somebody deleted it."""
+    try:
+        yield
+    except Cleared:
+        raise
+    except NotFound as error:
+        raise NotFound(f"{error.message} It was deleted meanwhile.") from error
 
 
 def say_how_to_return(names: list[str]) -> None:

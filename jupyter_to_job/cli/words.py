@@ -55,8 +55,8 @@ def ago(text: str | None, now: datetime | None = None) -> str:
 
 
 def elapsed(job: Job) -> float | None:
-    """Return the seconds that a job has run, until now if it still does; None: not started."""
-    if job.started is None:
+    """Return the seconds that a job has run, until now if it still does; None: unknown."""
+    if job.started is None or (job.state.final and job.finished is None):
         return None
     end = moment(job.finished) if job.finished else datetime.now(timezone.utc)
     return max((end - moment(job.started)).total_seconds(), 0.0)

@@ -73,6 +73,11 @@ class Terminal:
         return _CONTROL.sub("", self._seen.decode()).replace("\r", "")
 
     @property
+    def lines(self) -> list[str]:
+        """Each line that was drawn, one that was drawn over as well."""
+        return [_CONTROL.sub("", line) for line in re.split(r"[\r\n]+", self._seen.decode())]
+
+    @property
     def raw(self) -> str:
         return self._seen.decode()
 

@@ -46,13 +46,20 @@ def test_a_file_that_is_wrong_is_named(
 
 @pytest.mark.parametrize(
     ("variable", "value"),
-    [("RETENTION", "soon"), ("INPUT_CAP", "much"), ("EXCHANGE_CAP", "-1"), ("BACKEND", "abacus")],
+    [
+        ("RETENTION", "soon"),
+        ("INPUT_CAP", "much"),
+        ("EXCHANGE_CAP", "-1"),
+        ("BACKEND", "abacus"),
+        ("ENFORCE_MEMORY", "perhaps"),
+    ],
 )
 def test_a_variable_that_is_wrong_is_named(cli: Cli, variable: str, value: str) -> None:
     cli.variables[f"JUPYTER_TO_JOB_{variable}"] = value
     ran = cli.run("list")
     assert ran.returncode == 2
     assert f"JUPYTER_TO_JOB_{variable}='{value}'" in ran.stderr
+    assert "%r" not in ran.stderr and "trait" not in ran.stderr
 
 
 def test_an_exchange_that_cannot_be_is_said(cli: Cli) -> None:
@@ -61,7 +68,10 @@ def test_an_exchange_that_cannot_be_is_said(cli: Cli) -> None:
     assert (ran.returncode, ran.stdout) == (5, "")
     assert "/dev/null" in ran.stderr and "doctor" in ran.stderr
     assert "Traceback" not in ran.stderr
-    assert levels(cli, code=1)["exchange"] == {"problem"}
+    found = levels(cli, code=1)
+    assert found["exchange"] == {"problem"}
+    assert found["catalog"] == {"ok"}  # its fault, if it had one, is told apart
+    assert "-> Set JUPYTER_TO_JOB_EXCHANGE" in cli.run("doctor").stdout
 
 
 def test_it_is_a_command_of_jupyter(cli: Cli) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 import signal
+import subprocess
 from pathlib import Path
 
+import pytest
+
 from .. import notebooks
-from ..processes import until
-from .cli import Cli
+from ..processes import BOUND, until
+from .cli import COMMAND, WAITS, Cli
 from .terminal import INTERRUPT
 
 
@@ -25,18 +28,19 @@ def test_bars_tell_what_goes_on(cli: Cli) -> None:
 
 def test_a_place_in_line_is_shown_and_the_bars_fit_the_terminal(cli: Cli) -> None:
     cli.capacity = "cpu=1,memory=2Gi"
-    cli.submit_waiting()
+    notebooks.write(cli.workspace / "waits.ipynb", WAITS, "print('end')")
     for number in range(9):
         notebooks.write(cli.workspace / "many" / f"n{number}.ipynb", "1")
-    seen = cli.on_terminal("submit", "many", "--wait", rows=8, columns=60)
+    seen = cli.on_terminal("submit", "waits.ipynb", "many", "--wait", rows=8, columns=50)
+    seen.until_shown(r"waits-\w{8} ━{8} 0/2 \d:\d\d cell 1")  # figures are not cut
     text = seen.until_shown(r"and \d queued")
-    assert "queued, place 1 in line" in text
+    assert "queued, place 1 …" in text
     seen.press(INTERRUPT)
     text = seen.until_ended()
     assert seen.process.returncode == 130
-    assert re.search(r"Return with: jupyter-to-job wait( n\d-[a-z2-7]{8}){9}", text)
+    assert re.search(r"Return with: jupyter-to-job wait( (waits|n\d)-[a-z2-7]{8}){10}", text)
     assert 4 <= seen.most_lines_up() < 8
-    assert all(len(line) <= 60 for line in text.split("Still running")[0].splitlines())
+    assert all(len(line) <= 50 for line in seen.lines if "Return with" not in line)
     assert {job["state"] for job in cli.json("list")} == {"queued", "running"}
 
 
@@ -97,6 +101,38 @@ def test_a_reader_that_leaves_is_no_error(cli: Cli) -> None:
     process.stdout.close()
     assert process.stderr.read() == ""
     assert process.wait(60) == 128 + signal.SIGPIPE
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "says"),
+    [
+        ("list >&-", 0, ""),
+        ("submit a.ipynb --wait 2>&-", 0, ""),
+        ("flavors > /dev/full", 5, "No space left on device"),
+    ],
+)
+def test_a_stream_that_takes_nothing(cli: Cli, command: str, code: int, says: str) -> None:
+    notebooks.write(cli.workspace / "a.ipynb", "1")
+    ran = subprocess.run(
+        ["/bin/sh", "-c", f'"$0" {command}', COMMAND],
+        cwd=cli.workspace,
+        env=cli.environment,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=2 * BOUND,
+        check=False,
+    )
+    assert ran.returncode == code, ran.stderr
+    assert says in ran.stderr
+    assert "Traceback" not in ran.stderr and "Exception" not in ran.stderr
+
+
+def test_what_is_said_after_a_log_is_on_a_line_of_its_own(cli: Cli) -> None:
+    notebooks.write(cli.workspace / "a.ipynb", "print('open', end='')")
+    name = cli.json("submit", "a.ipynb", "--wait")["name"]
+    text = cli.on_terminal("logs", name, "--follow").until_ended()
+    assert text == f"open\n{name} succeeded\n"
+    assert cli.run("logs", name, "--follow").stdout == "open"
 
 
 def test_any_text_in_any_locale(cli: Cli) -> None:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import signal
+import time
 from pathlib import Path
 
 import pytest
+
+from jupyter_to_job.exchange import FileExchange
+from jupyter_to_job.exchange.retention import Policy, enforce
 
 from .. import notebooks
 from ..processes import kill, until
@@ -101,6 +105,8 @@ def test_an_interrupted_wait_leaves_the_job(cli: Cli) -> None:
     (dispatcher,) = cli.dispatchers()
     kill(dispatcher)
     waiting = cli.start("wait", name)
+    assert waiting.stderr is not None
+    assert waiting.stderr.readline() == f"{name} running\n"
     until(cli.dispatchers, "a dispatcher that whoever waits has started")
     waiting.send_signal(signal.SIGINT)
     assert waiting.communicate(timeout=60)[1].strip().endswith(f"wait {name}")
@@ -129,6 +135,27 @@ def test_delete(cli: Cli) -> None:
     assert cli.result(job).exists()
 
 
+def test_a_job_that_is_deleted_while_it_is_waited_for(cli: Cli) -> None:
+    name = cli.submit_waiting()
+    waiting = cli.start("wait", name)
+    assert waiting.stderr is not None
+    assert waiting.stderr.readline() == f"{name} running\n"
+    assert cli.run("delete", name).stdout == f"{name} is ended and deleted\n"
+    assert "It was deleted meanwhile." in waiting.communicate(timeout=60)[1]
+    assert waiting.returncode == 3
+
+
+def test_a_job_that_was_cleared(cli: Cli) -> None:
+    notebooks.write(cli.workspace / "a.ipynb", "print(1)")
+    name = cli.json("submit", "a.ipynb", "--wait")["name"]
+    assert enforce(FileExchange(cli.exchange), Policy(0), time.time() + 1) == [name]
+    for command in (("rerun", name), ("logs", name), ("logs", name, "--follow")):
+        ran = cli.run(*command)
+        assert (ran.returncode, ran.stdout) == (3, "")
+        assert f"{name}: Kept for" in ran.stderr and f"delivered as {name}.ipynb" in ran.stderr
+        assert "Did you mean" not in ran.stderr and "deleted" not in ran.stderr
+
+
 def test_the_same_key_again(cli: Cli) -> None:
     notebooks.write(cli.workspace / "a.ipynb", "print(1)")
     names = {cli.submit("a.ipynb", "--idempotency-key", "once") for _ in range(2)}
@@ -145,11 +172,17 @@ def test_the_same_key_again(cli: Cli) -> None:
         (("submit", "a.ipynb", "-e", "NOVALUE"), 2, "NOVALUE"),
         (("submit", "a.ipynb", "--priority", "101"), 2, "101"),
         (("submit", "a.ipynb", "--params-file", "missing.yaml"), 2, "missing.yaml"),
+        (("submit", "a.ipynb", "--params-file", "text.ipynb"), 2, "holds no parameters"),
+        (("submit", "a.ipynb", "--params-file", "cut.yaml"), 2, "JSON: line 2, column 2: expected"),
+        (("submit", "a.ipynb", "-p", "a b", "1"), 2, "'a b' cannot be the name"),
+        (("submit", "a.ipynb", "--output", "none/"), 2, "no folder none/"),
+        (("submit", "aa.ipynb"), 2, "Did you mean a.ipynb?"),
         (("submit", "missing.ipynb"), 2, "missing.ipynb"),
         (("submit", "text.ipynb"), 2, "no notebook"),
         (("submit", "kernel.ipynb"), 2, "no-such-kernel"),
         (("submit",), 2, "NOTEBOOK"),
         (("frobnicate",), 2, "frobnicate"),
+        (("submt",), 2, "Did you mean 'submit'?"),
         (("submit", "a.ipynb", "-f", "smal"), 2, "Did you mean 'small'?"),
         (("submit", "script.py"), 2, "script.py is no notebook"),
         (("submit", "a.ipynb", "missing.ipynb"), 2, "missing.ipynb"),
@@ -174,6 +207,7 @@ def test_refused(cli: Cli, arguments: tuple[str, ...], code: int, says: str) -> 
     notebooks.write(cli.workspace / "a.ipynb", "1")
     notebooks.write(cli.workspace / "kernel.ipynb", "1", kernel="no-such-kernel")
     (cli.workspace / "text.ipynb").write_text("text")
+    (cli.workspace / "cut.yaml").write_text("a: [1, 2\nb: 3\n")
     (cli.workspace / "script.py").write_text("1")
     (cli.workspace / "empty").mkdir()
     ran = cli.run(*arguments)

@@ -138,4 +138,5 @@ def test_what_was_probably_meant() -> None:
     assert (
         offer("smal", {"small": 1, "big": 2}) == "Did you mean 'small'? Choose one of: big, small."
     )
-    assert offer("zzz", ["small"]) == "Choose one of: small."
+    assert offer("zzz", ["small", "big"]) == "Choose one of: big, small."
+    assert offer("zzz", ["small"]) == "There is only 'small'."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...domain.errors import BadCatalog
+from ...domain.errors import BadCatalog, JobsError
 from .. import session, words
 from .finding import Finding, ok, problem, warning
 
@@ -29,7 +29,10 @@ def check() -> Iterator[Finding]:
     devices = words.plural(len(catalog.devices), "device")
     yield ok(AREA, f"{path}: {flavors}, {devices}")
     default = catalog.default.flavor
-    why = session.connect().flavors()["flavors"][default]["unavailable_reason"]
+    try:
+        why = session.connect().flavors()["flavors"][default]["unavailable_reason"]
+    except (JobsError, OSError):  # the exchange is what cannot be used, and its own check says so
+        return
     if why:
         yield warning(
             AREA,

@@ -61,7 +61,9 @@ def examined(area: str, check: Check, bound: float = BOUND) -> Iterator[Finding]
         except JobsError as error:
             found.append(problem(area, error.message, error.hint))
         except OSError as error:
-            found.append(problem(area, str(error), "See that the path is there and yours."))
+            where = f"{error.filename}: " if error.filename else ""
+            said = f"{where}{error.strerror or error}."
+            found.append(problem(area, said, "See that the path is there and yours."))
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()

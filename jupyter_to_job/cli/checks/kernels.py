@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 
 from .finding import Finding, ok, problem, warning
@@ -19,7 +20,11 @@ def check() -> Iterator[Finding]:
     """Look at every kernel that a notebook could name."""
     from jupyter_client.kernelspec import KernelSpecManager
 
-    specs = KernelSpecManager().get_all_specs()
+    with (
+        warnings.catch_warnings()
+    ):  # IPython's, of a home that it cannot write in: `exchange` says it
+        warnings.simplefilter("ignore")
+        specs = KernelSpecManager().get_all_specs()
     if DEFAULT not in specs:
         yield problem(
             AREA,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import secrets
@@ -16,20 +17,28 @@ from .finding import Finding, ok, problem, warning
 
 LITTLE, TOO_LITTLE = 1 << 30, 100 << 20
 """Bytes of free space below which there is a warning, and below which jobs soon fail."""
+ELSEWHERE = "Set JUPYTER_TO_JOB_EXCHANGE to a directory of your own."
 
 
 def check_exchange() -> Iterator[Finding]:
     """Look at the directory that holds the jobs; it is made if it is not there."""
     from ...exchange import FileExchange
 
-    exchange = FileExchange(session.settings().exchange_root())
-    exchange.prepare()
-    area, status = "exchange", exchange.root.stat()
+    area, exchange = "exchange", FileExchange(session.settings().exchange_root())
+    try:
+        exchange.prepare()
+    except FileExistsError as error:
+        yield problem(area, f"{error.filename} is no folder.", ELSEWHERE)
+        return
+    except OSError as error:
+        yield problem(area, f"Cannot make {exchange.root}: {error.strerror}.", ELSEWHERE)
+        return
+    status = exchange.root.stat()
     if status.st_uid != os.getuid():
         yield problem(
             area,
             f"{exchange.root} belongs to user {status.st_uid}, not to you ({os.getuid()}).",
-            "Set JUPYTER_TO_JOB_EXCHANGE to a directory of your own.",
+            ELSEWHERE,
         )
     elif stat.S_IMODE(status.st_mode) & 0o077:
         yield warning(area, f"Others may look into {exchange.root}.", f"chmod 700 {exchange.root}")
@@ -52,14 +61,14 @@ def _file_system(area: str, folder: Path, *, needs_links: bool) -> Iterator[Find
     try:
         trial.mkdir(mode=0o700)
     except OSError as error:
-        yield problem(area, f"Cannot write in {folder}: {error.strerror}.", f"chmod u+rwx {folder}")
+        yield problem(area, f"Cannot write in {folder}: {error.strerror}.", _mend(folder, error))
         return
     try:
         (trial / "file").write_bytes(b"trial")
         faults = [f"{name} ({why})" for name, act in _TRIALS.items() if (why := _fails(act, trial))]
         links = _fails(lambda path: os.link(path / "file", path / "link"), trial)
     except OSError as error:
-        yield problem(area, f"Cannot write in {folder}: {error.strerror}.", "Free some space.")
+        yield problem(area, f"Cannot write in {folder}: {error.strerror}.", _mend(folder, error))
         return
     finally:
         shutil.rmtree(trial, ignore_errors=True)
@@ -81,6 +90,17 @@ def _file_system(area: str, folder: Path, *, needs_links: bool) -> Iterator[Find
         kind = "a network file system" if is_network(folder) else "a local file system"
         yield ok(area, f"link, rename, chmod, fsync and locks work; {kind}")
     yield _space(area, folder)
+
+
+def _mend(folder: Path, error: OSError) -> str:
+    """Return what to do about a folder that cannot be written in."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "Free some space."
+    if error.errno == errno.ENOENT:
+        return f"mkdir -p {folder}"
+    if error.errno == errno.EACCES and folder.stat().st_uid == os.getuid():
+        return f"chmod u+rwx {folder}"
+    return "Use a folder that you can write in, or ask whoever looks after this one."
 
 
 def _fails(act: Callable[[Path], None], trial: Path) -> str:
