@@ -163,11 +163,18 @@ async def _start(attempt: Attempt, kernel: Kernel) -> RunFailed | None:
     """Spawn the kernel. A failure is handed back: the notebook is prepared all the same."""
     try:
         cwd = scratch.working_directory(attempt.job_dir, attempt.directory, attempt.request)
-        await kernel.start(cwd, attempt.request.get("env") or {})
+        await kernel.start(cwd, _variables(attempt.request))
         attempt.emit({"k": "kernel", "pid": kernel.pid})
     except RunFailed as failure:
         return failure
     return None
+
+
+def _variables(request: dict[str, Any]) -> dict[str, str]:
+    """Return the job's own variables, but none that lead to GPUs other than those chosen for it."""
+    asked: dict[str, str] = request.get("env") or {}
+    chosen = os.environ.keys() & gpu.CHOICE
+    return {name: value for name, value in asked.items() if name not in chosen}
 
 
 def _prepare(attempt: Attempt, kernel: Kernel) -> Notebook:
@@ -191,8 +198,8 @@ async def _execute(
 ) -> End:
     """Execute all cells of a notebook whose kernel is on its way, as long as it can be recorded."""
     request = attempt.request
-    gpus = {**os.environ, **(request.get("env") or {})}.get(gpu.VISIBLE)
-    with Monitor(kernel.pid, request.get("memory_limit"), attempt.usage, gpus) as monitor:
+    environ = {**os.environ, **_variables(request)}
+    with Monitor(kernel.pid, request.get("memory_limit"), attempt.usage, environ) as monitor:
         work = asyncio.create_task(_execute_cells(attempt, kernel, notebook, stopped, monitor))
         tasks: set[asyncio.Task[Any]] = {work, asyncio.create_task(_keep_safe(attempt))}
         try:

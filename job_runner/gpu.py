@@ -7,12 +7,17 @@ None, and nothing of it ever ends a run.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
+ORDER = "CUDA_DEVICE_ORDER"
+CHOICE = (VISIBLE, ORDER)
+"""With these whoever starts a runner chooses its GPUs: a job's own values do not count then."""
+_DRIVERS_ORDER = "PCI_BUS_ID"
+"""By default CUDA counts the fastest GPU first, and nobody but CUDA knows which one that is."""
 _LIBRARY = "libnvidia-ml.so.1"
 _OWN_NAMESPACE = Path("/proc/self/ns/pid")
 _FIRST_NAMESPACE = "pid:[4026531836]"
@@ -30,10 +35,10 @@ class Seen:
 Read = Callable[[Collection[int]], Seen]
 
 
-def open_driver(visible: str | None) -> Read | None:
+def open_driver(environ: Mapping[str, str]) -> Read | None:
     """Return what to call with the process ids of a run; None where there is no GPU to look at.
 
-    `visible` is the value of `CUDA_VISIBLE_DEVICES`, None if it is not set.
+    `environ` is the run's environment: CUDA's variables in it say which GPUs it sees.
     """
     try:
         ctypes.CDLL(_LIBRARY)
@@ -43,37 +48,44 @@ def open_driver(visible: str | None) -> Read | None:
 
     try:
         pynvml.nvmlInit()
-        devices = _devices(pynvml, visible)
+        devices = _devices(pynvml, environ)
     except pynvml.NVMLError:
         return None
     return _Reader(pynvml, devices) if devices else None
 
 
-def _devices(nvml: Any, visible: str | None) -> list[Any]:
-    """Return the handles of the GPUs that CUDA would use: up to the first name that is wrong."""
-    count = nvml.nvmlDeviceGetCount()
-    if visible is None:
-        return [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(count)]
+def _devices(nvml: Any, environ: Mapping[str, str]) -> list[Any]:
+    """Return the handles of the GPUs that CUDA would use: up to the first name that is wrong.
+
+    None of them where CUDA may count them in another order than the driver does.
+    """
+    gpus = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())]
+    if VISIBLE not in environ:
+        return gpus
+    names = [name.strip() for name in environ[VISIBLE].split(",")]
+    is_numbered = any(map(str.isdecimal, names)) and environ.get(ORDER) != _DRIVERS_ORDER
+    if is_numbered and len(set(map(nvml.nvmlDeviceGetName, gpus))) > 1:
+        return []
     handles: list[Any] = []
-    for name in (part.strip() for part in visible.split(",")):
-        handle = _device(nvml, name, count)
+    for name in names:
+        handle = _device(nvml, name, gpus)
         if handle is None:
             break
         handles.append(handle)
     return handles
 
 
-def _device(nvml: Any, name: str, count: int) -> Any:
+def _device(nvml: Any, name: str, gpus: list[Any]) -> Any:
     """Return a GPU by index, by (the beginning of) its UUID, or a MIG device by UUID, or None."""
     if name.isdecimal():
-        return nvml.nvmlDeviceGetHandleByIndex(int(name)) if int(name) < count else None
+        return gpus[int(name)] if int(name) < len(gpus) else None
     if name.startswith("MIG-"):
         try:
             return nvml.nvmlDeviceGetHandleByUUID(name)
         except nvml.NVMLError:
             return None
     if name.startswith("GPU-"):
-        for handle in (nvml.nvmlDeviceGetHandleByIndex(index) for index in range(count)):
+        for handle in gpus:
             if nvml.nvmlDeviceGetUUID(handle).startswith(name):
                 return handle
     return None

@@ -22,6 +22,7 @@ from jupyter_client.manager import AsyncKernelManager
 
 from .ending import TERMINATION_LOG
 from .leftovers import MARK, end_session, make_sockets_folder
+from .messages import unpack
 from .parting import leave
 from .reasons import no_kernel
 
@@ -117,6 +118,7 @@ class Kernel:
         context.setsockopt(zmq.RCVHWM, 0)
         context.setsockopt(zmq.RECONNECT_IVL, 20)
         self._client = self._manager.client(context=context)
+        self._client.session.unpack = unpack
         self._client.start_channels(stdin=False, hb=False)
         try:
             await asyncio.wait_for(self._answer(), START_TIMEOUT)
@@ -191,9 +193,9 @@ class Kernel:
 
     def last_words(self) -> str:
         """Return the last line that the kernel's process wrote to its own stdout or stderr."""
-        with contextlib.suppress(OSError):
-            tail = (self.folder / "words").read_bytes()[-_LAST_WORDS:]
-            lines = tail.decode(errors="replace").strip().splitlines()
+        with contextlib.suppress(OSError), (self.folder / "words").open("rb") as words:
+            words.seek(max(0, words.seek(0, os.SEEK_END) - _LAST_WORDS))
+            lines = words.read().decode(errors="replace").strip().splitlines()
             return lines[-1] if lines else ""
         return ""
 
@@ -201,8 +203,7 @@ class Kernel:
         """End the kernel and all that it started. `kindly`: ask first, and wait a little."""
         if self._process is not None:
             if kindly and self._client is not None and not self.died.is_set():
-                self._client.shutdown()
-                await leave(self.pid, self.died)
+                await leave(self.pid, self.died, ask=self._client.shutdown)
             _kill_group(self.pid)
             end_session(self.pid, self._mark)
             # A process that hangs in a driver cannot be waited for: bounded.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,7 @@ async def _execute(nb_man: Any, kernel_name: str) -> End:
         await kernel.start(Path.cwd(), {})
         await kernel.ready()
         notebook.metadata.language_info = nbformat.from_dict(kernel.language_info)
-        with Monitor(kernel.pid, None, Usage()) as monitor:
+        with Monitor(kernel.pid, None, Usage(), os.environ) as monitor:
             end = await supervise(
                 Engine(kernel, _Manager(nb_man).take),
                 kernel,

@@ -11,14 +11,21 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from .protocol.nesting import DEEPEST, is_too_deep
+
 Record = dict[str, Any]
 Content = dict[str, Any]
+
+_TOO_DEEP: Content = {}
 
 
 def record_of(
     kind: str, content: Content, cell: int, buffers: Sequence[bytes] = ()
 ) -> Record | None:
     """Return the record of a message about `cell`; None if it changes nothing in a notebook."""
+    if content is _TOO_DEEP:
+        text = f"[{kind} is nested more than {DEEPEST} levels deep, and not kept]\n"
+        kind, content = "stream", {"name": "stderr", "text": text}
     match kind:
         case "stream":
             text = _text(content.get("text", ""))
@@ -45,6 +52,15 @@ def record_of(
         case "comm_open" | "comm_msg":
             return _widget(content, buffers)
     return None
+
+
+def unpack(part: bytes) -> Any:
+    """Return a part of a message from its JSON. What nobody could write again is left out."""
+    try:
+        value = json.loads(part.decode(errors="replace"))
+    except RecursionError:
+        return _TOO_DEEP
+    return _TOO_DEEP if is_too_deep(value) else value
 
 
 def _widget(content: Content, buffers: Sequence[bytes]) -> Record | None:

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from . import gpu, memory
@@ -33,21 +33,22 @@ class Monitor:
     """Looks at the tree of process `pid` while it is entered, and adds to `usage`.
 
     `over` is set when the tree uses more than `limit` bytes (None: as much as it likes); `used` is
-    what it used when we last looked. `gpus` names those that the kernel sees, as CUDA names them
-    (None: all).
+    what it used when we last looked. `environ` is the kernel's environment, which says what GPUs it
+    sees.
     """
 
-    def __init__(self, pid: int, limit: int | None, usage: Usage, gpus: str | None = None) -> None:
+    def __init__(
+        self, pid: int, limit: int | None, usage: Usage, environ: Mapping[str, str]
+    ) -> None:
         self.over = asyncio.Event()
         self.used = 0
         self.limit = limit
         self._pid = pid
         self._usage = usage
-        self._gpus = gpus
+        self._environ = environ
         self._ceiling = memory.ceiling(limit)
         self._kills_before = memory.oom_kills()
         self._loop = asyncio.get_running_loop()
-        self._began = time.monotonic()
         self._exact_at = float("-inf")
         self._done = threading.Event()
         self._pids: tuple[int, ...] = (pid,)
@@ -72,7 +73,8 @@ class Monitor:
             cost = time.thread_time() - began
             if tree is None:
                 return
-            self._hand_over(partial(self._take, tree))
+            # With its moment: the loop may take it late.
+            self._hand_over(partial(self._take, tree, time.monotonic()))
             room = self._ceiling - tree.memory
             pause = min(max(room / _GROWTH, _FASTEST), _SLOWEST)
             self._done.wait(max(pause, min(_SHARE * cost, _LONGEST)))
@@ -85,9 +87,9 @@ class Monitor:
         self._exact_at = now
         return True
 
-    def _take(self, tree: Tree) -> None:
+    def _take(self, tree: Tree, moment: float) -> None:
         self._pids = tree.pids
-        self._usage.add_cpu(tree.cpu_seconds, time.monotonic() - self._began)
+        self._usage.add_cpu(tree.cpu_seconds, moment)
         if not tree.exact:
             return
         self._usage.memory.add(tree.memory)
@@ -98,7 +100,7 @@ class Monitor:
             self.over.set()
 
     def _watch_gpus(self) -> None:
-        read = gpu.open_driver(self._gpus)
+        read = gpu.open_driver(self._environ)
         while read is not None and not self._done.is_set():
             self._hand_over(partial(self._take_gpus, read(self._pids)))
             self._done.wait(_SLOWEST)

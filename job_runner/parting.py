@@ -2,13 +2,14 @@
 
 Exit handlers may still upload (experiment trackers do), and deserve a while. But ipykernel itself
 often hangs for 10 s when its output thread was stopped too early: such a process uses no CPU, has
-no children and no connection, and nothing is lost with it.
+no connection and starts nothing, nor do the children that it had; and nothing is lost with it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 
 import psutil
 
@@ -17,9 +18,13 @@ _IDLE = 1.0
 _BOUND = 10.0
 _LOOK = 0.2
 
+_Family = frozenset[psutil.Process]
 
-async def leave(pid: int, died: asyncio.Event) -> None:
-    """Wait until the process is gone, or idle, or had its time."""
+
+async def leave(pid: int, died: asyncio.Event, ask: Callable[[], object]) -> None:
+    """Ask a process to go, and wait until it is gone, or idle, or had its time."""
+    before = _family(pid)
+    ask()
     loop = asyncio.get_running_loop()
     end = loop.time() + _BOUND
     idle_since, seen = loop.time(), -1.0
@@ -27,25 +32,33 @@ async def leave(pid: int, died: asyncio.Event) -> None:
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(died.wait(), _LOOK)
             return
-        now = _cpu_seconds(pid)
-        if now != seen or _is_connected(pid):
+        family = _family(pid)
+        now = sum(map(_cpu_seconds, family))
+        if now != seen or family - before or any(map(_is_connected, family)):
             idle_since, seen = loop.time(), now
         elif loop.time() - idle_since > _IDLE:
             return
 
 
-def _cpu_seconds(pid: int) -> float:
+def _family(pid: int) -> _Family:
+    """Return a process and its descendants."""
     with contextlib.suppress(psutil.Error):
-        times = psutil.Process(pid).cpu_times()
-        return times.user + times.system
+        process = psutil.Process(pid)
+        return frozenset([process, *process.children(recursive=True)])
+    return frozenset()
+
+
+def _cpu_seconds(process: psutil.Process) -> float:
+    with contextlib.suppress(psutil.Error):
+        times = process.cpu_times()
+        return float(times.user + times.system)
     return 0.0
 
 
-def _is_connected(pid: int) -> bool:
-    """Tell whether the process has children, or connections over a network."""
+def _is_connected(process: psutil.Process) -> bool:
+    """Tell whether a process talks to another over a network; its debugger only listens."""
     with contextlib.suppress(psutil.Error):
-        process = psutil.Process(pid)
         # psutil 6 gave it another name.
         connections = getattr(process, "net_connections", None) or process.connections
-        return bool(process.children() or connections(kind="inet"))
+        return any(connection.raddr for connection in connections(kind="inet"))
     return False

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from . import reasons
+from .protocol.nesting import DEEPEST, is_too_deep
 from .protocol.parameters import find_unrepresentable
 from .reasons import End
 
@@ -74,6 +75,8 @@ def prepare(
             if cell.cell_type == "code":
                 cell.outputs, cell.execution_count = [], None
         document: Notebook = json.loads(json.dumps(node))
+        if is_too_deep(document):
+            raise ValueError(f"it is nested more than {DEEPEST} levels deep")
     except (
         Exception
     ) as error:  # papermill and nbformat raise whatever a strange notebook makes them

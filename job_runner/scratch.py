@@ -27,8 +27,7 @@ def working_directory(job_dir: Path, attempt_dir: Path, request: dict[str, Any])
         return cwd
     root = attempt_dir / _SCRATCH
     root.mkdir(mode=0o700)
-    if (job_dir / layout.INPUTS).is_dir():
-        shutil.copytree(job_dir / layout.INPUTS, root, dirs_exist_ok=True)
+    _copy(job_dir / layout.INPUTS, root)
     folder = root / PurePosixPath(request["notebook"]).parent
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -40,9 +39,14 @@ def collect_artifacts(job_dir: Path, attempt_dir: Path) -> None:
     Regular files only: a link would lead whoever delivers out of the scratch folder.
     """
     root = attempt_dir / _SCRATCH
-    if not root.is_dir():
+    if root.is_symlink() or not root.is_dir():
         return
+    root.chmod(0o700)
     for base, folders, names in os.walk(root):
+        # A cache of packages may be read-only, and nothing can be taken out of such a folder.
+        for path in (Path(base, name) for name in folders):
+            if not path.is_symlink():
+                path.chmod(0o700)
         folders[:] = [name for name in folders if name not in _NOISE]
         for path in (Path(base, name) for name in names):
             relative = path.relative_to(root)
@@ -53,6 +57,15 @@ def collect_artifacts(job_dir: Path, attempt_dir: Path) -> None:
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             path.rename(target)
     shutil.rmtree(root, ignore_errors=True)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a folder's files. Unlike `copytree`, raises the error as it was: a full disk says so."""
+    for base, _, names in os.walk(source):
+        folder = target / Path(base).relative_to(source)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        for name in names:
+            shutil.copy2(Path(base, name), folder / name)
 
 
 def _same(path: Path, original: Path) -> bool:

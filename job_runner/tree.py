@@ -1,8 +1,11 @@
-"""A process and all its descendants: their memory, with shared pages counted once, and their CPU.
+"""A process, its descendants and its session: their memory, with shared pages once, and their CPU.
 
 Data loaders fork: the sum of their resident sizes counts the parent's pages once a worker. So for
 more than one process the proportional sizes are added up, which the kernel has to walk the page
 tables for; the resident sizes, which cost nothing, are an upper bound of that.
+
+A process whose parent ended is nobody's descendant any more. It is still in the session of the
+kernel, which leads one: so what counts is what `leftovers` ends.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import os
 import resource
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,11 +38,11 @@ class Tree:
 
 
 def measure(root: int, *, exact: Callable[[int], bool]) -> Tree | None:
-    """Look at the tree of process `root`; None if that is gone.
+    """Look at process `root` and all that belongs to it; None if nothing is there any more.
 
     `exact` is asked with the upper bound whether the exact size is worth its price.
     """
-    pids = _descendants(root)
+    pids = _members(root)
     resident = _total(_resident, pids)
     if not resident:
         return None
@@ -60,18 +63,33 @@ def _total(of: Callable[[int], float], pids: Iterable[int]) -> float:
     return total
 
 
-def _descendants(root: int) -> tuple[int, ...]:
+def _members(root: int) -> tuple[int, ...]:
+    """List a process, its session, and the descendants of all these."""
+    found = dict.fromkeys([root, *_session(root)])
     if not _HAS_CHILDREN:
         with contextlib.suppress(psutil.Error):
-            return (root, *(p.pid for p in psutil.Process(root).children(recursive=True)))
-        return (root,)
-    found = [root]
-    for pid in found:  # which grows on the way
-        with contextlib.suppress(OSError):
-            for task in (_PROC / str(pid) / "task").iterdir():
-                with contextlib.suppress(OSError):
-                    found += map(int, (task / "children").read_bytes().split())
+            found |= dict.fromkeys(p.pid for p in psutil.Process(root).children(recursive=True))
+        return tuple(found)
+    waiting = list(found)
+    for pid in waiting:  # which grows on the way
+        new = [child for child in _children(pid) if child not in found]
+        found |= dict.fromkeys(new)
+        waiting += new
     return tuple(found)
+
+
+def _session(leader: int) -> Iterator[int]:
+    for pid in psutil.pids():
+        with contextlib.suppress(OSError):
+            if os.getsid(pid) == leader:
+                yield pid
+
+
+def _children(pid: int) -> Iterator[int]:
+    with contextlib.suppress(OSError):
+        for task in (_PROC / str(pid) / "task").iterdir():
+            with contextlib.suppress(OSError):
+                yield from map(int, (task / "children").read_bytes().split())
 
 
 def _resident(pid: int) -> float:

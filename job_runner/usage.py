@@ -35,32 +35,40 @@ class Usage:
     gpu_memory: _Series = field(default_factory=_Series)
     gpu_utilisation: _Series = field(default_factory=_Series)
     cpu_peak: float | None = None
-    cpu_seconds: float = 0.0
-    seconds: float | None = None
+    _first_look: tuple[float, float] | None = None
+    _last_look: tuple[float, float] | None = None
 
-    def add_cpu(self, cpu_seconds: float, seconds: float) -> None:
-        """Take the CPU seconds so far, `seconds` after the start."""
+    def add_cpu(self, cpu_seconds: float, moment: float) -> None:
+        """Take the CPU seconds used until `moment`, in seconds of a clock that never goes back."""
+        if self._first_look is None or self._last_look is None:
+            self._first_look = self._last_look = (cpu_seconds, moment)
+            return
         # Children that ended unawaited take their seconds with them.
-        cpu_seconds = max(self.cpu_seconds, cpu_seconds)
-        if self.seconds is not None and seconds > self.seconds:
-            cores = (cpu_seconds - self.cpu_seconds) / (seconds - self.seconds)
+        look = (max(self._last_look[0], cpu_seconds), moment)
+        cores = _cores(self._last_look, look)
+        if cores is not None:
             self.cpu_peak = max(self.cpu_peak or 0.0, cores)
-        self.cpu_seconds, self.seconds = cpu_seconds, seconds
+            self._last_look = look
 
     def to_json(self) -> dict[str, Any]:
         """Return the receipt for outcome.json."""
-        rated = self.cpu_peak is not None and self.seconds
-        cpu_mean = self.cpu_seconds / self.seconds if rated and self.seconds else None
         return {
             "memory_peak": _whole(self.memory.peak),
             "memory_mean": _whole(self.memory.mean),
             "cpu_peak": _rounded(self.cpu_peak),
-            "cpu_mean": _rounded(cpu_mean),
+            "cpu_mean": _rounded(_cores(self._first_look, self._last_look)),
             "gpu_memory_peak": _whole(self.gpu_memory.peak),
             "gpu_memory_mean": _whole(self.gpu_memory.mean),
             "gpu_utilisation_peak": _rounded(self.gpu_utilisation.peak),
             "gpu_utilisation_mean": _rounded(self.gpu_utilisation.mean),
         }
+
+
+def _cores(earlier: tuple[float, float] | None, later: tuple[float, float] | None) -> float | None:
+    """Return the cores that were busy between two looks; None if they are the same one."""
+    if earlier is None or later is None or later[1] <= earlier[1]:
+        return None
+    return (later[0] - earlier[0]) / (later[1] - earlier[1])
 
 
 def _whole(value: float | None) -> int | None:

@@ -23,7 +23,7 @@ def read_document(path: Path) -> dict[str, Any] | None:
         document = json.loads(path.read_bytes())
     except FileNotFoundError:
         return None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DocumentError(f"{path.name}: {error}") from error
     if not isinstance(document, dict):
         raise DocumentError(f"{path.name}: not an object")

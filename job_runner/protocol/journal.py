@@ -17,8 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .nesting import DEEPEST, is_too_deep
+
 SEGMENT_BYTES = 64 << 20
 _SUFFIX = ".jsonl"
+_DEEPEST = DEEPEST + 10
+"""A record holds what came in by a door."""
 _fdatasync = getattr(os, "fdatasync", os.fsync)  # macOS has the second only
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -138,7 +142,7 @@ def decode(line: bytes) -> Record | None:
         record = json.loads(line[9:])
     except (ValueError, RecursionError):
         return None
-    return record if isinstance(record, dict) else None
+    return record if isinstance(record, dict) and not is_too_deep(record, _DEEPEST) else None
 
 
 def read_journal(directory: Path, offset: int = 0) -> Iterator[Entry]:

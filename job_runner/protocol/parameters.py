@@ -43,13 +43,15 @@ def parse_object(data: bytes) -> dict[str, Any]:
 
 def find_unrepresentable(value: Any) -> str | None:
     """Return the first number in `value` that JSON does not have, as text; None: there is none."""
-    match value:
-        case float() if not math.isfinite(value):
-            return repr(value)
-        case dict():
-            return next(filter(None, map(find_unrepresentable, value.values())), None)
-        case list():
-            return next(filter(None, map(find_unrepresentable, value)), None)
+    found = [value]
+    for inner in found:  # which grows on the way
+        match inner:
+            case float() if not math.isfinite(inner):
+                return repr(inner)
+            case dict():
+                found += inner.values()
+            case list():
+                found += inner
     return None
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from . import documents, layout
 from .fold import NotebookFold, Progress, ProgressFold
 from .journal import read_journal
+from .nesting import is_too_deep
 from .notebook import Notebook, to_bytes, to_chunks
 
 
@@ -57,6 +58,7 @@ def fold_result(job_dir: Path, attempt_dir: Path) -> Result:
     with contextlib.suppress(ValueError, RecursionError, FileNotFoundError):
         snapshot = json.loads((job_dir / layout.SNAPSHOT).read_bytes())
     is_notebook = isinstance(snapshot, dict) and isinstance(snapshot.get("nbformat"), int)
+    is_notebook = is_notebook and not is_too_deep(snapshot)
     run = NotebookFold(snapshot if is_notebook else {})
     for entry in read_journal(attempt_dir / layout.JOURNAL):
         is_notebook = is_notebook or entry.record.get("k") == "prepared"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -27,6 +28,7 @@ class SubmitBody(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     notebook: str = Field(min_length=1)
+    content: dict[str, Any] | None = None
     expected_sha256: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
     flavor: str | None = None
     device: str | None = None
@@ -69,14 +71,26 @@ def submission(document: dict[str, Any], key: str | None) -> Submission:
     limit = body.max_runtime
     inputs = tuple(i if isinstance(i, str) else i.path for i in body.inputs)
     digests = {i.path: i.sha256 for i in body.inputs if isinstance(i, SentInput)}
-    fields = body.model_dump(exclude={"inputs", "max_runtime"})
+    fields = body.model_dump(exclude={"inputs", "max_runtime", "content"})
+    if body.content is not None and body.expected_sha256 is not None:
+        raise BadInput("content is not what is on disk: it has no expected_sha256.", "Send one.")
     return Submission(
         **fields,
+        content=None if body.content is None else _file(body.content),
         inputs=inputs,
         input_digests=digests,
         max_runtime=None if limit is None else parse_duration(limit),
         idempotency_key=key,
     )
+
+
+def _file(notebook: dict[str, Any]) -> bytes:
+    """Return the bytes of an open document: the same ones whenever it is sent. Raises BadInput."""
+    try:
+        text = json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False)
+        return text.encode() + b"\n"
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"content: {error}.") from error
 
 
 def _checked(kind: type[_Body], document: dict[str, Any]) -> _Body:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..domain.errors import (
+    BadCatalog,
     BadInput,
     Conflict,
     JobsError,
@@ -19,6 +20,7 @@ _STATUS: tuple[tuple[type[JobsError], int], ...] = (
     (Conflict, 409),
     (TooLarge, 413),
     (Unavailable, 503),
+    (BadCatalog, 500),  # the admin's mistake, not the caller's
     (BadInput, 400),
 )
 

@@ -45,6 +45,8 @@ class Blobs:
 class GatewayJobs(JobService):
     """Implements `service.port.Jobs` for one dev pod's owner."""
 
+    nudges = False  # the reconciler lives in this process, and looks at all jobs by itself
+
     def __init__(self, core: Core, caller: DevPod) -> None:
         # Paths cross as absolute ones without their slash: see `service.remote`.
         super().__init__(
@@ -57,11 +59,11 @@ class GatewayJobs(JobService):
         """See the port. The snapshot is the blob that `expected_sha256` names."""
         if asked.expected_sha256 is None:
             raise BadInput("A gateway needs expected_sha256.", "Send the snapshot as a blob first.")
+        _check_path(asked.notebook)
         data = self._blobs.path(asked.expected_sha256).read_bytes()
         inputs = []
         for path in asked.inputs:
-            if ".." in PurePosixPath(path).parts or path.startswith("/"):
-                raise BadInput(f"{path!r} is no workspace path.")
+            _check_path(path)
             digest = asked.input_digests.get(path)
             if digest is None:
                 raise BadInput("A gateway needs inputs as {path, sha256}.", "Send them as blobs.")
@@ -87,3 +89,8 @@ class GatewayJobs(JobService):
                 "Results are published from the workspace's side.", "Pull it from there."
             )
         return job
+
+
+def _check_path(path: str) -> None:
+    if ".." in PurePosixPath(path).parts or path.startswith("/") or "\0" in path:
+        raise BadInput(f"{path!r} is no workspace path.")

@@ -10,5 +10,7 @@ def offer(asked: str, names: Iterable[str]) -> str:
     """Return a hint: the name that was probably meant, and all that there are."""
     known = sorted(names)
     near = get_close_matches(asked[:100], known, n=1)
+    if len(known) == 1:
+        return f"There is only {known[0]!r}."
     meant = f"Did you mean {near[0]!r}? " if near else ""
     return f"{meant}Choose one of: {', '.join(known)}."

@@ -15,7 +15,7 @@ JobsError
 │   ├── Stale                the notebook changed since it was looked at
 │   └── WrongOffset          an append that does not begin at the end
 ├── TooLarge                 over a size cap
-├── Unavailable              the backend cannot be reached now; try again (retryable)
+├── Unavailable              backend or exchange cannot be used now; try again (retryable)
 └── Damaged                  a record on disk is not readable
 
 Edges translate: `api.errors` to HTTP status codes, `cli.exits` to exit codes. Lower layers never
@@ -123,7 +123,7 @@ class TooLarge(JobsError):
 
 
 class Unavailable(JobsError):
-    """The backend or gateway cannot be reached now."""
+    """The backend or gateway cannot be reached, or the exchange not be written to, now."""
 
     code = "unavailable"
     retryable = True

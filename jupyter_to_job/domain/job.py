@@ -60,6 +60,7 @@ class Progress:
 class Submission:
     """What a user asks for, before anything is checked. None: the catalog's or the default's say.
 
+    `content` is the notebook as somebody has it open: frozen instead of what is on disk.
     `input_digests` has the sha256 of each input by path where a gateway got them as blobs.
     """
 
@@ -75,6 +76,7 @@ class Submission:
     output: str | None = None
     name: str | None = None
     priority: int = 0
+    content: bytes | None = None
     expected_sha256: str | None = None
     idempotency_key: str | None = None
 

@@ -28,7 +28,9 @@ def slug(text: str) -> str:
 
 def key_digest(owner: str, notebook: str, key: str) -> str:
     """Return what an idempotency key is known by: it is one owner's, for one notebook."""
-    return hashlib.sha256("\0".join((owner, notebook, key)).encode()).hexdigest()
+    # A file's name need not be UTF-8: what is not stands for itself.
+    whole = "\0".join((owner, notebook, key)).encode(errors="surrogatepass")
+    return hashlib.sha256(whole).hexdigest()
 
 
 def job_name(notebook: str, *, owner: str, key: str | None = None, label: str | None = None) -> str:

@@ -6,18 +6,20 @@ A job's directory appears whole, by one rename; that rename is also what decides
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from job_runner.protocol import documents, layout
+from job_runner.protocol.outcome import Outcome, read_outcome
 
-from ..domain.errors import BadInput, Conflict, Damaged, NotFound
+from ..domain.errors import BadInput, Conflict, Damaged, NotFound, Unavailable
 from ..domain.names import is_job_name
 from .request import InputFile, Request
 
@@ -28,7 +30,11 @@ Writer = Callable[[Path], InputFile]
 
 
 class FileExchange:
-    """Job directories below `root`, private to the user (0700)."""
+    """Job directories below `root`, private to the user (0700).
+
+    Whatever writes raises Unavailable when the disk is full or the exchange cannot be written to;
+    nothing half made is left then.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -40,7 +46,9 @@ class FileExchange:
                 shutil.rmtree(path, ignore_errors=True)
         for path in self.root.glob(f"{KEYS}/*"):
             with contextlib.suppress(FileNotFoundError):
-                if not (self.root / path.read_text()).is_dir() and _is_leftover(path):
+                is_draft = path.name.startswith(".")
+                in_use = not is_draft and (self.root / path.read_text()).is_dir()
+                if not in_use and _is_leftover(path):
                     path.unlink()
 
     def prepare(self) -> None:
@@ -55,30 +63,20 @@ class FileExchange:
         origin: dict[str, Any] | None = None,
     ) -> bool:
         """Record a new job, all at once, with its inputs. False if the name is taken already."""
-        self.prepare()
         draft = self.root / f".new-{secrets.token_hex(8)}"
-        draft.mkdir(mode=0o700)
-        try:
-            documents.write_bytes(draft / layout.SNAPSHOT, snapshot)
-            frozen: list[InputFile] = []
-            for path, write in (inputs or {}).items():
-                target = _inside(draft / layout.INPUTS, path)
-                _make_folders(target.parent)
-                frozen.append(write(target))
-            if origin is not None:
-                documents.write_document(draft / layout.ORIGIN, origin)
-            whole = replace(request, inputs=tuple(frozen))
-            documents.write_document(draft / layout.REQUEST, whole.to_document())
+        with _writing():
+            self.prepare()
+            draft.mkdir(mode=0o700)
             try:
-                draft.rename(self.root / request.name)
-            except OSError:
-                if (self.root / request.name).exists():
-                    return False
-                raise
-            documents.sync_directory(self.root)
-            return True
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
+                documents.write_bytes(draft / layout.SNAPSHOT, snapshot)
+                frozen = _write_inputs(draft / layout.INPUTS, inputs or {})
+                if origin is not None:
+                    documents.write_document(draft / layout.ORIGIN, origin)
+                whole = replace(request, inputs=frozen)
+                documents.write_document(draft / layout.REQUEST, whole.to_document())
+                return self._named(draft, request.name)
+            finally:
+                shutil.rmtree(draft, ignore_errors=True)
 
     def claim(self, key: str, name: str) -> str:
         """Return the name of the job that has `key` (a file name): `name` for who asks first.
@@ -86,15 +84,16 @@ class FileExchange:
         The claim decides the name, and whoever holds it creates the job: so a claimant that was
         killed in between leaves nothing that others would have to wait for.
         """
-        self.prepare()
         path = self.root / KEYS / key
-        _make_folders(path.parent)
-        while True:
-            if documents.write_bytes_once(path, name.encode()):
-                return name
-            with contextlib.suppress(FileNotFoundError):  # swept just now
-                os.utime(path)  # in use: `sweep` is to leave it
-                return path.read_text()
+        with _writing():
+            self.prepare()
+            _make_folders(path.parent)
+            while True:
+                if documents.write_bytes_once(path, name.encode()):
+                    return name
+                with contextlib.suppress(FileNotFoundError):  # swept just now
+                    os.utime(path)  # in use: `sweep` is to leave it
+                    return path.read_text()
 
     def jobs(self) -> list[str]:
         """Return the names of all jobs, in no order."""
@@ -116,23 +115,46 @@ class FileExchange:
         """Return what was asked. Raises NotFound or Damaged."""
         return Request.from_document(self.document(job, layout.REQUEST) or {})
 
-    def document(self, job: str, path: str) -> dict[str, Any] | None:
-        """Return one JSON document of the job, or None if it is not there."""
+    def document(self, job: str, path: str, *fields: str) -> dict[str, Any] | None:
+        """Return one JSON document of the job, or None if it is not there.
+
+        Raises NotFound, or Damaged where it cannot be read or has not all of `fields`.
+        """
         try:
-            return documents.read_document(self.directory(job) / path)
+            document = documents.read_document(self.directory(job) / path)
+            if document is not None and not document.keys() >= set(fields):
+                raise documents.DocumentError(f"it needs {', '.join(fields)}")
+            return document
         except documents.DocumentError as error:
             raise Damaged(f"{job}/{path} cannot be read: {error}.") from error
         except OSError as error:
             raise Damaged(f"{job}/{path} cannot be read: {error.strerror}.") from error
 
+    def outcome(self, job: str, attempt: int) -> Outcome | None:
+        """Return how an attempt ended, or None while it has not. Raises NotFound or Damaged."""
+        directory = layout.attempt_dir(self.directory(job), attempt)
+        try:
+            return read_outcome(directory)
+        except documents.DocumentError as error:
+            raise Damaged(f"{job}/{directory.name} cannot be read: {error}.") from error
+        except OSError as error:
+            raise Damaged(f"{job}/{directory.name} cannot be read: {error.strerror}.") from error
+
+    def write(self, job: str, path: str, document: dict[str, Any]) -> None:
+        """Write or replace a document."""
+        with _writing(job):
+            documents.write_document(self.directory(job) / path, document)
+
     def write_once(self, job: str, path: str, document: dict[str, Any]) -> bool:
         """Write a document that is never rewritten. False if there is one."""
-        return documents.write_document_once(self.directory(job) / path, document)
+        with _writing(job):
+            return documents.write_document_once(self.directory(job) / path, document)
 
     def remove(self, job: str) -> None:
         """Forget a job: renamed away first, so that no half of it is ever seen."""
         grave = self.root / f".old-{secrets.token_hex(8)}"
-        self.directory(job).rename(grave)
+        with _writing(job):
+            self.directory(job).rename(grave)
         shutil.rmtree(grave, ignore_errors=True)
 
     # The port -------------------------------------------------------------------------------
@@ -156,25 +178,40 @@ class FileExchange:
     def put(self, job: str, path: str, data: bytes) -> None:
         """See `Exchange.put`."""
         target = _inside(self.directory(job), path)
-        _make_folders(target.parent)
-        if not documents.write_bytes_once(target, data) and target.read_bytes() != data:
-            raise Conflict(f"{job}/{path} is there with other bytes.")
+        with _writing(job):
+            _make_folders(target.parent)
+            if not documents.write_bytes_once(target, data) and target.read_bytes() != data:
+                raise Conflict(f"{job}/{path} is there with other bytes.")
 
     def append(self, job: str, path: str, offset: int, data: bytes) -> int:
         """See `Exchange.append`."""
         target = _inside(self.directory(job), path)
-        _make_folders(target.parent)
-        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            length = file.seek(0, os.SEEK_END)
-            if length != offset:
-                raise WrongOffset(f"{job}/{path} ends at {length}, not at {offset}.", length)
-            file.write(data)
-            file.flush()
-            os.fdatasync(file.fileno())
-        if length == 0:
-            documents.sync_directory(target.parent)  # its name must survive a crash, too
+        with _writing(job):
+            _make_folders(target.parent)
+            descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                length = file.seek(0, os.SEEK_END)
+                if length != offset:
+                    raise WrongOffset(f"{job}/{path} ends at {length}, not at {offset}.", length)
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            if length == 0:
+                documents.sync_directory(target.parent)  # its name must survive a crash, too
         return length + len(data)
+
+    # Inside ---------------------------------------------------------------------------------
+
+    def _named(self, draft: Path, name: str) -> bool:
+        """Give a draft its name, durably. False if the name is taken."""
+        try:
+            draft.rename(self.root / name)
+        except OSError:
+            if (self.root / name).exists():
+                return False
+            raise
+        documents.sync_directory(self.root)
+        return True
 
 
 class WrongOffset(Conflict):
@@ -185,6 +222,36 @@ class WrongOffset(Conflict):
     def __init__(self, message: str, length: int) -> None:
         super().__init__(message, "Send from there.")
         self.length = length
+
+
+@contextlib.contextmanager
+def _writing(job: str = "") -> Iterator[None]:
+    """Turn what keeps the exchange from being written to into errors of our tree."""
+    try:
+        yield
+    except OSError as error:
+        if job and error.errno == errno.ENOENT:  # removed meanwhile
+            raise NotFound(f"There is no job {job!r}.") from error
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise Unavailable(
+                "The exchange's disk is full.", "Make space, then try again."
+            ) from error
+        raise Unavailable(
+            f"The exchange cannot be written to: {error.strerror}.",
+            "`jupyter-to-job doctor` says how to mend it.",
+        ) from error
+
+
+def _write_inputs(folder: Path, inputs: Mapping[str, Writer]) -> tuple[InputFile, ...]:
+    """Write the inputs below `folder`, so that their names survive a crash, too."""
+    frozen = []
+    for path, write in inputs.items():
+        target = _inside(folder, path)
+        _make_folders(target.parent)
+        frozen.append(write(target))
+    for base, _, _ in os.walk(folder):
+        documents.sync_directory(Path(base))
+    return tuple(frozen)
 
 
 def _is_leftover(path: Path) -> bool:

@@ -86,9 +86,9 @@ def enforce(exchange: FileExchange, policy: Policy, now: float | None = None) ->
 
 def check_kept(exchange: FileExchange, job: str) -> None:
     """Raise Cleared if the job's snapshot, journal and result are gone, saying since when."""
-    document = exchange.document(job, CLEARED)
+    document = exchange.document(job, CLEARED, "message", "time")
     if document is not None:
-        delivery = exchange.document(job, layout.DELIVERY)
+        delivery = exchange.document(job, layout.DELIVERY, "path")
         hint = f"The result was delivered as {delivery['path']}." if delivery else ""
         raise Cleared(f"{job}: {document['message']}; gone since {document['time'][:10]}.", hint)
 
@@ -182,7 +182,6 @@ def _unix(text: str) -> float:
 
 
 def _spoken(seconds: int) -> str:
-    for unit, length in (("day", 86400), ("hour", 3600), ("minute", 60)):
-        if seconds and seconds % length == 0:
-            return f"{seconds // length} {unit}{'' if seconds == length else 's'}"
-    return f"{seconds} seconds"
+    units = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
+    unit, length = next(u for u in units if seconds % u[1] == 0 and (seconds or u[1] == 1))
+    return f"{seconds // length} {unit}{'' if seconds == length else 's'}"

@@ -72,4 +72,13 @@ class Feed:
     def _pulled(self, job: Job) -> Job:
         """Deliver an ended job from here, where nobody else reaches the workspace."""
         pending = job.state.final and job.delivery.state is DeliveryState.PENDING
-        return self._jobs.deliver(job.name) if pending and self._jobs.pulls else job
+        if not (pending and self._jobs.pulls):
+            return job
+        try:
+            return self._jobs.deliver(job.name)
+        except JobsError as error:
+            if error.retryable:
+                raise
+            # It would be so again: one job must not keep the feed from the others.
+            self._log.warning("%s cannot be delivered: %s", job.name, error)
+            return job

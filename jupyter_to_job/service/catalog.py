@@ -74,7 +74,9 @@ def _misfit(catalog: Catalog, name: str, resources: Resources) -> str | None:
         if lack is None:
             return None
         resource, need, total = lack
-        has = f"there is {_amount(resource, total)} in all" if total else "there is none here"
+        has = "there is none here"
+        if total:
+            has = f"there {'is' if total == 1 else 'are'} {_amount(resource, total)} in all"
         reasons.append((not total, f"Needs {_amount(resource, need)}; {has}."))
     return min(reasons, key=lambda reason: reason[0])[1]
 
@@ -82,6 +84,8 @@ def _misfit(catalog: Catalog, name: str, resources: Resources) -> str | None:
 def _amount(resource: str, amount: Decimal) -> str:
     if resource == "memory":
         return f"{amount / 2**30:.1f} GiB of memory"
+    if resource == "cpu":
+        return f"{amount.normalize():f} CPU{'' if amount == 1 else 's'}"
     return f"{amount.normalize():f} {resource}"
 
 

@@ -10,11 +10,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from job_runner.protocol import documents, layout
-from job_runner.protocol.outcome import read_outcome
+from job_runner.protocol import layout
 
 from ..domain import times
-from ..domain.errors import TooLarge
+from ..domain.errors import Damaged, TooLarge
 from ..domain.job import State
 from ..domain.state import AttemptSeen, Ended, decisive
 from ..exchange import FileExchange, Request
@@ -38,10 +37,9 @@ def record_of(published: Published) -> dict[str, Any]:
 
 def delivered_attempt(exchange: FileExchange, name: str) -> int | None:
     """Return the attempt whose result is the job's, or None while there is none with a result."""
-    directory = exchange.directory(name)
     seen = []
-    for number in layout.attempts(directory):
-        outcome = read_outcome(layout.attempt_dir(directory, number))
+    for number in layout.attempts(exchange.directory(name)):
+        outcome = exchange.outcome(name, number)
         if outcome is not None and has_result(outcome):
             ended = Ended(State(outcome.state), outcome.reason, None, outcome.finished)
             seen.append(AttemptSeen(number, alive=False, ended=ended))
@@ -67,7 +65,7 @@ def deliver(exchange: FileExchange, name: str) -> bool:
     published = _published_before(exchange, name)
     try:
         if published is None:
-            with (attempt / layout.RESULT).open("rb") as content:
+            with _opened_result(exchange, name, attempt) as content:
                 published = publish_result(request, content, workspace)
         artifacts = _publish_artifacts(request, attempt / layout.ARTIFACTS, workspace, published)
     except CannotPublish as error:
@@ -75,10 +73,20 @@ def deliver(exchange: FileExchange, name: str) -> bool:
         if published is not None:
             held["message"] = f"{published.path} is there, but not what the run created: {error}"
             held.update(asdict(published))
-        documents.write_document(exchange.directory(name) / HELD, held)
+        exchange.write(name, HELD, held)
         return False
     exchange.write_once(name, layout.DELIVERY, record_of(published) | artifacts)
     return True
+
+
+def _opened_result(exchange: FileExchange, name: str, attempt: Path) -> BinaryIO:
+    """Open an attempt's result. Raises NotFound if the job was removed, Damaged if only that is."""
+    try:
+        return (attempt / layout.RESULT).open("rb")
+    except OSError as error:
+        exchange.directory(name)
+        message = f"The result of {name} cannot be read: {error.strerror}."
+        raise Damaged(message, "Run it again with `jupyter-to-job rerun`.") from error
 
 
 def _published_before(exchange: FileExchange, name: str) -> Published | None:

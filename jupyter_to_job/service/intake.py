@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from job_runner.protocol import layout
 
 from ..backends.port import Backend
 from ..domain import times
+from ..domain.asked import check
 from ..domain.errors import Conflict, NeverFits, NotFound, Refused, Unavailable
 from ..domain.job import Submission
 from ..domain.names import job_name, key_digest
@@ -44,6 +45,9 @@ _PASSED_ON = frozenset(
     ]
 )
 _DRAWS = 8
+_MAX_DEPTH = 100
+_NOT_COMPARED = frozenset(["idempotency_key", "content", "expected_sha256", "input_digests"])
+"""What may differ between two submissions that are the same: the snapshot has its own digest."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,8 @@ class Caller:
     with; `origin` what a gateway read of the dev pod; `sees_workspace` whether a runner of this
     backend finds the workspace at the same path; `enforce_memory` whether the runner has to hold
     its kernel to the flavor's memory (a container does that by itself); `roots` the folders outside
-    that links in the workspace may lead to; `input_cap` how many bytes the inputs may be in all.
+    that links in the workspace may lead to; `input_cap` how many bytes the inputs may be in all;
+    `knows_kernels` whether the environment's kernels are the ones that this process finds.
     """
 
     owner: str
@@ -66,6 +71,7 @@ class Caller:
     enforce_memory: bool = False
     roots: tuple[str, ...] = ()
     input_cap: int | None = None
+    knows_kernels: bool = True
 
 
 @dataclass(frozen=True)
@@ -79,9 +85,10 @@ class Intake:
     def accept(self, asked: Submission, frozen: Frozen, caller: Caller) -> tuple[str, bool]:
         """Record the job and return its name, and whether it is new.
 
-        Raises what `choose` does, and Conflict where the idempotency key belongs to another
-        request.
+        Raises what `check` and `choose` do, and Conflict where the idempotency key belongs to
+        another request.
         """
+        check(asked)
         digest = digest_of(_comparable(asked), frozen.sha256)
         key = None
         if asked.idempotency_key is not None:
@@ -90,7 +97,7 @@ class Intake:
             name = self._name(asked, frozen, caller, key, draw)
             if self._is_known(name, key, digest):
                 return name, False
-            choice = self.choose(asked, frozen.kernel, caller)
+            choice = self.choose(asked, frozen.kernel if caller.knows_kernels else None, caller)
             request = replace(
                 _request(asked, frozen, caller, choice),
                 name=name,
@@ -116,7 +123,9 @@ class Intake:
         try:
             self.backend.admit(choice.demand, kernel)
         except NeverFits as error:
-            names = fitting(self.catalog, self.backend.resources(), caller.groups)
+            # Other settings may be in force here than where `resources` are known from.
+            there = fitting(self.catalog, self.backend.resources(), caller.groups)
+            names = [] if choice.flavor_name in there else there
             hint = f"What fits here: {', '.join(names)}." if names else error.hint
             raise NeverFits(error.message, hint) from error
         return choice
@@ -195,6 +204,5 @@ def _request(asked: Submission, frozen: Frozen, caller: Caller, choice: Choice) 
 
 
 def _comparable(asked: Submission) -> dict[str, Any]:
-    document = asdict(asked)
-    del document["idempotency_key"], document["expected_sha256"], document["input_digests"]
-    return document
+    names = (field.name for field in fields(asked) if field.name not in _NOT_COMPARED)
+    return {name: getattr(asked, name) for name in names}

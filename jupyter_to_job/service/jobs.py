@@ -62,6 +62,8 @@ class JobService:
     """Implements `service.port.Jobs` for one caller. `only_inside` hides jobs of other roots."""
 
     pulls = False
+    nudges = True
+    """Whether looking at active jobs sees to it that somebody works on them, who may be dead."""
 
     def __init__(self, core: Core, caller: Caller, *, only_inside: bool = False) -> None:
         self.backend = core.backend.name
@@ -78,7 +80,12 @@ class JobService:
         if asked.output is not None:
             asked = replace(asked, output=resolve_output(workspace, asked.output))
         frozen = freeze(
-            workspace, asked.notebook, asked.inputs, asked.expected_sha256, caller.input_cap
+            workspace,
+            asked.notebook,
+            asked.inputs,
+            asked.expected_sha256,
+            caller.input_cap,
+            asked.content,
         )
         return self.accept(asked, frozen)
 
@@ -190,6 +197,8 @@ class JobService:
                     del last[job.name]
                 elif not job.decided:
                     active.append(job.name)
+            for name in last.keys() - watch.names:  # deleted: nobody is told of them again
+                del last[name]
             if time.monotonic() - nudged > NUDGE:
                 nudged = time.monotonic()
                 self._nudge(active)
@@ -235,7 +244,7 @@ class JobService:
 
         They are still there if nobody can now.
         """
-        for name in active:
+        for name in active if self.nudges else ():
             with contextlib.suppress(NotFound, Unavailable):
                 self._core.backend.changed(name)
 

@@ -7,13 +7,16 @@ Codes are stable: `bad_notebook`, `stale`, `unknown_choice`, `refused`, `never_f
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from ..domain.asked import check
 from ..domain.errors import BadInput, BadNotebook, JobsError, TooLarge, UnknownChoice
 from ..domain.job import Submission
 from ..domain.preflight import Parameter, PlannedInput, Preflight, Problem
@@ -44,7 +47,12 @@ def look_at_files(
     inputs: tuple[PlannedInput, ...] = ()
     parameters: tuple[Parameter, ...] = ()
     try:
-        frozen = freeze(workspace, asked.notebook, expected_sha256=asked.expected_sha256)
+        frozen = freeze(
+            workspace,
+            asked.notebook,
+            expected_sha256=asked.expected_sha256,
+            content=asked.content,
+        )
         kernel = frozen.kernel
     except JobsError as error:
         problems.append(_problem(error))
@@ -68,6 +76,7 @@ def look_at_choice(
     """Yield what keeps the backend from taking it: the gateway's side, where there is one."""
     try:
         taker = intake()
+        check(asked)
         taker.choose(asked, None, caller)
     except JobsError as error:
         yield _problem(error)
@@ -127,8 +136,8 @@ def _parameters(
 ) -> tuple[tuple[Parameter, ...], list[Problem]]:
     """Read the notebook's parameters, as the runner does; and say which that are set it has not."""
     try:
-        path = str(workspace.real(asked.notebook))
-        found = _inspect(path, environment)
+        with _on_disk(workspace, asked) as path:
+            found = _inspect(path, environment)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         message = f"The parameters could not be read: {error}."
         return (), [Problem("not_inspected", message, blocking=False)]
@@ -147,11 +156,24 @@ def _parameters(
     ]
 
 
+@contextlib.contextmanager
+def _on_disk(workspace: Workspace, asked: Submission) -> Iterator[str]:
+    """Hand out the path of a file with what would be frozen."""
+    if asked.content is None:
+        yield str(workspace.real(asked.notebook))
+        return
+    with tempfile.NamedTemporaryFile(suffix=".ipynb") as file:
+        file.write(asked.content)
+        file.flush()
+        yield file.name
+
+
 def _inspect(path: str, environment: Environment) -> tuple[Parameter, ...]:
     """Ask `job_runner inspect`, as a process: it imports much that a server has no use for."""
     ran = subprocess.run(
         [environment.interpreter, "-m", "job_runner", "inspect", path],
         env=environment.variables,
+        cwd="/",  # `-m` looks for modules here first, and notebooks have files of any name
         capture_output=True,
         text=True,
         timeout=PATIENCE,

@@ -17,12 +17,12 @@ from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
-from urllib.parse import quote
 
 from job_runner.protocol import documents, layout
 
 from ..domain.errors import BadInput, Conflict, Damaged, NotFound, TooLarge, Unavailable
 from ..domain.job import Changes, Delivery, DeliveryState, Job, State, Submission
+from ..domain.names import is_job_name
 from ..domain.preflight import Preflight
 from ..exchange import Request
 from ..exchange.gateway import Gateway, GatewayExchange
@@ -62,7 +62,12 @@ class RemoteJobs:
         if asked.output is not None:
             asked = replace(asked, output=resolve_output(self._tree, asked.output))
         frozen = freeze(
-            self._tree, asked.notebook, asked.inputs, asked.expected_sha256, self._input_cap
+            self._tree,
+            asked.notebook,
+            asked.inputs,
+            asked.expected_sha256,
+            self._input_cap,
+            asked.content,
         )
         inputs = self._upload(frozen)
         body = {**self._body(asked), "expected_sha256": frozen.sha256, "inputs": inputs}
@@ -93,13 +98,13 @@ class RemoteJobs:
         if changes.output is not None:
             body["output"] = self._absolute(resolve_output(self._tree, changes.output))
         headers = {"Idempotency-Key": changes.idempotency_key or uuid.uuid4().hex}
-        path = f"jobs/{quote(name, safe='')}/rerun"
+        path = _path(name, "/rerun")
         answer = _again(lambda: self._gateway.call("POST", path, json=body, headers=headers))
         return self._job(answer.json())
 
     def get(self, name: str) -> Job:
         """See the port."""
-        return self._job(self._gateway.call("GET", f"jobs/{name}").json())
+        return self._job(self._gateway.call("GET", _path(name)).json())
 
     def find(
         self, states: Sequence[State] = (), limit: int = 50, cursor: str | None = None
@@ -115,11 +120,11 @@ class RemoteJobs:
 
     def cancel(self, name: str) -> Job:
         """See the port."""
-        return self._job(self._gateway.call("POST", f"jobs/{name}/cancel").json())
+        return self._job(self._gateway.call("POST", _path(name, "/cancel")).json())
 
     def delete(self, name: str) -> None:
         """See the port."""
-        self._gateway.call("DELETE", f"jobs/{name}")
+        self._gateway.call("DELETE", _path(name))
 
     def deliver(self, name: str) -> Job:
         """Fetch the result and publish it in this workspace (`pull`), unless somebody did.
@@ -150,17 +155,17 @@ class RemoteJobs:
 
     def logs(self, name: str, offset: int = 0) -> Text:
         """See the port."""
-        answer = self._gateway.call("GET", f"jobs/{name}/logs", params={"offset": offset})
+        answer = self._gateway.call("GET", _path(name, "/logs"), params={"offset": offset})
         return Text(**answer.json())
 
     def journal(self, name: str, offset: int = 0) -> Records:
         """See the port."""
-        answer = self._gateway.call("GET", f"jobs/{name}/journal", params={"offset": offset})
+        answer = self._gateway.call("GET", _path(name, "/journal"), params={"offset": offset})
         return Records(**answer.json())
 
     def notebook(self, name: str) -> bytes:
         """See the port."""
-        return self._gateway.call("GET", f"jobs/{name}/notebook").content
+        return self._gateway.call("GET", _path(name, "/notebook")).content
 
     def flavors(self) -> dict[str, Any]:
         """See the port."""
@@ -245,6 +250,13 @@ class RemoteJobs:
         if delivery.path is not None:
             delivery = replace(delivery, path=self._relative(delivery.path))
         return replace(job, notebook=self._relative(job.notebook), delivery=delivery)
+
+
+def _path(name: str, action: str = "") -> str:
+    """Return the route of a job. Raises NotFound for what is no name: it could be another route."""
+    if not is_job_name(name):
+        raise NotFound(f"There is no job {name!r}.", "See `jupyter-to-job list --all`.")
+    return f"jobs/{name}{action}"
 
 
 def _check_size(path: str, size: int) -> None:

@@ -62,7 +62,7 @@ def caller_again(request: Request, caller: Caller) -> Caller:
     """Return the caller at the place of the first submission.
 
     Its interpreter and variables are taken if they are this host's and the interpreter is there:
-    the kernel's name means something in that environment.
+    the kernel's name means something in that environment, and perhaps nothing in ours.
     """
     then = request.environment
     usable = then.host == caller.environment.host and Path(then.interpreter).is_file()
@@ -71,4 +71,5 @@ def caller_again(request: Request, caller: Caller) -> Caller:
         workspace=request.workspace,
         roots=request.roots,
         environment=then if usable else caller.environment,
+        knows_kernels=not usable or then == caller.environment,
     )

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from job_runner.protocol import documents, journal, layout
+from job_runner.protocol import journal, layout
 from job_runner.protocol.fold import ProgressFold
-from job_runner.protocol.outcome import Outcome, read_outcome
+from job_runner.protocol.outcome import Outcome
 
 from ..domain import times
 from ..domain.errors import Damaged, NotFound
 from ..domain.job import Delivery, DeliveryState, Job, Progress, State
 from ..domain.state import AttemptSeen, Ended, Placement, decisive, judge
 from ..exchange import FileExchange, Request
+
+_ROOM = 1 << 20
+"""Bytes beyond its journal's that a result and its documents may need."""
 
 
 @dataclass
@@ -53,11 +57,13 @@ class View:
             self._attempt(request.name, n)
             for n in layout.attempts(self._exchange.directory(request.name))
         ]
-        cancel = self._exchange.document(request.name, layout.CANCEL)
+        cancel = self._exchange.document(request.name, layout.CANCEL, "time")
         seen = tuple(a.seen for a in attempts)
         verdict = judge(seen, placement, cancel["time"] if cancel else None)
-        winner = decisive(seen)
-        shown = next((a for a in attempts if a.seen is winner), attempts[-1] if attempts else None)
+        shown = attempts[-1] if attempts else None
+        if verdict.state is State.SUCCEEDED:  # whatever a later attempt came to
+            winner = decisive(seen)
+            shown = next(a for a in attempts if a.seen is winner)
         outcome = shown.outcome if shown else None
         final = verdict.state.final and outcome is not None
         return Job(
@@ -86,11 +92,11 @@ class View:
         try:
             # Liveness before outcome: a runner that ends in between is seen as ended, not as lost.
             alive = self._alive(name, directory)
-            outcome = read_outcome(directory)
+            outcome = self._exchange.outcome(name, number)
             if outcome is not None:
                 return _ended(number, outcome, journal.journal_size(directory / layout.JOURNAL))
             offset, fold = self._follow(name, number, directory / layout.JOURNAL)
-        except documents.DocumentError as error:
+        except ValueError as error:  # a document that is none, or a state that we do not know
             raise Damaged(f"{name}/{directory.name} cannot be read: {error}.") from error
         except FileNotFoundError as error:  # removed while we looked
             raise NotFound(f"There is no job {name!r}.") from error
@@ -114,17 +120,25 @@ class View:
             return offset, replace(fold)
 
     def _delivery(self, name: str, attempt: _Attempt | None, *, final: bool) -> Delivery:
-        document = self._exchange.document(name, layout.DELIVERY)
+        document = self._exchange.document(name, layout.DELIVERY, "path")
         if document is not None:
             return Delivery(DeliveryState.DELIVERED, document["path"], document.get("message"))
-        held = self._exchange.document(name, HELD)
+        held = self._exchange.document(name, HELD, "message")
         if held is not None:
             return Delivery(DeliveryState.HELD, None, held["message"])
         if final and attempt is not None and not has_result(attempt.outcome):
             return Delivery(
                 DeliveryState.NONE, None, "Nothing ran, so there is nothing to deliver."
             )
+        if attempt is not None and attempt.outcome is None and not attempt.seen.alive:
+            return Delivery(message=self._no_room(attempt.journal))
         return Delivery()
+
+    def _no_room(self, journal_bytes: int) -> str | None:
+        """Say that a result of about the journal's size has no room on the exchange's disk."""
+        if shutil.disk_usage(self._exchange.root).free > journal_bytes + _ROOM:
+            return None
+        return "The exchange's disk is full: the result is put together when there is space again."
 
 
 def _ended(number: int, outcome: Outcome, journal_bytes: int) -> _Attempt:

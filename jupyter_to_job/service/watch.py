@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from ..domain.job import DeliveryState, Job
 from ..exchange import FileExchange, Request
 from ..exchange.filesystem import is_network
@@ -36,6 +38,11 @@ class Watch:
     def tick(self) -> float:
         """Seconds to wait between two looks."""
         return NETWORK_TICK if self._network else TICK
+
+    @property
+    def names(self) -> Set[str]:
+        """All jobs that there were at the last look."""
+        return self._known
 
     def look(self) -> list[tuple[Request, Job]]:
         """Return the jobs that are not settled, and those that have settled since the last look."""

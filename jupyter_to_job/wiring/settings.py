@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from jupyter_core.paths import jupyter_config_path, jupyter_data_dir
-from traitlets import Bool, Enum, HasTraits, TraitError, Unicode
+from traitlets import Bool, Enum, HasTraits, TraitError, TraitType, Unicode
 
 from ..domain.errors import BadInput
 from ..domain.quantities import parse_quantity
@@ -116,13 +116,13 @@ class Settings(HasTraits):
         try:
             if isinstance(trait, Bool) and isinstance(value, str):
                 value = trait.from_string(value)
+            self.set_trait(name, value)  # refuses what is no text, before it is read as one
             if name in _FORMS and value != trait.default():
                 _FORMS[name](value)
-            self.set_trait(name, value)
         except BadInput as error:
             raise BadInput(f"{where}: {error.message}", error.hint) from error
         except (TraitError, ValueError) as error:
-            raise BadInput(f"{where}: {error}") from error
+            raise BadInput(f"{where} is not allowed.", _expected(trait)) from error
         self.sources[name] = source
 
     def exchange_root(self) -> Path:
@@ -131,7 +131,10 @@ class Settings(HasTraits):
             return Path(jupyter_data_dir(), "jupyter-to-job", "exchange")
         url = urlsplit(self.exchange)
         if url.scheme not in ("", "file"):
-            raise BadInput(f"The exchange {self.exchange!r} is no file:// URL.")
+            raise BadInput(
+                f"The exchange {self.exchange!r} is no file:// URL.",
+                f"Set {PREFIX}EXCHANGE to the path of a folder.",
+            )
         return Path(unquote(url.path)).absolute()
 
     def catalog_path(self) -> Path:
@@ -140,6 +143,13 @@ class Settings(HasTraits):
             return Path(self.catalog)
         candidates = [Path(folder, "flavors.yaml") for folder in jupyter_config_path()]
         return next((path for path in candidates if path.is_file()), SHIPPED)
+
+
+def _expected(trait: TraitType[Any, Any]) -> str:
+    """Return what a setting may be: traitlets says it in its own terms."""
+    if isinstance(trait, Enum):
+        return f"It may be {' or '.join(map(str, trait.values or ()))}."
+    return "It may be true or false." if isinstance(trait, Bool) else "It must be text."
 
 
 def _retention(text: str) -> object:

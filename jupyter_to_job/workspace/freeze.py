@@ -47,14 +47,19 @@ def freeze(
     inputs: Sequence[str] = (),
     expected_sha256: str | None = None,
     input_cap: int | None = None,
+    content: bytes | None = None,
 ) -> Frozen:
     """Read the notebook at workspace path `notebook`, and find the inputs.
 
+    `content` is the document that somebody has open there: it is taken instead of what is on disk.
     The inputs themselves are read by `freeze_input`, when there is a place for them. Raises
     BadNotebook if the notebook is missing or none, Stale if its digest is not the expected one,
     and what `plan_inputs` raises.
     """
-    data, kernel = _read_whole_notebook(workspace, notebook)
+    if content is None:
+        data, kernel = _read_whole_notebook(workspace, notebook)
+    else:
+        data, kernel = content, _check_content(workspace, notebook, content)
     digest = hashlib.sha256(data).hexdigest()
     if expected_sha256 is not None and digest != expected_sha256:
         raise Stale(f"{notebook} changed on disk after it was saved.", "Save it and submit again.")
@@ -85,10 +90,20 @@ def freeze_input(item: Input, target: Path) -> InputFile:
                 digest = _copy(item, source, file)
                 size = file.tell()
                 file.flush()
+                os.fsync(file.fileno())  # a job whose inputs a crash emptied would run all the same
                 os.utime(file.fileno(), ns=(before.st_atime_ns, before.st_mtime_ns))
             if digest is not None and _stamp(before) == _stamp(os.fstat(source.fileno())):
                 return InputFile(item.path, digest, size)
     raise Stale(f"The input {item.path} is being written to.", "Submit again when it is complete.")
+
+
+def _check_content(workspace: Workspace, notebook: str, content: bytes) -> str | None:
+    """Return the kernel that an open document names; it must belong where it says it does."""
+    place = workspace.real(notebook)
+    if place.is_dir() or not place.parent.is_dir():
+        raise BadNotebook(f"{notebook} is no place of a notebook.", "Save it in a folder first.")
+    _check_size(notebook, len(content))
+    return kernel_of(content, notebook)
 
 
 def _read_whole_notebook(workspace: Workspace, notebook: str) -> tuple[bytes, str | None]:
@@ -115,8 +130,7 @@ def _read_notebook(workspace: Workspace, notebook: str) -> tuple[bytes, bool]:
             before = _at_rest(file)
             if before is None:
                 return b"", False
-            if before.st_size > MAX_NOTEBOOK:
-                raise TooLarge(f"{notebook} is over 512 MiB.", "Clear its outputs, submit again.")
+            _check_size(notebook, before.st_size)
             data = file.read(before.st_size + 1)
             after = os.fstat(file.fileno())
             return data, len(data) == before.st_size and _stamp(before) == _stamp(after)
@@ -126,6 +140,11 @@ def _read_notebook(workspace: Workspace, notebook: str) -> tuple[bytes, bool]:
         raise BadNotebook(
             f"Cannot read {notebook}: {error.strerror}.", "Check the path and save the notebook."
         ) from error
+
+
+def _check_size(notebook: str, size: int) -> None:
+    if size > MAX_NOTEBOOK:
+        raise TooLarge(f"{notebook} is over 512 MiB.", "Clear its outputs, submit again.")
 
 
 def _copy(item: Input, source: BinaryIO, target: BinaryIO) -> str | None:

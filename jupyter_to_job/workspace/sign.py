@@ -25,7 +25,8 @@ def sign_soon(path: Path) -> None:
     with contextlib.suppress(OSError):
         # A session of its own: Ctrl-C ends who waits for a job, not what was begun for it.
         process = subprocess.Popen(
-            [sys.executable, "-m", __name__, path],
+            [sys.executable, "-m", __name__, path.absolute()],
+            cwd="/",  # `-m` looks for modules here first, and notebooks have files of any name
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -41,7 +41,8 @@ class Workspace:
             raise BadInput(f"{path!r} is no path inside the workspace.")
         try:
             resolved = (self.root / path).resolve()
-        except (OSError, RuntimeError) as error:  # a loop of links, or a name without end
+        except (OSError, RuntimeError, ValueError) as error:
+            # A loop of links, a name without end, or one that no file system can have.
             raise BadInput(f"{path!r} leads nowhere.") from error
         if not any(resolved.is_relative_to(base) for base in self._bases):
             raise BadInput(

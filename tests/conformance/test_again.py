@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import shutil
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +26,8 @@ from .. import notebooks
 from .place import Place
 
 NOTEBOOK = "dir/Train model.ipynb"
+ON_LOCAL = pytest.mark.parametrize("kind", ["local"], indirect=True, scope="session")
+"""For what takes a machine and its kernels; `memory` runs no code, and everything fits there."""
 
 
 def test_rerun_is_the_job_as_it_was_frozen(place: Place) -> None:
@@ -68,6 +73,23 @@ def test_rerun_with_the_same_key_is_one_job(make_place: Callable[..., Place]) ->
     changes = Changes(parameters={"a": 1}, idempotency_key="again")
     names = {place.service.rerun(first.name, changes).name for _ in range(3)}
     assert len(names) == 1 and first.name not in names
+
+
+@ON_LOCAL
+def test_a_rerun_looks_for_its_kernel_where_it_runs(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the environment of then: the one of now need not know that kernel."""
+    theirs = tmp_path / "share" / "kernels" / "theirs"
+    shutil.copytree(Path(sys.prefix, "share/jupyter/kernels/python3"), theirs)
+    notebooks.write(place.workspace / "theirs.ipynb", "print('# kept')", kernel="theirs")
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "share"))
+    first, _ = place.service_of("me").submit(Submission("theirs.ipynb"))
+    monkeypatch.delenv("JUPYTER_PATH")
+    with pytest.raises(UnknownChoice):
+        place.service_of("me").submit(Submission("theirs.ipynb"))
+    again = place.service_of("me").rerun(first.name, Changes())
+    assert place.decided(again.name).state is State.SUCCEEDED
 
 
 def test_rerun_of_somebody_elses_job(shared: Place) -> None:
@@ -152,9 +174,28 @@ def test_a_result_that_would_be_held(place: Place) -> None:
     assert (problem.code, problem.blocking) == ("not_writable", False)
 
 
+def test_preflight_looks_at_the_open_document(place: Place) -> None:
+    path = notebooks.write(place.workspace / "open.ipynb", notebooks.parameters("a = 1"))
+    content = path.read_bytes().replace(b"a = 1", b"b = 1")
+    found = place.service.preflight(Submission("open.ipynb", content=content))
+    assert [p.name for p in found.parameters] == ["b"]
+    asked = Submission("open.ipynb", content=b"{}", parameters={"a": math.nan})
+    assert [p.code for p in place.service.preflight(asked).problems] == [
+        "bad_notebook", "bad_input",
+    ]  # fmt: skip
+
+
+def test_modules_of_the_callers_folder_are_not_imported(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who submits from a folder with a `papermill.py` does not mean that to be run."""
+    (tmp_path / "papermill.py").write_text("raise SystemExit('imported')")
+    monkeypatch.chdir(tmp_path)
+    assert place.service.preflight(Submission(NOTEBOOK)).problems == ()
+
+
+@ON_LOCAL
 def test_what_never_fits_is_refused_and_says_what_would(place: Place) -> None:
-    if place.backend().resources() is None:
-        pytest.skip("this backend does not know what it has")
     asked = Submission(NOTEBOOK, flavor="large")
     with pytest.raises(NeverFits) as caught:
         place.service.submit(asked)
@@ -166,9 +207,8 @@ def test_what_never_fits_is_refused_and_says_what_would(place: Place) -> None:
     assert place.exchange.jobs() == []
 
 
-def test_a_kernel_that_is_not_there(place: Place, tmp_path: Path) -> None:
-    if place.backend().name == "memory":
-        pytest.skip("this backend runs no kernel")
+@ON_LOCAL
+def test_a_kernel_that_is_not_there(place: Place) -> None:
     notebooks.write(place.workspace / "cobol.ipynb", "1", kernel="cobol")
     (problem,) = place.service.preflight(Submission("cobol.ipynb")).problems
     assert (problem.code, problem.blocking) == ("no_kernel", True)

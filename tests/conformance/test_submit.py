@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -23,6 +26,18 @@ from jupyter_to_job.domain.names import is_job_name, job_name
 
 from .. import notebooks
 from .place import Place
+
+CONTENT = json.dumps(
+    {"cells": [], "metadata": {"kernelspec": {"name": "python3"}}, "nbformat": 4,
+     "nbformat_minor": 5}
+).encode()  # fmt: skip
+
+
+def nested(depth: int) -> Any:
+    value: list[Any] = []
+    for _ in range(depth - 1):
+        value = [value]
+    return value
 
 
 def test_submitted_to_delivered(place: Place) -> None:
@@ -104,14 +119,33 @@ def test_a_key_counts_for_one_owner_and_one_notebook(place: Place) -> None:
         (Submission("dir/Train model.ipynb", expected_sha256="0" * 64), Stale),
         (Submission("dir/Train model.ipynb", inputs=("missing.csv",)), BadInput),
         (Submission("dir/Train model.ipynb", inputs=("../exchange",)), BadInput),
+        (Submission("dir/Train model.ipynb", inputs=("\ud800",)), BadInput),
+        (Submission("dir/Train model.ipynb", output="\ud800"), BadInput),
+        (Submission("\ud800.ipynb"), BadInput),
+        (Submission("dir/Train model.ipynb", parameters={"a": [{"b": math.nan}]}), BadInput),
+        (Submission("dir/Train model.ipynb", parameters={"a": -math.inf}), BadInput),
+        (Submission("dir/Train model.ipynb", parameters={"a": nested(101)}), BadInput),
+        (Submission("dir/Train model.ipynb", parameters={"a": nested(900)}), BadInput),
+        (Submission("dir/Train model.ipynb", parameters={"a b": 1}), BadInput),
+        (Submission("dir/Train model.ipynb", env={"A=B": "x"}), BadInput),
+        (Submission("dir/Train model.ipynb", env={"": "x"}), BadInput),
+        (Submission("dir/Train model.ipynb", env={"A": "x\0"}), BadInput),
+        (Submission("dir/Train model.ipynb", env={"A": "\ud800"}), BadInput),
+        (Submission("../outside.ipynb", content=CONTENT), BadInput),
+        (Submission("link/outside.ipynb", content=CONTENT), BadInput),
+        (Submission("dir", content=CONTENT), BadNotebook),
+        (Submission("gone/a.ipynb", content=CONTENT), BadNotebook),
+        (Submission("dir/Train model.ipynb", content=b"{}"), BadNotebook),
     ],
     ids=lambda value: "" if isinstance(value, Submission) else value.__name__,
 )
 def test_refused_at_once(place: Place, asked: Submission, error: type[JobsError]) -> None:
     (place.workspace / "notes.txt").write_text("notes")
+    (place.workspace / "link").symlink_to(place.workspace.parent)
     with pytest.raises(error) as caught:
         place.service.submit(asked)
     assert caught.value.message
+    assert "\0" not in str(caught.value)
     assert place.exchange.jobs() == []
 
 
@@ -120,6 +154,39 @@ def test_a_link_out_of_the_workspace_is_refused(place: Place, tmp_path: Path) ->
     (place.workspace / "link.ipynb").symlink_to(tmp_path / "secret.ipynb")
     with pytest.raises(BadInput):
         place.submit("link.ipynb")
+
+
+def test_an_open_document_goes_before_what_is_on_disk(place: Place) -> None:
+    """Also one that was never saved; and the file stays as it is."""
+    source = place.workspace / "dir" / "Train model.ipynb"
+    before = source.read_bytes()
+    edited = json.loads(before)
+    edited["cells"][0]["source"] = "# kept\nprint('# kept, edited')"
+    content = json.dumps(edited).encode()
+    for notebook in ("dir/Train model.ipynb", "dir/new.ipynb"):
+        asked = Submission(notebook, content=content, idempotency_key="open")
+        job, created = place.service.submit(asked)
+        assert created and place.service.submit(asked)[1] is False
+        assert place.exchange.read(job.name, "snapshot.ipynb") == content
+        assert "edited" in notebooks.printed(place.result(place.decided(job.name)))
+        with pytest.raises(Conflict):
+            place.service.submit(replace(asked, content=CONTENT))
+    assert source.read_bytes() == before
+    assert not (place.workspace / "dir" / "new.ipynb").exists()
+
+
+def test_parameters_of_any_depth_that_is_meant(place: Place) -> None:
+    deep = {"a": nested(100), "b": {"c": [1e300, None, "\ud800"]}}
+    assert place.service.get(place.submit(parameters=deep).name).parameters == deep
+
+
+def test_names_that_are_no_utf_8(place: Place) -> None:
+    """What a command line hands over of a file, or a key, in another encoding."""
+    notebooks.write(place.workspace / "x.ipynb", "print('# kept')").rename(
+        place.workspace / "\udce4.ipynb"
+    )
+    asked = Submission("\udce4.ipynb", idempotency_key="\udce4")
+    assert place.service.submit(asked)[0] == place.service.submit(asked)[0]
 
 
 def test_inputs_are_frozen_with_their_paths(place: Place) -> None:

@@ -112,6 +112,13 @@ ENDS = {
         "CellError",
         1,
     ),
+    "shows what is nested without end": (
+        "import sys; sys.setrecursionlimit(20_000); deep = []\n"
+        "for _ in range(5000): deep = [deep]\n"
+        "display({'application/json': deep, 'text/plain': 'deep'}, raw=True)",
+        None,
+        0,
+    ),
     "dies at shutdown": (
         "import atexit, os, signal\natexit.register(lambda: os.kill(os.getpid(), 9))",
         None,
@@ -142,6 +149,11 @@ def test_how_it_ended(name: str, ends: dict[str, tuple[Job, int]]) -> None:
     result = job.result()
     assert "kept\n" in "".join(stream(c) for c in result.cells if c.cell_type == "code")
     assert not list(job.attempt().glob(".*"))
+
+
+def test_what_is_nested_without_end_is_told_not_kept(ends: dict[str, tuple[Job, int]]) -> None:
+    job, _ = ends["shows what is nested without end"]
+    assert "more than 200 levels" in stream(job.result().cells[1])
 
 
 def test_a_folder_of_sockets_is_not_left_when_the_first_record_fails(job: Make) -> None:

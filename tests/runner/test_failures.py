@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import papermill
@@ -17,9 +18,15 @@ from job_runner.protocol.fold import log_text
 
 from .jobs import Job, banner, code, make_job, notebook, stream, text, until
 
+DEEP = "[" * 300 + "]" * 300
 CASES = {
     "raises": (notebook(text("# T"), "print('kept')", "1 / 0", "print('no')"), "CellError", 1),
     "exits": (notebook("print('kept')", "import sys; sys.exit(0)", "1"), "ExitedEarly", 1),
+    "exits where it may raise": (
+        notebook("print('kept')", code("import sys; sys.exit(3)", "raises-exception"), "1"),
+        "ExitedEarly",
+        1,
+    ),
     "quits": (notebook("print('kept')", "exit()", "1"), "ExitedEarly", 1),
     "asks": (notebook("print('kept')", "input('name?')"), "InputRequested", 1),
     "gpu": (
@@ -37,6 +44,11 @@ CASES = {
     "leaves": (notebook("print('kept')", "import os; os._exit(0)"), "KernelDied", 4),
     "unknown kernel": (notebook("print('no')", kernel="no-such-kernel"), "NoKernel", 3),
     "no notebook": ("{", "BadNotebook", 2),
+    "deep notebook": (
+        f'{{"nbformat": 4, "nbformat_minor": 5, "metadata": {{"x": {DEEP}}}, "cells": []}}',
+        "BadNotebook",
+        2,
+    ),
     "odd notebook": ('{"nbformat": 4, "nbformat_minor": 5, "metadata": {}}', "BadNotebook", 2),
 }
 
@@ -46,14 +58,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Job, int]]
     """All cases, two at a time: most of a run is waiting for a kernel."""
     folder = tmp_path_factory.mktemp("exchange")
     jobs = {name: make_job(folder / name, snapshot) for name, (snapshot, _, _) in CASES.items()}
-    names = list(jobs)
-    codes: dict[str, int] = {}
-    for pair in zip(names[::2], names[1::2], strict=True):
-        processes = [(name, jobs[name].start()) for name in pair]
-        for name, process in processes:
-            process.wait(timeout=60)
-            codes[name] = process.returncode
-    return {name: (jobs[name], codes[name]) for name in names}
+    with ThreadPoolExecutor(2) as pool:
+        codes = pool.map(lambda job: job.run(), jobs.values())
+    return {name: (job, code) for (name, job), code in zip(jobs.items(), codes, strict=True)}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -192,9 +199,3 @@ def test_a_full_disk(tmp_path: Path) -> None:
     assert job.outcome().reason == "DiskFull"
     assert job.printed().startswith("kept\n" + "x" * 1000)
     assert "DiskFull" in job.result().cells[0].source
-
-
-def test_a_cell_that_may_raise_may_not_exit(job: Callable[..., Job]) -> None:
-    early = job(notebook(code("import sys; sys.exit(3)", "raises-exception"), "print('no')"))
-    assert early.run() == 1
-    assert early.outcome().reason == "ExitedEarly"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import subprocess
@@ -46,6 +47,10 @@ int nvmlDeviceGetUUID(gpu *handle, char *uuid, unsigned size) {
     strncpy(uuid, handle->name, size);
     return 0;
 }
+int nvmlDeviceGetName(gpu *handle, char *name, unsigned size) {
+    strncpy(name, is("NVML_MIXED") ? handle->name : "GPU", size);
+    return 0;
+}
 int nvmlDeviceGetUtilizationRates(gpu *handle, rates *seen) {
     if (is("NVML_HANGS")) pause();
     seen->gpu = handle->busy;
@@ -69,7 +74,7 @@ int nvmlDeviceGetComputeRunningProcesses_v3(gpu *handle, unsigned *count, proces
 }
 """
 GIB = 1 << 30
-WAITS = notebook("import time; time.sleep(2.5)")
+WAITS = notebook("import time; time.sleep(1.5)")
 
 
 @pytest.fixture(scope="module")
@@ -101,18 +106,50 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_only_the_gpus_that_a_run_sees(
     driver: str, visible: str | None, memory: int | None, utilisation: float | None
 ) -> None:
-    look = textwrap.dedent(
+    environment = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
+    expected = None if memory is None else (memory, utilisation)
+    assert look(driver, environment) == expected
+
+
+@pytest.mark.parametrize(
+    ("visible", "order", "memory"),
+    [
+        ("1", "PCI_BUS_ID", 2 * GIB),
+        ("1", "FASTEST_FIRST", None),
+        ("1", None, None),
+        ("GPU-bbbb", None, 2 * GIB),
+    ],
+)
+def test_numbers_of_gpus_mean_something_only_in_a_known_order(
+    driver: str, visible: str, order: str | None, memory: int | None
+) -> None:
+    environment = {"CUDA_VISIBLE_DEVICES": visible}
+    if order is not None:
+        environment["CUDA_DEVICE_ORDER"] = order
+    seen = look(driver, environment, NVML_MIXED="1")
+    assert (None if seen is None else seen[0]) == memory
+
+
+def look(
+    driver: str, environment: dict[str, str], **pretended: str
+) -> tuple[int | None, float | None] | None:
+    """What a run with these variables is told, in a process that loads the pretend driver."""
+    script = textwrap.dedent(
         f"""
         from job_runner import gpu
-        read = gpu.open_driver({visible!r})
+        read = gpu.open_driver({environment!r})
         seen = None if read is None else read([1 << 30])
         print(None if seen is None else (seen.memory, seen.utilisation))
         """
     )
-    environment = {**os.environ, "LD_LIBRARY_PATH": driver}
-    ran = subprocess.run([sys.executable, "-c", look], env=environment, capture_output=True)
-    expected = None if memory is None else (memory, utilisation)
-    assert ran.stdout.decode().strip() == str(expected), ran.stderr.decode()
+    ran = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "LD_LIBRARY_PATH": driver, **pretended},
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    seen: tuple[int | None, float | None] | None = ast.literal_eval(ran.stdout.decode())
+    return seen
 
 
 def test_a_run_with_a_gpu_has_it_on_its_receipt(job: Make, driver: str) -> None:
@@ -126,7 +163,7 @@ def test_a_run_with_a_gpu_has_it_on_its_receipt(job: Make, driver: str) -> None:
 def test_what_the_runs_own_processes_use(job: Make, driver: str, tmp_path: Path) -> None:
     """Not what others use on the same GPU, where the driver tells them apart."""
     file = tmp_path / "pid"
-    source = f"import os, time\nopen({str(file)!r}, 'w').write(str(os.getpid()))\ntime.sleep(3.5)"
+    source = f"import os, time\nopen({str(file)!r}, 'w').write(str(os.getpid()))\ntime.sleep(2.5)"
     used = job(notebook(source), env={"CUDA_VISIBLE_DEVICES": "0"})
     file.write_text("0")
     assert used.run(LD_LIBRARY_PATH=driver, NVML_PID_FILE=str(file)) == 0

@@ -68,9 +68,11 @@ def test_a_finish_that_fails_does_not_keep_the_next_one_waiting(job: Make) -> No
     attempt = died(elsewhere, host="elsewhere", beat=liveness.SILENCE + 1)
     (attempt / layout.RESULT / "occupied").mkdir(parents=True)
     assert elsewhere.finish() == 74
+    assert not (attempt / layout.OUTCOME).exists()
     (attempt / layout.RESULT / "occupied").rmdir()
     (attempt / layout.RESULT).rmdir()
     assert elsewhere.finish() == 0
+    assert elsewhere.outcome().reason == "Lost"
 
 
 def test_a_number_that_belongs_to_somebody_else_by_now(job: Make) -> None:

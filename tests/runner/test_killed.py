@@ -164,28 +164,9 @@ def test_killed_with_its_whole_session(job: Callable[..., Job]) -> None:
     until(gone(killed.kernel_pid()), "the kernel dies with its runner")
 
 
-def test_finish_that_cannot_write_says_so(job: Callable[..., Job]) -> None:
-    killed = job(LONG)
-    process = killed.start()
-    until(kept(killed), "output")
-    process.kill()
-    process.wait(timeout=BOUND)
-    blocked = killed.attempt() / layout.RESULT
-    (blocked / "occupied").mkdir(parents=True)
-    assert killed.finish() == 74
-    assert not (killed.attempt() / layout.OUTCOME).exists()
-    (blocked / "occupied").rmdir()
-    blocked.rmdir()
-    assert killed.finish() == 0
-    assert killed.outcome().reason == "Lost"
-
-
 def test_finish_is_told_why(job: Callable[..., Job]) -> None:
     killed = job(LONG)
-    process = killed.start()
-    until(kept(killed), "output")
-    process.kill()
-    process.wait(timeout=BOUND)
+    liveness.claim_attempt(killed.directory, 1).release()
     assert killed.finish("--reason", "OutOfMemory", "--message", "The pod was killed.") == 0
     outcome = killed.outcome()
     assert (outcome.reason, outcome.message) == ("OutOfMemory", "The pod was killed.")

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import psutil
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell, new_notebook
 
 from job_runner import engine as engine_module
@@ -105,13 +108,26 @@ def test_usage_is_null_where_unknown() -> None:
     usage = Usage()
     assert set(usage.to_json().values()) == {None}
     usage.memory.add(100)
-    usage.add_cpu(0.0, 0.5)
+    usage.add_cpu(7.0, 10.5)
     assert (usage.to_json()["memory_peak"], usage.to_json()["cpu_mean"]) == (100, None)
     usage.memory.add(300)
-    usage.add_cpu(1.5, 1.5)
+    usage.add_cpu(8.5, 11.5)
     seen = usage.to_json()
     assert (seen["memory_peak"], seen["memory_mean"]) == (300, 200)
-    assert (seen["cpu_peak"], seen["cpu_mean"]) == (1.5, 1.0)
+    assert (seen["cpu_peak"], seen["cpu_mean"]) == (1.5, 1.5)
+
+
+@given(st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 100)), min_size=1))
+def test_no_mean_is_above_its_peak(steps: list[tuple[int, int]]) -> None:
+    """Whatever was used before the first look, and whichever children were not waited for."""
+    usage, moment = Usage(), 0
+    for cpu_seconds, pause in steps:
+        moment += pause
+        usage.add_cpu(cpu_seconds, moment)
+    seen = usage.to_json()
+    assert (seen["cpu_peak"] is None) is (seen["cpu_mean"] is None)
+    if seen["cpu_peak"] is not None:
+        assert 0 <= seen["cpu_mean"] <= seen["cpu_peak"] + 0.001
 
 
 def test_a_death_is_noticed_without_pidfds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -186,6 +202,28 @@ def test_looking_does_not_keep_anybody_from_finishing(tmp_path: Path) -> None:
     claim.release()
     assert not liveness.is_alive(claim.directory)
     liveness.take_over(claim.directory).release()
+
+
+def test_a_kernel_that_does_nothing_more_is_not_waited_for(tmp_path: Path) -> None:
+    """Not even if it has a child, which does nothing either: a shell that it drives, a pool."""
+    source = (
+        "import atexit, subprocess, time\n"
+        "child = subprocess.Popen(['sleep', '60'])\n"
+        "atexit.register(time.sleep, 60)"
+    )
+
+    async def run() -> float:
+        kernel = Kernel("python3", str(tmp_path))
+        try:
+            await kernel.start(tmp_path, {})
+            await kernel.ready()
+            await Engine(kernel, lambda _: None).run([(0, {"source": source, "metadata": {}})])
+        finally:
+            began = time.monotonic()
+            await kernel.close(kindly=True)
+        return time.monotonic() - began
+
+    assert asyncio.run(run()) < 8  # what is at work has 10 s
 
 
 def test_exit_handlers_have_time_to_upload(tmp_path: Path) -> None:

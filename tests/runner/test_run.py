@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ from job_runner.protocol import layout, liveness
 from job_runner.protocol.fold import progress
 from job_runner.protocol.result import fold_result
 
-from .jobs import Job, code, load, make_job, notebook, stream, text
+from .jobs import BOUND, Job, code, load, make_job, notebook, stream, text
 
 NOTEBOOK = notebook(
     text("# Title"),
@@ -172,6 +173,39 @@ def test_isolated(job: Callable[..., Job], tmp_path: Path) -> None:
     assert files == {Path("data/in.txt"): "data/in.txtmore", Path("folder/made.txt"): "made"}
     assert not (isolated.attempt() / "work").exists()
     assert (isolated.directory / layout.INPUTS / "data/in.txt").read_text() == "data/in.txt"
+
+
+def test_a_read_only_folder_comes_back_too(job: Callable[..., Job]) -> None:
+    """As caches of packages are; not even their owner may take anything out of them."""
+    isolated = job(
+        notebook(
+            "import os; os.makedirs('cache/a'); open('cache/a/made.txt', 'w').write('made')",
+            "os.chmod('cache/a', 0o500); os.chmod('cache', 0o500); os.chmod('.', 0o500)",
+        ),
+        isolated=True,
+    )
+    # Root may, unless it gives up its powers.
+    powerless = ("setpriv", "--bounding-set=-all", "--inh-caps=-all") if os.geteuid() == 0 else ()
+    assert isolated.start(before=powerless).wait(timeout=BOUND) == 0
+    artifacts = isolated.attempt() / layout.ARTIFACTS
+    assert (artifacts / "folder/cache/a/made.txt").read_text() == "made"
+    assert not (isolated.attempt() / "work").exists()
+
+
+def test_a_scratch_folder_that_leads_elsewhere_is_left_alone(
+    job: Callable[..., Job], tmp_path: Path
+) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "mine.txt").touch()
+    source = (
+        "import os, shutil; work = os.path.dirname(os.getcwd())\n"
+        "assert work.endswith('/attempt-1/work')\n"
+        f"shutil.rmtree(work); os.symlink({str(tmp_path / 'home')!r}, work)"
+    )
+    isolated = job(notebook(source), isolated=True)
+    assert isolated.run() == 0
+    assert (tmp_path / "home" / "mine.txt").exists()
+    assert not (isolated.attempt() / layout.ARTIFACTS).exists()
 
 
 def test_old_notebooks_are_upgraded(job: Callable[..., Job]) -> None:

@@ -58,7 +58,7 @@ async def test_a_server_that_starts_with_a_broken_one(admins: Path, jp_fetch: Fe
         await jp_fetch("jupyter-to-job", "api", "flavors")
     assert caught.value.response is not None
     error = json.loads(caught.value.response.body)["error"]
-    assert error["code"] == "bad_catalog"
+    assert (caught.value.code, error["code"]) == (500, "bad_catalog")
     assert (
         f"{admins}:4:11: `titel` is no key of a flavor. Did you mean `title`?" in error["message"]
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -72,6 +73,24 @@ async def test_submitted_to_delivered(jp_fetch: Fetch, jp_root_dir: Path) -> Non
     assert logs["text"] == "42\n" and logs["end"]
 
 
+async def test_the_open_document_is_what_runs(jp_fetch: Fetch, jp_root_dir: Path) -> None:
+    """As several people edit it together, before anybody's save; the disk is left alone."""
+    source = write_notebook(jp_root_dir, "train.ipynb", "print('saved')")
+    open_document = v4.new_notebook(cells=[v4.new_code_cell("print('ünsaved')")])
+    body = {"notebook": "train.ipynb", "content": open_document}
+    key = {"Idempotency-Key": "click-1"}
+
+    first = await post(jp_fetch, "jobs", body=body, **key)
+    shuffled = {**body, "content": dict(reversed(open_document.items()))}
+    again = await post(jp_fetch, "jobs", body=shuffled, **key)
+    job = await ended(jp_fetch, json.loads(first.body)["name"])
+
+    assert (first.code, again.code) == (201, 200)
+    assert job["state"] == "succeeded"
+    assert "ünsaved" in (jp_root_dir / job["delivery"]["path"]).read_text()
+    assert (jp_root_dir / "train.ipynb").read_bytes() == source
+
+
 async def test_every_change_of_a_job_is_an_event(
     jp_fetch: Fetch, jp_root_dir: Path, jp_serverapp: ServerApp
 ) -> None:
@@ -121,6 +140,18 @@ async def test_a_retry_is_the_same_job(jp_fetch: Fetch, jp_root_dir: Path) -> No
         ({"notebook": "train.ipynb", "surprise": 1}, 400, "bad_input"),
         ({"notebook": "train.ipynb", "priority": "1"}, 400, "bad_input"),
         ({"notebook": "train.ipynb", "expected_sha256": "0" * 64}, 409, "stale"),
+        ({"notebook": "train.ipynb", "parameters": {"a": math.nan}}, 400, "bad_input"),
+        ({"notebook": "train.ipynb", "env": {"A=B": ""}}, 400, "bad_input"),
+        ({"notebook": "train.ipynb", "inputs": ["\ud800"]}, 400, "bad_input"),
+        ({"notebook": "train.ipynb", "content": "{}"}, 400, "bad_input"),
+        ({"notebook": "train.ipynb", "content": {"cells": []}}, 400, "bad_notebook"),
+        ({"notebook": "train.ipynb", "content": {"cells": math.nan}}, 400, "bad_input"),
+        ({"notebook": "../a.ipynb", "content": v4.new_notebook()}, 400, "bad_input"),
+        (
+            {"notebook": "train.ipynb", "content": v4.new_notebook(), "expected_sha256": "0" * 64},
+            400,
+            "bad_input",
+        ),
     ],
 )
 async def test_bad_requests_say_why_and_leave_nothing(

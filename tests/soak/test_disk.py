@@ -120,6 +120,7 @@ def test_full_during_the_result(
         until(lambda: "tried again" in _dispatcher_log(scene), "a try that failed")
         job = scene.cli.json("show", victim)
         assert (job["state"], job["delivery"]["state"]) == ("succeeded", "pending")
+        assert "disk is full" in job["delivery"]["message"]
     small_exchange.empty()
     scene.settle()
     assert older.items() <= _digests(scene).items()

@@ -35,7 +35,9 @@ def test_lone_surrogates_survive(folder: Path) -> None:
     assert documents.read_document(folder / "request.json") == {"v": 1, "text": "\ud800"}
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff", b'{"v": 2}', b"{}", b'"v"'])
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b"\xff", b'{"v": 2}', b"{}", b'"v"', b"[" * 100_000]
+)
 def test_what_cannot_be_read_says_so(folder: Path, content: bytes) -> None:
     path = folder / "outcome.json"
     path.write_bytes(content)

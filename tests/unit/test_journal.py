@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from job_runner.protocol import journal
 from job_runner.protocol.journal import JournalWriter, read_journal
+from job_runner.protocol.nesting import DEEPEST, is_too_deep
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
@@ -142,3 +144,23 @@ def test_syncing_beside_appending(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     writer.close()
     assert errors == []
     assert [r["n"] for r in read(tmp_path)] == list(range(2000))
+
+
+@pytest.mark.parametrize("levels", [300, 100_000])
+def test_what_nobody_could_write_again_is_damaged(tmp_path: Path, levels: int) -> None:
+    """Whole by its checksum; but a result that it is part of could not be written."""
+    body = b'{"k": "widget", "state": %s}' % (b"[" * levels + b"]" * levels)
+    line = b"%08x %s\n" % (zlib.crc32(body), body)
+    with write(tmp_path, [{"k": "one"}]).open("ab") as segment:
+        segment.write(line)
+    assert read(tmp_path) == [{"k": "one"}, {"k": "damaged", "bytes": len(line)}]
+
+
+def test_as_deep_as_the_doors_allow_is_read(tmp_path: Path) -> None:
+    value: Any = 1
+    for _ in range(DEEPEST):
+        value = [value]
+    assert not is_too_deep(value) and is_too_deep([value])
+    record = {"k": "widget", "state": {"value": value}}
+    write(tmp_path, [record])
+    assert read(tmp_path) == [record]

@@ -129,6 +129,17 @@ def test_journal_and_logs(jobs: RemoteJobs, ended: Job) -> None:
     assert "# x" in jobs.logs(ended.name, -(10**6)).text
 
 
+def test_looking_is_no_work_for_the_reconciler(
+    jobs: RemoteJobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = jobs.submit(Submission("dir/train.ipynb"))[0].name
+    poked: list[str] = []
+    monkeypatch.setattr(MemoryBackend, "changed", lambda _, job: poked.append(job))
+    assert not jobs.get(name).decided
+    assert [job.name for job in jobs.find().jobs] == [name]
+    assert poked == []
+
+
 def test_preflight_knows_both_sides(jobs: RemoteJobs) -> None:
     asked = Submission(
         "dir/train.ipynb", flavor="enormous", inputs=("data.csv",), parameters={"typo": 1}
@@ -141,6 +152,19 @@ def test_preflight_knows_both_sides(jobs: RemoteJobs) -> None:
     assert [p.name for p in found.parameters] == ["a"]
     assert [i.path for i in found.inputs] == ["data.csv"]
     assert found.isolated
+
+
+@pytest.mark.parametrize("name", ["../flavors", "", ".", "train-abcd2345/logs", "a?limit=1", "é"])
+def test_what_is_no_name_reaches_no_other_route(jobs: RemoteJobs, name: str) -> None:
+    for act in (jobs.get, jobs.cancel, jobs.delete, jobs.logs, jobs.journal, jobs.notebook):
+        with pytest.raises(NotFound):
+            act(name)
+
+
+def test_an_open_document(jobs: RemoteJobs, workspace: Path, exchange: FileExchange) -> None:
+    content = (workspace / "dir" / "train.ipynb").read_bytes().replace(b"# x", b"# edited")
+    job, _ = jobs.submit(Submission("dir/train.ipynb", content=content))
+    assert exchange.read(job.name, "snapshot.ipynb") == content
 
 
 def test_cleared_and_unknown(

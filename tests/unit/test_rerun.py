@@ -57,9 +57,12 @@ def test_the_environment_of_then_if_it_is_there(tmp_path: Path) -> None:
     now = Caller("me", "/elsewhere", environment=Environment("/usr/bin/python3", "here", {}))
     then = Environment(str(python), "here", {"PATH": "/then"})
     again = caller_again(replace(THEN, environment=then), now)
-    assert (again.workspace, again.environment) == ("/w", then)
+    assert (again.workspace, again.environment, again.knows_kernels) == ("/w", then, False)
+    same = caller_again(replace(THEN, environment=then), replace(now, environment=then))
+    assert same.knows_kernels
     for other in (replace(then, host="elsewhere"), replace(then, interpreter="/gone")):
-        assert caller_again(replace(THEN, environment=other), now).environment == now.environment
+        instead = caller_again(replace(THEN, environment=other), now)
+        assert (instead.environment, instead.knows_kernels) == (now.environment, True)
 
 
 def test_a_snapshot_that_is_not_what_was_submitted(tmp_path: Path) -> None:

@@ -124,10 +124,14 @@ def test_where_a_value_came_from(config: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("retention", "soon"), ("exchange_cap", "much"), ("input_cap", "-1")]
-)
-def test_a_value_that_cannot_be_read(config: Path, name: str, value: str) -> None:
+    ("name", "value"),
+    [
+        ("retention", "soon"), ("exchange_cap", "much"), ("input_cap", "-1"),
+        ("retention", 7), ("capacity", 5), ("exchange_cap", 5),
+    ],
+)  # fmt: skip
+def test_a_value_that_cannot_be_read(config: Path, name: str, value: object) -> None:
     file = config / "jupyter_to_job_config.py"
     file.write_text(f"c.Settings.{name} = {value!r}")
-    with pytest.raises(BadInput, match=rf"{name.upper()}='{value}' \(.*config\.py\)"):
+    with pytest.raises(BadInput, match=rf"{name.upper()}={value!r} \(.*config\.py\)"):
         Settings.load()

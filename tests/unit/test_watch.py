@@ -83,9 +83,9 @@ def test_settled_jobs_cost_nothing(exchange: FileExchange, monkeypatch: pytest.M
     read: list[str] = []
     document = FileExchange.document
 
-    def counted(self: FileExchange, job: str, path: str) -> object:
+    def counted(self: FileExchange, job: str, path: str, *fields: str) -> object:
         read.append(job)
-        return document(self, job, path)
+        return document(self, job, path, *fields)
 
     monkeypatch.setattr(FileExchange, "document", counted)
     looking = watch_of(exchange)

@@ -1,0 +1,26 @@
+"""How deep JSON may be nested here: one bound, held at every door.
+
+Python's JSON gives up somewhere below a thousand levels, the sooner the deeper its caller stands:
+what one process still wrote another may not be able to read, and a result never comes to be.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+DEEPEST = 200
+
+
+def is_too_deep(value: Any, deepest: int = DEEPEST) -> bool:
+    """Tell whether lists and objects are nested in each other more than `deepest` levels deep."""
+    level = [value]
+    for _ in range(deepest + 1):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, dict | list | tuple)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+        if not level:
+            return False
+    return True

@@ -1,0 +1,98 @@
+"""An exchange that cannot be written to: said so, nothing half made, and good again afterwards."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jupyter_to_job.api import Request, handle
+from jupyter_to_job.backends.memory import MemoryBackend
+from jupyter_to_job.cli import exits
+from jupyter_to_job.domain.errors import JobsError, Unavailable
+from jupyter_to_job.domain.job import Changes, Submission
+from jupyter_to_job.exchange import FileExchange
+from jupyter_to_job.flavors import load_catalog
+from jupyter_to_job.service.intake import Caller
+from jupyter_to_job.service.jobs import Core, JobService
+
+from .. import notebooks
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 1 MiB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(disk)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("mounting a small disk takes root")
+    yield disk
+    subprocess.run(["umount", "-l", disk], check=True)
+
+
+@pytest.fixture
+def service(disk: Path, tmp_path: Path) -> JobService:
+    exchange = FileExchange(disk / "exchange")
+    notebooks.write(tmp_path / "workspace" / "a.ipynb", "1")
+    core = Core.of(exchange, MemoryBackend(exchange, hold="queued"), load_catalog)
+    return JobService(core, Caller("me", str(tmp_path / "workspace")))
+
+
+def fill(disk: Path) -> Path:
+    rest = disk / "rest"
+    with rest.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while True:
+            file.write(b"x" * 4096)
+    return rest
+
+
+def files(disk: Path) -> set[Path]:
+    return {p for p in disk.rglob("*") if ".keys" not in p.parts}
+
+
+@pytest.mark.parametrize("key", [None, "once"])
+def test_a_full_disk(service: JobService, disk: Path, key: str | None) -> None:
+    asked = Submission("a.ipynb", idempotency_key=key)
+    earlier = service.submit(Submission("a.ipynb"))[0].name
+    rest = fill(disk)
+    before = files(disk)
+    for act in (
+        lambda: service.submit(asked),
+        lambda: service.rerun(earlier, Changes()),
+        lambda: service.cancel(earlier),
+        lambda: service.delete(earlier),
+    ):
+        with pytest.raises(Unavailable, match="disk is full") as caught:
+            act()
+        assert exits.code_of(caught.value) == exits.UNREACHABLE
+    answer = handle(service, Request("POST", "jobs", body=b'{"notebook": "a.ipynb"}'))
+    assert (answer.status, "Retry-After" in answer.headers) == (503, True)
+    assert files(disk) == before
+    rest.unlink()
+    job, created = service.submit(asked)
+    assert created and service.get(job.name) == job
+    assert service.get(earlier).cancel_requested is False
+
+
+def test_inputs_that_are_too_large_for_the_disk(service: JobService, disk: Path) -> None:
+    workspace = disk.parent / "workspace"
+    (workspace / "small").write_bytes(b"x" * 4096)
+    (workspace / "large").write_bytes(b"x" * (2 << 20))
+    with pytest.raises(Unavailable, match="disk is full"):
+        service.submit(Submission("a.ipynb", inputs=("small", "large")))
+    assert list((disk / "exchange").iterdir()) == []
+
+
+def test_an_exchange_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "exchange").touch()
+    notebooks.write(tmp_path / "a.ipynb", "1")
+    exchange = FileExchange(tmp_path / "exchange")
+    core = Core.of(exchange, MemoryBackend(exchange), load_catalog)
+    with pytest.raises(JobsError, match="cannot be written to") as caught:
+        JobService(core, Caller("me", str(tmp_path))).submit(Submission("a.ipynb"))
+    assert "doctor" in caught.value.hint
