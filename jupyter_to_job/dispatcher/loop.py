@@ -20,7 +20,7 @@ from ..exchange import FileExchange, Request
 from .listing import Listing
 from .presence import Presence
 from .processes import Processes
-from .seen import HELD, NEW, SLOT, Phase, Seen, names_in, observe
+from .seen import NEW, SLOT, Phase, Seen, names_in, observe
 
 TICK = 0.05
 """Seconds between two looks for new jobs."""
@@ -247,7 +247,7 @@ class Dispatcher:
         """Deliver; what is held, once at first, and then now and then while there is other work."""
         now = time.monotonic()
         if job.seen.phase is Phase.HELD:
-            why = documents.read_document(self.exchange.root / job.name / HELD) or {}
+            why = documents.read_document(self.exchange.root / job.name / layout.HELD) or {}
             if job.deliver_at and why.get("message") != job.held:
                 job.held = why.get("message")
                 _log.warning("%s: held: %s", job.name, job.held)

@@ -14,7 +14,6 @@ from job_runner.protocol.outcome import read_outcome
 
 SLOT = "slot.json"
 """Which host starts the run, and the devices that it got; written before the runner starts."""
-HELD = "held.json"
 
 
 class Phase(enum.Enum):
@@ -81,7 +80,7 @@ def observe(directory: Path, names: frozenset[str], before: Seen = NEW) -> Seen:
     outcomes = (read_outcome(layout.attempt_dir(directory, number)) for number in numbers)
     if not any(outcome is not None and outcome.result_sha256 for outcome in outcomes):
         return Seen(Phase.SETTLED)  # nothing ran: nothing to deliver
-    return Seen(Phase.HELD if HELD in names else Phase.ENDED, cancelled, attempt, host)
+    return Seen(Phase.HELD if layout.HELD in names else Phase.ENDED, cancelled, attempt, host)
 
 
 def _host(document: Mapping[str, Any] | None) -> str | None:

@@ -27,7 +27,6 @@ from ..domain.errors import BadInput, Cleared, JobsError
 from ..domain.quantities import parse_duration, parse_quantity
 from .files import FileExchange
 
-CLEARED = "cleared.json"
 FOREVER = "forever"
 _log = logging.getLogger(__name__)
 _IN_ATTEMPT = (layout.JOURNAL, layout.ARTIFACTS, layout.RESULT)
@@ -86,7 +85,7 @@ def enforce(exchange: FileExchange, policy: Policy, now: float | None = None) ->
 
 def check_kept(exchange: FileExchange, job: str) -> None:
     """Raise Cleared if the job's snapshot, journal and result are gone, saying since when."""
-    document = exchange.document(job, CLEARED, "message", "time")
+    document = exchange.document(job, layout.CLEARED, "message", "time")
     if document is not None:
         delivery = exchange.document(job, layout.DELIVERY, "path")
         hint = f"The result was delivered as {delivery['path']}." if delivery else ""
@@ -145,7 +144,9 @@ def _clear(exchange: FileExchange, name: str, kept: str) -> bool:
     """Remove what may go; False if it could not be removed now."""
     directory = exchange.root / name
     try:
-        documents.write_document_once(directory / CLEARED, {"time": times.now(), "message": kept})
+        documents.write_document_once(
+            directory / layout.CLEARED, {"time": times.now(), "message": kept}
+        )
         _remove(directory / layout.INPUTS)
         for number in layout.attempts(directory):
             for piece in _IN_ATTEMPT:

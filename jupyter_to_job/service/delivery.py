@@ -20,7 +20,7 @@ from ..exchange import FileExchange, Request
 from ..workspace import CannotPublish, Published, Workspace, publish
 from ..workspace.artifacts import find_artifacts, publish_artifacts
 from ..workspace.sign import sign_soon
-from .view import HELD, has_result
+from .view import has_result
 
 
 def publish_result(request: Request, content: BinaryIO, workspace: Workspace) -> Published:
@@ -73,7 +73,7 @@ def deliver(exchange: FileExchange, name: str) -> bool:
         if published is not None:
             held["message"] = f"{published.path} is there, but not what the run created: {error}"
             held.update(asdict(published))
-        exchange.write(name, HELD, held)
+        exchange.write(name, layout.HELD, held)
         return False
     exchange.write_once(name, layout.DELIVERY, record_of(published) | artifacts)
     return True
@@ -91,7 +91,7 @@ def _opened_result(exchange: FileExchange, name: str, attempt: Path) -> BinaryIO
 
 def _published_before(exchange: FileExchange, name: str) -> Published | None:
     """Return the notebook that an earlier try published before its artifacts were held."""
-    held = exchange.document(name, HELD) or {}
+    held = exchange.document(name, layout.HELD) or {}
     return Published(held["path"], held["sha256"]) if "path" in held else None
 
 

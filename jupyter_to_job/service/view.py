@@ -123,7 +123,7 @@ class View:
         document = self._exchange.document(name, layout.DELIVERY, "path")
         if document is not None:
             return Delivery(DeliveryState.DELIVERED, document["path"], document.get("message"))
-        held = self._exchange.document(name, HELD, "message")
+        held = self._exchange.document(name, layout.HELD, "message")
         if held is not None:
             return Delivery(DeliveryState.HELD, None, held["message"])
         if final and attempt is not None and not has_result(attempt.outcome):
@@ -155,10 +155,6 @@ def _said(end: dict[str, Any] | None) -> Ended | None:
         return None
     finished = times.from_unix(end.get("t")) or ""
     return Ended(State(end["state"]), end.get("reason"), end.get("message"), finished)
-
-
-HELD = "held.json"
-"""Beside delivery.json: why the last try to publish failed. Rewritten by each try."""
 
 
 def has_result(outcome: Outcome | None) -> bool:

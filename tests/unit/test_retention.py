@@ -15,7 +15,7 @@ from job_runner.protocol import documents, layout, liveness
 from jupyter_to_job.backends.memory import MemoryBackend
 from jupyter_to_job.domain.errors import BadInput, Cleared
 from jupyter_to_job.domain.job import Changes, DeliveryState, State
-from jupyter_to_job.exchange import FileExchange, retention
+from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.exchange.retention import Policy, enforce
 from jupyter_to_job.flavors import load_catalog
 from jupyter_to_job.service.intake import Caller
@@ -204,7 +204,7 @@ def test_killed_anywhere_it_is_finished_later(
         assert (job.state, job.delivery, job.progress) == (
             whole.state, whole.delivery, whole.progress
         )  # fmt: skip
-        if (exchange.root / JOB / retention.CLEARED).exists():
+        if (exchange.root / JOB / layout.CLEARED).exists():
             with pytest.raises(Cleared):
                 service(exchange).notebook(JOB)
         else:
