@@ -59,8 +59,13 @@ def kill(process: psutil.Process) -> None:
 
 
 def gone(process: psutil.Process) -> bool:
-    """Tell whether a process has ended; whether its parent buried it is not our business."""
+    """Tell whether a process has ended; whether its parent buried it is not our business.
+
+    A thread of a killed process may be in a write to the disk, and hold files open until that ends.
+    """
     try:
-        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+        if not process.is_running():
+            return True
+        return process.status() == psutil.STATUS_ZOMBIE and process.num_threads() <= 1
     except psutil.NoSuchProcess:
         return True
