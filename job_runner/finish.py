@@ -36,6 +36,7 @@ def finish_job(job_dir: Path, reason: str | None, message: str | None) -> int:
     except liveness.AttemptAlive:
         return Exit.BUSY
     try:
+        liveness.sweep_claims(job_dir)
         if read_outcome(directory) is None:
             _finish(job_dir, claim, reason or "Lost", message or LOST)
         return Exit.SUCCEEDED
@@ -81,6 +82,7 @@ def _never_started(job_dir: Path, end: End) -> int:
     except liveness.AttemptExists:
         return Exit.BUSY
     try:
+        liveness.sweep_claims(job_dir)
         cells, finished = {"done": 0, "total": 0}, rfc3339(time.time())
         outcome = Outcome(
             end.state, end.reason, end.message, None, cells, None, finished, Usage().to_json(), None

@@ -31,6 +31,7 @@ SILENCE = 120.0
 """Seconds after the last touch for which a run of another host counts as alive."""
 
 _PROC = Path("/proc")
+_DRAFT = ".attempt-"
 
 
 class AttemptExists(Exception):
@@ -85,7 +86,7 @@ class Claim:
 def claim_attempt(job_dir: Path, number: int) -> Claim:
     """Create attempt `number` with its lock held. Raises AttemptExists."""
     target = layout.attempt_dir(job_dir, number)
-    draft = job_dir / f".attempt-{secrets.token_hex(8)}"
+    draft = job_dir / f"{_DRAFT}{secrets.token_hex(8)}"
     draft.mkdir(mode=0o700)
     try:
         descriptor = _open_lock(draft)
@@ -102,6 +103,15 @@ def claim_attempt(job_dir: Path, number: int) -> Claim:
         documents.sync_directory(job_dir)
         return Claim(target, descriptor)
     finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def sweep_claims(job_dir: Path) -> None:
+    """Remove what runners left that were killed while they claimed an attempt of this job.
+
+    For who holds the latest attempt: a claim that is still on its way comes too late then.
+    """
+    for draft in job_dir.glob(f"{_DRAFT}*"):
         shutil.rmtree(draft, ignore_errors=True)
 
 

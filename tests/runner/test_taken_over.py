@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from job_runner.protocol import documents, liveness
+
+from .jobs import Job, notebook
 
 
 def test_who_finishes_does_not_bring_the_attempt_to_life(tmp_path: Path) -> None:
@@ -33,3 +36,10 @@ def test_the_drafts_of_a_killed_writer_go(tmp_path: Path) -> None:
     documents.write_document(tmp_path / "kept.json", {})
     documents.remove_drafts(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["kept.json"]
+
+
+def test_a_claim_that_was_killed_leaves_nothing(job: Callable[..., Job]) -> None:
+    made = job(notebook("1"))
+    (made.directory / ".attempt-0123456789abcdef").mkdir()
+    assert made.finish() == 0
+    assert list(made.directory.glob(".*")) == []
