@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -59,7 +60,7 @@ class RerunBody(BaseModel):
 
 def changes(document: dict[str, Any], key: str | None) -> Changes:
     """Return the checked changes of a rerun. Raises BadInput, naming the field."""
-    body = _checked(RerunBody, document)
+    body = checked(RerunBody, document)
     limit = None if body.max_runtime is None else parse_duration(body.max_runtime)
     fields = body.model_dump(exclude={"max_runtime"})
     return Changes(**fields, max_runtime=limit, idempotency_key=key)
@@ -67,7 +68,7 @@ def changes(document: dict[str, Any], key: str | None) -> Changes:
 
 def submission(document: dict[str, Any], key: str | None) -> Submission:
     """Return the checked submission. Raises BadInput, naming the field."""
-    body = _checked(SubmitBody, document)
+    body = checked(SubmitBody, document)
     limit = body.max_runtime
     inputs = tuple(i if isinstance(i, str) else i.path for i in body.inputs)
     digests = {i.path: i.sha256 for i in body.inputs if isinstance(i, SentInput)}
@@ -93,7 +94,8 @@ def _file(notebook: dict[str, Any]) -> bytes:
         raise BadInput(f"content: {error}.") from error
 
 
-def _checked(kind: type[_Body], document: dict[str, Any]) -> _Body:
+def checked(kind: type[_Body], document: Mapping[str, object]) -> _Body:
+    """Return what was sent as a model of this kind. Raises BadInput, naming the field."""
     try:
         return kind.model_validate(document)
     except ValidationError as error:

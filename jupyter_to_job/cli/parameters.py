@@ -7,12 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from job_runner.protocol.parameters import (
-    NotRepresentable,
-    find_unrepresentable,
-    parse_value,
-)
+from job_runner.protocol.parameters import NotRepresentable, parse_value
 
+from ..domain.asked import check_parameters
 from ..domain.errors import BadInput
 
 
@@ -28,14 +25,7 @@ def collect(
     except NotRepresentable as error:
         raise BadInput(f"{error}.") from error
     parameters.update(dict(raw))
-    for name in parameters:
-        if not name or any(character.isspace() for character in name):
-            raise BadInput(
-                f"{name!r} cannot be the name of a parameter.",
-                "Write it as the notebook's `parameters` cell has it.",
-            )
-    if odd := find_unrepresentable(parameters):
-        raise BadInput(f"A parameter holds {odd}, which JSON has no number for.")
+    check_parameters(parameters)  # before the first notebook of a batch is sent
     return parameters
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from ..domain.errors import BadInput
+from ..api.bodies import checked
 
 MAX_DOCUMENT = 1 << 20
 """Bytes of a document: ours are a thousandth of it."""
@@ -18,9 +18,6 @@ class _Sent(BaseModel):
     """Fields of a newer minor version are let through."""
 
     model_config = ConfigDict(extra="allow", strict=True)
-
-
-_S = TypeVar("_S", bound=_Sent)
 
 
 class _Claim(_Sent):
@@ -52,23 +49,14 @@ class _Outcome(_Sent):
 
 def pod_in(document: dict[str, object]) -> str:
     """Return the uid of the pod that claims an attempt. Raises BadInput."""
-    return _checked(_Claim, document).pod
+    return checked(_Claim, document).pod
 
 
 def check_delivery(document: dict[str, object]) -> None:
     """Raise BadInput unless it is a delivery.json."""
-    _checked(_Delivery, document)
+    checked(_Delivery, document)
 
 
 def check_outcome(document: dict[str, object]) -> None:
     """Raise BadInput unless it is an outcome.json."""
-    _checked(_Outcome, document)
-
-
-def _checked(kind: type[_S], document: dict[str, object]) -> _S:
-    try:
-        return kind.model_validate(document)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise BadInput(f"{place}: {first['msg']}.") from error
+    checked(_Outcome, document)

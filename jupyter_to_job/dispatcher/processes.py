@@ -190,15 +190,10 @@ class Processes:
         if status == _BUSY:
             return  # another runner, of a dispatcher before this one, was first
         if not layout.attempts(self._exchange.root / job):
-            reason, message = (
-                "RunnerMissing",
-                f"The runner did not start: {child.last_words(status)}",
-            )
-            if status < 0:
-                reason, message = (
-                    "Lost",
-                    f"The runner was killed (signal {-status}) before it began.",
-                )
+            reason, message = "Lost", f"The runner was killed (signal {-status}) before it began."
+            if status >= 0:
+                words = child.last_words(status)
+                reason, message = "RunnerMissing", f"The runner did not start: {words}"
             self._why[job] = (reason, message)
             _log.warning("%s: %s", job, message)
         elif status > 0:  # counts only if it left no outcome

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from typing import Any
 
 from job_runner.protocol.nesting import is_too_deep
 from job_runner.protocol.parameters import find_unrepresentable
@@ -17,21 +19,26 @@ for its readers."""
 
 def check(asked: Submission) -> None:
     """Raise BadInput for parameters and variables that no run could be given."""
-    for name in asked.parameters:
+    check_parameters(asked.parameters)
+    for name, value in asked.env.items():
+        if not name or "=" in name or not (_is_plain(name) and _is_plain(value)):
+            # Never the value: it may be a secret.
+            raise BadInput(f"The variable {name!r} cannot be set.", "Leave out `=` and NUL.")
+
+
+def check_parameters(parameters: Mapping[str, Any]) -> None:
+    """Raise BadInput for parameters that no run could be given."""
+    for name in parameters:
         if not name or any(character.isspace() for character in name):
             raise BadInput(
                 f"{name!r} cannot be the name of a parameter.",
                 "Write it as the notebook's `parameters` cell has it.",
             )
-    if is_too_deep(asked.parameters, MAX_DEPTH):
+    if is_too_deep(parameters, MAX_DEPTH):
         raise BadInput(f"The parameters are nested deeper than {MAX_DEPTH}.", "Send a file along.")
-    number = find_unrepresentable(asked.parameters)
+    number = find_unrepresentable(parameters)
     if number is not None:
         raise BadInput(f"A parameter is {number}, which JSON does not have.", "Send it as text.")
-    for name, value in asked.env.items():
-        if not name or "=" in name or not (_is_plain(name) and _is_plain(value)):
-            # Never the value: it may be a secret.
-            raise BadInput(f"The variable {name!r} cannot be set.", "Leave out `=` and NUL.")
 
 
 def _is_plain(text: str) -> bool:

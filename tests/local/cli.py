@@ -40,6 +40,7 @@ class Cli:
     home: Path
     capacity: str = "cpu=2,memory=8Gi"
     variables: dict[str, str] = field(default_factory=dict)
+    command: tuple[str, ...] = (COMMAND,)
     started: list[subprocess.Popen[str]] = field(default_factory=list)
 
     @property
@@ -54,7 +55,7 @@ class Cli:
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [COMMAND, *arguments],
+            [*self.command, *arguments],
             cwd=self.workspace,
             env=self.environment,
             stdout=subprocess.PIPE,
@@ -66,7 +67,9 @@ class Cli:
 
     def on_terminal(self, *arguments: str, rows: int = 24, columns: int = 100) -> Terminal:
         """Start the command on a terminal of its own."""
-        return Terminal([COMMAND, *arguments], self.workspace, self.environment, rows, columns)
+        return Terminal(
+            [*self.command, *arguments], self.workspace, self.environment, rows, columns
+        )
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         process = self.start(*arguments)

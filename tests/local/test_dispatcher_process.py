@@ -211,9 +211,11 @@ def test_signals_that_its_starter_blocks_reach_it(cli: Cli) -> None:
 
 
 def job_for(backend: LocalBackend, exchange: Path) -> None:
-    """Tell the backend of a job, and wait until the dispatcher that it started has failed."""
-    backend.changed("a-job-abcd2345")
-    until(lambda: not is_served(exchange, this_host()), "its end")
+    """Tell the backend of a job; wait until the dispatcher that it started has failed."""
+    try:
+        backend.changed("a-job-abcd2345")
+    finally:
+        until(lambda: not is_served(exchange, this_host()), "its end")
 
 
 def test_one_that_ends_at_once_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

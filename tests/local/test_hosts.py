@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -25,28 +26,12 @@ RENAMED = ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', OTHER]
 """Runs a command on a host of another name: a namespace of its own, on the same kernel."""
 
 
-class Elsewhere(Cli):
-    """The same user's command line on the other host."""
-
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [*RENAMED, COMMAND, *arguments],
-            cwd=self.workspace,
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self.started.append(process)
-        return process
-
-
 @pytest.fixture
 def other(cli: Cli) -> Cli:
     if shutil.which("unshare") is None or subprocess.call([*RENAMED, "true"]) != 0:
         pytest.skip("no second host here: `unshare --uts` is not allowed (it needs root)")
     cli.capacity = "cpu=1,memory=8Gi"
-    return Elsewhere(cli.workspace, cli.exchange, cli.home, cli.capacity)
+    return replace(cli, command=(*RENAMED, COMMAND), variables={})
 
 
 def dispatcher_of(cli: Cli, host: str) -> psutil.Process:

@@ -34,6 +34,8 @@ except UnicodeError as error:
     print(type(error))
 print('kept')
 """
+RAW = "\ufffd\ufffd raw \ufffd\n"
+KEPT = "nul \0 bell \a ansi \x1b[31mred\x1b[0m vertical \v end\nlone \ufffd surrogate\nkept\n"
 
 
 def made(*cells: Any, minor: int = 5, **metadata: Any) -> str:
@@ -77,7 +79,7 @@ SILENT = {
 OUTPUT = {
     "updates.ipynb": (UPDATES, " 20000/20000\n"),
     "erased.ipynb": (ERASED, "spinning done\n"),
-    "junk.ipynb": (JUNK, "kept\n"),
+    "junk.ipynb": (JUNK, KEPT),
 }
 REFUSED = {
     "broken.ipynb": "{",
@@ -142,12 +144,10 @@ def test_what_is_printed_is_as_jupyterlab_would_have_it(
     job = ended[name]
     assert job["state"] == "succeeded", job
     printed = notebooks.printed(cli.result(job))
-    expected = OUTPUT[name][1]
-    assert printed.endswith(expected)
-    if name == "junk.ipynb":
-        assert "nul \x00 bell \x07 ansi \x1b[31mred\x1b[0m vertical \x0b end\n" in printed
-    else:
-        assert printed == expected
+    if name == "junk.ipynb":  # the kernel reads the raw bytes in a thread: they come at any place
+        assert RAW in printed
+        printed = printed.replace(RAW, "")
+    assert printed == OUTPUT[name][1]
 
 
 @pytest.mark.parametrize("name", REFUSED)
