@@ -6,9 +6,14 @@ from . import stop
 
 stop.install()
 
+import os  # noqa: E402
 import sys  # noqa: E402
 
 from .main import main  # noqa: E402
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    code = main(sys.argv[1:])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # All that counts is written and closed: taking the interpreter apart would only cost time.
+    os._exit(code)

@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import os
 import sys
 import time
-from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
-from . import gpu, reasons, reserve, scratch, stop
+from . import gpu, reasons, reserve, scratch
+from .cap import Cap
 from .ending import end_record, look_back, write_ending
-from .engine import Engine
-from .kernel import Kernel
-from .monitor import Monitor
-from .prepare import Notebook, code_cells, kernel_name, prepare
+from .live import LiveResult
+from .prepare import kernel_name
 from .protocol import documents, layout, liveness
 from .protocol.journal import JournalWriter
-from .reaper import Reaper
+from .protocol.result import Written
 from .reasons import End, Exit, RunFailed
-from .supervise import supervise
+from .spawn import KernelProcess
 from .usage import Usage
 
-_SYNC_PERIOD = 1.0
-"""Seconds between acknowledgements: what a lost host may cost."""
-_RECEIPT_PERIOD = 10.0
-"""Seconds until the next receipt in the journal, or a tenth of the run so far if that is more."""
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -40,30 +33,61 @@ class Attempt:
     claim: liveness.Claim
     request: dict[str, Any]
     journal: JournalWriter
+    live: LiveResult
     started: float = field(default_factory=time.time)
     usage: Usage = field(default_factory=Usage)
+    cap: Cap = field(default_factory=lambda: Cap(None))
     end: End | None = None
     recorded: bool = False
+    written: Written | None = None
 
     @property
     def directory(self) -> Path:
         """Return the attempt's directory."""
         return self.claim.directory
 
+    @property
+    def variables(self) -> dict[str, str]:
+        """Return the job's own variables, but none that lead to GPUs not chosen for it."""
+        asked: dict[str, str] = self.request.get("env") or {}
+        chosen = os.environ.keys() & gpu.CHOICE
+        return {name: value for name, value in asked.items() if name not in chosen}
+
     def emit(self, record: dict[str, Any]) -> None:
-        """Journal one record."""
-        self.journal.append({"t": round(time.time(), 6), **record})
+        """Journal one record, with the receipt of a cell that ended."""
+        if record["k"] == "cell_start":
+            self.usage.begin_cell()
+        elif record["k"] == "cell_end":
+            record = {**record, "usage": self.usage.end_cell()}
+        for kept in self.cap.admit(record):
+            stamped = {"t": round(time.time(), 6), **kept}
+            try:
+                self.journal.append(stamped)
+            except OSError:
+                self.live.give_up()
+                raise
+            self.live.feed(stamped)
 
     def conclude(self, end: End) -> End:
         """Journal how the run ended, once: whatever happens afterwards, it ended like this.
 
         Raises OSError; then it ended like this all the same, and another call tries again.
         """
-        self.end = self.end or end
+        if self.end is None:
+            note = self.cap.note()
+            self.end = reasons.adding(end, note) if note else end
         if not self.recorded:
-            self.emit(end_record(self.end))
+            self.emit(end_record(self.end, self.usage.to_json()))
             self.recorded = True
         return self.end
+
+    def write_result(self) -> Written:
+        """Close the journal and write the result, once. Raises OSError."""
+        if self.written is None:
+            reserve.release(self.directory)
+            self.journal.close()
+            self.written = self.live.write()
+        return self.written
 
 
 def run_job(job_dir: Path, number: int | None) -> int:
@@ -94,12 +118,14 @@ def run_job(job_dir: Path, number: int | None) -> int:
 def _run_claimed(job_dir: Path, claim: liveness.Claim, request: dict[str, Any]) -> int:
     """Run, and write how it ended."""
     directory = claim.directory
-    attempt = Attempt(job_dir, claim, request, JournalWriter(directory / layout.JOURNAL))
+    writer = JournalWriter(directory / layout.JOURNAL)
+    live = LiveResult(job_dir, directory)
+    attempt = Attempt(job_dir, claim, request, writer, live, cap=Cap(request.get("output_limit")))
     with reserve.held(directory):
         last = _guarded(attempt)
     end = attempt.conclude(last)
-    attempt.journal.close()
-    write_ending(job_dir, directory, end, attempt.started, attempt.usage.to_json())
+    result, usage = attempt.write_result(), attempt.usage.to_json()
+    write_ending(job_dir, directory, end, result, attempt.started, usage)
     _say(f"{end.reason}: {end.message}" if end.reason else "Every cell ran.")
     if last is not end:
         _say(f"Afterwards: {last.message}")
@@ -109,7 +135,7 @@ def _run_claimed(job_dir: Path, claim: liveness.Claim, request: dict[str, Any]) 
 def _guarded(attempt: Attempt) -> End:
     """Run, and turn whatever goes wrong into an end."""
     try:
-        return asyncio.run(_run(attempt))
+        return _run(attempt)
     except RunFailed as failure:
         return failure.end
     except OSError as error:
@@ -123,169 +149,33 @@ def _guarded(attempt: Attempt) -> End:
         return End("BackendError", message, Exit.INTERNAL, cell)
 
 
-async def _run(attempt: Attempt) -> End:
-    """Start the kernel, prepare the notebook meanwhile, execute."""
-    stopped = _stopped(attempt.claim)
+def _run(attempt: Attempt) -> End:
+    """Start the kernel, and only then what takes time to import. Raises RunFailed, OSError."""
     snapshot = (attempt.job_dir / layout.SNAPSHOT).read_bytes()
-    name = kernel_name(snapshot, attempt.request.get("kernel"))
-    kernel = Kernel(name, str(attempt.directory))
-    ended_kindly = False
+    process = KernelProcess(
+        kernel_name(snapshot, attempt.request.get("kernel")), str(attempt.directory)
+    )
     try:
-        start = {"kernel": kernel.name, "sockets": str(kernel.folder)}
+        start = {"kernel": process.name, "sockets": str(process.folder)}
         attempt.emit({"k": "start", "v": documents.VERSION, **start})
-        end = await _start_and_execute(attempt, kernel, stopped)
-        # Before the kernel takes its leave, which may last: a run that had succeeded stays so.
-        attempt.conclude(end)
-        ended_kindly = end.exit_code in (Exit.SUCCEEDED, Exit.CELL)
-        return end
+        failure = _start(attempt, process)
+        from .execution import execute
+
+        return execute(attempt, process, failure)
     finally:
-        await kernel.close(kindly=ended_kindly)
+        process.end()
         scratch.collect_artifacts(attempt.job_dir, attempt.directory)
 
 
-async def _start_and_execute(
-    attempt: Attempt, kernel: Kernel, stopped: asyncio.Future[None]
-) -> End:
-    try:
-        failure = await _start(attempt, kernel)
-        try:
-            notebook = _prepare(attempt, kernel)
-        finally:
-            if failure is not None:
-                raise failure
-        with Reaper(spare=kernel.pid):
-            return await _execute(attempt, kernel, notebook, stopped)
-    except RunFailed as failed:
-        return failed.end
-
-
-async def _start(attempt: Attempt, kernel: Kernel) -> RunFailed | None:
-    """Spawn the kernel. A failure is handed back: the notebook is prepared all the same."""
+def _start(attempt: Attempt, process: KernelProcess) -> RunFailed | None:
+    """Start the kernel. A failure is handed back: the notebook is prepared all the same."""
     try:
         cwd = scratch.working_directory(attempt.job_dir, attempt.directory, attempt.request)
-        await kernel.start(cwd, _variables(attempt.request))
-        attempt.emit({"k": "kernel", "pid": kernel.pid})
+        process.start(cwd, attempt.variables)
+        attempt.emit({"k": "kernel", "pid": process.pid})
     except RunFailed as failure:
         return failure
     return None
-
-
-def _variables(request: dict[str, Any]) -> dict[str, str]:
-    """Return the job's own variables, but none that lead to GPUs other than those chosen for it."""
-    asked: dict[str, str] = request.get("env") or {}
-    chosen = os.environ.keys() & gpu.CHOICE
-    return {name: value for name, value in asked.items() if name not in chosen}
-
-
-def _prepare(attempt: Attempt, kernel: Kernel) -> Notebook:
-    """Prepare the notebook and journal it."""
-    request = attempt.request
-    source = PurePosixPath(request["notebook"])
-    notebook = prepare(
-        attempt.job_dir / layout.SNAPSHOT,
-        request.get("parameters") or {},
-        kernel.name,
-        language=kernel.language,
-        names=(str(source), str(source.parent / f"{request['name']}.ipynb")),
-    )
-    total = len(code_cells(notebook))
-    attempt.emit({"k": "prepared", "cells_total": total, "notebook": notebook})
-    return notebook
-
-
-async def _execute(
-    attempt: Attempt, kernel: Kernel, notebook: Notebook, stopped: asyncio.Future[None]
-) -> End:
-    """Execute all cells of a notebook whose kernel is on its way, as long as it can be recorded."""
-    request = attempt.request
-    environ = {**os.environ, **_variables(request)}
-    with Monitor(kernel.pid, request.get("memory_limit"), attempt.usage, environ) as monitor:
-        work = asyncio.create_task(_execute_cells(attempt, kernel, notebook, stopped, monitor))
-        tasks: set[asyncio.Task[Any]] = {work, asyncio.create_task(_keep_safe(attempt))}
-        try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for broken in done - {work}:
-                broken.result()  # what was said to be safe is not
-            return work.result()
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def _execute_cells(
-    attempt: Attempt,
-    kernel: Kernel,
-    notebook: Notebook,
-    stopped: asyncio.Future[None],
-    monitor: Monitor,
-) -> End:
-    if not await _ready(kernel, stopped):
-        return reasons.terminated(None)
-    attempt.emit({"k": "kernel", "pid": kernel.pid, "language_info": kernel.language_info})
-    return await supervise(
-        Engine(kernel, attempt.emit),
-        kernel,
-        [(index, notebook["cells"][index]) for index in code_cells(notebook)],
-        stop=stopped,
-        limit=attempt.request.get("max_runtime"),
-        monitor=monitor,
-    )
-
-
-async def _ready(kernel: Kernel, stopped: asyncio.Future[None]) -> bool:
-    """Wait until the kernel answers. False: the run was stopped first. Raises RunFailed."""
-    ready = asyncio.create_task(kernel.ready())
-    died = asyncio.create_task(kernel.died.wait())
-    try:
-        ends: set[asyncio.Future[Any]] = {ready, died, stopped}
-        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        if ready.done():
-            ready.result()
-            return True
-        if stopped.done():
-            return False
-        raise reasons.no_kernel(kernel.name, f"it ended at once. {kernel.last_words()}")
-    finally:
-        died.cancel()
-        ready.cancel()
-        with suppress(asyncio.CancelledError, RunFailed):
-            await ready
-
-
-def _stopped(claim: liveness.Claim) -> asyncio.Future[None]:
-    """Return a future that is done once we were told to stop."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[None] = loop.create_future()
-
-    def settle() -> None:
-        if not future.done():
-            future.set_result(None)
-
-    def wake() -> None:
-        # If this is all that we come to do, the run is known to have lived when it was cancelled.
-        claim.beat()
-        # The signal may come when the loop is gone and the result is being written.
-        with suppress(RuntimeError):
-            loop.call_soon_threadsafe(settle)
-
-    stop.on_request(wake)
-    return future
-
-
-async def _keep_safe(attempt: Attempt) -> None:
-    """Acknowledge what was written once a second, off the loop: fdatasync may take long.
-
-    And leave a receipt now and then: a run that is killed has one, too. Raises OSError.
-    """
-    receipt_at = 0.0
-    while True:
-        await asyncio.sleep(_SYNC_PERIOD)
-        lasted = time.time() - attempt.started
-        if lasted >= receipt_at and attempt.usage.memory.count > 1:
-            attempt.emit({"k": "usage", **attempt.usage.to_json()})
-            receipt_at = lasted + max(_RECEIPT_PERIOD, lasted / 10)
-        await asyncio.to_thread(attempt.journal.sync)
 
 
 def _say(text: str) -> None:

@@ -15,14 +15,14 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from .leftovers import TERMINATION_LOG
 from .prepare import banner
 from .protocol import documents, journal, layout
 from .protocol.outcome import Outcome, write_outcome
 from .protocol.records import sound
-from .protocol.result import write_result
+from .protocol.result import Written
 from .reasons import End
 
-TERMINATION_LOG = "JUPYTER_TO_JOB_TERMINATION_LOG"
 PLAIN_OUTPUT = "plain_output"
 """In request.json: the name of the file beside the job directory that the result becomes."""
 _SUMMARY_BYTES = 4096
@@ -53,7 +53,7 @@ def rfc3339(moment: float) -> str:
     return text.replace("+00:00", "Z")
 
 
-def end_record(end: End) -> Record:
+def end_record(end: End, usage: dict[str, Any]) -> Record:
     """Return the last record of a journal: how the run ended, and the banner that says so."""
     return {
         "k": "end",
@@ -63,6 +63,7 @@ def end_record(end: End) -> Record:
         "exit_code": end.exit_code,
         "cell": end.cell,
         "banner": [[position, cell] for position, cell in banner(end)],
+        "usage": usage,
     }
 
 
@@ -76,7 +77,7 @@ def end_of(record: Record) -> End:
 def look_back(attempt_dir: Path) -> Seen:
     """Read from the journal where an attempt stood."""
     fields: dict[str, Any] = {}
-    for entry in journal.read_journal(attempt_dir / layout.JOURNAL):
+    for entry in journal.read_journal(attempt_dir / layout.JOURNAL, outline=True):
         record = sound(entry.record)
         if record.get("t") is not None:
             fields["last"] = record["t"]
@@ -91,8 +92,9 @@ def look_back(attempt_dir: Path) -> Seen:
                 fields["cell"] = None
             case "usage":
                 fields["usage"] = {k: v for k, v in record.items() if k not in ("k", "t")}
-            case "end":
-                fields.setdefault("end", record)
+            case "end" if "end" not in fields:
+                fields["end"] = record
+                fields["usage"] = record.get("usage") or fields.get("usage")
     return Seen(**fields)
 
 
@@ -100,15 +102,15 @@ def write_ending(
     job_dir: Path,
     attempt_dir: Path,
     end: End,
+    result: Written,
     started: float | None,
     usage: dict[str, Any],
     finished: float | None = None,
 ) -> Outcome:
-    """Write result and outcome of an attempt whose journal is complete. Raises OSError.
+    """Write the outcome of an attempt whose journal and `result` are complete. Raises OSError.
 
     Times are unix seconds; `finished` None: now.
     """
-    result = write_result(job_dir, attempt_dir)
     publish_plain(job_dir, attempt_dir)
     outcome = Outcome(
         state=end.state,

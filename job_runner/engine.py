@@ -12,15 +12,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import reasons
-from .kernel import Kernel, Message
-from .messages import record_of
-from .reasons import End
+from .causes import Failure
+from .kernel import Kernel
+from .messages import PIECE, records_of
+from .reasons import INPUT_REFUSED, End
+from .wire import Message
 
 Record = dict[str, Any]
 Cell = dict[str, Any]
 
-_BREATH = 50
-"""Messages after which the loop turns to signals and timers: a flood never keeps it from them."""
+_QUIET = 0.3
+"""Seconds without output after which none is on its way from a kernel that waits."""
 _PATIENCE = 5.0
 """Seconds between a cell's reply and the question where its `idle` is."""
 
@@ -33,40 +35,59 @@ class _Turn:
     idle: asyncio.Future[None]
     reply: asyncio.Future[Record]
     execution_count: int | None = None
+    asked: bool = False
+    """The kernel asks for input, although it was told not to, and waits for ever."""
 
 
 class Engine:
-    """Runs prepared cells in one kernel that is ready; `emit` takes records as they come."""
+    """Runs prepared cells in one kernel that is ready; `emit` takes records as they come.
 
-    def __init__(self, kernel: Kernel, emit: Callable[[Record], None]) -> None:
+    `explain` makes an end of an exception that a cell raised.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        emit: Callable[[Record], None],
+        explain: Callable[[Failure], End] = reasons.cell_error,
+    ) -> None:
         self._kernel = kernel
         self._emit = emit
+        self._explain = explain
         self._turns: dict[str, _Turn] = {}
         self._turn: _Turn | None = None
+        self._held: list[Record] = []
+        self._held_size = 0
         self._heard = 0
-        self._closing = False
+        self._closing = self._interrupted = self._over = False
 
     @property
     def current(self) -> int | None:
         """Return the index of the cell that runs."""
         return None if self._turn is None else self._turn.index
 
+    @property
+    def has_answered(self) -> bool:
+        """Tell whether the kernel is through with the cell, and only output may be on its way."""
+        return self._turn is not None and self._turn.reply.done()
+
     async def run(self, cells: Iterable[tuple[int, Cell]]) -> End | None:
         """Execute (index, cell) pairs in order; return how it ended. None: `drain` broke it off.
 
         Raises what listening to the kernel raised, at once: a cell would wait for ever.
         """
+        self._kernel.listen(self)
         work = asyncio.create_task(self._run_cells(cells))
-        tasks = {work, *(asyncio.create_task(pump()) for pump in (self._iopub, self._shell))}
         try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for broken in done - {work}:
-                broken.result()
+            ends: set[asyncio.Future[Any]] = {work, self._kernel.broken}
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            if self._kernel.broken.done():
+                self._kernel.broken.result()
             return work.result()
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+            self._over = True
 
     async def _run_cells(self, cells: Iterable[tuple[int, Cell]]) -> End | None:
         for index, cell in cells:
@@ -75,7 +96,20 @@ class Engine:
             end = await self._run_cell(index, cell)
             if end is not None:
                 return end
-        return reasons.SUCCESS
+        return None if self._interrupted else reasons.SUCCESS
+
+    def tell(self, text: str) -> None:
+        """Show a line that is not the kernel's in the cell that runs."""
+        if self._turn is not None:
+            output = {"output_type": "stream", "name": "stderr", "text": text}
+            self._say({"k": "output", "i": self._turn.index, "output": output})
+
+    def interrupt(self) -> None:
+        """Start no further cell; interrupt the one that runs, so that it has the last word."""
+        self._closing = True
+        if self._turn is not None:
+            self._interrupted = True
+            self._kernel.interrupt()
 
     async def drain(self, quiet: float, limit: float) -> None:
         """Start no further cell; take what still comes, until nothing came for `quiet` seconds."""
@@ -91,20 +125,25 @@ class Engine:
         """Execute one cell. None: go on with the next."""
         loop = asyncio.get_running_loop()
         turn = self._turn = _Turn(index, loop.create_future(), loop.create_future())
-        self._emit({"k": "cell_start", "i": index})
+        self._say({"k": "cell_start", "i": index})
         self._turns[self._kernel.execute("".join(cell["source"]))] = turn
         ok = False
         try:
             reply = await turn.reply
-            await self._all_output(turn)
-            end = _end_of(reply, index, turn.execution_count)
-            if end is not None and end.reason == "CellError" and _may_raise(cell):
+            if turn.asked:
+                await self.drain(_QUIET, _PATIENCE)
+            else:
+                await self._all_output(turn)
+            if self._interrupted:
+                return None  # whatever it made of it: it did not get to do what it was to do
+            end = self._end_of(reply, index, turn.execution_count)
+            if end is not None and _goes_on(end, turn) and _may_raise(cell):
                 end = None
             ok = end is None
             return end
         finally:
             count = turn.execution_count
-            self._emit({"k": "cell_end", "i": index, "ok": ok, "execution_count": count})
+            self._say({"k": "cell_end", "i": index, "ok": ok, "execution_count": count})
             self._turn = None
 
     async def _all_output(self, turn: _Turn) -> None:
@@ -119,36 +158,75 @@ class Engine:
                 self._turns[self._kernel.ask()] = turn
         turn.idle.result()
 
-    async def _iopub(self) -> None:
-        while True:
-            self._hear(await self._kernel.iopub())
-            self._heard += 1
-            if self._heard % _BREATH == 0:
-                await asyncio.sleep(0)
+    def on_reply(self, message: Message) -> None:
+        """Take the answer to a cell."""
+        turn = self._turns.get(message.parent)
+        if turn is not None and not turn.reply.done():
+            turn.reply.set_result(message.content)
 
-    async def _shell(self) -> None:
-        while True:
-            reply = await self._kernel.shell()
-            turn = self._turns.get(reply["parent_header"].get("msg_id", ""))
-            if turn is not None and not turn.reply.done():
-                turn.reply.set_result(reply["content"])
-
-    def _hear(self, message: Message) -> None:
+    def on_published(self, message: Message) -> None:
         """Take one published message: output goes to the cell that caused it, however late."""
-        parent = message["parent_header"].get("msg_id", "")
-        kind, content = message["msg_type"], message["content"]
-        turn = self._turns.get(parent, self._turn)
-        if turn is None:
+        self._heard += 1
+        turn = self._turns.get(message.parent, self._turn)
+        if turn is None or self._over:
             return
+        kind, content = message.kind, message.content
         if kind == "status":
-            if content.get("execution_state") == "idle" and parent in self._turns:
+            if content.get("execution_state") == "idle" and message.parent in self._turns:
                 _settle(turn.idle)
+            return
+        if kind == "input_request":
+            self._refuse(turn)
             return
         if content.get("execution_count") is not None:
             turn.execution_count = content["execution_count"]
-        record = record_of(kind, content, turn.index, message.get("buffers", ()))
-        if record is not None:
-            self._emit(record)
+        for record in records_of(kind, content, turn.index, message.buffers):
+            if kind == "stream":
+                self._hold(record)
+            else:
+                self._say(record)
+
+    def _refuse(self, turn: _Turn) -> None:
+        """End a cell whose kernel waits for an answer that nobody will give."""
+        if not turn.reply.done():
+            turn.asked = True
+            turn.reply.set_result({"status": "error", "ename": INPUT_REFUSED})
+
+    def on_pause(self) -> None:
+        """Tell what is held: nothing waits for what may never come."""
+        if not self._held:
+            return
+        first, *more = self._held
+        if more:
+            text = "".join(record["output"]["text"] for record in self._held)
+            first["output"]["text"] = text
+        self._held, self._held_size = [], 0
+        self._emit(first)
+
+    def _hold(self, record: Record) -> None:
+        """Take output that may be one record with what came just before it."""
+        size = len(record["output"]["text"])
+        if self._held and not (
+            self._held_size + size <= PIECE and _is_same_stream(self._held[0], record)
+        ):
+            self.on_pause()
+        self._held.append(record)
+        self._held_size += size
+
+    def _say(self, record: Record) -> None:
+        self.on_pause()
+        self._emit(record)
+
+    def _end_of(self, reply: Record, index: int, count: int | None) -> End | None:
+        """Tell from the kernel's answer whether the run goes on."""
+        payload = reply.get("payload") or ()
+        if any(isinstance(p, dict) and p.get("source") == "ask_exit" for p in payload):
+            return reasons.left_early(Failure("SystemExit", "", index, count))
+        if reply.get("status") == "ok":
+            return None
+        name, value = str(reply.get("ename", "an error")), str(reply.get("evalue", ""))
+        lines = tuple(map(str, reply.get("traceback") or ()))
+        return self._explain(Failure(name, value, index, count, lines))
 
 
 def _settle(future: asyncio.Future[None]) -> None:
@@ -156,16 +234,14 @@ def _settle(future: asyncio.Future[None]) -> None:
         future.set_result(None)
 
 
+def _goes_on(end: End, turn: _Turn) -> bool:
+    """Tell whether a kernel can run more cells after one that ended like this."""
+    return end.reason != "ExitedEarly" and not turn.asked
+
+
+def _is_same_stream(one: Record, other: Record) -> bool:
+    return bool(one["i"] == other["i"] and one["output"]["name"] == other["output"]["name"])
+
+
 def _may_raise(cell: Cell) -> bool:
     return "raises-exception" in cell["metadata"].get("tags", ())
-
-
-def _end_of(reply: Record, index: int, count: int | None) -> End | None:
-    """Tell from the kernel's answer whether the run goes on."""
-    payload = reply.get("payload") or ()
-    if any(isinstance(p, dict) and p.get("source") == "ask_exit" for p in payload):
-        return reasons.cell_error("SystemExit", "", index, count)
-    if reply.get("status") == "ok":
-        return None
-    name, value = reply.get("ename", "an error"), reply.get("evalue", "")
-    return reasons.cell_error(str(name), str(value), index, count)

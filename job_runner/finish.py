@@ -10,6 +10,7 @@ from .ending import Seen, end_of, end_record, look_back, rfc3339, write_ending
 from .protocol import documents, layout, liveness
 from .protocol.journal import JournalWriter
 from .protocol.outcome import Outcome, read_outcome, write_outcome
+from .protocol.result import write_result
 from .reasons import End, Exit
 from .usage import Usage
 
@@ -53,17 +54,18 @@ def _finish(job_dir: Path, claim: liveness.Claim, reason: str, message: str) -> 
         leftovers.remove_sockets(seen.sockets)
     reserve.release(directory)
     documents.remove_drafts(directory)
+    usage = seen.usage or Usage().to_json()
     if seen.end is not None:
         end = end_of(seen.end)
     else:
         end = End(reason, message, None, seen.cell)
         journal = JournalWriter(directory / layout.JOURNAL)
-        journal.append({"t": round(time.time(), 6), **end_record(end)})
+        journal.append({"t": round(time.time(), 6), **end_record(end, usage)})
         journal.close()
     scratch.collect_artifacts(job_dir, directory)
-    usage = seen.usage or Usage().to_json()
     finished = None if reason == _TOLD else _last_sign(seen, claim.last_beat)
-    write_ending(job_dir, directory, end, seen.started, usage, finished)
+    result = write_result(job_dir, directory)
+    write_ending(job_dir, directory, end, result, seen.started, usage, finished)
 
 
 def _last_sign(seen: Seen, last_beat: float | None) -> float | None:

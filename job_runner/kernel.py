@@ -1,222 +1,192 @@
-"""The kernel as a child process: started early, watched without polling, never left behind."""
+"""A kernel as the loop sees it: asked and heard over its wire, watched without polling.
+
+Its process was started before (`spawn`); what it says goes to whoever listens (`engine`).
+"""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import ctypes
 import os
-import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
-from typing import IO, Any
+from typing import Any, Protocol
 
-import zmq
-import zmq.asyncio
-from jupyter_client.asynchronous.client import AsyncKernelClient
-from jupyter_client.kernelspec import NoSuchKernel
-from jupyter_client.manager import AsyncKernelManager
-
-from .ending import TERMINATION_LOG
-from .leftovers import MARK, end_session, make_sockets_folder
-from .messages import unpack
-from .parting import leave
+from .parting import Parting
 from .reasons import no_kernel
-
-Message = dict[str, Any]
+from .spawn import KernelProcess
+from .wire import Message, Wire
 
 START_TIMEOUT = 60.0
 """Seconds for a kernel to answer: imports from a cold network disk take their time."""
-_REAP_TIMEOUT = 5.0
-_ASK_AGAIN = 0.3
+_ASK_AGAIN = 1.0
+_ASK_SOON = 0.02
+"""The same for a kernel that answers, but whose output is not heard yet."""
 _POLL = 0.1
-_PR_SET_PDEATHSIG = 1
 _NO_MARK_LINES = (
     "import zmq",
     "from ipykernel.kernelapp import IPKernelApp",
     "thread = IPKernelApp.instance().iopub_thread",
     # libzmq (4.2 and newer) applies it to the connection that is there, which is ours.
     "thread.schedule(lambda: thread.socket.setsockopt(zmq.SNDHWM, 0))",
+    # A crash says where: on the stderr that ipykernel found, for what it made of it dies with it.
+    "import faulthandler, sys",
+    "faulthandler.enable(getattr(sys.stderr, '_original_stdstream_copy', None) or 2)",
 )
 _NO_MARK = f"exec({chr(10).join(_NO_MARK_LINES)!r}, {{}})"
 """In a namespace of its own: the user's stays empty."""
-_LAST_WORDS = 500
+
+
+class Listener(Protocol):
+    """Takes what a kernel says."""
+
+    def on_published(self, message: Message) -> None:
+        """Take what came on iopub."""
+
+    def on_reply(self, message: Message) -> None:
+        """Take the answer to a request."""
+
+    def on_pause(self) -> None:
+        """Know that nothing more is at hand for now."""
 
 
 class Kernel:
-    """One kernel of a run; `died` is set as soon as its process is gone.
+    """A kernel whose process was started; `died` is set as soon as that is gone.
 
-    `mark` goes into its environment, so that its descendants are known wherever they went.
+    Make it, and use it, where a loop runs.
     """
 
-    def __init__(self, name: str, mark: str) -> None:
-        self.name = name
+    def __init__(self, process: KernelProcess) -> None:
+        self._process = process
         self.died = asyncio.Event()
         self.language_info: dict[str, Any] = {}
-        self._mark = mark
-        self.folder = make_sockets_folder()
-        self._manager = AsyncKernelManager(kernel_name=name)
-        # Sockets in a folder of our own (0700): no port is ever taken by somebody else.
-        self._manager.transport = "ipc"
-        self._manager.ip = str(self.folder / "s")
-        self._manager.connection_file = str(self.folder / "kernel.json")
-        self._words: IO[bytes] | None = None
-        self._client: AsyncKernelClient | None = None
-        self._process: Any = None
+        self._greeting = _Greeting()
+        self._listener: Listener = self._greeting
+        self._wire: Wire | None = None
         self._pidfd = -1
         self._poll: asyncio.TimerHandle | None = None
+        self._watch()
 
     @property
     def pid(self) -> int:
-        """Return the process id of a started kernel; it leads a session of its own."""
-        return int(self._process.pid)
+        """Return the process id; it leads a session of its own."""
+        return self._process.pid
 
     @property
-    def language(self) -> str | None:
-        """Return the language of the kernel's specification."""
-        with contextlib.suppress(NoSuchKernel):
-            spec = self._manager.kernel_spec
-            return None if spec is None else spec.language
-        return None
+    def broken(self) -> asyncio.Future[None]:
+        """Return the future that gets the exception of a listener, or of the wire itself."""
+        return self._connected.broken
+
+    def exit_status(self) -> int | None:
+        """Return the exit status of a kernel that died: negative for a signal."""
+        return self._process.exit_status()
+
+    def last_words(self) -> str:
+        """Return the last line that the kernel's process wrote to its own stdout or stderr."""
+        return self._process.last_words()
 
     @property
-    def client(self) -> AsyncKernelClient:
-        """Return the client of a kernel that is ready."""
-        assert self._client is not None
-        return self._client
+    def name(self) -> str:
+        """Return the name that the kernel is installed as."""
+        return self._process.name
 
-    async def start(self, cwd: Path, env: dict[str, str]) -> None:
-        """Spawn the kernel; it is not ready yet. Raises RunFailed."""
-        environment = {**os.environ, **env, MARK: self._mark}
-        environment.pop(TERMINATION_LOG, None)
-        self._words = (self.folder / "words").open("wb")
-        # The history database would be shared with every other kernel of this user.
-        quiet = ["--HistoryManager.hist_file=:memory:"] if self._manager.ipykernel else []
-        try:
-            await self._manager.start_kernel(
-                cwd=str(cwd),
-                env=environment,
-                extra_arguments=quiet,
-                stdout=self._words,
-                stderr=self._words,
-                preexec_fn=_die_with_parent(),
-            )
-        except Exception as error:  # whatever a provisioner may raise: the kernel did not start
-            raise no_kernel(self.name, error) from error
-        self._process = getattr(self._manager.provisioner, "process", None)
-        if self._process is None:
-            raise no_kernel(self.name, "it is not a process of this machine.")
-        self._watch()
+    def connect(self) -> None:
+        """Connect, and ask the first questions: the kernel finds them when it begins to listen."""
+        assert self._process.connection is not None
+        self._wire = Wire(
+            self._process.connection,
+            publish=lambda message: self._listener.on_published(message),
+            reply=lambda message: self._listener.on_reply(message),
+            pause=lambda: self._listener.on_pause(),
+        )
+        self._greeting.asked.add(self.ask())
+        if self._process.spec.is_ipykernel:
+            # Requests are taken in their order: this one is done before the first cell.
+            self._execute(_NO_MARK, silent=True)
 
     async def ready(self) -> None:
-        """Connect, and wait until the kernel answers and its output is heard. Raises RunFailed."""
-        context = zmq.asyncio.Context()
-        # No high-water mark: a client that pauses would lose output silently.
-        context.setsockopt(zmq.RCVHWM, 0)
-        context.setsockopt(zmq.RECONNECT_IVL, 20)
-        self._client = self._manager.client(context=context)
-        self._client.session.unpack = unpack
-        self._client.start_channels(stdin=False, hb=False)
+        """Wait until the kernel answers and its output is heard. Raises RunFailed."""
         try:
             await asyncio.wait_for(self._answer(), START_TIMEOUT)
         except asyncio.TimeoutError as error:
             message = f"no answer within {START_TIMEOUT:g} s. {self.last_words()}"
-            raise no_kernel(self.name, message) from error
+            raise no_kernel(self._process.name, message) from error
 
-    async def _answer(self) -> None:
-        """Ask for the kernel's info until an answer and iopub's echo of one question are here."""
-        asked: set[str] = set()
-        answered = heard = False
-        while not (answered and heard):
-            asked.add(self.ask())
-            with contextlib.suppress(asyncio.TimeoutError):
-                if not answered:
-                    reply = await asyncio.wait_for(self.shell(), _ASK_AGAIN)
-                    self.language_info = reply["content"].get("language_info", {})
-                    answered = True
-                while not heard:
-                    message = await asyncio.wait_for(self.iopub(), _ASK_AGAIN)
-                    heard = message["parent_header"].get("msg_id") in asked
-        if self._manager.ipykernel:
-            await self._lift_mark()
-
-    async def _lift_mark(self) -> None:
-        """Have ipykernel keep what it publishes until we have it.
-
-        By default it silently drops what is over 1000 messages, as soon as we are slower than it.
-        """
-        asked = self.client.execute(_NO_MARK, silent=True, store_history=False, allow_stdin=False)
-        while (await self.shell())["parent_header"].get("msg_id") != asked:
-            continue
+    def listen(self, listener: Listener) -> None:
+        """Have `listener` take what the kernel says from now on."""
+        self._listener = listener
 
     def execute(self, code: str) -> str:
         """Send a cell and return the message's id. Nobody answers `input()`: it raises at once."""
-        message_id: str = self.client.execute(code, allow_stdin=False, stop_on_error=False)
-        return message_id
+        return self._execute(code, silent=False)
 
     def ask(self) -> str:
         """Ask for the kernel's info, a question that changes nothing; return the message's id."""
-        message_id: str = self.client.kernel_info()
-        return message_id
+        return self._connected.send("shell", "kernel_info_request", {})
 
-    async def iopub(self) -> Message:
-        """Return the next message that the kernel published."""
-        return await self._receive(self.client.iopub_channel.socket)
+    def interrupt(self) -> None:
+        """Interrupt the cell that runs, in the way that the kernel wants."""
+        if self._process.spec.interrupt_mode == "message":
+            self._connected.send("control", "interrupt_request", {})
+        else:
+            self._process.signal(signal.SIGINT)
 
-    async def shell(self) -> Message:
-        """Return the next reply."""
-        return await self._receive(self.client.shell_channel.socket)
+    async def close(self, *, kindly: bool, meanwhile: Callable[[], object] | None = None) -> None:
+        """End the kernel and all that it started, and remove what it leaves on the disk.
 
-    async def _receive(self, socket: Any) -> Message:
-        parts = await socket.recv_multipart()
-        session = self.client.session
-        _, frames = session.feed_identities(parts)
-        message: Message = session.deserialize(frames)
-        return message
-
-    def exit_status(self) -> int | None:
-        """Return the exit status of a kernel that died: negative for a signal."""
-        if not hasattr(os, "waitid"):  # macOS, before Python 3.13
-            polled: int | None = self._process.poll()
-            return polled
-        # Looking without reaping: until `close` nobody else can get the process's number.
-        with contextlib.suppress(ChildProcessError):
-            seen = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            if seen is not None:
-                exited = seen.si_code == os.CLD_EXITED
-                return seen.si_status if exited else -seen.si_status
-        status: int | None = self._process.returncode
-        return status
-
-    def last_words(self) -> str:
-        """Return the last line that the kernel's process wrote to its own stdout or stderr."""
-        with contextlib.suppress(OSError), (self.folder / "words").open("rb") as words:
-            words.seek(max(0, words.seek(0, os.SEEK_END) - _LAST_WORDS))
-            lines = words.read().decode(errors="replace").strip().splitlines()
-            return lines[-1] if lines else ""
-        return ""
-
-    async def close(self, *, kindly: bool) -> None:
-        """End the kernel and all that it started. `kindly`: ask first, and wait a little."""
-        if self._process is not None:
-            if kindly and self._client is not None and not self.died.is_set():
-                await leave(self.pid, self.died, ask=self._client.shutdown)
-            _kill_group(self.pid)
-            end_session(self.pid, self._mark)
-            # A process that hangs in a driver cannot be waited for: bounded.
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(_REAP_TIMEOUT)
+        `kindly`: ask first, and wait a little. `meanwhile` is called while it goes.
+        """
+        try:
+            parting = None
+            if kindly and not self.died.is_set():
+                parting = Parting(self.pid)
+                self._connected.send("control", "shutdown_request", {"restart": False})
+                # Now: it would look for the kernel until that is gone.
+                self._connected.close(sending=True)
+            else:
+                self._process.kill()
+            if meanwhile is not None:
+                meanwhile()
+            if parting is not None:
+                await parting.wait(self.died)
+        finally:
             self._unwatch()
-        if self._client is not None:
-            self._client.stop_channels()
-            self._client.context.destroy(linger=0)
-        await self._manager.cleanup_resources()
-        if self._words is not None:
-            self._words.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+            if self._wire is not None:
+                self._wire.close()
+            self._process.end()
+
+    @property
+    def _connected(self) -> Wire:
+        assert self._wire is not None
+        return self._wire
+
+    async def _answer(self) -> None:
+        """Ask for the kernel's info until an answer has come, and its output is heard."""
+        greeting = self._greeting
+        while True:
+            waits: set[asyncio.Future[Any]] = {greeting.heard, greeting.answered}
+            open_ones = {future for future in waits if not future.done()}
+            if not open_ones:
+                break
+            patience = _ASK_SOON if greeting.answered.done() else _ASK_AGAIN
+            done, _ = await asyncio.wait(
+                {*open_ones, self.broken}, timeout=patience, return_when=asyncio.FIRST_COMPLETED
+            )
+            if self.broken.done():
+                self.broken.result()
+            if not done:
+                greeting.asked.add(self.ask())
+        self.language_info = greeting.answered.result().get("language_info", {})
+
+    def _execute(self, code: str, *, silent: bool) -> str:
+        content = {
+            "code": code,
+            "silent": silent,
+            "store_history": not silent,
+            "user_expressions": {},
+            "allow_stdin": False,
+            "stop_on_error": False,
+        }
+        return self._connected.send("shell", "execute_request", content)
 
     def _watch(self) -> None:
         """Set `died` when the process is gone."""
@@ -247,21 +217,28 @@ class Kernel:
             self._pidfd = -1
 
 
-def _kill_group(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)
+class _Greeting:
+    """Listens for the first signs: an answer on shell, and that iopub is subscribed.
 
-
-def _die_with_parent() -> Callable[[], None] | None:
-    """Return what a child runs before exec so that it is killed when the runner is.
-
-    Without it a kernel outlives a SIGKILLed runner and keeps its GPU. None where it is unknown.
+    ipykernel 7 says so itself; of another kernel the echo of one of our questions tells.
     """
-    if sys.platform != "linux":
-        return None
-    prctl = ctypes.CDLL(None, use_errno=True).prctl
 
-    def set_death_signal() -> None:
-        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.asked: set[str] = set()
+        self.heard: asyncio.Future[None] = loop.create_future()
+        self.answered: asyncio.Future[dict[str, Any]] = loop.create_future()
 
-    return set_death_signal
+    def on_published(self, message: Message) -> None:
+        """Take a welcome, or an echo."""
+        is_sign = message.kind == "iopub_welcome" or message.parent in self.asked
+        if is_sign and not self.heard.done():
+            self.heard.set_result(None)
+
+    def on_reply(self, message: Message) -> None:
+        """Take the kernel's info."""
+        if message.parent in self.asked and not self.answered.done():
+            self.answered.set_result(message.content)
+
+    def on_pause(self) -> None:
+        """Nothing is held back."""

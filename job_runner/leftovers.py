@@ -13,16 +13,18 @@ import shutil
 import tempfile
 from pathlib import Path
 
-import psutil
-
 MARK = "JUPYTER_TO_JOB_ATTEMPT"
 """The variable in a kernel's environment that names the attempt's directory."""
+TERMINATION_LOG = "JUPYTER_TO_JOB_TERMINATION_LOG"
+"""The variable in the runner's that names a file for a summary; not for the notebook to know."""
 SOCKETS = "job-runner-"
 """How the folders with kernels' sockets begin."""
 
 
 def end_session(session: int, mark: str) -> None:
     """Kill every process of a kernel's session that carries `mark`."""
+    import psutil  # not before the kernel was started
+
     for pid in psutil.pids():
         with contextlib.suppress(psutil.Error, OSError):
             if os.getsid(pid) != session or pid == os.getpid():

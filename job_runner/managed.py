@@ -9,50 +9,85 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from nbclient.exceptions import CellTimeoutError, DeadKernelError
 
-from . import reasons
 from .engine import Engine
 from .kernel import Kernel
 from .monitor import Monitor
+from .papermill_options import Options
 from .prepare import code_cells
 from .protocol.fold import NotebookFold
-from .reasons import End
-from .supervise import supervise
+from .protocol.outputs import MemoryShelf
+from .reasons import End, Exit, RunFailed
+from .spawn import KernelProcess
+from .supervise import answers, supervise
 from .usage import Usage
+from .witness import Witness
 
 
-def execute(nb_man: Any, kernel_name: str) -> None:
+def execute(nb_man: Any, kernel_name: str, options: Options) -> None:
     """Execute all cells; papermill itself finds cells' errors in the outputs, and raises them.
 
-    Raises RuntimeError for every other end.
+    Raises what papermill's own engine would for every other end: nbclient's errors of a dead kernel
+    and of a cell that took too long; RuntimeError for a kernel that did not start.
     """
-    end = asyncio.run(_execute(nb_man, kernel_name))
-    if end.reason not in (None, "CellError", "InputRequested"):
-        raise RuntimeError(f"{end.reason}: {end.message}")
+    process = KernelProcess(kernel_name, mark=f"papermill-{id(nb_man)}")
+    try:
+        process.start(Path.cwd(), {})
+        end = asyncio.run(_execute(nb_man, process, options))
+    except RunFailed as failure:
+        raise RuntimeError(failure.end.message) from failure
+    finally:
+        process.end()
+    if end.exit_code == Exit.KERNEL_DIED:
+        raise DeadKernelError(end.message)
+    if end.exit_code == Exit.TERMINATED:
+        raise CellTimeoutError(f"A cell took longer than {options.execution_timeout} s.")
 
 
 class _Manager:
     """Takes the engine's records into papermill's notebook."""
 
-    def __init__(self, nb_man: Any) -> None:
+    def __init__(self, nb_man: Any, options: Options) -> None:
         self._nb_man = nb_man
+        self._options = options
         self._cells = nb_man.nb.cells
-        self._fold = NotebookFold.over(nb_man.nb)
+        # papermill may save at any moment, and can write nothing but nodes.
+        self._fold = NotebookFold.over(nb_man.nb, MemoryShelf(nbformat.from_dict))
+        self._passed = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self.timeout: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def take(self, record: dict[str, Any]) -> None:
         index = record.get("i")
         if record["k"] == "cell_start":
-            self._nb_man.cell_start(self._cells[index], index)
+            self._start(record["i"])
         elif record["k"] == "cell_end":
             self._end(self._cells[index], index, record)
         else:
             if "output" in record:
-                # papermill may save at any moment, and can write nothing but nodes.
-                record = {**record, "output": nbformat.from_dict(record["output"])}
+                self._options.copy(record["output"])
             self._fold.feed({"t": time.time(), **record})
             self._nb_man.autosave_cell()
 
+    def pass_by(self, index: int) -> None:
+        """Have papermill complete the cells before `index` that no kernel ever sees."""
+        for passed in range(self._passed, index):
+            self._nb_man.cell_start(self._cells[passed], passed)
+            self._nb_man.cell_complete(self._cells[passed], passed)
+        self._passed = index + 1
+
+    def _start(self, index: int) -> None:
+        self.pass_by(index)
+        self._nb_man.cell_start(self._cells[index], index)
+        if self._options.execution_timeout:
+            loop = asyncio.get_running_loop()
+            limit = self._options.execution_timeout
+            self._timer = loop.call_later(limit, self.timeout.set_result, None)
+
     def _end(self, cell: Any, index: int | None, record: dict[str, Any]) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
         self._fold.result()
         cell.execution_count = record["execution_count"]
         if not record["ok"]:
@@ -60,26 +95,32 @@ class _Manager:
         self._nb_man.cell_complete(cell, index)
 
 
-async def _execute(nb_man: Any, kernel_name: str) -> End:
+async def _execute(nb_man: Any, process: KernelProcess, options: Options) -> End:
     notebook = nb_man.nb
-    kernel = Kernel(kernel_name, mark=f"papermill-{id(nb_man)}")
+    manager = _Manager(nb_man, options)
+    kernel = Kernel(process)
     kindly = False
     try:
-        await kernel.start(Path.cwd(), {})
-        await kernel.ready()
+        kernel.connect()
+        await asyncio.wait_for(answers(kernel, manager.timeout), options.start_timeout)
         notebook.metadata.language_info = nbformat.from_dict(kernel.language_info)
         with Monitor(kernel.pid, None, Usage(), os.environ) as monitor:
+            witness = Witness(monitor.figures)
             end = await supervise(
-                Engine(kernel, _Manager(nb_man).take),
+                Engine(kernel, manager.take, witness.cell_failed),
                 kernel,
                 [(index, notebook.cells[index]) for index in code_cells(notebook)],
-                stop=asyncio.get_running_loop().create_future(),
+                stop=manager.timeout,
                 limit=None,
                 monitor=monitor,
+                witness=witness,
             )
-        kindly = end.reason != "KernelDied"
+        if end.reason is None:
+            manager.pass_by(len(notebook.cells))
+        kindly = end.exit_code in (Exit.SUCCEEDED, Exit.CELL)
         return end
-    except reasons.RunFailed as failure:
-        raise RuntimeError(failure.end.message) from failure
+    except asyncio.TimeoutError as error:
+        message = f"The kernel {process.name!r} did not answer within {options.start_timeout} s."
+        raise RuntimeError(message) from error
     finally:
         await kernel.close(kindly=kindly)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .protocol.nesting import DEEPEST, is_too_deep
@@ -16,13 +16,30 @@ from .protocol.nesting import DEEPEST, is_too_deep
 Record = dict[str, Any]
 Content = dict[str, Any]
 
+PIECE = 128 << 10
+"""Characters of a stream in one record: in JSON always less than the 1 MiB of an answer."""
 _TOO_DEEP: Content = {}
 
 
-def record_of(
+def records_of(
     kind: str, content: Content, cell: int, buffers: Sequence[bytes] = ()
-) -> Record | None:
-    """Return the record of a message about `cell`; None if it changes nothing in a notebook."""
+) -> Iterator[Record]:
+    """Yield the records of a message about `cell`; none if it changes nothing in a notebook.
+
+    A long stream is several, so that none is too long to be read by itself.
+    """
+    record = _record_of(kind, content, cell, buffers)
+    if record is None:
+        return
+    text = record.get("output", {}).get("text", "")
+    if len(text) <= PIECE:
+        yield record
+        return
+    for start in range(0, len(text), PIECE):
+        yield {**record, "output": {**record["output"], "text": text[start : start + PIECE]}}
+
+
+def _record_of(kind: str, content: Content, cell: int, buffers: Sequence[bytes]) -> Record | None:
     if content is _TOO_DEEP:
         text = f"[{kind} is nested more than {DEEPEST} levels deep, and not kept]\n"
         kind, content = "stream", {"name": "stderr", "text": text}
@@ -50,20 +67,30 @@ def record_of(
             named = _display_id(content)
             return {"k": "update_display", **named, **_shown(content)} if named else None
         case "comm_open" | "comm_msg":
-            return _widget(content, buffers)
+            return _widget(content, cell, buffers)
+        case "comm_close":
+            return {"k": "widget_close", "id": str(content["comm_id"])}
     return None
 
 
-def unpack(part: bytes) -> Any:
-    """Return a part of a message from its JSON. What nobody could write again is left out."""
+def unpack(parts: list[bytes], index: int) -> Any:
+    """Take a part out of a message, and return it from its JSON.
+
+    What nobody could write again is left out. The part's bytes are gone before it is parsed.
+    """
+    part = parts.pop(index)
+    # Nothing can be deeper than what it opens: a count is cheaper than a walk through it all.
+    may_be_deep = part.count(b"[") + part.count(b"{") > DEEPEST
+    text = part.decode(errors="replace")
+    del part
     try:
-        value = json.loads(part.decode(errors="replace"))
+        value = json.loads(text)
     except RecursionError:
         return _TOO_DEEP
-    return _TOO_DEEP if is_too_deep(value) else value
+    return _TOO_DEEP if may_be_deep and is_too_deep(value) else value
 
 
-def _widget(content: Content, buffers: Sequence[bytes]) -> Record | None:
+def _widget(content: Content, cell: int, buffers: Sequence[bytes]) -> Record | None:
     """Return what a comm message changes in a widget's model, if it does."""
     data = content.get("data") or {}
     if not isinstance(data.get("state"), dict):
@@ -73,7 +100,7 @@ def _widget(content: Content, buffers: Sequence[bytes]) -> Record | None:
         {"path": list(path), "encoding": "base64", "data": base64.b64encode(buffer).decode()}
         for path, buffer in pairs
     ]
-    changed = {"k": "widget", "id": str(content["comm_id"]), "state": data["state"]}
+    changed = {"k": "widget", "i": cell, "id": str(content["comm_id"]), "state": data["state"]}
     return {**changed, "buffers": binary} if binary else changed
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from . import gpu, memory
+from .meter import Meter
 from .tree import Tree, measure
 from .usage import Usage
 
@@ -21,7 +22,7 @@ _SLOWEST, _FASTEST = 1.0, 0.1
 """Seconds between two looks, far from the limit and near it."""
 _GROWTH = 2 << 30
 """Bytes a second that one core can fill."""
-_SHARE = 100
+_SHARE = 150
 """A look may take one part in this many of a core's time ..."""
 _LONGEST = 2.0
 """... unless it would be this many seconds until the next one."""
@@ -45,15 +46,17 @@ class Monitor:
         self.limit = limit
         self._pid = pid
         self._usage = usage
+        self._meter = Meter(pid)
         self._environ = environ
         self._ceiling = memory.ceiling(limit)
         self._kills_before = memory.oom_kills()
         self._loop = asyncio.get_running_loop()
-        self._exact_at = float("-inf")
+        self._exact_due = float("-inf")
         self._done = threading.Event()
         self._pids: tuple[int, ...] = (pid,)
 
     def __enter__(self) -> Monitor:
+        self._usage.begin(self._meter)
         # Daemons: a driver or a process that hangs is not waited for.
         for work in (self._watch_processes, self._watch_gpus):
             threading.Thread(target=work, name=work.__name__, daemon=True).start()
@@ -61,10 +64,16 @@ class Monitor:
 
     def __exit__(self, *_: object) -> None:
         self._done.set()
+        self._usage.close()
 
-    def host_killed(self) -> bool:
-        """Tell whether a kernel that got SIGKILL got it for memory, as far as can be known."""
-        return memory.oom_kills() > self._kills_before or self.used >= _NEAR * self._ceiling
+    def figures(self) -> memory.Figures:
+        """Return how the run stands with memory, and whether the host killed in it for that."""
+        kills = memory.oom_kills() - self._kills_before
+        used = max(self.used, self._usage.highest_memory())
+        if kills > 0:  # then the group was full, however little we saw of that
+            used = max(used, min(memory.peak() or 0, self._ceiling))
+        near = self.used >= _NEAR * self._ceiling
+        return memory.Figures(used, self._ceiling, max(kills, 0), near)
 
     def _watch_processes(self) -> None:
         while not self._done.is_set():
@@ -75,24 +84,25 @@ class Monitor:
                 return
             # With its moment: the loop may take it late.
             self._hand_over(partial(self._take, tree, time.monotonic()))
+            if tree.exact:
+                self._exact_due = time.monotonic() + max(_SLOWEST, _SHARE * cost)
             room = self._ceiling - tree.memory
             pause = min(max(room / _GROWTH, _FASTEST), _SLOWEST)
             self._done.wait(max(pause, min(_SHARE * cost, _LONGEST)))
 
     def _is_worth_it(self, bound: int) -> bool:
         """Tell whether the exact size of several processes is needed: now and then, or to judge."""
-        now = time.monotonic()
-        if bound < _NEAR * self._ceiling and now - self._exact_at < _SLOWEST:
-            return False
-        self._exact_at = now
-        return True
+        return bound >= _NEAR * self._ceiling or time.monotonic() >= self._exact_due
 
     def _take(self, tree: Tree, moment: float) -> None:
+        if self._done.is_set():  # the receipt is closed
+            return
         self._pids = tree.pids
+        self._meter.follow(tree.pids)
         self._usage.add_cpu(tree.cpu_seconds, moment)
         if not tree.exact:
             return
-        self._usage.memory.add(tree.memory)
+        self._usage.add_memory(tree.memory)
         if self.over.is_set():
             return
         self.used = tree.memory
@@ -106,10 +116,8 @@ class Monitor:
             self._done.wait(_SLOWEST)
 
     def _take_gpus(self, seen: gpu.Seen) -> None:
-        if seen.memory is not None:
-            self._usage.gpu_memory.add(seen.memory)
-        if seen.utilisation is not None:
-            self._usage.gpu_utilisation.add(seen.utilisation)
+        if not self._done.is_set():
+            self._usage.add_gpus(seen.memory, seen.utilisation)
 
     def _hand_over(self, take: Callable[[], None]) -> None:
         """Have the loop take what a thread saw; none is needed once the loop is gone."""

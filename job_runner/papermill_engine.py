@@ -11,8 +11,9 @@ class JobRunnerEngine(Engine):  # type: ignore[misc]
     """papermill's engine interface on our execution loop."""
 
     @classmethod
-    def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **_options: Any) -> None:
+    def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **options: Any) -> None:
         """Execute the cells of `nb_man.nb`, calling papermill back as its own engine does."""
         from .managed import execute
+        from .papermill_options import Options
 
-        execute(nb_man, kernel_name)
+        execute(nb_man, kernel_name, Options.of(options))

@@ -9,35 +9,39 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
 
 import psutil
 
-_IDLE = 1.0
+_IDLE = 0.8
 """Seconds without any sign of work after which nothing more is expected."""
 _BOUND = 10.0
-_LOOK = 0.2
+_LOOK = 0.1
 
 _Family = frozenset[psutil.Process]
 
 
-async def leave(pid: int, died: asyncio.Event, ask: Callable[[], object]) -> None:
-    """Ask a process to go, and wait until it is gone, or idle, or had its time."""
-    before = _family(pid)
-    ask()
-    loop = asyncio.get_running_loop()
-    end = loop.time() + _BOUND
-    idle_since, seen = loop.time(), -1.0
-    while not died.is_set() and loop.time() < end:
-        with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(died.wait(), _LOOK)
-            return
-        family = _family(pid)
-        now = sum(map(_cpu_seconds, family))
-        if now != seen or family - before or any(map(_is_connected, family)):
-            idle_since, seen = loop.time(), now
-        elif loop.time() - idle_since > _IDLE:
-            return
+class Parting:
+    """The leave of process `pid`: make it before the process is asked to go."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._before = _family(pid)
+
+    async def wait(self, died: asyncio.Event) -> None:
+        """Wait until the process is gone, or idle, or had its time."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + _BOUND
+        idle_since, seen = loop.time(), -1.0
+        while not died.is_set() and loop.time() < end:
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(died.wait(), _LOOK)
+                return
+            family = _family(self._pid)
+            now = sum(map(_cpu_seconds, family))
+            if now != seen or family - self._before or any(map(_is_connected, family)):
+                idle_since, seen = loop.time(), now
+            elif loop.time() - idle_since > _IDLE:
+                return
 
 
 def _family(pid: int) -> _Family:

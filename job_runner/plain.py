@@ -16,6 +16,7 @@ from typing import Any
 from .attempt import run_job
 from .ending import PLAIN_OUTPUT
 from .finish import finish_job
+from .prepare import PLAIN_PATH
 from .protocol import documents, layout
 from .reasons import Exit
 
@@ -39,9 +40,9 @@ def run_files(files: Files) -> int:
     output = files.output.absolute()
     job_dir = output.with_name(_job_name(output.name))
     snapshot = files.source.read_bytes()
-    if layout.attempts(job_dir) and finish_job(job_dir, None, None) == Exit.BUSY:
+    if _has_run(job_dir) and finish_job(job_dir, None, None) == Exit.BUSY:
         return Exit.BUSY
-    shutil.rmtree(job_dir, ignore_errors=True)
+    _remove(job_dir)
     job_dir.mkdir(mode=0o700)
     documents.write_bytes(job_dir / layout.SNAPSHOT, snapshot)
     request = {
@@ -54,12 +55,26 @@ def run_files(files: Files) -> int:
         "kernel": files.kernel,
         "max_runtime": None,
         PLAIN_OUTPUT: output.name,
+        PLAIN_PATH: str(files.output),
     }
     documents.write_document(job_dir / layout.REQUEST, request)
     code = run_job(job_dir, 1)
     if (layout.attempt_dir(job_dir, 1) / layout.OUTCOME).exists():
-        shutil.rmtree(job_dir, ignore_errors=True)
+        _remove(job_dir)
     return code
+
+
+def _has_run(job_dir: Path) -> bool:
+    return bool((job_dir / layout.REQUEST).exists() and layout.attempts(job_dir))
+
+
+def _remove(job_dir: Path) -> None:
+    """Remove a job directory; its request first, so that half of one is not taken for a job.
+
+    Else who finishes what was killed meanwhile would put less in the place of a whole result.
+    """
+    (job_dir / layout.REQUEST).unlink(missing_ok=True)
+    shutil.rmtree(job_dir, ignore_errors=True)
 
 
 def _job_name(output: str) -> str:

@@ -6,14 +6,16 @@ papermill is imported inside the functions, so that the kernel can be starting m
 from __future__ import annotations
 
 import html
+import importlib.util
 import json
 import sys
 import uuid
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import ModuleType
 from typing import Any, cast
 
 from . import reasons
+from .protocol.fold import RECEIPT
 from .protocol.nesting import DEEPEST, is_too_deep
 from .protocol.parameters import find_unrepresentable
 from .reasons import End
@@ -21,7 +23,12 @@ from .reasons import End
 Notebook = dict[str, Any]
 Placed = tuple[int, dict[str, Any]]
 
+PLAIN_PATH = "plain_path"
+"""In request.json: the path of a plain run's result, as it was given."""
+_MARKDOWN = frozenset("\\`*_[]$~")
 _DEFAULT_KERNEL, _DEFAULT_LANGUAGE = "python3", "python"
+_SKIP_TAG = "skip-execution"
+"""nbclient's, and so papermill's: such a cell is passed by."""
 
 
 def without_iri_formats() -> None:
@@ -61,19 +68,24 @@ def prepare(
     if odd := find_unrepresentable(parameters):
         raise reasons.bad_notebook(f"a parameter holds {odd}, which JSON has no number for")
     without_iri_formats()
+    from nbformat.v4.rwbase import strip_transient
     from papermill.execute import prepare_notebook_metadata, remove_error_markers
     from papermill.iorw import load_notebook_node
     from papermill.parameterize import parameterize_notebook
 
     try:
-        node = load_notebook_node(str(snapshot))
+        # What nbformat drops when it writes a notebook: we write it ourselves.
+        node = strip_transient(load_notebook_node(str(snapshot)))
         if parameters:
+            _warn_of_unknown(parameters, _declared(node, kernel, language))
             node = parameterize_notebook(node, parameters, kernel_name=kernel, language=language)
         node = remove_error_markers(prepare_notebook_metadata(node, *names))
         for cell in node.cells:
             cell.metadata.papermill = _PENDING.copy()
+            cell.metadata.pop(RECEIPT, None)
             if cell.cell_type == "code":
                 cell.outputs, cell.execution_count = [], None
+        node.metadata.pop(RECEIPT, None)  # an earlier run's
         document: Notebook = json.loads(json.dumps(node))
         if is_too_deep(document):
             raise ValueError(f"it is nested more than {DEEPEST} levels deep")
@@ -85,12 +97,21 @@ def prepare(
 
 
 def code_cells(notebook: Notebook) -> list[int]:
-    """Return the indices of the cells that are executed: code with something in it."""
+    """Return the indices of the cells that are executed: code, not empty, not tagged to skip."""
     return [
         index
         for index, cell in enumerate(notebook["cells"])
-        if cell["cell_type"] == "code" and "".join(cell["source"]).strip()
+        if cell["cell_type"] == "code"
+        and "".join(cell["source"]).strip()
+        and _SKIP_TAG not in cell["metadata"].get("tags", ())
     ]
+
+
+def paths(request: dict[str, Any]) -> tuple[str, str]:
+    """Return the names of source and result, as papermill's metadata tells them."""
+    source = PurePosixPath(request["notebook"])
+    beside = source.parent / f"{request['name']}.ipynb"
+    return str(source), request.get(PLAIN_PATH) or str(beside)
 
 
 def banner(end: End) -> list[Placed]:
@@ -108,13 +129,20 @@ def banner(end: End) -> list[Placed]:
         ERROR_STYLE,
     )
 
-    text = f"<span {ERROR_STYLE}>{html.escape(f'{end.reason}: {end.message}')}</span>"
-    if end.reason == "CellError":
+    text = f"<span {ERROR_STYLE}>{_literally(f'{end.reason}: {end.message}')}</span>"
+    if end.reason == "CellError" and end.execution_count is not None:
         text = ERROR_MESSAGE_TEMPLATE % end.execution_count
+        if end.advice:
+            text += f"\n\n<span {ERROR_STYLE}>{_literally(end.advice)}</span>"
     placed: list[Placed] = []
     if end.cell is not None:
         placed.append((end.cell, _marker(ERROR_ANCHOR_MSG, ERROR_MARKER_TAG)))
     return [*placed, (0, _marker(text, ERROR_MARKER_TAG))]
+
+
+def _literally(text: str) -> str:
+    """Return text that a Markdown cell shows as it is: what it holds may be anybody's."""
+    return "".join(f"&#{ord(c)};" if c in _MARKDOWN else html.escape(c) for c in text)
 
 
 def _marker(source: str, tag: str) -> dict[str, Any]:
@@ -134,22 +162,13 @@ def inspect(notebook: Path) -> list[dict[str, Any]] | None:
     parameter may be called unknown. Raises RunFailed, OSError.
     """
     without_iri_formats()
-    from papermill.exceptions import PapermillException
-    from papermill.iorw import load_notebook_node
-    from papermill.translators import papermill_translators
-    from papermill.utils import find_first_tagged_cell_index
-
-    # A node instead of a path: papermill would take braces in a file's name for parameters.
     path = notebook.resolve(strict=True)
     try:
-        node = load_notebook_node(str(path))
-        index = find_first_tagged_cell_index(node, "parameters")
-        translator = papermill_translators.find_translator(*_kernel_and_language(node))
-        found = translator.inspect(node.cells[index]) if index >= 0 else []
-    except (PapermillException, NotImplementedError):
-        return None
+        found = _declared(_node(path), None, None)
     except Exception as error:  # see `prepare`
         raise reasons.bad_notebook(f"{type(error).__name__}: {error}") from error
+    if found is None:
+        return None
     unknown = {"None": None}  # papermill's word for a type that it could not infer
     return [
         {
@@ -160,6 +179,64 @@ def inspect(notebook: Path) -> list[dict[str, Any]] | None:
         }
         for parameter in found
     ]
+
+
+class _Node(dict[str, Any]):
+    """Part of a notebook, with attributes as nbformat's have."""
+
+    def __getattr__(self, name: str) -> Any:
+        return self[name]
+
+
+def _node(path: Path) -> Any:
+    """Return a notebook as papermill does, so far as its parameters are concerned.
+
+    Somebody waits for the answer before a dialog: one in nbformat 4 is read without nbformat, and
+    of papermill only what is needed is imported, not the storages and engines with it.
+    """
+    node = json.loads(path.read_bytes(), object_hook=_Node)
+    if node["nbformat"] != 4:
+        from papermill.iorw import load_notebook_node
+
+        # A node instead of a path: papermill would take braces in a file's name for parameters.
+        return load_notebook_node(str(path))
+    spec = importlib.util.find_spec("papermill")
+    if spec is not None:
+        sys.modules.setdefault("papermill", importlib.util.module_from_spec(spec))
+    for cell in node.cells:
+        cell.metadata.setdefault("tags", [])
+        cell["source"] = "".join(cell.source)
+    return node
+
+
+def _declared(node: Any, kernel: str | None, language: str | None) -> list[Any] | None:
+    """Return the parameters that a notebook declares; None where nobody can tell, see `inspect`.
+
+    `kernel` and `language` None: what the notebook itself says.
+    """
+    from papermill.exceptions import PapermillException
+    from papermill.translators import papermill_translators
+    from papermill.utils import find_first_tagged_cell_index
+
+    own_kernel, own_language = _kernel_and_language(node)
+    index = find_first_tagged_cell_index(node, "parameters")
+    try:
+        translator = papermill_translators.find_translator(
+            kernel or own_kernel, language or own_language
+        )
+        return list(translator.inspect(node.cells[index])) if index >= 0 else []
+    except (PapermillException, NotImplementedError):
+        return None
+
+
+def _warn_of_unknown(parameters: dict[str, Any], declared: list[Any] | None) -> None:
+    """Say which parameters the notebook does not declare, in papermill's words."""
+    from papermill.log import logger
+
+    if declared is not None:
+        known = {each.name for each in declared}
+        for name in [name for name in parameters if name not in known]:
+            logger.warning(f"Passed unknown parameter: {name}")
 
 
 def _kernel_and_language(node: Any) -> tuple[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,15 +11,42 @@ from . import reasons
 from .engine import Engine
 from .kernel import Kernel
 from .monitor import Monitor
-from .reasons import End
+from .reasons import End, RunFailed
+from .witness import Witness
 
+_NEWS_PERIOD = 1.0
+"""Seconds between two looks at what the host did to the run."""
 _QUIET = 0.3
 """Seconds without output after which none is on its way (ipykernel flushes at 0.2)."""
 _QUIET_DEAD = 0.05
 """The same for a kernel that is gone: only what is in our own queue is left."""
-_DRAIN_LIMIT = 1.0
-_DRAIN_LIMIT_OVER = 0.5
-"""The same for a kernel that is over its memory limit, and goes on taking more meanwhile."""
+_DRAIN_LIMIT = 0.5
+"""Seconds after which a flood is left behind; a kernel that is over its memory limit goes on taking
+more meanwhile, and whoever told us to stop waits."""
+_LAST_WORD = 0.3
+"""Seconds for a cell that is interrupted: for its traceback and its `finally` blocks."""
+_BACKLOG = 5.0
+"""Seconds for output that was sent already, when no more is made: half of what a stop leaves us."""
+
+
+async def answers(kernel: Kernel, stop: asyncio.Future[None]) -> bool:
+    """Wait until the kernel answers. False: `stop` was done first. Raises RunFailed."""
+    ready = asyncio.create_task(kernel.ready())
+    died = asyncio.create_task(kernel.died.wait())
+    try:
+        ends: set[asyncio.Future[Any]] = {ready, died, stop}
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        if ready.done():
+            ready.result()
+            return True
+        if stop.done():
+            return False
+        raise reasons.no_kernel(kernel.name, f"it ended at once. {kernel.last_words()}")
+    finally:
+        died.cancel()
+        ready.cancel()
+        with contextlib.suppress(asyncio.CancelledError, RunFailed):
+            await ready
 
 
 async def supervise(
@@ -31,41 +57,61 @@ async def supervise(
     stop: asyncio.Future[None],
     limit: float | None,
     monitor: Monitor,
+    witness: Witness,
 ) -> End:
     """Execute `cells` until they end, `stop` is done, `limit` seconds pass or the kernel dies.
 
     Or until it is over the memory limit, which `monitor` tells. Whatever was printed by then is
-    emitted first.
+    emitted first, and a cell that is stopped is interrupted, so that it shows where it was.
+    `witness` knows what else to say of the end.
     """
     work = asyncio.create_task(engine.run(cells))
     died = asyncio.create_task(kernel.died.wait())
     over = asyncio.create_task(monitor.over.wait())
+    news = asyncio.create_task(_tell_news(engine, witness))
     try:
         ends: set[asyncio.Future[Any]] = {work, died, over, stop}
-        await asyncio.wait(ends, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+        await _first(ends, limit)
         is_dead, is_over, is_stopped = died.done(), over.done(), stop.done()
+        cell = engine.current
+        if not (work.done() or is_dead or is_over):
+            engine.interrupt()
+            await _first({work, died}, _LAST_WORD)
+            if engine.has_answered:
+                await _first({work, died}, _BACKLOG)
         if not work.done():
-            quiet = _QUIET_DEAD if is_dead else _QUIET
-            await engine.drain(quiet, _DRAIN_LIMIT_OVER if is_over else _DRAIN_LIMIT)
+            is_gone = died.done()
+            await engine.drain(
+                _QUIET_DEAD if is_gone else _QUIET, _BACKLOG if is_gone else _DRAIN_LIMIT
+            )
         end = work.result() if work.done() else None
         if end is not None:
             return end
         if is_over and monitor.limit is not None:
             return reasons.over_memory(monitor.used, monitor.limit, engine.current)
         if is_dead:
-            return _death(kernel, engine.current, monitor)
+            return witness.kernel_died(kernel.exit_status(), kernel.last_words(), engine.current)
         if is_stopped:
-            return reasons.terminated(engine.current)
-        return reasons.deadline(limit or 0, engine.current)
+            return witness.broken_off(reasons.terminated(cell))
+        return witness.broken_off(reasons.deadline(limit or 0, cell))
     finally:
         died.cancel()
         over.cancel()
+        news.cancel()
         work.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await work
 
 
-def _death(kernel: Kernel, cell: int | None, monitor: Monitor) -> End:
-    status = kernel.exit_status()
-    killed = status == -signal.SIGKILL and monitor.host_killed()
-    return reasons.kernel_died(status, kernel.last_words(), cell, out_of_memory=killed)
+async def _tell_news(engine: Engine, witness: Witness) -> None:
+    """Say in the cell that runs what the host does to it."""
+    while True:
+        await asyncio.sleep(_NEWS_PERIOD)
+        line = witness.news()
+        if line:
+            engine.tell(line)
+
+
+async def _first(ends: set[asyncio.Future[Any]], limit: float | None) -> None:
+    """Wait until one of `ends` is done, or `limit` seconds have passed."""
+    await asyncio.wait(ends, timeout=limit, return_when=asyncio.FIRST_COMPLETED)

@@ -19,9 +19,11 @@ from pathlib import Path
 
 import psutil
 
-_PROC = Path("/proc")
-_TICKS = os.sysconf("SC_CLK_TCK")
-_HAS_CHILDREN = (_PROC / "self/task" / str(os.getpid()) / "children").exists()
+PROC = Path("/proc")
+"""Where Linux tells of processes; on other systems psutil does."""
+TICKS = os.sysconf("SC_CLK_TCK")
+"""Parts of a second in which /proc counts CPU."""
+_HAS_CHILDREN = (PROC / "self/task" / str(os.getpid()) / "children").exists()
 
 
 @dataclass(frozen=True)
@@ -43,24 +45,24 @@ def measure(root: int, *, exact: Callable[[int], bool]) -> Tree | None:
     `exact` is asked with the upper bound whether the exact size is worth its price.
     """
     pids = _members(root)
-    resident = _total(_resident, pids)
-    if not resident:
+    bound = int(total(resident, pids))
+    if not bound:
         return None
-    cpu = _total(_cpu_seconds, pids)
+    cpu = total(cpu_seconds, pids)
     if len(pids) == 1:
-        return Tree(pids, int(resident), True, cpu)
-    if not exact(int(resident)):
-        return Tree(pids, int(resident), False, cpu)
-    return Tree(pids, int(_total(_proportional, pids)), True, cpu)
+        return Tree(pids, bound, True, cpu)
+    if not exact(bound):
+        return Tree(pids, bound, False, cpu)
+    return Tree(pids, int(total(_proportional, pids)), True, cpu)
 
 
-def _total(of: Callable[[int], float], pids: Iterable[int]) -> float:
+def total(of: Callable[[int], float], pids: Iterable[int]) -> float:
     """Add up over the processes that are still there."""
-    total = 0.0
+    amount = 0.0
     for pid in pids:
         with contextlib.suppress(OSError, ValueError, IndexError, psutil.Error):
-            total += of(pid)
-    return total
+            amount += of(pid)
+    return amount
 
 
 def _members(root: int) -> tuple[int, ...]:
@@ -87,35 +89,40 @@ def _session(leader: int) -> Iterator[int]:
 
 def _children(pid: int) -> Iterator[int]:
     with contextlib.suppress(OSError):
-        for task in (_PROC / str(pid) / "task").iterdir():
+        for task in (PROC / str(pid) / "task").iterdir():
             with contextlib.suppress(OSError):
                 yield from map(int, (task / "children").read_bytes().split())
 
 
-def _resident(pid: int) -> float:
-    if not _PROC.is_dir():
+def resident(pid: int) -> float:
+    """Return the bytes that a process has in memory. Raises what `total` suppresses."""
+    if not PROC.is_dir():
         return float(psutil.Process(pid).memory_info().rss)
-    pages = int((_PROC / str(pid) / "statm").read_bytes().split()[1])
+    pages = int((PROC / str(pid) / "statm").read_bytes().split()[1])
     return float(pages * resource.getpagesize())
 
 
 def _proportional(pid: int) -> float:
     """Return a process's share of the pages that it uses."""
     try:
-        for line in (_PROC / str(pid) / "smaps_rollup").read_bytes().splitlines():
+        for line in (PROC / str(pid) / "smaps_rollup").read_bytes().splitlines():
             if line.startswith(b"Pss:"):
                 return float(int(line.split()[1]) << 10)
     except PermissionError:  # a program with rights of its own
-        return _resident(pid)
+        return resident(pid)
     except FileNotFoundError:  # another system's /proc, or none
-        return _resident(pid)
+        return resident(pid)
     return 0.0
 
 
-def _cpu_seconds(pid: int) -> float:
-    if not _PROC.is_dir():
+def cpu_seconds(pid: int) -> float:
+    """Return what a process used, and what its ended children did that it waited for.
+
+    Raises what `total` suppresses.
+    """
+    if not PROC.is_dir():
         times = psutil.Process(pid).cpu_times()
         return float(times.user + times.system)
-    stat = (_PROC / str(pid) / "stat").read_bytes()
+    stat = (PROC / str(pid) / "stat").read_bytes()
     # proc(5): utime, stime, cutime, cstime are fields 14 to 17; the name before may hold anything.
-    return sum(map(int, stat.rpartition(b")")[2].split()[11:15])) / _TICKS
+    return sum(map(int, stat.rpartition(b")")[2].split()[11:15])) / TICKS

@@ -1,106 +1,42 @@
-"""From records to what people see: the executed notebook, its progress, its text.
+"""From records to the executed notebook.
 
-The same code at a normal end and after a crash: any prefix of a journal folds to a valid notebook,
-and a journal with damaged lines folds to one that says so. The records are described in
-`docs/protocol.md`; kinds that are not known here are a newer runner's and are skipped.
+The same rules while it runs, at a normal end and after a crash: any prefix of a journal folds to a
+valid notebook, and a journal with damaged lines folds to one that says so. The records are
+described in `docs/protocol.md`; kinds that are not known here are a newer runner's and are skipped.
 """
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import datetime, timezone
+from functools import cached_property
 from typing import Any
 
+from .dropped import told
 from .notebook import Cell, Notebook, blank, copy_of, empty_code_cell, valid_language
-from .overwritten import settle
-from .records import is_moment, sound
+from .outputs import Outputs, Shelf
+from .records import damage, sound
 from .widgets import WidgetFold
 
 Record = dict[str, Any]
 
-
-@dataclass(frozen=True)
-class Progress:
-    """Code cells that ran without ending the run, of how many, and the index of the one running.
-
-    Only code cells with something in them count; the index is the place among all cells of the
-    prepared notebook.
-    """
-
-    cells_done: int = 0
-    cells_total: int = 0
-    current_cell: int | None = None
-
-
-@dataclass
-class ProgressFold:
-    """Progress, record by record; `running` once the first cell was sent.
-
-    `began` is the time of the first record, in unix seconds; `end` the last one, once it stands.
-    """
-
-    progress: Progress = Progress()
-    running: bool = False
-    began: float | None = None
-    end: Record | None = None
-
-    def feed(self, record: Record) -> None:
-        """Take one more record. One that makes no sense changes nothing."""
-        if self.began is None and is_moment(record.get("t")):
-            self.began = record.get("t")
-        done, total = self.progress.cells_done, self.progress.cells_total
-        match record:
-            case {"k": "prepared", "cells_total": int(count)}:
-                self.progress = Progress(done, count, self.progress.current_cell)
-            case {"k": "cell_start", "i": int(index)}:
-                self.running = True
-                self.progress = Progress(done, total, index)
-            case {"k": "cell_end", "ok": ok}:
-                self.progress = Progress(done + (1 if ok else 0), total)
-            case {"k": "end", "state": "succeeded" | "failed"}:
-                self.end = record
-
-
-def progress(records: Iterable[Record]) -> Progress:
-    """Return the progress after all records."""
-    state = ProgressFold()
-    for record in records:
-        state.feed(record)
-    return state.progress
-
-
-def log_text(records: Iterable[Record]) -> Iterator[str]:
-    """Yield the text output and tracebacks, as they came."""
-    for record in map(sound, records):
-        if record.get("k") == "damaged":
-            yield "\n" + _damage(record)
-        elif record.get("k") == "output":
-            yield from _text_of(record["output"])
-
-
-def fold(snapshot: Notebook, records: Iterable[Record]) -> Notebook:
-    """Return the notebook that a journal describes. Neither argument is changed.
-
-    `snapshot` counts only where the journal does not come to `prepared`.
-    """
-    run = NotebookFold(snapshot)
-    for record in records:
-        run.feed(record)
-    return run.result()
+RECEIPT = "jupyter_to_job"
+"""In the metadata of cells and notebook: what they used."""
 
 
 class NotebookFold:
-    """The executed notebook, record by record."""
+    """The executed notebook, record by record; its outputs lie on `shelf`.
 
-    def __init__(self, snapshot: Notebook) -> None:
-        self.notebook = blank(snapshot)
+    `snapshot` is asked for only where the records do not come to `prepared`, and is not changed.
+    """
+
+    def __init__(self, snapshot: Callable[[], Notebook], shelf: Shelf) -> None:
+        self._snapshot = snapshot
+        self._shelf = shelf
         self._cells: list[Cell] = []  # as prepared: indices in records do not shift with banners
         self._recovered: dict[int | None, Cell] = {}
-        self._displays: dict[str, list[dict[str, Any]]] = {}
-        self._cursors: dict[int | None, tuple[dict[str, Any], str]] = {}
-        self._clear_next: set[int] = set()
+        self._outputs: dict[int | None, Outputs] = {}
+        self._clear_next: set[int | Outputs] = set()
         self._current: int | None = None
         self._passed = 0
         self._began: float | None = None
@@ -108,11 +44,16 @@ class NotebookFold:
         self._ended = False
 
     @classmethod
-    def over(cls, prepared: Notebook) -> NotebookFold:
+    def over(cls, prepared: Notebook, shelf: Shelf) -> NotebookFold:
         """Return a fold that works on `prepared` itself, in place."""
-        run = cls({})
+        run = cls(dict, shelf)
         run.notebook, run._cells = prepared, list(prepared["cells"])
         return run
+
+    @cached_property
+    def notebook(self) -> Notebook:
+        """The notebook, without what `result` adds."""
+        return blank(self._snapshot())
 
     def feed(self, record: Record) -> None:
         """Take one more record."""
@@ -123,9 +64,8 @@ class NotebookFold:
 
     def result(self) -> Notebook:
         """Return the notebook as it stands; it goes on changing with later records."""
-        for index, cell in [*enumerate(self._cells), *self._recovered.items()]:
-            if cell["cell_type"] == "code":
-                self._settle(index, cell["outputs"])
+        for outputs in self._outputs.values():
+            outputs.settle()
         if self._widgets.used:
             self.notebook["metadata"]["widgets"] = self._widgets.metadata()
         return self.notebook
@@ -136,8 +76,11 @@ class NotebookFold:
         self.notebook = copy_of(record["notebook"])
         self._cells = list(self.notebook["cells"])
         for index, cell in list(self._recovered.items()):
+            moved = None if index is None else -1 - index
             del self._recovered[index]
-            self._cell(None if index is None else -1 - index)["outputs"] = cell["outputs"]
+            self._cell(moved)["outputs"] = cell["outputs"]
+            if index in self._outputs:
+                self._outputs[moved] = self._outputs.pop(index)
         self._began = record.get("t")
         metadata = self.notebook["metadata"].setdefault("papermill", {})
         metadata.update(start_time=_iso(self._began), end_time=None, duration=None, exception=None)
@@ -155,44 +98,45 @@ class NotebookFold:
     def _on_cell_end(self, record: Record) -> None:
         cell = self._cell(record["i"])
         cell["execution_count"] = record["execution_count"]
+        if record.get("usage"):
+            cell["metadata"][RECEIPT] = record["usage"]
+        if record["i"] in self._outputs:
+            self._outputs[record["i"]].settle()
         self._end_cell(cell, record, ok=record["ok"])
 
     def _on_output(self, record: Record) -> None:
         self._clear_if_due(record["i"])
-        # A copy of the same type: papermill's notebooks hold nodes, not dictionaries.
-        outputs, output = self._cell(record["i"])["outputs"], copy.copy(record["output"])
+        outputs, output = self._shown_by(record["i"]), record["output"]
         if output["output_type"] == "stream":
-            last = outputs[-1] if outputs else {}
-            if last.get("output_type") != "stream" or last.get("name") != output["name"]:
-                last = copy.copy(output)
-                last["text"] = []
-                outputs.append(last)
-            # Pieces are kept apart until `result` joins them: joining here would be quadratic.
-            if isinstance(last["text"], str):
-                settled, cursor = self._cursors.get(record["i"], (None, ""))
-                last["text"] = [last["text"], cursor if settled is last else ""]
-            last["text"].append(output["text"])
+            outputs.stream(output["name"], output["text"])
             return
-        outputs.append(output)
-        display = record.get("display_id")
-        if display is not None and "data" in output:
+        display = record.get("display_id") if "data" in output else None
+        if display is not None:
             self._update(display, output)
-            self._displays.setdefault(display, []).append(output)
+        outputs.add(output, display)
 
     def _on_update_display(self, record: Record) -> None:
         self._update(record["display_id"], record)
 
     def _on_clear(self, record: Record) -> None:
-        self._clear_next.add(record["i"])
+        self._clear_next.add(self._widgets.capturing(record["i"]) or record["i"])
         if not record.get("wait"):
             self._clear_if_due(record["i"])
 
     def _on_widget(self, record: Record) -> None:
         self._widgets.feed(record)
 
+    def _on_widget_close(self, record: Record) -> None:
+        self._widgets.close(record["id"])
+
     def _on_damaged(self, record: Record) -> None:
-        output = {"output_type": "stream", "name": "stderr", "text": _damage(record)}
-        self._on_output({"i": self._current, "output": output})
+        if self._current is not None:
+            self._clear_if_due(self._current)
+        self._outputs_of(self._current).stream("stderr", damage(record))
+
+    def _on_dropped(self, record: Record) -> None:
+        output = {"output_type": "stream", "name": "stderr", "text": told(record)}
+        self._on_output({"i": record["i"], "output": output})
 
     def _on_end(self, record: Record) -> None:
         if self._ended:  # two hosts finished the same dead attempt
@@ -204,6 +148,8 @@ class NotebookFold:
             cell = self._cell(record["cell"])
             if cell["metadata"].get("papermill", {}).get("status") == "running":
                 self._end_cell(cell, record, ok=False)
+        if record.get("usage"):
+            self.notebook["metadata"][RECEIPT] = {"usage": record["usage"]}
         metadata = self.notebook["metadata"].setdefault("papermill", {})
         metadata["exception"] = None if record["state"] == "succeeded" else True
         metadata["end_time"] = _iso(record.get("t"))
@@ -242,21 +188,28 @@ class NotebookFold:
             seen["duration"] = round(record["t"] - began, 6)
         self._current = None
 
-    def _settle(self, index: int | None, outputs: list[dict[str, Any]]) -> None:
-        """Join the pieces of a cell's streams; the last one may go on later."""
-        for output in outputs:
-            if output["output_type"] == "stream" and not isinstance(output["text"], str):
-                output["text"], cursor = settle("".join(output["text"]))
-                self._cursors[index] = (output, cursor)
+    def _shown_by(self, index: int) -> Outputs:
+        """Return where a cell's output is shown: below it, or by a widget."""
+        return self._widgets.capturing(index) or self._outputs_of(index)
+
+    def _outputs_of(self, index: int | None) -> Outputs:
+        """Return the outputs below a cell."""
+        if index not in self._outputs:
+            self._outputs[index] = self._shelf.outputs(self._cell(index))
+        return self._outputs[index]
 
     def _update(self, display_id: str, shown: Record) -> None:
-        for output in self._displays.get(display_id, ()):
-            output["data"], output["metadata"] = shown["data"], shown["metadata"]
+        for shelf in (self._shelf, self._widgets.shelf):
+            shelf.update(display_id, shown)
 
     def _clear_if_due(self, index: int) -> None:
-        if index in self._clear_next:
-            self._clear_next.discard(index)
-            self._cell(index)["outputs"].clear()
+        captured = self._widgets.capturing(index)
+        due = captured or index
+        if due in self._clear_next:
+            self._clear_next.discard(due)
+            outputs = captured or self._outputs.get(index)
+            if outputs is not None:
+                outputs.clear()
 
 
 def _mark(cell: Cell, record: Record, status: str, **fields: Any) -> None:
@@ -268,20 +221,3 @@ def _mark(cell: Cell, record: Record, status: str, **fields: Any) -> None:
 def _iso(moment: float | None) -> str | None:
     """Return unix seconds as papermill writes times."""
     return None if moment is None else datetime.fromtimestamp(moment, timezone.utc).isoformat()
-
-
-def _damage(record: Record) -> str:
-    return f"[{record['bytes']} bytes of the journal are damaged here]\n"
-
-
-def _text_of(output: dict[str, Any]) -> Iterator[str]:
-    match output.get("output_type"):
-        case "stream":
-            yield output["text"]
-        case "error":
-            lines = output["traceback"] or [f"{output['ename']}: {output['evalue']}"]
-            yield "\n".join(lines) + "\n"
-        case "execute_result" | "display_data":
-            text = output["data"].get("text/plain")
-            if text:
-                yield ("".join(text) if isinstance(text, list) else text) + "\n"

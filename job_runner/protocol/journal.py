@@ -8,16 +8,17 @@ that a loss is never silent.
 from __future__ import annotations
 
 import json
-import math
 import os
+import re
 import threading
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from .nesting import DEEPEST, is_too_deep
+from .serial import finite
 
 SEGMENT_BYTES = 64 << 20
 _SUFFIX = ".jsonl"
@@ -28,6 +29,14 @@ _fdatasync = getattr(os, "fdatasync", os.fsync)  # macOS has the second only
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _ASCII = json.JSONEncoder(separators=(",", ":"))
 """Lone surrogates are legal in JSON when they are escaped, and never in UTF-8."""
+
+_PREFIX = 9
+"""Bytes of a line before its JSON: the checksum and a space."""
+_LOOK = 1 << 20
+"""Bytes of a line that are read at once."""
+_HEAD = re.compile(rb'\{"t":(\d+(?:\.\d+)?),"k":"(\w+)"(?:,"i":(\d+))?[,}]')
+"""The beginning of a record, as runners write it."""
+_OUTPUT = (b"output", b"update_display", b"widget")
 
 Record = dict[str, Any]
 
@@ -62,17 +71,20 @@ class JournalWriter:
 
         Raises OSError; then the record may be in the journal in part, as a torn line.
         """
-        line = encode(record)
-        if self._room < len(line):
+        body = _body(record)
+        size = _PREFIX + len(body) + 1
+        if self._room < size:
             self._next_segment()
-        view = memoryview(line)
         try:
-            while view:
-                view = view[os.write(self._descriptor, view) :]
+            written = os.writev(self._descriptor, (_checksum(body), body, b"\n"))
+            if written < size:
+                rest = memoryview(_line(body))[written:]
+                while rest:
+                    rest = rest[os.write(self._descriptor, rest) :]
         except OSError:
             self._room = 0  # a torn line ends a segment: the next record must not be glued to it
             raise
-        self._room -= len(line)
+        self._room -= size
         with self._lock:
             if not self._unsynced:
                 self._unsynced.append(os.dup(self._descriptor))
@@ -115,44 +127,51 @@ class JournalWriter:
 
 def encode(record: Record) -> bytes:
     """Return the record's line."""
+    return _line(_body(record))
+
+
+def _body(record: Record) -> bytes:
     try:
-        body = _ENCODER.encode(record).encode()
+        return _ENCODER.encode(record).encode()
     except ValueError:  # lone surrogates, or numbers that JSON does not have
-        body = _ASCII.encode(_finite(record)).encode()
-    return b"%08x %s\n" % (zlib.crc32(body), body)
+        return _ASCII.encode(finite(record)).encode()
 
 
-def _finite(value: Any) -> Any:
-    """Return a copy with null for NaN and the infinities."""
-    match value:
-        case float() if not math.isfinite(value):
-            return None
-        case dict():
-            return {key: _finite(inner) for key, inner in value.items()}
-        case list() | tuple():
-            return [_finite(inner) for inner in value]
-    return value
+def _checksum(body: bytes) -> bytes:
+    return b"%08x " % zlib.crc32(body)
+
+
+def _line(body: bytes) -> bytes:
+    return b"%b%b\n" % (_checksum(body), body)
 
 
 def decode(line: bytes) -> Record | None:
     """Return the record of one line without its end, or None if the line is damaged."""
     try:
-        if len(line) < 10 or line[8:9] != b" " or int(line[:8], 16) != zlib.crc32(line[9:]):
+        if not _is_whole(line, zlib.crc32(memoryview(line)[_PREFIX:])):
             return None
-        record = json.loads(line[9:])
+        record = json.loads(line[_PREFIX:])
     except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) and not is_too_deep(record, _DEEPEST) else None
 
 
-def read_journal(directory: Path, offset: int = 0) -> Iterator[Entry]:
-    """Yield the whole records from byte `offset` on (the beginning of a line)."""
+def read_journal(
+    directory: Path, offset: int = 0, *, outline: bool = False, largest: int | None = None
+) -> Iterator[Entry]:
+    """Yield the whole records from byte `offset` on (the beginning of a line).
+
+    With `outline`, records of output come as `{"k": "omitted", "of": their kind, "t": their time,
+    "bytes": n}`: looked at and not parsed, because that takes many times as long. With `largest`,
+    so do all records whose line is longer, whatever kind; and they never are in memory.
+    """
     at = 0
     segments = _segments(directory)
     for path in segments:
         size = path.stat().st_size
         if offset < at + size:
-            yield from _read_segment(path, at, max(0, offset - at), last=path is segments[-1])
+            reader = _SegmentReader(last=path is segments[-1], outline=outline, largest=largest)
+            yield from reader.read(path, at, max(0, offset - at))
         at += size
 
 
@@ -176,18 +195,73 @@ def journal_size(directory: Path) -> int:
     return sum(p.stat().st_size for p in _segments(directory))
 
 
-def _read_segment(path: Path, base: int, start: int, *, last: bool) -> Iterator[Entry]:
-    with path.open("rb") as file:
-        file.seek(start)
-        at = base + start
-        for line in file:
-            if not line.endswith(b"\n") and last:
-                return
-            record = decode(line.removesuffix(b"\n"))
-            if record is None:
-                record = {"k": "damaged", "bytes": len(line)}
-            yield Entry(record, at, at + len(line))
-            at += len(line)
+@dataclass(frozen=True)
+class _SegmentReader:
+    """Reads a segment as `read_journal` was asked to; it may be the journal's last one."""
+
+    last: bool
+    outline: bool
+    largest: int | None
+
+    def read(self, path: Path, base: int, start: int) -> Iterator[Entry]:
+        """Yield the records from a place on; `base` is where the segment begins."""
+        with path.open("rb") as file:
+            file.seek(start)
+            at = base + start
+            look = self.largest or _LOOK
+            while line := file.readline(look):
+                long = len(line) == look and not line.endswith(b"\n")
+                if long and (self.largest is not None or self._is_left_out(line)):
+                    size, record, ended = _pass_by(file, line)
+                else:
+                    line += file.readline() if long else b""
+                    size, ended = len(line), line.endswith(b"\n")
+                    record = self._record(line.removesuffix(b"\n"))
+                if not ended and self.last:
+                    return
+                if record is None:
+                    record = {"k": "damaged", "bytes": size}
+                yield Entry(record, at, at + size)
+                at += size
+
+    def _record(self, line: bytes) -> Record | None:
+        if not self._is_left_out(line):
+            return decode(line)
+        checksum = zlib.crc32(memoryview(line)[_PREFIX:])
+        return _omitted(line, len(line) + 1) if _is_whole(line, checksum) else None
+
+    def _is_left_out(self, line: bytes) -> bool:
+        head = _HEAD.match(line, _PREFIX) if self.outline else None
+        return head is not None and head[2] in _OUTPUT
+
+
+def _pass_by(file: BinaryIO, line: bytes) -> tuple[int, Record | None, bool]:
+    """Read on to the end of a line; return its size, what stands for it, whether it has an end."""
+    size, checksum, more = len(line), zlib.crc32(memoryview(line)[_PREFIX:]), line
+    while not more.endswith(b"\n") and (more := file.readline(_LOOK)):
+        size += len(more)
+        checksum = zlib.crc32(more.removesuffix(b"\n"), checksum)
+    record = _omitted(line, size) if _is_whole(line, checksum) else None
+    return size, record, more.endswith(b"\n")
+
+
+def _is_whole(line: bytes, checksum: int) -> bool:
+    """Tell whether a line begins with this checksum of the rest."""
+    try:
+        return line[8:_PREFIX] == b" " and int(line[:8], 16) == checksum
+    except ValueError:
+        return False
+
+
+def _omitted(line: bytes, size: int) -> Record:
+    """Return what stands for a record that is not parsed."""
+    record: Record = {"k": "omitted", "of": None, "bytes": size}
+    head = _HEAD.match(line, _PREFIX)
+    if head is not None:
+        record |= {"of": head[2].decode(), "t": float(head[1])}
+        if head[3] is not None:
+            record["i"] = int(head[3])
+    return record
 
 
 def _segments(directory: Path) -> list[Path]:

@@ -9,18 +9,19 @@ from __future__ import annotations
 from typing import Any
 
 DEEPEST = 200
+_CONTAINERS = (dict, list, tuple)
 
 
 def is_too_deep(value: Any, deepest: int = DEEPEST) -> bool:
     """Tell whether lists and objects are nested in each other more than `deepest` levels deep."""
-    level = [value]
-    for _ in range(deepest + 1):
+    level = [value] if isinstance(value, _CONTAINERS) and value else []
+    for _ in range(deepest):
         level = [
             inner
             for outer in level
-            if isinstance(outer, dict | list | tuple)
             for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, _CONTAINERS) and inner
         ]
         if not level:
             return False
-    return True
+    return bool(level)

@@ -1,4 +1,4 @@
-"""Notebooks as plain JSON (nbformat 4): what the fold starts from, and how a result is written.
+"""Notebooks as plain JSON (nbformat 4): what the fold starts from, and how a result is laid out.
 
 The nbformat library would validate and copy everything again with each call; here a notebook is
 valid because each output was made valid when it came from the kernel.
@@ -6,23 +6,18 @@ valid because each output was made valid when it came from the kernel.
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator
 from typing import Any
 
+from . import serial
 from .records import is_notebook
+from .spool import Extent
+from .spooled import SpooledOutputs
 
 Cell = dict[str, Any]
 Notebook = dict[str, Any]
 
-# The types that nbformat stores as lists of lines, besides everything that is `text/...`.
-_MULTILINE = {"application/javascript", "image/svg+xml"}
 _LANGUAGE_TEXTS = ("name", "file_extension", "mimetype", "pygments_lexer")
-_CHUNK = 1 << 20
-# Python's encoder writes what JSON has no word for. Text ends with its quote, so these are numbers.
-_NOT_A_NUMBER = re.compile(r"(NaN|-?Infinity)$")
-_ENDS = ("N", "y")
 
 
 def blank(snapshot: Notebook) -> Notebook:
@@ -66,79 +61,41 @@ def empty_code_cell(notebook: Notebook, identifier: str) -> Cell:
     return cell
 
 
-def to_bytes(notebook: Notebook) -> bytes:
-    """Return the file for a notebook, laid out as nbformat writes it (one line of text a line)."""
-    return b"".join(to_chunks(notebook))
+def parts(notebook: Notebook) -> Iterator[str | bytes | Extent]:
+    """Yield the file of a notebook: text, and places in the spool where its outputs lie."""
+    yield "{"
+    for count, key in enumerate(sorted(notebook)):
+        yield f"{',' if count else ''}\n {serial.string(key)}: "
+        if key == "cells":
+            yield from _cells(notebook["cells"])
+        else:
+            yield from serial.spread(notebook[key], 1)
+    yield "\n}\n"
 
 
-def to_chunks(notebook: Notebook) -> Iterator[bytes]:
-    """Yield the file for a notebook in pieces, so that a large one is not in memory once more."""
-    encoder = json.JSONEncoder(indent=1, sort_keys=True, ensure_ascii=False)
-    cells = _Lazily(notebook["cells"])
-    text: list[str] = []
-    size = 0
-    for piece in encoder.iterencode({**notebook, "cells": cells}):
-        text.append(_NOT_A_NUMBER.sub("null", piece) if piece[-1:] in _ENDS else piece)
-        size += len(piece)
-        if size > _CHUNK:
-            yield from _encode(text)
-            text, size = [], 0
-    yield from _encode([*text, "\n"])
+def _cells(cells: list[Cell]) -> Iterator[str | bytes | Extent]:
+    yield "["
+    for count, cell in enumerate(cells):
+        yield (",\n  {" if count else "\n  {")
+        for number, key in enumerate(sorted(cell)):
+            yield f"{',' if number else ''}\n   {serial.string(key)}: "
+            value = cell[key]
+            if isinstance(value, SpooledOutputs):
+                yield from _outputs(value)
+            elif key == "source":
+                yield from serial.text_value(value, 3)
+            else:
+                yield from serial.spread(value, 3)
+        yield "\n  }"
+    yield "\n ]" if cells else "]"
 
 
-class _Lazily(list[Any]):
-    """Cells that are laid out for the file one by one, when the encoder comes to them."""
-
-    def __iter__(self) -> Iterator[Any]:
-        return map(_split_cell, super().__iter__())
-
-
-class _Lines(list[str]):
-    """A text as a list of its lines, which are made when the encoder comes to them."""
-
-    def __iter__(self) -> Iterator[str]:
-        for text in super().__iter__():
-            start = 0
-            while start < len(text):
-                end = text.find("\n", start + _CHUNK) + 1 or len(text)
-                yield from text[start:end].splitlines(keepends=True)
-                start = end
-
-
-def _encode(pieces: list[str]) -> Iterator[bytes]:
-    # Lone surrogates have no place in UTF-8; everything else arrives as it is.
-    small: list[str] = []
-    for piece in pieces:
-        if len(piece) < _CHUNK:
-            small.append(piece)
-            continue
-        yield "".join(small).encode(errors="replace")
-        small = []
-        for start in range(0, len(piece), _CHUNK):
-            yield piece[start : start + _CHUNK].encode(errors="replace")
-    yield "".join(small).encode(errors="replace")
-
-
-def _split_cell(cell: Cell) -> Cell:
-    split = {**cell, "source": _lines(cell["source"])}
-    if cell["cell_type"] == "code":
-        split["outputs"] = [_split_output(output) for output in cell["outputs"]]
-    return split
-
-
-def _split_output(output: dict[str, Any]) -> dict[str, Any]:
-    if output["output_type"] == "stream":
-        return {**output, "text": _lines(output["text"])}
-    if "data" not in output:
-        return output
-    data = {
-        kind: _lines(value) if kind.startswith("text/") or kind in _MULTILINE else value
-        for kind, value in output["data"].items()
-    }
-    return {**output, "data": data}
-
-
-def _lines(text: Any) -> Any:
-    if not isinstance(text, str):
-        return text
-    return _Lines((text,)) if text else []
+def _outputs(outputs: SpooledOutputs) -> Iterator[str | bytes | Extent]:
+    first = True
+    yield "["
+    for part in outputs.parts():
+        if first:  # it begins with the separator from the one before
+            part = part.skip(1) if isinstance(part, Extent) else part[1:]
+        yield part
+        first = False
+    yield "]" if first else "\n   ]"

@@ -37,6 +37,11 @@ def sound(record: Record) -> Record:
     return {"k": "damaged", "bytes": len(json.dumps(record, default=repr))}
 
 
+def damage(record: Record) -> str:
+    """Return what is shown in place of a damaged line."""
+    return f"[{record['bytes']} bytes of the journal are damaged here]\n"
+
+
 def _is_sound(record: Any) -> bool:
     if not isinstance(record, dict) or not is_moment(record.get("t", 0)):
         return False
@@ -77,7 +82,7 @@ def _is_cell(value: Any) -> bool:
     )
 
 
-def _is_output(value: Any) -> bool:
+def is_output(value: Any) -> bool:
     """Tell whether a value is a valid output of nbformat 4."""
     if not isinstance(value, dict):
         return False
@@ -130,6 +135,7 @@ def _is_widget(record: Record) -> bool:
         and isinstance(record.get("state"), dict)
         and isinstance(buffers, list)
         and all(isinstance(b, dict) and _is_path(b.get("path")) for b in buffers)
+        and (record.get("i") is None or _is_index(record["i"]))
     )
 
 
@@ -144,6 +150,7 @@ def _is_end(record: Record) -> bool:
         and isinstance(banner, list)
         and all(isinstance(b, list) and len(b) == 2 and _is_index(b[0]) for b in banner)
         and all(_is_cell(cell) and cell["cell_type"] == "markdown" for _, cell in banner)
+        and _are_figures(record.get("usage"))
     )
 
 
@@ -152,13 +159,20 @@ _CHECKS: dict[str, Callable[[Record], bool]] = {
     "kernel": _is_kernel,
     "prepared": _is_prepared,
     "cell_start": lambda r: _is_index(r.get("i")),
-    "output": lambda r: _is_index(r.get("i")) and _is_output(r.get("output")) and _is_named(r),
+    "output": lambda r: _is_index(r.get("i")) and is_output(r.get("output")) and _is_named(r),
     "clear": lambda r: _is_index(r.get("i")),
     "update_display": lambda r: isinstance(r.get("display_id"), str) and _is_shown(r),
     "widget": _is_widget,
+    "widget_close": lambda r: isinstance(r.get("id"), str),
     "cell_end": lambda r: _is_index(r.get("i")) and isinstance(r.get("ok"), bool) and _counted(r),
-    "usage": lambda r: all(v is None or _is_number(v) for k, v in r.items() if k != "k"),
+    "usage": lambda r: _are_figures({k: v for k, v in r.items() if k != "k"}),
     "damaged": lambda r: _is_count(r.get("bytes"), needed=True),
+    "dropped": lambda r: (
+        _is_index(r.get("i"))
+        and _is_count(r.get("limit"), needed=True)
+        and _is_count(r.get("bytes"))
+        and _is_count(r.get("outputs"))
+    ),
     "end": _is_end,
 }
 
@@ -178,7 +192,14 @@ def _is_index(value: Any) -> bool:
 
 
 def _counted(record: Record) -> bool:
-    return _is_count(record.get("execution_count"))
+    return _is_count(record.get("execution_count")) and _are_figures(record.get("usage"))
+
+
+def _are_figures(value: Any) -> bool:
+    """Tell whether a value is a receipt: numbers by name, or None."""
+    if value is None:
+        return True
+    return isinstance(value, dict) and all(v is None or _is_number(v) for v in value.values())
 
 
 def _is_named(record: Record) -> bool:

@@ -1,46 +1,34 @@
-"""result.ipynb from what lies in a job's directory: the same bytes in the runner and a gateway."""
+"""result.ipynb from records: the same bytes in the runner, which has them live, and elsewhere.
+
+In memory is what is not output: the notebook's cells, and where their outputs lie in a spool. So a
+result is there as soon as the last record is, at the cost of copying it, and its size is that of
+the disk.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from . import documents, layout
-from .fold import NotebookFold, Progress, ProgressFold
+from .fold import NotebookFold
 from .journal import read_journal
 from .nesting import is_too_deep
-from .notebook import Notebook, to_bytes, to_chunks
+from .notebook import parts
+from .progress import Progress, ProgressFold
+from .spool import CHUNK, Extent, Spool
+from .spooled import SpoolShelf
 
+Record = dict[str, Any]
 
-@dataclass(frozen=True)
-class Result:
-    """The executed notebook, None where the snapshot is none; and how far the run came."""
-
-    notebook: Notebook | None
-    progress: Progress
-
-    @property
-    def data(self) -> bytes | None:
-        """Return the file's bytes."""
-        return None if self.notebook is None else to_bytes(self.notebook)
-
-    @property
-    def sha256(self) -> str | None:
-        """Return the digest of the file."""
-        digest = hashlib.sha256()
-        for chunk in self.chunks():
-            digest.update(chunk)
-        return None if self.notebook is None else digest.hexdigest()
-
-    def chunks(self) -> Iterator[bytes]:
-        """Yield the file in pieces; nothing if there is none."""
-        if self.notebook is not None:
-            yield from to_chunks(self.notebook)
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 
 @dataclass(frozen=True)
@@ -51,33 +39,116 @@ class Written:
     progress: Progress
 
 
-def fold_result(job_dir: Path, attempt_dir: Path) -> Result:
+class ResultFold:
+    """The result of one attempt, record by record. A context: leaving it gives the disk back.
+
+    The file `snapshot` is read only where the records do not come to `prepared`.
+    """
+
+    def __init__(self, snapshot: Path, spool: Spool) -> None:
+        self._snapshot = snapshot
+        self._spool = spool
+        self._progress = ProgressFold()
+        self._prepared = False
+        self._run = NotebookFold(lambda: _notebook_in(snapshot) or {}, SpoolShelf(spool))
+
+    def __enter__(self) -> ResultFold:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def progress(self) -> Progress:
+        """How far the run came."""
+        return self._progress.progress
+
+    def feed(self, record: Record) -> None:
+        """Take one more record. Raises OSError; then the disk is full, and this fold of no use."""
+        self._prepared = self._prepared or record.get("k") == "prepared"
+        self._progress.feed(record)
+        self._run.feed(record)
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the file as it stands; nothing if there is no notebook at all."""
+        if self._exists():
+            yield from _chunks(parts(self._run.result()), self._spool)
+
+    def write(self, target: Path) -> Written:
+        """Write or replace a file, if there is a notebook. Raises OSError."""
+        if not self._exists():
+            return Written(None, self.progress)
+        digest = hashlib.sha256()
+
+        def hashed() -> Iterator[bytes]:
+            for chunk in self.chunks():
+                digest.update(chunk)
+                yield chunk
+
+        documents.write_chunks(target, hashed())
+        return Written(digest.hexdigest(), self.progress)
+
+    def _exists(self) -> bool:
+        return self._prepared or _notebook_in(self._snapshot) is not None
+
+    def close(self) -> None:
+        """Give the disk back that the outputs lie on."""
+        self._spool.close()
+
+
+def fold_result(job_dir: Path, attempt_dir: Path, spool: Spool) -> ResultFold:
     """Fold snapshot and journal as they are now. Raises OSError."""
-    progress = ProgressFold()
-    snapshot: Any = None
-    with contextlib.suppress(ValueError, RecursionError, FileNotFoundError):
-        snapshot = json.loads((job_dir / layout.SNAPSHOT).read_bytes())
-    is_notebook = isinstance(snapshot, dict) and isinstance(snapshot.get("nbformat"), int)
-    is_notebook = is_notebook and not is_too_deep(snapshot)
-    run = NotebookFold(snapshot if is_notebook else {})
-    for entry in read_journal(attempt_dir / layout.JOURNAL):
-        is_notebook = is_notebook or entry.record.get("k") == "prepared"
-        progress.feed(entry.record)
-        run.feed(entry.record)
-    return Result(run.result() if is_notebook else None, progress.progress)
+    result = ResultFold(job_dir / layout.SNAPSHOT, spool)
+    try:
+        for entry in read_journal(attempt_dir / layout.JOURNAL):
+            result.feed(entry.record)
+    except BaseException:
+        result.close()
+        raise
+    return result
 
 
 def write_result(job_dir: Path, attempt_dir: Path) -> Written:
     """Fold and write the result, if there is one. Raises OSError."""
-    result = fold_result(job_dir, attempt_dir)
-    if result.notebook is None:
-        return Written(None, result.progress)
-    digest = hashlib.sha256()
+    try:
+        return _write(job_dir, attempt_dir, Spool.in_folder(attempt_dir))
+    except OSError as error:
+        if error.errno not in NO_SPACE:
+            raise
+    # There is no room for the outputs twice; once, perhaps.
+    return _write(job_dir, attempt_dir, Spool.in_memory())
 
-    def hashed() -> Iterator[bytes]:
-        for chunk in result.chunks():
-            digest.update(chunk)
-            yield chunk
 
-    documents.write_chunks(attempt_dir / layout.RESULT, hashed())
-    return Written(digest.hexdigest(), result.progress)
+def _write(job_dir: Path, attempt_dir: Path, spool: Spool) -> Written:
+    with fold_result(job_dir, attempt_dir, spool) as result:
+        return result.write(attempt_dir / layout.RESULT)
+
+
+def _notebook_in(file: Path) -> dict[str, Any] | None:
+    """Return the notebook that a file holds, of whatever version; None if it holds none."""
+    with contextlib.suppress(FileNotFoundError, ValueError, RecursionError):
+        value = json.loads(file.read_bytes())
+        if isinstance(value, dict) and isinstance(value.get("nbformat"), int):
+            return None if is_too_deep(value) else value
+    return None
+
+
+def _chunks(pieces: Iterable[str | bytes | Extent], spool: Spool) -> Iterator[bytes]:
+    """Yield what a file is made of as bytes, small ones together."""
+    small: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        if isinstance(piece, str):
+            piece = piece.encode(errors="replace")
+        for data in spool.read(piece) if isinstance(piece, Extent) else (piece,):
+            small.append(data)
+            size += len(data)
+            if size >= CHUNK:
+                yield b"".join(small)
+                small, size = [], 0
+    yield b"".join(small)

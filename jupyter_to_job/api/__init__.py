@@ -2,6 +2,6 @@
 
 from .errors import error_response
 from .http import Request, Response
-from .routes import handle
+from .routes import Here, handle
 
-__all__ = ["Request", "Response", "error_response", "handle"]
+__all__ = ["Here", "Request", "Response", "error_response", "handle"]

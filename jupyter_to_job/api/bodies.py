@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -11,7 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ..domain.errors import BadInput
 from ..domain.job import Changes, Submission
 from ..domain.quantities import parse_duration
+from .large import dump
 
+_KEY = re.compile(r"[!-.0-~]{1,200}", re.ASCII)
 _Body = TypeVar("_Body", bound=BaseModel)
 
 
@@ -41,6 +43,7 @@ class SubmitBody(BaseModel):
     output: str | None = None
     name: str | None = None
     priority: int = Field(default=0, ge=-100, le=100)
+    packages: dict[str, list[str]] | None = None
 
 
 class RerunBody(BaseModel):
@@ -66,18 +69,25 @@ def changes(document: dict[str, Any], key: str | None) -> Changes:
     return Changes(**fields, max_runtime=limit, idempotency_key=key)
 
 
-def submission(document: dict[str, Any], key: str | None) -> Submission:
-    """Return the checked submission. Raises BadInput, naming the field."""
+def submission(
+    document: dict[str, Any], key: str | None, content: bytes | None = None
+) -> Submission:
+    """Return the checked submission. Raises BadInput, naming the field.
+
+    `content` is the open document where the body was too large to have it in `document`.
+    """
     body = checked(SubmitBody, document)
     limit = body.max_runtime
     inputs = tuple(i if isinstance(i, str) else i.path for i in body.inputs)
     digests = {i.path: i.sha256 for i in body.inputs if isinstance(i, SentInput)}
     fields = body.model_dump(exclude={"inputs", "max_runtime", "content"})
-    if body.content is not None and body.expected_sha256 is not None:
+    if body.content is not None:
+        content = _file(body.content)
+    if content is not None and body.expected_sha256 is not None:
         raise BadInput("content is not what is on disk: it has no expected_sha256.", "Send one.")
     return Submission(
         **fields,
-        content=None if body.content is None else _file(body.content),
+        content=content,
         inputs=inputs,
         input_digests=digests,
         max_runtime=None if limit is None else parse_duration(limit),
@@ -85,11 +95,18 @@ def submission(document: dict[str, Any], key: str | None) -> Submission:
     )
 
 
+def idempotency_key(headers: Mapping[str, str]) -> str | None:
+    """Return the client's key, if it sent one. Raises BadInput."""
+    key = headers.get("Idempotency-Key")
+    if key is not None and not _KEY.fullmatch(key):
+        raise BadInput("Idempotency-Key is 1 to 200 printable characters of ASCII, without `/`.")
+    return key
+
+
 def _file(notebook: dict[str, Any]) -> bytes:
-    """Return the bytes of an open document: the same ones whenever it is sent. Raises BadInput."""
+    """Return the bytes of an open document. Raises BadInput."""
     try:
-        text = json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False)
-        return text.encode() + b"\n"
+        return dump(notebook)
     except (ValueError, RecursionError) as error:
         raise BadInput(f"content: {error}.") from error
 

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, BinaryIO
 
 from ..domain.errors import BadInput
+
+_INTEGER = re.compile(r"-?[0-9]{1,16}", re.ASCII)
 
 
 @dataclass(frozen=True)
 class Request:
-    """One request; `path` is relative to the API's root, without a leading slash."""
+    """One request; `path` is relative to the API's root, without a leading slash.
+
+    `large` is a body that is too much to hold in memory or to take apart in this process.
+    """
 
     method: str
     path: str
     query: Mapping[str, str] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
+    large: BinaryIO | None = None
 
     def json(self) -> dict[str, Any]:
         """Return the body as a JSON object; an empty body is an empty one. Raises BadInput."""
@@ -32,10 +39,12 @@ class Request:
 
     def integer(self, name: str, default: int) -> int:
         """Return a query parameter as an integer. Raises BadInput."""
-        try:
-            return int(self.query.get(name, default))
-        except ValueError as error:
-            raise BadInput(f"{name} is no integer.") from error
+        text = self.query.get(name)
+        if text is None:
+            return default
+        if not _INTEGER.fullmatch(text):
+            raise BadInput(f"{name} is no integer.")
+        return int(text)
 
 
 @dataclass(frozen=True)

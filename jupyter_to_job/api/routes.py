@@ -3,27 +3,42 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from .. import __version__
 from ..domain.errors import BadInput, JobsError, NotFound
-from ..domain.job import State
+from ..domain.job import State, Submission
+from ..domain.transfer import Transfer, Transfers
 from ..service.port import Jobs
-from .bodies import changes, submission
+from .bodies import changes, idempotency_key, submission
 from .errors import error_response
 from .http import Request, Response
+from .large import take_apart
 
 Handler = Callable[..., Response]
 MAX_PAGE = 500
+MAX_CURSOR = 200
 
 
-def handle(jobs: Jobs, request: Request) -> Response:
+@dataclass(frozen=True)
+class Here:
+    """What no request says: `events`, whether the caller may listen to them; what is being sent."""
+
+    events: bool = True
+    transfers: Transfers = field(default_factory=Transfers)
+
+
+def handle(jobs: Jobs, request: Request, here: Here | None = None) -> Response:
     """Answer one request; errors of our tree become responses, others are the edge's."""
+    here = here or Here()
     try:
         for method, pattern, handler in _ROUTES:
             match = re.fullmatch(pattern, request.path)
             if match and method == request.method:
-                return handler(jobs, request, *match.groups())
+                return handler(_Call(jobs, request, here), *match.groups())
         raise NotFound(f"There is no {request.method} {request.path}.")
     except JobsError as error:
         return error_response(error)
@@ -31,17 +46,55 @@ def handle(jobs: Jobs, request: Request) -> Response:
 
 def action(request: Request) -> str:
     """Return what the authorizer is asked for: `read`, `write`, or `execute` to run code."""
-    if request.method in ("GET", "HEAD"):
+    if request.method in ("GET", "HEAD") or request.path == "preflight":
         return "read"
     runs = request.path == "jobs" or request.path.endswith("/rerun")
     return "execute" if request.method == "POST" and runs else "write"
 
 
-def _flavors(jobs: Jobs, _request: Request) -> Response:
-    return Response.json(200, jobs.flavors())
+def takes_large(request: Request) -> bool:
+    """Tell whether the body may hold an open notebook: every other one is small."""
+    return request.method == "POST" and request.path in ("jobs", "preflight")
 
 
-def _list(jobs: Jobs, request: Request) -> Response:
+def is_slow(request: Request) -> bool:
+    """Tell whether a request may take as long as copying files does."""
+    return takes_large(request) or action(request) == "execute"
+
+
+class _Call(NamedTuple):
+    jobs: Jobs
+    request: Request
+    here: Here
+
+    def submission(self, key: str | None) -> Submission:
+        """Return what is submitted. Raises BadInput."""
+        if self.request.large is None:
+            return submission(self.request.json(), key)
+        try:
+            rest, content = take_apart(self.request.large)
+        except ValueError as error:
+            raise BadInput(f"The body is no JSON: {error}.") from error
+        return submission(replace(self.request, body=rest).json(), key, content)
+
+    @contextmanager
+    def transfer(self, key: str | None) -> Iterator[Transfer]:
+        """Let the submission be withdrawn meanwhile."""
+        transfers, recorded = self.here.transfers, False
+        transfer = transfers.begin(key)
+        try:
+            yield transfer
+            recorded = True
+        finally:
+            transfers.end(key, transfer, recorded=recorded)
+
+
+def _flavors(call: _Call) -> Response:
+    return Response.json(200, call.jobs.flavors())
+
+
+def _list(call: _Call) -> Response:
+    jobs, request = call.jobs, call.request
     limit = request.integer("limit", 50)
     if not 1 <= limit <= MAX_PAGE:
         raise BadInput(f"limit is from 1 to {MAX_PAGE}.")
@@ -49,58 +102,75 @@ def _list(jobs: Jobs, request: Request) -> Response:
         states = [State(s) for s in request.query.get("state", "").split(",") if s]
     except ValueError as error:
         raise BadInput(f"state: {error}.") from error
-    page = jobs.find(states, limit, request.query.get("cursor"))
+    cursor = request.query.get("cursor")
+    if cursor is not None and not 1 <= len(cursor) <= MAX_CURSOR:
+        raise BadInput("cursor is what `next` of the page before was.")
+    page = jobs.find(states, limit, cursor)
     return Response.json(200, {"jobs": [j.to_json() for j in page.jobs], "next": page.next})
 
 
-def _submit(jobs: Jobs, request: Request) -> Response:
-    asked = submission(request.json(), request.headers.get("Idempotency-Key"))
-    job, created = jobs.submit(asked)
+def _submit(call: _Call) -> Response:
+    key = idempotency_key(call.request.headers)
+    with call.transfer(key) as transfer:
+        job, created = call.jobs.submit(call.submission(key), transfer)
     return Response.json(201 if created else 200, job.to_json())
 
 
-def _get(jobs: Jobs, _request: Request, name: str) -> Response:
-    return Response.json(200, jobs.get(name).to_json())
-
-
-def _delete(jobs: Jobs, _request: Request, name: str) -> Response:
-    jobs.delete(name)
+def _withdraw(call: _Call, key: str) -> Response:
+    if idempotency_key({"Idempotency-Key": key}) is not None:
+        call.here.transfers.withdraw(key)
     return Response(204)
 
 
-def _cancel(jobs: Jobs, _request: Request, name: str) -> Response:
-    return Response.json(202, jobs.cancel(name).to_json())
+def _get(call: _Call, name: str) -> Response:
+    return Response.json(200, call.jobs.get(name).to_json())
 
 
-def _deliver(jobs: Jobs, _request: Request, name: str) -> Response:
-    return Response.json(200, jobs.deliver(name).to_json())
+def _delete(call: _Call, name: str) -> Response:
+    call.jobs.delete(name)
+    return Response(204)
 
 
-def _rerun(jobs: Jobs, request: Request, name: str) -> Response:
-    asked = changes(request.json(), request.headers.get("Idempotency-Key"))
-    return Response.json(201, jobs.rerun(name, asked).to_json())
+def _cancel(call: _Call, name: str) -> Response:
+    return Response.json(202, call.jobs.cancel(name).to_json())
 
 
-def _preflight(jobs: Jobs, request: Request) -> Response:
-    return Response.json(200, jobs.preflight(submission(request.json(), None)).to_json())
+def _deliver(call: _Call, name: str) -> Response:
+    return Response.json(200, call.jobs.deliver(name).to_json())
 
 
-def _journal(jobs: Jobs, request: Request, name: str) -> Response:
-    piece = jobs.journal(name, request.integer("offset", 0))
+def _rerun(call: _Call, name: str) -> Response:
+    key = idempotency_key(call.request.headers)
+    asked = changes(call.request.json(), key)
+    with call.transfer(key) as transfer:
+        return Response.json(201, call.jobs.rerun(name, asked, transfer).to_json())
+
+
+def _preflight(call: _Call) -> Response:
+    return Response.json(200, call.jobs.preflight(call.submission(None)).to_json())
+
+
+def _journal(call: _Call, name: str) -> Response:
+    piece = call.jobs.journal(name, call.request.integer("offset", 0))
     return Response.json(200, {"records": piece.records, "next": piece.next, "end": piece.end})
 
 
-def _logs(jobs: Jobs, request: Request, name: str) -> Response:
-    piece = jobs.logs(name, request.integer("offset", 0))
+def _logs(call: _Call, name: str) -> Response:
+    piece = call.jobs.logs(name, call.request.integer("offset", 0))
     return Response.json(200, {"text": piece.text, "next": piece.next, "end": piece.end})
 
 
-def _notebook(jobs: Jobs, _request: Request, name: str) -> Response:
-    return Response(200, jobs.notebook(name), "application/x-ipynb+json")
+def _notebook(call: _Call, name: str) -> Response:
+    return Response(200, call.jobs.notebook(name), "application/x-ipynb+json")
 
 
-def _health(jobs: Jobs, _request: Request) -> Response:
-    health = {"status": "ok", "version": __version__, "backend": jobs.backend}
+def _health(call: _Call) -> Response:
+    health = {
+        "status": "ok",
+        "version": __version__,
+        "backend": call.jobs.backend,
+        "events": call.here.events,
+    }
     return Response.json(200, health)
 
 
@@ -109,6 +179,7 @@ _ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("GET", r"flavors", _flavors),
     ("GET", r"jobs", _list),
     ("POST", r"jobs", _submit),
+    ("DELETE", r"submissions/([^/]+)", _withdraw),
     ("GET", _JOB, _get),
     ("DELETE", _JOB, _delete),
     ("POST", _JOB + r"/cancel", _cancel),

@@ -26,7 +26,7 @@ def show(job: Job) -> None:
         ("Progress", _progress(job)),
         ("Result", _result(job)),
         ("Asked for", _asked(job)),
-        ("Used", iter(words.usage(job.usage or {}))),
+        ("Used", _used(job)),
     ):
         shown = [line for line in lines if line[1]]
         if shown:
@@ -71,6 +71,14 @@ def _asked(job: Job) -> Iterator[Line]:
     yield "priority", str(job.priority) if job.priority else ""
     yield "backend", job.backend
     yield "owner", job.owner
+
+
+def _used(job: Job) -> Iterator[Line]:
+    figures = job.usage or {}
+    yield from words.usage(figures)
+    yield "advice", words.advice(figures) or ""
+    if figures.get("larger"):
+        yield "then", f"jupyter-to-job rerun {job.name} -f {figures['larger']}"
 
 
 def _brief(value: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -44,6 +45,8 @@ def _line(job: Job) -> None:
     spent = words.elapsed(job)
     took = "" if spent is None else f" in {words.duration(spent)}"
     output.note(f"{job.name} {words.state(job)}{took}{': ' + job.message if job.message else ''}")
+    if (receipt := words.receipt(job)) is not None:
+        output.note(f"{job.name} {receipt}.")
     if job.delivery.path is None and job.delivery.message:
         output.note(f"Not delivered: {job.delivery.message}")
 
@@ -71,6 +74,9 @@ def _table(
         ),
     ]
     tables.write(columns, sys.stdout if to_stdout else sys.stderr)
+    advised = Counter(advice for job in jobs if (advice := words.advice(job.usage or {})))
+    for advice, count in advised.most_common():
+        output.note(f"For {words.plural(count, 'job')}, {advice}.")
 
 
 def _outcome(job: Job, paths: Mapping[str, str]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from ..domain.errors import Cleared, NotFound, Unavailable
-from ..domain.job import DeliveryState, Job
+from ..domain.job import Deleted, DeliveryState, Job
 from ..service.port import Jobs
 from . import output
 from .progress import Board, board
@@ -82,7 +82,7 @@ def changes(service: Jobs) -> Iterator[Job | None]:
         try:
             for job in service.changes():
                 heard = time.monotonic()
-                yield job
+                yield None if isinstance(job, Deleted) else job  # the next look says so
         except Unavailable:
             if time.monotonic() - heard > PATIENCE:
                 raise

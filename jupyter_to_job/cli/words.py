@@ -97,6 +97,49 @@ def usage(figures: dict[str, Any]) -> list[tuple[str, str]]:
         peak, mean = figures.get(f"{key}_peak"), figures.get(f"{key}_mean")
         said = [f"{form(peak)} at most"] if peak is not None else []
         said += [f"{form(mean)} on average"] if mean is not None else []
+        said += [f"of {form(given)}"] if said and (given := figures.get(f"{key}_given")) else []
         if said:
             lines.append((title, ", ".join(said)))
+    if figures.get("cpu_seconds") is not None:
+        lines.append(("CPU time", duration(figures["cpu_seconds"])))
     return lines
+
+
+def receipt(job: Job) -> str | None:
+    """Return in one line what an ended job used of what it had, and what would suit it.
+
+    `used 0.9 of 4 CPU on average, 1.2 of 16 GiB of memory at most; flavor small would have been
+    enough`. None where nothing is known.
+    """
+    figures = job.usage or {}
+    said = []
+    if figures.get("cpu_mean") is not None and figures.get("cpu_given"):
+        said.append(f"{figures['cpu_mean']:.1f} of {figures['cpu_given']:g} CPU on average")
+    if figures.get("memory_peak") is not None and figures.get("memory_given"):
+        amount = of(figures["memory_peak"], figures["memory_given"])
+        said.append(f"{amount} of memory at most")
+    if figures.get("gpu_idle"):
+        said.append("no GPU")
+    elif figures.get("gpu_utilisation_mean") is not None:
+        said.append(f"{figures['gpu_utilisation_mean']:.0%} of its GPU on average")
+    if not said:
+        return None
+    hint = advice(figures)
+    return f"used {', '.join(said)}" + (f"; {hint}" if hint else "")
+
+
+def advice(figures: dict[str, Any]) -> str | None:
+    """Return which other flavor would suit a job; None: none that is known."""
+    if figures.get("enough"):
+        return f"flavor {figures['enough']} would have been enough"
+    if figures.get("larger"):
+        return f"flavor {figures['larger']} has more memory"
+    return None
+
+
+def of(used: float, given: float) -> str:
+    """Return bytes out of bytes: `1.2 of 16 GiB`, and of much fewer `51.3 MiB of 16 GiB`."""
+    amount = size(given).split()[1]
+    unit = 1024 ** ("B", "KiB", "MiB", "GiB", "TiB").index(amount)
+    shown = size(used) if used < 0.1 * unit else f"{used / unit:.1f}"
+    return f"{shown} of {given / unit:.4g} {amount}"

@@ -17,8 +17,9 @@ from tornado.iostream import StreamClosedError
 from .. import __version__
 from ..api import Request, Response, error_response, handle
 from ..domain.errors import JobsError, NotFound, Refused
-from ..domain.job import Job
+from ..domain.job import Deleted, Job
 from ..service.jobs import Core
+from ..service.remote import DELETED
 from .identity import AgentPod, DevPod, Identities, Identity
 from .jobs import Blobs, GatewayJobs
 from .pieces import Pieces
@@ -181,11 +182,11 @@ class _News:
 
     def __init__(self) -> None:
         self.over = threading.Event()
-        self._latest: dict[str, Job] = {}
+        self._latest: dict[str, Job | Deleted] = {}
         self._come = asyncio.Event()
 
-    def put(self, job: Job) -> None:
-        """Leave a job to be sent; on the event loop."""
+    def put(self, job: Job | Deleted) -> None:
+        """Leave a job, or that it is deleted, to be sent; on the event loop."""
         self._latest[job.name] = job
         self._come.set()
 
@@ -197,7 +198,13 @@ class _News:
             return ": \n\n"
         self._come.clear()
         jobs, self._latest = self._latest, {}
-        return "".join(f"data: {json.dumps(job.to_json())}\n\n" for job in jobs.values())
+        return "".join(map(_event, jobs.values()))
+
+
+def _event(news: Job | Deleted) -> str:
+    if isinstance(news, Deleted):
+        return f"event: {DELETED}\ndata: {json.dumps({'name': news.name})}\n\n"
+    return f"data: {json.dumps(news.to_json())}\n\n"
 
 
 def _watch(jobs: GatewayJobs, news: _News, loop: asyncio.AbstractEventLoop) -> None:

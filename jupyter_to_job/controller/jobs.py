@@ -11,6 +11,7 @@ from job_runner.protocol import documents
 from ..domain.errors import BadInput, Conflict, Stale
 from ..domain.job import Job, Submission
 from ..domain.preflight import Preflight
+from ..domain.transfer import Transfer
 from ..service.intake import Caller
 from ..service.jobs import Core, JobService
 from ..service.preflight import look_at_choice
@@ -55,7 +56,7 @@ class GatewayJobs(JobService):
         )
         self._blobs = Blobs(core.exchange.root, caller.owner)
 
-    def submit(self, asked: Submission) -> tuple[Job, bool]:
+    def submit(self, asked: Submission, transfer: Transfer | None = None) -> tuple[Job, bool]:
         """See the port. The snapshot is the blob that `expected_sha256` names."""
         if asked.expected_sha256 is None:
             raise BadInput("A gateway needs expected_sha256.", "Send the snapshot as a blob first.")
@@ -74,6 +75,7 @@ class GatewayJobs(JobService):
         return self.accept(
             asked,
             Frozen(asked.notebook, source, data, asked.expected_sha256, kernel, tuple(inputs)),
+            transfer=transfer,
         )
 
     def preflight(self, asked: Submission) -> Preflight:

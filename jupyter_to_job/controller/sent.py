@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -43,7 +43,7 @@ class _Outcome(_Sent):
     cells: _Cells
     started: str | None = Field(pattern=_TIME)
     finished: str = Field(pattern=_TIME)
-    usage: dict[str, Any]
+    usage: dict[str, float | None]
     result_sha256: str | None = Field(pattern=_SHA256)
 
 

@@ -13,6 +13,7 @@ JobsError
 │   └── Cleared              it is over its retention: only request and outcome are left
 ├── Conflict                 collides with what is there already
 │   ├── Stale                the notebook changed since it was looked at
+│   ├── Withdrawn            a submission that its client took back while it was sent
 │   └── WrongOffset          an append that does not begin at the end
 ├── TooLarge                 over a size cap
 ├── Unavailable              backend or exchange cannot be used now; try again (retryable)
@@ -116,6 +117,12 @@ class Stale(Conflict):
     code = "stale"
 
 
+class Withdrawn(Conflict):
+    """Its client took the submission back before it was recorded."""
+
+    code = "withdrawn"
+
+
 class TooLarge(JobsError):
     """Over a size cap."""
 
@@ -149,6 +156,7 @@ BY_CODE: dict[str, type[JobsError]] = {
         Cleared,
         Conflict,
         Stale,
+        Withdrawn,
         TooLarge,
         Unavailable,
         Damaged,

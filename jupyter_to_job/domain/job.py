@@ -62,6 +62,7 @@ class Submission:
 
     `content` is the notebook as somebody has it open: frozen instead of what is on disk.
     `input_digests` has the sha256 of each input by path where a gateway got them as blobs.
+    `packages` are those of the kernel's environment where somebody else than us knows them.
     """
 
     notebook: str
@@ -70,6 +71,7 @@ class Submission:
     parameters: dict[str, Any] = field(default_factory=dict)
     inputs: tuple[str, ...] = ()
     input_digests: dict[str, str] = field(default_factory=dict)
+    packages: dict[str, list[str]] | None = None
     isolated: bool = False
     env: dict[str, str] = field(default_factory=dict)
     max_runtime: int | None = None
@@ -98,6 +100,13 @@ class Changes:
     name: str | None = None
     priority: int | None = None
     idempotency_key: str | None = None
+
+
+@dataclass(frozen=True)
+class Deleted:
+    """A job that a feed told of and that nobody sees any more."""
+
+    name: str
 
 
 @dataclass(frozen=True)

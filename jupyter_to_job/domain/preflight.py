@@ -35,16 +35,31 @@ class PlannedInput:
 
 
 @dataclass(frozen=True)
+class SuggestedInput:
+    """A file, or a package's folder, that the notebook's own code names: `why` is that code."""
+
+    path: str
+    size: int
+    why: str
+
+
+@dataclass(frozen=True)
 class Preflight:
     """The whole answer.
 
-    `isolated`: the run would happen in a scratch copy of the inputs. `mounts` are the folders that
-    the run would see at the same place, where that is the backend's choice and not this machine's.
+    `input_cap` is how many bytes the inputs may be in all, None without a limit; `ignored` how many
+    entries `.jobignore` left out of them; `kernel` what the notebook names. `isolated`: the run
+    would happen in a scratch copy of the inputs. `mounts` are the folders that the run would see at
+    the same place, where that is the backend's choice and not this machine's.
     """
 
     problems: tuple[Problem, ...] = ()
     parameters: tuple[Parameter, ...] = ()
     inputs: tuple[PlannedInput, ...] = ()
+    suggested: tuple[SuggestedInput, ...] = ()
+    input_cap: int | None = None
+    ignored: int = 0
+    kernel: str | None = None
     isolated: bool = False
     mounts: tuple[str, ...] = ()
 
@@ -54,11 +69,9 @@ class Preflight:
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Preflight:
-        """Read one that crossed REST."""
+        """Read one that crossed REST: what a gateway knows, who sees no workspace."""
         return cls(
             tuple(Problem(**p) for p in document["problems"]),
-            tuple(Parameter(**p) for p in document["parameters"]),
-            tuple(PlannedInput(**i) for i in document["inputs"]),
-            document["isolated"],
-            tuple(document["mounts"]),
+            isolated=document["isolated"],
+            mounts=tuple(document["mounts"]),
         )

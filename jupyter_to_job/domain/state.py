@@ -70,7 +70,7 @@ def judge(
     latest = max(attempts, key=lambda a: a.number, default=None)
     if winner is not None and winner.ended is not None:
         if winner.ended.state is State.SUCCEEDED:
-            return Verdict(State.SUCCEEDED)
+            return Verdict(State.SUCCEEDED, message=winner.ended.message)
         if latest is winner or latest is None:
             return _ended(winner.ended, cancelled_at)
     if latest is None:

@@ -61,8 +61,12 @@ class FileExchange:
         snapshot: bytes,
         inputs: Mapping[str, Writer] | None = None,
         origin: dict[str, Any] | None = None,
+        confirm: Callable[[], None] = lambda: None,
     ) -> bool:
-        """Record a new job, all at once, with its inputs. False if the name is taken already."""
+        """Record a new job, all at once, with its inputs. False if the name is taken already.
+
+        `confirm` is called when all is written, and may still forbid it by raising.
+        """
         draft = self.root / f".new-{secrets.token_hex(8)}"
         with _writing():
             self.prepare()
@@ -74,6 +78,7 @@ class FileExchange:
                     documents.write_document(draft / layout.ORIGIN, origin)
                 whole = replace(request, inputs=frozen)
                 documents.write_document(draft / layout.REQUEST, whole.to_document())
+                confirm()
                 return self._named(draft, request.name)
             finally:
                 shutil.rmtree(draft, ignore_errors=True)
@@ -94,6 +99,17 @@ class FileExchange:
                 with contextlib.suppress(FileNotFoundError):  # swept just now
                     os.utime(path)  # in use: `sweep` is to leave it
                     return path.read_text()
+
+    def claimed(self, key: str) -> str | None:
+        """Return the name of the job that has `key`, if anybody has asked for one."""
+        try:
+            return (self.root / KEYS / key).read_text()
+        except FileNotFoundError:
+            return None
+
+    def disclaim(self, key: str) -> None:
+        """Take back the claim of a submission that came to nothing."""
+        (self.root / KEYS / key).unlink(missing_ok=True)
 
     def jobs(self) -> list[str]:
         """Return the names of all jobs, in no order."""

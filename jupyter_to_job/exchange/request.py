@@ -7,6 +7,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ..domain.advice import Neighbours
 from ..domain.errors import Damaged
 
 
@@ -38,6 +39,9 @@ class Request:
     `flavor_spec` and `device_spec` are the catalog's entries at submission, so that a later edit
     does not change a queued job; `demand` is what the job occupies, by resource name.
     `memory_limit` is what the runner holds the kernel's processes to, in bytes; None: no limit.
+    `neighbours` are the flavors around its own then, by which its receipt is judged.
+    `output_limit` is how many bytes of output the runner keeps; None: all of it.
+    `packages` are the submitter's distributions with their import names; None: not known.
     `roots` are the folders outside of the workspace that links in it may lead to.
     `key` is the digest of owner, notebook and idempotency key; None: there was no key.
     """
@@ -56,6 +60,7 @@ class Request:
     submitted: str
     backend: str
     digest: str
+    neighbours: Neighbours = field(default_factory=Neighbours)
     key: str | None = None
     roots: tuple[str, ...] = ()
     parameters: dict[str, Any] = field(default_factory=dict)
@@ -67,6 +72,8 @@ class Request:
     kernel: str | None = None
     max_runtime: int | None = None
     memory_limit: int | None = None
+    output_limit: int | None = None
+    packages: dict[str, list[str]] | None = None
     priority: int = 0
     output: str | None = None
 
@@ -81,6 +88,7 @@ class Request:
         try:
             known["inputs"] = tuple(InputFile(**i) for i in known.get("inputs", ()))
             known["roots"] = tuple(known.get("roots", ()))
+            known["neighbours"] = Neighbours.from_json(known.get("neighbours", {}))
             known["environment"] = Environment(**known.get("environment", {}))
             return cls(**known)
         except TypeError as error:

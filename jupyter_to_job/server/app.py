@@ -7,15 +7,19 @@ from functools import partial
 from pathlib import Path
 
 from jupyter_server.extension.application import ExtensionApp
+from jupyter_server.serverapp import ServerApp
+from jupyter_server.services.contents.fileio import FileManagerMixin
 from tornado.ioloop import IOLoop
 
-from ..api.events import JOB_SCHEMA, JOB_SCHEMA_ID
+from ..api.events import DELETED_SCHEMA_ID, JOB_SCHEMA_ID, SCHEMAS, SUBMISSION_SCHEMA_ID
+from ..domain.job import Deleted, Job
+from ..domain.transfer import Transfers
 from ..wiring import Settings, connect
 from .feed import Feed
-from .handlers import JobsHandler
+from .handlers import Context, JobsHandler
 
 WORKERS = 8
-"""Threads for the synchronous service: no request waits on the event loop, and load is bounded."""
+"""Threads of each pool: no request waits on the event loop, and load is bounded."""
 
 
 class JobsExtension(ExtensionApp):
@@ -30,15 +34,21 @@ class JobsExtension(ExtensionApp):
         server = self.serverapp
         assert server is not None and server.event_logger is not None
         settings = Settings.load()
-        root = Path(settings.workspace or server.root_dir)
-        self._jobs = connect(settings, root, only_inside=True)
-        self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="jupyter-to-job")
-        self.settings["jupyter_to_job"] = {"jobs": self._jobs, "pool": self._pool}
-        server.event_logger.register_event_schema(JOB_SCHEMA)
-        emit = partial(server.event_logger.emit, schema_id=JOB_SCHEMA_ID)
-        # The logger's listeners live on the event loop, and the feed in a thread.
-        tell = partial(IOLoop.current().add_callback, emit)
-        self._feed = Feed(self._jobs, tell, self.log)
+        for unknown in settings.unknown:
+            self.log.warning("There is no setting %s.", unknown)
+        root, rootless = _root(server, settings)
+        jobs = connect(settings, root, only_inside=True)
+        for schema in SCHEMAS:
+            server.event_logger.register_event_schema(schema)
+        self._emit = server.event_logger.emit
+        self._loop = IOLoop.current()
+        quick, slow = self._pools = (
+            ThreadPoolExecutor(WORKERS, "jupyter-to-job-quick"),
+            ThreadPoolExecutor(WORKERS, "jupyter-to-job-slow"),
+        )
+        transfers = Transfers(self._tell_transfer)
+        self.settings["jupyter_to_job"] = Context(jobs, quick, slow, transfers, rootless)
+        self._feed = Feed(jobs, self._tell_job, self.log)
 
     def initialize_handlers(self) -> None:
         """Add the routes; the feed begins with them."""
@@ -48,4 +58,29 @@ class JobsExtension(ExtensionApp):
     async def stop_extension(self) -> None:
         """End the feed. Jobs go on: they are not this server's."""
         self._feed.stop()
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        for pool in self._pools:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _tell_job(self, news: Job | Deleted) -> None:
+        if isinstance(news, Deleted):
+            self._tell(DELETED_SCHEMA_ID, {"name": news.name})
+        else:
+            self._tell(JOB_SCHEMA_ID, news.to_json())
+
+    def _tell_transfer(self, key: str, count: int, total: int) -> None:
+        self._tell(SUBMISSION_SCHEMA_ID, {"key": key, "bytes": count, "total": total})
+
+    def _tell(self, schema: str, data: dict[str, object]) -> None:
+        """Emit an event: the logger's listeners live on the event loop, and we in threads."""
+        self._loop.add_callback(partial(self._emit, schema_id=schema, data=data))
+
+
+def _root(server: ServerApp, settings: Settings) -> tuple[Path, str | None]:
+    """Return the folder that the server's paths count from, or why there is none."""
+    if settings.workspace:
+        return Path(settings.workspace), None
+    contents = server.contents_manager
+    if isinstance(contents, FileManagerMixin):
+        return Path(contents.root_dir), None  # may be configured to differ from the server's
+    kind = type(contents).__name__
+    return Path(server.root_dir), f"This server's files are in no local folder ({kind})."

@@ -9,28 +9,50 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..domain.errors import JobsError
-from ..domain.job import DeliveryState, Job
+from ..domain.job import Deleted, DeliveryState, Job
 from ..service.port import Jobs
 
-PERIOD = 0.25
-"""Seconds between two events of one job, at least; its last state is always told."""
+MOST = 4
+"""Events of one job in a second; its last state is always told."""
+PERIOD = 1 / MOST
 RETRY = 2.0
 """Seconds before the feed is taken up again after the backend could not be reached."""
 
 
-class Feed:
-    """Calls `tell(data=job)` for every change of a job, from a thread of its own."""
+@dataclass
+class _Told:
+    """What was told of a job: the state last, and when its last events were."""
 
-    def __init__(self, jobs: Jobs, tell: Callable[..., object], log: logging.Logger | Any) -> None:
+    mark: str = ""
+    times: deque[float] = field(default_factory=lambda: deque(maxlen=MOST))
+
+    def may_tell(self, mark: str, moment: float) -> bool:
+        """Tell whether it is time: for a new state as soon as there is room in a second."""
+        if len(self.times) == MOST and moment - self.times[0] < 1.0:
+            return False
+        return not self.times or mark != self.mark or moment - self.times[-1] >= PERIOD
+
+
+class Feed:
+    """Calls `tell` with every job that changed or was deleted, from a thread of its own."""
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        tell: Callable[[Job | Deleted], object],
+        log: logging.Logger | Any,
+    ) -> None:
         self._jobs = jobs
         self._emit = tell
         self._log = log
         self._stopping = threading.Event()
-        self._told: dict[str, tuple[float, str]] = {}
+        self._told: dict[str, _Told] = {}
         self._pending: dict[str, Job] = {}
 
     def start(self) -> None:
@@ -44,11 +66,14 @@ class Feed:
     def _run(self) -> None:
         while not self._stopping.is_set():
             try:
-                for job in self._jobs.changes():
+                for news in self._jobs.changes():
                     if self._stopping.is_set():
                         return
-                    if job is not None:
-                        self._pending[job.name] = self._pulled(job)
+                    if isinstance(news, Deleted):
+                        self._pending.pop(news.name, None)
+                        self._emit(news)
+                    elif news is not None:
+                        self._pending[news.name] = self._pulled(news)
                     self._tell()
             except JobsError as error:
                 self._log.warning("The feed of jobs stopped: %s", error)
@@ -57,17 +82,19 @@ class Feed:
             self._stopping.wait(RETRY)
 
     def _tell(self) -> None:
-        """Emit what is due: at once if the state changed, else at most once a period."""
+        """Emit what is due, and forget those of whom nothing was to tell for a second."""
         moment = time.monotonic()
         for name, job in list(self._pending.items()):
             mark = f"{job.state.value} {job.delivery.state.value}"
-            last, told = self._told.get(name, (0.0, ""))
-            if mark != told or moment - last >= PERIOD:
-                self._emit(data=job.to_json())
-                self._told[name] = (moment, mark)
+            told = self._told.setdefault(name, _Told())
+            if told.may_tell(mark, moment):
+                self._emit(job)
+                told.mark = mark
+                told.times.append(moment)
                 del self._pending[name]
-                if job.decided:
-                    del self._told[name]
+        for name in self._told.keys() - self._pending.keys():
+            if moment - self._told[name].times[-1] > 1.0:
+                del self._told[name]
 
     def _pulled(self, job: Job) -> Job:
         """Deliver an ended job from here, where nobody else reaches the workspace."""

@@ -1,22 +1,86 @@
-"""One tornado handler for all routes: it authenticates, authorizes, and hands over to `api`."""
+"""One tornado handler for all routes: it authenticates, authorizes, and hands over to `api`.
+
+Whoever may not is refused before a byte of the body is taken. What is synchronous, or could take
+long, happens in the pools: one is for what copies files, so that no look at a job waits for it.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
 
+from jupyter_core.utils import ensure_async
 from jupyter_server.base.handlers import APIHandler
 from jupyter_server.extension.handler import ExtensionHandlerMixin
 from tornado import web
+from tornado.iostream import StreamClosedError
 
-from ..api import Request, handle
-from ..api.routes import action
+from ..api import Here, Request, Response, error_response, handle
+from ..api.routes import action, is_slow, takes_large
+from ..domain.errors import JobsError, Refused, TooLarge
+from ..domain.transfer import Transfers
+from ..service.port import Jobs
+from .body import MAX_BODY, MAX_SUBMISSION, Body
 
 RESOURCE = "jupyter-to-job"
+CHUNK = 256 << 10
+"""Bytes of an answer that are handed to the network at a time: others get their turn in between."""
+_CODES = {401: "unauthenticated", 403: "forbidden", 404: "not_found", 405: "not_found"}
+_MESSAGES = {
+    403: "This needs a token, or the cookie of somebody who is logged in.",
+    405: "There is no such route.",
+}
+_Answer = TypeVar("_Answer")
 
 
+@dataclass(frozen=True)
+class Context:
+    """What the handlers share.
+
+    `rootless` is why nothing can be submitted here: None where there is a folder with notebooks.
+    """
+
+    jobs: Jobs
+    quick: ThreadPoolExecutor
+    slow: ThreadPoolExecutor
+    transfers: Transfers
+    rootless: str | None = None
+
+
+@web.stream_request_body
 class JobsHandler(ExtensionHandlerMixin, APIHandler):
     """`/jupyter-to-job/api/...`."""
+
+    async def prepare(self) -> None:  # type: ignore[override]
+        """Find out who is calling and whether they may, before the body comes."""
+        self._body: Body | None = None
+        self._refused: JobsError | None = None
+        await super().prepare()
+        if self.current_user is None:
+            raise web.HTTPError(403)
+        asked = self._asked()
+        await self._authorize(action(asked))
+        limit = MAX_SUBMISSION if takes_large(asked) else MAX_BODY
+        if takes_large(asked):
+            self.request.connection.set_max_body_size(limit + 1)  # type: ignore[union-attr]
+        self._body = Body(limit)
+        length = self.request.headers.get("Content-Length", "0")
+        if length.isdecimal() and int(length) > limit:
+            self._refuse(TooLarge(f"The body is over {limit >> 20} MiB.", "Send less."))
+
+    async def data_received(self, chunk: bytes) -> None:
+        """Take a piece of the body."""
+        if self._body is not None and self._refused is None:
+            try:
+                if self._body.add(chunk):
+                    await self._in(self._context.slow, self._body.spill)
+            except JobsError as error:
+                self._refuse(error)
 
     @web.authenticated
     async def get(self, path: str) -> None:
@@ -33,19 +97,55 @@ class JobsHandler(ExtensionHandlerMixin, APIHandler):
         """Answer a DELETE."""
         await self._answer(path)
 
-    async def _answer(self, path: str) -> None:
+    def on_finish(self) -> None:
+        """Let go of the body."""
+        super().on_finish()
+        if self._body is not None:
+            self._body.close()
+
+    def write_error(self, status_code: int, **kwargs: Any) -> None:
+        """Say what went wrong as every other route of ours does."""
+        error = (kwargs.get("exc_info") or (None, None))[1]
+        message = "Something went wrong in the server: its log has it."
+        if isinstance(error, web.HTTPError):
+            message = error.log_message or error.reason or _MESSAGES.get(status_code, message)
+        code = _CODES.get(status_code, "error")
+        body = {"error": {"code": code, "message": message, "hint": ""}, "message": message}
+        self.set_header("Content-Type", "application/json")
+        self.finish(json.dumps(body))
+
+    @property
+    def _context(self) -> Context:
+        context: Context = self.settings["jupyter_to_job"]
+        return context
+
+    def _asked(self) -> Request:
         asked = self.request
-        request = Request(
+        return Request(
             method=asked.method or "GET",
-            path=path,
+            path=self.path_args[0],
             query={name: self.get_query_argument(name) for name in asked.query_arguments},
             headers=asked.headers,
-            body=asked.body or b"",
+            body=self._body.whole if self._body else b"",
+            large=self._body.file if self._body else None,
         )
-        await self._authorize(action(request))
-        ours: dict[str, Any] = self.settings["jupyter_to_job"]
-        loop = asyncio.get_running_loop()
-        response = await loop.run_in_executor(ours["pool"], handle, ours["jobs"], request)
+
+    async def _answer(self, path: str) -> None:
+        context = self._context
+        request = self._asked()
+        if self._refused is None and context.rootless is not None and is_slow(request):
+            self._refuse(Refused(context.rootless, "Set JUPYTER_TO_JOB_WORKSPACE to its folder."))
+        if self._refused is not None:
+            await self._send(error_response(self._refused))
+            return
+        if request.large is not None and self._body is not None:
+            await self._in(context.slow, self._body.spill)  # the last piece
+        here = Here(await self._may_listen() if path == "health" else True, context.transfers)
+        pool = context.slow if is_slow(request) else context.quick
+        await self._send(await self._in(pool, partial(handle, context.jobs, request, here)))
+
+    async def _send(self, response: Response) -> None:
+        """Send a response, a large one in pieces: never longer than a piece on the event loop."""
         self.set_status(response.status)
         for name, value in response.headers.items():
             self.set_header(name, value)
@@ -53,11 +153,36 @@ class JobsHandler(ExtensionHandlerMixin, APIHandler):
             self.clear_header("Content-Type")
             self.finish(set_content_type="")
             return
-        self.finish(response.body, set_content_type=response.content_type)
+        body = memoryview(response.body)
+        if len(body) <= CHUNK:
+            self.finish(response.body, set_content_type=response.content_type)
+            return
+        self.set_header("Content-Type", response.content_type)
+        self.set_header("Content-Length", len(body))
+        try:
+            for start in range(0, len(body), CHUNK):
+                self.write(bytes(body[start : start + CHUNK]))
+                await self.flush()
+        except StreamClosedError:  # the client went
+            return
+        self.finish(set_content_type=response.content_type)
+
+    async def _in(self, pool: ThreadPoolExecutor, work: Callable[[], _Answer]) -> _Answer:
+        return await asyncio.get_running_loop().run_in_executor(pool, work)
+
+    def _refuse(self, error: JobsError) -> None:
+        """Answer with an error once the body has passed; nothing more of it is kept."""
+        self._refused = error
+        if self._body is not None:
+            self._body.close()
 
     async def _authorize(self, what: str) -> None:
         """Ask the server's authorizer; `execute` for whatever runs code. Raises 403."""
-        decision = self.authorizer.is_authorized(self, self.current_user, what, RESOURCE)
-        allowed = await decision if asyncio.iscoroutine(decision) else decision
-        if not allowed:
-            raise web.HTTPError(403, f"Not allowed to {what} {RESOURCE}.")
+        asked = self.authorizer.is_authorized(self, self.current_user, what, RESOURCE)
+        if not await ensure_async(asked):
+            raise web.HTTPError(403, f"You are not allowed to {what} {RESOURCE} here.")
+
+    async def _may_listen(self) -> bool:
+        """Tell whether the server would let the caller listen to its events."""
+        asked = self.authorizer.is_authorized(self, self.current_user, "execute", "events")
+        return bool(await ensure_async(asked))

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,13 +17,16 @@ from job_runner.protocol import layout
 from ..backends.port import Backend
 from ..domain import times
 from ..domain.asked import check
-from ..domain.errors import Conflict, NeverFits, NotFound, Refused, Unavailable
+from ..domain.errors import Conflict, JobsError, NeverFits, NotFound, Refused, Unavailable
 from ..domain.job import Submission
 from ..domain.names import job_name, key_digest
+from ..domain.transfer import Transfer
 from ..exchange import FileExchange, Request
 from ..exchange.request import Environment, digest_of
 from ..workspace import Frozen, freeze_input
 from .catalog import fitting
+from .neighbours import neighbours
+from .packages import packages_of
 
 if TYPE_CHECKING:
     from ..flavors import Catalog, Choice
@@ -46,7 +52,9 @@ _PASSED_ON = frozenset(
 )
 _DRAWS = 8
 _MAX_DEPTH = 100
-_NOT_COMPARED = frozenset(["idempotency_key", "content", "expected_sha256", "input_digests"])
+_NOT_COMPARED = frozenset(
+    ["idempotency_key", "content", "expected_sha256", "input_digests", "packages"]
+)
 """What may differ between two submissions that are the same: the snapshot has its own digest."""
 
 
@@ -81,36 +89,71 @@ class Intake:
     exchange: FileExchange
     backend: Backend
     catalog: Catalog = field(repr=False)
+    output_cap: int | None = None
+    """How many bytes of output a job may keep; None: as many as it likes."""
 
-    def accept(self, asked: Submission, frozen: Frozen, caller: Caller) -> tuple[str, bool]:
+    def accept(
+        self, asked: Submission, frozen: Frozen, caller: Caller, transfer: Transfer | None = None
+    ) -> tuple[str, bool]:
         """Record the job and return its name, and whether it is new.
 
-        Raises what `check` and `choose` do, and Conflict where the idempotency key belongs to
-        another request.
+        Raises what `check` and `choose` do, Conflict where the idempotency key belongs to another
+        request, and Withdrawn. Whatever is refused leaves nothing behind.
         """
+        transfer = transfer or Transfer()
         check(asked)
         digest = digest_of(_comparable(asked), frozen.sha256)
         key = None
         if asked.idempotency_key is not None:
             key = key_digest(caller.owner, frozen.notebook, asked.idempotency_key)
         for draw in range(_DRAWS):
+            # A retry meets its job even if that could not be submitted any more.
+            claimed = None if key is None else self.exchange.claimed(f"{key}-{draw + 1}")
+            if claimed is not None and self._is_known(claimed, key, digest):
+                return claimed, False
+            choice = self.choose(asked, frozen.kernel if caller.knows_kernels else None, caller)
             name = self._name(asked, frozen, caller, key, draw)
             if self._is_known(name, key, digest):
                 return name, False
-            choice = self.choose(asked, frozen.kernel if caller.knows_kernels else None, caller)
             request = replace(
                 _request(asked, frozen, caller, choice),
                 name=name,
                 backend=self.backend.name,
                 digest=digest,
                 key=key,
+                output_limit=self.output_cap,
+                neighbours=neighbours(self.catalog, choice, caller.groups, self._admit),
             )
-            inputs = {i.path: partial(freeze_input, i) for i in frozen.inputs}
-            if self.exchange.create(request, frozen.data, inputs, caller.origin):
+            # The first name of a key follows from it: whoever comes next claims the same one.
+            claim = f"{key}-1" if key is not None and draw == 0 else None
+            if self._create(request, frozen, caller, transfer, claim):
                 return name, True
             if self._is_known(name, key, digest):  # somebody with the same key was faster
                 return name, False
         raise Conflict("No free job name was found.", "Submit again.")
+
+    def _create(
+        self,
+        request: Request,
+        frozen: Frozen,
+        caller: Caller,
+        transfer: Transfer,
+        claim: str | None,
+    ) -> bool:
+        """Record a job with its inputs. False if the name is taken already.
+
+        `claim` is taken back where that fails.
+        """
+        transfer.expect(sum(item.size for item in frozen.inputs))
+        inputs = {i.path: partial(freeze_input, i, step=transfer.step) for i in frozen.inputs}
+        try:
+            return self.exchange.create(
+                request, frozen.data, inputs, caller.origin, transfer.confirm
+            )
+        except JobsError:
+            if claim is not None:
+                self.exchange.disclaim(claim)
+            raise
 
     def choose(self, asked: Submission, kernel: str | None, caller: Caller) -> Choice:
         """Return the flavor and device that a submission gets here.
@@ -129,6 +172,9 @@ class Intake:
             hint = f"What fits here: {', '.join(names)}." if names else error.hint
             raise NeverFits(error.message, hint) from error
         return choice
+
+    def _admit(self, demand: Mapping[str, Decimal]) -> None:
+        self.backend.admit(demand, None)
 
     def _name(
         self, asked: Submission, frozen: Frozen, caller: Caller, key: str | None, draw: int
@@ -197,10 +243,19 @@ def _request(asked: Submission, frozen: Frozen, caller: Caller, choice: Choice) 
         environment=caller.environment,
         kernel=frozen.kernel,
         max_runtime=min(limits, default=None),
+        packages=_packages(asked, frozen, caller),
         memory_limit=int(choice.demand["memory"]) if caller.enforce_memory else None,
         priority=asked.priority,
         output=asked.output,
     )
+
+
+def _packages(asked: Submission, frozen: Frozen, caller: Caller) -> dict[str, list[str]] | None:
+    """Return the packages of the submitter's environment: as they were sent, or if it is ours."""
+    if asked.packages is not None:
+        return asked.packages
+    is_ours = caller.environment.interpreter == sys.executable
+    return packages_of(frozen.kernel) if is_ours else None
 
 
 def _comparable(asked: Submission) -> dict[str, Any]:

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from job_runner.protocol import layout
 from job_runner.protocol.result import fold_result
+from job_runner.protocol.spool import Spool
 
 from ..backends.port import Backend
 from ..domain import times
 from ..domain.errors import NotFound, Unavailable
-from ..domain.job import Changes, DeliveryState, Job, State, Submission
+from ..domain.job import Changes, Deleted, DeliveryState, Job, State, Submission
 from ..domain.preflight import Preflight
 from ..domain.state import Placement
+from ..domain.transfer import Transfer
 from ..exchange import FileExchange, Request
 from ..exchange.index import Settled
 from ..exchange.retention import check_kept
@@ -32,7 +34,7 @@ from .preflight import preflight
 from .reading import read_records, read_text
 from .roster import Entry, Roster
 from .view import View
-from .watch import Watch
+from .watch import Watch, Whose
 
 if TYPE_CHECKING:
     from ..flavors import Catalog
@@ -50,12 +52,20 @@ class Core:
     catalog: Callable[[], Catalog]
     view: View
     roster: Roster
+    output_cap: int | None = None
+    """How many bytes of output a job may keep; None: as many as it likes."""
 
     @classmethod
-    def of(cls, exchange: FileExchange, backend: Backend, catalog: Callable[[], Catalog]) -> Core:
+    def of(
+        cls,
+        exchange: FileExchange,
+        backend: Backend,
+        catalog: Callable[[], Catalog],
+        output_cap: int | None = None,
+    ) -> Core:
         """Build a core with a view of its own."""
         view = View(exchange, backend.alive)
-        return cls(exchange, backend, catalog, view, Roster(exchange, backend, view))
+        return cls(exchange, backend, catalog, view, Roster(exchange, backend, view), output_cap)
 
 
 class JobService:
@@ -73,7 +83,7 @@ class JobService:
 
     # Submitting -----------------------------------------------------------------------------
 
-    def submit(self, asked: Submission) -> tuple[Job, bool]:
+    def submit(self, asked: Submission, transfer: Transfer | None = None) -> tuple[Job, bool]:
         """See the port: freezes from the caller's workspace on this host."""
         caller = self._caller
         workspace = _workspace_of(caller)
@@ -87,13 +97,18 @@ class JobService:
             caller.input_cap,
             asked.content,
         )
-        return self.accept(asked, frozen)
+        return self.accept(asked, frozen, transfer=transfer)
 
     def accept(
-        self, asked: Submission, frozen: Frozen, caller: Caller | None = None
+        self,
+        asked: Submission,
+        frozen: Frozen,
+        caller: Caller | None = None,
+        transfer: Transfer | None = None,
     ) -> tuple[Job, bool]:
         """Record what was frozen already (a gateway gets it as blobs) and get it started."""
-        name, created = self._intake().accept(asked, frozen, caller or self._caller)
+        caller = caller or self._caller
+        name, created = self._intake().accept(asked, frozen, caller, transfer)
         self._core.backend.changed(name)
         return self.get(name), created
 
@@ -101,7 +116,7 @@ class JobService:
         """See the port."""
         return preflight(self._intake, asked, self._caller)
 
-    def rerun(self, name: str, changes: Changes) -> Job:
+    def rerun(self, name: str, changes: Changes, transfer: Transfer | None = None) -> Job:
         """See the port."""
         request = self._mine(name)
         caller = rerun.caller_again(request, self._caller)
@@ -109,7 +124,7 @@ class JobService:
             output = resolve_output(_workspace_of(caller), changes.output)
             changes = replace(changes, output=output)
         frozen = rerun.frozen_again(self._core.exchange, request)
-        return self.accept(rerun.asked_again(request, changes), frozen, caller)[0]
+        return self.accept(rerun.asked_again(request, changes), frozen, caller, transfer)[0]
 
     # Looking --------------------------------------------------------------------------------
 
@@ -167,9 +182,11 @@ class JobService:
         numbers = layout.attempts(exchange.directory(name))
         if numbers:
             directory = exchange.directory(name)
-            so_far = fold_result(directory, layout.attempt_dir(directory, numbers[-1])).data
-            if so_far is not None:
-                return so_far
+            attempt = layout.attempt_dir(directory, numbers[-1])
+            with fold_result(directory, attempt, Spool.in_folder(None)) as so_far:
+                data = b"".join(so_far.chunks())
+            if data:
+                return data
         raise NotFound(f"{name} has no result yet.", "Wait until it has begun.")
 
     def flavors(self) -> dict[str, Any]:
@@ -177,7 +194,7 @@ class JobService:
         core = self._core
         return describe(core.catalog(), self._caller.groups, core.backend.resources())
 
-    def changes(self) -> Iterator[Job | None]:
+    def changes(self) -> Iterator[Job | Deleted | None]:
         """See the port: looks at active jobs every `Watch.tick` seconds."""
         core = self._core
         watch = Watch(core.exchange, core.roster, core.view)
@@ -197,8 +214,10 @@ class JobService:
                     del last[job.name]
                 elif not job.decided:
                     active.append(job.name)
-            for name in last.keys() - watch.names:  # deleted: nobody is told of them again
-                del last[name]
+            for name, whose in watch.gone:
+                last.pop(name, None)
+                if self._visible(whose):
+                    yield Deleted(name)
             if time.monotonic() - nudged > NUDGE:
                 nudged = time.monotonic()
                 self._nudge(active)
@@ -254,7 +273,7 @@ class JobService:
             raise NotFound(f"There is no job {name!r}.", "See `jupyter-to-job list --all`.")
         return request
 
-    def _visible(self, request: Request | Settled) -> bool:
+    def _visible(self, request: Request | Settled | Whose) -> bool:
         if request.owner != self._caller.owner:
             return False
         if not self._only_inside:
@@ -263,7 +282,7 @@ class JobService:
 
     def _intake(self) -> Intake:
         core = self._core
-        return Intake(core.exchange, core.backend, core.catalog())
+        return Intake(core.exchange, core.backend, core.catalog(), core.output_cap)
 
     def _journals(self, name: str) -> tuple[Path, bool]:
         """Return where the job's runs are, and whether it has ended. Raises Cleared."""

@@ -8,8 +8,9 @@ from typing import Any, Protocol
 
 from job_runner.protocol.journal import Record
 
-from ..domain.job import Changes, Job, State, Submission
+from ..domain.job import Changes, Deleted, Job, State, Submission
 from ..domain.preflight import Preflight
+from ..domain.transfer import Transfer
 
 
 @dataclass(frozen=True)
@@ -51,10 +52,11 @@ class Jobs(Protocol):
     backend: str
     pulls: bool
 
-    def submit(self, asked: Submission) -> tuple[Job, bool]:
+    def submit(self, asked: Submission, transfer: Transfer | None = None) -> tuple[Job, bool]:
         """Freeze and record; return the job and whether it is new (False: same key, same digest).
 
-        Whoever submits the same idempotency key with another request gets Conflict.
+        Whoever submits the same idempotency key with another request gets Conflict. `transfer` is
+        told how far it is; where it was withdrawn Withdrawn is raised, and nothing is recorded.
         """
         ...
 
@@ -62,7 +64,7 @@ class Jobs(Protocol):
         """Say what a submission would meet, as far as that can be known. Nothing is recorded."""
         ...
 
-    def rerun(self, name: str, changes: Changes) -> Job:
+    def rerun(self, name: str, changes: Changes, transfer: Transfer | None = None) -> Job:
         """Submit a job again as it was frozen then, with `changes`; return the new job.
 
         Raises Cleared when its snapshot is over its retention, and whatever `submit` may.
@@ -110,8 +112,10 @@ class Jobs(Protocol):
         """Return the catalog as `GET flavors` answers it."""
         ...
 
-    def changes(self) -> Iterator[Job | None]:
+    def changes(self) -> Iterator[Job | Deleted | None]:
         """Yield jobs as they change, without end; first all that are unfinished or undelivered.
+
+        Whichever is deleted meanwhile is yielded as Deleted.
 
         Yields None now and then when nothing happens, so that a caller can look up and leave.
         """

@@ -13,15 +13,16 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from ..domain.asked import check
 from ..domain.errors import BadInput, BadNotebook, JobsError, TooLarge, UnknownChoice
 from ..domain.job import Submission
-from ..domain.preflight import Parameter, PlannedInput, Preflight, Problem
+from ..domain.preflight import Parameter, PlannedInput, Preflight, Problem, SuggestedInput
 from ..exchange.request import Environment
-from ..workspace import Workspace, freeze, plan_inputs, resolve_output
+from ..workspace import Plan, Workspace, freeze, plan_inputs, resolve_output, suggest
 from .intake import Caller, Intake
 
 PATIENCE = 30.0
@@ -33,19 +34,34 @@ class Files:
     """What was found out in the workspace; `kernel` is what the notebook names."""
 
     problems: tuple[Problem, ...]
-    parameters: tuple[Parameter, ...]
-    inputs: tuple[PlannedInput, ...]
+    parameters: tuple[Parameter, ...] = ()
+    suggested: tuple[SuggestedInput, ...] = ()
     kernel: str | None = None
+    inputs: tuple[PlannedInput, ...] = ()
+    ignored: int = 0
+    input_cap: int | None = None
+
+    def shown(self) -> dict[str, Any]:
+        """Return all but the problems as the fields of a Preflight."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "problems"}
 
 
 def look_at_files(
     workspace: Workspace, asked: Submission, input_cap: int | None, environment: Environment
 ) -> Files:
     """Look at the notebook, the inputs and the place of the result: the workspace's side."""
-    problems: list[Problem] = []
-    kernel: str | None = None
-    inputs: tuple[PlannedInput, ...] = ()
-    parameters: tuple[Parameter, ...] = ()
+    found = _look_at_notebook(workspace, asked, environment)
+    plan, over = _plan(workspace, asked, input_cap)
+    return replace(
+        found,
+        problems=(*found.problems, *over, *_target_problems(workspace, asked)),
+        inputs=tuple(PlannedInput(i.path, i.size) for i in plan.files),
+        ignored=plan.ignored,
+        input_cap=input_cap,
+    )
+
+
+def _look_at_notebook(workspace: Workspace, asked: Submission, environment: Environment) -> Files:
     try:
         frozen = freeze(
             workspace,
@@ -53,21 +69,29 @@ def look_at_files(
             expected_sha256=asked.expected_sha256,
             content=asked.content,
         )
-        kernel = frozen.kernel
     except JobsError as error:
-        problems.append(_problem(error))
-    else:
-        parameters, unknown = _parameters(workspace, asked, environment)
-        problems += unknown
+        return Files((_problem(error),))
+    outline = frozen.outline
+    assert outline is not None  # `freeze` just made it
+    declaring = frozen.data if outline.declaring is None else outline.declaring.encode()
+    parameters, problems = _parameters(declaring, asked, environment)
+    named = suggest(workspace, asked.notebook, outline.code, outline.language)
+    suggested = tuple(SuggestedInput(s.path, s.size, s.why) for s in named)
+    return Files(tuple(problems), parameters, suggested, outline.kernel)
+
+
+def _plan(workspace: Workspace, asked: Submission, cap: int | None) -> tuple[Plan, list[Problem]]:
+    """Return what would go along, and why it may not; what is too large is shown all the same."""
+    if not asked.inputs:
+        return Plan(), []
     try:
-        planned = plan_inputs(workspace, asked.inputs, input_cap).files if asked.inputs else ()
-        inputs = tuple(PlannedInput(i.path, i.size) for i in planned)
+        return plan_inputs(workspace, asked.inputs, cap), []
     except TooLarge as error:
-        problems.append(_problem(error))
+        with contextlib.suppress(TooLarge):
+            return plan_inputs(workspace, asked.inputs), [_problem(error)]
+        return Plan(), [_problem(error)]
     except BadInput as error:
-        problems.append(_problem(error, "missing_input"))
-    problems += _target_problems(workspace, asked)
-    return Files(tuple(problems), parameters, inputs, kernel)
+        return Plan(), [_problem(error, "missing_input")]
 
 
 def look_at_choice(
@@ -97,8 +121,7 @@ def preflight(intake: Callable[[], Intake], asked: Submission, caller: Caller) -
     chosen = tuple(look_at_choice(intake, asked, files.kernel, caller))
     return Preflight(
         problems=files.problems + chosen,
-        parameters=files.parameters,
-        inputs=files.inputs,
+        **files.shown(),
         isolated=asked.isolated or not caller.sees_workspace,
     )
 
@@ -132,17 +155,21 @@ def _target_problems(workspace: Workspace, asked: Submission) -> Iterator[Proble
 
 
 def _parameters(
-    workspace: Workspace, asked: Submission, environment: Environment
+    declaring: bytes, asked: Submission, environment: Environment
 ) -> tuple[tuple[Parameter, ...], list[Problem]]:
-    """Read the notebook's parameters, as the runner does; and say which that are set it has not."""
+    """Read the notebook's parameters, as the runner does; and say which that are set it has not.
+
+    `declaring` is a notebook with the cell that declares them.
+    """
     try:
-        with _on_disk(workspace, asked) as path:
-            found = _inspect(path, environment)
+        found = _inspect(declaring, environment)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         message = f"The parameters could not be read: {error}."
         return (), [Problem("not_inspected", message, blocking=False)]
     except BadNotebook as error:
         return (), [_problem(error)]
+    if found is None:  # papermill cannot read this language
+        return (), []
     known = {parameter.name for parameter in found}
     return found, [
         Problem(
@@ -156,35 +183,27 @@ def _parameters(
     ]
 
 
-@contextlib.contextmanager
-def _on_disk(workspace: Workspace, asked: Submission) -> Iterator[str]:
-    """Hand out the path of a file with what would be frozen."""
-    if asked.content is None:
-        yield str(workspace.real(asked.notebook))
-        return
+def _inspect(declaring: bytes, environment: Environment) -> tuple[Parameter, ...] | None:
+    """Ask `job_runner inspect`, as a process: it imports what a server has no use for."""
     with tempfile.NamedTemporaryFile(suffix=".ipynb") as file:
-        file.write(asked.content)
+        file.write(declaring)
         file.flush()
-        yield file.name
-
-
-def _inspect(path: str, environment: Environment) -> tuple[Parameter, ...]:
-    """Ask `job_runner inspect`, as a process: it imports much that a server has no use for."""
-    ran = subprocess.run(
-        [environment.interpreter, "-m", "job_runner", "inspect", path],
-        env=environment.variables,
-        cwd="/",  # `-m` looks for modules here first, and notebooks have files of any name
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+        ran = subprocess.run(
+            [environment.interpreter, "-m", "job_runner", "inspect", file.name],
+            env=environment.variables,
+            cwd="/",  # `-m` looks for modules here first, and notebooks have files of any name
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
     if ran.returncode != 0:
         said = (ran.stderr.strip().splitlines() or [f"exit status {ran.returncode}"])[-1]
         message = said.removeprefix("job_runner: ").rstrip(".")
         if ran.returncode == 2:
             raise BadNotebook(f"{message}.")
         raise ValueError(message)
-    return tuple(
-        Parameter(p["name"], p["type"], p["default"], p["help"]) for p in json.loads(ran.stdout)
-    )
+    found = json.loads(ran.stdout)
+    if found is None:
+        return None
+    return tuple(Parameter(p["name"], p["type"], p["default"], p["help"]) for p in found)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from job_runner.protocol import fold, journal, layout
+from job_runner.protocol import journal, layout
 from job_runner.protocol.journal import Entry, Record
+from job_runner.protocol.log import log_text
 
 from ..domain.errors import NotFound
 from .port import Records, Text
@@ -14,6 +15,8 @@ from .port import Records, Text
 MAX_ANSWER = 1 << 20
 """Bytes of an answer: what does not fit is the next one's."""
 _ENVELOPE = 256
+_LARGEST_SHOWN = 16 << 20
+"""Bytes of a record whose text the log shows."""
 
 
 def read_records(directory: Path, offset: int, *, final: bool) -> Records:
@@ -24,13 +27,11 @@ def read_records(directory: Path, offset: int, *, final: bool) -> Records:
     """
     records: list[Record] = []
     start = at = resolve(directory, offset)
-    for entry in _entries(directory, start):
-        record = entry.record
-        if entry.end - entry.offset > MAX_ANSWER - _ENVELOPE:
-            record = _omitted(record, entry.end - entry.offset)
-        elif entry.end - start > MAX_ANSWER - _ENVELOPE:
+    for entry in _entries(directory, start, largest=MAX_ANSWER - _ENVELOPE):
+        is_long = entry.end - entry.offset > MAX_ANSWER - _ENVELOPE
+        if not is_long and entry.end - start > MAX_ANSWER - _ENVELOPE:
             return Records(records, at, end=False)
-        records.append(record)
+        records.append(entry.record)
         at = entry.end
         if at - start > MAX_ANSWER - _ENVELOPE:
             return Records(records, at, end=False)
@@ -44,12 +45,12 @@ def read_text(directory: Path, offset: int, *, final: bool) -> Text:
     """
     records: list[Record] = []
     start = at = resolve(directory, offset)
-    for entry in _entries(directory, start):
+    for entry in _entries(directory, start, largest=_LARGEST_SHOWN):
         if at - start >= MAX_ANSWER:
-            return Text("".join(fold.log_text(records)), at, end=False)
+            return Text("".join(log_text(records)), at, end=False)
         records.append(entry.record)
         at = entry.end
-    return Text("".join(fold.log_text(records)), at, final)
+    return Text("".join(log_text(records)), at, final)
 
 
 def resolve(directory: Path, offset: int) -> int:
@@ -66,14 +67,14 @@ def resolve(directory: Path, offset: int) -> int:
     return at
 
 
-def _entries(directory: Path, offset: int) -> Iterator[Entry]:
+def _entries(directory: Path, offset: int, *, largest: int) -> Iterator[Entry]:
     """Yield the records from `offset` on, with their places among those of all attempts."""
     at = 0
     try:
         for path in _journals(directory):
             size = journal.journal_size(path)
             if offset < at + size:
-                for entry in journal.read_journal(path, max(0, offset - at)):
+                for entry in journal.read_journal(path, max(0, offset - at), largest=largest):
                     yield Entry(entry.record, at + entry.offset, at + entry.end)
             at += size
     except FileNotFoundError as error:  # removed or cleared while it was read
@@ -82,8 +83,3 @@ def _entries(directory: Path, offset: int) -> Iterator[Entry]:
 
 def _journals(directory: Path) -> list[Path]:
     return [layout.attempt_dir(directory, n) / layout.JOURNAL for n in layout.attempts(directory)]
-
-
-def _omitted(record: Record, length: int) -> Record:
-    shown: Record = {k: record[k] for k in ("t", "i") if k in record}
-    return {"k": "omitted", "of": record.get("k"), "bytes": length, **shown}

@@ -21,18 +21,22 @@ from typing import Any
 from job_runner.protocol import documents, layout
 
 from ..domain.errors import BadInput, Conflict, Damaged, NotFound, TooLarge, Unavailable
-from ..domain.job import Changes, Delivery, DeliveryState, Job, State, Submission
+from ..domain.job import Changes, Deleted, Delivery, DeliveryState, Job, State, Submission
 from ..domain.names import is_job_name
 from ..domain.preflight import Preflight
+from ..domain.transfer import Transfer
 from ..exchange import Request
 from ..exchange.gateway import Gateway, GatewayExchange
 from ..workspace import CannotPublish, Frozen, Workspace, freeze, resolve_output
 from .delivery import publish_result, record_of
 from .intake import local_environment
+from .packages import packages_of
 from .port import Page, Records, Text
 from .preflight import look_at_files
 
 RETRIES = 3
+DELETED = "deleted"
+"""Name of the server-sent events that tell of a deleted job; those of a Job have none."""
 MAX_BLOB = 100 << 20
 """Bytes of one file that a gateway takes."""
 
@@ -57,7 +61,7 @@ class RemoteJobs:
         self._tree = Workspace(workspace, roots)
         self._input_cap = input_cap
 
-    def submit(self, asked: Submission) -> tuple[Job, bool]:
+    def submit(self, asked: Submission, transfer: Transfer | None = None) -> tuple[Job, bool]:
         """See the port. Sent again after a lost connection it is still one job."""
         if asked.output is not None:
             asked = replace(asked, output=resolve_output(self._tree, asked.output))
@@ -69,8 +73,15 @@ class RemoteJobs:
             self._input_cap,
             asked.content,
         )
-        inputs = self._upload(frozen)
-        body = {**self._body(asked), "expected_sha256": frozen.sha256, "inputs": inputs}
+        transfer = transfer or Transfer()
+        inputs = self._upload(frozen, transfer)
+        transfer.confirm()
+        body = {
+            **self._body(asked),
+            "expected_sha256": frozen.sha256,
+            "inputs": inputs,
+            "packages": packages_of(frozen.kernel),
+        }
         headers = {"Idempotency-Key": asked.idempotency_key or uuid.uuid4().hex}
         answer = _again(lambda: self._gateway.call("POST", "jobs", json=body, headers=headers))
         return self._job(answer.json()), answer.status_code == 201
@@ -84,11 +95,10 @@ class RemoteJobs:
         return replace(
             there,
             problems=files.problems + there.problems,
-            parameters=files.parameters,
-            inputs=files.inputs,
+            **files.shown(),
         )
 
-    def rerun(self, name: str, changes: Changes) -> Job:
+    def rerun(self, name: str, changes: Changes, transfer: Transfer | None = None) -> Job:
         """See the port. Sent again after a lost connection it is still one job."""
         body = {
             key: value
@@ -97,6 +107,8 @@ class RemoteJobs:
         }
         if changes.output is not None:
             body["output"] = self._absolute(resolve_output(self._tree, changes.output))
+        if transfer is not None:
+            transfer.confirm()  # nothing is copied from here
         headers = {"Idempotency-Key": changes.idempotency_key or uuid.uuid4().hex}
         path = _path(name, "/rerun")
         answer = _again(lambda: self._gateway.call("POST", path, json=body, headers=headers))
@@ -172,23 +184,29 @@ class RemoteJobs:
         catalog: dict[str, Any] = self._gateway.call("GET", "flavors").json()
         return catalog
 
-    def changes(self) -> Iterator[Job | None]:
+    def changes(self) -> Iterator[Job | Deleted | None]:
         """See the port: the gateway's server-sent events; its heartbeats become None."""
         with self._gateway.stream("GET", "events") as response:
+            kind = ""
             for line in response.iter_lines():
-                if line.startswith("data: "):
-                    yield self._job(json.loads(line.removeprefix("data: ")))
+                if line.startswith("event: "):
+                    kind = line.removeprefix("event: ")
+                elif line.startswith("data: "):
+                    document = json.loads(line.removeprefix("data: "))
+                    deleted, kind = kind == DELETED, ""
+                    yield Deleted(document["name"]) if deleted else self._job(document)
                 elif line.startswith(":"):
                     yield None
         raise Unavailable("The gateway ended the stream of events.", "It is taken up again.")
 
-    def _upload(self, frozen: Frozen) -> list[dict[str, str]]:
+    def _upload(self, frozen: Frozen, transfer: Transfer) -> list[dict[str, str]]:
         """Send snapshot and inputs as blobs, before the request that names them.
 
         Returns the inputs as that request names them.
         """
         for item in frozen.inputs:  # before anything is sent
             _check_size(item.path, item.size)
+        transfer.expect(sum(item.size for item in frozen.inputs))
         self._put_blob(frozen.notebook, frozen.data)
         inputs = []
         for item in frozen.inputs:
@@ -198,6 +216,7 @@ class RemoteJobs:
             except OSError as error:
                 raise BadInput(f"Cannot read the input {item.path}: {error.strerror}.") from error
             digest = self._put_blob(item.path, data)
+            transfer.step(len(data))
             inputs.append({"path": self._absolute(item.path), "sha256": digest})
         return inputs
 

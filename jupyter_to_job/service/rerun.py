@@ -48,6 +48,7 @@ def asked_again(request: Request, changes: Changes) -> Submission:
         device=changes.device or (request.device if same_flavor else None),
         parameters={**request.parameters, **changes.parameters},
         inputs=tuple(i.path for i in request.inputs),
+        packages=request.packages,
         isolated=request.isolated,
         env={**request.env, **changes.env},
         max_runtime=limit if changes.max_runtime is None else changes.max_runtime,

@@ -6,14 +6,16 @@ import shutil
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from job_runner.protocol import journal, layout
-from job_runner.protocol.fold import ProgressFold
 from job_runner.protocol.outcome import Outcome
+from job_runner.protocol.progress import ProgressFold
 
 from ..domain import times
+from ..domain.advice import enough, gpu_idle
 from ..domain.errors import Damaged, NotFound
 from ..domain.job import Delivery, DeliveryState, Job, Progress, State
 from ..domain.state import AttemptSeen, Ended, Placement, decisive, judge
@@ -32,6 +34,7 @@ class _Attempt:
     started: str | None
     progress: Progress
     journal: int
+    usage: dict[str, Any] | None
 
 
 class View:
@@ -75,7 +78,7 @@ class View:
             position=verdict.position,
             progress=shown.progress if shown else Progress(),
             delivery=self._delivery(request.name, shown, final=final),
-            usage=(outcome.usage or None) if outcome else None,
+            usage=_usage(request, shown) if shown else None,
             started=shown.started if shown else None,
             finished=outcome.finished if final and outcome else None,
             journal=sum(a.journal for a in attempts),
@@ -107,13 +110,14 @@ class View:
         seen = AttemptSeen(number, alive, fold.running, ended)
         done = fold.progress
         progress = Progress(done.cells_done, done.cells_total, done.current_cell)
-        return _Attempt(seen, None, times.from_unix(fold.began), progress, offset)
+        started = times.from_unix(fold.began)
+        return _Attempt(seen, None, started, progress, offset, fold.usage)
 
     def _follow(self, name: str, number: int, path: Path) -> tuple[int, ProgressFold]:
         """Take the new records of a journal; return where it ends and what it comes to."""
         with self._lock:
             offset, fold = self._folds.get((name, number), (0, ProgressFold()))
-            for entry in journal.read_journal(path, offset):
+            for entry in journal.read_journal(path, offset, outline=True):
                 fold.feed(entry.record)
                 offset = entry.end
             self._folds[name, number] = (offset, fold)
@@ -146,7 +150,7 @@ def _ended(number: int, outcome: Outcome, journal_bytes: int) -> _Attempt:
     ended = Ended(State(outcome.state), outcome.reason, outcome.message, outcome.finished)
     seen = AttemptSeen(number, alive=False, ended=ended)
     progress = Progress(outcome.cells.get("done", 0), outcome.cells.get("total", 0))
-    return _Attempt(seen, outcome, outcome.started, progress, journal_bytes)
+    return _Attempt(seen, outcome, outcome.started, progress, journal_bytes, outcome.usage)
 
 
 def _said(end: dict[str, Any] | None) -> Ended | None:
@@ -160,6 +164,24 @@ def _said(end: dict[str, Any] | None) -> Ended | None:
 def has_result(outcome: Outcome | None) -> bool:
     """Tell whether an attempt left a notebook."""
     return outcome is not None and outcome.result_sha256 is not None
+
+
+def _usage(request: Request, attempt: _Attempt) -> dict[str, Any] | None:
+    """Return what a run used, of how much, and once it has ended which flavor suits it."""
+    usage, outcome = attempt.usage, attempt.outcome
+    if not usage or all(figure is None for figure in usage.values()):  # nothing ran
+        return usage or None
+    given, around = request.demand, request.neighbours
+    succeeded = outcome is not None and outcome.state == State.SUCCEEDED
+    is_full = outcome is not None and outcome.reason == "OutOfMemory"
+    return {
+        **usage,
+        "cpu_given": float(given["cpu"]) if "cpu" in given else None,
+        "memory_given": int(Decimal(given["memory"])) if "memory" in given else None,
+        "gpu_idle": gpu_idle(usage),
+        "enough": enough(around.smaller, usage) if succeeded else None,
+        "larger": around.larger if is_full else None,
+    }
 
 
 def _asked(request: Request) -> dict[str, Any]:

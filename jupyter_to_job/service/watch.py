@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from ..domain.job import DeliveryState, Job
 from ..exchange import FileExchange, Request
@@ -11,10 +12,17 @@ from ..exchange.index import stamp_of
 from .roster import Roster
 from .view import View
 
-TICK = 0.1
-"""Seconds between two looks: stats only, so cheap on a local disk."""
+TICK = 0.08
+"""Seconds between two looks: stats only, so cheap on a local disk. Output is seen within 0.1."""
 NETWORK_TICK = 1.0
 """The same on a network file system, where every stat may be a question to a server."""
+
+
+class Whose(NamedTuple):
+    """Who asked for a job and from where: what decides who may hear of it."""
+
+    owner: str
+    source: str
 
 
 class Watch:
@@ -31,8 +39,10 @@ class Watch:
         self._network = is_network(exchange.root)
         self._read_at: str | None = None
         self._known: set[str] = set()
+        self._whose: dict[str, Whose] = {}
         self._open: dict[str, Request] = {}
         self._held: dict[str, tuple[str | None, Request]] = {}
+        self._gone: list[tuple[str, Whose]] = []
 
     @property
     def tick(self) -> float:
@@ -40,12 +50,13 @@ class Watch:
         return NETWORK_TICK if self._network else TICK
 
     @property
-    def names(self) -> Set[str]:
-        """All jobs that there were at the last look."""
-        return self._known
+    def gone(self) -> list[tuple[str, Whose]]:
+        """What was deleted between the last two looks, and whose it was."""
+        return self._gone
 
     def look(self) -> list[tuple[Request, Job]]:
         """Return the jobs that are not settled, and those that have settled since the last look."""
+        self._gone = []
         self._take_in()
         for name, (stamp, request) in list(self._held.items()):
             if stamp is None or stamp != stamp_of(self._exchange.root / name):
@@ -53,6 +64,7 @@ class Watch:
                 self._open[name] = request
         stamps = {name: stamp_of(self._exchange.root / name) for name in self._open}
         found = self._roster.look(self._open.values())
+        self._miss(self._open.keys() - {request.name for request, _ in found})
         for request, job in found:
             if job.decided:
                 del self._open[job.name]
@@ -69,13 +81,28 @@ class Watch:
             return
         names = set(self._exchange.jobs())
         for name in self._known - names:
-            self._open.pop(name, None)
-            self._held.pop(name, None)
-            self._view.forget(name)
+            self._forget(name)
         new = names - self._known
         settled = self._roster.settled(new) if not self._known else {}
+        self._whose.update((name, Whose(r.owner, r.source)) for name, r in settled.items())
         for name, row in settled.items():
             if row.delivery != DeliveryState.HELD.value:
                 new.discard(name)
-        self._open.update((request.name, request) for request in self._roster.requests(new))
+        for request in self._roster.requests(new):
+            self._open[request.name] = request
+            self._whose[request.name] = Whose(request.owner, request.source)
         self._known, self._read_at = names, stamp
+
+    def _miss(self, names: Iterable[str]) -> None:
+        """Take notice of jobs that are being deleted: nobody sees them from then on."""
+        for name in names:
+            if self._view.is_deleted(name):
+                self._forget(name)
+
+    def _forget(self, name: str) -> None:
+        self._open.pop(name, None)
+        self._held.pop(name, None)
+        self._view.forget(name)
+        whose = self._whose.pop(name, None)
+        if whose is not None:
+            self._gone.append((name, whose))

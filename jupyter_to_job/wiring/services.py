@@ -35,7 +35,8 @@ def connect(settings: Settings, workspace: Path, *, only_inside: bool = False) -
     exchange = FileExchange(settings.exchange_root())
     exchange.prepare()
     catalog = CatalogFile(settings.catalog_path)
-    core = Core.of(exchange, _backend(settings, exchange), catalog.current)
+    backend = _backend(settings, exchange)
+    core = Core.of(exchange, backend, catalog.current, settings.output_limit())
     caller = Caller(
         owner=getpass.getuser(),
         workspace=str(root),

@@ -60,6 +60,9 @@ class Settings(HasTraits):
     input_cap = Unicode("1Gi", help="How much the inputs of one job may be in all.").tag(
         config=True
     )
+    output_cap = Unicode(
+        "2Gi", help="How much output of one job is kept; what is over it is dropped, or `none`."
+    ).tag(config=True)
     retention = Unicode(
         "7d", help="How long snapshot, inputs, journal and result are kept after delivery."
     ).tag(config=True)
@@ -137,6 +140,10 @@ class Settings(HasTraits):
             )
         return Path(unquote(url.path)).absolute()
 
+    def output_limit(self) -> int | None:
+        """Return how many bytes of output a job may keep; None: all of it."""
+        return _output_cap(self.output_cap)
+
     def catalog_path(self) -> Path:
         """Return the catalog in force."""
         if self.catalog:
@@ -158,6 +165,10 @@ def _retention(text: str) -> object:
     return Policy.parse(text)
 
 
+def _output_cap(text: str) -> int | None:
+    return None if text == "none" else int(parse_quantity(text))
+
+
 def _capacity(text: str) -> None:
     from ..backends.local.capacity import configured
 
@@ -169,6 +180,7 @@ _FORMS: dict[str, Callable[[str], object]] = {
     "retention": _retention,
     "exchange_cap": parse_quantity,
     "input_cap": parse_quantity,
+    "output_cap": _output_cap,
 }
 """How the texts of some settings are read; a value that cannot be is refused at once."""
 

@@ -3,15 +3,19 @@
 from .freeze import Frozen, freeze, freeze_input
 from .inputs import Input, Plan, as_size, plan_inputs
 from .notebook import kernel_of
+from .outline import Outline
 from .publish import CannotPublish, Published, publish, resolve_output
+from .suggest import Suggested, suggest
 from .tree import Workspace, open_regular
 
 __all__ = [
     "CannotPublish",
     "Frozen",
     "Input",
+    "Outline",
     "Plan",
     "Published",
+    "Suggested",
     "Workspace",
     "as_size",
     "freeze",
@@ -21,4 +25,5 @@ __all__ = [
     "plan_inputs",
     "publish",
     "resolve_output",
+    "suggest",
 ]

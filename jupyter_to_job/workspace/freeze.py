@@ -7,7 +7,7 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -16,7 +16,8 @@ from ..domain.errors import BadInput, BadNotebook, Stale, TooLarge
 from ..exchange import InputFile
 from .drafts import CHUNK
 from .inputs import Input, plan_inputs
-from .notebook import kernel_of
+from .notebook import outline_of
+from .outline import Outline
 from .tree import SpecialFile, Workspace
 
 MAX_NOTEBOOK = 512 << 20
@@ -31,7 +32,10 @@ _FICLONE = 0x40049409
 
 @dataclass(frozen=True)
 class Frozen:
-    """The snapshot's bytes, its kernel's name (None: it names none), and what goes with it."""
+    """The snapshot's bytes, its kernel's name (None: it names none), and what goes with it.
+
+    `outline` is there where this process froze it.
+    """
 
     notebook: str
     source: Path
@@ -39,6 +43,7 @@ class Frozen:
     sha256: str
     kernel: str | None
     inputs: tuple[Input, ...] = ()
+    outline: Outline | None = None
 
 
 def freeze(
@@ -57,21 +62,25 @@ def freeze(
     and what `plan_inputs` raises.
     """
     if content is None:
-        data, kernel = _read_whole_notebook(workspace, notebook)
+        data, outline = _read_whole_notebook(workspace, notebook)
     else:
-        data, kernel = content, _check_content(workspace, notebook, content)
+        data, outline = content, _check_content(workspace, notebook, content)
     digest = hashlib.sha256(data).hexdigest()
     if expected_sha256 is not None and digest != expected_sha256:
         raise Stale(f"{notebook} changed on disk after it was saved.", "Save it and submit again.")
     files = plan_inputs(workspace, inputs, input_cap).files if inputs else ()
-    return Frozen(notebook, workspace.root / notebook, data, digest, kernel, files)
+    source = workspace.root / notebook
+    return Frozen(notebook, source, data, digest, outline.kernel, files, outline)
 
 
-def freeze_input(item: Input, target: Path) -> InputFile:
+def freeze_input(
+    item: Input, target: Path, step: Callable[[int], None] = lambda _: None
+) -> InputFile:
     """Make `target` a private copy of an input, as it was at one moment; return its record.
 
     It shares its blocks with the source where the file system can. Time and executable bit are
-    kept. Raises BadInput if the source cannot be read, Stale if it never stands still.
+    kept. `step` is told the bytes of each piece, and may end it by raising. Raises BadInput if the
+    source cannot be read, Stale if it never stands still.
     """
     for attempt in range(_TRIES):
         if attempt:
@@ -87,7 +96,7 @@ def freeze_input(item: Input, target: Path) -> InputFile:
             mode = 0o600 | (before.st_mode & stat.S_IXUSR)
             copy = os.open(target, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, mode)
             with os.fdopen(copy, "w+b") as file:
-                digest = _copy(item, source, file)
+                digest = _copy(item, source, file, step)
                 size = file.tell()
                 file.flush()
                 os.fsync(file.fileno())  # a job whose inputs a crash emptied would run all the same
@@ -97,24 +106,24 @@ def freeze_input(item: Input, target: Path) -> InputFile:
     raise Stale(f"The input {item.path} is being written to.", "Submit again when it is complete.")
 
 
-def _check_content(workspace: Workspace, notebook: str, content: bytes) -> str | None:
-    """Return the kernel that an open document names; it must belong where it says it does."""
+def _check_content(workspace: Workspace, notebook: str, content: bytes) -> Outline:
+    """Return the outline of an open document; it must belong where it says it does."""
     place = workspace.real(notebook)
     if place.is_dir() or not place.parent.is_dir():
         raise BadNotebook(f"{notebook} is no place of a notebook.", "Save it in a folder first.")
     _check_size(notebook, len(content))
-    return kernel_of(content, notebook)
+    return outline_of(content, notebook)
 
 
-def _read_whole_notebook(workspace: Workspace, notebook: str) -> tuple[bytes, str | None]:
-    """Return the notebook's bytes, and the kernel it names; not a save that is half done."""
+def _read_whole_notebook(workspace: Workspace, notebook: str) -> tuple[bytes, Outline]:
+    """Return the notebook's bytes and outline; not a save that is half done."""
     for attempt in range(_TRIES):
         if attempt:
             time.sleep(_PAUSE)
         data, stable = _read_notebook(workspace, notebook)
         if stable:
             try:
-                return data, kernel_of(data, notebook)
+                return data, outline_of(data, notebook)
             except BadNotebook:
                 # Not everybody saves atomically: a reader may see an emptied or half written file.
                 time.sleep(_PAUSE)
@@ -147,7 +156,9 @@ def _check_size(notebook: str, size: int) -> None:
         raise TooLarge(f"{notebook} is over 512 MiB.", "Clear its outputs, submit again.")
 
 
-def _copy(item: Input, source: BinaryIO, target: BinaryIO) -> str | None:
+def _copy(
+    item: Input, source: BinaryIO, target: BinaryIO, step: Callable[[int], None]
+) -> str | None:
     """Copy a file; return the digest, or None if it grew meanwhile."""
     try:
         fcntl.ioctl(target.fileno(), _FICLONE, source.fileno())
@@ -157,12 +168,14 @@ def _copy(item: Input, source: BinaryIO, target: BinaryIO) -> str | None:
         for chunk in _chunks(item, source):
             target.write(chunk)
             digest.update(chunk)
+            step(len(chunk))
             if target.tell() > size:
                 return None
         return digest.hexdigest()
     cloned = hashlib.sha256()
     for chunk in _chunks(item, target):
         cloned.update(chunk)
+        step(len(chunk))
     return cloned.hexdigest()
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import psutil
 
-from job_runner.protocol.fold import log_text
 from job_runner.protocol.journal import read_journal
+from job_runner.protocol.log import log_text
 
 from .. import notebooks
 from ..processes import BOUND, processes, until

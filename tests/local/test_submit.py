@@ -45,6 +45,21 @@ def test_submit_and_wait(cli: Cli) -> None:
     assert "succeeded" in ran.stderr
 
 
+def test_more_output_than_is_kept_is_told(cli: Cli) -> None:
+    """On the terminal, in the job and in the delivered notebook; and the job has succeeded."""
+    cli.variables["JUPYTER_TO_JOB_OUTPUT_CAP"] = "100Ki"
+    notebooks.write(cli.workspace / "a.ipynb", "for n in range(1000): print(n, 'x' * 1000)", "1")
+    ran = cli.run("submit", "a.ipynb", "--wait")
+    assert ran.returncode == 0, ran.stderr
+    assert "of its output was dropped, over the cap of 100 KiB" in ran.stderr
+    job = cli.json("list")[0]
+    assert (job["state"], job["reason"]) == ("succeeded", None)
+    assert "of its output was dropped" in job["message"]
+    printed = notebooks.printed(Path(ran.stdout.strip()))
+    assert "of this cell's output" in printed and "999 x" in printed and "500 x" not in printed
+    assert "of this cell's output" in cli.run("logs", job["name"]).stdout
+
+
 def test_json(cli: Cli) -> None:
     notebooks.write(cli.workspace / "a.ipynb", "import os; print(os.environ['TOKEN'])", "1 / 0")
     job = cli.json("submit", "a.ipynb", "-e", "TOKEN=s3cret", "--wait", code=1)

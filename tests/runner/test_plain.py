@@ -111,6 +111,20 @@ def test_a_rerun_takes_up_what_was_killed(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["go", "in.ipynb", "out.ipynb"]
 
 
+def test_killed_while_it_removed_its_job_directory(tmp_path: Path) -> None:
+    """The request goes first: half a directory does not put less in the place of the result."""
+    (tmp_path / "in.ipynb").write_text(notebook("print('ran')"))
+    command = ["run", "--input", "in.ipynb", "--output", "out.ipynb"]
+    (tmp_path / "out.ipynb").write_text("a whole result")
+    half = tmp_path / ".out.ipynb.job"
+    (half / "attempt-1" / "journal").mkdir(parents=True)
+    assert run("finish", half.name, cwd=tmp_path).returncode == 2
+    assert (tmp_path / "out.ipynb").read_text() == "a whole result"
+    assert run(*command, cwd=tmp_path).returncode == 0
+    assert stream(nbformat.read(tmp_path / "out.ipynb", as_version=4).cells[0]) == "ran\n"
+    assert not half.exists()
+
+
 def test_names_as_long_as_they_may_be(tmp_path: Path) -> None:
     source, output = tmp_path / f"{'é' * 124}i.ipynb", tmp_path / f"{'é' * 124}o.ipynb"
     source.write_text(notebook("print('ran')"))

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from job_runner.protocol import layout, liveness
-from job_runner.protocol.fold import progress
+from job_runner.protocol.progress import progress
 from job_runner.protocol.result import fold_result
+from job_runner.protocol.spool import Spool
 
 from .jobs import BOUND, Job, code, load, make_job, notebook, stream, text
 
@@ -63,7 +64,8 @@ def test_outcome(done: Job) -> None:
     assert outcome.cells == {"done": 13, "total": 13}
     result = (done.attempt() / layout.RESULT).read_bytes()
     assert outcome.result_sha256 == hashlib.sha256(result).hexdigest()
-    assert fold_result(done.directory, done.attempt()).data == result
+    with fold_result(done.directory, done.attempt(), Spool.in_memory()) as again:
+        assert b"".join(again.chunks()) == result
     moment = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
     assert outcome.started is not None
     assert moment.fullmatch(outcome.started) and moment.fullmatch(outcome.finished)

@@ -171,7 +171,6 @@ async def test_rerun_journal_and_preflight(jp_fetch: Fetch, jp_root_dir: Path) -
     body = {"notebook": "train.ipynb", "parameters": {"a": 1}}
 
     found = json.loads((await post(jp_fetch, "preflight", body=body)).body)
-    assert set(found) == {"problems", "parameters", "inputs", "isolated", "mounts"}
     assert [p["code"] for p in found["problems"]] == ["unknown_parameter"]
     first = json.loads((await post(jp_fetch, "jobs", body=body)).body)
     answer = await post(jp_fetch, "jobs", first["name"], "rerun", body={"parameters": {"b": "x"}})

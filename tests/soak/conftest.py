@@ -16,6 +16,8 @@ from ..local.conftest import home as home
 from .scene import Scene
 from .tally import Tally
 
+IN_FULL = 30
+"""Scenarios of each kind from which on it is the soak, and not the share of it that CI runs."""
 _TALLY = pytest.StashKey[Tally]()
 
 
@@ -27,6 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "heavy: run a tenth as often as the others")
+    config.addinivalue_line("markers", "often: in the soak run twice as often as the others")
     seed = config.getoption("--soak-seed")
     config.stash[_TALLY] = Tally(int.from_bytes(os.urandom(3), "big") if seed is None else seed)
 
@@ -40,8 +43,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run every test that draws its moments as often as asked for; a heavy one a tenth of that."""
     if "rng" in metafunc.fixturenames:
         asked = metafunc.config.getoption("--soak-runs")
-        heavy = any(metafunc.definition.iter_markers("heavy"))
-        runs = range(max(1, asked // 10) if heavy else asked)
+        if metafunc.definition.get_closest_marker("heavy"):
+            asked = max(1, asked // 10)
+        if metafunc.definition.get_closest_marker("often") and asked >= IN_FULL:
+            asked *= 2
+        runs = range(asked)
         metafunc.parametrize("scenario", runs, ids=[f"run{n}" for n in runs])
 
 
@@ -74,7 +80,7 @@ def _kind(item: pytest.Item) -> str:
 @pytest.fixture
 def in_full(request: pytest.FixtureRequest) -> bool:
     """Tell whether this is the soak, and not the share of it that CI has time for."""
-    return bool(request.config.getoption("--soak-runs") >= 30)
+    return bool(request.config.getoption("--soak-runs") >= IN_FULL)
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ class Moment:
     def wait(self, job: Path, workspace: Path) -> bool:
         """Wait for the moment; False if the job was delivered before."""
         end = time.monotonic() + BOUND
-        while not self._reached(job, workspace):
+        while not self.reached(job, workspace):
             assert time.monotonic() < end, f"{job.name} never came to {self}"
             if look(job).delivered:
                 return False
@@ -38,7 +38,8 @@ class Moment:
         time.sleep(self.jitter)
         return True
 
-    def _reached(self, job: Path, workspace: Path) -> bool:
+    def reached(self, job: Path, workspace: Path) -> bool:
+        """Tell whether it has come, but for the jitter."""
         if self.phase == "publishing":
             return any(workspace.rglob(".*.tmp"))
         if self.phase == "result":

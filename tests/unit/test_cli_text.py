@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,6 +18,8 @@ from jupyter_to_job.cli import notebooks, tables, words
 from jupyter_to_job.domain import times
 from jupyter_to_job.domain.choices import offer
 from jupyter_to_job.domain.errors import BadInput
+
+from .test_job import JOB
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 
@@ -63,6 +67,37 @@ def test_usage_leaves_out_what_is_unknown() -> None:
         ("memory", "1.0 MiB at most"),
         ("CPU", "1.50 cores at most, 0.25 cores on average"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("figures", "text"),
+    [
+        ({}, None),
+        ({"memory_peak": 1.2 * 2**30}, None),  # of how much, nobody recorded
+        (
+            {"cpu_mean": 0.93, "cpu_given": 4.0, "memory_peak": 1.2 * 2**30,
+             "memory_given": 16 * 2**30, "enough": "small"},
+            "used 0.9 of 4 CPU on average, 1.2 of 16 GiB of memory at most;"
+            " flavor small would have been enough",
+        ),
+        (
+            {"cpu_mean": 0.0, "cpu_given": 0.5, "gpu_idle": True, "gpu_utilisation_mean": 0.0},
+            "used 0.0 of 0.5 CPU on average, no GPU",
+        ),
+        (
+            {"memory_peak": 51 * 2**20, "memory_given": 2 * 2**30},
+            "used 51.0 MiB of 2 GiB of memory at most",
+        ),
+        (
+            {"memory_peak": 600 * 2**20, "memory_given": 512 * 2**20, "gpu_idle": False,
+             "gpu_utilisation_mean": 0.344, "larger": "medium"},
+            "used 600.0 of 512 MiB of memory at most, 34% of its GPU on average;"
+            " flavor medium has more memory",
+        ),
+    ],
+)  # fmt: skip
+def test_a_receipt_in_one_line(figures: dict[str, Any], text: str | None) -> None:
+    assert words.receipt(replace(JOB, usage=figures)) == text
 
 
 class _Screen(io.StringIO):

@@ -42,8 +42,8 @@ def test_one_that_cannot_be_delivered(tmp_path: Path, caplog: pytest.LogCaptureF
     core = Core.of(exchange, MemoryBackend(exchange), load_catalog)
     told: dict[str, str] = {}
 
-    def tell(data: dict[str, Any]) -> None:
-        told[data["name"]] = data["delivery"]["state"]
+    def tell(job: Any) -> None:
+        told[job.name] = job.delivery.state.value
 
     feed = Feed(Pulling(core, Caller("me", workspace)), tell, logging.getLogger("feed"))
     feed.start()

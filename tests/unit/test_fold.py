@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import json
+import time
 import tracemalloc
+from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -13,8 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from job_runner.protocol.fold import NotebookFold, Progress, fold, log_text, progress
-from job_runner.protocol.notebook import to_bytes, to_chunks
+from job_runner.protocol import spooled
+from job_runner.protocol.journal import JournalWriter
+from job_runner.protocol.log import log_text
+from job_runner.protocol.progress import Progress, progress
+from job_runner.protocol.result import ResultFold, fold_result
+from job_runner.protocol.spool import Spool
+
+from .folds import fold, naive, result
 
 CELLS = 4
 CODE = [1, 3]
@@ -31,9 +39,10 @@ def snapshot() -> Any:
     return json.loads(nbformat.writes(new_notebook(cells=cells)))
 
 
-# What carriage returns and backspaces overwrite is shown elsewhere: test_overwritten.py.
-text = st.text(st.characters(exclude_characters="\b\r"), max_size=5)
-bundle = st.dictionaries(st.sampled_from(["text/plain", "text/html", "image/png"]), text)
+text = st.text(max_size=5) | st.text("ab\b\r\n", max_size=12)
+bundle = st.dictionaries(
+    st.sampled_from(["text/plain", "text/html", "image/png", "application/json"]), text
+)
 display = st.sampled_from(["a", "b"])
 outputs = st.one_of(
     st.builds(
@@ -99,43 +108,56 @@ def test_any_prefix_is_a_valid_notebook(journal: list[dict[str, Any]], old: bool
             del cell["id"]
     before = copy.deepcopy((start, journal))
     for end in range(len(journal) + 1):
-        notebook = fold(start, journal[:end])
-        nbformat.validate(notebook)
-        again = nbformat.reads(to_bytes(notebook).decode(), as_version=4)
-        assert nbformat.reads(json.dumps(notebook), as_version=4) == again
+        fold(start, journal[:end])
     assert (start, journal) == before
+
+
+@settings(max_examples=150, deadline=None)
+@given(journal=journals(), limits=st.tuples(st.integers(1, 8), st.integers(0, 8)))
+def test_outputs_are_those_of_a_plain_fold(
+    journal: list[dict[str, Any]], limits: tuple[int, int]
+) -> None:
+    """Whatever lies in the spool, and whatever comes back from there."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spooled, "_LONG", limits[0])
+        patch.setattr(spooled, "_SHORT", limits[1])
+        cells = fold(snapshot(), journal).cells
+    shown = [cell.outputs for cell in cells if cell.get("outputs")]
+    assert sorted(map(text_of, shown)) == sorted(map(text_of, naive(journal)))
+
+
+def text_of(outputs: Any) -> str:
+    """A text that is the same for the same outputs. UTF-8 has no lone surrogates."""
+    text = json.dumps(outputs, sort_keys=True, ensure_ascii=False)
+    return text.encode(errors="replace").decode()
 
 
 @settings(max_examples=40, deadline=None)
 @given(journal=journals())
-def test_record_by_record_is_the_same_as_all_at_once(journal: list[dict[str, Any]]) -> None:
-    run = NotebookFold(snapshot())
-    for record in journal:
-        run.feed(record)
-        run.result()
-    assert run.result() == fold(snapshot(), journal)
+def test_live_is_the_same_as_from_the_journal(
+    tmp_path_factory: pytest.TempPathFactory, journal: list[dict[str, Any]]
+) -> None:
+    """Byte for byte, even when it was looked at in between."""
+    folder = tmp_path_factory.mktemp("job")
+    (folder / "snapshot.ipynb").write_text(json.dumps(snapshot()))
+    (folder / "attempt-1").mkdir()
+    writer = JournalWriter(folder / "attempt-1" / "journal")
+    with ResultFold(folder / "snapshot.ipynb", Spool.in_folder(folder)) as live:
+        for record in journal:
+            writer.append(record)
+            live.feed(record)
+            b"".join(live.chunks())
+        writer.close()
+        with fold_result(folder, folder / "attempt-1", Spool.in_memory()) as later:
+            assert b"".join(later.chunks()) == b"".join(live.chunks())
+    assert not list(folder.glob("*spool*"))
 
 
 @given(journal=journals())
-def test_nothing_printed_is_lost(journal: list[dict[str, Any]]) -> None:
-    """Without a clear, every piece of text is in the notebook."""
-    kept = [r for r in journal if r["k"] != "clear"]
-    notebook = fold(snapshot(), kept)
-    shown = "".join(
-        o["text"]
-        for c in notebook["cells"]
-        for o in c.get("outputs", ())
-        if o["output_type"] == "stream"
-    )
-    printed = "".join(
-        r["output"]["text"]
-        for r in kept
-        if r["k"] == "output" and r["output"]["output_type"] == "stream"
-    )
-    assert sorted(shown.replace("[3 bytes of the journal are damaged here]\n", "")) == sorted(
-        printed
-    )
-    assert all(isinstance(piece, str) for piece in log_text(kept))
+def test_the_log_has_all_that_was_printed(journal: list[dict[str, Any]]) -> None:
+    printed = [r["output"].get("text", "") for r in journal if r["k"] == "output"]
+    log = "".join(log_text(journal))
+    assert all(piece in log for piece in printed)
 
 
 def run_of(*more: dict[str, Any]) -> Any:
@@ -194,15 +216,33 @@ def test_old_outputs_are_not_this_runs() -> None:
     assert (cell["outputs"], cell["execution_count"]) == ([], None)
 
 
-@pytest.mark.parametrize("strange", [{}, {"nbformat": 3, "worksheets": []}, {"nbformat": 4}])
+@pytest.mark.parametrize("strange", [{"nbformat": 3, "worksheets": []}, {"nbformat": 4}])
 def test_a_snapshot_that_is_not_nbformat_4_is_an_empty_notebook(strange: dict[str, Any]) -> None:
     nbformat.validate(fold(strange, []))
 
 
 def test_the_file_is_laid_out_as_nbformat_lays_it_out() -> None:
-    cells = run_of(out("a\nb"), shown("<b>\n</b>"))
-    notebook = {**prepared(), "cells": cells}
-    assert to_bytes(notebook).decode() == nbformat.writes(nbformat.from_dict(notebook)) + "\n"
+    number = {"output_type": "execute_result", "execution_count": 3, "metadata": {"a": [1, {}]}}
+    number["data"] = {"text/plain": "3", "image/png": "aGk=", "text/html": ""}
+    records: list[dict[str, Any]] = [
+        {"k": "prepared", "cells_total": 2, "notebook": prepared()},
+        out("a\nb"),
+        out(""),
+        {"k": "output", "i": 3, "output": number, "display_id": "x"},
+        shown("<b>\n</b>"),
+        out("e", "stderr"),
+        {"k": "cell_end", "i": 1, "ok": True, "execution_count": 1},
+    ]
+    written = result(snapshot(), records).decode()
+    assert written == nbformat.writes(nbformat.reads(written, as_version=4)) + "\n"
+
+
+def test_values_of_json_types_are_one_line() -> None:
+    data = {"application/json": {"b": [1, float("nan")], "a": "x\ny"}, "application/v+json": []}
+    output = {"output_type": "display_data", "data": data, "metadata": {}}
+    written = result(snapshot(), [{"k": "output", "i": 0, "output": output}]).decode()
+    assert '"application/json": {"a":"x\\ny","b":[1,null]},\n' in written
+    assert '"application/v+json": []\n' in written
 
 
 def test_progress_counts_cells_that_did_not_end_the_run() -> None:
@@ -223,15 +263,68 @@ def test_progress_counts_cells_that_did_not_end_the_run() -> None:
     ]
 
 
-@pytest.mark.parametrize("line", ["x" * 99 + "\n", "x"], ids=["lines", "one line"])
-def test_a_large_output_is_written_without_being_copied_whole(line: str) -> None:
-    size = 20 << 20
-    notebook = {**prepared(), "cells": run_of(out(line * (size // len(line))))}
+def printed(size: int, line: str, spool: Spool, folder: Path) -> ResultFold:
+    """The fold of a cell that printed so much."""
+    run = ResultFold(folder / "none.ipynb", spool)
+    run.feed({"k": "prepared", "cells_total": 2, "notebook": prepared()})
+    piece = (line * (1 + (128 << 10) // len(line)))[: 128 << 10]
+    for _ in range(size // len(piece)):
+        run.feed(out(piece))
+    return run
+
+
+@pytest.mark.parametrize("line", ["x" * 99 + "\n", "x", "\r10 %"], ids=["lines", "one", "bar"])
+def test_output_is_not_in_memory(tmp_path: Path, line: str) -> None:
     tracemalloc.start()
     try:
-        written = sum(len(chunk) for chunk in to_chunks(notebook))
+        with printed(12 << 20, line, Spool.in_folder(tmp_path), tmp_path) as run:
+            written = sum(len(chunk) for chunk in run.chunks())
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert written > size
-    assert peak < 2.5 * size if line == "x" else peak < size / 2
+    assert written > 11 << 20 or "%" in line
+    assert peak < 6 << 20
+
+
+def test_many_small_outputs_are_not_in_memory(tmp_path: Path) -> None:
+    tracemalloc.start()
+    try:
+        with ResultFold(tmp_path / "none.ipynb", Spool.in_folder(tmp_path)) as run:
+            run.feed({"k": "prepared", "cells_total": 2, "notebook": prepared()})
+            for number in range(5000):
+                run.feed(shown(str(number)))
+                run.feed(out("said\n"))
+            held, _ = tracemalloc.get_traced_memory()
+            cells = json.loads(b"".join(run.chunks()))["cells"]
+    finally:
+        tracemalloc.stop()
+    assert len(cells[1]["outputs"]) == 10000
+    assert held < 200_000
+
+
+def test_a_long_line_that_is_overwritten_costs_its_length(tmp_path: Path) -> None:
+    """Not the square: neither with backspaces at its end nor with carriage returns."""
+
+    def seconds(size: int) -> float:
+        began = time.process_time()
+        with printed(size, "x", Spool.in_folder(tmp_path), tmp_path) as run:
+            for n in range(size >> 10):
+                run.feed(out(f"\b\b\b{n % 1000:03d}"))
+            for _ in range(size >> 10):
+                run.feed(out("\r12"))
+            b"".join(run.chunks())
+        return time.process_time() - began
+
+    small, large = (min(seconds(size) for _ in range(2)) for size in (2 << 20, 16 << 20))
+    assert large < 20 * small + 0.5
+
+
+def test_a_display_may_be_shown_by_cells_that_ended_and_many_times() -> None:
+    update = {"k": "update_display", "display_id": "x", "data": {"text/plain": "9"}, "metadata": {}}
+    ended = {"k": "cell_end", "i": 1, "ok": True, "execution_count": 1}
+    second = {**shown("2", "x"), "i": 3}
+    clear = {"k": "clear", "i": 3, "wait": False}
+    cells = run_of(shown("1", "x"), shown("1", "x"), ended, second, update)
+    assert (plain(cells[1]), plain(cells[3])) == (["9", "9"], ["9"])
+    cells = run_of(shown("1", "x"), ended, second, clear, update)
+    assert (plain(cells[1]), plain(cells[3])) == (["9"], [])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import tracemalloc
 import zlib
 from pathlib import Path
 from typing import Any
@@ -164,3 +165,71 @@ def test_as_deep_as_the_doors_allow_is_read(tmp_path: Path) -> None:
     record = {"k": "widget", "state": {"value": value}}
     write(tmp_path, [record])
     assert read(tmp_path) == [record]
+
+
+def said(number: int, text: str) -> dict[str, Any]:
+    output = {"output_type": "stream", "name": "stdout", "text": text}
+    return {"t": 1.5, "k": "output", "i": number, "output": output}
+
+
+def test_what_output_does_not_concern_need_not_be_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal, "_LOOK", 300)
+    content = [
+        {"t": 1.0, "k": "prepared", "cells_total": 1, "notebook": {"long": "x" * 500}},
+        said(3, "short"),
+        said(3, "long" * 100),
+        {"t": 2.0, "k": "cell_end", "i": 3, "ok": True},
+    ]
+    lengths = [len(journal.encode(record)) for record in content]
+    write(tmp_path, content)
+    entries = list(read_journal(tmp_path, outline=True))
+    assert [e.end - e.offset for e in entries] == lengths
+    omitted = {"k": "omitted", "of": "output", "t": 1.5, "i": 3}
+    assert [e.record for e in entries] == [
+        content[0],
+        {**omitted, "bytes": lengths[1]},
+        {**omitted, "bytes": lengths[2]},
+        content[3],
+    ]
+    entries = list(read_journal(tmp_path, largest=300))
+    assert [e.end - e.offset for e in entries] == lengths
+    assert [e.record.get("of") for e in entries] == ["prepared", None, "output", None]
+    assert [entries[1].record, entries[3].record] == [content[1], content[3]]
+
+
+@on_disk
+@given(
+    content=st.lists(st.builds(said, st.just(0), st.text(max_size=90)), min_size=1), data=st.data()
+)
+def test_damage_shows_when_output_is_passed_by(
+    tmp_path: Path, content: list[dict[str, Any]], data: st.DataObject
+) -> None:
+    """However a journal is read: the same lines, and the same ones of them damaged."""
+    segment = write(tmp_path, content)
+    raw = bytearray(segment.read_bytes())
+    raw[data.draw(st.integers(0, len(raw) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    segment.write_bytes(raw[: data.draw(st.integers(0, len(raw)))])
+
+    def seen(**how: Any) -> list[tuple[int, bool]]:
+        entries = read_journal(tmp_path, **how)
+        return [(entry.end, entry.record["k"] == "damaged") for entry in entries]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(journal, "_LOOK", data.draw(st.integers(80, 200)))
+        assert seen() == seen(outline=True) == seen(largest=data.draw(st.integers(80, 200)))
+
+
+def test_a_long_line_is_never_in_memory(tmp_path: Path) -> None:
+    size = 30 << 20
+    write(tmp_path, [said(0, "x" * size), {"k": "cell_end"}])
+    tracemalloc.start()
+    try:
+        for how in ({"outline": True}, {"largest": 1 << 20}):
+            first, second = read_journal(tmp_path, **how)
+            assert first.record["bytes"] > size and second.record == {"k": "cell_end"}
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 5 << 20

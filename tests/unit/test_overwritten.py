@@ -8,52 +8,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from job_runner.protocol.fold import NotebookFold, fold
-from job_runner.protocol.overwritten import settle
+from job_runner.protocol.overwritten import StreamText, settle
 
-
-def jupyterlab(pieces: list[str]) -> str:
-    """JupyterLab's `processText` (outputarea 4.x), piece by piece, character by character."""
-    text, at = "", 0
-    for char in "".join(pieces):
-        if char == "\b":
-            if at > 0 and text[at - 1] != "\n":
-                text = text[: at - 1] + text[at + 1 :]
-                at -= 1
-        elif char == "\r":
-            at = text.rfind("\n", 0, at) + 1
-        elif char == "\n":
-            text += "\n"
-            at = len(text)
-        else:
-            text = text[:at] + char + text[at + 1 :]
-            at += 1
-    return text
+from .folds import fold, jupyterlab
 
 
 def output(text: str) -> dict[str, object]:
     return {"k": "output", "i": 0, "output": {"output_type": "stream", "name": "o", "text": text}}
 
 
-def shown(run: NotebookFold) -> str:
-    (cell,) = run.result()["cells"]
-    return "".join(o["text"] for o in cell["outputs"])
-
-
-texts = st.lists(st.text("ab\b\r\n", max_size=12), min_size=1, max_size=5)
+texts = st.lists(st.text("ab\b\r\n€\U0001f600", max_size=12), min_size=1, max_size=5)
 
 
 @given(pieces=texts)
 def test_text_is_settled_as_jupyterlab_does(pieces: list[str]) -> None:
-    assert settle("".join(pieces))[0] == jupyterlab(pieces)
+    assert settle("".join(pieces)) == jupyterlab("".join(pieces))
 
 
 @given(pieces=texts)
-def test_looking_in_between_changes_nothing(pieces: list[str]) -> None:
-    run = NotebookFold({})
+def test_piece_by_piece_is_the_same(pieces: list[str]) -> None:
+    stream, done = StreamText(), ""
     for number, piece in enumerate(pieces, 1):
-        run.feed(output(piece))
-        assert shown(run) == jupyterlab(pieces[:number])
+        done += stream.feed(piece)
+        assert done + stream.line == jupyterlab("".join(pieces[:number]))
+        stream = StreamText([stream.line], stream.cursor)
 
 
 @pytest.mark.parametrize(
@@ -69,12 +47,12 @@ def test_looking_in_between_changes_nothing(pieces: list[str]) -> None:
     ],
 )
 def test_examples(text: str, left: str) -> None:
-    assert settle(text)[0] == left
+    assert settle(text) == left
 
 
 def test_20000_updates_are_one_line_and_quick() -> None:
     updates = [output(f"\r{n:6d}/20000 [{'#' * (n // 400):50}]") for n in range(20001)]
     began = time.process_time()
-    (cell,) = fold({}, updates)["cells"]
+    (cell,) = fold({"nbformat": 4}, updates)["cells"]
     assert time.process_time() - began < 5
     assert cell["outputs"][0]["text"] == f" 20000/20000 [{'#' * 50}]"

@@ -17,7 +17,7 @@ from jupyter_to_job.service.reading import MAX_ANSWER, read_records, read_text
 
 def output(number: int, text: str = "") -> dict[str, object]:
     shown = {"output_type": "stream", "name": "stdout", "text": text or f"{number}\n"}
-    return {"k": "output", "t": 1.0, "i": number, "output": shown}
+    return {"t": 1.0, "k": "output", "i": number, "output": shown}
 
 
 def write(directory: Path, *attempts: list[dict[str, object]]) -> list[dict[str, object]]:

@@ -14,13 +14,15 @@ from hypothesis import strategies as st
 
 from job_runner.ending import look_back
 from job_runner.protocol import journal, layout
-from job_runner.protocol.fold import fold, log_text, progress
 from job_runner.protocol.journal import JournalWriter, read_journal
-from job_runner.protocol.notebook import to_bytes
+from job_runner.protocol.log import log_text
+from job_runner.protocol.progress import progress
 from job_runner.protocol.records import sound
 from job_runner.protocol.result import fold_result
+from job_runner.protocol.spool import Spool
 
 from ..protocol_page import record_fields
+from .folds import fold, result
 from .test_fold import BANNER, CELLS, journals, prepared, snapshot
 
 FIELDS = record_fields()
@@ -58,9 +60,7 @@ def strange(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def check(records: list[dict[str, Any]]) -> None:
-    notebook = fold(snapshot(), records)
-    nbformat.validate(notebook)
-    text = to_bytes(notebook).decode()
+    text = result(snapshot(), records).decode()
     nbformat.validate(nbformat.reads(text, as_version=4))
     json.loads(text, parse_constant=pytest.fail)
     assert all(isinstance(piece, str) for piece in log_text(records))
@@ -82,7 +82,8 @@ def test_any_bytes(tmp_path: Path, pieces: list[bytes]) -> None:
     (folder / "00000001.jsonl").write_bytes(b"".join(pieces))
     check([entry.record for entry in read_journal(folder)])
     look_back(folder.parent)
-    list(fold_result(tmp_path, folder.parent).chunks())
+    with fold_result(tmp_path, folder.parent, Spool.in_memory()) as so_far:
+        list(so_far.chunks())
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -163,7 +164,12 @@ def test_two_ends_are_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [{"nbformat": 4, "cells": [3]}, {"nbformat": 4, "cells": [{}], "metadata": {}}, {}]
+    "value",
+    [
+        {"nbformat": 4, "cells": [3]},
+        {"nbformat": 4, "cells": [{}], "metadata": {}},
+        {"nbformat": -1},
+    ],
 )
 def test_a_snapshot_of_any_shape(value: dict[str, Any]) -> None:
     nbformat.validate(fold(value, []))
@@ -179,6 +185,6 @@ def test_numbers_that_json_does_not_have_are_null(tmp_path: Path) -> None:
     null = {"a": None, "b": [None, None, "NaN", "Infinity"]}
     assert entry.record["output"]["data"]["application/json"] == null
     for record in ({"k": "output", "i": 1, "output": output}, entry.record):
-        text = to_bytes(fold(snapshot(), [record])).decode()
+        text = result(snapshot(), [record]).decode()
         shown = json.loads(text, parse_constant=pytest.fail)["cells"][-1]["outputs"][0]["data"]
         assert shown["application/json"] == null

@@ -106,6 +106,9 @@ def test_rerun(jobs: RemoteJobs, ended: Job, workspace: Path, exchange: FileExch
     assert jobs.rerun(ended.name, changes).name == again.name != ended.name
     assert (again.notebook, again.parameters) == ("dir/train.ipynb", {"a": 2, "b": None})
     assert exchange.request(again.name).environment == exchange.request(ended.name).environment
+    packages = exchange.request(ended.name).packages  # the dev pod's, not the gateway's own
+    assert packages is not None and "zmq" in packages["pyzmq"]
+    assert exchange.request(again.name).packages == packages
     (item,) = exchange.request(again.name).inputs
     assert exchange.read(again.name, f"inputs/{item.path}") == b"then"
     assert jobs.deliver(again.name).delivery.path == f"results/{again.name}.ipynb"

@@ -67,6 +67,15 @@ def test_retention(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "limit"), [(None, 2 << 30), ("500Mi", 500 << 20), ("1000", 1000), ("none", None)]
+)
+def test_output_cap(text: str | None, limit: int | None) -> None:
+    assert Settings.load({"output_cap": text}).output_limit() == limit
+    with pytest.raises(BadInput, match="OUTPUT_CAP"):
+        Settings.load({"output_cap": "much"})
+
+
+@pytest.mark.parametrize(
     ("url", "path"),
     [("file:///srv/jobs%20here", "/srv/jobs here"), ("/srv/jobs", "/srv/jobs")],
 )

@@ -4,5 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-JOB_SCHEMA = Path(__file__).with_name("job.v1.yaml")
-JOB_SCHEMA_ID = "https://schema.jupyter-to-job.io/job/v1"
+_BASE = "https://schema.jupyter-to-job.io"
+JOB_SCHEMA_ID = f"{_BASE}/job/v1"
+DELETED_SCHEMA_ID = f"{_BASE}/job-deleted/v1"
+SUBMISSION_SCHEMA_ID = f"{_BASE}/submission/v1"
+SCHEMAS = tuple(sorted(Path(__file__).parent.glob("*.yaml")))
+"""The files to register."""

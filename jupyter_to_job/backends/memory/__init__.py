@@ -13,10 +13,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
-from job_runner.protocol import documents, journal, layout, liveness, notebook
+from job_runner.protocol import journal, layout, liveness, notebook
 from job_runner.protocol.journal import JournalWriter, Record
 from job_runner.protocol.outcome import Outcome, write_outcome
-from job_runner.protocol.result import fold_result
+from job_runner.protocol.progress import Progress
+from job_runner.protocol.result import Written, write_result
 
 from ...domain import times
 from ...domain.state import Placement
@@ -108,18 +109,16 @@ def _records(prepared: dict[str, Any]) -> Iterator[Record]:
 def _end(job_dir: Path, attempt: Path, *, cancelled: bool) -> None:
     """Write result and outcome; no result where nothing ran."""
     ran = journal.journal_size(attempt / layout.JOURNAL) > 0
-    result = fold_result(job_dir, attempt)
-    if ran and result.data is not None:
-        documents.write_bytes(attempt / layout.RESULT, result.data)
+    written = write_result(job_dir, attempt) if ran else Written(None, Progress())
     outcome = Outcome(
         state="failed" if cancelled else "succeeded",
         reason="Terminated" if cancelled else None,
         message="The run was told to stop." if cancelled else None,
         exit_code=None if cancelled else 0,
-        cells={"done": result.progress.cells_done, "total": result.progress.cells_total},
+        cells={"done": written.progress.cells_done, "total": written.progress.cells_total},
         started=times.now() if ran else None,
         finished=times.now(),
         usage={},
-        result_sha256=result.sha256 if ran else None,
+        result_sha256=written.sha256,
     )
     write_outcome(attempt, outcome)

@@ -1,0 +1,37 @@
+"""What a run printed, from its records: the text of `logs`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from .dropped import size_text, told
+from .records import damage, sound
+
+Record = dict[str, Any]
+
+
+def log_text(records: Iterable[Record]) -> Iterator[str]:
+    """Yield the text output and tracebacks, as they came."""
+    for record in map(sound, records):
+        if record.get("k") == "damaged":
+            yield "\n" + damage(record)
+        elif record.get("k") == "omitted" and record.get("of") == "output":
+            yield f"[{size_text(record['bytes'])} of output: see the notebook]\n"
+        elif record.get("k") == "dropped":
+            yield told(record)
+        elif record.get("k") == "output":
+            yield from _text_of(record["output"])
+
+
+def _text_of(output: dict[str, Any]) -> Iterator[str]:
+    match output.get("output_type"):
+        case "stream":
+            yield output["text"]
+        case "error":
+            lines = output["traceback"] or [f"{output['ename']}: {output['evalue']}"]
+            yield "\n".join(lines) + "\n"
+        case "execute_result" | "display_data":
+            text = output["data"].get("text/plain")
+            if text:
+                yield ("".join(text) if isinstance(text, list) else text) + "\n"

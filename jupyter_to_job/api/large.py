@@ -1,0 +1,72 @@
+"""Takes large bodies apart in a process of their own.
+
+Python reads and writes JSON with its lock held: a body of 200 MB in a thread would still be a
+second in which no other request of the server is answered. This file runs as a script with nothing
+but the standard library, so that the process starts in some hundredths of a second.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from typing import Any, BinaryIO
+
+LARGE = 1 << 20
+"""Bytes from which a body is one."""
+_CONTENT = "content"
+_FAULT = 65
+
+
+def dump(notebook: dict[str, Any]) -> bytes:
+    """Return the bytes of an open document: the same ones whenever it is sent. Raises ValueError"""
+    text = json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    return text.encode() + b"\n"
+
+
+def take_apart(body: BinaryIO) -> tuple[bytes, bytes | None]:
+    """Return a body without its `content`, and the bytes that are to be frozen of that.
+
+    Raises ValueError for what is no JSON object, or where the rest is large, too.
+    """
+    body.seek(0)
+    with tempfile.TemporaryFile() as answer:
+        ran = subprocess.run(
+            [sys.executable, "-I", __file__],
+            stdin=body,
+            stdout=answer,
+            stderr=subprocess.PIPE,
+            cwd="/",
+            check=False,
+        )
+        if ran.returncode != 0:
+            said = ran.stderr.decode(errors="replace").strip().splitlines() or ["it failed"]
+            raise ValueError(said[-1] if ran.returncode == _FAULT else "it could not be read")
+        answer.seek(0)
+        rest = answer.readline()
+        return rest, answer.read() or None
+
+
+def _main() -> int:
+    try:
+        document = json.load(sys.stdin.buffer)
+        if not isinstance(document, dict):
+            raise ValueError("it is no JSON object")
+        content = document.get(_CONTENT)
+        if isinstance(content, dict):
+            del document[_CONTENT]
+        rest = json.dumps(document).encode()
+        if len(rest) > LARGE:
+            raise ValueError(f"but for a notebook's content it may have {LARGE >> 20} MiB")
+        sys.stdout.buffer.write(rest + b"\n")
+        if isinstance(content, dict):
+            sys.stdout.buffer.write(dump(content))
+    except (ValueError, RecursionError) as error:
+        sys.stderr.write(f"{error}\n")
+        return _FAULT
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_main())

@@ -1,0 +1,114 @@
+"""A submission on its way: how much of it has been copied, and whether it was withdrawn.
+
+The thread that submits calls `step` and `confirm`; whoever withdraws it is another one. Between the
+two exactly one wins: after `confirm` the job is recorded, before it nothing is.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+
+from .errors import Conflict, Withdrawn
+
+PERIOD = 0.25
+"""Seconds between two reports of one submission, at least."""
+MAX_KEYS = 1000
+"""Keys that are remembered as withdrawn or recorded: the oldest are forgotten."""
+Report = Callable[[str, int, int], object]
+"""Takes a key, the bytes so far, and all bytes."""
+
+
+class Transfer:
+    """One submission that is being sent under `key`."""
+
+    def __init__(self, key: str | None = None, report: Report | None = None) -> None:
+        self._key = key
+        self._report = report
+        self._lock = threading.Lock()
+        self._withdrawn = False
+        self._confirmed = False
+        self._bytes = self._total = 0
+        self._told = time.monotonic()
+        self._any = False
+
+    def expect(self, total: int) -> None:
+        """Say how many bytes there are to copy. Raises Withdrawn."""
+        self._bytes, self._total = 0, total
+        self.step(0)
+
+    def step(self, count: int) -> None:
+        """Count bytes that were copied. Raises Withdrawn."""
+        if self._withdrawn:
+            raise Withdrawn("The submission was withdrawn.", "Nothing was recorded.")
+        self._bytes += count
+        done = self._any and self._bytes == self._total
+        if self._report is None or self._key is None:
+            return
+        if done or time.monotonic() - self._told > PERIOD:
+            # What is quick is never told of: the answer comes before anybody could read it.
+            self._told, self._any = time.monotonic(), True
+            self._report(self._key, min(self._bytes, self._total), self._total)
+
+    def confirm(self) -> None:
+        """Decide that the job is recorded. Raises Withdrawn."""
+        with self._lock:
+            if self._withdrawn:
+                raise Withdrawn("The submission was withdrawn.", "Nothing was recorded.")
+            self._confirmed = True
+
+    def withdraw(self) -> bool:
+        """Decide that nothing is recorded; False if it is already."""
+        with self._lock:
+            self._withdrawn = not self._confirmed
+            return self._withdrawn
+
+
+class Transfers:
+    """The submissions of one process by their keys."""
+
+    def __init__(self, report: Report | None = None) -> None:
+        self._report = report
+        self._lock = threading.Lock()
+        self._under_way: dict[str, list[Transfer]] = {}
+        self._withdrawn: OrderedDict[str, None] = OrderedDict()
+        self._recorded: OrderedDict[str, None] = OrderedDict()
+
+    def begin(self, key: str | None) -> Transfer:
+        """Return a new transfer. Raises Withdrawn if its key was withdrawn before it came."""
+        transfer = Transfer(key, self._report)
+        if key is None:
+            return transfer
+        with self._lock:
+            if key in self._withdrawn:
+                raise Withdrawn("This submission was withdrawn.", "Submit with a new key.")
+            self._under_way.setdefault(key, []).append(transfer)
+        return transfer
+
+    def end(self, key: str | None, transfer: Transfer, *, recorded: bool) -> None:
+        """Forget a transfer that is over."""
+        if key is None:
+            return
+        with self._lock:
+            self._under_way[key].remove(transfer)
+            if not self._under_way[key]:
+                del self._under_way[key]
+            if recorded:
+                _remember(self._recorded, key)
+
+    def withdraw(self, key: str) -> None:
+        """See to it that nothing is recorded under `key`. Raises Conflict where it is already."""
+        with self._lock:
+            under_way = self._under_way.get(key, [])
+            if key in self._recorded or not all(t.withdraw() for t in under_way):
+                raise Conflict("This submission is a job already.", "Cancel or delete the job.")
+            _remember(self._withdrawn, key)
+
+
+def _remember(keys: OrderedDict[str, None], key: str) -> None:
+    keys[key] = None
+    keys.move_to_end(key)
+    while len(keys) > MAX_KEYS:
+        keys.popitem(last=False)

@@ -1,0 +1,55 @@
+"""A request's body as it comes: in memory while it is small, else in a file that has no name."""
+
+from __future__ import annotations
+
+import tempfile
+from typing import BinaryIO
+
+from ..api.large import LARGE
+from ..domain.errors import TooLarge
+from ..workspace.freeze import MAX_NOTEBOOK
+
+MAX_BODY = LARGE
+"""Bytes of a body that holds no notebook."""
+MAX_SUBMISSION = MAX_NOTEBOOK + MAX_BODY
+
+
+class Body:
+    """Collects at most `limit` bytes. `add` is for the event loop, `spill` for a thread."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._pieces: list[bytes] = []
+        self._waiting = 0
+        self._length = 0
+        self.file: BinaryIO | None = None
+        """Where a large body is."""
+
+    def add(self, chunk: bytes) -> bool:
+        """Take a piece, and tell whether it is time to `spill`. Raises TooLarge."""
+        self._length += len(chunk)
+        if self._length > self._limit:
+            raise TooLarge(f"The body is over {self._limit >> 20} MiB.", "Send less.")
+        self._pieces.append(chunk)
+        self._waiting += len(chunk)
+        return self._waiting > LARGE
+
+    def spill(self) -> None:
+        """Write to the file what has come since the last time."""
+        if self.file is None:
+            self.file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
+        for piece in self._pieces:
+            self.file.write(piece)
+        self._pieces, self._waiting = [], 0
+
+    @property
+    def whole(self) -> bytes:
+        """Return what is in memory: all of it, if it is small."""
+        return b"".join(self._pieces)
+
+    def close(self) -> None:
+        """Let go of it."""
+        self._pieces = []
+        if self.file is not None:
+            self.file.close()
+            self.file = None

@@ -1,0 +1,100 @@
+"""The flavors on either side of the one that a job gets: what its receipt will be held against."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from ..domain.advice import Alternative, Neighbours
+from ..domain.errors import NeverFits
+
+if TYPE_CHECKING:
+    from ..flavors import Catalog, Choice
+
+Demand = Mapping[str, Decimal]
+_MOST = 20
+"""Smaller flavors to keep: a catalog may have thousands, and each request would hold them."""
+
+
+def neighbours(
+    catalog: Catalog, choice: Choice, groups: frozenset[str], admit: Callable[[Demand], None]
+) -> Neighbours:
+    """Return the flavors around `choice` that somebody in `groups` may use.
+
+    Smaller: no more of anything, and less of something; or without the accelerator that `choice`
+    has. The larger one has to be one that `admit` lets pass: it raises NeverFits for others.
+    """
+    own = choice.demand
+    smaller: dict[tuple[str, bool], Choice] = {}
+    larger: list[Choice] = []
+    for other in _permitted(catalog, choice, groups):
+        demand = other.demand
+        if _is_same(other, choice) and demand["memory"] > own["memory"]:
+            larger.append(other)
+        if _frees_gpu(other, choice) or (
+            _is_same(other, choice)
+            and demand != own
+            and all(demand[name] <= own[name] for name in ("cpu", "memory"))
+        ):
+            smaller.setdefault((other.flavor_name, _frees_gpu(other, choice)), other)
+    ordered = sorted(smaller.values(), key=lambda c: (not _frees_gpu(c, choice), _size(c, own)))
+    return Neighbours(
+        tuple(_alternative(other, choice) for other in ordered[:_MOST]), _next(larger, admit)
+    )
+
+
+def _permitted(catalog: Catalog, choice: Choice, groups: frozenset[str]) -> Iterator[Choice]:
+    """Yield every other flavor with the devices that it offers."""
+    from ..flavors.catalog import permits
+
+    for name, flavor in catalog.flavors.items():
+        if name != choice.flavor_name and permits(flavor, groups):
+            yield from catalog.choices(name)
+
+
+def _is_same(other: Choice, choice: Choice) -> bool:
+    """Tell whether two choices give the same accelerators, or none. Parts are not compared.
+
+    Of one device only: what another has in common with it the catalog does not tell.
+    """
+    if not _accelerators(choice):
+        return not _accelerators(other)
+    return other.device_name == choice.device_name and _accelerators(other) == _accelerators(choice)
+
+
+def _frees_gpu(other: Choice, choice: Choice) -> bool:
+    return bool(_accelerators(choice)) and not _accelerators(other)
+
+
+def _accelerators(choice: Choice) -> dict[str, Decimal]:
+    demand = choice.demand
+    return {name: n for name, n in demand.items() if n and name not in ("cpu", "memory")}
+
+
+def _size(choice: Choice, own: Demand) -> Decimal:
+    """Return how much a choice is beside another: a core weighs as much as its share of memory."""
+    return sum(
+        (choice.demand[name] / own[name] for name in ("cpu", "memory") if own[name]), Decimal(0)
+    )
+
+
+def _alternative(other: Choice, choice: Choice) -> Alternative:
+    demand = other.demand
+    return Alternative(
+        other.flavor_name,
+        float(demand["cpu"]),
+        int(demand["memory"]),
+        other.flavor.max_runtime,
+        _frees_gpu(other, choice),
+    )
+
+
+def _next(larger: list[Choice], admit: Callable[[Demand], None]) -> str | None:
+    for other in sorted(larger, key=lambda c: (c.demand["memory"], c.demand["cpu"])):
+        try:
+            admit(other.demand)
+        except NeverFits:
+            continue
+        return other.flavor_name
+    return None

@@ -1,0 +1,297 @@
+"""Kernels as the runner has them: found, started, heard, and seen off."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zmq
+from jupyter_client.kernelspec import KernelSpecManager
+
+from job_runner import connection, kernelspec
+from job_runner import engine as engine_module
+from job_runner.engine import Engine
+from job_runner.kernel import Kernel
+from job_runner.reasons import RunFailed
+from job_runner.spawn import KernelProcess
+from job_runner.wire import Message, Wire
+
+from .jobs import Job, notebook
+
+Record = dict[str, Any]
+
+
+def cell(source: str) -> tuple[int, Record]:
+    return 0, {"source": source, "metadata": {}}
+
+
+def with_kernel(
+    folder: Path, use: Callable[[Kernel], Awaitable[Any]], name: str = "python3"
+) -> Any:
+    """Have `use` use a kernel, and end it for whatever use left of it."""
+    process = KernelProcess(name, str(folder))
+
+    async def run() -> Any:
+        return await use(Kernel(process))
+
+    try:
+        process.start(folder, {})
+        return asyncio.run(run())
+    finally:
+        process.end()
+        assert not process.folder.exists()
+
+
+def test_a_death_is_noticed_without_pidfds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def missing(_pid: int) -> int:
+        raise OSError("no such call")
+
+    monkeypatch.setattr(os, "pidfd_open", missing)
+
+    async def die(kernel: Kernel) -> int | None:
+        os.kill(kernel.pid, signal.SIGSEGV)
+        await asyncio.wait_for(kernel.died.wait(), 5)
+        status = kernel.exit_status()
+        await kernel.close(kindly=False)
+        return status
+
+    assert with_kernel(tmp_path, die) == -signal.SIGSEGV
+
+
+async def close_after(kernel: Kernel, source: str) -> float:
+    """Return the seconds that a kernel took to leave after a cell."""
+    kernel.connect()
+    await kernel.ready()
+    await Engine(kernel, lambda _: None).run([cell(source)])
+    began = time.monotonic()
+    await kernel.close(kindly=True)
+    return time.monotonic() - began
+
+
+def test_a_kernel_that_does_nothing_more_is_not_waited_for(tmp_path: Path) -> None:
+    """Not even if it has a child, which does nothing either: a shell that it drives, a pool."""
+    source = (
+        "import atexit, subprocess, time\n"
+        "child = subprocess.Popen(['sleep', '60'])\n"
+        "atexit.register(time.sleep, 60)"
+    )
+    assert with_kernel(tmp_path, lambda kernel: close_after(kernel, source)) < 5
+
+
+def test_exit_handlers_have_time_to_upload(tmp_path: Path) -> None:
+    source = (
+        "import atexit, subprocess, pathlib\n"
+        "def upload():\n"
+        "    subprocess.run(['sleep', '1.5'])\n"
+        "    pathlib.Path('uploaded').touch()\n"
+        "atexit.register(upload)"
+    )
+    with_kernel(tmp_path, lambda kernel: close_after(kernel, source))
+    assert (tmp_path / "uploaded").exists()
+
+
+class _Forgetful:
+    """A kernel whose queue lost the `idle` of a cell, and that answers the question after it."""
+
+    def __init__(self) -> None:
+        self.broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def listen(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def execute(self, code: str) -> str:
+        reply = Message("execute_reply", code, {"status": "ok", "payload": []})
+        output = Message("stream", code, {"name": "stdout", "text": "kept"})
+        self._say(lambda: self._engine.on_reply(reply))
+        self._say(lambda: self._engine.on_published(output))
+        return code
+
+    def ask(self) -> str:
+        idle = Message("status", "question", {"execution_state": "idle"})
+        self._say(lambda: self._engine.on_published(idle))
+        return "question"
+
+    def _say(self, said: Callable[[], None]) -> None:
+        loop = asyncio.get_running_loop()
+        loop.call_soon(said)
+        loop.call_soon(lambda: self._engine.on_pause())
+
+
+def test_a_lost_idle_does_not_hang_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_module, "_PATIENCE", 0.05)
+    records: list[Record] = []
+
+    async def run() -> Any:
+        engine = Engine(_Forgetful(), records.append)  # type: ignore[arg-type]
+        cells = [(0, {"source": "a", "metadata": {}}), (1, {"source": "b", "metadata": {}})]
+        return await asyncio.wait_for(engine.run(cells), 10)
+
+    assert asyncio.run(run()).reason is None
+    assert [r["k"] for r in records] == ["cell_start", "output", "cell_end"] * 2
+
+
+def test_output_that_comes_together_is_one_record(tmp_path: Path) -> None:
+    source = "import sys\nfor i in range(20000): print(i, file=sys.stderr if i == 9999 else None)"
+    records: list[Record] = []
+
+    async def run(kernel: Kernel) -> None:
+        kernel.connect()
+        await kernel.ready()
+        await Engine(kernel, records.append).run([cell(source)])
+        await kernel.close(kindly=False)
+
+    with_kernel(tmp_path, run)
+    outputs = [r["output"] for r in records if r["k"] == "output"]
+    out = "".join(o["text"] for o in outputs if o["name"] == "stdout")
+    assert out == "".join(f"{i}\n" for i in range(20000) if i != 9999)
+    assert [o["text"] for o in outputs if o["name"] == "stderr"] == ["9999\n"]
+    assert len(outputs) < 2000
+
+
+class _Peer:
+    """A kernel's end of a wire, in the hands of a test."""
+
+    def __init__(self, place: connection.Connection) -> None:
+        self._context = zmq.Context()
+        kinds = {"iopub": zmq.XPUB, "shell": zmq.ROUTER, "control": zmq.ROUTER}
+        self.sockets = {name: self._context.socket(kind) for name, kind in kinds.items()}
+        for name, socket in self.sockets.items():
+            socket.setsockopt(zmq.SNDHWM, 0)
+            socket.bind(place.address(name))
+
+    def wait_for_subscription(self) -> None:
+        assert self.sockets["iopub"].poll(5000)
+        self.sockets["iopub"].recv()
+
+    def publish(self, key: bytes, content: Record) -> None:
+        import hashlib
+        import hmac
+
+        header = {"msg_type": "stream", "msg_id": "m"}
+        parts = [json.dumps(part).encode() for part in (header, {"msg_id": "p"}, {}, content)]
+        signature = hmac.new(key, b"".join(parts), hashlib.sha256).hexdigest().encode()
+        self.sockets["iopub"].send_multipart([b"topic", b"<IDS|MSG>", signature, *parts])
+
+    def close(self) -> None:
+        self._context.destroy(linger=0)
+
+
+@pytest.mark.parametrize("place", ["folder", "ports"])
+def test_a_wire(tmp_path: Path, place: str) -> None:
+    """A flood comes whole, in order, and lets others have their turn; a forged message ends it."""
+    there = connection.in_folder(tmp_path) if place == "folder" else connection.by_ports()
+    peer = _Peer(there)
+    taken: list[Message] = []
+    turns = 0
+
+    async def run() -> None:
+        nonlocal turns
+        wire = Wire(there, taken.append, lambda _: None, lambda: None)
+        await asyncio.to_thread(peer.wait_for_subscription)
+        for number in range(5000):
+            peer.publish(there.key, {"text": str(number)})
+        while len(taken) < 5000:
+            await asyncio.sleep(0)
+            turns += 1
+        peer.publish(b"another key", {"text": "forged"})
+        with pytest.raises(ValueError, match="not signed"):
+            await asyncio.wait_for(wire.broken, 5)
+        wire.close()
+
+    try:
+        asyncio.run(asyncio.wait_for(run(), 30))
+    finally:
+        peer.close()
+    assert [m.content["text"] for m in taken] == [str(n) for n in range(5000)]
+    assert {m.parent for m in taken} == {"p"}
+    assert turns > 20
+
+
+def install(folder: Path, name: str, **spec: Any) -> None:
+    (folder / "kernels" / name).mkdir(parents=True)
+    whole = {"argv": ["no-such-program", "{connection_file}"], "display_name": name, **spec}
+    (folder / "kernels" / name / "kernel.json").write_text(json.dumps(whole))
+
+
+def test_kernels_are_found_as_jupyter_finds_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    first, second = tmp_path / "a", tmp_path / "b"
+    install(first, "Mine", language="R", env={"WHERE": "${HOME}/x"}, interrupt_mode="message")
+    install(second, "mine", language="other")
+    install(second, "python3", language="python", argv=["python3", "{resource_dir}", "~/f"])
+    monkeypatch.setenv("JUPYTER_PATH", f"{first}{os.pathsep}{second}")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("mine", "MINE", "python3"):
+        ours, theirs = kernelspec.find(name), KernelSpecManager().get_kernel_spec(name)
+        assert (str(ours.folder), ours.argv, ours.language, ours.env, ours.interrupt_mode) == (
+            theirs.resource_dir,
+            theirs.argv,
+            theirs.language,
+            theirs.env,
+            theirs.interrupt_mode,
+        )
+    mine = kernelspec.find("mine")
+    assert mine.environment({"HOME": "/h"}) == {"HOME": "/h", "WHERE": "/h/x"}
+    assert not mine.is_python_program
+    native = kernelspec.find("python3")
+    assert native.command(Path("c")) == [sys.executable, str(native.folder), f"{tmp_path}/f"]
+    assert "PYTHONEXECUTABLE" not in native.environment({"PYTHONEXECUTABLE": "x"})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("{", "cannot be used"), ('{"argv": []}', "cannot be used"), (None, "no kernel of that name")],
+)
+def test_a_kernel_that_cannot_be_used(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str | None, said: str
+) -> None:
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))
+    install(tmp_path, "odd" if text else "other")
+    if text:
+        (tmp_path / "kernels/odd/kernel.json").write_text(text)
+    with pytest.raises(RunFailed, match=said):
+        kernelspec.find("odd")
+
+
+PROVISIONER = """
+from jupyter_client.provisioning import LocalProvisioner
+
+class Marking(LocalProvisioner):
+    async def pre_launch(self, **kwargs):
+        kwargs = await super().pre_launch(**kwargs)
+        kwargs["env"]["PROVISIONED_BY"] = "marking"
+        return kwargs
+"""
+ENTRY = "[jupyter_client.kernel_provisioners]\nmarking = marking:Marking\n"
+
+
+def test_a_provisioner_starts_its_kernel(job: Callable[..., Job], tmp_path: Path) -> None:
+    """One that somebody installed and chose for a kernel; jupyter_client does it then."""
+    packages = tmp_path / "packages"
+    (packages / "marking-1.dist-info").mkdir(parents=True)
+    (packages / "marking.py").write_text(PROVISIONER)
+    (packages / "marking-1.dist-info" / "METADATA").write_text("Name: marking\nVersion: 1\n")
+    (packages / "marking-1.dist-info" / "entry_points.txt").write_text(ENTRY)
+    install(
+        tmp_path / "data",
+        "marked",
+        argv=[sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+        language="python",
+        metadata={"kernel_provisioner": {"provisioner_name": "marking"}},
+    )
+    marked = job(notebook("import os; print(os.environ['PROVISIONED_BY'])", kernel="marked"))
+    environment = {"PYTHONPATH": str(packages), "JUPYTER_PATH": str(tmp_path / "data")}
+    assert marked.run(**environment) == 0, marked.outcome().message
+    assert marked.printed() == "marking\n"
+    unknown = job(notebook("1", kernel="marked"))
+    assert unknown.run(JUPYTER_PATH=str(tmp_path / "data")) == 3
+    assert unknown.outcome().reason == "NoKernel"

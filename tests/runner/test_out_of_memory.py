@@ -1,0 +1,157 @@
+"""Killed by the operating system for memory: in real control groups, and as files tell of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from job_runner import memory
+
+from .jobs import Job, banner, notebook, until
+
+MIB = 1 << 20
+LIMIT = 400 * MIB
+FILL = "def fill(size): return bytearray(b'x') * size\n"
+HUNGRY = "x = []\nwhile True: x.append(fill(1 << 24))"
+WORKER = f"""\
+import multiprocessing, concurrent.futures as futures
+{FILL}
+def hungry(_):
+    import os
+    open('/proc/self/oom_score_adj', 'w').write('1000')
+    x = []
+    while True: x.append(fill(1 << 24))
+context = multiprocessing.get_context('fork')
+"""
+POOL = f"{WORKER}pool = futures.ProcessPoolExecutor(1, mp_context=context)\n"
+HANGING = f"{WORKER}context.Pool(1).map(hungry, [1])\n"
+
+
+class _Group:
+    """A control group with a limit, that a runner can be started in."""
+
+    def __init__(self, folder: Path, limit: str, swap: str) -> None:
+        folder.mkdir()
+        self._folder = folder
+        (folder / limit).write_text(str(LIMIT))
+        if (folder / swap).exists():
+            (folder / swap).write_text(str(LIMIT) if swap.startswith("memory.memsw") else "0")
+
+    def run(self, job: Job) -> int:
+        enter = f'echo $$ > {self._folder}/cgroup.procs; exec "$@"'
+        process = job.start(before=("sh", "-c", enter, "sh"))
+        return int(process.wait(timeout=60))
+
+    def remove(self) -> None:
+        procs = self._folder / "cgroup.procs"
+        until(lambda: not procs.read_text().strip(), "an empty control group")
+        self._folder.rmdir()
+
+
+@pytest.fixture(params=["version 1", "version 2"])
+def group(request: pytest.FixtureRequest) -> Iterator[_Group]:
+    if os.geteuid() != 0:
+        pytest.skip("needs root to make a control group")
+    name = f"job-runner-test-{os.getpid()}"
+    root = Path("/sys/fs/cgroup")
+    if request.param == "version 1":
+        folder, limit, swap = (
+            root / "memory",
+            "memory.limit_in_bytes",
+            "memory.memsw.limit_in_bytes",
+        )
+        if not (folder / limit).exists():
+            pytest.skip("no memory controller of version 1 is mounted here")
+    else:
+        folder, limit, swap = root, "memory.max", "memory.swap.max"
+        control = root / "cgroup.subtree_control"
+        if not control.exists() or "memory" not in control.read_text():
+            pytest.skip("the memory controller is not one of version 2 here")
+    try:
+        made = _Group(folder / name, limit, swap)
+    except OSError as error:
+        pytest.skip(f"no control group can be made here: {error}")
+    yield made
+    made.remove()
+
+
+def test_a_killed_kernel(group: _Group, job: Callable[..., Job]) -> None:
+    hungry = job(notebook("print('kept')", f"{FILL}{HUNGRY}"))
+    assert group.run(hungry) == 4
+    outcome = hungry.outcome()
+    assert outcome.reason == "OutOfMemory"
+    said = "The run used 400 of 400 MiB in cell 2 and was killed for it; what was printed is kept."
+    assert str(outcome.message).startswith(said)
+    assert "Choose a larger flavor" in str(outcome.message)
+    assert hungry.printed() == "kept\n"
+    assert f"OutOfMemory: {said}" in banner(hungry.result())[0]
+
+
+def test_a_killed_worker(group: _Group, job: Callable[..., Job]) -> None:
+    """The kernel lives, and the cell raises what the pool makes of it."""
+    hungry = job(notebook("print('kept')", f"{POOL}list(pool.map(hungry, [1]))"))
+    assert group.run(hungry) == 1
+    outcome = hungry.outcome()
+    assert outcome.reason == "OutOfMemory"
+    said = "A process of cell 2 was killed for memory: the run used 400 of 400 MiB (BrokenProcessPo"
+    assert str(outcome.message).startswith(said)
+    assert said in banner(hungry.result())[0]
+
+
+def test_a_killed_worker_that_nobody_misses(group: _Group, job: Callable[..., Job]) -> None:
+    """multiprocessing's own pool waits for ever: the deadline's message says what was before."""
+    hungry = job(notebook(HANGING), max_runtime=6)
+    assert group.run(hungry) == 5
+    outcome = hungry.outcome()
+    assert outcome.reason == "DeadlineExceeded"
+    killed = "killed a process of this run for memory (400 of 400 MiB used)"
+    assert killed in str(outcome.message)
+    assert hungry.printed().count(killed) >= 1  # and whoever looked on read it then
+
+
+@pytest.mark.parametrize(
+    ("own", "files", "peak"),
+    [
+        ("0::/pod/a\n", {"pod/a/memory.peak": "4096\n"}, 4096),
+        ("0::/outside\n", {"memory.peak": "4096\n"}, 4096),
+        ("4:memory:/a\n0::/\n", {"memory/a/memory.max_usage_in_bytes": "8192\n"}, 8192),
+        ("4:cpu,memory:/x\n", {"memory/memory.max_usage_in_bytes": "8192\n"}, 8192),
+        ("0::/\n", {}, None),
+    ],
+)
+def test_the_peak_is_read_from_both_versions(
+    own: str, files: dict[str, str], peak: int | None, tmp_path: Path
+) -> None:
+    write(tmp_path, own, files)
+    assert memory.peak(tmp_path, tmp_path / "self") == peak
+
+
+@pytest.mark.parametrize(
+    ("own", "files", "ceiling"),
+    [
+        ("0::/pod/a\n", {"pod/a/memory.max": "max\n", "pod/memory.max": "4096\n"}, 4096),
+        (
+            "4:memory:/pod/a\n",
+            {
+                "memory/pod/a/memory.limit_in_bytes": f"{(1 << 63) - 4096}\n",
+                "memory/pod/memory.limit_in_bytes": "8192\n",
+            },
+            8192,
+        ),
+    ],
+)
+def test_the_limits_of_the_groups_around_ours_count(
+    own: str, files: dict[str, str], ceiling: int, tmp_path: Path
+) -> None:
+    write(tmp_path, own, files)
+    assert memory.ceiling(None, tmp_path, tmp_path / "self") == ceiling
+
+
+def write(root: Path, own: str, files: dict[str, str]) -> None:
+    (root / "self").write_text(own)
+    for name, content in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(content)

@@ -1,0 +1,196 @@
+"""What is pushed: every change, at most four times a second; deletions; inputs on their way."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jupyter_server.serverapp import ServerApp
+
+from jupyter_to_job.api.events import DELETED_SCHEMA_ID, JOB_SCHEMA_ID, SUBMISSION_SCHEMA_ID
+from jupyter_to_job.domain.job import Deleted, Job, Progress, State
+from jupyter_to_job.domain.transfer import Transfers
+from jupyter_to_job.server.feed import MOST, Feed
+
+from .test_routes import API, ended, post, refusal, write_notebook
+from .trees import tree
+
+Fetch = Callable[..., Awaitable[Any]]
+
+
+@pytest.fixture
+def events(jp_serverapp: ServerApp) -> list[tuple[str, dict[str, Any]]]:
+    """Every event of ours, as a listener gets them."""
+    seen: list[tuple[str, dict[str, Any]]] = []
+
+    async def listener(logger: Any, schema_id: str, data: dict[str, Any]) -> None:
+        seen.append((schema_id, data))
+
+    assert jp_serverapp.event_logger is not None
+    for schema in (JOB_SCHEMA_ID, DELETED_SCHEMA_ID, SUBMISSION_SCHEMA_ID):
+        jp_serverapp.event_logger.add_listener(schema_id=schema, listener=listener)
+    return seen
+
+
+async def heard(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.02)
+
+
+async def test_a_deleted_job(jp_fetch: Fetch, jp_root_dir: Path, events: list[Any]) -> None:
+    """Ended, or running: nobody sees it from then on, and everybody is told."""
+    write_notebook(jp_root_dir, "train.ipynb", "1")
+    write_notebook(jp_root_dir, "long.ipynb", "import time; time.sleep(600)")
+    done = json.loads((await post(jp_fetch, "jobs", body={"notebook": "train.ipynb"})).body)["name"]
+    await ended(jp_fetch, done)
+    runs = json.loads((await post(jp_fetch, "jobs", body={"notebook": "long.ipynb"})).body)["name"]
+    await heard(lambda: any(d["name"] == runs and d["state"] == "running" for s, d in events))
+
+    for name in (done, runs):
+        await jp_fetch(*API, "jobs", name, method="DELETE")
+        await heard(lambda name=name: (DELETED_SCHEMA_ID, {"name": name}) in events)  # type: ignore[misc]
+        last = [schema for schema, data in events if data["name"] == name][-1]
+        assert last == DELETED_SCHEMA_ID
+    assert (jp_root_dir / f"{done}.ipynb").exists()
+
+
+async def test_inputs_on_their_way_and_withdrawn(
+    jp_fetch: Fetch,
+    jp_root_dir: Path,
+    exchange: Path,
+    events: list[Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    write_notebook(jp_root_dir, "train.ipynb", "1")
+    large = jp_root_dir / "large.bin"
+    large.write_bytes(os.urandom(64 << 20))
+    first = threading.Event()
+    halted(monkeypatch, first)
+    (exchange / ".keys").mkdir(mode=0o700)
+    before = tree(exchange, jp_root_dir)
+    body, key = {"notebook": "train.ipynb", "inputs": ["large.bin"]}, {"Idempotency-Key": "k-1"}
+    sending = asyncio.ensure_future(refusal(post(jp_fetch, "jobs", body=body, **key)))
+
+    await heard(lambda: any(schema == SUBMISSION_SCHEMA_ID for schema, _ in events))
+    told = [data for schema, data in events if schema == SUBMISSION_SCHEMA_ID]
+    assert all(d["key"] == "k-1" and 0 < d["bytes"] <= d["total"] == 64 << 20 for d in told)
+    answer = await jp_fetch(*API, "submissions", "k-1", method="DELETE")
+    assert answer.code == 204
+    first.set()
+    status, error = await sending
+
+    assert (status, error["code"]) == (409, "withdrawn")
+    assert tree(exchange, jp_root_dir) == before
+    assert json.loads((await jp_fetch(*API, "jobs")).body)["jobs"] == []
+    status, error = await refusal(post(jp_fetch, "jobs", body=body, **key))  # it came too late
+    assert (status, error["code"]) == (409, "withdrawn")
+    assert (await jp_fetch(*API, "submissions", "k-1", method="DELETE")).code == 204
+
+
+def halted(monkeypatch: pytest.MonkeyPatch, until: threading.Event) -> None:
+    """A disk that is slow: the copy stands still in the middle until it may go on."""
+    freeze = sys.modules["jupyter_to_job.workspace.freeze"]
+    chunks = freeze._chunks
+
+    def slow(item: Any, file: Any) -> Iterator[bytes]:
+        for number, chunk in enumerate(chunks(item, file)):
+            yield chunk
+            if number == 10:
+                time.sleep(0.3)
+            if number == 11:
+                until.wait(20)
+
+    monkeypatch.setattr(freeze, "_chunks", slow)
+
+
+async def test_what_is_recorded_is_not_withdrawn(jp_fetch: Fetch, jp_root_dir: Path) -> None:
+    write_notebook(jp_root_dir, "train.ipynb", "1")
+    body, key = {"notebook": "train.ipynb"}, {"Idempotency-Key": "k-1"}
+    name = json.loads((await post(jp_fetch, "jobs", body=body, **key)).body)["name"]
+    status, error = await refusal(jp_fetch(*API, "submissions", "k-1", method="DELETE"))
+    assert (status, error["code"]) == (409, "conflict")
+    again = await post(jp_fetch, "jobs", body=body, **key)
+    assert (again.code, json.loads(again.body)["name"]) == (200, name)
+    await ended(jp_fetch, name)
+
+
+def test_withdrawn_and_confirmed_at_once() -> None:
+    """Whoever decides first has decided: never both."""
+    for _ in range(300):
+        transfers = Transfers()
+        transfer = transfers.begin("k")
+        outcomes: list[str] = []
+
+        def run(act: Callable[[], object], name: str, outcomes: list[str] = outcomes) -> None:
+            try:
+                act()
+                outcomes.append(name)
+            except Exception:
+                return
+
+        threads = [
+            threading.Thread(target=run, args=(transfer.confirm, "recorded")),
+            threading.Thread(target=run, args=(lambda t=transfers: t.withdraw("k"), "withdrawn")),
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(outcomes) == 1
+
+
+class Changing:
+    """A service of which one job changes all the time, through every state."""
+
+    pulls = False
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+
+    def changes(self) -> Iterator[Job | Deleted | None]:
+        until = time.monotonic() + 2.5
+        states = [State.QUEUED, State.STARTING, State.RUNNING]
+        number = 0
+        while time.monotonic() < until:
+            number += 1
+            yield replace(self._job, state=states[number % 3], progress=Progress(number, 1000))
+            yield None
+            time.sleep(0.01)
+        yield replace(self._job, state=State.SUCCEEDED)
+        while True:
+            yield None
+            time.sleep(0.01)
+
+
+def test_at_most_four_a_second_and_the_last_one() -> None:
+    job = Job(
+        "train-aaaaaaaa", "me", "train.ipynb", "small", "cpu", {}, (), False, None, None, 0, "local",
+        State.QUEUED,
+    )  # fmt: skip
+    told: list[tuple[float, Job]] = []
+    over = threading.Event()
+
+    def tell(news: Any) -> None:
+        told.append((time.monotonic(), news))
+        if news.state is State.SUCCEEDED:
+            over.set()
+
+    feed = Feed(Changing(job), tell, logging.getLogger("feed"))  # type: ignore[arg-type]
+    feed.start()
+    assert over.wait(10)
+    feed.stop()
+    times = [moment for moment, _ in told]
+    assert all(later - earlier >= 0.99 for earlier, later in zip(times, times[MOST:], strict=False))
+    assert len(told) >= 8

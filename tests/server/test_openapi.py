@@ -1,0 +1,154 @@
+"""docs/openapi.yaml is the source: routes, bodies, answers, events and types are held to it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pydantic import BaseModel
+from tornado.httpclient import HTTPClientError
+
+from jupyter_to_job.api import Request
+from jupyter_to_job.api.bodies import RerunBody, SentInput, SubmitBody
+from jupyter_to_job.api.events import SCHEMAS
+from jupyter_to_job.api.routes import _ROUTES, MAX_PAGE, action
+from jupyter_to_job.domain.job import DeliveryState, Job, State
+from jupyter_to_job.domain.names import is_job_name
+
+from . import openapi
+from .test_routes import API, ended, write_notebook
+
+Fetch = Callable[..., Awaitable[Any]]
+TYPES = openapi.ROOT / "labextension" / "src" / "api.ts"
+
+
+def test_the_routes_are_those_of_the_file() -> None:
+    routes = {(method, pattern) for method, pattern, _ in _ROUTES}
+    templates = {
+        (o.method, re.sub(r"\{\w+\}", "([^/]+)", o.template)) for o in openapi.operations()
+    }
+    assert routes == templates
+
+
+@pytest.mark.parametrize("operation", openapi.operations(), ids=str)
+def test_the_rights_are_those_of_the_file(operation: openapi.Operation) -> None:
+    assert action(Request(operation.method, operation.path())) == operation.right
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [(SubmitBody, "Submission"), (RerunBody, "Changes"), (SentInput, "SentInput")],
+)
+def test_bodies(model: type[BaseModel], name: str) -> None:
+    said = openapi.schema(name)
+    assert set(model.model_fields) == set(said["properties"])
+    required = {field for field, info in model.model_fields.items() if info.is_required()}
+    assert required == set(said.get("required", ()))
+    assert said["additionalProperties"] is False
+
+
+def test_the_job() -> None:
+    said = openapi.schema("Job")
+    names = {field.name for field in dataclasses.fields(Job)}
+    assert names == set(said["properties"]) == set(said["required"])
+    assert openapi.schema("State")["enum"] == [state.value for state in State]
+    states = openapi.schema("Delivery")["properties"]["state"]["enum"]
+    assert states == [state.value for state in DeliveryState]
+    for name in ("train-aaaaaaaa", "a-b-22222222", "-aaaaaaaa", "A-aaaaaaaa", "a-11111111", "a"):
+        said_name = openapi.schema("JobName")
+        assert bool(re.fullmatch(said_name["pattern"], name)) == is_job_name(name)
+
+
+def test_the_page() -> None:
+    ((limit,),) = [
+        [p for p in parameters if p.get("name") == "limit"]
+        for parameters in [openapi.document()["paths"]["/jobs"]["get"]["parameters"]]
+    ]
+    assert (
+        limit["schema"]["maximum"]
+        == MAX_PAGE
+        == openapi.schema("Page")["properties"]["jobs"]["maxItems"]
+    )
+
+
+def test_job_events_are_the_job() -> None:
+    """The event's schema allows what a newer version adds; what it has is what REST says."""
+    (file,) = [path for path in SCHEMAS if path.name == "job.v1.yaml"]
+    event = yaml.safe_load(file.read_text())
+    assert set(event["properties"]) == set(openapi.schema("Job")["properties"])
+    assert event["properties"]["state"]["enum"] == openapi.schema("State")["enum"]
+    assert event["properties"]["delivery"]["properties"].keys() == (
+        openapi.schema("Delivery")["properties"].keys()
+    )
+
+
+def test_types_are_up_to_date(tmp_path: Path) -> None:
+    """`npm run types` has been run since the file was changed."""
+    tool = openapi.ROOT / "node_modules" / ".bin" / "openapi-typescript"
+    node = shutil.which("node", path=str(openapi.ROOT / ".venv" / "bin")) or shutil.which("node")
+    if not tool.exists() or node is None:
+        pytest.skip("needs Node.js and `npm ci`")
+    scripts = json.loads((openapi.ROOT / "package.json").read_text())["scripts"]
+    generate, format_ = scripts["types"].split(" && ")
+    made = tmp_path / "api.ts"
+    for command in (generate, format_):
+        program, *arguments = command.replace(
+            str(TYPES.relative_to(openapi.ROOT)), str(made)
+        ).split()
+        path = openapi.ROOT / "node_modules" / ".bin" / program
+        config = ["--config", "package.json"] if program == "prettier" else []
+        run = [node, str(path), *arguments, *config]
+        subprocess.run(run, cwd=openapi.ROOT, check=True, capture_output=True)
+    assert made.read_text() == TYPES.read_text(), "run `npm run types`"
+
+
+async def test_answers_are_what_the_file_says(jp_fetch: Fetch, jp_root_dir: Path) -> None:
+    """Every operation once as it succeeds, and once as it fails."""
+    write_notebook(jp_root_dir, "train.ipynb", "print(6 * 7)")
+    (jp_root_dir / "helpers.py").write_text("")
+    submission = {"notebook": "train.ipynb", "inputs": ["helpers.py"], "parameters": {"a": 1}}
+    answer = await jp_fetch(*API, "jobs", method="POST", body=json.dumps(submission))
+    name = json.loads(answer.body)["name"]
+    await ended(jp_fetch, name)
+    bodies = {"jobs": submission, "preflight": submission}
+    unseen = {str(operation) for operation in openapi.operations()}
+    # What deletes comes last.
+    for operation in sorted(openapi.operations(), key=lambda o: (o.method == "DELETE", str(o))):
+        for job in (name, "train-aaaaaaaa"):
+            path = operation.path(name=job).split("/")
+            body = None
+            if operation.method == "POST":
+                wrong = {"surprise": 1} if operation.template in bodies else {}
+                sent = bodies.get(operation.template, {}) if job == name else wrong
+                body = json.dumps(sent)
+            try:
+                answer = await jp_fetch(*API, *path, method=operation.method, body=body)
+                status, answered = answer.code, answer.body
+            except HTTPClientError as error:
+                assert error.response is not None
+                status, answered = error.code, error.response.body
+            openapi.validate_answer(operation, status, answered)
+            if status < 400:
+                unseen.discard(str(operation))
+                assert answer.headers.get("Content-Type", "").split(";")[0] in {
+                    kind for kind in operation.responses[str(status)].get("content", {"": None})
+                }
+    assert unseen == set()
+
+
+async def test_failures_of_the_server_itself(jp_fetch: Fetch, jp_serverapp: Any) -> None:
+    """What tornado or jupyter_server refuses reads like what we do, for JupyterLab, too."""
+    for method, path in (("PUT", "jobs"), ("GET", "jobs/../jobs")):
+        with pytest.raises(HTTPClientError) as caught:
+            body = "{}" if method == "PUT" else None
+            await jp_fetch(*API, path, method=method, body=body)
+        assert caught.value.response is not None
+        openapi.validate("Failure", json.loads(caught.value.response.body))

@@ -1,0 +1,165 @@
+"""The cap on output: how much is kept, what is told, and that nothing else is lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from job_runner.cap import Cap
+from job_runner.protocol.dropped import size_text, told
+from job_runner.protocol.log import log_text
+from job_runner.protocol.records import sound
+
+Record = dict[str, Any]
+KIB = 1 << 10
+
+
+def said(text: str, cell: int = 1) -> Record:
+    output = {"output_type": "stream", "name": "stdout", "text": text}
+    return {"k": "output", "i": cell, "output": output}
+
+
+def error(cell: int = 1) -> Record:
+    output = {"output_type": "error", "ename": "E", "evalue": "v", "traceback": ["line"] * 20}
+    return {"k": "output", "i": cell, "output": output}
+
+
+def shown(data: Record, cell: int = 1) -> Record:
+    output = {"output_type": "display_data", "data": data, "metadata": {}}
+    return {"k": "output", "i": cell, "output": output}
+
+
+def start(cell: int = 1) -> Record:
+    return {"k": "cell_start", "i": cell}
+
+
+def end(cell: int = 1) -> Record:
+    return {"k": "cell_end", "i": cell, "ok": True, "execution_count": None}
+
+
+def through(cap: Cap, *records: Record) -> list[Record]:
+    return [kept for record in records for kept in cap.admit(record)]
+
+
+def text_of(records: list[Record]) -> str:
+    return "".join(log_text(records))
+
+
+def test_without_a_limit_everything_passes() -> None:
+    records = [start(), said("x" * (1 << 20)), end()]
+    assert through(Cap(None), *records) == records
+
+
+def test_the_middle_is_dropped_and_told() -> None:
+    cap = Cap(100 * KIB)
+    lines = [f"{number:06d} {'x' * KIB}\n" for number in range(400)]
+    kept = through(cap, start(), *map(said, lines), end())
+    assert all(sound(record) is record for record in kept)
+    text = text_of(kept)
+    assert text.startswith("000000 ") and text.endswith(lines[-1])
+    assert "reached its cap of 100 KiB" in text
+    # All but 100 KiB at the beginning and 64 KiB at the end.
+    marker = [record for record in kept if record["k"] == "dropped" and "bytes" in record]
+    assert len(marker) == 1 and 230 * KIB < marker[0]["bytes"] < 270 * KIB
+    assert told(marker[0]) in text
+    assert size_text(marker[0]["bytes"]) in cap.note() and "100 KiB" in cap.note()
+    assert len(text) < 170 * KIB
+    assert kept[-1] == end()
+
+
+def test_a_cell_after_it_shows_its_beginning_and_its_end() -> None:
+    cap = Cap(10)
+    through(cap, start(1), said("x" * 100), end(1))
+    small = [start(2), said("result: 0.93\n", 2), shown({"text/plain": "0.93"}, 2), end(2)]
+    assert through(cap, *small) == small
+    large = [said(f"{number:06d} {'x' * KIB}\n", 3) for number in range(400)]
+    text = text_of(through(cap, start(3), *large, end(3)))
+    assert text.startswith("000000 ") and "000399 " in text and "000200 " not in text
+
+
+def test_tracebacks_are_kept_behind_the_end_of_what_was_printed() -> None:
+    cap = Cap(KIB)
+    flood = [said("x" * KIB + "\n") for _ in range(200)]
+    kept = through(cap, start(), *flood, said("last\n"), error(), end())
+    assert [r["k"] for r in kept[-2:]] == ["output", "cell_end"] and kept[-2] == error()
+    assert kept[-3]["output"]["text"] == "last\n"
+
+
+def test_an_endless_stream_of_tracebacks_ends() -> None:
+    kept = through(Cap(KIB), start(), *[error()] * 20_000, end())
+    assert len(kept) < 20_000 and kept[-1] == end()
+    between = [record for _ in range(500) for record in (said("x" * 60 * KIB), error())]
+    assert len(text_of(through(Cap(KIB), start(), *between, end()))) < 2 << 20
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"k": "clear", "i": 1, "wait": False},
+        {"k": "widget", "id": "w", "state": {"value": 1}},
+        {"k": "update_display", "display_id": "d", "data": {"text/plain": "x"}, "metadata": {}},
+        shown({"application/json": {"a": [1, 2]}, "image/png": "A" * 100}),
+    ],
+)
+def test_whatever_can_fill_a_disk_counts(record: Record) -> None:
+    kept = through(Cap(10 * KIB), start(), *[record] * 10_000, end())
+    assert len(kept) < 2_000
+    assert kept[-2] == record  # the state that it ended in
+
+
+def test_one_long_text_keeps_its_last_lines() -> None:
+    text = "".join(f"{number}\n" for number in range(100_000))
+    kept = through(Cap(10), start(), said(text), end())
+    assert kept[-2]["output"]["text"].endswith("\n99999\n")
+    assert len(kept[-2]["output"]["text"]) <= 16 * KIB
+    picture = through(Cap(10), start(), shown({"image/png": "A" * (1 << 20)}), end())
+    assert [record["k"] for record in picture] == ["cell_start", "dropped", "dropped", "cell_end"]
+
+
+def test_the_end_of_a_run_tells_of_a_cell_that_has_not_ended() -> None:
+    last = {"k": "end", "state": "failed", "reason": "Terminated", "cell": 1}
+    kept = through(Cap(10), start(), said("a\n" * 100_000), said("last\n"), last)
+    assert kept[-1] == last and kept[-2]["output"]["text"] == "last\n"
+    assert any("bytes" in record for record in kept)
+
+
+records = st.lists(
+    st.one_of(
+        st.builds(said, st.text(max_size=50), st.integers(0, 3)),
+        st.builds(said, st.integers(0, 100_000).map(lambda n: "ä" * n)),
+        st.builds(start, st.integers(0, 3)),
+        st.builds(end, st.integers(0, 3)),
+        st.just(error()),
+    ),
+    max_size=30,
+)
+
+
+@given(records, st.integers(0, 200_000))
+def test_any_run(run: list[Record], limit: int) -> None:
+    """What is kept is what was said, in order, and what is dropped is told."""
+    cap = Cap(limit)
+    done = {"k": "end", "state": "succeeded", "reason": None, "message": None}
+    kept = through(cap, *run, done)
+    rest = [record for record in kept if record["k"] != "dropped"]
+    lost = [record for record in kept if record["k"] == "dropped" and "bytes" in record]
+    whole = [r["output"]["text"] for r in [*run] if r["k"] == "output" and "text" in r["output"]]
+    remains = [r["output"]["text"] for r in rest if r["k"] == "output" and "text" in r["output"]]
+    left = iter(whole)
+    assert all(any(text.endswith(part) for text in left) for part in remains)
+    assert (cap.dropped > 0) == bool(lost) == bool(cap.note())
+    assert all(record["bytes"] > 0 for record in lost)
+    assert [r for r in rest if r["k"] != "output"] == [
+        r for r in [*run, done] if r["k"] != "output"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(0, "0 bytes"), (1023, "1023 bytes"), (1 << 31, "2 GiB"), (1288490188, "1.2 GiB")],
+)
+def test_sizes(size: int, text: str) -> None:
+    assert size_text(size) == text

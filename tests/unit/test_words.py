@@ -1,0 +1,62 @@
+"""What is shown of the last words of a kernel's process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from job_runner.reasons import kernel_died
+from job_runner.words import last_words
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", ""),
+        ("one\ntwo \n\n", "two"),
+        ("x" * 100_000, "x" * 300),
+    ],
+)
+def test_the_last_line(text: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "words").write_text(text)
+    assert last_words(tmp_path / "words") == words
+    assert last_words(tmp_path / "none") == ""
+
+
+def test_a_crash_says_what_and_where(tmp_path: Path) -> None:
+    """A real dump, of the thread that crashed and not of the one that is listed first."""
+    script = tmp_path / "crash.py"
+    script.write_text(
+        "import ctypes, threading, time\n"
+        "threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n"
+        "def work():\n"
+        "    ctypes.string_at(0)\n"
+        "work()\n"
+    )
+    with (tmp_path / "words").open("wb") as words:
+        died = subprocess.run(
+            [sys.executable, "-X", "faulthandler", str(script)], stderr=words, check=False
+        )
+    said = last_words(tmp_path / "words")
+    assert said.startswith("Fatal Python error: Segmentation fault in string_at (line ")
+    message = str(kernel_died(died.returncode, 6, "epoch 3", said).message)
+    assert "The kernel died in cell 7: a native library crashed (SIGSEGV)" in message
+    assert f'said last: "{said}".' in message and 'The last output was "epoch 3".' in message
+
+
+@pytest.mark.parametrize(
+    ("status", "how"),
+    [
+        (0, "ended with exit status 0 (os._exit, or a library that does)"),
+        (3, "ended with exit status 3"),
+        (-6, "a native library gave up (SIGABRT)"),
+        (-15, "it got SIGTERM"),
+        (-99, "it got signal 99"),
+        (None, "its process is gone"),
+    ],
+)
+def test_how_it_died(status: int | None, how: str) -> None:
+    assert how in str(kernel_died(status, None, "", "").message)
