@@ -12,8 +12,5 @@ import sys  # noqa: E402
 from .main import main  # noqa: E402
 
 if __name__ == "__main__":
-    code = main(sys.argv[1:])
-    sys.stdout.flush()
-    sys.stderr.flush()
     # All that counts is written and closed: taking the interpreter apart would only cost time.
-    os._exit(code)
+    os._exit(main(sys.argv[1:]))

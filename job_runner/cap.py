@@ -40,6 +40,8 @@ class Cap:
         self._allowance = 0
         self._errors = _ERRORS
         self._tail: deque[tuple[Record, int]] = deque()
+        self._captures: dict[str, Record] = {}
+        """Of widgets that capture what is printed: whether they last did, in what was dropped."""
         self._tail_size = 0
         self._bytes = self._outputs = 0
         self._cell = 0
@@ -91,14 +93,23 @@ class Cap:
         self._bytes += size
         self._outputs += 1
         end = _end_of(record, size)
+        if end is not None:
+            self._tail.append(end)
+            self._tail_size += end[1]
+        # Of one that does not fit not even what came before it is the end.
+        while self._tail and (end is None or self._tail_size > _TAIL):
+            gone, weight = self._tail.popleft()
+            self._tail_size -= weight
+            self._keep_capture(gone)
         if end is None:
-            self._tail.clear()  # what came before it is not the end
-            self._tail_size = 0
-            return
-        self._tail.append(end)
-        self._tail_size += end[1]
-        while self._tail_size > _TAIL:
-            self._tail_size -= self._tail.popleft()[1]
+            self._keep_capture(record)
+
+    def _keep_capture(self, record: Record) -> None:
+        """Keep of a record that is lost what decides where later output is shown."""
+        state = record.get("state", {})
+        if "msg_id" in state:
+            kept = {"k": record["k"], "i": record.get("i", self._cell), "id": record["id"]}
+            self._captures[record["id"]] = {**kept, "state": {"msg_id": state["msg_id"]}}
 
     def _told(self) -> list[Record]:
         """Return what tells how much of a cell was dropped, with the end of its output."""
@@ -108,7 +119,9 @@ class Cap:
         lost = self._bytes - self._tail_size
         marker = self._marker(self._cell, bytes=lost, outputs=self._outputs)
         records = [marker] if lost > 0 else []
+        records += self._captures.values()
         records += [record for record, _ in self._tail]
+        self._captures.clear()
         self._tail.clear()
         self._bytes = self._outputs = self._tail_size = 0
         return records

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import secrets
@@ -13,6 +14,7 @@ from typing import Any
 SCHEME = "hmac-sha256"
 _CHANNELS = ("shell", "iopub", "stdin", "control", "hb")
 _LOCALHOST = "127.0.0.1"
+_MOST_TRIES = 200
 _PORTS = range(10_000, 32_000)
 """Below those that systems give out by themselves: nobody gets one between our look and the bind.
 """
@@ -54,13 +56,13 @@ def in_folder(folder: Path) -> Connection:
 
 
 def by_ports() -> Connection:
-    """Return a connection by ports of this machine that are free."""
-    ports: dict[str, int] = {}
-    while len(ports) < len(_CHANNELS):
-        port = random.SystemRandom().choice(_PORTS)
-        if port not in ports.values() and _is_free(port):
-            ports[_CHANNELS[len(ports)]] = port
-    return Connection("tcp", _LOCALHOST, ports, _new_key())
+    """Return a connection by ports of this machine that are free. Raises OSError."""
+    host = _own_address()
+    drawn = random.SystemRandom().sample(_PORTS, _MOST_TRIES)
+    free = list(itertools.islice((port for port in drawn if _is_free(host, port)), len(_CHANNELS)))
+    if len(free) < len(_CHANNELS):
+        raise OSError(f"no free ports on {host}: this kernel needs a network")
+    return Connection("tcp", host, dict(zip(_CHANNELS, free, strict=True)), _new_key())
 
 
 def of_document(document: dict[str, Any]) -> Connection:
@@ -79,10 +81,20 @@ def _new_key() -> bytes:
     return secrets.token_hex(32).encode()
 
 
-def _is_free(port: int) -> bool:
+def _own_address() -> str:
+    """Return an address of this machine that no other run has drawn, where it has many.
+
+    A port is free only until somebody takes it, and many runs may begin in the same moment.
+    """
+    draw = random.SystemRandom().randrange
+    address = f"127.{draw(1, 255)}.{draw(1, 255)}.{draw(1, 255)}"
+    return address if _is_free(address, 0) else _LOCALHOST
+
+
+def _is_free(host: str, port: int) -> bool:
     with socket.socket() as probe:
         try:
-            probe.bind((_LOCALHOST, port))
+            probe.bind((host, port))
         except OSError:
             return False
     return True

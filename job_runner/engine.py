@@ -14,7 +14,7 @@ from typing import Any
 from . import reasons
 from .causes import Failure
 from .kernel import Kernel
-from .messages import PIECE, records_of
+from .messages import PIECE, count_of, lines_of, records_of
 from .reasons import INPUT_REFUSED, End
 from .wire import Message
 
@@ -178,8 +178,9 @@ class Engine:
         if kind == "input_request":
             self._refuse(turn)
             return
-        if content.get("execution_count") is not None:
-            turn.execution_count = content["execution_count"]
+        count = count_of(content)
+        if count is not None:
+            turn.execution_count = count
         for record in records_of(kind, content, turn.index, message.buffers):
             if kind == "stream":
                 self._hold(record)
@@ -219,14 +220,15 @@ class Engine:
 
     def _end_of(self, reply: Record, index: int, count: int | None) -> End | None:
         """Tell from the kernel's answer whether the run goes on."""
-        payload = reply.get("payload") or ()
-        if any(isinstance(p, dict) and p.get("source") == "ask_exit" for p in payload):
+        payload = reply.get("payload")
+        if isinstance(payload, list) and any(
+            isinstance(p, dict) and p.get("source") == "ask_exit" for p in payload
+        ):
             return reasons.left_early(Failure("SystemExit", "", index, count))
         if reply.get("status") == "ok":
             return None
         name, value = str(reply.get("ename", "an error")), str(reply.get("evalue", ""))
-        lines = tuple(map(str, reply.get("traceback") or ()))
-        return self._explain(Failure(name, value, index, count, lines))
+        return self._explain(Failure(name, value, index, count, tuple(lines_of(reply))))
 
 
 def _settle(future: asyncio.Future[None]) -> None:

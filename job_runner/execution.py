@@ -17,8 +17,9 @@ from .attempt import Attempt
 from .engine import Engine
 from .kernel import Kernel
 from .monitor import Monitor
-from .prepare import Notebook, code_cells, paths, prepare
+from .prepare import Notebook, code_cells, paths, prepare, provenance
 from .protocol import layout, liveness
+from .protocol.notebook import RECEIPT
 from .reaper import Reaper
 from .reasons import End, Exit, RunFailed
 from .spawn import KernelProcess
@@ -80,6 +81,8 @@ def _prepare(attempt: Attempt, process: KernelProcess) -> Notebook:
         language=process.language,
         names=paths(request),
     )
+    if came_from := provenance(request):
+        notebook["metadata"][RECEIPT] = came_from
     total = len(code_cells(notebook))
     attempt.emit({"k": "prepared", "cells_total": total, "notebook": notebook})
     return notebook

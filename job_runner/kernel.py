@@ -175,7 +175,8 @@ class Kernel:
                 self.broken.result()
             if not done:
                 greeting.asked.add(self.ask())
-        self.language_info = greeting.answered.result().get("language_info", {})
+        info = greeting.answered.result().get("language_info")
+        self.language_info = info if isinstance(info, dict) else {}
 
     def _execute(self, code: str, *, silent: bool) -> str:
         content = {

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import traceback
 from pathlib import Path
 from typing import Any
 
 from .protocol.parameters import parse_object, parse_value
 from .reasons import Exit, RunFailed
+from .say import say
 
 
 def main(arguments: list[str]) -> int:
@@ -23,19 +23,19 @@ def main(arguments: list[str]) -> int:
     except OSError as error:
         return _fail(error, Exit.IO)
     except Exception as error:  # Python would exit with 1, which says that a cell raised
-        traceback.print_exc()
+        say(traceback.format_exc())
         return _fail(error, Exit.INTERNAL)
     return code
 
 
 def _fail(error: Exception, code: Exit) -> int:
-    print(f"job_runner: {error}", file=sys.stderr)  # noqa: T201
+    say(str(error))
     return code
 
 
 def _run(options: argparse.Namespace) -> int:
-    from .attempt import run_job
     from .plain import Files, run_files
+    from .run import run_job
 
     if options.job is not None:
         files = (options.input, options.output, options.parameters, options.cwd, options.kernel)
@@ -64,7 +64,7 @@ def _finish(options: argparse.Namespace) -> int:
 def _inspect(options: argparse.Namespace) -> int:
     from .prepare import inspect
 
-    print(json.dumps(inspect(options.notebook), indent=1))  # noqa: T201
+    print(json.dumps(inspect(options.notebook), indent=1), flush=True)  # noqa: T201
     return Exit.SUCCEEDED
 
 

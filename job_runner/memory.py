@@ -6,7 +6,9 @@ From our control group, version 1 or 2, where there is one.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import os
+import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,14 +16,16 @@ import psutil
 
 _CGROUP = Path("/sys/fs/cgroup")
 _SELF = Path("/proc/self/cgroup")
+_DYING = 3.0
+"""Seconds from a kill until the process is gone: first its memory is given back."""
 
 
 @dataclass(frozen=True)
 class Figures:
     """How a run stood with memory: the bytes it used at most, and those it could have had.
 
-    `kills` is how many processes of its control group were killed for memory since it began;
-    `near` whether it was close enough to the limit to be killed for that.
+    `kills` is how many of its processes were killed for memory since it began; `near` whether it
+    was close enough to the limit to be killed for that.
     """
 
     used: int
@@ -50,6 +54,58 @@ def oom_kills(root: Path = _CGROUP, own: Path = _SELF) -> int:
                 if name == "oom_kill":
                     return int(value)
     return 0
+
+
+class Kills:
+    """Counts the processes of a run that were killed for memory, from what its group tells.
+
+    On a laptop a control group holds all that its user started. Where the run of kernel `pid` is
+    not `alone` in its own, a kill is the run's only if one of its processes goes at that moment.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self.alone = _is_alone(pid)
+        self._count = 0
+        self._told = self._explained = oom_kills()
+        self._until = 0.0
+
+    def count(self, pids: Iterable[int]) -> int:
+        """Look, and return the count; `pids` are those that the run had when it was last seen."""
+        told = oom_kills()
+        if told > self._told:
+            self._told, self._until = told, time.monotonic() + _DYING
+        if self._told > self._explained:
+            if self.alone or any(map(_is_gone, pids)):
+                self._count += self._told - self._explained
+                self._explained = self._told
+            elif time.monotonic() > self._until:
+                self._explained = self._told
+        return self._count
+
+
+def _is_alone(kernel: int) -> bool:
+    """Tell whether our control group holds nothing but us, who started us, and the kernel."""
+    with contextlib.suppress(psutil.Error, OSError):
+        known = {os.getpid(), *(parent.pid for parent in psutil.Process().parents())}
+        for path in _files(_CGROUP, _SELF, "cgroup.procs", "cgroup.procs"):
+            if path.exists():
+                pids = set(map(int, path.read_text().split())) - known
+                # 0 stands for one that we cannot even name.
+                return all(pid != 0 and _session(pid) in (kernel, None) for pid in pids)
+    return True
+
+
+def _session(pid: int) -> int | None:
+    with contextlib.suppress(OSError):
+        return os.getsid(pid)
+    return None
+
+
+def _is_gone(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+    except psutil.Error:
+        return True
 
 
 def _numbers(paths: list[Path]) -> Iterator[int]:

@@ -12,13 +12,25 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .protocol.nesting import DEEPEST, is_too_deep
+from .protocol.records import sound
+from .protocol.serial import is_json
 
 Record = dict[str, Any]
 Content = dict[str, Any]
 
 PIECE = 128 << 10
 """Characters of a stream in one record: in JSON always less than the 1 MiB of an answer."""
+_KINDS = frozenset(
+    [
+        *("stream", "display_data", "execute_result", "error", "clear_output"),
+        *("update_display_data", "comm_open", "comm_msg", "comm_close"),
+    ]
+)
+"""What changes something in a notebook."""
 _TOO_DEEP: Content = {}
+_UNREADABLE: Content = {}
+_DIGITS = 640
+"""Of integers that Python takes however it is set."""
 
 
 def records_of(
@@ -26,9 +38,20 @@ def records_of(
 ) -> Iterator[Record]:
     """Yield the records of a message about `cell`; none if it changes nothing in a notebook.
 
-    A long stream is several, so that none is too long to be read by itself.
+    A long stream is several, so that none is too long to be read by itself. What is not as
+    Jupyter's protocol has it is told of in its place, and the run goes on.
     """
-    record = _record_of(kind, content, cell, buffers)
+    if kind not in _KINDS:
+        return
+    try:
+        record = _record_of(kind, content, cell, buffers)
+        is_valid = record is None or sound(record) is record
+    except (AttributeError, KeyError, TypeError, ValueError):
+        is_valid = False
+    if content is _TOO_DEEP:
+        record = _lost(kind, cell, f"nested more than {DEEPEST} levels deep")
+    elif content is _UNREADABLE or not is_valid:
+        record = _lost(kind, cell, "not as Jupyter's protocol has it")
     if record is None:
         return
     text = record.get("output", {}).get("text", "")
@@ -40,25 +63,22 @@ def records_of(
 
 
 def _record_of(kind: str, content: Content, cell: int, buffers: Sequence[bytes]) -> Record | None:
-    if content is _TOO_DEEP:
-        text = f"[{kind} is nested more than {DEEPEST} levels deep, and not kept]\n"
-        kind, content = "stream", {"name": "stderr", "text": text}
     match kind:
         case "stream":
-            text = _text(content.get("text", ""))
-            stream = {"output_type": kind, "name": str(content.get("name", "stdout")), "text": text}
+            name, text = str(content.get("name") or "stdout"), _text(content.get("text") or "")
+            stream = {"output_type": kind, "name": name, "text": text}
             return {"k": "output", "i": cell, "output": stream}
         case "display_data" | "execute_result":
             output = {"output_type": kind, **_shown(content)}
             if kind == "execute_result":
-                output["execution_count"] = content.get("execution_count")
+                output["execution_count"] = count_of(content)
             return {"k": "output", "i": cell, "output": output, **_display_id(content)}
         case "error":
             error = {
                 "output_type": kind,
                 "ename": _text(content.get("ename", "")),
                 "evalue": _text(content.get("evalue", "")),
-                "traceback": [_text(line) for line in content.get("traceback") or ()],
+                "traceback": lines_of(content),
             }
             return {"k": "output", "i": cell, "output": error}
         case "clear_output":
@@ -73,21 +93,60 @@ def _record_of(kind: str, content: Content, cell: int, buffers: Sequence[bytes])
     return None
 
 
-def unpack(parts: list[bytes], index: int) -> Any:
-    """Take a part out of a message, and return it from its JSON.
+def count_of(content: Content) -> int | None:
+    """Return the number of an execution, if a message tells it."""
+    count = content.get("execution_count")
+    if isinstance(count, bool) or not isinstance(count, int):
+        return None
+    return max(count, 0)
+
+
+def lines_of(content: Content) -> list[str]:
+    """Return the lines of the traceback that a message tells, if it does."""
+    lines = content.get("traceback") or []
+    return [_text(line) for line in (lines if isinstance(lines, list) else [lines])]
+
+
+def unpack(parts: list[bytes], index: int) -> Content:
+    """Take a part out of a message, and return it from its JSON, which is an object.
 
     What nobody could write again is left out. The part's bytes are gone before it is parsed.
     """
-    part = parts.pop(index)
-    # Nothing can be deeper than what it opens: a count is cheaper than a walk through it all.
-    may_be_deep = part.count(b"[") + part.count(b"{") > DEEPEST
-    text = part.decode(errors="replace")
-    del part
+    text = parts.pop(index).decode(errors="replace")
     try:
-        value = json.loads(text)
+        value = _parsed(text)
     except RecursionError:
         return _TOO_DEEP
+    except ValueError:
+        return _UNREADABLE
+    if not isinstance(value, dict):
+        return _UNREADABLE
+    # Nothing can be deeper than what it opens: a count is cheaper than a walk through it all, and
+    # not even that is needed for texts.
+    may_be_deep = any(isinstance(inner, dict | list) for inner in value.values()) and (
+        text.count("[") + text.count("{") > DEEPEST
+    )
     return _TOO_DEEP if may_be_deep and is_too_deep(value) else value
+
+
+def _parsed(text: str) -> Any:
+    """Return a value from its JSON. Raises ValueError for what is none, RecursionError."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:  # an integer with more digits than Python takes: a browser has infinity
+        return json.loads(text, parse_int=lambda n: int(n) if len(n) < _DIGITS else float(n))
+
+
+def _lost(kind: str, cell: int, why: str) -> Record:
+    """Return what stands in the place of a message that cannot be kept."""
+    text = f"[{kind} is {why}, and not kept]\n"
+    return {
+        "k": "output",
+        "i": cell,
+        "output": {"output_type": "stream", "name": "stderr", "text": text},
+    }
 
 
 def _widget(content: Content, cell: int, buffers: Sequence[bytes]) -> Record | None:
@@ -116,7 +175,7 @@ def _shown(content: Content) -> dict[str, Any]:
 
 def _mime(kind: str, value: Any) -> Any:
     """Return a value of a MIME bundle; only JSON types may hold something other than text."""
-    if kind == "application/json" or kind.endswith("+json"):
+    if is_json(kind):
         return value
     if isinstance(value, list) and all(isinstance(line, str) for line in value):
         return "".join(value)

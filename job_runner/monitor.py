@@ -49,7 +49,7 @@ class Monitor:
         self._meter = Meter(pid)
         self._environ = environ
         self._ceiling = memory.ceiling(limit)
-        self._kills_before = memory.oom_kills()
+        self._kills = memory.Kills(pid)
         self._loop = asyncio.get_running_loop()
         self._exact_due = float("-inf")
         self._done = threading.Event()
@@ -68,12 +68,12 @@ class Monitor:
 
     def figures(self) -> memory.Figures:
         """Return how the run stands with memory, and whether the host killed in it for that."""
-        kills = memory.oom_kills() - self._kills_before
+        kills = self._kills.count(self._pids)
         used = max(self.used, self._usage.highest_memory())
-        if kills > 0:  # then the group was full, however little we saw of that
+        if kills and self._kills.alone:  # then the group was full, however little we saw of that
             used = max(used, min(memory.peak() or 0, self._ceiling))
         near = self.used >= _NEAR * self._ceiling
-        return memory.Figures(used, self._ceiling, max(kills, 0), near)
+        return memory.Figures(used, self._ceiling, kills, near)
 
     def _watch_processes(self) -> None:
         while not self._done.is_set():
@@ -97,6 +97,7 @@ class Monitor:
     def _take(self, tree: Tree, moment: float) -> None:
         if self._done.is_set():  # the receipt is closed
             return
+        self._kills.count(self._pids)
         self._pids = tree.pids
         self._meter.follow(tree.pids)
         self._usage.add_cpu(tree.cpu_seconds, moment)

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .attempt import run_job
 from .ending import PLAIN_OUTPUT
 from .finish import finish_job
 from .prepare import PLAIN_PATH
 from .protocol import documents, layout
 from .reasons import Exit
+from .run import run_job
 
 _LONGEST_NAME = 255
 """Bytes that a file's name may have."""

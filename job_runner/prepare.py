@@ -15,8 +15,8 @@ from types import ModuleType
 from typing import Any, cast
 
 from . import reasons
-from .protocol.fold import RECEIPT
 from .protocol.nesting import DEEPEST, is_too_deep
+from .protocol.notebook import RECEIPT
 from .protocol.parameters import find_unrepresentable
 from .reasons import End
 
@@ -112,6 +112,29 @@ def paths(request: dict[str, Any]) -> tuple[str, str]:
     source = PurePosixPath(request["notebook"])
     beside = source.parent / f"{request['name']}.ipynb"
     return str(source), request.get(PLAIN_PATH) or str(beside)
+
+
+def provenance(request: dict[str, Any]) -> dict[str, Any]:
+    """Return what a result says of where it came from: enough to run it again. {} for two files.
+
+    Never `env`: its values are nobody's business.
+    """
+    if PLAIN_PATH in request:
+        return {}
+    came_from = {
+        "job": request["name"],
+        "notebook": request["notebook"],
+        "snapshot_sha256": request.get("snapshot_sha256"),
+        "flavor": request.get("flavor"),
+        "device": request.get("device"),
+        "parameters": request.get("parameters") or {},
+        "inputs": [item["path"] for item in request.get("inputs") or ()],
+        "isolated": bool(request.get("isolated")),
+        "kernel": request.get("kernel"),
+        "max_runtime": request.get("max_runtime"),
+        "submitted": request.get("submitted"),
+    }
+    return {"provenance": came_from}
 
 
 def banner(end: End) -> list[Placed]:

@@ -80,10 +80,7 @@ async def supervise(
             if engine.has_answered:
                 await _first({work, died}, _BACKLOG)
         if not work.done():
-            is_gone = died.done()
-            await engine.drain(
-                _QUIET_DEAD if is_gone else _QUIET, _BACKLOG if is_gone else _DRAIN_LIMIT
-            )
+            await _take_the_rest(engine, is_gone=died.done())
         end = work.result() if work.done() else None
         if end is not None:
             return end
@@ -101,6 +98,12 @@ async def supervise(
         work.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await work
+
+
+async def _take_the_rest(engine: Engine, *, is_gone: bool) -> None:
+    """Take what a kernel, which may be gone, had sent."""
+    quiet, limit = (_QUIET_DEAD, _BACKLOG) if is_gone else (_QUIET, _DRAIN_LIMIT)
+    await engine.drain(quiet, limit)
 
 
 async def _tell_news(engine: Engine, witness: Witness) -> None:

@@ -27,7 +27,7 @@ _DELIMITER = b"<IDS|MSG>"
 _PROTOCOL = "5.3"
 _BATCH = 200
 _BATCH_BYTES = 4 << 20
-"""After so many messages or bytes the loop turns to signals and timers."""
+"""After so many messages or bytes of a channel the others have their turn, signals and timers."""
 _LINGER = 200
 """Milliseconds that closing may take for a request that was sent just before."""
 _RECONNECT = 10
@@ -137,8 +137,10 @@ class Wire:
 
     def _take_batch(self) -> bool:
         """Return whether the sockets are empty."""
-        left, room = _BATCH, _BATCH_BYTES
+        is_empty = True
         for socket, taker in self._channels:
+            # To each its own: a flood on iopub keeps no reply waiting.
+            left, room = _BATCH, _BATCH_BYTES
             while left > 0 and room > 0:
                 try:
                     frames = socket.recv_multipart(zmq.NOBLOCK)
@@ -148,8 +150,8 @@ class Wire:
                 room -= sum(map(len, frames))
                 taker(self._read(frames))
             else:
-                return False
-        return True
+                is_empty = False
+        return is_empty
 
     def _read(self, frames: list[bytes]) -> Message:
         """Check and parse a message, and empty `frames`. Raises ValueError."""
@@ -162,12 +164,13 @@ class Wire:
         if frames[0] != self._last_parent[0]:
             # Most messages are about the same request as the one before.
             raw = frames[0]
-            self._last_parent = (raw, unpack(frames, 0).get("msg_id", ""))
+            parent = unpack(frames, 0).get("msg_id")
+            self._last_parent = (raw, parent if isinstance(parent, str) else "")
         else:
             del frames[0]
         del frames[0]  # metadata: nothing in a notebook comes from there
         content = unpack(frames, 0)
-        return Message(header["msg_type"], self._last_parent[1], content, frames)
+        return Message(str(header.get("msg_type")), self._last_parent[1], content, frames)
 
     def _sign(self, parts: list[bytes]) -> bytes:
         signing = self._auth.copy()

@@ -1,3 +1,8 @@
 """Jupyter to Job: submit the open notebook as a job and get it back executed."""
 
 __version__ = "0.1.0"
+
+
+def _jupyter_labextension_paths() -> list[dict[str, str]]:
+    """Where the built front end is, for `jupyter-builder develop`, which links it for developers."""
+    return [{"src": "labextension", "dest": "jupyter-to-job"}]

@@ -13,15 +13,12 @@ from functools import cached_property
 from typing import Any
 
 from .dropped import told
-from .notebook import Cell, Notebook, blank, copy_of, empty_code_cell, valid_language
+from .notebook import RECEIPT, Cell, Notebook, blank, copy_of, empty_code_cell, valid_language
 from .outputs import Outputs, Shelf
 from .records import damage, sound
 from .widgets import WidgetFold
 
 Record = dict[str, Any]
-
-RECEIPT = "jupyter_to_job"
-"""In the metadata of cells and notebook: what they used."""
 
 
 class NotebookFold:
@@ -40,6 +37,7 @@ class NotebookFold:
         self._current: int | None = None
         self._passed = 0
         self._began: float | None = None
+        self._sent: dict[int, float] = {}
         self._widgets = WidgetFold()
         self._ended = False
 
@@ -93,6 +91,8 @@ class NotebookFold:
     def _on_cell_start(self, record: Record) -> None:
         self._current = record["i"]
         self._pass_by(record["i"], record)
+        if record.get("t") is not None:
+            self._sent[record["i"]] = record["t"]
         _mark(self._cell(record["i"]), record, "running", exception=False)
 
     def _on_cell_end(self, record: Record) -> None:
@@ -102,7 +102,7 @@ class NotebookFold:
             cell["metadata"][RECEIPT] = record["usage"]
         if record["i"] in self._outputs:
             self._outputs[record["i"]].settle()
-        self._end_cell(cell, record, ok=record["ok"])
+        self._end_cell(record["i"], record, ok=record["ok"])
 
     def _on_output(self, record: Record) -> None:
         self._clear_if_due(record["i"])
@@ -147,9 +147,9 @@ class NotebookFold:
         elif record.get("cell") is not None:
             cell = self._cell(record["cell"])
             if cell["metadata"].get("papermill", {}).get("status") == "running":
-                self._end_cell(cell, record, ok=False)
+                self._end_cell(record["cell"], record, ok=False)
         if record.get("usage"):
-            self.notebook["metadata"][RECEIPT] = {"usage": record["usage"]}
+            self.notebook["metadata"].setdefault(RECEIPT, {})["usage"] = record["usage"]
         metadata = self.notebook["metadata"].setdefault("papermill", {})
         metadata["exception"] = None if record["state"] == "succeeded" else True
         metadata["end_time"] = _iso(record.get("t"))
@@ -179,13 +179,12 @@ class NotebookFold:
                 cell["metadata"]["papermill"]["duration"] = 0.0
         self._passed = max(self._passed, index)
 
-    def _end_cell(self, cell: Cell, record: Record, *, ok: bool) -> None:
-        seen = cell["metadata"].setdefault("papermill", {})
+    def _end_cell(self, index: int, record: Record, *, ok: bool) -> None:
+        seen = self._cell(index)["metadata"].setdefault("papermill", {})
         seen["status"], seen["exception"] = ("completed", False) if ok else ("failed", True)
         seen["end_time"] = _iso(record.get("t"))
-        if record.get("t") is not None and seen.get("start_time"):
-            began = datetime.fromisoformat(seen["start_time"]).timestamp()
-            seen["duration"] = round(record["t"] - began, 6)
+        if record.get("t") is not None and index in self._sent:
+            seen["duration"] = round(record["t"] - self._sent.pop(index), 6)
         self._current = None
 
     def _shown_by(self, index: int) -> Outputs:

@@ -30,11 +30,18 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(","
 _ASCII = json.JSONEncoder(separators=(",", ":"))
 """Lone surrogates are legal in JSON when they are escaped, and never in UTF-8."""
 
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
+
 _PREFIX = 9
 """Bytes of a line before its JSON: the checksum and a space."""
 _LOOK = 1 << 20
 """Bytes of a line that are read at once."""
-_HEAD = re.compile(rb'\{"t":(\d+(?:\.\d+)?),"k":"(\w+)"(?:,"i":(\d+))?[,}]')
+_HEAD = re.compile(rb'\{"t":(\d+(?:\.\d+)?),"k":"(\w+)"(?:,"i":(\d{1,9}))?[,}]')
 """The beginning of a record, as runners write it."""
 _OUTPUT = (b"output", b"update_display", b"widget")
 
@@ -66,12 +73,13 @@ class JournalWriter:
         self._lock = threading.Lock()
         self._unsynced: list[int] = []  # descriptors of our own: a segment may be closed meanwhile
 
-    def append(self, record: Record) -> None:
+    def append(self, record: Record) -> Record:
         """Write one record. It survives this process; after `sync`, this host too.
 
-        Raises OSError; then the record may be in the journal in part, as a torn line.
+        Returns it as readers will see it. Raises OSError; then the record may be in the journal in
+        part, as a torn line.
         """
-        body = _body(record)
+        body, record = _body(record)
         size = _PREFIX + len(body) + 1
         if self._room < size:
             self._next_segment()
@@ -88,6 +96,7 @@ class JournalWriter:
         with self._lock:
             if not self._unsynced:
                 self._unsynced.append(os.dup(self._descriptor))
+        return record
 
     def sync(self) -> None:
         """Make everything written so far survive the host: only then is it acknowledged."""
@@ -127,14 +136,16 @@ class JournalWriter:
 
 def encode(record: Record) -> bytes:
     """Return the record's line."""
-    return _line(_body(record))
+    return _line(_body(record)[0])
 
 
-def _body(record: Record) -> bytes:
+def _body(record: Record) -> tuple[bytes, Record]:
+    """Return a record's JSON, and what that is read as."""
     try:
-        return _ENCODER.encode(record).encode()
-    except ValueError:  # lone surrogates, or numbers that JSON does not have
-        return _ASCII.encode(finite(record)).encode()
+        return _ENCODER.encode(record).encode(), record
+    except ValueError:  # lone surrogates, two of which may become one; no numbers of JSON
+        text = _ASCII.encode(finite(record))
+        return text.encode(), json.loads(text)
 
 
 def _checksum(body: bytes) -> bytes:
@@ -150,7 +161,7 @@ def decode(line: bytes) -> Record | None:
     try:
         if not _is_whole(line, zlib.crc32(memoryview(line)[_PREFIX:])):
             return None
-        record = json.loads(line[_PREFIX:])
+        record = _DECODER.decode(str(memoryview(line)[_PREFIX:], "utf-8"))
     except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) and not is_too_deep(record, _DEEPEST) else None

@@ -17,6 +17,9 @@ from .spooled import SpooledOutputs
 Cell = dict[str, Any]
 Notebook = dict[str, Any]
 
+RECEIPT = "jupyter_to_job"
+"""In the metadata of cells and notebook: what they used."""
+_CHANGED = {"papermill", RECEIPT}
 _LANGUAGE_TEXTS = ("name", "file_extension", "mimetype", "pygments_lexer")
 
 
@@ -39,9 +42,13 @@ def copy_of(notebook: Notebook) -> Notebook:
 
 
 def _copy_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
-    if isinstance(metadata.get("papermill"), dict):
-        return {**metadata, "papermill": dict(metadata["papermill"])}
-    return dict(metadata)
+    copied = dict(metadata)
+    for name in _CHANGED & metadata.keys():
+        if isinstance(metadata[name], dict):
+            copied[name] = dict(metadata[name])
+        else:  # nobody's who writes here
+            del copied[name]
+    return copied
 
 
 def valid_language(info: dict[str, Any]) -> dict[str, Any]:

@@ -60,6 +60,12 @@ class MemoryShelf:
         """Remember an output that shows a display."""
         self._displays.setdefault(display_id, []).append(output)
 
+    def remove(self, display_id: str, output: Output) -> None:
+        """Forget an output that was placed, and is shown no more."""
+        left = [other for other in self._displays.pop(display_id, ()) if other is not output]
+        if left:
+            self._displays[display_id] = left
+
 
 class MemoryOutputs:
     """Outputs as objects in a list."""
@@ -70,6 +76,7 @@ class MemoryOutputs:
         # Of the stream that is the last output. Apart until the text is settled: joining pieces one
         # by one would be quadratic.
         self._pieces: list[str] = []
+        self._placed: list[tuple[str, Output]] = []
 
     def stream(self, name: str, text: str) -> None:
         """See Outputs."""
@@ -84,12 +91,16 @@ class MemoryOutputs:
         self._close_stream()
         self.shown.append(self._shelf.node(output))
         if display_id is not None:
-            self._shelf.place(display_id, self.shown[-1])
+            self._placed.append((display_id, self.shown[-1]))
+            self._shelf.place(*self._placed[-1])
 
     def clear(self) -> None:
         """See Outputs."""
         self.shown.clear()
         self._pieces = []
+        for place in self._placed:
+            self._shelf.remove(*place)
+        self._placed.clear()
 
     def settle(self) -> None:
         """See Outputs."""

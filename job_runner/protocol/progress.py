@@ -28,7 +28,7 @@ class Progress:
 class ProgressFold:
     """Progress, record by record; `running` once the first cell was sent.
 
-    `began` is the time of the first record, in unix seconds; `end` the last one, once it stands;
+    `began` is the time of the first record, in unix seconds; `end` the one that tells how it ended;
     `usage` what was used so far, by name, None before anybody looked.
     """
 
@@ -53,8 +53,8 @@ class ProgressFold:
                 self.progress = Progress(done + (1 if ok else 0), total)
             case {"k": "usage"} if sound(record) is record:
                 self.usage = {k: v for k, v in record.items() if k not in ("k", "t")}
-            case {"k": "end", "state": "succeeded" | "failed"}:
-                self.end = record
+            case {"k": "end", "state": "succeeded" | "failed"} if sound(record) is record:
+                self.end = self.end or record  # a second one is ignored
 
 
 def progress(records: Iterable[Record]) -> Progress:

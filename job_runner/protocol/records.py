@@ -8,15 +8,20 @@ that whatever lies in a journal, its readers go on and the notebook that they ma
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable
 from typing import Any
+
+from .serial import is_json
 
 Record = dict[str, Any]
 
 _LAST_MOMENT = 253_402_300_799.0
 """The end of the year 9999, after which Python has no dates."""
 _MOST_CELLS = 1_000_000
+_LARGEST = (1 << 63) - 1
+"""Of integers: readers reckon with them."""
 _CELL_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _FIELDS = {
     "stream": {"name", "text"},
@@ -57,7 +62,7 @@ def is_notebook(value: Any) -> bool:
     return (
         isinstance(value, dict)
         and value.get("nbformat") == 4
-        and _is_count(value.get("nbformat_minor", 0))
+        and _is_count(value.get("nbformat_minor", 0), needed=True)
         and isinstance(value.get("metadata", {}), dict)
         and isinstance(value.get("cells"), list)
         and all(map(_is_cell, value["cells"]))
@@ -75,7 +80,6 @@ def _is_cell(value: Any) -> bool:
         and value.get("cell_type") in ("code", "markdown", "raw")
         and _is_text(value.get("source"))
         and isinstance(value.get("metadata"), dict)
-        and isinstance(value["metadata"].get("papermill", {}), dict)
         and isinstance(value.get("outputs", []), list)
         and isinstance(value.get("id", "a"), str)
         and _CELL_ID.fullmatch(value.get("id", "a")) is not None
@@ -103,10 +107,7 @@ def _is_shown(value: Record) -> bool:
     data = value.get("data")
     if not isinstance(data, dict) or not isinstance(value.get("metadata"), dict):
         return False
-    return all(
-        _is_text(content) or kind == "application/json" or kind.endswith("+json")
-        for kind, content in data.items()
-    )
+    return all(_is_text(content) or is_json(kind) for kind, content in data.items())
 
 
 def _is_prepared(record: Record) -> bool:
@@ -167,6 +168,7 @@ _CHECKS: dict[str, Callable[[Record], bool]] = {
     "cell_end": lambda r: _is_index(r.get("i")) and isinstance(r.get("ok"), bool) and _counted(r),
     "usage": lambda r: _are_figures({k: v for k, v in r.items() if k != "k"}),
     "damaged": lambda r: _is_count(r.get("bytes"), needed=True),
+    "omitted": lambda r: _is_count(r.get("bytes"), needed=True),
     "dropped": lambda r: (
         _is_index(r.get("i"))
         and _is_count(r.get("limit"), needed=True)
@@ -178,13 +180,15 @@ _CHECKS: dict[str, Callable[[Record], bool]] = {
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _LARGEST
 
 
 def _is_count(value: Any, *, needed: bool = False) -> bool:
     if value is None:
         return not needed
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST
 
 
 def _is_index(value: Any) -> bool:

@@ -19,7 +19,7 @@ from typing import Any
 
 from . import documents, layout
 from .fold import NotebookFold
-from .journal import read_journal
+from .journal import journal_size, read_journal
 from .nesting import is_too_deep
 from .notebook import parts
 from .progress import Progress, ProgressFold
@@ -29,6 +29,8 @@ from .spooled import SpoolShelf
 Record = dict[str, Any]
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+_IN_MEMORY = 256 << 20
+"""Bytes of a journal whose outputs may be in memory where the disk has no room for a spool."""
 
 
 @dataclass(frozen=True)
@@ -118,10 +120,16 @@ def write_result(job_dir: Path, attempt_dir: Path) -> Written:
     try:
         return _write(job_dir, attempt_dir, Spool.in_folder(attempt_dir))
     except OSError as error:
-        if error.errno not in NO_SPACE:
+        size = journal_size(attempt_dir / layout.JOURNAL)
+        if error.errno not in NO_SPACE or size > _IN_MEMORY:
             raise
     # There is no room for the outputs twice; once, perhaps.
     return _write(job_dir, attempt_dir, Spool.in_memory())
+
+
+def room_for(journal_bytes: int) -> int:
+    """Return about how many bytes of disk it takes to make a result of such a journal."""
+    return journal_bytes if journal_bytes <= _IN_MEMORY else 2 * journal_bytes
 
 
 def _write(job_dir: Path, attempt_dir: Path, spool: Spool) -> Written:

@@ -46,9 +46,11 @@ class Spool:
     def in_folder(cls, folder: Path | None) -> Spool:
         """Return a spool on the disk of a folder (None: of the system's for such files).
 
-        Raises OSError.
+        Where the system has no files without a name, it has a draft's for an instant. Raises
+        OSError.
         """
-        return cls(cast("BinaryIO", tempfile.TemporaryFile(dir=folder, buffering=0)))
+        draft = {"prefix": ".", "suffix": ".tmp"}
+        return cls(cast("BinaryIO", tempfile.TemporaryFile(dir=folder, buffering=0, **draft)))
 
     @classmethod
     def in_memory(cls) -> Spool:

@@ -53,7 +53,7 @@ class WidgetFold:
         """Forget a model: it is shown nowhere any more."""
         self._states.pop(identifier, None)
         self._buffers.pop(identifier, None)
-        self._captured.pop(identifier, None)
+        self._drop(identifier)
         self._given.pop(identifier, None)
         self._capturing.pop(identifier, None)
 
@@ -86,6 +86,7 @@ class WidgetFold:
         given = [output for output in value if is_output(output)] if isinstance(value, list) else []
         known = self._given.get(identifier, [])
         if identifier not in self._captured or given[: len(known)] != known:
+            self._drop(identifier)
             self._captured[identifier] = MemoryOutputs([], self.shelf)
             known = []
         for output in given[len(known) :]:
@@ -94,6 +95,12 @@ class WidgetFold:
             else:
                 self._captured[identifier].add(output, None)
         self._given[identifier] = given
+
+    def _drop(self, identifier: str) -> None:
+        """Forget what a widget shows."""
+        captured = self._captured.pop(identifier, None)
+        if captured is not None:
+            captured.clear()
 
     def _model(self, identifier: str, state: dict[str, Any]) -> dict[str, Any]:
         shown = dict(state)

@@ -17,7 +17,7 @@ _SHA256 = r"^[0-9a-f]{64}$"
 class _Sent(BaseModel):
     """Fields of a newer minor version are let through."""
 
-    model_config = ConfigDict(extra="allow", strict=True)
+    model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False)
 
 
 class _Claim(_Sent):

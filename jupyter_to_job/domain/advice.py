@@ -8,7 +8,7 @@ advice costs a run.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 SHORTEST = 10.0
@@ -50,8 +50,12 @@ class Neighbours:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Neighbours:
-        """Read what `asdict` made of it. Raises TypeError."""
-        smaller = tuple(Alternative(**each) for each in document.get("smaller", ()))
+        """Read what `asdict` made of it, or a newer version. Raises TypeError."""
+        known = {each.name for each in fields(Alternative)}
+        smaller = tuple(
+            Alternative(**{name: value for name, value in each.items() if name in known})
+            for each in document.get("smaller", ())
+        )
         return cls(smaller, document.get("larger"))
 
 

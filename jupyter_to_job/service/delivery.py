@@ -19,14 +19,14 @@ from ..domain.state import AttemptSeen, Ended, decisive
 from ..exchange import FileExchange, Request
 from ..workspace import CannotPublish, Published, Workspace, publish
 from ..workspace.artifacts import find_artifacts, publish_artifacts
-from ..workspace.sign import sign_soon
+from ..workspace.sign import sign
 from .view import has_result
 
 
 def publish_result(request: Request, content: BinaryIO, workspace: Workspace) -> Published:
     """Write the result into `workspace`, and have it signed. Raises CannotPublish."""
     published = publish(workspace, request.notebook, request.output, request.name, content)
-    sign_soon(workspace.root / published.path)
+    sign(workspace.root / published.path)
     return published
 
 

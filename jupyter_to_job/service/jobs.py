@@ -11,8 +11,6 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from job_runner.protocol import layout
-from job_runner.protocol.result import fold_result
-from job_runner.protocol.spool import Spool
 
 from ..backends.port import Backend
 from ..domain import times
@@ -31,7 +29,7 @@ from .delivery import deliver, delivered_attempt
 from .intake import Caller, Intake
 from .port import Page, Records, Text
 from .preflight import preflight
-from .reading import read_records, read_text
+from .reading import notebook_so_far, read_records, read_text
 from .roster import Entry, Roster
 from .view import View
 from .watch import Watch, Whose
@@ -181,10 +179,7 @@ class JobService:
                 return data
         numbers = layout.attempts(exchange.directory(name))
         if numbers:
-            directory = exchange.directory(name)
-            attempt = layout.attempt_dir(directory, numbers[-1])
-            with fold_result(directory, attempt, Spool.in_folder(None)) as so_far:
-                data = b"".join(so_far.chunks())
+            data = notebook_so_far(exchange.directory(name), numbers[-1])
             if data:
                 return data
         raise NotFound(f"{name} has no result yet.", "Wait until it has begun.")

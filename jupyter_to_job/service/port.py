@@ -105,7 +105,10 @@ class Jobs(Protocol):
         ...
 
     def notebook(self, name: str) -> bytes:
-        """Return the result, or what exists of it so far, as notebook bytes. Raises Cleared."""
+        """Return the result, or what exists of it so far, as notebook bytes.
+
+        Raises Cleared, and TooLarge for a run that goes on and has printed very much.
+        """
         ...
 
     def flavors(self) -> dict[str, Any]:

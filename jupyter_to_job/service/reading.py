@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from pathlib import Path
 
 from job_runner.protocol import journal, layout
 from job_runner.protocol.journal import Entry, Record
 from job_runner.protocol.log import log_text
+from job_runner.protocol.result import fold_result
+from job_runner.protocol.spool import Spool
 
-from ..domain.errors import NotFound
+from ..domain.errors import NotFound, TooLarge
 from .port import Records, Text
 
 MAX_ANSWER = 1 << 20
@@ -17,6 +20,8 @@ MAX_ANSWER = 1 << 20
 _ENVELOPE = 256
 _LARGEST_SHOWN = 16 << 20
 """Bytes of a record whose text the log shows."""
+_LARGEST_SO_FAR = 128 << 20
+"""Bytes of a journal that is folded while its run goes on: in memory, and in a second or two."""
 
 
 def read_records(directory: Path, offset: int, *, final: bool) -> Records:
@@ -51,6 +56,25 @@ def read_text(directory: Path, offset: int, *, final: bool) -> Text:
         records.append(entry.record)
         at = entry.end
     return Text("".join(log_text(records)), at, final)
+
+
+def notebook_so_far(directory: Path, number: int) -> bytes:
+    """Return the notebook of an attempt as it stands; nothing if there is none.
+
+    Raises TooLarge, and NotFound for one that goes meanwhile.
+    """
+    attempt = layout.attempt_dir(directory, number)
+    try:
+        size = journal.journal_size(attempt / layout.JOURNAL)
+        if size > _LARGEST_SO_FAR:
+            said = f"{directory.name} has {size >> 20} MiB of output: too much to show so far."
+            raise TooLarge(said, "Read its logs, or wait until it has ended.")
+        with fold_result(directory, attempt, Spool.in_folder(None)) as so_far:
+            whole = io.BytesIO()
+            whole.writelines(so_far.chunks())
+    except FileNotFoundError as error:
+        raise NotFound(f"The journal of {directory.name} is gone.") from error
+    return whole.getvalue()
 
 
 def resolve(directory: Path, offset: int) -> int:

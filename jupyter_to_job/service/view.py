@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from job_runner.protocol import journal, layout
 from job_runner.protocol.outcome import Outcome
 from job_runner.protocol.progress import ProgressFold
+from job_runner.protocol.result import room_for
 
 from ..domain import times
 from ..domain.advice import enough, gpu_idle
@@ -37,13 +38,25 @@ class _Attempt:
     usage: dict[str, Any] | None
 
 
+@dataclass
+class _Followed:
+    """How far the journal of a running attempt was read, and what it came to.
+
+    The first look at a large one takes a second: with a lock of its own nobody else waits for it.
+    """
+
+    offset: int = 0
+    fold: ProgressFold = field(default_factory=ProgressFold)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
 class View:
     """Reads jobs, keeping each attempt's place in its journal so that a second look is cheap."""
 
     def __init__(self, exchange: FileExchange, alive: Callable[[str, Path], bool]) -> None:
         self._exchange = exchange
         self._alive = alive
-        self._folds: dict[tuple[str, int], tuple[int, ProgressFold]] = {}
+        self._followed: dict[tuple[str, int], _Followed] = {}
         self._lock = threading.Lock()  # a server looks from several threads
 
     def has_begun(self, name: str) -> bool:
@@ -87,8 +100,8 @@ class View:
     def forget(self, name: str) -> None:
         """Drop what is kept about a job that will not change any more."""
         with self._lock:
-            for key in [k for k in self._folds if k[0] == name]:
-                del self._folds[key]
+            for key in [k for k in self._followed if k[0] == name]:
+                del self._followed[key]
 
     def _attempt(self, name: str, number: int) -> _Attempt:
         directory = layout.attempt_dir(self._exchange.root / name, number)
@@ -116,12 +129,12 @@ class View:
     def _follow(self, name: str, number: int, path: Path) -> tuple[int, ProgressFold]:
         """Take the new records of a journal; return where it ends and what it comes to."""
         with self._lock:
-            offset, fold = self._folds.get((name, number), (0, ProgressFold()))
-            for entry in journal.read_journal(path, offset, outline=True):
-                fold.feed(entry.record)
-                offset = entry.end
-            self._folds[name, number] = (offset, fold)
-            return offset, replace(fold)
+            followed = self._followed.setdefault((name, number), _Followed())
+        with followed.lock:
+            for entry in journal.read_journal(path, followed.offset, outline=True):
+                followed.fold.feed(entry.record)
+                followed.offset = entry.end
+            return followed.offset, replace(followed.fold)
 
     def _delivery(self, name: str, attempt: _Attempt | None, *, final: bool) -> Delivery:
         document = self._exchange.document(name, layout.DELIVERY, "path")
@@ -139,8 +152,8 @@ class View:
         return Delivery()
 
     def _no_room(self, journal_bytes: int) -> str | None:
-        """Say that a result of about the journal's size has no room on the exchange's disk."""
-        if shutil.disk_usage(self._exchange.root).free > journal_bytes + _ROOM:
+        """Say that the result of a journal has no room on the exchange's disk."""
+        if shutil.disk_usage(self._exchange.root).free > room_for(journal_bytes) + _ROOM:
             return None
         return "The exchange's disk is full: the result is put together when there is space again."
 

@@ -61,6 +61,8 @@ def freeze(
     BadNotebook if the notebook is missing or none, Stale if its digest is not the expected one,
     and what `plan_inputs` raises.
     """
+    if notebook.endswith("/"):
+        raise BadNotebook(f"{notebook} is no place of a notebook.", "Leave out the last slash.")
     if content is None:
         data, outline = _read_whole_notebook(workspace, notebook)
     else:

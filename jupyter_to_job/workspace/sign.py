@@ -1,8 +1,8 @@
 """Signs published results with the user's notary, so that Jupyter shows their outputs as trusted.
 
 nbformat takes longer to import than most results to publish, and several times a large notebook's
-size in memory. So a process of its own does it: nobody waits for it, and whatever fails there
-fails no delivery.
+size in memory. So a process of its own does it, and whatever fails there fails no delivery. It is
+waited for a moment: who is told of a delivery opens the notebook at once.
 """
 
 from __future__ import annotations
@@ -15,14 +15,19 @@ from pathlib import Path
 from types import ModuleType
 from typing import cast
 
+_PATIENCE = 2.0
+"""Seconds to wait for a signature ..."""
+_WAITED_FOR = 8 << 20
+"""... of a notebook that has at most so many bytes: a large one takes its time to open, too."""
+
 _started: list[subprocess.Popen[bytes]] = []
 """What was started and not yet seen to have ended: a server is to leave no zombies."""
 
 
-def sign_soon(path: Path) -> None:
-    """Have the notebook at `path` signed, without waiting for it."""
+def sign(path: Path) -> None:
+    """Have the notebook at `path` signed: now, or soon where that takes long."""
     _started[:] = [process for process in _started if process.poll() is None]
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
         # A session of its own: Ctrl-C ends who waits for a job, not what was begun for it.
         process = subprocess.Popen(
             [sys.executable, "-m", __name__, path.absolute()],
@@ -33,6 +38,8 @@ def sign_soon(path: Path) -> None:
             start_new_session=True,
         )
         _started.append(process)
+        if path.stat().st_size <= _WAITED_FOR:
+            process.wait(_PATIENCE)
 
 
 def main(path: str) -> None:

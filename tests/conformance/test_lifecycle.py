@@ -159,9 +159,10 @@ def test_the_feed_tells_until_it_is_delivered(place: Place) -> None:
     feed = place.service.changes()
     assert next(feed) is None
     name = place.submit().name
-    seen = []
+    seen = list[Job]()
     for job in feed:
         if job is not None:
+            assert isinstance(job, Job)
             assert job.name == name
             seen.append(job)
             if job.decided:

@@ -160,7 +160,7 @@ def test_a_folder_of_sockets_is_not_left_when_the_first_record_fails(job: Make) 
     """A journal that cannot be written to at all: a file stands where the segment would."""
     blocked = job(notebook("1"))
     code = (
-        "import sys, job_runner.attempt as a\n"
+        "import sys, job_runner.run as a\n"
         "from job_runner.protocol.journal import JournalWriter\n"
         "class Full(JournalWriter):\n"
         "    def append(self, record): raise OSError(28, 'No space left on device')\n"

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import zmq
 from jupyter_client.kernelspec import KernelSpecManager
@@ -171,14 +172,22 @@ class _Peer:
         assert self.sockets["iopub"].poll(5000)
         self.sockets["iopub"].recv()
 
-    def publish(self, key: bytes, content: Record) -> None:
+    def answer(self, key: bytes) -> None:
+        """Answer one request on shell."""
+        assert self.sockets["shell"].poll(5000)
+        identity, *_ = self.sockets["shell"].recv_multipart()
+        self.publish(key, {}, "shell", identity)
+
+    def publish(
+        self, key: bytes, content: Record, channel: str = "iopub", topic: bytes = b"topic"
+    ) -> None:
         import hashlib
         import hmac
 
         header = {"msg_type": "stream", "msg_id": "m"}
         parts = [json.dumps(part).encode() for part in (header, {"msg_id": "p"}, {}, content)]
         signature = hmac.new(key, b"".join(parts), hashlib.sha256).hexdigest().encode()
-        self.sockets["iopub"].send_multipart([b"topic", b"<IDS|MSG>", signature, *parts])
+        self.sockets[channel].send_multipart([topic, b"<IDS|MSG>", signature, *parts])
 
     def close(self) -> None:
         self._context.destroy(linger=0)
@@ -213,6 +222,31 @@ def test_a_wire(tmp_path: Path, place: str) -> None:
     assert [m.content["text"] for m in taken] == [str(n) for n in range(5000)]
     assert {m.parent for m in taken} == {"p"}
     assert turns > 20
+
+
+def test_a_flood_keeps_no_answer_waiting(tmp_path: Path) -> None:
+    """However much is published, an answer is heard at once: the next cell may end the flood."""
+    there = connection.in_folder(tmp_path)
+    peer = _Peer(there)
+    taken: list[Message] = []
+    before_answer: list[int] = []
+
+    async def run() -> None:
+        wire = Wire(there, taken.append, lambda _: before_answer.append(len(taken)), lambda: None)
+        await asyncio.to_thread(peer.wait_for_subscription)
+        wire.send("shell", "kernel_info_request", {})
+        for _ in range(20_000):
+            peer.publish(there.key, {})
+        peer.answer(there.key)
+        while not before_answer:
+            await asyncio.sleep(0)
+        wire.close()
+
+    try:
+        asyncio.run(asyncio.wait_for(run(), 30))
+    finally:
+        peer.close()
+    assert before_answer[0] < 15_000
 
 
 def install(folder: Path, name: str, **spec: Any) -> None:
@@ -271,25 +305,78 @@ class Marking(LocalProvisioner):
         kwargs["env"]["PROVISIONED_BY"] = "marking"
         return kwargs
 """
-ENTRY = "[jupyter_client.kernel_provisioners]\nmarking = marking:Marking\n"
+ELSEWHERE = """
+import pathlib, subprocess
+from jupyter_client.provisioning import KernelProvisionerBase
+
+class Elsewhere(KernelProvisionerBase):
+    started = None
+
+    @property
+    def has_process(self):
+        return self.started is not None
+
+    async def launch_kernel(self, cmd, **kwargs):
+        self.started = subprocess.Popen(["sleep", "600"])
+        pathlib.Path(kwargs["cwd"], "started").write_text(str(self.started.pid))
+        return self.connection_info
+
+    async def pre_launch(self, **kwargs):
+        self.parent.write_connection_file()
+        self.connection_info = self.parent.get_connection_info()
+        return await super().pre_launch(cmd=[], **kwargs)
+
+    async def poll(self):
+        return self.started.poll() if self.started else 0
+
+    async def wait(self):
+        return self.started.wait()
+
+    async def kill(self, restart=False):
+        self.started.kill()
+
+    async def send_signal(self, signum):
+        self.started.send_signal(signum)
+
+    terminate = kill
+
+    async def cleanup(self, restart=False):
+        pass
+"""
 
 
-def test_a_provisioner_starts_its_kernel(job: Callable[..., Job], tmp_path: Path) -> None:
-    """One that somebody installed and chose for a kernel; jupyter_client does it then."""
-    packages = tmp_path / "packages"
+def provisioned(folder: Path, source: str) -> dict[str, str]:
+    """Install a kernel `marked` whose provisioner is a class; return the environment to run in."""
+    packages = folder / "packages"
     (packages / "marking-1.dist-info").mkdir(parents=True)
-    (packages / "marking.py").write_text(PROVISIONER)
+    (packages / "marking.py").write_text(source)
     (packages / "marking-1.dist-info" / "METADATA").write_text("Name: marking\nVersion: 1\n")
-    (packages / "marking-1.dist-info" / "entry_points.txt").write_text(ENTRY)
+    name = "Marking" if "class Marking" in source else "Elsewhere"
+    entry = f"[jupyter_client.kernel_provisioners]\nmarking = marking:{name}\n"
+    (packages / "marking-1.dist-info" / "entry_points.txt").write_text(entry)
     install(
-        tmp_path / "data",
+        folder / "data",
         "marked",
         argv=[sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
         language="python",
         metadata={"kernel_provisioner": {"provisioner_name": "marking"}},
     )
+    return {"PYTHONPATH": str(packages), "JUPYTER_PATH": str(folder / "data")}
+
+
+def test_a_kernel_that_is_no_process_here_is_ended(job: Callable[..., Job], tmp_path: Path) -> None:
+    """A provisioner may start one anywhere; we watch processes, and leave nothing running."""
+    environment = provisioned(tmp_path, ELSEWHERE)
+    away = job(notebook("1", kernel="marked"))
+    assert away.run(**environment) == 3
+    assert "not a process of this machine" in str(away.outcome().message)
+    assert not psutil.pid_exists(int((tmp_path / "started").read_text()))
+
+
+def test_a_provisioner_starts_its_kernel(job: Callable[..., Job], tmp_path: Path) -> None:
+    """One that somebody installed and chose for a kernel; jupyter_client does it then."""
+    environment = provisioned(tmp_path, PROVISIONER)
     marked = job(notebook("import os; print(os.environ['PROVISIONED_BY'])", kernel="marked"))
-    environment = {"PYTHONPATH": str(packages), "JUPYTER_PATH": str(tmp_path / "data")}
     assert marked.run(**environment) == 0, marked.outcome().message
     assert marked.printed() == "marking\n"
     unknown = job(notebook("1", kernel="marked"))

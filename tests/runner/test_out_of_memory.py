@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -40,10 +44,28 @@ class _Group:
         if (folder / swap).exists():
             (folder / swap).write_text(str(LIMIT) if swap.startswith("memory.memsw") else "0")
 
+    @property
+    def enter(self) -> tuple[str, ...]:
+        """What comes before a command line to have it run in here."""
+        return "sh", "-c", f'echo $$ > {self._folder}/cgroup.procs; exec "$@"', "sh"
+
     def run(self, job: Job) -> int:
-        enter = f'echo $$ > {self._folder}/cgroup.procs; exec "$@"'
-        process = job.start(before=("sh", "-c", enter, "sh"))
-        return int(process.wait(timeout=60))
+        return int(job.start(before=self.enter).wait(timeout=60))
+
+    @contextmanager
+    def stranger(self, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+        """A process that is hungry, and the first to be killed, once there is a file `go`."""
+        source = f"""{FILL}
+import pathlib, time
+open('/proc/self/oom_score_adj', 'w').write('1000')
+while not pathlib.Path('go').exists(): time.sleep(0.1)
+{HUNGRY}"""
+        command = [*self.enter, sys.executable, "-c", source]
+        with subprocess.Popen(command, cwd=folder, start_new_session=True) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
 
     def remove(self) -> None:
         procs = self._folder / "cgroup.procs"
@@ -110,6 +132,49 @@ def test_a_killed_worker_that_nobody_misses(group: _Group, job: Callable[..., Jo
     killed = "killed a process of this run for memory (400 of 400 MiB used)"
     assert killed in str(outcome.message)
     assert hungry.printed().count(killed) >= 1  # and whoever looked on read it then
+
+
+def test_a_stranger_that_was_killed(group: _Group, job: Callable[..., Job], tmp_path: Path) -> None:
+    """What else shares the group, as on a laptop, is not taken for a process of the run."""
+    source = (
+        "import pathlib, time\npathlib.Path('go').touch()\n"
+        "while not pathlib.Path('killed').exists(): time.sleep(0.1)\ntime.sleep(2)"
+    )
+    made = job(notebook(source, "raise RuntimeError('a worker exited unexpectedly')"))
+    with group.stranger(tmp_path) as stranger:
+        process = made.start(before=group.enter)
+        stranger.wait(timeout=60)
+        (tmp_path / "killed").touch()
+        assert process.wait(timeout=60) == 1
+    assert stranger.returncode == -signal.SIGKILL
+    assert "killed" not in made.printed()
+    assert (made.outcome().reason, made.outcome().message) == (
+        "CellError",
+        "Cell 2 raised RuntimeError: a worker exited unexpectedly.",
+    )
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_whose_kill_it_was(alone: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """In a group of others a kill counts if a process of the run goes at about that time."""
+    (tmp_path / "self").write_text("0::/\n")
+    events = tmp_path / "memory.events"
+    events.write_text("oom_kill 2\n")
+    strangers = "" if alone else "0\n"
+    (tmp_path / "cgroup.procs").write_text(f"{os.getpid()}\n{strangers}")
+    monkeypatch.setattr(memory, "_CGROUP", tmp_path)
+    monkeypatch.setattr(memory, "_SELF", tmp_path / "self")
+    monkeypatch.setattr(memory.oom_kills, "__defaults__", (tmp_path, tmp_path / "self"))
+    with subprocess.Popen(["sleep", "100"]) as worker:
+        kills = memory.Kills(worker.pid)
+        pids = [os.getpid(), worker.pid]
+        assert (kills.alone, kills.count(pids)) == (alone, 0)
+        events.write_text("oom_kill 3\n")
+        assert kills.count(pids) == (1 if alone else 0)
+        worker.kill()
+        until(lambda: kills.count(pids) == 1, "a kill that is explained")
+    events.write_text("oom_kill 5\n")
+    assert kills.count(pids) == 3
 
 
 @pytest.mark.parametrize(

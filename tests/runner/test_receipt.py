@@ -105,7 +105,7 @@ def test_memory_is_the_most_that_the_cell_had(receipts: dict[str, Any]) -> None:
 
 def test_the_run_has_one_that_adds_up(ran: Job, receipts: dict[str, Any]) -> None:
     usage = ran.outcome().usage
-    assert ran.result().metadata["jupyter_to_job"] == {"usage": usage}
+    assert ran.result().metadata["jupyter_to_job"]["usage"] == usage
     del receipts["never"]
     assert usage["wall"] >= sum(receipt["wall"] for receipt in receipts.values())
     assert usage["cpu_seconds"] >= sum(receipt["cpu"] for receipt in receipts.values()) - 0.1
@@ -124,7 +124,7 @@ def test_a_run_that_was_killed_keeps_those_of_its_cells(job: Callable[..., Job])
     process.wait(timeout=BOUND)
     assert killed.finish() == 0
     result = killed.result()
-    assert result.metadata["jupyter_to_job"] == {"usage": killed.outcome().usage}
+    assert result.metadata["jupyter_to_job"]["usage"] == killed.outcome().usage
     assert killed.outcome().usage["wall"] > 0
     cells = [cell for cell in result.cells if cell.cell_type == "code"]
     assert [set(c.metadata.get("jupyter_to_job", {})) for c in cells] == [KEYS, set()]

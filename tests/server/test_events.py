@@ -176,8 +176,8 @@ class Changing:
 
 def test_at_most_four_a_second_and_the_last_one() -> None:
     job = Job(
-        "train-aaaaaaaa", "me", "train.ipynb", "small", "cpu", {}, (), False, None, None, 0, "local",
-        State.QUEUED,
+        "train-aaaaaaaa", "me", "train.ipynb", "small", "cpu", {}, (), False, None, None, 0,
+        "local", State.QUEUED,
     )  # fmt: skip
     told: list[tuple[float, Job]] = []
     over = threading.Event()

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 from jupyter_server.serverapp import ServerApp
 from schemathesis import Case, GenerationMode
+from schemathesis.core.result import Ok
 
 from . import openapi
 from .test_routes import write_notebook
@@ -47,7 +48,7 @@ class Prober:
         self._operations = {str(o): o for o in openapi.operations()}
         self.statuses: dict[int, int] = {}
 
-    def __call__(self, case: Case) -> None:
+    def __call__(self, case: Case[Any]) -> None:
         operation = self._operations[f"{case.method.upper()} {case.path.removeprefix('/')}"]
         answer = case.call(base_url=self._base, headers=self._headers, timeout=60)
         self.statuses[answer.status_code] = self.statuses.get(answer.status_code, 0) + 1
@@ -71,8 +72,9 @@ def probe(prober: Prober, jobs: Callable[[], list[str]], count: int) -> None:
     """Send about `count` requests, half of them as the file allows, half not."""
     # It would leave the token out of half of them: that is another test's.
     loaded = schemathesis.openapi.from_dict({**openapi.document(), "security": []})
-    made = [result.ok() for result in loaded.get_all_operations()]
-    each = max(1, count // (2 * len(made)))
+    made = [result.ok() for result in loaded.get_all_operations() if isinstance(result, Ok)]
+    assert len(made) == len(openapi.operations())
+    each = 1 + count * 7 // (10 * len(made))  # some operations have fewer ways to be wrong
     for operation in made:
         for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
             strategy = operation.as_strategy(generation_mode=mode)
@@ -86,7 +88,7 @@ def probe(prober: Prober, jobs: Callable[[], list[str]], count: int) -> None:
                 suppress_health_check=list(HealthCheck),
             )
             @given(case=strategy, data=st.data())
-            def one(case: Case, data: st.DataObject) -> None:
+            def one(case: Case[Any], data: st.DataObject) -> None:
                 _aim(case, data, jobs())
                 prober(case)
 
@@ -95,7 +97,7 @@ def probe(prober: Prober, jobs: Callable[[], list[str]], count: int) -> None:
                 one()
 
 
-def _aim(case: Case, data: st.DataObject, jobs: list[str]) -> None:
+def _aim(case: Case[Any], data: st.DataObject, jobs: list[str]) -> None:
     """Have some requests meet a job or a notebook that is there: at random none ever would."""
     if "name" in case.path_parameters:
         known = st.sampled_from(jobs) if jobs else _NAMES
@@ -112,6 +114,7 @@ async def test_requests_at_random(
     http_server_client: Any,
     jp_root_dir: Path,
     exchange: Path,
+    record_testsuite_property: Callable[[str, object], None],
 ) -> None:
     write_notebook(jp_root_dir, "train.ipynb", "print(6 * 7)")
     token = jp_serverapp.identity_provider.token
@@ -122,6 +125,6 @@ async def test_requests_at_random(
         return [path.name for path in exchange.iterdir() if not path.name.startswith(".")][:5]
 
     await asyncio.to_thread(probe, prober, jobs, REQUESTS)
-    print(json.dumps(prober.statuses))
-    assert sum(prober.statuses.values()) >= REQUESTS * 0.8
+    record_testsuite_property("statuses", json.dumps(prober.statuses))
+    assert sum(prober.statuses.values()) >= REQUESTS
     assert {200, 400, 404} <= set(prober.statuses)

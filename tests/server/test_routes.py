@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import math
 import time
@@ -221,3 +222,33 @@ async def test_submitting_needs_execute(
         status, _ = await refusal(post(jp_fetch, *path, body={"notebook": "train.ipynb"}))
         assert status == 403
     assert (await jp_fetch(*API, "jobs")).code == 200
+
+
+async def test_a_result_says_where_it_came_from(jp_fetch: Fetch, jp_root_dir: Path) -> None:
+    """And is enough to run it again, with the job forgotten: the result is a notebook like any."""
+    cells = [
+        v4.new_code_cell("n = 1", metadata={"tags": ["parameters"]}),
+        v4.new_code_cell("n * 2"),
+    ]
+    (jp_root_dir / "train.ipynb").write_text(json.dumps(v4.new_notebook(cells=cells)))
+    body = {"notebook": "train.ipynb", "parameters": {"n": 21}, "env": {"SECRET": "s3cret"}}
+    name = json.loads((await post(jp_fetch, "jobs", body=body)).body)["name"]
+    job = await ended(jp_fetch, name)
+
+    text = (jp_root_dir / job["delivery"]["path"]).read_text()
+    came_from = json.loads(text)["metadata"]["jupyter_to_job"]["provenance"]
+    frozen = hashlib.sha256((jp_root_dir / "train.ipynb").read_bytes()).hexdigest()
+    said = {k: came_from[k] for k in ("job", "flavor", "device", "parameters", "snapshot_sha256")}
+    assert said == {
+        "job": name, "flavor": "small", "device": "cpu", "parameters": {"n": 21},
+        "snapshot_sha256": frozen,
+    }  # fmt: skip
+    assert "s3cret" not in text
+
+    await jp_fetch(*API, "jobs", name, method="DELETE")
+    asked = {k: came_from[k] for k in ("flavor", "device", "parameters", "inputs", "isolated")}
+    again = await post(jp_fetch, "jobs", body={"notebook": job["delivery"]["path"], **asked})
+    second = await ended(jp_fetch, json.loads(again.body)["name"])
+    cells = json.loads((jp_root_dir / second["delivery"]["path"]).read_text())["cells"]
+    assert (second["state"], cells[-1]["outputs"][0]["data"]["text/plain"]) == ("succeeded", ["42"])
+    assert len(cells) == 3  # the parameters were not injected twice

@@ -122,6 +122,8 @@ def around(
     mine = frozenset(groups)
     found = neighbours(catalog, catalog.choose(flavor, device, mine), mine, admit)
     assert Neighbours.from_json(asdict(found)) == found
+    newer = {"smaller": [{**asdict(each), "new": 1} for each in found.smaller], "new": 1}
+    assert Neighbours.from_json({**asdict(found), **newer}) == found
     return [each.flavor for each in found.smaller], found.larger
 
 

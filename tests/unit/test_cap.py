@@ -12,6 +12,7 @@ from job_runner.cap import Cap
 from job_runner.protocol.dropped import size_text, told
 from job_runner.protocol.log import log_text
 from job_runner.protocol.records import sound
+from job_runner.protocol.widgets import WidgetFold
 
 Record = dict[str, Any]
 KIB = 1 << 10
@@ -163,3 +164,24 @@ def test_any_run(run: list[Record], limit: int) -> None:
 )
 def test_sizes(size: int, text: str) -> None:
     assert size_text(size) == text
+
+
+@pytest.mark.parametrize("size", [KIB, 100 * KIB])
+def test_a_widget_does_not_capture_for_ever(size: int) -> None:
+    """That it stopped is kept, though it stopped in what is dropped."""
+
+    def captures(message: str, **more: Any) -> Record:
+        return {"k": "widget", "i": 1, "id": "w", "state": {"msg_id": message, **more}}
+
+    cap = Cap(10 * KIB)
+    flood = [shown({"text/plain": "x" * size}) for _ in range(200)]
+    begin = captures("m", _model_name="OutputModel")
+    kept = through(cap, start(), begin, *flood, captures("", big="x" * size), *flood, end())
+    fold = WidgetFold()
+    for record in kept:
+        assert sound(record) is record
+        if record["k"] == "widget":
+            fold.feed(record)
+    assert fold.capturing(1) is None
+    assert [r["state"] for r in kept if r["k"] == "widget"][1:] == [{"msg_id": ""}]
+    assert through(cap, start(2), said("x", 2), end(2)) == [start(2), said("x", 2), end(2)]

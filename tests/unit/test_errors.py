@@ -62,7 +62,8 @@ def test_each_has_its_status() -> None:
     assert statuses == {
         "bad_input": 400, "bad_notebook": 400, "bad_catalog": 500, "unknown_choice": 400,
         "not_found": 404, "cleared": 404, "refused": 403, "never_fits": 403, "conflict": 409,
-        "stale": 409, "withdrawn": 409, "too_large": 413, "unavailable": 503, "damaged": 500, "error": 500,
+        "stale": 409, "withdrawn": 409, "too_large": 413, "unavailable": 503, "damaged": 500,
+        "error": 500,
     }  # fmt: skip
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from job_runner.protocol import journal
 from jupyter_to_job.backends.memory import MemoryBackend
 from jupyter_to_job.domain.errors import BadInput, Conflict, Damaged, NotFound
 from jupyter_to_job.domain.state import Placement
@@ -116,3 +119,32 @@ def test_threads_that_look_at_once_count_once(tmp_path: Path) -> None:
         with ThreadPoolExecutor(8) as pool:
             jobs = list(pool.map(lambda _: view.job(request(), Placement()), range(8)))  # noqa: B023
         assert {(j.progress.cells_done, j.progress.cells_total) for j in jobs} == {(200, 200)}
+
+
+def test_a_first_look_that_takes_long_keeps_no_other_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exchange = FileExchange(tmp_path / "exchange")
+    snapshot = b'{"nbformat": 4, "metadata": {}, "cells": []}'
+    other = request("other-abcd2345")
+    for asked in (request(), other):
+        exchange.create(asked, snapshot)
+        (exchange.root / asked.name / "attempt-1").mkdir()
+    looking, done = threading.Event(), threading.Event()
+    read = journal.read_journal
+
+    def slow(directory: Path, *args: Any, **how: Any) -> Iterator[journal.Entry]:
+        if JOB in directory.parts:
+            looking.set()
+            assert done.wait(60)
+        return read(directory, *args, **how)
+
+    monkeypatch.setattr(journal, "read_journal", slow)
+    view = View(exchange, lambda _name, _attempt: True)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(view.job, request(), Placement())
+        assert looking.wait(60)
+        assert view.job(other, Placement()).name == other.name
+        assert not first.done()
+        done.set()
+        assert first.result(60).name == JOB

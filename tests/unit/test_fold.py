@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from job_runner.protocol import spooled
-from job_runner.protocol.journal import JournalWriter
+from job_runner.protocol.journal import JournalWriter, read_journal
 from job_runner.protocol.log import log_text
 from job_runner.protocol.progress import Progress, progress
 from job_runner.protocol.result import ResultFold, fold_result
@@ -39,7 +39,11 @@ def snapshot() -> Any:
     return json.loads(nbformat.writes(new_notebook(cells=cells)))
 
 
-text = st.text(max_size=5) | st.text("ab\b\r\n", max_size=12)
+text = (
+    st.text(max_size=5)
+    | st.text("ab\b\r\n", max_size=12)
+    | st.text("a\n\ud83d\ude00\u20ac\u2028\x85\x0b\x0c\x1c\0", max_size=6)
+)
 bundle = st.dictionaries(
     st.sampled_from(["text/plain", "text/html", "image/png", "application/json"]), text
 )
@@ -137,20 +141,31 @@ def text_of(outputs: Any) -> str:
 def test_live_is_the_same_as_from_the_journal(
     tmp_path_factory: pytest.TempPathFactory, journal: list[dict[str, Any]]
 ) -> None:
-    """Byte for byte, even when it was looked at in between."""
+    """Byte for byte, even when it was looked at in between. What is live is what was written."""
     folder = tmp_path_factory.mktemp("job")
     (folder / "snapshot.ipynb").write_text(json.dumps(snapshot()))
     (folder / "attempt-1").mkdir()
     writer = JournalWriter(folder / "attempt-1" / "journal")
     with ResultFold(folder / "snapshot.ipynb", Spool.in_folder(folder)) as live:
         for record in journal:
-            writer.append(record)
-            live.feed(record)
+            live.feed(writer.append(record))
             b"".join(live.chunks())
         writer.close()
         with fold_result(folder, folder / "attempt-1", Spool.in_memory()) as later:
             assert b"".join(later.chunks()) == b"".join(live.chunks())
     assert not list(folder.glob("*spool*"))
+
+
+def test_what_json_reads_otherwise_is_live_as_it_will_be_read(tmp_path: Path) -> None:
+    writer = JournalWriter(tmp_path)
+    data = {"text/plain": "\ud83d" + "\ude00", "application/json": [float("nan")]}
+    output = {"output_type": "display_data", "data": data, "metadata": {}}
+    written = writer.append({"k": "output", "i": 1, "output": output})
+    writer.close()
+    (entry,) = read_journal(tmp_path)
+    assert written == entry.record
+    read = {"text/plain": "\N{GRINNING FACE}", "application/json": [None]}
+    assert entry.record["output"]["data"] == read
 
 
 @given(journal=journals())

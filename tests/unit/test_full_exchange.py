@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import subprocess
 from collections.abc import Iterator
@@ -10,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from job_runner.protocol import layout, result
+from job_runner.protocol.journal import JournalWriter, journal_size
+from job_runner.protocol.spool import Spool
 from jupyter_to_job.api import Request, handle
 from jupyter_to_job.backends.memory import MemoryBackend
 from jupyter_to_job.cli import exits
@@ -96,3 +100,43 @@ def test_an_exchange_that_is_a_file(tmp_path: Path) -> None:
     with pytest.raises(JobsError, match="cannot be written to") as caught:
         JobService(core, Caller("me", str(tmp_path))).submit(Submission("a.ipynb"))
     assert "doctor" in caught.value.hint
+
+
+def test_a_spool_is_as_it_was_where_the_disk_was_full(disk: Path) -> None:
+    spool = Spool.in_folder(disk)
+    first = spool.append(b"first")
+    rest = fill(disk)
+    with pytest.raises(OSError, match="No space"):
+        spool.append(b"x" * 100_000)
+    assert b"".join(spool.read(first)) == b"first"
+    rest.unlink()
+    second = spool.append(b"second")
+    assert (b"".join(spool.read(first)), b"".join(spool.read(second))) == (b"first", b"second")
+    assert second.offset == first.end
+    spool.close()
+
+
+def test_a_result_where_there_is_no_room_for_a_spool(
+    disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A small one is made in memory; a large one when there is space again."""
+    attempt = layout.attempt_dir(disk, 1)
+    attempt.mkdir()
+    writer = JournalWriter(attempt / layout.JOURNAL)
+    output = {"output_type": "stream", "name": "stdout", "text": "x" * 99_999 + "\n"}
+    notebook = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": []}
+    writer.append({"k": "prepared", "cells_total": 0, "notebook": notebook})
+    for _ in range(4):
+        writer.append({"k": "output", "i": 0, "output": output})
+    writer.close()
+    size = journal_size(attempt / layout.JOURNAL)
+    monkeypatch.setattr(result, "_IN_MEMORY", size - 1)
+    with pytest.raises(OSError, match="No space"):
+        result.write_result(disk, attempt)
+    assert [path.name for path in attempt.iterdir()] == [layout.JOURNAL]
+    assert result.room_for(size) == 2 * size
+    monkeypatch.setattr(result, "_IN_MEMORY", size)
+    assert result.write_result(disk, attempt).sha256 is not None
+    (cell,) = json.loads((attempt / layout.RESULT).read_bytes())["cells"]
+    assert len(cell["outputs"][0]["text"]) == 4
+    assert result.room_for(size) == size

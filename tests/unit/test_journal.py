@@ -221,6 +221,18 @@ def test_damage_shows_when_output_is_passed_by(
         assert seen() == seen(outline=True) == seen(largest=data.draw(st.integers(80, 200)))
 
 
+def test_a_number_that_nobody_can_read_stops_no_reader(tmp_path: Path) -> None:
+    body = b'{"t":1.0,"k":"output","i":%s}' % (b"9" * 5000)
+    (tmp_path / "00000001.jsonl").write_bytes(b"%08x %s\n" % (zlib.crc32(body), body))
+    for how, kind in (
+        ({}, "damaged"),
+        ({"outline": True}, "omitted"),
+        ({"largest": 99}, "omitted"),
+    ):
+        (entry,) = read_journal(tmp_path, **how)
+        assert entry.record["k"] == kind
+
+
 def test_a_long_line_is_never_in_memory(tmp_path: Path) -> None:
     size = 30 << 20
     write(tmp_path, [said(0, "x" * size), {"k": "cell_end"}])

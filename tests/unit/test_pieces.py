@@ -182,6 +182,8 @@ def test_an_outcome_comes_with_its_result_and_ends_the_attempt(
         {"finished": None},
         {"finished": "9999"},
         {"usage": None},
+        {"usage": {"wall": float("nan")}},
+        {"usage": {"wall": float("inf")}},
         {"result_sha256": "../x"},
         {"exit_code": "0"},
     ],

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from job_runner.protocol import journal, layout
 from job_runner.protocol.journal import JournalWriter
+from jupyter_to_job.domain.errors import TooLarge
 from jupyter_to_job.service import reading
-from jupyter_to_job.service.reading import MAX_ANSWER, read_records, read_text
+from jupyter_to_job.service.reading import MAX_ANSWER, notebook_so_far, read_records, read_text
 
 
 def output(number: int, text: str = "") -> dict[str, object]:
@@ -124,3 +125,15 @@ def test_a_job_that_did_not_begin(job: Path) -> None:
     for offset in (0, -100, 100):
         assert read_records(job, offset, final=False).records == []
         assert read_text(job, offset, final=False).text == ""
+
+
+def test_the_notebook_so_far(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(job, [output(0)])
+    assert notebook_so_far(job, 1) == b""
+    (job / layout.SNAPSHOT).write_text('{"nbformat": 4, "cells": []}')
+    monkeypatch.setattr(reading, "_LARGEST_SO_FAR", size(job))
+    (cell,) = json.loads(notebook_so_far(job, 1))["cells"]
+    assert cell["outputs"][0]["text"] == ["0\n"]
+    monkeypatch.setattr(reading, "_LARGEST_SO_FAR", size(job) - 1)
+    with pytest.raises(TooLarge, match="MiB of output"):
+        notebook_so_far(job, 1)

@@ -26,7 +26,7 @@ def test_what_is_written_is_in_the_list() -> None:
         for folder in WRITERS
         for path in (ROOT / folder).rglob("*.py")
         for reason in re.findall(
-            r'(?:End\(|return |--reason", |finish\(\w+, )"([A-Z]\w+)"', path.read_text()
+            r'(?:End\(|_of_cell\(|return |--reason", |finish\(\w+, )"([A-Z]\w+)"', path.read_text()
         )
     }
     assert {"CellError", "Lost", "OutOfMemory", "RunnerMissing"} <= written

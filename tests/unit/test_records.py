@@ -13,10 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from job_runner.ending import look_back
+from job_runner.messages import records_of
 from job_runner.protocol import journal, layout
 from job_runner.protocol.journal import JournalWriter, read_journal
 from job_runner.protocol.log import log_text
-from job_runner.protocol.progress import progress
+from job_runner.protocol.progress import ProgressFold, progress
 from job_runner.protocol.records import sound
 from job_runner.protocol.result import fold_result
 from job_runner.protocol.spool import Spool
@@ -39,8 +40,9 @@ likely: st.SearchStrategy[Any] = st.sampled_from(
         {"output_type": "display_data", "data": {"text/plain": {}}, "metadata": {}},
         {"output_type": "execute_result", "data": {}, "metadata": {}, "execution_count": -1},
         {"text/plain": "x"}, {"name": "python", "codemirror_mode": None}, {}, [], [[0, BANNER]],
-        [["0", BANNER]], [[0, {"cell_type": "markdown"}]], 0, 1, -1, 10**30, 3.5, "stdout", True,
-        {"nbformat": 4, "cells": [3]}, {"nbformat": 4, "nbformat_minor": 5, "cells": []}, None,
+        [["0", BANNER]], [[0, {"cell_type": "markdown"}]], 0, 1, -1, 10**30, 3.5, "stdout",
+        True, 10**400, {"nbformat": 4, "cells": [3]}, None,
+        {"nbformat": 4, "nbformat_minor": 5, "cells": []},
         [{"path": [[]]}], [{"path": ["a"], "data": ""}],
     ]
 )  # fmt: skip
@@ -49,7 +51,11 @@ likely: st.SearchStrategy[Any] = st.sampled_from(
 @st.composite
 def strange(draw: st.DrawFn) -> dict[str, Any]:
     """A record of a known kind (mostly) with fields of any type, or without some of them."""
-    kind = draw(st.sampled_from(sorted(FIELDS)) | st.sampled_from(["damaged", "new"]) | json_values)
+    kind = draw(
+        st.sampled_from(sorted(FIELDS))
+        | st.sampled_from(["damaged", "omitted", "new"])
+        | json_values
+    )
     known = FIELDS.get(kind) if isinstance(kind, str) else None
     names = sorted(known.required | known.optional) if known else ["i", "output"]
     made = {name: draw(likely | json_values) for name in names if draw(st.integers(0, 9))}
@@ -137,6 +143,9 @@ def line(body: str) -> bytes:
         '{"k":"cell_start","i":0,"t":1e300}',
         '{"k":"prepared","cells_total":1,"notebook":{"nbformat":4}}',
         '{"k":"end"}',
+        '{"k":"omitted","of":"output"}',
+        f'{{"k":"dropped","i":0,"limit":{10**400}}}',
+        f'{{"k":"usage","wall":{10**400}}}',
         '{"k":7}',
         "{}",
     ],
@@ -161,6 +170,10 @@ def test_two_ends_are_one() -> None:
     end = {"k": "end", "state": "failed", "cell": None, "banner": [[0, BANNER]]}
     begin = {"k": "prepared", "cells_total": CELLS, "notebook": prepared()}
     assert fold(snapshot(), [begin, end, end]) == fold(snapshot(), [begin, end])
+    run = ProgressFold()
+    for record in ({**end, "reason": 5}, {**end, "reason": "Lost"}, {**end, "reason": "NodeLost"}):
+        run.feed(record)
+    assert run.end is not None and run.end["reason"] == "Lost"
 
 
 @pytest.mark.parametrize(
@@ -169,10 +182,38 @@ def test_two_ends_are_one() -> None:
         {"nbformat": 4, "cells": [3]},
         {"nbformat": 4, "cells": [{}], "metadata": {}},
         {"nbformat": -1},
+        {"nbformat": 4, "nbformat_minor": None, "cells": []},
+        {"nbformat": 4, "metadata": {"papermill": 5, "jupyter_to_job": [5]}, "cells": []},
     ],
 )
 def test_a_snapshot_of_any_shape(value: dict[str, Any]) -> None:
-    nbformat.validate(fold(value, []))
+    end: dict[str, Any] = {"k": "end", "state": "failed", "usage": {"wall": 1.0}}
+    for records in ([], [end], [{"k": "damaged", "bytes": 1}, end]):
+        nbformat.validate(fold(value, records))
+
+
+@pytest.mark.parametrize("seen", [5, [], {"start_time": "yesterday"}, {"start_time": 5}])
+def test_what_an_earlier_run_left_in_the_metadata_is_nobodys(seen: Any) -> None:
+    notebook = prepared()
+    notebook["metadata"]["papermill"] = notebook["cells"][1]["metadata"]["papermill"] = seen
+    notebook["cells"][1]["metadata"]["jupyter_to_job"] = seen
+    before = json.dumps(notebook)
+    begin = {"k": "prepared", "cells_total": CELLS, "notebook": notebook}
+    end = {"k": "cell_end", "i": 1, "ok": True, "execution_count": 1, "t": 5.0}
+    cell = fold(snapshot(), [begin, end]).cells[1]
+    assert cell.metadata.papermill.status == "completed"
+    assert json.dumps(notebook) == before
+
+
+def test_only_what_nbformat_calls_json_may_be_more_than_text() -> None:
+    for kind, valid in (("application/a.b+json", True), ("image/a+json", False), ("+json", False)):
+        output = {"output_type": "display_data", "data": {kind: {"a": 1}}, "metadata": {}}
+        assert sound({"k": "output", "i": 0, "output": output})["k"] == (
+            "output" if valid else "damaged"
+        )
+        (record,) = records_of("display_data", {"data": {kind: {"a": 1}}}, 0)
+        shown = fold(snapshot(), [record]).cells[-1].outputs[0].data[kind]
+        assert shown == ({"a": 1} if valid else '{"a": 1}')
 
 
 def test_numbers_that_json_does_not_have_are_null(tmp_path: Path) -> None:
@@ -184,6 +225,10 @@ def test_numbers_that_json_does_not_have_are_null(tmp_path: Path) -> None:
     (entry,) = read_journal(tmp_path)
     null = {"a": None, "b": [None, None, "NaN", "Infinity"]}
     assert entry.record["output"]["data"]["application/json"] == null
+    for body in ('{"k":"usage","wall":NaN}', '{"k":"new","a":[-Infinity]}'):
+        (tmp_path / "00000002.jsonl").write_bytes(line(body))
+        assert [entry.record["k"] for entry in read_journal(tmp_path)] == ["output", "damaged"]
+    assert sound({"k": "usage", "wall": 1e999})["k"] == "damaged"
     for record in ({"k": "output", "i": 1, "output": output}, entry.record):
         text = result(snapshot(), [record]).decode()
         shown = json.loads(text, parse_constant=pytest.fail)["cells"][-1]["outputs"][0]["data"]

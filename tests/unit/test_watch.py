@@ -13,7 +13,7 @@ import pytest
 from job_runner.protocol import documents, layout, liveness
 from jupyter_to_job.backends.memory import MemoryBackend
 from jupyter_to_job.domain.errors import NotFound
-from jupyter_to_job.domain.job import DeliveryState, State
+from jupyter_to_job.domain.job import DeliveryState, Job, State
 from jupyter_to_job.exchange import FileExchange, index
 from jupyter_to_job.flavors import load_catalog
 from jupyter_to_job.service import watch
@@ -107,7 +107,7 @@ def test_undelivered_jobs_are_told_at_first(exchange: FileExchange) -> None:
     documents.write_document(held / "held.json", {"message": "gone"})
     feed = JobService(core(exchange), Caller("me", "/w")).changes()
     job = next(feed)
-    assert job is not None
+    assert isinstance(job, Job)
     assert (job.name, job.delivery.state) == ("held-aaaaaaaa", DeliveryState.HELD)
     assert next(feed) is None
 

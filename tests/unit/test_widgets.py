@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
+
+from job_runner.protocol.fold import NotebookFold
+from job_runner.protocol.outputs import MemoryShelf
 
 from .folds import fold
 
@@ -106,3 +110,24 @@ def test_what_the_kernel_appends_is_added_and_what_it_sets_is_set() -> None:
 
 def test_a_widget_that_is_no_widget() -> None:
     assert dict(models(widget("a", {"value": 1}))) == {}
+
+
+def test_what_is_not_shown_any_more_is_not_in_memory() -> None:
+    """A loop that clears and shows in an Output widget, as live plots do."""
+    notebook: dict[str, Any] = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": []}
+    run = NotebookFold(lambda: notebook, MemoryShelf())
+    for record in (opened("a", "OutputModel"), widget("a", {"msg_id": "x"})):
+        run.feed(record)
+    tracemalloc.start()
+    try:
+        for number in range(1000):
+            run.feed({"k": "clear", "i": 0, "wait": bool(number % 2)})
+            run.feed(shown(str(number) * 1000, display_id=f"d{number}"))
+            if number % 100 == 50:
+                run.feed(widget("a", {"outputs": []}))
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    state = run.result()["metadata"]["widgets"][STATE]["state"]["a"]["state"]
+    assert [output["data"]["text/plain"] for output in state["outputs"]] == ["999" * 1000]
+    assert held < 200_000

@@ -1,0 +1,113 @@
+"""Kernels that do not keep to the rules, and hosts that do not: the run goes on, or says why."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from job_runner import connection
+
+from .jobs import BOUND, RUNNER, Job, notebook, stream
+
+SEND = """\
+kernel = get_ipython().kernel
+def send(kind, content, parent=None, **more):
+    parent = parent or kernel.get_parent("shell")
+    kernel.session.send(kernel.iopub_socket, kind, content, parent=parent, **more)
+"""
+ODD = {
+    "send('display_data', {'data': [1], 'metadata': {}})": "display_data",
+    "send('display_data', {'data': {}, 'metadata': 'x'})": "display_data",
+    "send('display_data', {'data': {}, 'metadata': {}, 'transient': 'x'})": "display_data",
+    "send('update_display_data', {'metadata': [1], 'transient': {'display_id': 'u'}})": (
+        "update_display_data"
+    ),
+    "send('comm_close', {})": "comm_close",
+    "send('comm_msg', {'comm_id': 'a', 'data': [1]})": "comm_msg",
+    "state = {'state': {}, 'buffer_paths': [5]}\n"
+    "send('comm_msg', {'comm_id': 'a', 'data': state}, buffers=[b'a'])": "comm_msg",
+}
+BENT = {
+    "send('stream', {'name': None, 'text': None})": ("stdout", ""),
+    "send('stream', {'text': 'x'}, {'msg_id': [1]})": ("stdout", "x"),
+    "m = kernel.session.msg('stream')\ndel m['header']['msg_type']\nsend(m, None)": None,
+    "send('status', {'execution_state': 5})": None,
+}
+
+
+def test_messages_against_the_rules_are_told_of(job: Callable[..., Job]) -> None:
+    """Whatever a kernel sends, the cells after it run, and the result is valid."""
+    odd = job(notebook(SEND, *(f"{source};" for source in (*ODD, *BENT)), "print('after')"))
+    assert odd.run() == 0, odd.outcome().message
+    told = odd.result().cells[1:]
+    for cell, kind in zip(told, ODD.values(), strict=False):
+        expected = f"[{kind} is not as Jupyter's protocol has it, and not kept]\n"
+        assert stream(cell) == expected, cell.source
+    for cell, said in zip(told[len(ODD) :], BENT.values(), strict=False):
+        streams = [(o.name, o.text) for o in cell.outputs if o.output_type == "stream"]
+        assert streams == ([said] if said else []), cell.source
+    assert stream(told[-1]) == "after\n"
+    assert not any(record["k"] == "damaged" for record in odd.records())
+
+
+def test_odd_answers_are_made_valid(job: Callable[..., Job]) -> None:
+    odd = job(
+        notebook(
+            f"{SEND}send('error', {{'ename': 'A', 'evalue': 5, 'traceback': 'a line'}})",
+            f"{SEND}send('execute_result', {{'data': {{}}, 'execution_count': '3'}})",
+        )
+    )
+    assert odd.run() == 0
+    error, shown = (cell.outputs[0] for cell in odd.result().cells)
+    assert (error.ename, error.evalue, error.traceback) == ("A", "5", ["a line"])
+    assert shown.execution_count is None
+
+
+@pytest.mark.parametrize("place", ["/dev/full", "a reader that is gone", "closed"])
+def test_a_log_that_takes_nothing_changes_no_exit_code(place: str, job: Callable[..., Job]) -> None:
+    made = job(notebook("1"))
+    command = [*RUNNER, "run", str(made.directory)]
+    if place == "closed":
+        command = ["sh", "-c", 'exec "$@" >&- 2>&-', "sh", *command]
+    reader, writer = os.pipe()
+    os.close(reader)
+    with Path("/dev/full").open("wb") as full:
+        to = full if place == "/dev/full" else writer
+        ended = subprocess.run(command, stderr=to, timeout=BOUND, check=False)
+    os.close(writer)
+    assert ended.returncode == 0
+    assert made.outcome().state == "succeeded"
+
+
+def test_what_cannot_be_printed_is_no_success(tmp_path: Path) -> None:
+    (tmp_path / "a.ipynb").write_text(notebook("1"))
+    with Path("/dev/full").open("wb") as full:
+        command = [*RUNNER, "inspect", str(tmp_path / "a.ipynb")]
+        assert subprocess.run(command, stdout=full, timeout=BOUND, check=False).returncode == 74
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have one address")
+def test_runs_that_begin_together_do_not_meet() -> None:
+    """Each has an address of its own: what is free now may be taken when the kernel binds it."""
+    drawn = [connection.by_ports() for _ in range(50)]
+    assert len({each.ip for each in drawn}) == 50
+    assert all(each.ip.startswith("127.") and len(set(each.ports.values())) == 5 for each in drawn)
+
+
+def test_no_free_port_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "_is_free", lambda _host, _port: False)
+    with pytest.raises(OSError, match="no free ports"):
+        connection.by_ports()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux has a score")
+def test_where_memory_is_short_the_kernel_goes_first(job: Callable[..., Job]) -> None:
+    made = job(notebook("print(open('/proc/self/oom_score_adj').read())"))
+    assert made.run() == 0
+    own = int(Path("/proc/self/oom_score_adj").read_text())
+    assert int(made.printed()) == min(own + 100, 1000)

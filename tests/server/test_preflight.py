@@ -1,0 +1,111 @@
+"""What a dialog is told before SEND, over HTTP, and fast enough to open with it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import nbformat.v4 as v4
+import pytest
+
+from . import openapi
+from .test_routes import post
+
+Fetch = Callable[..., Awaitable[Any]]
+FAST = 0.3
+log = logging.getLogger(__name__)
+
+
+def write(root: Path, **metadata: Any) -> None:
+    declared = "alpha: float = 0.1  # learning rate\nname = 'x'"
+    cells = [
+        v4.new_code_cell(declared, metadata={"tags": ["parameters"]}),
+        v4.new_code_cell("%matplotlib inline\nimport numpy as np\nimport helpers"),
+        v4.new_code_cell("df = pd.read_csv('data/train.csv')"),
+        *[v4.new_code_cell(f"print({number})") for number in range(40)],
+    ]
+    notebook = v4.new_notebook(cells=cells, metadata=metadata)
+    (root / "train.ipynb").write_text(json.dumps(notebook))
+    (root / "helpers.py").write_text("x = 1\n")
+    (root / "data").mkdir()
+    (root / "data" / "train.csv").write_text("1,2\n")
+    (root / "data" / "scratch.tmp").write_text("1,2\n")
+    (root / ".jobignore").write_text("*.tmp\n")
+
+
+async def preflight(fetch: Fetch, **asked: Any) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(
+        (await post(fetch, "preflight", body={"notebook": "train.ipynb", **asked})).body
+    )
+    openapi.validate("Preflight", found)
+    return found
+
+
+async def test_all_of_it_in_time(jp_fetch: Fetch, jp_root_dir: Path) -> None:
+    write(jp_root_dir, kernelspec={"name": "python3", "display_name": "Python 3"})
+    times = []
+    for _ in range(10):
+        started = time.perf_counter()
+        found = await preflight(jp_fetch, inputs=["data"])
+        times.append(time.perf_counter() - started)
+        if times[-1] < FAST:
+            break
+    log.info("preflight: %s ms", [round(1000 * each) for each in times])
+    assert found["problems"] == []
+    assert found["kernel"] == "python3"
+    assert found["inputs"] == [{"path": "data/train.csv", "size": 4}]
+    assert (found["ignored"], found["input_cap"]) == (1, 1 << 30)
+    assert found["parameters"] == [
+        {"name": "alpha", "type": "float", "default": "0.1", "help": "learning rate"},
+        {"name": "name", "type": None, "default": "'x'", "help": ""},
+    ]
+    assert found["suggested"] == [
+        {"path": "helpers.py", "size": 6, "why": "import helpers"},
+        {"path": "data/train.csv", "size": 4, "why": "df = pd.read_csv('data/train.csv')"},
+    ]
+    assert min(times) < FAST
+
+
+async def test_what_would_be_refused(jp_fetch: Fetch, jp_root_dir: Path) -> None:
+    write(jp_root_dir, kernelspec={"name": "cobol", "display_name": "COBOL"})
+    (jp_root_dir / "shut").mkdir()
+    for asked, code, blocking in (
+        ({}, "no_kernel", True),
+        ({"flavor": "huge"}, "unknown_choice", True),
+        ({"device": "t5"}, "unknown_choice", True),
+        ({"inputs": ["gone.csv"]}, "missing_input", True),
+        ({"parameters": {"a b": 1}}, "bad_input", True),
+        ({"parameters": {"beta": 1}}, "unknown_parameter", False),
+        ({"output": "gone/x.ipynb"}, "not_writable", False),
+        ({"output": "../x.ipynb"}, "bad_input", True),
+        ({"expected_sha256": "0" * 64}, "stale", True),
+        ({"notebook": "gone.ipynb"}, "bad_notebook", True),
+    ):
+        found = await preflight(jp_fetch, **asked)
+        assert (code, blocking) in {(p["code"], p["blocking"]) for p in found["problems"]}, asked
+
+
+async def test_what_never_fits(jp_fetch: Fetch, jp_root_dir: Path) -> None:
+    write(jp_root_dir)
+    catalog = json.loads((await jp_fetch("jupyter-to-job", "api", "flavors")).body)["flavors"]
+    for name, flavor in catalog.items():
+        found = await preflight(jp_fetch, flavor=name)
+        fits = flavor["unavailable_reason"] is None and flavor["allowed"]
+        codes = {problem["code"] for problem in found["problems"]}
+        assert fits != bool(codes & {"never_fits", "refused"}), (name, flavor, codes)
+
+
+@pytest.fixture
+def cap(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JUPYTER_TO_JOB_INPUT_CAP", "3")
+
+
+async def test_inputs_over_the_cap_are_shown(cap: None, jp_fetch: Fetch, jp_root_dir: Path) -> None:
+    write(jp_root_dir)
+    found = await preflight(jp_fetch, inputs=["data/train.csv"])
+    assert [problem["code"] for problem in found["problems"]] == ["too_large"]
+    assert (found["inputs"], found["input_cap"]) == ([{"path": "data/train.csv", "size": 4}], 3)
