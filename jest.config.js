@@ -1,7 +1,11 @@
-const jupyterlab = require('@jupyterlab/testing/lib/jest-config');
+const base = require('@jupyterlab/testing/lib/jest-config')(__dirname);
 
 module.exports = {
-  ...jupyterlab(__dirname),
+  ...base,
   reporters: ['default'],
-  roots: ['<rootDir>/labextension']
+  roots: ['<rootDir>/labextension'],
+  // JupyterLab's own packages are published as ES modules only, too.
+  transformIgnorePatterns: base.transformIgnorePatterns.map(pattern =>
+    pattern.replace('(?!', '(?!@jupyterlab/|')
+  )
 };

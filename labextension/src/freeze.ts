@@ -1,13 +1,17 @@
 /**
  * From the notebook on the screen to one that can be sent: the server freezes what is on its disk,
- * so what is on the screen has to get there first.
+ * so what is on the screen has to get there first. A collaborative document is saved by the server,
+ * never by its editors: its content itself is sent.
  */
 import type { DocumentRegistry } from '@jupyterlab/docregistry';
 import type { INotebookModel } from '@jupyterlab/notebook';
 import type { Contents } from '@jupyterlab/services';
 import type { TranslationBundle } from '@jupyterlab/translation';
+import type { JSONObject } from '@lumino/coreutils';
 
-import type { Submission } from './job';
+import type { ISource } from './dialog/source';
+import type { Choices, Submission } from './job';
+import type { IJobs } from './tokens';
 
 /** The drives whose files lie on the server's own disk; `RTC` is older collaborative editing's. */
 const OWN_DRIVES = ['', 'RTC'];
@@ -18,41 +22,98 @@ export class CannotFreeze extends Error {}
 /** The user was asked or told about the save by JupyterLab itself, and there is nothing to add. */
 export class SaveRefused extends Error {}
 
+/** What sources are made with. */
+export type Means = {
+  contents: Contents.IManager;
+  jobs: IJobs;
+  trans: TranslationBundle;
+};
+
 /**
- * Save the notebook if it has unsaved changes, and name what was saved.
- *
- * A collaborative document is saved by the server, never by its editors.
+ * Save an open notebook if it has unsaved changes, and stand ready to send what was saved; ready
+ * is rejected with SaveRefused where the save failed or was called off.
  *
  * @throws CannotFreeze where the server could not see what the user sees.
- * @throws SaveRefused where the save failed or was called off.
  */
-export async function freeze(
+export function freeze(
   context: DocumentRegistry.IContext<INotebookModel>,
+  given: Choices,
+  { contents, jobs, trans }: Means
+): ISource {
+  const notebook = ownPath(context.path, contents, trans);
+  const { collaborative } = context.model;
+  const mustSave = context.model.dirty && !collaborative;
+  if (mustSave && context.canSave === false) {
+    throw new CannotFreeze(
+      trans.__(
+        'This notebook is read-only and has unsaved changes: save a copy first.'
+      )
+    );
+  }
+  const ready = mustSave
+    ? context.save().catch((error: unknown) => {
+        throw new SaveRefused(String(error));
+      })
+    : undefined;
+  // Asked for each time: autosave may write the notebook once more while the dialog is open.
+  const look = (): Submission => ({
+    notebook,
+    ...(collaborative ? {} : digest(context.contentsModel))
+  });
+  const content = () =>
+    collaborative
+      ? { content: context.model.toJSON() as unknown as JSONObject }
+      : {};
+  return {
+    path: notebook,
+    note: null,
+    given,
+    ready,
+    takesFiles: true,
+    look,
+    submit: (choices, key) =>
+      jobs.submit({ ...look(), ...content(), ...choices }, key)
+  };
+}
+
+/**
+ * Stand ready to send a notebook as it is on disk.
+ *
+ * @throws CannotFreeze where it is not on the server's disk.
+ */
+export function asOnDisk(
+  path: string,
+  hasUnsavedChanges: boolean,
+  given: Choices,
+  { contents, jobs, trans }: Means
+): ISource {
+  const notebook = ownPath(path, contents, trans);
+  return {
+    path: notebook,
+    note: hasUnsavedChanges
+      ? trans.__(
+          'It is open with unsaved changes, and what is on disk is sent: save it first if they should count.'
+        )
+      : null,
+    given,
+    takesFiles: true,
+    look: () => ({ notebook }),
+    submit: (choices, key) => jobs.submit({ notebook, ...choices }, key)
+  };
+}
+
+/** The path as the server knows it. */
+function ownPath(
+  path: string,
   contents: Contents.IManager,
   trans: TranslationBundle
-): Promise<Submission> {
-  if (!OWN_DRIVES.includes(contents.driveName(context.path))) {
+): string {
+  if (!OWN_DRIVES.includes(contents.driveName(path))) {
     throw new CannotFreeze(
       trans.__('This notebook is not on the server: copy it there first.')
     );
   }
-  const { collaborative, dirty } = context.model;
-  if (dirty && !collaborative) {
-    if (context.canSave === false) {
-      throw new CannotFreeze(
-        trans.__(
-          'This notebook is read-only and has unsaved changes: save a copy first.'
-        )
-      );
-    }
-    await context.save().catch(error => {
-      throw new SaveRefused(String(error));
-    });
-  }
-  return {
-    notebook: contents.localPath(context.path),
-    ...(collaborative ? {} : digest(context.contentsModel))
-  };
+  return contents.localPath(path);
 }
 
 /** What the file's bytes were when the editor last read or wrote them, where the server told. */

@@ -1,13 +1,27 @@
 /**
  * Jupyter to Job in the browser: a list of small plugins, each of which can be switched off alone.
  */
+import dialog from './plugins/dialog';
+import fileMenu from './plugins/fileMenu';
 import files from './plugins/files';
 import jobs from './plugins/jobs';
+import live from './plugins/live';
 import notifications from './plugins/notifications';
+import panel from './plugins/panel';
 import submit from './plugins/submit';
 
 export { ApiError } from './client';
-export { type Job, JOB_EVENT, type Submission } from './job';
-export { IJobs } from './tokens';
+export type { ISource } from './dialog/source';
+export { type Choices, type Job, JOB_EVENT, type Submission } from './job';
+export { IJobs, ISubmitDialog } from './tokens';
 
-export default [jobs, submit, notifications, files];
+export default [
+  jobs,
+  dialog,
+  submit,
+  fileMenu,
+  notifications,
+  panel,
+  live,
+  files
+];

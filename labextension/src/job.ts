@@ -1,52 +1,73 @@
 /**
- * What the server says about a job: its words, not ours. The fields are those of the job events
- * (schema `JOB_EVENT`) and of the REST interface; this module adds only what can be read off them.
+ * What the server says about a job: its words, not ours. The types are generated from
+ * `docs/openapi.yaml`; this module adds only what can be read off them.
  */
+import type { JSONValue } from '@lumino/coreutils';
+
+import type { Changes as Differences, Job, Submission as Request } from './api';
+
+export type { Delivery, Job, Progress, State as JobState } from './api';
 
 /** The schema id of the events that tell of every change of a job. */
 export const JOB_EVENT = 'https://schema.jupyter-to-job.io/job/v1';
 
-/** Where a job stands. */
-export type JobState =
-  'queued' | 'starting' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+/** The schema id of the events that tell that a job was deleted. */
+export const DELETED_EVENT = 'https://schema.jupyter-to-job.io/job-deleted/v1';
 
-/** What became of the result; `path` is relative to the server's root. */
-export type Delivery = {
-  state: 'pending' | 'delivered' | 'held' | 'failed' | 'none';
-  path: string | null;
-  message: string | null;
+/** The schema id of the events that tell how the inputs of a submission are being copied. */
+export const SUBMISSION_EVENT =
+  'https://schema.jupyter-to-job.io/submission/v1';
+
+/** What says which notebook it is. */
+type Which = 'notebook' | 'content' | 'expected_sha256';
+
+/** What a user may say of it, in the words of the request. */
+type Said =
+  | 'flavor'
+  | 'device'
+  | 'isolated'
+  | 'env'
+  | 'max_runtime'
+  | 'output'
+  | 'name'
+  | 'priority';
+
+/** What a job may be told beside its notebook: the server's catalog fills in what is left out. */
+export type Choices = {
+  [Field in Said]?: Exclude<Request[Field], null>;
+} & {
+  parameters?: Record<string, JSONValue>;
+  /** Files, folders and globs: a browser has no blobs of them. */
+  inputs?: string[];
 };
 
-/** How far the notebook has run. */
-export type Progress = {
-  cells_done: number;
-  cells_total: number;
-  current_cell: number | null;
-};
+/** What is sent to have a notebook run. */
+export type Submission = Choices & Pick<Request, Which>;
 
-/** One submission, as the server describes it: the fields that this extension reads. */
-export type Job = {
-  name: string;
-  notebook: string;
-  state: JobState;
-  reason: string | null;
-  message: string | null;
-  delivery: Delivery;
-  progress: Progress | null;
-};
+/** What is to be different when a job runs again. */
+export type Changes = Partial<Differences>;
 
-/** What is sent to have a notebook run: the server's catalog fills in what is left out. */
-export type Submission = {
-  /** The notebook's path, relative to the server's root. */
-  notebook: string;
-  /** Refuse the submission unless the file on disk has this digest (hexadecimal SHA-256). */
-  expected_sha256?: string;
-};
+/** Whether a job has ended, however. */
+export function isFinal(job: Job): boolean {
+  return ['succeeded', 'failed', 'cancelled'].includes(job.state);
+}
+
+/** Where the result of a job is, relative to the server's root; null: nowhere. */
+export function resultOf({ delivery }: Job): string | null {
+  return delivery.state === 'delivered' ? delivery.path : null;
+}
+
+/** The seconds that a job has run, until `now` if it still does; null where nobody knows. */
+export function elapsed(job: Job, now: number = Date.now()): number | null {
+  const { started, finished } = job;
+  if (started === null || (isFinal(job) && finished === null)) {
+    return null;
+  }
+  const end = finished === null ? now : Date.parse(finished);
+  return Math.max(end - Date.parse(started), 0) / 1000;
+}
 
 /** Whether nothing more happens to a job: it has ended and its result is where it will be. */
 export function isSettled(job: Job): boolean {
-  return (
-    ['succeeded', 'failed', 'cancelled'].includes(job.state) &&
-    job.delivery.state !== 'pending'
-  );
+  return isFinal(job) && job.delivery.state !== 'pending';
 }

@@ -4,30 +4,87 @@
 import { Token } from '@lumino/coreutils';
 import type { ISignal } from '@lumino/signaling';
 
-import type { Job, Submission } from './job';
+import type { ISource } from './dialog/source';
+import type { Changes, Job, Submission } from './job';
 
 /** The jobs that this page knows of, kept true by the server's events. */
 export interface IJobs {
   /** A job was seen for the first time, or is no longer what it was. */
   readonly changed: ISignal<IJobs, Job>;
+  /** A job of this name was deleted, or has to be loaded again. */
+  readonly removed: ISignal<IJobs, string>;
   /** This page submitted a job. */
   readonly submitted: ISignal<IJobs, Job>;
   /** A job that this page saw unfinished has ended and its delivery is decided: once per job. */
   readonly settled: ISignal<IJobs, Job>;
+  /** What is known of the list itself has changed: the five fields below. */
+  readonly conditionChanged: ISignal<IJobs, void>;
+  /** Whether the server's list was had once. */
+  readonly isLoaded: boolean;
+  /** Whether the server is being asked for jobs. */
+  readonly isBusy: boolean;
+  /** Why the last request for jobs failed; null: it did not. */
+  readonly error: unknown;
+  /** Whether the server has older jobs than those that are known. */
+  readonly hasMore: boolean;
+  /** Whether events come: `barred` where the server does not let this user have them. */
+  readonly feed: 'live' | 'lost' | 'barred' | 'unknown';
+  /** The jobs that are known, newest first; the array changes in place. */
+  readonly all: readonly Job[];
+  /** How many jobs have not ended. */
+  readonly unfinished: number;
   /** The job of that name as last heard of. */
   get(name: string): Job | undefined;
   /**
-   * Send a notebook as it is on the server's disk; each call is one job.
+   * The job of that name as last heard of, or as the server says.
    *
-   * @throws ApiError where the server refused, or could not be reached.
+   * @throws ApiError as all that follow: where the server refused, or could not be reached.
    */
-  submit(submission: Submission): Promise<Job>;
-  /** Ask the server once for its newest jobs: at the start, and after events may have been missed. */
+  find(name: string): Promise<Job>;
+  /** Send a notebook; each call is one job, but for calls with the same idempotency key. */
+  submit(submission: Submission, idempotencyKey?: string): Promise<Job>;
+  /** Have a job run again as it was frozen, with changes: a new job. */
+  rerun(name: string, changes?: Changes, idempotencyKey?: string): Promise<Job>;
+  /** Have a job ended; what it wrote so far is delivered. */
+  cancel(name: string): Promise<Job>;
+  /** Have a result delivered that was held. */
+  deliver(name: string): Promise<Job>;
+  /** Have a job forgotten; what runs is stopped. A delivered notebook stays. */
+  delete(name: string): Promise<void>;
+  /** Ask the server for its newest jobs, after events may have been missed; see `error`. */
   refresh(): Promise<void>;
+  /** Ask for older jobs, for many of them if somebody searches; see `error`. */
+  more(isSearch?: boolean): Promise<void>;
 }
 
 /** The token under which `IJobs` is provided. */
 export const IJobs = new Token<IJobs>(
   'jupyter-to-job:IJobs',
   'Submits notebooks as jobs and follows the jobs of this server.'
+);
+
+/** Asks what a job needs to know, and submits it. */
+export interface ISubmitDialog {
+  /** Ask in the dialog; resolves to the job, or to null if the user thought better of it. */
+  ask(source: ISource): Promise<Job | null>;
+  /**
+   * Submit without asking, with the choices that the source comes with.
+   *
+   * @throws ApiError where the server refused, or could not be reached.
+   */
+  submit(source: ISource): Promise<Job>;
+  /**
+   * Submit without asking, with what was chosen for this notebook the last time.
+   *
+   * @throws ApiError where the server refused, or could not be reached.
+   */
+  submitAgain(source: ISource): Promise<Job>;
+  /** Have the catalog at hand before anybody asks; never fails. */
+  prepare(): Promise<void>;
+}
+
+/** The token under which `ISubmitDialog` is provided. */
+export const ISubmitDialog = new Token<ISubmitDialog>(
+  'jupyter-to-job:ISubmitDialog',
+  'Asks what a job needs to know, and submits it.'
 );

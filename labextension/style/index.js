@@ -1,1 +1,3 @@
 import './base.css';
+import './dialog.css';
+import './panel.css';

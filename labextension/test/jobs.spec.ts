@@ -1,44 +1,76 @@
 /** What the model makes of the server's news, in whatever order they arrive. */
-import { ApiError, type IClient } from '../src/client';
-import type { Job, Submission } from '../src/job';
+import type { Page } from '../src/api';
+import { ApiError, type IClient, type Which } from '../src/client';
+import type { Job } from '../src/job';
 import { Jobs } from '../src/jobs';
+import { job } from './fixtures';
 
 const NOW = [0, 0];
+
+type Answer = Job | ApiError | (() => Job);
 
 /** A server in memory: what it is told to answer, in turn, and what it was asked. */
 class Server implements IClient {
   readonly keys: string[] = [];
+  readonly asked: Which[] = [];
   listed: Job[] = [];
+  /** Runs while a page is on its way. */
+  meanwhile = () => {};
 
-  constructor(
-    private readonly _answers: (Job | ApiError | (() => Job))[] = []
-  ) {}
+  constructor(private readonly _answers: Answer[] = []) {}
 
-  list(): Promise<Job[]> {
-    return Promise.resolve(this.listed);
+  page(which: Which): Promise<Page> {
+    this.asked.push(which);
+    const states = which.state?.split(',');
+    const wanted = this.listed.filter(
+      ({ state }) => states === undefined || states.includes(state)
+    );
+    const start = Number(which.cursor ?? 0);
+    const end = start + which.limit;
+    const page = {
+      jobs: wanted.slice(start, end),
+      next: end < wanted.length ? String(end) : null
+    };
+    this.meanwhile();
+    return Promise.resolve(page);
   }
 
-  submit(_: Submission, idempotencyKey: string): Promise<Job> {
+  get(name: string): Promise<Job> {
+    const found = this.listed.find(each => each.name === name);
+    return found === undefined
+      ? Promise.reject(NOT_FOUND)
+      : Promise.resolve(found);
+  }
+
+  submit(_: unknown, idempotencyKey: string): Promise<Job> {
     this.keys.push(idempotencyKey);
+    return this._answer();
+  }
+
+  rerun(_: string, __: unknown, idempotencyKey: string): Promise<Job> {
+    this.keys.push(idempotencyKey);
+    return this._answer();
+  }
+
+  cancel(): Promise<Job> {
+    return this._answer();
+  }
+
+  deliver(): Promise<Job> {
+    return this._answer();
+  }
+
+  async delete(): Promise<void> {
+    await this._answer();
+  }
+
+  private _answer(): Promise<Job> {
     const answer = this._answers.shift()!;
     if (answer instanceof ApiError) {
       return Promise.reject(answer);
     }
     return Promise.resolve(typeof answer === 'function' ? answer() : answer);
   }
-}
-
-function job(changes: Partial<Job> = {}): Job {
-  return {
-    name: 'study-aaaaaaaa',
-    notebook: 'study.ipynb',
-    state: 'queued',
-    reason: null,
-    message: null,
-    delivery: { state: 'pending', path: null, message: null },
-    progress: null,
-    ...changes
-  };
 }
 
 const DELIVERED = job({
@@ -54,11 +86,22 @@ function watch(server: Server): { jobs: Jobs; ends: string[] } {
   return { jobs, ends };
 }
 
+/** So many ended jobs, newest first. */
+function history(count: number, first = 0): Job[] {
+  return Array.from({ length: count }, (_, index) => {
+    const number = String(900_000 - first - index);
+    return { ...DELIVERED, name: `j-${number}`, submitted: number };
+  });
+}
+
+const names = ({ all }: Jobs) => all.map(({ name }) => name);
+
 const END = ['study-aaaaaaaa succeeded'];
 const LOST = new ApiError('unreachable', 'no answer');
+const NOT_FOUND = new ApiError('refused', 'no such job', '', 'not_found');
 
-describe('Jobs', () => {
-  it('tells the end once, when the delivery is decided', async () => {
+describe('the end of a job', () => {
+  it('is told once, when the delivery is decided', async () => {
     const { jobs, ends } = watch(new Server([job()]));
     await jobs.submit({ notebook: 'study.ipynb' });
     jobs.observe(job({ state: 'running' }));
@@ -69,7 +112,7 @@ describe('Jobs', () => {
     expect(ends).toEqual(END);
   });
 
-  it('tells the end of a job whose events overtook the answer', async () => {
+  it('is told where events overtook the answer', async () => {
     const server = new Server([() => (jobs.observe(DELIVERED), job())]);
     const { jobs, ends } = watch(server);
     const answer = await jobs.submit({ notebook: 'study.ipynb' });
@@ -77,7 +120,7 @@ describe('Jobs', () => {
     expect(ends).toEqual(END);
   });
 
-  it('tells once where all events overtook the answer', async () => {
+  it('is told once where all events overtook the answer', async () => {
     const server = new Server([
       () => (jobs.observe(job()), jobs.observe(DELIVERED), job())
     ]);
@@ -86,7 +129,7 @@ describe('Jobs', () => {
     expect(ends).toEqual(END);
   });
 
-  it('says nothing of jobs that had ended before it came', async () => {
+  it('is not told of jobs that had ended before', async () => {
     const server = new Server();
     server.listed = [DELIVERED];
     const { jobs, ends } = watch(server);
@@ -95,40 +138,46 @@ describe('Jobs', () => {
     expect(ends).toEqual([]);
   });
 
-  it('learns from a list what events did not bring', async () => {
+  it('is learned from a list where events did not bring it', async () => {
     const server = new Server();
     server.listed = [job({ state: 'running' })];
     const { jobs, ends } = watch(server);
     await jobs.refresh();
+    expect(jobs.unfinished).toBe(1);
     server.listed = [DELIVERED];
     await jobs.refresh();
     expect(ends).toEqual(END);
+    expect(jobs.unfinished).toBe(0);
   });
 
-  it('drops news that are older than the end', () => {
+  it('is not undone by older news', () => {
     const { jobs } = watch(new Server());
     jobs.observe(job());
     jobs.observe(DELIVERED);
     jobs.observe(job({ state: 'running' }));
     expect(jobs.get(DELIVERED.name)?.state).toBe('succeeded');
   });
+});
 
-  it('sends an unanswered submission again under the same key', async () => {
+describe('a submission', () => {
+  it('is sent again under the same key where no answer came', async () => {
     const server = new Server([LOST, job()]);
     await watch(server).jobs.submit({ notebook: 'study.ipynb' });
     expect(server.keys).toHaveLength(2);
     expect(new Set(server.keys).size).toBe(1);
   });
 
-  it('gives every submission a key of its own', async () => {
-    const server = new Server([job(), job({ name: 'study-bbbbbbbb' })]);
+  it('has a key of its own, and so has a rerun', async () => {
+    const server = new Server(history(3));
     const { jobs } = watch(server);
     await jobs.submit({ notebook: 'study.ipynb' });
     await jobs.submit({ notebook: 'study.ipynb' });
-    expect(new Set(server.keys).size).toBe(2);
+    await jobs.rerun('study-aaaaaaaa');
+    expect(new Set(server.keys).size).toBe(3);
+    expect(jobs.all).toHaveLength(3);
   });
 
-  it('gives up in the end, and at once where the server refused', async () => {
+  it('is given up in the end, and at once where the server refused', async () => {
     const away = new Server([LOST, LOST, LOST]);
     await expect(
       watch(away).jobs.submit({ notebook: 'study.ipynb' })
@@ -141,5 +190,120 @@ describe('Jobs', () => {
       watch(strict).jobs.submit({ notebook: 'study.ipynb' })
     ).rejects.toBe(refusal);
     expect(strict.keys).toHaveLength(1);
+  });
+});
+
+describe('the list', () => {
+  it('is in order, whatever comes when', () => {
+    const { jobs } = watch(new Server());
+    const [a, b, c] = history(3) as [Job, Job, Job];
+    [b, c, a, { ...b, priority: 1 }].forEach(each => jobs.observe(each));
+    expect(names(jobs)).toEqual([a.name, b.name, c.name]);
+    expect(jobs.get(b.name)?.priority).toBe(1);
+  });
+
+  it('comes in pages', async () => {
+    const server = new Server();
+    server.listed = history(120);
+    const { jobs } = watch(server);
+    await jobs.refresh();
+    expect([jobs.all.length, jobs.hasMore]).toEqual([50, true]);
+    await Promise.all([jobs.more(), jobs.more()]);
+    expect([jobs.all.length, jobs.hasMore]).toEqual([100, true]);
+    await jobs.more();
+    expect([jobs.all.length, jobs.hasMore]).toEqual([120, false]);
+    expect(names(jobs)).toEqual(server.listed.map(({ name }) => name));
+  });
+
+  it('is one request where a page holds all, and one more at a time', async () => {
+    const server = new Server();
+    server.listed = history(3);
+    const { jobs } = watch(server);
+    await Promise.all([jobs.refresh(), jobs.refresh(), jobs.refresh()]);
+    expect(server.asked).toHaveLength(1);
+    const first = jobs.refresh();
+    await Promise.resolve();
+    await Promise.all([first, jobs.refresh(), jobs.refresh()]);
+    expect(server.asked).toHaveLength(3);
+  });
+
+  it('knows unfinished jobs that are older than its first page', async () => {
+    const server = new Server();
+    const old = job({ name: 'old', submitted: '00001', state: 'running' });
+    server.listed = [...history(80), old];
+    const { jobs, ends } = watch(server);
+    await jobs.refresh();
+    expect(jobs.unfinished).toBe(1);
+    server.listed[80] = { ...DELIVERED, name: 'old', submitted: '00001' };
+    await jobs.refresh();
+    expect(ends).toEqual(['old succeeded']);
+  });
+
+  it('loses what was deleted while nobody listened', async () => {
+    const server = new Server();
+    server.listed = history(120);
+    const { jobs } = watch(server);
+    await jobs.refresh();
+    await jobs.more();
+    server.listed = server.listed.filter((_, index) => index !== 7);
+    await jobs.refresh();
+    expect(jobs.all).toHaveLength(99);
+    expect(jobs.get(`j-${900_000 - 7}`)).toBeUndefined();
+  });
+
+  it('begins anew where more was missed than a page holds', async () => {
+    const server = new Server();
+    server.listed = history(60, 500);
+    const { jobs } = watch(server);
+    await jobs.refresh();
+    await jobs.more();
+    server.listed = [...history(200), ...server.listed];
+    await jobs.refresh();
+    while (jobs.hasMore) {
+      await jobs.more();
+    }
+    expect(names(jobs)).toEqual(server.listed.map(({ name }) => name));
+  });
+
+  it('believes events that came while it was asked for', async () => {
+    const server = new Server();
+    server.listed = [job()];
+    const { jobs } = watch(server);
+    await jobs.refresh();
+    server.meanwhile = () => jobs.observe(job({ state: 'running' }));
+    await jobs.refresh();
+    expect(jobs.get('study-aaaaaaaa')?.state).toBe('running');
+    server.meanwhile = () => jobs.forget('study-aaaaaaaa');
+    await jobs.refresh();
+    expect(jobs.all).toEqual([]);
+    expect(jobs.unfinished).toBe(0);
+  });
+
+  it('tells why it could not be had, until it can', async () => {
+    const server = new Server();
+    const { jobs } = watch(server);
+    server.meanwhile = () => {
+      throw LOST;
+    };
+    await jobs.refresh();
+    expect([jobs.error, jobs.isLoaded, jobs.isBusy]).toEqual([
+      LOST,
+      false,
+      false
+    ]);
+    server.meanwhile = () => {};
+    await jobs.refresh();
+    expect([jobs.error, jobs.isLoaded]).toEqual([null, true]);
+  });
+
+  it('forgets a job that the server does not know', async () => {
+    const { jobs } = watch(new Server([NOT_FOUND, job()]));
+    const removed: string[] = [];
+    jobs.removed.connect((_, name) => removed.push(name));
+    jobs.observe(job());
+    await expect(jobs.cancel('study-aaaaaaaa')).rejects.toBe(NOT_FOUND);
+    expect(removed).toEqual(['study-aaaaaaaa']);
+    jobs.observe(job({ state: 'running' }));
+    expect(jobs.all).toEqual([]);
   });
 });

@@ -31,11 +31,15 @@ DARK: Settings = {"@jupyterlab/apputils-extension/themes": {"theme": "JupyterLab
 
 @dataclass
 class Lab:
-    """A JupyterLab server whose every folder lies under ``base``."""
+    """A server whose every folder lies under ``base``; ``program`` may be ``notebook``."""
 
     base: Path
     settings: Settings = field(default_factory=dict)
     arguments: list[str] = field(default_factory=list)
+    variables: dict[str, str] = field(default_factory=dict)
+    catalog: str | None = None
+    config: str | None = None
+    program: str = "lab"
     port: int = 0
     process: subprocess.Popen[bytes] | None = None
 
@@ -54,22 +58,24 @@ class Lab:
         """JupyterLab with a fresh layout."""
         return f"http://127.0.0.1:{self.port}/lab?reset&token={TOKEN}"
 
-    def write(self, path: str, *cells: str) -> Path:
-        """Put a notebook with these code cells into the workspace."""
+    def write(
+        self, path: str, *cells: str, tags: tuple[str, ...] = (), kernel: str = "python3"
+    ) -> Path:
+        """Put a notebook with these code cells into the workspace; the first one has the tags."""
         target = self.root / path
         target.parent.mkdir(parents=True, exist_ok=True)
         notebook = {
             "nbformat": 4,
             "nbformat_minor": 5,
             "metadata": {
-                "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+                "kernelspec": {"name": kernel, "display_name": kernel, "language": "python"},
                 "language_info": {"name": "python"},
             },
             "cells": [
                 {
                     "cell_type": "code",
                     "id": f"cell-{index}",
-                    "metadata": {},
+                    "metadata": {"tags": list(tags)} if tags and index == 0 else {},
                     "source": source,
                     "execution_count": None,
                     "outputs": [],
@@ -86,16 +92,26 @@ class Lab:
         self._write_settings()
         self.root.mkdir(parents=True, exist_ok=True)
         self.port = _free_port()
+        try:
+            self.start()
+            yield self
+        finally:
+            self._end_everything()
+
+    def start(self) -> None:
+        """Start the server, after it was killed on the port that it had, and wait for it."""
         python = os.environ.get("JUPYTER_TO_JOB_LAB_PYTHON", sys.executable)
         command = [
-            *(python, "-m", "jupyter", "lab", "--no-browser", f"--ServerApp.root_dir={self.root}"),
+            *(python, "-m", "jupyter", self.program, "--no-browser"),
+            f"--ServerApp.root_dir={self.root}",
             *(f"--ServerApp.port={self.port}", "--ServerApp.port_retries=0"),
             *("--ServerApp.ip=127.0.0.1", f"--IdentityProvider.token={TOKEN}"),
             "--LabApp.expose_app_in_browser=True",
+            "--JupyterNotebookApp.expose_app_in_browser=True",
             *(["--ServerApp.allow_root=True"] if os.geteuid() == 0 else []),
             *self.arguments,
         ]
-        with (self.base / "server.log").open("wb") as log:
+        with (self.base / "server.log").open("ab") as log:
             self.process = subprocess.Popen(
                 command,
                 env=self._environment(python),
@@ -104,11 +120,14 @@ class Lab:
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
+        self._wait_until_it_answers()
+
+    def owns(self, process: psutil.Process) -> bool:
+        """Tell whether a process is this server's, or one that it started: by its home."""
         try:
-            self._wait_until_it_answers()
-            yield self
-        finally:
-            self._end_everything()
+            return process.environ().get("HOME") == str(self.base / "home")
+        except (psutil.AccessDenied, psutil.NoSuchProcess, psutil.ZombieProcess):
+            return False
 
     def _environment(self, python: str) -> dict[str, str]:
         """Nothing of the caller's Jupyter, and every folder of its own."""
@@ -128,6 +147,7 @@ class Lab:
             "JUPYTER_RUNTIME_DIR": str(self.base / "runtime"),
             "JUPYTERLAB_SETTINGS_DIR": str(self.base / "settings"),
             "JUPYTERLAB_WORKSPACES_DIR": str(self.base / "workspaces"),
+            **self.variables,
         }
 
     def _write_settings(self) -> None:
@@ -135,6 +155,12 @@ class Lab:
             target = self.base / "settings" / f"{plugin}.jupyterlab-settings"
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(json.dumps(values))
+        if self.catalog is not None:
+            (self.base / "config").mkdir(parents=True, exist_ok=True)
+            (self.base / "config" / "flavors.yaml").write_text(self.catalog)
+        if self.config is not None:
+            (self.base / "config").mkdir(parents=True, exist_ok=True)
+            (self.base / "config" / "jupyter_server_config.py").write_text(self.config)
 
     def _wait_until_it_answers(self) -> None:
         assert self.process is not None
@@ -152,14 +178,15 @@ class Lab:
 
     def _end_everything(self) -> None:
         """End the server, then whatever still lives in its home: a dispatcher, runners, kernels."""
-        assert self.process is not None
+        if self.process is None:
+            return  # it could not even be started
         self.process.terminate()
         try:
             self.process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        left = [process for process in psutil.process_iter() if self._is_ours(process)]
+        left = [process for process in psutil.process_iter() if self.owns(process)]
         for process in left:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.terminate()
@@ -167,12 +194,6 @@ class Lab:
         for process in stubborn:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
-
-    def _is_ours(self, process: psutil.Process) -> bool:
-        try:
-            return process.environ().get("HOME") == str(self.base / "home")
-        except (psutil.AccessDenied, psutil.NoSuchProcess, psutil.ZombieProcess):
-            return False
 
 
 def _free_port() -> int:

@@ -1,23 +1,33 @@
-"""SUBMIT JOB as a user meets it: an edit, a click, a name, a toast, a notebook."""
+"""SUBMIT JOB as a user meets it: an edit, two clicks, a name, a toast, a notebook."""
 
 from __future__ import annotations
 
-import json
 import re
+import time
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
+import nbformat
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from nbformat.sign import NotebookNotary
+from playwright.sync_api import Page, expect
 
 from tests.ui.lab import DARK, Lab
-
-END_TIMEOUT = 90_000
-"""Milliseconds that a small job may take here, its kernel's start included."""
-
-SHOWN_TIMEOUT = 5_000
-"""Milliseconds within which a delivered file must show: less than the file browser's own poll."""
+from tests.ui.steps import (
+    END_TIMEOUT,
+    SHOWN_TIMEOUT,
+    ask,
+    button,
+    cells,
+    dialog,
+    file_item,
+    flavor,
+    open_notebook,
+    outputs,
+    send_button,
+    submit,
+    toast,
+    told_name,
+)
 
 BESIDE = """label => {
     const { shell } = jupyterapp;
@@ -27,48 +37,37 @@ BESIDE = """label => {
 }"""
 """Moves a tab to the right half of the main area."""
 
+NAME_WITHIN = 300
+"""Milliseconds from SEND to the job's name on the screen."""
 
-def button(panel: Page | Locator) -> Locator:
-    return panel.locator(".jp-NotebookPanel-toolbar").get_by_role("button", name="SUBMIT JOB")
+WATCH = """() => {
+    document.addEventListener('click', ({ target }) => {
+        if (target.closest('.jp-ToJobDialog-send')) {
+            const sent = performance.now();
+            const watcher = new MutationObserver(() => {
+                if (document.body.textContent.includes('Submitted as')) {
+                    window.shownAfter = performance.now() - sent;
+                    watcher.disconnect();
+                }
+            });
+            watcher.observe(document.body, { childList: true, subtree: true });
+        }
+    }, true);
+}"""
+"""Measures in the page itself how long it takes from SEND to the name."""
 
-
-def toast(page: Page, text: str | re.Pattern[str]) -> Locator:
-    return page.locator(".Toastify__toast").filter(has_text=text)
-
-
-def file_item(page: Page, name: str) -> Locator:
-    return page.locator(".jp-DirListing-item").filter(has=page.get_by_text(name, exact=True))
-
-
-def open_notebook(page: Page, folder: str, name: str) -> Locator:
-    """Open a notebook as a user does, by double clicks in the file browser."""
-    file_item(page, folder).dblclick()
-    file_item(page, name).dblclick()
-    panel = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
-    expect(panel.locator(".jp-Notebook .jp-Cell").first).to_be_visible()
-    expect(button(panel)).to_be_enabled()
-    return panel
-
-
-def submit(page: Page, panel: Locator) -> str:
-    """Click SUBMIT JOB, and return the job's name as the page shows it."""
-    button(panel).click()
-    told = toast(page, "Submitted as")
-    expect(told).to_be_visible()
-    name = re.search(r"Submitted as ([a-z0-9-]+)", told.inner_text())
-    assert name is not None, told.inner_text()
-    return name.group(1)
+TRUSTED = """() => [...jupyterapp.shell.currentWidget.content.widgets]
+    .filter(({ model }) => model.type === 'code').every(({ model }) => model.trusted)"""
+"""Whether every code cell of the current notebook is trusted."""
 
 
-def cells(path: Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(path.read_text())["cells"]
-    return found
-
-
-def outputs(path: Path) -> str:
-    """All text that the notebook's code cells have printed."""
-    printed = [out for cell in cells(path) for out in cell.get("outputs", [])]
-    return "".join("".join(out.get("text", "")) for out in printed)
+def wait_for_signature(lab: Lab, path: str) -> None:
+    """Wait until a result is signed: the delivery waits for that, but not for ever."""
+    notary = NotebookNotary(data_dir=str(lab.base / "data"))
+    deadline = time.monotonic() + END_TIMEOUT / 1000
+    while not notary.check_signature(nbformat.read(lab.root / path, as_version=4)):
+        assert time.monotonic() < deadline, f"{path} was not signed"
+        time.sleep(0.1)
 
 
 def test_an_unsaved_edit_comes_back_executed(
@@ -88,13 +87,18 @@ def test_an_unsaved_edit_comes_back_executed(
     file_item(page, "decoy.ipynb").click()  # the button must not care what is selected there
     screenshot("button")
 
-    name = submit(page, panel)
+    ask(page, panel)
+    flavor(page, "Medium").check()
+    page.evaluate(WATCH)
+    send_button(page).click()
+    name = told_name(page)
     assert re.fullmatch(r"study-[a-z2-7]{8}", name)
+    assert page.evaluate("() => window.shownAfter") < NAME_WITHIN
     saved = source.read_bytes()
     assert "print(6 * 7)" in "".join(cells(source)[0]["source"])
     screenshot("submitted")
 
-    finished = toast(page, f"{name} finished")
+    finished = toast(page, re.compile(f"{name} finished in [0-9.]+ s"))
     expect(finished).to_be_visible(timeout=END_TIMEOUT)
     expect(file_item(page, f"{name}.ipynb")).to_be_visible(timeout=SHOWN_TIMEOUT)
     screenshot("finished")
@@ -108,9 +112,11 @@ def test_an_unsaved_edit_comes_back_executed(
         f"{name}.ipynb",
     }
 
+    wait_for_signature(lab, f"reports/{name}.ipynb")
     finished.get_by_role("button", name="Open").click()
     result = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
     expect(result.locator(".jp-OutputArea-output").first).to_contain_text("42")
+    assert page.evaluate(TRUSTED), "the result was signed"
     screenshot("result")
 
 
@@ -123,7 +129,7 @@ def test_a_raising_cell_is_told_and_delivered(
     panel = open_notebook(page, "reports", "broken.ipynb")
 
     name = submit(page, panel)
-    failed = toast(page, f"{name} failed: ")
+    failed = toast(page, f"{name} failed: a cell raised an error.")
     expect(failed).to_be_visible(timeout=END_TIMEOUT)
     expect(file_item(page, f"{name}.ipynb")).to_be_visible(timeout=SHOWN_TIMEOUT)
     screenshot("failed-dark")
@@ -135,6 +141,8 @@ def test_a_raising_cell_is_told_and_delivered(
     failed.get_by_role("button", name="Open").click()
     result = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
     expect(result.get_by_text("ZeroDivisionError").first).to_be_visible()
+    expect(result.locator(".jp-Cell.jp-mod-active")).to_contain_text("1 / 0")
+    expect(result.locator(".jp-Cell.jp-mod-active")).to_be_in_viewport()
     screenshot("failed-result-dark")
 
 
@@ -168,4 +176,6 @@ def test_without_the_server_part_the_button_says_so(lab: Lab, open_lab: Callable
     lab.write("reports/study.ipynb", "print(1)")
     page = open_lab()
     button(open_notebook(page, "reports", "study.ipynb")).click()
-    expect(toast(page, "the server part of Jupyter to Job is not installed")).to_be_visible()
+    told = dialog(page).get_by_role("alert")
+    expect(told).to_contain_text("The server part of Jupyter to Job is not installed")
+    expect(dialog(page).get_by_role("button", name="SEND")).to_be_disabled()

@@ -25,12 +25,15 @@ const plugin: JupyterFrontEndPlugin<void> = {
     if (browsers === null) {
       return; // a page without a file browser, as Notebook's have it
     }
-    const delivered = new Set<string>();
+    const awaited = new Set<string>();
     jobs.changed.connect((_, { name, delivery }: Job) => {
-      if (delivery.state !== 'delivered' || delivered.has(name)) {
+      if (delivery.state !== 'delivered') {
+        awaited.add(name);
         return;
       }
-      delivered.add(name);
+      if (!awaited.delete(name)) {
+        return; // It was there before this page looked.
+      }
       const folder = PathExt.dirname(delivery.path ?? '');
       browsers.tracker.forEach(({ model }) => {
         if (contents.localPath(model.path) === folder) {

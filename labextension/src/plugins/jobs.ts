@@ -9,7 +9,8 @@ import type {
 import type { Event } from '@jupyterlab/services';
 
 import { Client } from '../client';
-import { type Job, JOB_EVENT } from '../job';
+import { EventLine } from '../events';
+import { DELETED_EVENT, type Job, JOB_EVENT } from '../job';
 import { Jobs } from '../jobs';
 import { IJobs } from '../tokens';
 
@@ -19,26 +20,66 @@ const plugin: JupyterFrontEndPlugin<IJobs> = {
   autoStart: true,
   provides: IJobs,
   activate: ({ serviceManager }: JupyterFrontEnd): IJobs => {
-    const jobs = new Jobs(new Client(serviceManager.serverSettings));
-    serviceManager.events.stream.connect((_, emission: Event.Emission) => {
-      if (emission.schema_id === JOB_EVENT) {
-        jobs.observe(emission as unknown as Job);
+    const settings = serviceManager.serverSettings;
+    const client = new Client(settings);
+    const jobs = new Jobs(client);
+    const line = new EventLine(settings);
+    line.heard.connect((_, emission) => hear(jobs, emission));
+    // The list is asked for when events come: so nothing lies between the two.
+    line.opened.connect(() => {
+      jobs.feed = 'live';
+      void jobs.refresh();
+    });
+    line.closed.connect(() => {
+      const isFirst = jobs.feed !== 'lost';
+      jobs.feed = 'lost';
+      if (isFirst) {
+        void jobs.refresh();
+        void learnWhy(jobs, line, client);
       }
     });
-    const catchUp = () =>
-      void jobs.refresh().catch(error => {
-        // No reason to disturb anyone before they ask for something: the button tells it then.
-        console.warn('jupyter-to-job: the jobs could not be listed', error);
-      });
-    // A computer that slept, or a tab that was frozen, may have lost its event stream meanwhile.
+    // A computer that slept, or a tab that was frozen, may have lost its event stream unnoticed.
     document.addEventListener('visibilitychange', () => {
       if (!document.hidden) {
-        catchUp();
+        void jobs.refresh();
       }
     });
-    catchUp();
+    // Who could ask again with success is connected again at once, too.
+    jobs.conditionChanged.connect(() => {
+      if (jobs.feed === 'lost' && !jobs.isBusy && jobs.error === null) {
+        line.connect();
+      }
+    });
+    line.connect();
     return jobs;
   }
 };
 
 export default plugin;
+
+/** Take note of what an event says. */
+function hear(jobs: Jobs, emission: Event.Emission): void {
+  const { schema_id, ...said } = emission;
+  const fields = Object.entries(said).filter(([key]) => !key.startsWith('_'));
+  if (schema_id === JOB_EVENT) {
+    jobs.observe(Object.fromEntries(fields) as unknown as Job);
+  } else if (schema_id === DELETED_EVENT) {
+    jobs.forget((said as unknown as { name: string }).name);
+  }
+}
+
+/** Ask why no events come: who may not have them is not to try for ever. */
+async function learnWhy(
+  jobs: Jobs,
+  line: EventLine,
+  client: Client
+): Promise<void> {
+  const mayListen = await client.health().then(
+    ({ events }) => events,
+    () => true
+  );
+  if (!mayListen) {
+    line.disconnect();
+    jobs.feed = 'barred';
+  }
+}

@@ -13,9 +13,11 @@ import {
   type TranslationBundle
 } from '@jupyterlab/translation';
 
-import type { Job } from '../job';
+import { elapsed, type Job, resultOf } from '../job';
 import { IJobs } from '../tokens';
+import { openResult } from '../widgets/result';
 import { type Toast, toast } from '../widgets/toast';
+import { duration, whyItFailed } from '../words';
 
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-to-job:notifications',
@@ -37,7 +39,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     });
     jobs.settled.connect((_, job: Job) => {
       const actions = openAction(job, trans, path => {
-        void commands.execute('docmanager:open', { path });
+        void openResult(commands, path);
       });
       const replaces = shown.get(job.name);
       shown.delete(job.name);
@@ -50,15 +52,18 @@ export default plugin;
 
 /** How a job ended, in one sentence. */
 function ending(job: Job, trans: TranslationBundle): Toast {
-  const { name, state, message, delivery } = job;
+  const { name, state, delivery } = job;
   if (state === 'failed') {
-    const text = trans.__('%1 failed: %2', name, message ?? job.reason ?? '');
+    const text = trans.__('%1 failed: %2', name, whyItFailed(job, trans));
     return { type: 'error', text };
   }
+  const time = elapsed(job);
   const text =
     state === 'cancelled'
       ? trans.__('%1 was cancelled', name)
-      : trans.__('%1 finished', name);
+      : time === null
+        ? trans.__('%1 finished', name)
+        : trans.__('%1 finished in %2', name, duration(time, trans));
   if (delivery.state === 'held' || delivery.state === 'failed') {
     return {
       type: 'warning',
@@ -74,12 +79,12 @@ function ending(job: Job, trans: TranslationBundle): Toast {
 
 /** The button that opens the result, where there is one. */
 function openAction(
-  { delivery }: Job,
+  job: Job,
   trans: TranslationBundle,
   open: (path: string) => void
 ): Notification.IAction[] {
-  const { path, state } = delivery;
-  return state === 'delivered' && path !== null
-    ? [{ label: trans.__('Open'), callback: () => open(path) }]
-    : [];
+  const path = resultOf(job);
+  return path === null
+    ? []
+    : [{ label: trans.__('Open'), callback: () => open(path) }];
 }

@@ -6,112 +6,67 @@ import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
-import {
-  ICommandPalette,
-  IToolbarWidgetRegistry,
-  SemanticCommand
-} from '@jupyterlab/apputils';
+import { ICommandPalette, IToolbarWidgetRegistry } from '@jupyterlab/apputils';
 import { INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
-import {
-  ITranslator,
-  nullTranslator,
-  type TranslationBundle
-} from '@jupyterlab/translation';
-import type {
-  ReadonlyJSONObject,
-  ReadonlyPartialJSONObject
-} from '@lumino/coreutils';
+import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
-import { freeze } from '../freeze';
+import { describeArguments, SUBMIT } from '../arguments';
 import { submitIcon } from '../icons';
-import type { Job } from '../job';
-import { IJobs } from '../tokens';
-import { tellRefusal } from '../widgets/refusal';
+import { Submitter } from '../submitter';
+import { IJobs, ISubmitDialog } from '../tokens';
 import { SubmitButton } from '../widgets/submitButton';
-
-/** The command that submits a notebook, and resolves to its job where one was accepted. */
-export const SUBMIT = 'jupyter-to-job:submit';
 
 /** The item's name in the settings, under which users may move or hide it. */
 const TOOLBAR_ITEM = 'jupyter-to-job-submit';
 
-/** The notebook that a call of the command means, if it is open. */
-function panelOf(
-  args: ReadonlyPartialJSONObject,
-  tracker: INotebookTracker
-): NotebookPanel | null {
-  const id = args[SemanticCommand.WIDGET];
-  return id === undefined
-    ? tracker.currentWidget
-    : (tracker.find(panel => panel.id === id) ?? null);
-}
-
-/** What the command takes, as a JSON schema. */
-function describeArguments(trans: TranslationBundle): ReadonlyJSONObject {
-  const description = trans.__(
-    'The id of the notebook panel; the current one if left out'
-  );
-  return {
-    type: 'object',
-    properties: { [SemanticCommand.WIDGET]: { type: 'string', description } },
-    additionalProperties: true
-  };
-}
-
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-to-job:submit',
-  description: 'Adds SUBMIT JOB to the toolbar of notebooks.',
+  description: 'Adds SUBMIT JOB to notebooks, menus and the command palette.',
   autoStart: true,
-  requires: [IJobs, INotebookTracker],
-  optional: [ITranslator, IToolbarWidgetRegistry, ICommandPalette],
+  requires: [IJobs, ISubmitDialog],
+  optional: [
+    INotebookTracker,
+    ITranslator,
+    IToolbarWidgetRegistry,
+    ICommandPalette
+  ],
   activate: (
     { commands, serviceManager: { contents } }: JupyterFrontEnd,
     jobs: IJobs,
-    tracker: INotebookTracker,
+    dialog: ISubmitDialog,
+    tracker: INotebookTracker | null,
     translator: ITranslator | null,
     toolbar: IToolbarWidgetRegistry | null,
     palette: ICommandPalette | null
   ): void => {
     const trans = (translator ?? nullTranslator).load('jupyter_to_job');
-    // One click is one job: until it is answered, its notebook takes no other.
-    const sending = new WeakSet<NotebookPanel>();
-
-    const submit = async (panel: NotebookPanel): Promise<Job | null> => {
-      sending.add(panel);
-      commands.notifyCommandChanged(SUBMIT);
-      try {
-        return await jobs.submit(await freeze(panel.context, contents, trans));
-      } catch (error) {
-        tellRefusal(error, trans);
-        return null;
-      } finally {
-        sending.delete(panel);
-        commands.notifyCommandChanged(SUBMIT);
-      }
-    };
+    const means = { contents, jobs, trans };
+    const submitter = new Submitter(means, dialog, tracker, () =>
+      commands.notifyCommandChanged(SUBMIT)
+    );
+    tracker?.currentChanged.connect(submitter.changed, submitter);
 
     commands.addCommand(SUBMIT, {
-      label: trans.__('SUBMIT JOB'),
+      label: ({ ask }) =>
+        ask === false
+          ? trans.__('Submit Job with the Last Choices')
+          : trans.__('SUBMIT JOB'),
       caption: trans.__('Save this notebook and run it as a job'),
       icon: submitIcon,
       describedBy: { args: describeArguments(trans) },
-      isEnabled: args => {
-        const panel = panelOf(args, tracker);
-        return panel !== null && !sending.has(panel);
-      },
-      execute: args => {
-        const panel = panelOf(args, tracker);
-        return panel === null || sending.has(panel) ? null : submit(panel);
-      }
+      isEnabled: args => submitter.isReady(args),
+      execute: args => submitter.execute(args)
     });
-    tracker.currentChanged.connect(() => commands.notifyCommandChanged(SUBMIT));
-
     toolbar?.addFactory<NotebookPanel>(
       'Notebook',
       TOOLBAR_ITEM,
       panel => new SubmitButton(commands, SUBMIT, panel)
     );
-    palette?.addItem({ command: SUBMIT, category: trans.__('Jobs') });
+    const category = trans.__('Jobs');
+    palette?.addItem({ command: SUBMIT, category });
+    palette?.addItem({ command: SUBMIT, category, args: { ask: false } });
+    // The cards are at hand when the first notebook's button is clicked.
+    tracker?.widgetAdded.connect(submitter.prepare, submitter);
   }
 };
 

@@ -16,31 +16,40 @@ export function tellRefusal(error: unknown, trans: TranslationBundle): void {
   toast({ type: 'error', text: wording(error, trans) }, trans);
 }
 
-function wording(error: unknown, trans: TranslationBundle): string {
+/** What went wrong, and the next step; `sent`: with a submission, and not with a question. */
+export function wording(
+  error: unknown,
+  trans: TranslationBundle,
+  sent = true
+): string {
   if (!(error instanceof ApiError)) {
-    return trans.__(
-      'Not submitted: %1',
-      error instanceof Error ? error.message : String(error)
-    );
+    return refused(error instanceof Error ? error.message : String(error));
   }
   switch (error.failure) {
     case 'refused':
-      return trans.__(
-        'Not submitted: %1',
-        [error.message, error.hint].filter(Boolean).join(' ')
-      );
+      return refused([error.message, error.hint].filter(Boolean).join(' '));
     case 'missing':
       return trans.__(
-        'Not submitted: the server part of Jupyter to Job is not installed or not enabled on this server.'
+        'The server part of Jupyter to Job is not installed or not enabled on this server: ask who runs it, or install jupyter-to-job there and restart it.'
+      );
+    case 'outdated':
+      return trans.__(
+        'The server part of Jupyter to Job is older than this page: restart Jupyter Server, then reload the page.'
       );
     case 'unreachable':
-      return trans.__(
-        'The connection to the server was lost: it is not known whether the notebook was submitted.'
-      );
+      return sent
+        ? trans.__(
+            'The connection to the server was lost: it is not known whether the notebook was submitted. Sending again is safe: it stays one job.'
+          )
+        : trans.__('There is no connection to the server.');
     case 'broken':
       return trans.__(
-        'Not submitted: the server answered with an error (%1). Its log says more.',
+        'The server answered with an error (%1). Its log says more.',
         error.message
       );
+  }
+
+  function refused(why: string): string {
+    return sent ? trans.__('Not submitted: %1', why) : why;
   }
 }

@@ -1,0 +1,67 @@
+/** The commands, and what they take: the words of the request, so that one description serves both. */
+import { SemanticCommand } from '@jupyterlab/apputils';
+import type { TranslationBundle } from '@jupyterlab/translation';
+import type {
+  ReadonlyJSONObject,
+  ReadonlyPartialJSONObject
+} from '@lumino/coreutils';
+
+import type { Choices } from './job';
+
+/** Submits a notebook, and resolves to its job where one was accepted. */
+export const SUBMIT = 'jupyter-to-job:submit';
+
+/** Submits the notebook that is selected in the file browser, as it is on disk. */
+export const SUBMIT_FILE = 'jupyter-to-job:submit-file';
+
+const CHOICES: Record<keyof Choices, ReadonlyJSONObject> = {
+  flavor: { type: 'string' },
+  device: { type: 'string' },
+  parameters: { type: 'object' },
+  inputs: { type: 'array', items: { type: 'string' } },
+  isolated: { type: 'boolean' },
+  env: { type: 'object', additionalProperties: { type: 'string' } },
+  max_runtime: { type: ['integer', 'string'] },
+  output: { type: 'string' },
+  name: { type: 'string' },
+  priority: { type: 'integer', minimum: -100, maximum: 100 }
+};
+
+/** What the command takes, as a JSON schema. */
+export function describeArguments(
+  trans: TranslationBundle
+): ReadonlyJSONObject {
+  const described = (type: string, description: string) => ({
+    type,
+    description
+  });
+  return {
+    type: 'object',
+    properties: {
+      [SemanticCommand.WIDGET]: described(
+        'string',
+        trans.__('The id of the notebook panel; the current one if left out')
+      ),
+      path: described(
+        'string',
+        trans.__('Instead of a panel: the path of a notebook, sent as on disk')
+      ),
+      ask: described(
+        'boolean',
+        trans.__(
+          'Whether to ask in the dialog: true with the choices given filled in, false with the last choices; if left out only where no choice is given'
+        )
+      ),
+      ...CHOICES
+    },
+    additionalProperties: true
+  };
+}
+
+/** The choices among a command's arguments. */
+export function choicesOf(args: ReadonlyPartialJSONObject): Choices {
+  const given = Object.entries(args).filter(
+    ([name, value]) => name in CHOICES && value !== undefined && value !== null
+  );
+  return Object.fromEntries(given);
+}

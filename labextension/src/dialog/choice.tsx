@@ -1,0 +1,153 @@
+/** How much and which kind: flavors as cards, and the devices that the chosen one has. */
+import type { TranslationBundle } from '@jupyterlab/translation';
+import type { ReactElement } from 'react';
+
+import type { Device, Flavor } from '../api';
+import { devicesOf, whyNot } from '../catalog';
+import { cpus, duration, isolation, memory } from '../words';
+import type { Shown } from './shown';
+
+/** The flavors, as radio buttons that look like cards. */
+export function Flavors({ model }: Shown): ReactElement {
+  const { catalog, trans } = model;
+  return (
+    <fieldset className="jp-ToJobDialog-choice" role="radiogroup">
+      <legend>{trans.__('Flavor: how much it gets')}</legend>
+      <div className="jp-ToJobDialog-cards">
+        {catalog === null ? (
+          <div
+            className="jp-ToJobDialog-card jp-mod-empty"
+            aria-hidden="true"
+          />
+        ) : (
+          Object.entries(catalog.flavors).map(([name, flavor]) => (
+            <Card
+              key={name}
+              name={name}
+              flavor={flavor}
+              unavailable={whyNot(catalog, name)}
+              isChosen={model.flavor === name}
+              choose={() => model.choose(name)}
+              trans={trans}
+            />
+          ))
+        )}
+      </div>
+    </fieldset>
+  );
+}
+
+type CardProps = {
+  name: string;
+  flavor: Flavor;
+  unavailable: string | null;
+  isChosen: boolean;
+  choose: () => void;
+  trans: TranslationBundle;
+};
+
+function Card(props: CardProps): ReactElement {
+  const { name, flavor, unavailable, isChosen, choose, trans } = props;
+  const reason = unavailable === '' ? trans.__('Not for you.') : unavailable;
+  const classes = ['jp-ToJobDialog-card'];
+  if (isChosen) {
+    classes.push('jp-mod-selected');
+  }
+  if (reason !== null) {
+    classes.push('jp-mod-unavailable');
+  }
+  return (
+    <label className={classes.join(' ')}>
+      <input
+        type="radio"
+        name="jp-ToJobDialog-flavor"
+        value={name}
+        checked={isChosen}
+        disabled={reason !== null}
+        onChange={choose}
+      />
+      <span className="jp-ToJobDialog-title">{flavor.title || name}</span>
+      <span className="jp-ToJobDialog-facts">{facts(flavor, trans)}</span>
+      {flavor.max_runtime !== null && (
+        <span className="jp-ToJobDialog-facts">
+          {trans.__('At most %1', duration(flavor.max_runtime, trans))}
+        </span>
+      )}
+      {reason !== null ? (
+        <span className="jp-ToJobDialog-reason">{reason}</span>
+      ) : (
+        flavor.description && (
+          <span className="jp-ToJobDialog-help">{flavor.description}</span>
+        )
+      )}
+    </label>
+  );
+}
+
+/** The amounts of a flavor, in one line. */
+function facts(flavor: Flavor, trans: TranslationBundle): string {
+  const amount = cpus(flavor.cpu);
+  return [
+    trans._n('%2 CPU', '%2 CPUs', amount, amount),
+    memory(flavor.memory),
+    flavor.gpus > 0 && trans._n('%1 GPU', '%1 GPUs', flavor.gpus)
+  ]
+    .filter(Boolean)
+    .join(' · ');
+}
+
+/** The devices of the chosen flavor; nothing to choose where there is one only. */
+export function Devices({ model }: Shown): ReactElement | null {
+  const { catalog, trans } = model;
+  const devices = catalog === null ? [] : devicesOf(catalog, model.flavor);
+  const isChoice = devices.length > 1;
+  return devices.length === 0 ? null : (
+    <fieldset
+      className="jp-ToJobDialog-choice"
+      role={isChoice ? 'radiogroup' : undefined}
+    >
+      <legend>{trans.__('Device: which kind it runs on')}</legend>
+      {devices.map(([name, device]) => (
+        <label key={name} className="jp-ToJobDialog-device">
+          {isChoice && (
+            <input
+              type="radio"
+              name="jp-ToJobDialog-device"
+              value={name}
+              checked={model.device === name}
+              onChange={() => model.chooseDevice(name)}
+            />
+          )}
+          <DeviceWords name={name} device={device} trans={trans} />
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+type DeviceProps = { name: string; device: Device; trans: TranslationBundle };
+
+function DeviceWords({ name, device, trans }: DeviceProps): ReactElement {
+  const { title, description, free, total } = device;
+  const words = [
+    description,
+    device.isolation && isolation(device.isolation, trans)
+  ];
+  return (
+    <span>
+      <span className="jp-ToJobDialog-title">{title || name}</span>
+      {total !== null && (
+        <span className="jp-ToJobDialog-free">
+          {free === null
+            ? trans.__('%1 in all', total)
+            : trans.__('%1 of %2 free now', free, total)}
+        </span>
+      )}
+      {words.filter(Boolean).map(text => (
+        <span key={text} className="jp-ToJobDialog-help">
+          {text}
+        </span>
+      ))}
+    </span>
+  );
+}

@@ -1,0 +1,5 @@
+/** What every part of the form is given. */
+import type { SubmitModel } from './model';
+
+/** The model that it shows. */
+export type Shown = { model: SubmitModel };

@@ -1,0 +1,101 @@
+/** What stands above the list: search, filter, grouping, and what is wrong. */
+import type { TranslationBundle } from '@jupyterlab/translation';
+import type { ReactElement } from 'react';
+
+import { ApiError } from '../client';
+import { wording } from '../widgets/refusal';
+import type { Filter, PanelModel } from './model';
+
+type Props = { model: PanelModel; trans: TranslationBundle };
+
+/** The fields that choose what is shown. */
+export function Head({ model, trans }: Props): ReactElement {
+  const filters: Record<Filter, string> = {
+    all: trans.__('All jobs'),
+    waiting: trans.__('Queued'),
+    running: trans.__('Running'),
+    succeeded: trans.__('Succeeded'),
+    failed: trans.__('Failed or cancelled')
+  };
+  return (
+    <div className="jp-ToJob-head" role="search" aria-label={trans.__('Jobs')}>
+      <input
+        type="search"
+        className="jp-mod-styled"
+        aria-label={trans.__('Search jobs')}
+        placeholder={trans.__('Search…')}
+        title={trans.__('Words of name, notebook, flavor, device or reason')}
+        value={model.query}
+        onChange={({ target }) => {
+          model.query = target.value;
+        }}
+      />
+      <select
+        className="jp-mod-styled"
+        aria-label={trans.__('Which jobs')}
+        value={model.filter}
+        onChange={({ target }) => {
+          model.filter = target.value as Filter;
+        }}
+      >
+        {Object.entries(filters).map(([value, words]) => (
+          <option key={value} value={value}>
+            {words}
+          </option>
+        ))}
+      </select>
+      <label className="jp-ToJob-group">
+        <input
+          type="checkbox"
+          checked={model.isGrouped}
+          onChange={({ target }) => {
+            model.isGrouped = target.checked;
+          }}
+        />
+        {trans.__('Group by notebook')}
+      </label>
+    </div>
+  );
+}
+
+/** What keeps the list from being true, and what to do about it. */
+export function Notice({ model: { jobs }, trans }: Props): ReactElement | null {
+  const words = trouble(jobs.error, jobs.feed, trans);
+  return words === null ? null : (
+    <div className="jp-ToJob-notice" role="alert">
+      <p>{words}</p>
+      <button
+        className="jp-mod-styled jp-mod-reject"
+        aria-disabled={jobs.isBusy}
+        onClick={() => void jobs.refresh()}
+      >
+        {jobs.error === null ? trans.__('Refresh') : trans.__('Try Again')}
+      </button>
+    </div>
+  );
+}
+
+function trouble(
+  error: unknown,
+  feed: string,
+  trans: TranslationBundle
+): string | null {
+  if (error instanceof ApiError && error.failure === 'unreachable') {
+    return trans.__(
+      'There is no connection to the server. Jobs go on without it; what is shown may be old.'
+    );
+  }
+  if (error !== null) {
+    return wording(error, trans, false);
+  }
+  if (feed === 'barred') {
+    return trans.__(
+      'You are not allowed to listen to the events of this server, so this list does not change by itself.'
+    );
+  }
+  return feed === 'lost'
+    ? trans.__(
+        'The server sends no news at present, so what is shown may be old. The connection is tried again by itself.'
+      )
+    : null;
+}

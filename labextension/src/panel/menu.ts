@@ -1,0 +1,49 @@
+/** The menu of a job: everything that can be done with it. */
+import type { CommandRegistry } from '@lumino/commands';
+import { Menu } from '@lumino/widgets';
+import type { MouseEvent } from 'react';
+
+import { JOB } from '../commands';
+import type { Job } from '../job';
+
+const ITEMS: readonly (string | null)[] = [
+  JOB.open,
+  JOB.watch,
+  JOB.logs,
+  JOB.deliver,
+  null,
+  JOB.cancel,
+  null,
+  JOB.rerun,
+  JOB.rerunWith,
+  JOB.copy,
+  null,
+  JOB.delete
+];
+
+/** Open the menu where somebody clicked, or beside the button that was pressed. */
+export function openMenu(
+  event: MouseEvent<HTMLElement>,
+  { name }: Job,
+  { commands }: { commands: CommandRegistry }
+): void {
+  event.preventDefault();
+  event.stopPropagation();
+  const menu = new Menu({ commands });
+  for (const command of ITEMS) {
+    menu.addItem(
+      command === null ? { type: 'separator' } : { command, args: { name } }
+    );
+  }
+  const opener = document.activeElement as HTMLElement | null;
+  menu.aboutToClose.connect(() => {
+    opener?.focus();
+    requestAnimationFrame(() => menu.dispose()); // not while it is closing
+  });
+  const isPointer = event.clientX !== 0 || event.clientY !== 0;
+  const { left, bottom } = event.currentTarget.getBoundingClientRect();
+  menu.open(
+    isPointer ? event.clientX : left,
+    isPointer ? event.clientY : bottom
+  );
+}

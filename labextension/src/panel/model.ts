@@ -1,0 +1,187 @@
+/** What the panel shows of the jobs: filtered, and in groups if wanted. It thinks and never shows. */
+import { type ISignal, Signal } from '@lumino/signaling';
+
+import { isFinal, type Job } from '../job';
+import type { IJobs } from '../tokens';
+
+/** Which jobs are shown. */
+export type Filter = 'all' | 'waiting' | 'running' | 'succeeded' | 'failed';
+
+/** A line of the list: a notebook's name, or a job. */
+export type Row =
+  | {
+      kind: 'group';
+      key: string;
+      notebook: string;
+      jobs: Job[];
+      isOpen: boolean;
+    }
+  | { kind: 'job'; key: string; job: Job };
+
+/** What is remembered of a panel. */
+export type Look = { isGrouped: boolean };
+
+const STATES: Record<Filter, readonly Job['state'][]> = {
+  all: [],
+  waiting: ['queued'],
+  running: ['starting', 'running'],
+  succeeded: ['succeeded'],
+  failed: ['failed', 'cancelled']
+};
+
+/** The panel's state. */
+export class PanelModel {
+  constructor(readonly jobs: IJobs) {
+    const changed = () => this._touch();
+    jobs.changed.connect(changed, this);
+    jobs.removed.connect(changed, this);
+    jobs.conditionChanged.connect(changed, this);
+  }
+
+  /** Something to be shown has changed. */
+  get changed(): ISignal<PanelModel, void> {
+    return this._changed;
+  }
+
+  /** Grows with each change. */
+  get version(): number {
+    return this._version;
+  }
+
+  get filter(): Filter {
+    return this._filter;
+  }
+
+  set filter(filter: Filter) {
+    this._filter = filter;
+    this._touch();
+  }
+
+  /** Words that each have to be in a job's name, notebook, flavor, device, reason or message. */
+  get query(): string {
+    return this._query;
+  }
+
+  set query(query: string) {
+    this._query = query;
+    this._touch();
+  }
+
+  get isGrouped(): boolean {
+    return this._isGrouped;
+  }
+
+  set isGrouped(isGrouped: boolean) {
+    this._isGrouped = isGrouped;
+    this._touch();
+  }
+
+  /** Whether some jobs may not be shown. */
+  get isFiltered(): boolean {
+    return this._filter !== 'all' || this._query.trim() !== '';
+  }
+
+  /** Fold a group, or unfold it. */
+  toggle(notebook: string): void {
+    if (!this._closed.delete(notebook)) {
+      this._closed.add(notebook);
+    }
+    this._touch();
+  }
+
+  /** The lines to show; the same array until something changes. */
+  get rows(): readonly Row[] {
+    if (this._rowsOf !== this._version) {
+      this._rowsOf = this._version;
+      const jobs = this.isFiltered
+        ? this.jobs.all.filter(this._filterOf())
+        : this.jobs.all;
+      this._rows = this._isGrouped ? this._grouped(jobs) : jobs.map(toRow);
+    }
+    return this._rows;
+  }
+
+  /** How many jobs the filter leaves. */
+  get count(): number {
+    return this.rows.reduce(
+      (sum, row) =>
+        sum + (row.kind === 'job' ? 1 : row.isOpen ? 0 : row.jobs.length),
+      0
+    );
+  }
+
+  dispose(): void {
+    Signal.disconnectReceiver(this);
+    Signal.clearData(this);
+  }
+
+  private _filterOf(): (job: Job) => boolean {
+    const words = this._query.toLowerCase().split(/\s+/).filter(Boolean);
+    const states = STATES[this._filter];
+    return job => {
+      const text = [
+        job.name,
+        job.notebook,
+        job.flavor,
+        job.device,
+        job.reason,
+        job.message
+      ]
+        .join('\n')
+        .toLowerCase();
+      return (
+        (states.length === 0 || states.includes(job.state)) &&
+        words.every(word => text.includes(word))
+      );
+    };
+  }
+
+  private _grouped(jobs: readonly Job[]): Row[] {
+    const groups = new Map<string, Job[]>();
+    for (const job of jobs) {
+      const group = groups.get(job.notebook);
+      if (group === undefined) {
+        groups.set(job.notebook, [job]);
+      } else {
+        group.push(job);
+      }
+    }
+    return [...groups].flatMap(([notebook, members]) => {
+      const isOpen = !this._closed.has(notebook);
+      const head: Row = {
+        kind: 'group',
+        key: `of ${notebook}`,
+        notebook,
+        jobs: members,
+        isOpen
+      };
+      return isOpen ? [head, ...members.map(toRow)] : [head];
+    });
+  }
+
+  private _touch(): void {
+    this._version += 1;
+    this._changed.emit();
+  }
+
+  private _version = 0;
+  private _filter: Filter = 'all';
+  private _query = '';
+  private _isGrouped = false;
+  private _rows: readonly Row[] = [];
+  private _rowsOf = -1;
+  private readonly _closed = new Set<string>();
+  private readonly _changed = new Signal<this, void>(this);
+}
+
+function toRow(job: Job): Row {
+  return { kind: 'job', key: job.name, job };
+}
+
+/** Whether there is a clock to be shown that runs. */
+export function isTicking(jobs: IJobs): boolean {
+  return (
+    jobs.unfinished > 0 &&
+    jobs.all.some(job => !isFinal(job) && job.started !== null)
+  );
+}

@@ -1,0 +1,102 @@
+/** The jobs panel of the left side bar. */
+import type { TranslationBundle } from '@jupyterlab/translation';
+import { ReactWidget } from '@jupyterlab/ui-components';
+import type { CommandRegistry } from '@lumino/commands';
+import type { Message } from '@lumino/messaging';
+import { type ReactElement, useEffect, useState } from 'react';
+
+import { jobsIcon } from '../icons';
+import { useModel } from '../useModel';
+import { Announcer } from './announcer';
+import { Head, Notice } from './head';
+import { List } from './list';
+import type { PanelModel } from './model';
+
+/** The panel's id: what the layout is restored by. */
+export const PANEL = 'jupyter-to-job-jobs';
+
+/** Shows the jobs, and in its tab how many have not ended. */
+export class JobsPanel extends ReactWidget {
+  constructor(
+    private readonly _model: PanelModel,
+    private readonly _commands: CommandRegistry,
+    private readonly _trans: TranslationBundle
+  ) {
+    super();
+    this.id = PANEL;
+    this.addClass('jp-ToJob-panel');
+    this.node.setAttribute('role', 'region');
+    this.node.setAttribute('aria-label', _trans.__('Jobs'));
+    this.title.icon = jobsIcon;
+    _model.changed.connect(this._updateBadge, this);
+    this._updateBadge();
+  }
+
+  override dispose(): void {
+    this._model.dispose();
+    super.dispose();
+  }
+
+  protected override render(): ReactElement {
+    return (
+      <Whole
+        model={this._model}
+        commands={this._commands}
+        trans={this._trans}
+      />
+    );
+  }
+
+  /** Where the keyboard goes when the panel is opened: to the job that it was at. */
+  protected override onActivateRequest(msg: Message): void {
+    super.onActivateRequest(msg);
+    const target =
+      this.node.querySelector<HTMLElement>('[data-main][tabindex="0"]') ??
+      this.node.querySelector('input');
+    target?.focus();
+  }
+
+  private _updateBadge(): void {
+    const count = this._model.jobs.unfinished;
+    if (count === this._count) {
+      return;
+    }
+    this._count = count;
+    this.title.caption =
+      count === 0
+        ? this._trans.__('Jobs')
+        : this._trans._n('Jobs (%1 unfinished)', 'Jobs (%1 unfinished)', count);
+    this.title.dataset = {
+      ...this.title.dataset,
+      unfinished: count > 99 ? '99+' : count === 0 ? '' : String(count)
+    };
+  }
+
+  private _count = -1;
+}
+
+type Props = {
+  model: PanelModel;
+  commands: CommandRegistry;
+  trans: TranslationBundle;
+};
+
+function Whole({ model, commands, trans }: Props): ReactElement {
+  useModel(model);
+  const [said, say] = useState('');
+  useEffect(() => {
+    const announcer = new Announcer(model.jobs, say, trans);
+    return () => announcer.dispose();
+  }, [model, trans]);
+  return (
+    <>
+      <h2 className="jp-ToJob-heading">{trans.__('Jobs')}</h2>
+      <Head model={model} trans={trans} />
+      <Notice model={model} trans={trans} />
+      <List model={model} commands={commands} trans={trans} />
+      <div className="jp-ToJob-spoken" aria-live="polite">
+        {said}
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,131 @@
+/**
+ * A list of which only what is in sight is in the page, so that 10,000 lines scroll as 50 do. Lines
+ * may be of any height: what was in sight once is measured, the rest is guessed.
+ */
+import {
+  type ReactElement,
+  type RefObject,
+  useCallback,
+  useLayoutEffect,
+  useReducer,
+  useRef
+} from 'react';
+
+/** What a line is taken to be high before it was in sight, in pixels. */
+const GUESS = 72;
+
+/** How far beyond what is in sight lines are kept ready, in pixels. */
+const MARGIN = 600;
+
+type Props = {
+  label: string;
+  keys: readonly string[];
+  /** The line that stays in the page wherever it is scrolled to: it may have the focus. */
+  kept: number;
+  render: (index: number) => ReactElement;
+  /** Called when the end comes near. */
+  onEnd: () => void;
+};
+
+/** Shows lines by their keys. */
+export function Windowed(props: Props): ReactElement {
+  const { keys, kept, render, label, onEnd } = props;
+  const scroller = useRef<HTMLDivElement>(null);
+  const heights = useRef(new Map<string, number>());
+  const [, again] = useReducer((count: number) => count + 1, 0);
+  const { spans, isAtEnd } = plan(keys, kept, heights.current, scroller);
+  useMeasured(scroller, heights.current, again);
+  useLayoutEffect(() => {
+    if (isAtEnd) {
+      onEnd();
+    }
+  });
+  return (
+    <div className="jp-ToJob-scroller" ref={scroller} onScroll={again}>
+      <ul className="jp-ToJob-jobs" aria-label={label}>
+        {spans.map(span =>
+          'gap' in span ? (
+            <li
+              key={`gap ${span.before}`}
+              role="presentation"
+              style={{ height: span.gap }}
+            />
+          ) : (
+            <li
+              key={keys[span.index]}
+              data-key={keys[span.index]}
+              aria-setsize={keys.length}
+              aria-posinset={span.index + 1}
+            >
+              {render(span.index)}
+            </li>
+          )
+        )}
+      </ul>
+    </div>
+  );
+}
+
+type Span = { index: number } | { gap: number; before: number };
+
+/** Which lines are to be in the page, and how much room the others take. */
+function plan(
+  keys: readonly string[],
+  kept: number,
+  heights: ReadonlyMap<string, number>,
+  { current }: RefObject<HTMLDivElement>
+): { spans: Span[]; isAtEnd: boolean } {
+  const top = (current?.scrollTop ?? 0) - MARGIN;
+  const bottom = top + (current?.clientHeight || 800) + 2 * MARGIN;
+  const spans: Span[] = [];
+  let at = 0;
+  let gap = 0;
+  keys.forEach((key, index) => {
+    const height = heights.get(key) ?? GUESS;
+    if ((at + height > top && at < bottom) || index === kept) {
+      if (gap > 0) {
+        spans.push({ gap, before: index });
+      }
+      gap = 0;
+      spans.push({ index });
+    } else {
+      gap += height;
+    }
+    at += height;
+  });
+  if (gap > 0) {
+    spans.push({ gap, before: keys.length });
+  }
+  return { spans, isAtEnd: at < bottom };
+}
+
+/** Keep the heights of the lines that are in the page, and render again if one was another. */
+function useMeasured(
+  scroller: RefObject<HTMLDivElement>,
+  heights: Map<string, number>,
+  again: () => void
+): void {
+  const measure = useCallback(() => {
+    let isOther = false;
+    scroller.current
+      ?.querySelectorAll<HTMLElement>('li[data-key]')
+      .forEach(({ dataset, offsetHeight }) => {
+        if (offsetHeight > 0 && heights.get(dataset.key!) !== offsetHeight) {
+          heights.set(dataset.key!, offsetHeight);
+          isOther = true;
+        }
+      });
+    if (isOther) {
+      again();
+    }
+  }, [scroller, heights, again]);
+  useLayoutEffect(measure);
+  useLayoutEffect(() => {
+    const observer = new ResizeObserver(() => {
+      heights.clear(); // Another width breaks lines elsewhere.
+      again();
+    });
+    observer.observe(scroller.current!);
+    return () => observer.disconnect();
+  }, [scroller, heights, again]);
+}

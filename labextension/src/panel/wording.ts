@@ -1,0 +1,157 @@
+/** A job in plain words: how it stands, what it used, and how to submit it from a terminal. */
+import type { TranslationBundle } from '@jupyterlab/translation';
+
+import { elapsed, type Job } from '../job';
+import { duration, reason, size, whyItFailed } from '../words';
+
+/** How a job stands, in a few words. */
+export function standing(job: Job, trans: TranslationBundle): string {
+  if (job.cancel_requested && job.finished === null) {
+    return trans.__('Being cancelled');
+  }
+  switch (job.state) {
+    case 'queued':
+      return queued(job, trans);
+    case 'starting':
+      return trans.__('Starting');
+    case 'running':
+      return trans.__('Running');
+    case 'succeeded':
+      return withTime(job, trans.__('Succeeded'), trans);
+    case 'failed':
+      return withTime(job, trans.__('Failed'), trans);
+    case 'cancelled':
+      return withTime(job, trans.__('Cancelled'), trans);
+  }
+}
+
+function queued({ position }: Job, trans: TranslationBundle): string {
+  if (position === null) {
+    return trans.__('Queued');
+  }
+  return position === 1
+    ? trans.__('Queued: next in line')
+    : trans.__('Queued: place %1 in line', position);
+}
+
+function withTime(job: Job, words: string, trans: TranslationBundle): string {
+  const seconds = elapsed(job);
+  return seconds === null
+    ? words
+    : trans.__('%1 after %2', words, duration(seconds, trans));
+}
+
+/** What there is to say of it beside: why it failed or waits, and what became of its result. */
+export function remark(job: Job, trans: TranslationBundle): string | null {
+  const { delivery, state } = job;
+  const said =
+    state === 'failed'
+      ? sentence(whyItFailed(job, trans))
+      : (job.message ?? waits(job, trans));
+  const where =
+    delivery.state === 'held' || delivery.state === 'failed'
+      ? trans.__('Not delivered: %1', delivery.message ?? '')
+      : null;
+  return [said, where].filter(Boolean).join(' ') || null;
+}
+
+function waits(job: Job, trans: TranslationBundle): string | null {
+  return job.state === 'queued' && job.reason !== null
+    ? sentence(reason(job.reason, trans) ?? job.reason)
+    : null;
+}
+
+function sentence(words: string): string {
+  return words.charAt(0).toLocaleUpperCase() + words.slice(1);
+}
+
+/** How far a run is, as `cell 3 of 7`; null before anybody counted the cells. */
+export function progress(
+  { progress: { cells_done, cells_total } }: Job,
+  trans: TranslationBundle
+): string | null {
+  return cells_total === 0
+    ? null
+    : trans.__(
+        'cell %1 of %2',
+        Math.min(cells_done + 1, cells_total),
+        cells_total
+      );
+}
+
+/**
+ * What an ended job used of what it had, and what would suit it; null where nothing is known:
+ * `Used 0.9 of 4 CPU, 1.2 of 16 GiB; small would have been enough.`
+ */
+export function receipt(job: Job, trans: TranslationBundle): string | null {
+  const usage = job.usage ?? {};
+  const figure = (key: string) => {
+    const value = usage[key];
+    return typeof value === 'number' ? value : null;
+  };
+  const [cpu, cores] = [figure('cpu_mean'), figure('cpu_given')];
+  const [memory, given] = [figure('memory_peak'), figure('memory_given')];
+  const busy = figure('gpu_utilisation_mean');
+  const said = [
+    cpu !== null && cores !== null && cores > 0
+      ? trans.__('%1 of %2 CPU', cpu.toFixed(1), Number(cores.toFixed(2)))
+      : null,
+    memory !== null && given !== null && given > 0
+      ? of(memory, given, trans)
+      : null,
+    usage.gpu_idle === true
+      ? trans.__('no GPU')
+      : busy === null
+        ? null
+        : trans.__('%1 % of its GPU', Math.round(busy * 100))
+  ].filter(each => each !== null);
+  if (said.length === 0) {
+    return null;
+  }
+  const used = said.join(trans.__(', '));
+  if (typeof usage.enough === 'string') {
+    return trans.__('Used %1; %2 would have been enough.', used, usage.enough);
+  }
+  return typeof usage.larger === 'string'
+    ? trans.__('Used %1; %2 has more memory.', used, usage.larger)
+    : trans.__('Used %1.', used);
+}
+
+/** Bytes out of bytes: `1.2 of 16 GiB`, and of much fewer `51.3 MiB of 16 GiB`. */
+function of(used: number, given: number, trans: TranslationBundle): string {
+  const whole = size(given);
+  const one = given / Number(whole.split(' ')[0]);
+  const amount = used < 0.1 * one ? size(used) : (used / one).toFixed(1);
+  return trans.__('%1 of %2', amount, whole);
+}
+
+/** The command that submits the same again from the workspace; `env` is known to nobody. */
+export function commandLine(job: Job): string {
+  const words = ['jupyter-to-job', 'submit', job.notebook];
+  words.push('-f', job.flavor, '-d', job.device);
+  for (const [name, value] of Object.entries(job.parameters)) {
+    words.push('-p', name, JSON.stringify(value));
+  }
+  job.inputs.forEach(path => words.push('-i', path));
+  const said: [string, string | number | null][] = [
+    ['--max-runtime', job.max_runtime],
+    ['--priority', job.priority === 0 ? null : job.priority],
+    ['--output', job.output]
+  ];
+  if (job.isolated) {
+    words.push('--isolated');
+  }
+  for (const [option, value] of said) {
+    if (value !== null) {
+      words.push(option, String(value));
+    }
+  }
+  return words.map(quote).join(' ');
+}
+
+/** A word as a POSIX shell takes it for one. */
+function quote(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word)
+    ? word
+    : `'${word.replaceAll("'", `'"'"'`)}'`;
+}

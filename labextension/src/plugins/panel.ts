@@ -1,0 +1,80 @@
+/** The jobs panel in the left side bar, and what can be done with a job. */
+import {
+  ILayoutRestorer,
+  type JupyterFrontEnd,
+  type JupyterFrontEndPlugin
+} from '@jupyterlab/application';
+import { ICommandPalette } from '@jupyterlab/apputils';
+import { IStateDB } from '@jupyterlab/statedb';
+import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+
+import { Client } from '../client';
+import { addJobCommands } from '../commands';
+import { jobsIcon } from '../icons';
+import { PanelModel } from '../panel/model';
+import { JobsPanel, PANEL } from '../panel/panel';
+import { IJobs, ISubmitDialog } from '../tokens';
+
+/** Shows the panel. */
+const SHOW = 'jupyter-to-job:show-jobs';
+
+/** Where it is remembered whether jobs are grouped. */
+const GROUPED = 'jupyter-to-job:panel-grouped';
+
+const plugin: JupyterFrontEndPlugin<void> = {
+  id: 'jupyter-to-job:panel',
+  description: 'Shows the jobs, and what can be done with them.',
+  autoStart: true,
+  requires: [IJobs],
+  optional: [
+    ISubmitDialog,
+    ILayoutRestorer,
+    ICommandPalette,
+    IStateDB,
+    ITranslator
+  ],
+  activate: (
+    { commands, serviceManager, shell }: JupyterFrontEnd,
+    jobs: IJobs,
+    dialog: ISubmitDialog | null,
+    restorer: ILayoutRestorer | null,
+    palette: ICommandPalette | null,
+    state: IStateDB | null,
+    translator: ITranslator | null
+  ): void => {
+    const trans = (translator ?? nullTranslator).load('jupyter_to_job');
+    const reader = new Client(serviceManager.serverSettings);
+    addJobCommands({ commands, jobs, reader, dialog, trans });
+
+    const model = new PanelModel(jobs);
+    const panel = new JobsPanel(model, commands, trans);
+    shell.add(panel, 'left', { rank: 250, type: 'Jobs' });
+    restorer?.add(panel, PANEL);
+    if (state !== null) {
+      void remember(model, state);
+    }
+
+    commands.addCommand(SHOW, {
+      label: trans.__('Show Jobs'),
+      caption: trans.__('Open the list of jobs'),
+      icon: jobsIcon,
+      describedBy: { args: { type: 'object', properties: {} } },
+      execute: () => shell.activateById(PANEL)
+    });
+    palette?.addItem({ command: SHOW, category: trans.__('Jobs') });
+  }
+};
+
+export default plugin;
+
+/** Keep over reloads how the list is shown. */
+async function remember(model: PanelModel, state: IStateDB): Promise<void> {
+  model.isGrouped = (await state.fetch(GROUPED)) === true;
+  let last = model.isGrouped;
+  model.changed.connect(({ isGrouped }) => {
+    if (isGrouped !== last) {
+      last = isGrouped;
+      void state.save(GROUPED, isGrouped);
+    }
+  });
+}

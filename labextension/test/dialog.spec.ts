@@ -1,0 +1,302 @@
+/** What the dialog's model decides: choices, when to ask, what blocks, and how it sends. */
+import type { Catalog, Preflight } from '../src/api';
+import { ApiError, type ICounter } from '../src/client';
+import { Asker } from '../src/dialog/asker';
+import { Memory } from '../src/dialog/memory';
+import { SubmitModel } from '../src/dialog/model';
+import type { ISource } from '../src/dialog/source';
+import type { Choices, Job, Submission } from '../src/job';
+import { CATALOG, flavor, job, preflight, TRANS } from './fixtures';
+
+/** Let everything that is due happen. */
+const settle = () => new Promise(resolve => setTimeout(resolve, 5));
+
+/** A server in memory: it says what it is told to say. */
+class Server implements ICounter {
+  readonly asked: Submission[] = [];
+  readonly calledOff: string[] = [];
+  catalog: Catalog | ApiError = CATALOG;
+  answer: (asked: Submission) => Preflight = () => preflight();
+
+  health() {
+    const health = { status: 'ok', version: '1', backend: 'local' } as const;
+    return Promise.resolve({ ...health, events: true });
+  }
+
+  flavors(): Promise<Catalog> {
+    return this.catalog instanceof ApiError
+      ? Promise.reject(this.catalog)
+      : Promise.resolve(this.catalog);
+  }
+
+  preflight(submission: Submission): Promise<Preflight> {
+    this.asked.push(submission);
+    return Promise.resolve(this.answer(submission));
+  }
+
+  callOff(key: string): Promise<void> {
+    this.calledOff.push(key);
+    return Promise.resolve();
+  }
+}
+
+type Sent = { choices: Choices; key: string };
+
+/** A source that keeps what was sent, and answers as it is told. */
+function source(sent: Sent[], answers: (Job | ApiError)[] = []): ISource {
+  return {
+    path: 'study.ipynb',
+    note: null,
+    given: {},
+    takesFiles: true,
+    look: () => ({ notebook: 'study.ipynb' }),
+    submit: (choices, key) => {
+      sent.push({ choices, key });
+      const answer = answers.shift() ?? job();
+      return answer instanceof ApiError
+        ? Promise.reject(answer)
+        : Promise.resolve(answer);
+    }
+  };
+}
+
+async function open(
+  choices: Choices = {},
+  server = new Server(),
+  answers: (Job | ApiError)[] = []
+) {
+  const sent: Sent[] = [];
+  const model = new SubmitModel(
+    source(sent, answers),
+    server,
+    TRANS,
+    { choices },
+    0
+  );
+  await model.refresh();
+  await settle();
+  return { model, server, sent };
+}
+
+describe('SubmitModel', () => {
+  it('takes what is usual where nothing was chosen', async () => {
+    const { model } = await open();
+    expect(model.choices).toEqual({ flavor: 'small', device: 'cpu' });
+  });
+
+  it('follows a flavor with a device that it has', async () => {
+    const { model } = await open({ flavor: 'gpu', device: 'part' });
+    expect(model.device).toBe('part');
+    model.choose('small');
+    expect(model.device).toBe('cpu');
+    model.choose('gpu');
+    expect(model.device).toBe('part');
+  });
+
+  it.each(['huge', 'team', 'gone'])(
+    'takes the usual flavor for %s, which cannot be had',
+    async name => {
+      const { model } = await open({ flavor: name });
+      expect(model.flavor).toBe('small');
+    }
+  );
+
+  it('takes the first flavor that can be had where the usual one cannot', async () => {
+    const server = new Server();
+    server.catalog = {
+      ...CATALOG,
+      flavors: { ...CATALOG.flavors, small: flavor({ allowed: false }) }
+    };
+    const { model } = await open({}, server);
+    expect(model.choices).toEqual({ flavor: 'gpu', device: 't4' });
+  });
+
+  it('asks about the newest choices only', async () => {
+    const { model, server } = await open();
+    expect(server.asked).toHaveLength(1);
+    model.type('name', 'a');
+    model.type('name', 'ab');
+    expect(model.isChecking).toBe(true);
+    await settle();
+    expect(server.asked.map(({ name }) => name)).toEqual([undefined, 'ab']);
+    expect(model.isChecking).toBe(false);
+  });
+
+  it('does not ask about what is wrong in itself, and does not send it', async () => {
+    const { model, server, sent } = await open();
+    model.type('maxRuntime', 'soon');
+    model.type('priority', '101');
+    await settle();
+    expect(server.asked).toHaveLength(1);
+    expect(model.problems).toHaveLength(2);
+    expect(await model.send()).toBeNull();
+    expect(sent).toEqual([]);
+  });
+
+  it('is blocked by what the server says, until something changes', async () => {
+    const server = new Server();
+    server.answer = ({ flavor: asked }) =>
+      preflight({
+        problems:
+          asked === 'small'
+            ? [{ code: 'no', message: 'No.', hint: '', blocking: true }]
+            : []
+      });
+    const { model, sent } = await open({}, server);
+    expect(model.isBlocked).toBe(true);
+    expect(await model.send()).toBeNull();
+    model.choose('gpu');
+    expect(model.isBlocked).toBe(false);
+    expect(await model.send()).toEqual(job());
+    expect(sent).toHaveLength(1);
+  });
+
+  it('sends along what the notebook needs where it would miss it', async () => {
+    const server = new Server();
+    const helper = { path: 'helpers.py', size: 5, why: 'import helpers' };
+    const data = { path: 'a.csv', size: 5, why: 'open("a.csv")' };
+    server.answer = ({ isolated }) =>
+      preflight({ suggested: [helper, data], isolated: isolated ?? false });
+    const { model } = await open({}, server);
+    expect(model.choices.inputs).toBeUndefined();
+    model.change(() => (model.files.isolated = true));
+    await settle();
+    model.change(() => model.files.take('a.csv', false));
+    model.change(() => model.files.add('/more/*.csv'));
+    await settle();
+    expect(model.choices.inputs).toEqual(['helpers.py', 'more/*.csv']);
+    expect(server.asked.at(-1)!.inputs).toEqual(model.choices.inputs);
+    expect(model.remembered.declined).toEqual(['a.csv']);
+  });
+
+  it('is one job however often it is sent, and another one after a change', async () => {
+    const lost = new ApiError('unreachable', '');
+    const answers = [lost, lost, lost];
+    const { model, sent } = await open({}, new Server(), answers);
+    await Promise.all([model.send(), model.send()]);
+    expect(sent).toHaveLength(1);
+    expect(model.failure).toEqual({ error: lost, sent: true });
+    await model.send();
+    model.type('name', 'other');
+    await model.send();
+    const [first, second, third] = sent.map(({ key }) => key);
+    expect(second).toBe(first);
+    expect(third).not.toBe(first);
+  });
+
+  it('keeps what was typed when the server refuses', async () => {
+    const refusal = new ApiError('refused', 'Changed.', 'Save it.');
+    const { model } = await open({}, new Server(), [refusal]);
+    model.type('name', 'mine');
+    expect(await model.send()).toBeNull();
+    expect(model.texts.name).toBe('mine');
+    expect(model.isBlocked).toBe(false);
+    model.type('name', 'yours');
+    expect(model.failure).toBeNull();
+  });
+
+  it('calls off what is being sent, and follows its copying', async () => {
+    const { model, server } = await open();
+    const sending = model.send();
+    const key = model.sending!;
+    model.observe('another', { bytes: 1, total: 2 });
+    expect(model.copying).toBeNull();
+    model.observe(key, { bytes: 1, total: 2 });
+    expect(model.copying).toEqual({ bytes: 1, total: 2 });
+    model.type('name', 'too late');
+    expect(model.texts.name).toBe('');
+    await model.callOff();
+    expect(server.calledOff).toEqual([key]);
+    await sending;
+    expect(model.copying).toBeNull();
+  });
+
+  it('takes a new key after one that was called off', async () => {
+    const gone = new ApiError('refused', 'Withdrawn.', null, 'withdrawn');
+    const { model, sent } = await open({}, new Server(), [gone]);
+    expect(await model.send()).toBeNull();
+    expect([model.isCalledOff, model.failure]).toEqual([true, null]);
+    expect(await model.send()).toEqual(job());
+    expect(sent[1]!.key).not.toBe(sent[0]!.key);
+  });
+
+  it.each(['missing', 'outdated'] as const)(
+    'sends nothing where the server part is %s',
+    async failure => {
+      const server = new Server();
+      server.catalog = new ApiError(failure, 'HTTP 404');
+      const { model, sent } = await open({}, server);
+      expect(model.isBlocked).toBe(true);
+      expect(await model.send()).toBeNull();
+      expect(sent).toEqual([]);
+      server.catalog = CATALOG;
+      await model.refresh();
+      expect(model.isBlocked).toBe(false);
+    }
+  );
+
+  it('remembers no environment variables', async () => {
+    const { model } = await open({ env: { TOKEN: 'secret' }, priority: 3 });
+    expect(model.choices).toMatchObject({ env: { TOKEN: 'secret' } });
+    expect(model.remembered.choices).toEqual({
+      flavor: 'small',
+      device: 'cpu',
+      priority: 3
+    });
+  });
+});
+
+describe('Asker', () => {
+  it('has one question under way, and then asks the newest', async () => {
+    const asked: number[] = [];
+    const told: unknown[] = [];
+    let answer: (value: string) => void = () => undefined;
+    const asker = new Asker<number, string>(
+      question => {
+        asked.push(question);
+        return new Promise(resolve => (answer = resolve));
+      },
+      found => told.push(found),
+      0
+    );
+    asker.put(1, true);
+    asker.put(2, true);
+    asker.put(3, true);
+    expect(asked).toEqual([1]);
+    answer('one');
+    await settle();
+    expect(asked).toEqual([1, 3]);
+    answer('three');
+    await settle();
+    expect(told).toEqual(['three']);
+    asker.put(4, true);
+    asker.dispose();
+    answer('four');
+    await settle();
+    expect(told).toEqual(['three']);
+  });
+});
+
+describe('Memory', () => {
+  it('forgets the notebook that was submitted longest ago', async () => {
+    const memory = new Memory(null);
+    for (let count = 0; count < 51; count++) {
+      await memory.keep(`${count}.ipynb`, { declined: [`${count}`] });
+    }
+    expect(await memory.recall('0.ipynb')).toEqual({});
+    expect(await memory.recall('50.ipynb')).toEqual({ declined: ['50'] });
+  });
+
+  it('does without a store that fails, or holds something else', async () => {
+    const broken = {
+      fetch: () => Promise.resolve([['a.ipynb'], 7, ['b', { choices: {} }]]),
+      save: () => Promise.reject(new Error('full'))
+    };
+    jest.spyOn(console, 'warn').mockImplementation(() => undefined);
+    const memory = new Memory(broken as never);
+    expect(await memory.recall('a.ipynb')).toEqual({});
+    expect(await memory.recall('b')).toEqual({ choices: {} });
+    await memory.keep('a.ipynb', { declined: ['b'] });
+    expect(await memory.recall('a.ipynb')).toEqual({ declined: ['b'] });
+  });
+});

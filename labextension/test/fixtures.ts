@@ -1,0 +1,85 @@
+/** What a server may answer, complete and small, for tests to change what they are about. */
+import { nullTranslator } from '@jupyterlab/translation';
+
+import type { Catalog, Flavor, Preflight } from '../src/api';
+import type { Job } from '../src/job';
+
+export const TRANS = nullTranslator.load('jupyter_to_job');
+
+export function job(changes: Partial<Job> = {}): Job {
+  return {
+    name: 'study-aaaaaaaa',
+    owner: 'somebody',
+    notebook: 'study.ipynb',
+    flavor: 'small',
+    device: 'cpu',
+    parameters: {},
+    inputs: [],
+    isolated: false,
+    output: null,
+    max_runtime: null,
+    priority: 0,
+    backend: 'local',
+    state: 'queued',
+    cancel_requested: false,
+    reason: null,
+    message: null,
+    position: null,
+    progress: { cells_done: 0, cells_total: 0, current_cell: null },
+    delivery: { state: 'pending', path: null, message: null },
+    usage: null,
+    submitted: null,
+    started: null,
+    finished: null,
+    journal: 0,
+    ...changes
+  };
+}
+
+export function flavor(changes: Partial<Flavor> = {}): Flavor {
+  return {
+    title: '',
+    description: '',
+    cpu: '1',
+    memory: '2Gi',
+    gpus: 0,
+    shm: null,
+    max_runtime: null,
+    devices: ['cpu'],
+    allowed: true,
+    unavailable_reason: null,
+    ...changes
+  };
+}
+
+const DEVICE = { title: '', description: '', free: null, total: null };
+
+export const CATALOG: Catalog = {
+  default: { flavor: 'small', device: 'cpu' },
+  flavors: {
+    small: flavor(),
+    gpu: flavor({ gpus: 1, devices: ['t4', 'part'] }),
+    huge: flavor({ unavailable_reason: 'Needs 64 CPUs.' }),
+    team: flavor({ allowed: false })
+  },
+  devices: {
+    cpu: { ...DEVICE, isolation: null },
+    t4: { ...DEVICE, isolation: 'full' },
+    part: { ...DEVICE, isolation: 'software' }
+  }
+};
+
+export function preflight(changes: Partial<Preflight> = {}): Preflight {
+  return {
+    problems: [],
+    parameters: [],
+    inputs: [],
+    suggested: [],
+    input_cap: null,
+    ignored: 0,
+    isolated: false,
+    mounts: [],
+    kernel: 'python3',
+    ...changes
+  };
+}

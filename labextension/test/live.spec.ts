@@ -1,0 +1,342 @@
+/** A run record by record: the cases of `tests/unit/test_fold.py`, and what a page adds to them. */
+import type * as nbformat from '@jupyterlab/nbformat';
+
+import type { IClient } from '../src/client';
+import { Jobs } from '../src/jobs';
+import { Fold, type JournalRecord } from '../src/live/fold';
+import { Follower, type Piece } from '../src/live/follower';
+import { notesIn } from '../src/live/notes';
+import { MOST_OUTPUTS, MOST_TEXT } from '../src/live/outputs';
+import { StreamText } from '../src/live/stream';
+import { job, TRANS } from './fixtures';
+
+const cell = (cell_type: string, source: string) => ({
+  cell_type,
+  source,
+  metadata: {},
+  ...(cell_type === 'code' && { outputs: [], execution_count: null })
+});
+
+const PREPARED: JournalRecord = {
+  k: 'prepared',
+  cells_total: 2,
+  notebook: {
+    nbformat: 4,
+    nbformat_minor: 5,
+    metadata: {},
+    cells: [
+      cell('markdown', '# T'),
+      cell('code', '1'),
+      cell('code', ' '),
+      cell('code', '2')
+    ]
+  }
+};
+
+function out(text: string, name = 'stdout', i = 1): JournalRecord {
+  return { k: 'output', i, output: { output_type: 'stream', name, text } };
+}
+
+function shown(text: string, display_id?: string, i = 1): JournalRecord {
+  const output = {
+    output_type: 'display_data',
+    data: { 'text/plain': text },
+    metadata: {}
+  };
+  return { k: 'output', i, output, ...(display_id && { display_id }) };
+}
+
+function run(...records: JournalRecord[]): Fold {
+  const fold = new Fold(notesIn(TRANS));
+  [PREPARED, { k: 'cell_start', i: 1 }, ...records].forEach(record =>
+    fold.feed(record)
+  );
+  return fold;
+}
+
+/** What a cell shows, as texts. */
+function plain(fold: Fold, index = 1): string[] {
+  return fold.cells[index]!.outputs.shown.map(
+    ({ text, data }) =>
+      (text as string | undefined) ??
+      ((data as nbformat.IMimeBundle)['text/plain'] as string)
+  );
+}
+
+const clear = (wait: boolean, i = 1) => ({ k: 'clear', i, wait });
+const update = (text: string) => ({
+  k: 'update_display',
+  display_id: 'x',
+  data: { 'text/plain': text },
+  metadata: {}
+});
+
+describe('Fold', () => {
+  it('merges streams while no other output comes between', () => {
+    const fold = run(
+      out('a'),
+      out('b'),
+      out('c', 'stderr'),
+      out('d'),
+      shown('e'),
+      out('f')
+    );
+    expect(plain(fold)).toEqual(['ab', 'c', 'd', 'e', 'f']);
+  });
+
+  it('clears now, and later', () => {
+    expect(plain(run(out('a'), clear(false)))).toEqual([]);
+    expect(plain(run(out('a'), clear(true)))).toEqual(['a']);
+    expect(plain(run(out('a'), clear(true), out('b')))).toEqual(['b']);
+    expect(
+      plain(run(out('a'), clear(true), clear(false), out('b'), out('c')))
+    ).toEqual(['bc']);
+  });
+
+  it('updates a display wherever it is shown, and where it still is', () => {
+    expect(plain(run(shown('1', 'x'), shown('2', 'x')))).toEqual(['2', '2']);
+    expect(plain(run(shown('1', 'x'), shown('2'), update('3')))).toEqual([
+      '3',
+      '2'
+    ]);
+    const both = run(shown('1', 'x'), shown('2', 'x', 3), update('9'));
+    expect([plain(both), plain(both, 3)]).toEqual([['9'], ['9']]);
+    const one = run(
+      shown('1', 'x'),
+      shown('2', 'x', 3),
+      clear(false, 3),
+      update('9')
+    );
+    expect([plain(one), plain(one, 3)]).toEqual([['9'], []]);
+  });
+
+  it('tells how cells stand', () => {
+    const fold = run();
+    expect(fold.current).toBe(fold.cells[1]);
+    fold.feed({ k: 'cell_end', i: 1, ok: true, execution_count: 7 });
+    expect(fold.current).toBeNull();
+    fold.feed({ k: 'cell_start', i: 3 });
+    fold.feed({ k: 'end', state: 'failed', cell: 3, banner: [] });
+    expect(fold.cells.map(({ state }) => state)).toEqual([
+      'idle',
+      'done',
+      'idle',
+      'failed'
+    ]);
+    expect(fold.cells[1]!.executionCount).toBe(7);
+  });
+
+  it('inserts the banner where it belongs, once', () => {
+    const fold = run(out('a'));
+    const banner = [
+      [0, cell('markdown', 'It failed')],
+      [2, cell('markdown', 'Here')]
+    ];
+    const end = { k: 'end', state: 'failed', message: 'm', cell: 1, banner };
+    fold.feed(end);
+    fold.feed(end);
+    expect(fold.cells.map(({ cell: { source } }) => source)).toEqual([
+      'It failed',
+      '# T',
+      'Here',
+      '1',
+      ' ',
+      '2'
+    ]);
+    expect(fold.end).toEqual({ state: 'failed', message: 'm' });
+    fold.feed(out('late'));
+    expect(plain(fold, 3)).toEqual(['alate']);
+  });
+
+  it('says where a journal is damaged, dropped or too long', () => {
+    const fold = run(
+      { k: 'damaged', bytes: 12 },
+      { k: 'omitted', of: 'output', bytes: 3 << 20 },
+      { k: 'dropped', i: 1, limit: 1 << 20 },
+      { k: 'dropped', i: 1, limit: 1 << 20, bytes: 2048, outputs: 3 }
+    );
+    const [text] = plain(fold);
+    expect(text).toContain('12 B of the journal are damaged');
+    expect(text).toContain('an output of 3 MiB is not shown');
+    expect(text).toContain('reached its cap of 1 MiB');
+    expect(text).toContain('2 KiB of this cell');
+  });
+
+  it('shows what belongs to no known cell', () => {
+    const fold = new Fold(notesIn(TRANS));
+    fold.feed({ k: 'damaged', bytes: 3 });
+    fold.feed(out('x', 'stdout', 99));
+    expect(fold.cells).toHaveLength(2);
+    fold.feed(PREPARED);
+    expect(fold.cells).toHaveLength(6);
+    expect(plain(fold, 5)).toEqual(['x']);
+    fold.feed({ k: 'from a newer runner' });
+    fold.feed({ k: 'constructor' });
+    fold.feed({});
+  });
+
+  it('wants the notebook where that did not come', () => {
+    const fold = new Fold(notesIn(TRANS));
+    fold.feed({ k: 'omitted', of: 'prepared', bytes: 2 << 20 });
+    expect(fold.isWanting).toBe(true);
+    fold.prepare(PREPARED.notebook as nbformat.INotebookContent);
+    expect([fold.isWanting, fold.cells.length]).toEqual([false, 4]);
+  });
+
+  it('begins anew with a second attempt', () => {
+    const fold = run(out('a'));
+    fold.take();
+    fold.feed({ k: 'start' });
+    fold.feed(PREPARED);
+    expect(fold.take().isNew).toBe(true);
+    expect(plain(fold)).toEqual([]);
+  });
+
+  it('tells what is another, and nothing else', () => {
+    const fold = run(out('a'), shown('b'));
+    expect(fold.take().isNew).toBe(true);
+    const [first, second] = fold.cells[1]!.outputs.shown;
+    fold.feed(shown('c', undefined, 3));
+    expect([...fold.take().changed]).toEqual([fold.cells[3]]);
+    fold.feed(out('d'));
+    const after = fold.cells[1]!.outputs.shown;
+    expect([after[0], after[1]]).toEqual([first, second]);
+    expect(after[0]).toBe(first);
+    expect(fold.take().changed.size).toBe(1);
+    expect(fold.take().changed.size).toBe(0);
+  });
+});
+
+describe('what is shown of much', () => {
+  it('is the end of a long text', () => {
+    const fold = run();
+    for (let line = 0; line < 20_000; line += 1) {
+      fold.feed(out(`line ${line} ${'x'.repeat(40)}\n`));
+    }
+    const [note, text] = plain(fold) as [string, string];
+    expect(note).toContain('of text are not shown here');
+    expect(text.length).toBeLessThan(2 * MOST_TEXT);
+    expect(text.startsWith('line ')).toBe(true);
+    expect(text).toContain('line 19999');
+  });
+
+  it('is the last of many outputs', () => {
+    const fold = run();
+    for (let count = 0; count < 3 * MOST_OUTPUTS; count += 1) {
+      fold.feed(shown(String(count)));
+    }
+    const texts = plain(fold);
+    expect(texts.length).toBeLessThan(MOST_OUTPUTS + 2);
+    expect(texts[0]).toContain('earlier outputs are not shown');
+    expect(texts.at(-1)).toBe(String(3 * MOST_OUTPUTS - 1));
+  });
+});
+
+describe('StreamText', () => {
+  const settled = (...pieces: string[]) => {
+    const stream = new StreamText(1000);
+    pieces.forEach(piece => stream.feed(piece));
+    return stream.text;
+  };
+
+  it.each([
+    [['10 %\r20 %\r100 %'], '100 %'],
+    [['abc', '\rX', 'Y\n', 'z'], 'XYc\nz'],
+    [['abc\rX\nd'], 'Xbc\nd'],
+    [['abc\b\bX'], 'aX'],
+    [['a\n\bb'], 'a\nb'],
+    [['long line\r', 'short'], 'shortline']
+  ])('shows %j as %j', (pieces, text) => {
+    expect(settled(...pieces)).toBe(text);
+  });
+
+  it('costs what comes', () => {
+    const stream = new StreamText(MOST_TEXT);
+    const began = performance.now();
+    for (let count = 0; count < 100_000; count += 1) {
+      stream.feed(`\r${count} % of all that there is to do`);
+    }
+    for (let count = 0; count < 3000; count += 1) {
+      stream.feed('x'.repeat(1000));
+    }
+    expect(performance.now() - began).toBeLessThan(2000);
+    expect(stream.text.length).toBeLessThan(2 * MOST_TEXT);
+  });
+});
+
+describe('Follower', () => {
+  /** A journal of numbers, a byte each, of which ten come at a time. */
+  class Server {
+    size = 25;
+    isFinal = false;
+    readonly asked: number[] = [];
+    failure: Error | null = null;
+
+    read = (_: string, offset: number): Promise<Piece> => {
+      this.asked.push(offset);
+      if (this.failure !== null) {
+        return Promise.reject(this.failure);
+      }
+      const from = offset < 0 ? Math.max(this.size + offset, 0) : offset;
+      const next = Math.min(from + 10, this.size);
+      return Promise.resolve({
+        next,
+        end: this.isFinal && next === this.size
+      });
+    };
+  }
+
+  const told = (journal: number, state: 'running' | 'succeeded' = 'running') =>
+    job({ journal, state });
+
+  function follow(server: Server): { jobs: Jobs; follower: Follower<Piece> } {
+    const jobs = new Jobs({} as IClient);
+    const follower = new Follower(job().name, jobs, server.read, () => {});
+    return { jobs, follower };
+  }
+
+  const settle = () => new Promise(resolve => setTimeout(resolve));
+
+  it('reads each byte once, and only when there are some', async () => {
+    const server = new Server();
+    const { jobs, follower } = follow(server);
+    await follower.more();
+    expect(server.asked).toEqual([0, 10, 20, 25]);
+    expect(follower.reading).toBe('waiting');
+    jobs.observe(told(25));
+    await settle();
+    expect(server.asked).toHaveLength(4);
+    server.size = 31;
+    jobs.observe(told(31));
+    await settle();
+    expect(server.asked.slice(4)).toEqual([25]);
+  });
+
+  it('ends with the job, and asks no more', async () => {
+    const server = new Server();
+    server.isFinal = true;
+    const { jobs, follower } = follow(server);
+    await follower.more();
+    expect(follower.reading).toBe('ended');
+    const { length } = server.asked;
+    jobs.observe(told(99, 'succeeded'));
+    await settle();
+    expect(server.asked).toHaveLength(length);
+  });
+
+  it('goes on where it was when the connection is back', async () => {
+    const server = new Server();
+    const { jobs, follower } = follow(server);
+    await follower.more();
+    server.failure = new Error('no connection');
+    server.size = 40;
+    jobs.observe(told(40));
+    await settle();
+    expect(follower.reading).toBe('lost');
+    server.failure = null;
+    jobs.observe(told(40, 'succeeded'));
+    await settle();
+    expect(follower.reading).toBe('waiting');
+    expect(follower.share).toBe(1);
+  });
+});

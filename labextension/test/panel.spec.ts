@@ -1,0 +1,177 @@
+/** What the panel shows, and how it says it. */
+import type { IClient } from '../src/client';
+import type { Job } from '../src/job';
+import { Jobs } from '../src/jobs';
+import { Announcer } from '../src/panel/announcer';
+import { PanelModel } from '../src/panel/model';
+import {
+  commandLine,
+  progress,
+  receipt,
+  remark,
+  standing
+} from '../src/panel/wording';
+import { job, TRANS } from './fixtures';
+
+function panel(...known: Partial<Job>[]): { model: PanelModel; jobs: Jobs } {
+  const jobs = new Jobs({} as IClient);
+  known.forEach((each, index) =>
+    jobs.observe(
+      job({ name: `j-${index}`, submitted: String(9 - index), ...each })
+    )
+  );
+  return { model: new PanelModel(jobs), jobs };
+}
+
+const shown = ({ rows }: PanelModel) =>
+  rows.map(row => (row.kind === 'job' ? row.job.name : `[${row.notebook}]`));
+
+describe('PanelModel', () => {
+  it('filters by state and by words in whatever place', () => {
+    const { model } = panel(
+      { state: 'running', notebook: 'data/train.ipynb', flavor: 'gpu-1' },
+      { state: 'queued', notebook: 'data/clean.ipynb' },
+      { state: 'failed', reason: 'OutOfMemory', notebook: 'data/train.ipynb' }
+    );
+    expect(shown(model)).toEqual(['j-0', 'j-1', 'j-2']);
+    model.query = ' TRAIN  gpu';
+    expect(shown(model)).toEqual(['j-0']);
+    model.query = 'outofmemory';
+    expect(shown(model)).toEqual(['j-2']);
+    model.query = '';
+    model.filter = 'waiting';
+    expect(shown(model)).toEqual(['j-1']);
+    expect(model.isFiltered).toBe(true);
+  });
+
+  it('groups by notebook, the newest first, and folds groups', () => {
+    const { model } = panel(
+      { notebook: 'b.ipynb' },
+      { notebook: 'a.ipynb' },
+      { notebook: 'b.ipynb' }
+    );
+    model.isGrouped = true;
+    const open = ['[b.ipynb]', 'j-0', 'j-2', '[a.ipynb]', 'j-1'];
+    expect(shown(model)).toEqual(open);
+    model.toggle('b.ipynb');
+    expect(shown(model)).toEqual(['[b.ipynb]', '[a.ipynb]', 'j-1']);
+    expect(model.count).toBe(3);
+    model.toggle('b.ipynb');
+    expect(shown(model)).toEqual(open);
+  });
+
+  it('shows the same rows until something changes', () => {
+    const { model, jobs } = panel({});
+    const before = model.rows;
+    expect(model.rows).toBe(before);
+    jobs.observe(job({ name: 'j-0', submitted: '9' }));
+    expect(model.rows).toBe(before);
+    jobs.observe(job({ name: 'j-0', submitted: '9', state: 'running' }));
+    expect(model.rows).not.toBe(before);
+  });
+});
+
+describe('Announcer', () => {
+  beforeEach(() => jest.useFakeTimers());
+  afterEach(() => jest.useRealTimers());
+
+  it('tells changes of states together, and neither progress nor ends', () => {
+    const { jobs } = panel({}, {});
+    const said: string[] = [];
+    const announcer = new Announcer(jobs, text => said.push(text), TRANS);
+    const change = (index: number, changes: Partial<Job>) =>
+      jobs.observe(
+        job({ name: `j-${index}`, submitted: String(9 - index), ...changes })
+      );
+    change(0, { state: 'running' });
+    change(0, { state: 'running', journal: 9 });
+    change(1, { state: 'starting' });
+    change(5, { state: 'running' }); // not seen before: nothing has changed
+    jest.runAllTimers();
+    expect(said).toEqual(['j-0: Running. j-1: Starting']);
+    change(0, { state: 'succeeded' });
+    jest.runAllTimers();
+    expect(said).toHaveLength(1);
+    announcer.dispose();
+  });
+});
+
+describe('words', () => {
+  it('tell how a job stands', () => {
+    const said = (changes: Partial<Job>) => standing(job(changes), TRANS);
+    expect(said({})).toBe('Queued');
+    expect(said({ position: 1 })).toBe('Queued: next in line');
+    expect(said({ position: 3 })).toBe('Queued: place 3 in line');
+    expect(said({ state: 'running', cancel_requested: true })).toBe(
+      'Being cancelled'
+    );
+    const times = {
+      started: '2026-01-01T00:00:00Z',
+      finished: '2026-01-01T00:03:00Z'
+    };
+    expect(said({ state: 'failed', ...times })).toBe('Failed after 3 min');
+    expect(said({ state: 'cancelled' })).toBe('Cancelled');
+  });
+
+  it('tell why it failed or waits, and what became of its result', () => {
+    const said = (changes: Partial<Job>) => remark(job(changes), TRANS);
+    expect(said({})).toBeNull();
+    expect(said({ reason: 'QuotaExceeded' })).toBe('It is over the quota');
+    expect(said({ state: 'failed', reason: 'KernelDied' })).toBe(
+      'The kernel died.'
+    );
+    const delivery = { state: 'held' as const, path: null, message: 'Full.' };
+    expect(said({ state: 'succeeded', delivery })).toBe('Not delivered: Full.');
+  });
+
+  it('count the cell that runs, and not one too many', () => {
+    const said = (cells_done: number, cells_total: number) =>
+      progress(
+        job({ progress: { cells_done, cells_total, current_cell: null } }),
+        TRANS
+      );
+    expect(said(0, 0)).toBeNull();
+    expect(said(2, 7)).toBe('cell 3 of 7');
+    expect(said(7, 7)).toBe('cell 7 of 7');
+  });
+
+  it('tell what was used of what there was', () => {
+    const GiB = 1 << 30;
+    const usage = {
+      cpu_mean: 0.94,
+      cpu_given: 4,
+      memory_peak: 1.2 * GiB,
+      memory_given: 16 * GiB,
+      enough: 'small'
+    };
+    const said = (changes: Record<string, unknown>) =>
+      receipt(job({ usage: { ...usage, ...changes } }), TRANS);
+    expect(said({})).toBe(
+      'Used 0.9 of 4 CPU, 1.2 of 16 GiB; small would have been enough.'
+    );
+    expect(said({ enough: null, larger: 'big' })).toBe(
+      'Used 0.9 of 4 CPU, 1.2 of 16 GiB; big has more memory.'
+    );
+    expect(said({ enough: null, memory_peak: GiB / 16, gpu_idle: true })).toBe(
+      'Used 0.9 of 4 CPU, 64 MiB of 16 GiB, no GPU.'
+    );
+    expect(receipt(job({ usage: { wall: 3 } }), TRANS)).toBeNull();
+    expect(receipt(job(), TRANS)).toBeNull();
+  });
+
+  it('give a command that a shell takes as it was', () => {
+    expect(commandLine(job({ max_runtime: 60 }))).toBe(
+      'jupyter-to-job submit study.ipynb -f small -d cpu --max-runtime 60'
+    );
+    const strange = job({
+      notebook: "it's $HOME/a b.ipynb",
+      parameters: { rate: 0.1, title: 'x y' },
+      inputs: ['*.csv'],
+      isolated: true
+    });
+    expect(commandLine(strange)).toBe(
+      `jupyter-to-job submit 'it'"'"'s $HOME/a b.ipynb' -f small -d cpu ` +
+        `-p rate 0.1 -p title '"x y"' -i '*.csv' --isolated`
+    );
+  });
+});

@@ -1,0 +1,127 @@
+/** What the form makes of the defaults in a notebook, and of what is typed. */
+import type { Parameter } from '../src/api';
+import { readLiteral } from '../src/dialog/literals';
+import { ParameterForm } from '../src/dialog/parameters';
+import { TRANS } from './fixtures';
+
+function parameter(source: string | null, type: string | null = null) {
+  return { name: 'p', type, default: source, help: null } as Parameter;
+}
+
+function form(source: string | null, type: string | null = null) {
+  const made = new ParameterForm(TRANS);
+  made.declare([parameter(source, type)]);
+  return made;
+}
+
+describe('readLiteral', () => {
+  it.each([
+    ['True', true],
+    ['TRUE', true],
+    ['None', null],
+    ["'it''s'", undefined],
+    ["'a\\'b'", "a'b"],
+    ['"tab\\t"', 'tab\t'],
+    ["'\\x41'", undefined],
+    ['1_000', 1000],
+    ['-1.5e3', -1500],
+    ['12345678901234567890', undefined],
+    ['1e999', undefined],
+    ["[1, 'two', [None,],]", [1, 'two', [null]]],
+    ['(1, 2)', [1, 2]],
+    ['(1)', 1],
+    ['(1,)', [1]],
+    ["{'a': {'b': True}}", { a: { b: true } }],
+    ['{}', {}],
+    ['{1: 2}', undefined],
+    ['[1 2]', undefined],
+    ['[1', undefined],
+    ['60 * 60', undefined],
+    ['os.getenv("A")', undefined],
+    ['c(1, 2)', undefined],
+    ['', undefined]
+  ])('reads %s', (source, value) => {
+    expect(readLiteral(source)).toEqual(value);
+  });
+
+  it('gives up on what is no literal, however long', () => {
+    expect(readLiteral('['.repeat(2000))).toBeUndefined();
+    expect(readLiteral(`'${'a'.repeat(100_000)}`)).toBeUndefined();
+  });
+});
+
+describe('ParameterForm', () => {
+  it.each([
+    ['True', null, 'bool', 'true'],
+    ['3', null, 'float', '3'],
+    ['3', 'int', 'int', '3'],
+    ['1.0', null, 'float', '1.0'],
+    ["'a'", null, 'text', 'a'],
+    ['[1, 2]', null, 'json', '[1,2]'],
+    ['None', null, 'any', ''],
+    ['None', 'list', 'json', ''],
+    ['60 * 60', 'int', 'int', ''],
+    ['open("a")', null, 'any', ''],
+    [null, 'str', 'text', '']
+  ])('shows the default %s (%s) as %s', (source, type, kind, text) => {
+    const [field] = form(source, type).fields!;
+    expect(field).toMatchObject({ kind, text, changed: false, error: null });
+  });
+
+  it.each([
+    ['True', null, 'false', false],
+    ['3', null, '0.5', 0.5],
+    ['3', 'int', ' 7 ', 7],
+    ["'a'", null, '', ''],
+    ["'a'", null, '5', '5'],
+    ['[1]', null, "['a', None]", ['a', null]],
+    ['None', null, 'null', null],
+    ['None', null, '5', 5],
+    ['None', null, 'a word', 'a word'],
+    ['60 * 60', 'int', '5', 5]
+  ])('sends for %s (%s) what %s stands for', (source, type, text, value) => {
+    const made = form(source, type);
+    made.type('p', text);
+    expect(made.isWrong).toBe(false);
+    expect(made.values).toEqual({ p: value });
+    expect(made.fields![0]).toMatchObject({ text, changed: true });
+  });
+
+  it.each([
+    ['3', null, '3.0'],
+    ['True', null, 'true'],
+    ['[1]', null, '[ 1 ]'],
+    ['60 * 60', 'int', '']
+  ])('sends nothing for %s where %s changes nothing', (source, type, text) => {
+    const made = form(source, type);
+    made.type('p', text);
+    expect(made.values).toEqual({});
+    expect(made.isWrong).toBe(false);
+  });
+
+  it.each([
+    ['3', 'int', '1.5'],
+    ['3', 'int', ''],
+    ['3', null, 'many'],
+    ['3', null, '12345678901234567890'],
+    ['[1]', null, '[1'],
+    ['{}', null, '']
+  ])('does not take for %s (%s) the text "%s"', (source, type, text) => {
+    const made = form(source, type);
+    made.type('p', text);
+    expect(made.isWrong).toBe(true);
+    expect(made.values).toEqual({});
+    expect(made.fields![0]).toMatchObject({ text, changed: true });
+    expect(made.fields![0]!.error).not.toBeNull();
+    made.reset('p');
+    expect(made.isWrong).toBe(false);
+  });
+
+  it('begins with the values of the last time, and forgets those of others', () => {
+    const made = new ParameterForm(TRANS, { p: 5, gone: 1 });
+    expect(made.values).toEqual({ p: 5, gone: 1 });
+    made.declare([parameter('3')]);
+    expect(made.values).toEqual({ p: 5 });
+    expect(made.fields![0]).toMatchObject({ text: '5', changed: true });
+  });
+});

@@ -1,0 +1,48 @@
+/** Times and amounts as people say and type them. */
+import { cpus, duration, memory, parseDuration, size } from '../src/words';
+import { TRANS } from './fixtures';
+
+describe('words', () => {
+  it.each([
+    [0.44, '0.4 s'],
+    [12, '12 s'],
+    [59.7, '1 min'],
+    [185, '3 min 5 s'],
+    [7200, '2 h'],
+    [7805, '2 h 10 min'],
+    [356_400, '4 d 3 h'],
+    [86_460, '1 d']
+  ])('says %d seconds', (seconds, words) => {
+    expect(duration(seconds, TRANS)).toBe(words);
+  });
+
+  it.each([
+    ['90s', 90],
+    ['45m', 2700],
+    ['1h30m', 5400],
+    ['1d', 86_400],
+    ['60', 60],
+    ['', null],
+    ['0', null],
+    ['0m', null],
+    ['soon', null],
+    ['1.5h', null],
+    ['30m1h', null]
+  ])('reads the duration "%s"', (text, seconds) => {
+    expect(parseDuration(text)).toBe(seconds);
+  });
+
+  it('says amounts', () => {
+    expect([512, 3_565_158, 1 << 30].map(size)).toEqual([
+      '512 B',
+      '3.4 MiB',
+      '1 GiB'
+    ]);
+    expect(['500m', '2'].map(cpus)).toEqual([0.5, 2]);
+    expect(['16Gi', '500M', '1024'].map(memory)).toEqual([
+      '16 GiB',
+      '500 MB',
+      '1024 B'
+    ]);
+  });
+});

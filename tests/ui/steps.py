@@ -1,0 +1,98 @@
+"""What a user does, and what the page then shows: the steps that tests of several screens share."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Locator, Page, expect
+
+END_TIMEOUT = 90_000
+"""Milliseconds that a small job may take here, its kernel's start included."""
+
+SHOWN_TIMEOUT = 5_000
+"""Milliseconds within which a delivered file must show: less than the file browser's own poll."""
+
+
+def button(panel: Page | Locator) -> Locator:
+    return panel.locator(".jp-NotebookPanel-toolbar").get_by_role("button", name="SUBMIT JOB")
+
+
+def dialog(page: Page) -> Locator:
+    return page.get_by_role("dialog", name="SUBMIT JOB")
+
+
+def send_button(page: Page) -> Locator:
+    return dialog(page).get_by_role("button", name="SEND")
+
+
+def flavor(page: Page, title: str) -> Locator:
+    """The radio button of a flavor."""
+    return dialog(page).get_by_role("radio", name=re.compile(f"^{title} "))
+
+
+def problems(page: Page) -> Locator:
+    return dialog(page).locator(".jp-ToJobDialog-problem")
+
+
+def toast(page: Page, text: str | re.Pattern[str]) -> Locator:
+    return page.locator(".Toastify__toast").filter(has_text=text)
+
+
+def file_item(page: Page, name: str) -> Locator:
+    return page.locator(".jp-DirListing-item").filter(has=page.get_by_text(name, exact=True))
+
+
+def open_notebook(page: Page, folder: str, name: str) -> Locator:
+    """Open a notebook as a user does, by double clicks in the file browser."""
+    file_item(page, folder).dblclick()
+    file_item(page, name).dblclick()
+    panel = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
+    expect(panel.locator(".jp-Notebook .jp-Cell").first).to_be_visible()
+    expect(button(panel)).to_be_enabled()
+    return panel
+
+
+def ask(page: Page, panel: Locator) -> Locator:
+    """Click SUBMIT JOB, and wait until the server has said what it thinks of the choices."""
+    button(panel).click()
+    asked(page)
+    return dialog(page)
+
+
+def asked(page: Page) -> None:
+    """Wait until the dialog is there and knows the server's answer."""
+    expect(dialog(page)).to_be_visible()
+    expect(dialog(page).get_by_role("radio").first).to_be_visible()
+    expect(dialog(page).get_by_text("Checking…")).to_have_count(0)
+
+
+def told_name(page: Page) -> str:
+    """Return the name that the page shows after SEND."""
+    told = toast(page, "Submitted as")
+    expect(told).to_be_visible()
+    name = re.search(r"Submitted as ([a-z0-9-]+)", told.inner_text())
+    assert name is not None, told.inner_text()
+    return name.group(1)
+
+
+def submit(page: Page, panel: Locator) -> str:
+    """Click SUBMIT JOB and SEND, and return the job's name as the page shows it."""
+    button(panel).click()
+    send_button(page).click()
+    name = told_name(page)
+    expect(dialog(page)).to_have_count(0)
+    return name
+
+
+def cells(path: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(path.read_text())["cells"]
+    return found
+
+
+def outputs(path: Path) -> str:
+    """All text that the notebook's code cells have printed."""
+    printed = [out for cell in cells(path) for out in cell.get("outputs", [])]
+    return "".join("".join(out.get("text", "")) for out in printed)

@@ -1,0 +1,342 @@
+"""The dialog as a user meets it: choices, parameters, files, the server's word, and a keyboard."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Locator, Page, Route, expect
+
+from tests.ui.lab import DARK, Lab
+from tests.ui.steps import (
+    END_TIMEOUT,
+    ask,
+    asked,
+    button,
+    cells,
+    dialog,
+    file_item,
+    flavor,
+    open_notebook,
+    outputs,
+    problems,
+    send_button,
+    toast,
+    told_name,
+)
+
+CATALOG = """
+apiVersion: jupyter-to-job.io/v1
+default: {flavor: small, device: cpu}
+flavors:
+  small: {title: Small, description: Quick checks, cpu: 500m, memory: 1Gi, devices: [cpu],
+    max_runtime: 2h}
+  medium: {title: Medium, description: Data preparation, cpu: 1, memory: 2Gi, devices: [cpu],
+    max_runtime: 8h}
+  huge: {title: Huge, description: A machine for itself, cpu: 64, memory: 512Gi, devices: [cpu],
+    max_runtime: 3d}
+  gpu-part: {title: Part of a GPU, description: Trying out, cpu: 1, memory: 2Gi, gpus: 1,
+    devices: [shared, slice], max_runtime: 8h}
+  gpu: {title: One GPU, description: Training, cpu: 1, memory: 2Gi, gpus: 1, devices: [t4],
+    max_runtime: 1d}
+  team: {title: Research, description: Two GPUs, cpu: 1, memory: 2Gi, gpus: 2, devices: [t4],
+    max_runtime: 2d, allowed: {groups: [research]}}
+devices:
+  cpu: {title: CPU}
+  t4: {title: NVIDIA T4, resource: nvidia.com/gpu, isolation: full}
+  slice: {title: 1/20 of an A100, description: 4 GB of its memory, resource: example.com/slice,
+    isolation: software}
+  shared: {title: A shared GPU, resource: example.com/shared, isolation: none}
+"""
+CAPACITY = "cpu=4,memory=16Gi,nvidia.com/gpu=2,example.com/slice=20,example.com/shared=3"
+MACHINE = {"JUPYTER_TO_JOB_CAPACITY": CAPACITY}
+WITH_GPUS = {"catalog": CATALOG, "variables": MACHINE}
+
+PARAMETERS = """epochs: int = 3  # How often the data are seen
+rate = 0.1
+verbose = False
+title = 'A first try'
+layers = [64, 32]
+seed = None
+limit = 60 * 60"""
+PRINTED = "import json; print(json.dumps([epochs, rate, verbose, title, layers, seed, limit]))"
+
+SUBMIT_KEYS = "Control+Alt+Enter"
+POST = re.compile(r"/jupyter-to-job/api/jobs(\?\d+)?$")
+"""Where submissions go; JupyterLab puts the time behind it, against caches."""
+
+
+def section(page: Page, label: str) -> Locator:
+    """Unfold a section of the dialog."""
+    found = dialog(page).locator("details").filter(has_text=re.compile(f"^{label}"))
+    found.locator("summary").click()
+    return found
+
+
+def written(lab: Lab, name: str) -> dict[str, Any]:
+    """What the server has on record of a job."""
+    found = list(lab.base.glob(f"**/{name}/request.json"))
+    assert len(found) == 1
+    request: dict[str, Any] = json.loads(found[0].read_text())
+    return request
+
+
+def job_names(lab: Lab) -> set[str]:
+    return {path.parent.name for path in lab.base.glob("**/request.json")}
+
+
+def assert_accessible(page: Page) -> None:
+    """No finding of axe in the dialog."""
+    results = Axe().run(page, context=".jp-ToJobDialog .jp-Dialog-content")
+    assert results.violations_count == 0, results.generate_report()
+
+
+def delivered(lab: Lab, page: Page, name: str) -> Path:
+    expect(toast(page, f"{name} finished")).to_be_visible(timeout=END_TIMEOUT)
+    return lab.root / "reports" / f"{name}.ipynb"
+
+
+@pytest.mark.parametrize("lab", [WITH_GPUS], indirect=True)
+def test_what_was_chosen_is_what_runs_and_is_remembered(
+    lab: Lab, open_lab: Callable[[], Page], screenshot: Callable[[str], None]
+) -> None:
+    lab.write("reports/train.ipynb", PARAMETERS, PRINTED, tags=("parameters",))
+    page = open_lab()
+    panel = open_notebook(page, "reports", "train.ipynb")
+    ask(page, panel)
+    expect(flavor(page, "Small")).to_be_checked()
+    expect(flavor(page, "Huge")).to_be_disabled()
+    expect(dialog(page).get_by_text("Needs 64 CPUs; there are 4 CPUs in all.")).to_be_visible()
+    expect(flavor(page, "Research")).to_be_disabled()
+    expect(dialog(page).get_by_text("For the groups research.")).to_be_visible()
+
+    flavor(page, "Part of a GPU").check()
+    expect(dialog(page).get_by_role("radio", name=re.compile("A shared GPU"))).to_be_checked()
+    expect(dialog(page).get_by_text("3 of 3 free now")).to_be_visible()
+    expect(dialog(page).get_by_text("nothing keeps you apart")).to_be_visible()
+    expect(dialog(page).get_by_text("software isolation")).to_be_visible()
+    dialog(page).get_by_role("radio", name="1/20 of an A100").check()
+    screenshot("dialog-gpu")
+
+    fields = section(page, "Parameters")
+    expect(fields.get_by_label("epochs", exact=True)).to_have_value("3")
+    expect(fields.get_by_text("How often the data are seen")).to_be_visible()
+    fields.get_by_label("epochs", exact=True).fill("many")
+    expect(fields.get_by_text("A whole number, such as 42.")).to_be_visible()
+    expect(send_button(page)).to_be_disabled()
+    fields.get_by_label("epochs", exact=True).fill("5")
+    fields.get_by_label("verbose", exact=True).check()
+    fields.get_by_label("title", exact=True).fill("Zweiter Versuch 試")
+    fields.get_by_label("layers", exact=True).fill('[128, "wide"]')
+    fields.get_by_label("seed", exact=True).fill("7")
+    expect(fields.get_by_label("limit", exact=True)).to_have_attribute("placeholder", "60 * 60")
+    expect(dialog(page).get_by_text("Parameters (7, 5 changed)")).to_be_visible()
+    asked(page)
+    assert_accessible(page)
+    screenshot("dialog-parameters")
+
+    send_button(page).dblclick()
+    name = told_name(page)
+    expect(dialog(page)).to_have_count(0)
+    assert job_names(lab) == {name}, "a double click is one job"
+    request = written(lab, name)
+    assert (request["flavor"], request["device"]) == ("gpu-part", "slice")
+    assert request["parameters"] == {
+        "epochs": 5,
+        "verbose": True,
+        "title": "Zweiter Versuch 試",
+        "layers": [128, "wide"],
+        "seed": 7,
+    }
+    printed = json.loads(outputs(delivered(lab, page, name)))
+    assert printed == [5, 0.1, True, "Zweiter Versuch 試", [128, "wide"], 7, 3600]
+
+    ask(page, panel)
+    expect(dialog(page).get_by_role("radio", name="1/20 of an A100")).to_be_checked()
+    expect(dialog(page).get_by_text("Parameters (7, 5 changed)")).to_be_visible()
+    again = section(page, "Parameters")
+    again.get_by_role("button", name="Reset title to the default").click()
+    expect(again.get_by_label("title", exact=True)).to_have_value("A first try")
+    dialog(page).get_by_text("Cancel", exact=True).click()
+    expect(dialog(page)).to_have_count(0)
+
+
+def test_two_keystrokes_submit_and_a_keyboard_is_enough(
+    lab: Lab, open_lab: Callable[[], Page], screenshot: Callable[[str], None]
+) -> None:
+    lab.write("reports/study.ipynb", "print('ran')")
+    page = open_lab()
+    panel = open_notebook(page, "reports", "study.ipynb")
+    panel.locator(".jp-Cell .cm-content").first.click()
+    page.keyboard.press(SUBMIT_KEYS)
+    asked(page)
+    expect(send_button(page)).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(dialog(page)).to_have_count(0)
+    expect(panel.locator(".cm-content").first).to_be_focused()
+
+    page.keyboard.press(SUBMIT_KEYS)
+    asked(page)
+    flavor(page, "Small").focus()
+    page.keyboard.press("ArrowRight")
+    expect(flavor(page, "Medium")).to_be_checked()
+    more = dialog(page).locator("summary").filter(has_text="Time limit")
+    more.focus()
+    page.keyboard.press("Enter")  # unfolds, and does not send
+    limit = dialog(page).get_by_label("Time limit")
+    limit.focus()
+    page.keyboard.type("soon")
+    expect(problems(page)).to_contain_text("The time limit is no duration.")
+    page.keyboard.press("Enter")
+    expect(limit).to_have_value("soon")
+    assert job_names(lab) == set()
+    limit.fill("45m")
+    asked(page)
+    screenshot("dialog-more")
+    page.keyboard.press("Enter")
+    first = told_name(page)
+    assert (written(lab, first)["flavor"], written(lab, first)["max_runtime"]) == ("medium", 2700)
+    expect(dialog(page)).to_have_count(0)
+    expect(panel.locator(".cm-content").first).to_be_focused()
+    delivered(lab, page, first)
+
+    page.keyboard.press(SUBMIT_KEYS)
+    expect(dialog(page)).to_be_visible()  # within 10 ms: sooner than anybody's next keystroke
+    page.keyboard.press("Enter")
+    expect(toast(page, "Submitted as")).to_be_visible()
+    (second,) = job_names(lab) - {first}
+    assert written(lab, second)["max_runtime"] == 2700, "the last choices are remembered"
+
+
+def test_problems_are_told_before_anything_is_sent(
+    lab: Lab, open_lab: Callable[[], Page], screenshot: Callable[[str], None]
+) -> None:
+    lab.write("reports/alien.ipynb", "print(1)", kernel="klingon")
+    page = open_lab()
+    file_item(page, "reports").dblclick()
+    file_item(page, "alien.ipynb").click(button="right")
+    page.get_by_role("menuitem", name="SUBMIT JOB").click()
+    asked(page)
+    blocking = problems(page).filter(has_text="klingon")
+    expect(blocking).to_be_visible()
+    expect(send_button(page)).to_be_disabled()
+    expect(send_button(page)).to_have_accessible_description(re.compile("klingon"))
+    assert_accessible(page)
+    screenshot("dialog-problem")
+    send_button(page).press("Enter")
+    expect(dialog(page)).to_be_visible()
+
+    page.set_viewport_size({"width": 520, "height": 420})  # a large zoom, or a small window
+    expect(blocking).to_be_visible()
+    expect(send_button(page)).to_be_in_viewport()
+    assert_accessible(page)
+    screenshot("dialog-narrow")
+    page.keyboard.press("Escape")
+    expect(dialog(page)).to_have_count(0)
+    assert job_names(lab) == set()
+
+
+@pytest.mark.parametrize("lab", [{"settings": DARK, **WITH_GPUS}], indirect=True)
+def test_files_go_along_and_errors_keep_what_was_typed(
+    lab: Lab, open_lab: Callable[[], Page], screenshot: Callable[[str], None]
+) -> None:
+    lab.write(
+        "reports/study.ipynb", "import helpers", "print(helpers.WORD, open('data/a.csv').read())"
+    )
+    (lab.root / "reports" / "helpers.py").write_text("WORD = 'helped'")
+    (lab.root / "reports" / "data").mkdir()
+    (lab.root / "reports" / "data" / "a.csv").write_text("1,2")
+    page = open_lab()
+    panel = open_notebook(page, "reports", "study.ipynb")
+    ask(page, panel)
+    files = section(page, "Files")
+    files.get_by_label("Isolated").check()
+    expect(files.get_by_role("checkbox", name=re.compile("helpers.py"))).to_be_checked()
+    files.get_by_label("Add a file").fill("reports/nothing.csv")
+    page.keyboard.press("Enter")  # adds, and does not send
+    expect(problems(page)).to_contain_text("nothing.csv")
+    expect(send_button(page)).to_be_disabled()
+    files.get_by_role("button", name="Remove reports/nothing.csv").click()
+    asked(page)
+    expect(problems(page)).to_have_count(0)
+    files.get_by_label("Add a file").fill("reports/data/*.csv")
+    files.get_by_role("button", name="Add").click()
+    asked(page)
+    expect(files.get_by_text(re.compile("^2 files, "))).to_be_visible()
+    assert_accessible(page)
+    screenshot("dialog-files-dark")
+
+    # The notebook on disk is another one now: the server refuses, and nothing typed is lost.
+    lab.write("reports/study.ipynb", "print('of somebody else')")
+    send_button(page).click()
+    expect(dialog(page).get_by_role("alert")).to_contain_text("Not submitted")
+    expect(files.get_by_text("reports/data/*.csv")).to_be_visible()
+    expect(send_button(page)).to_be_focused()
+    assert_accessible(page)
+    screenshot("dialog-refused-dark")
+    dialog(page).get_by_text("Cancel", exact=True).click()
+
+    # JupyterLab's own question about that goes first, and its answer counts.
+    panel.locator(".cm-content").first.click()
+    page.keyboard.type("# mine")
+    button(panel).click()
+    page.get_by_role("button", name="Cancel").last.click()
+    expect(page.locator(".jp-Dialog")).to_have_count(0)
+    expect(button(panel)).to_be_enabled()
+    button(panel).click()
+    page.get_by_role("button", name="Overwrite").click()
+    asked(page)
+    dialog(page).get_by_text("Cancel", exact=True).click()
+    assert "# mine" in "".join(cells(lab.root / "reports" / "study.ipynb")[0]["source"])
+    assert job_names(lab) == set()
+
+
+def test_a_slow_submission_is_called_off_and_sent_again(
+    lab: Lab, open_lab: Callable[[], Page]
+) -> None:
+    lab.write("reports/study.ipynb", "print('once')")
+    page = open_lab()
+    ask(page, open_notebook(page, "reports", "study.ipynb"))
+    held: list[Route] = []
+    page.route(POST, lambda route: held.append(route))  # a network that takes its time
+    with page.expect_request(POST):
+        send_button(page).click()
+    expect(dialog(page).get_by_text("Sending…")).to_be_visible()
+    with page.expect_response(re.compile("/submissions/")) as withdrawn:
+        page.keyboard.press("Escape")
+    assert withdrawn.value.status == 204, withdrawn.value.text()
+    held[0].continue_()
+    page.unroute(POST)
+    expect(dialog(page).get_by_text("Called off: nothing was submitted.")).to_be_visible()
+    assert job_names(lab) == set()
+
+    page.context.set_offline(True)
+    send_button(page).click()
+    expect(dialog(page).get_by_role("alert")).to_contain_text("Sending again is safe")
+    page.context.set_offline(False)
+    send_button(page).click()
+    name = told_name(page)
+    assert job_names(lab) == {name}
+
+
+def test_other_extensions_submit_without_a_dialog(lab: Lab, open_lab: Callable[[], Page]) -> None:
+    lab.write("reports/study.ipynb", "x = 1", "print(x)", tags=("parameters",))
+    page = open_lab()
+    path = "reports/study.ipynb"
+    arguments = {"path": path, "flavor": "medium", "parameters": {"x": 2}, "name": "other"}
+    execute = "([id, args]) => jupyterapp.commands.execute(id, args)"
+    job = page.evaluate(execute, ["jupyter-to-job:submit", arguments])
+    assert job["name"].startswith("other-")
+    assert (job["flavor"], job["parameters"]) == ("medium", {"x": 2})
+    described = page.evaluate("() => jupyterapp.commands.describedBy('jupyter-to-job:submit')")
+    assert {"path", "ask", "flavor", "device", "parameters"} <= set(described["args"]["properties"])
+    expect(dialog(page)).to_have_count(0)
+    expect(toast(page, f"{job['name']} finished")).to_be_visible(timeout=END_TIMEOUT)
+    assert "2\n" in outputs(lab.root / "reports" / f"{job['name']}.ipynb")
+    assert cells(lab.root / path)[0]["source"] == "x = 1"
+    assert button(page).count() == 0, "no notebook was opened for it"

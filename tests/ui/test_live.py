@@ -1,0 +1,187 @@
+"""Watch live and logs: the notebook fills in as it runs, as JupyterLab itself would show it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Locator, Page, Request, expect
+
+from tests.ui.lab import DARK, Lab
+from tests.ui.steps import END_TIMEOUT, open_notebook, submit
+
+PLOT = """import base64, struct, zlib
+from IPython.display import Image, display
+def png(size):
+    line = lambda y: b'\\0' + bytes(v for x in range(size) for v in
+        (60 + 150 * x // size, 90, 220 - 150 * y // size))
+    chunk = lambda kind, data: (struct.pack('>I', len(data)) + kind + data
+        + struct.pack('>I', zlib.crc32(kind + data)))
+    head = struct.pack('>IIBBBBB', size, size, 8, 2, 0, 0, 0)
+    return (b'\\x89PNG\\r\\n\\x1a\\n' + chunk(b'IHDR', head)
+        + chunk(b'IDAT', zlib.compress(b''.join(map(line, range(size))))) + chunk(b'IEND', b''))
+display(Image(png(160)))
+print('\\x1b[31ma red word\\x1b[0m <img src=x onerror="window.stolen=1">')"""
+"""A picture without a library, and text with colours and with what looks like HTML."""
+
+HOSTILE = """from IPython.display import HTML, display
+display(HTML('<b id="kept">kept</b><img src=x onerror="window.stolen = 2">'
+    '<script>window.stolen = 3</script>'))"""
+
+STEPS = """import pathlib, time
+shown = display('0 steps', display_id=True)
+step = 0
+while not pathlib.Path('go').exists():
+    step += 1
+    print(f'\\rstep {step}', end='')
+    shown.update(f'{step} steps')
+    time.sleep(0.1)
+print('\\nwent on')"""
+"""A cell that runs until the test puts a file beside the notebook."""
+
+
+def view(page: Page, label: str) -> Locator:
+    """A view in the main area."""
+    return page.get_by_role("region", name=label, exact=True)
+
+
+def cell(live: Locator, index: int) -> Locator:
+    return live.locator(".jp-Notebook-cell").nth(index)
+
+
+def assert_accessible(page: Page, context: str) -> None:
+    """No finding of axe in what is ours."""
+    results = Axe().run(page, context=context)
+    assert results.violations_count == 0, results.generate_report()
+
+
+def run(page: Page, command: str, name: str) -> None:
+    page.evaluate(
+        "async ([command, name]) => { await jupyterapp.commands.execute(command, {name}); }",
+        [command, name],
+    )
+
+
+@pytest.mark.parametrize("lab", [{}, {"settings": DARK}], indirect=True, ids=["light", "dark"])
+def test_the_notebook_fills_in_as_it_runs(
+    lab: Lab,
+    open_lab: Callable[[], Page],
+    screenshot: Callable[[str], None],
+    request: pytest.FixtureRequest,
+) -> None:
+    theme = "-dark" if "dark" in request.node.name else ""
+    lab.write("reports/train.ipynb", PLOT, HOSTILE, STEPS, "print('the end')")
+    page = open_lab()
+    name = submit(page, open_notebook(page, "reports", "train.ipynb"))
+    page.get_by_role("tab", name=re.compile("^Jobs")).click()
+    page.get_by_role("button", name=f"Watch {name} live").click()
+    live = view(page, f"{name}, as it runs")
+    expect(cell(live, 0).locator("img")).to_be_visible(timeout=END_TIMEOUT)
+    assert cell(live, 0).locator("img").evaluate("image => image.naturalWidth") == 160
+    expect(cell(live, 0).locator("span.ansi-red-fg")).to_have_text("a red word")
+    printed = cell(live, 0).locator(".jp-OutputArea pre")
+    expect(printed).to_have_text('a red word <img src=x onerror="window.stolen=1">')
+    expect(cell(live, 1).locator("b")).to_have_text("kept")
+    steps = cell(live, 2)
+    expect(steps.get_by_text(re.compile(r"^'?\d\d steps"))).to_be_visible()
+    expect(steps.get_by_text(re.compile(r"^step \d\d$"))).to_be_visible()
+    expect(steps.locator(".jp-InputPrompt")).to_have_text("[*]:")
+    expect(cell(live, 3).locator(".jp-OutputArea-output")).to_have_count(0)
+    expect(live.get_by_text("cell 3 of 4")).to_be_visible()
+    assert_accessible(page, ".jp-ToJob-live-heading")
+    screenshot(f"live{theme}")
+
+    steps.locator(".cm-content").click()
+    page.keyboard.type("x = 1")
+    expect(steps.locator(".cm-content")).not_to_contain_text("x = 1")
+    assert page.evaluate("() => window.stolen") is None, "nothing was executed"
+
+    (lab.root / "reports" / "go").touch()
+    expect(live.get_by_text(re.compile("^Succeeded after"))).to_be_visible(timeout=END_TIMEOUT)
+    expect(cell(live, 3).get_by_text("the end", exact=True)).to_be_visible()
+    expect(steps.locator(".jp-InputPrompt")).to_have_text("[3]:")
+    live.get_by_role("button", name="Open Result").click()
+    result = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
+    expect(result.get_by_text("the end", exact=True)).to_be_visible()
+    assert page.evaluate("() => jupyterapp.shell.currentWidget.title.label") == f"{name}.ipynb"
+
+
+def test_a_view_is_restored_and_tells_how_it_failed(
+    lab: Lab, open_lab: Callable[[], Page], screenshot: Callable[[str], None]
+) -> None:
+    lab.write("reports/broken.ipynb", "print('first')", STEPS, "1 / 0", "print('never')")
+    page = open_lab()
+    name = submit(page, open_notebook(page, "reports", "broken.ipynb"))
+    run(page, "jupyter-to-job:watch", name)
+    live = view(page, f"{name}, as it runs")
+    expect(live.get_by_text("cell 2 of 4")).to_be_visible(timeout=END_TIMEOUT)
+    page.goto(lab.url.replace("reset&", ""))
+    page.wait_for_function("() => window.jupyterapp !== undefined")
+    expect(cell(live, 0).get_by_text("first", exact=True)).to_be_visible()
+    expect(cell(live, 1).get_by_text(re.compile(r"^step \d+$"))).to_be_visible()
+
+    (lab.root / "reports" / "go").touch()
+    expect(live.get_by_text(re.compile("^Failed after"))).to_be_visible(timeout=END_TIMEOUT)
+    expect(live.get_by_text("A cell raised an error.")).to_be_visible()
+    banners = live.locator(".jp-RenderedMarkdown").filter(has_text="xception")
+    expect(banners.last).to_contain_text("encountered an exception here and stopped")
+    expect(live.get_by_text("ZeroDivisionError").first).to_be_visible()
+    screenshot("live-failed")
+
+
+def test_much_output_does_not_freeze_the_page(
+    lab: Lab, open_lab: Callable[[], Page], screenshot: Callable[[str], None]
+) -> None:
+    much = "for n in range(400_000):\n    print(n, 'of many lines that nobody will ever read')"
+    lab.write("reports/talk.ipynb", much, "print('done')")
+    page = open_lab()
+    name = submit(page, open_notebook(page, "reports", "talk.ipynb"))
+    run(page, "jupyter-to-job:watch", name)
+    live = view(page, f"{name}, as it runs")
+    page.evaluate(
+        """() => {
+            window.longest = 0;
+            let last = performance.now();
+            const tick = () => {
+                const now = performance.now();
+                window.longest = Math.max(window.longest, now - last);
+                last = now;
+                setTimeout(tick, 10);
+            };
+            tick();
+        }"""
+    )
+    expect(live.get_by_text(re.compile("^Succeeded after"))).to_be_visible(timeout=END_TIMEOUT)
+    expect(live.get_by_text("done", exact=True)).to_be_visible(timeout=END_TIMEOUT)
+    expect(live.get_by_text(re.compile("of text are not shown here"))).to_be_visible()
+    expect(live.get_by_text("399999 of many lines")).to_be_visible()
+    assert page.evaluate("() => window.longest") < 1000
+    assert len(live.inner_text()) < 500_000
+    screenshot("live-much")
+
+
+def test_logs_follow(
+    lab: Lab, open_lab: Callable[[], Page], screenshot: Callable[[str], None]
+) -> None:
+    lab.write("reports/train.ipynb", PLOT, STEPS)
+    page = open_lab()
+    name = submit(page, open_notebook(page, "reports", "train.ipynb"))
+    run(page, "jupyter-to-job:logs", name)
+    logs = view(page, f"Logs of {name}")
+    text = logs.get_by_role("log")
+    expect(text.locator("span.ansi-red-fg")).to_have_text("a red word", timeout=END_TIMEOUT)
+    expect(text).to_contain_text('<img src=x onerror="window.stolen=1">')
+    expect(text).to_contain_text("step 12")
+    expect(text.get_by_text("a red word")).to_have_count(1)
+    expect(text).not_to_contain_text("step 11")
+    assert page.evaluate("() => window.stolen") is None
+    assert_accessible(page, ".jp-ToJob-watch")
+    screenshot("logs")
+    asked: list[Request] = []
+    page.on("request", lambda request: asked.append(request))
+    (lab.root / "reports" / "go").touch()
+    expect(text).to_contain_text("went on", timeout=END_TIMEOUT)
+    offsets = [r.url.rpartition("=")[2] for r in asked if "/logs?" in r.url]
+    assert len(set(offsets)) >= len(offsets) - 1, "no byte twice"
