@@ -5,11 +5,13 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
+# JupyterLab starts as root only when it is told to.
+AS_ROOT := $(shell [ "$$(id -u)" != 0 ] || echo --allow-root)
 
-.PHONY: help demo test bench soak lint audit lab wheel lock clean
+.PHONY: help demo test bench bench-runner soak lint audit lab pictures wheel lock clean
 
 help: ## Say what there is
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 demo: ## Run the example notebook as a job on this machine; the last line is the result's path
 	@scripts/install demo
@@ -19,9 +21,14 @@ demo: ## Run the example notebook as a job on this machine; the last line is the
 test: ## Pass every test, end to end: terminal, browser, real cluster
 	@scripts/test
 
-bench: ## Measure the command line beside papermill (about five minutes)
+bench: ## Measure command line and runner beside papermill, the short tables (about ten minutes)
 	@scripts/install dev
-	@.venv/bin/python -m benchmarks.cli
+	@missed=0; .venv/bin/python -m benchmarks.cli || missed=1; \
+	  .venv/bin/python -m benchmarks.runner --quick || missed=1; exit $$missed
+
+bench-runner: ## Measure the runner beside papermill and its kin in full (an hour; ARGS="--only lines")
+	@scripts/install dev
+	@.venv/bin/python -m benchmarks.runner $(ARGS)
 
 soak: ## Kill, fill up and damage everything thirty times each (about 25 minutes)
 	@scripts/install dev
@@ -35,10 +42,13 @@ audit: ## Check licences, and known vulnerabilities (needs the internet)
 	@scripts/install dev
 	@scripts/audit
 
-lab: ## Open JupyterLab with the button on the demo notebook
+lab: ## Open JupyterLab with the button on the demo notebook (ARGS=--no-browser: print its URL)
 	@scripts/install lab
 	@mkdir -p demo && cp -r examples/digits demo/
-	@cd demo && ../.venv-lab/bin/jupyter lab digits/digits.ipynb
+	@cd demo && ../.venv-lab/bin/jupyter lab $(AS_ROOT) --LabApp.default_url=/lab/tree/digits/digits.ipynb $(ARGS)
+
+pictures: ## Make the README's pictures anew, after the browser tests
+	@.venv/bin/python -m tests.ui.pictures
 
 wheel: ## Build the wheel, front end included, into dist/
 	@scripts/install wheel

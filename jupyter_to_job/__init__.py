@@ -4,5 +4,5 @@ __version__ = "0.1.0"
 
 
 def _jupyter_labextension_paths() -> list[dict[str, str]]:
-    """Where the built front end is, for `jupyter-builder develop`, which links it for developers."""
+    """Where the front end is built, for `jupyter-builder develop`, which links it."""
     return [{"src": "labextension", "dest": "jupyter-to-job"}]

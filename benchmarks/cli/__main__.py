@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import sys
 import tempfile
 from pathlib import Path
 
+from ..machine import say
 from .flood import flood
 from .follow import latencies
 from .place import Place
@@ -23,9 +22,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=50, help="submissions at once; 0: none")
     parser.add_argument("--json", type=Path, help="write the figures here, too")
     options = parser.parse_args()
-    load = os.getloadavg()[0]
-    print(f"{platform.platform()}, Python {platform.python_version()}, {os.cpu_count()} CPUs")
-    print(f"load before: {load:.1f}", "  (others are at work: ratios only)" if load > 1 else "")
+    say()
     missed: list[str] = []
     figures: dict[str, object] = {}
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shutil
+import signal
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.ui.lab import Lab
 
@@ -43,6 +44,20 @@ def browser_context_args(browser_context_args: dict[str, Any]) -> dict[str, Any]
     return {**browser_context_args, "viewport": {"width": 1400, "height": 900}}
 
 
+@pytest.fixture(scope="session", autouse=True)
+def told_to_end() -> None:
+    """Let whoever ends a run with SIGTERM have what Ctrl-C does: every server is ended, too."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+@pytest.fixture
+def context(context: BrowserContext) -> BrowserContext:
+    """A context with the patience that a busy machine needs."""
+    context.set_default_timeout(PAGE_TIMEOUT)
+    expect.set_options(timeout=PAGE_TIMEOUT)
+    return context
+
+
 @pytest.fixture
 def lab(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lab]:
     """A running JupyterLab; an indirect parameter is what differs from the usual one."""
@@ -55,8 +70,6 @@ def open_lab(lab: Lab, page: Page) -> Callable[[], Page]:
     """Open JupyterLab and wait until it is there for the user."""
 
     def open_it() -> Page:
-        page.set_default_timeout(PAGE_TIMEOUT)
-        expect.set_options(timeout=PAGE_TIMEOUT)
         page.goto(lab.url)
         page.wait_for_function("() => window.jupyterapp !== undefined")
         page.evaluate("async () => { await window.jupyterapp.restored; }")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -22,7 +23,6 @@ from pathlib import Path
 import psutil
 
 START_SECONDS = 90
-STOP_SECONDS = 5
 TOKEN = "a-token-of-the-ui-tests"  # the server lives for one test, on the loopback interface
 Settings = dict[str, dict[str, str]]
 QUIET: Settings = {"@jupyterlab/apputils-extension/notification": {"fetchNews": "false"}}
@@ -109,6 +109,7 @@ class Lab:
             "--LabApp.expose_app_in_browser=True",
             "--JupyterNotebookApp.expose_app_in_browser=True",
             *(["--ServerApp.allow_root=True"] if os.geteuid() == 0 else []),
+            "--LanguageServerManager.autodetect=False",  # it asks Node.js for its packages
             *self.arguments,
         ]
         with (self.base / "server.log").open("ab") as log:
@@ -177,27 +178,22 @@ class Lab:
         raise AssertionError(f"JupyterLab did not start:\n{self.log}")
 
     def _end_everything(self) -> None:
-        """End the server, then whatever still lives in its home: a dispatcher, runners, kernels."""
+        """Kill the server and what lives in its home: nobody will look at what they leave."""
         if self.process is None:
             return  # it could not even be started
-        self.process.terminate()
-        try:
-            self.process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        left = [process for process in psutil.process_iter() if self.owns(process)]
-        for process in left:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.terminate()
-        _, stubborn = psutil.wait_procs(left, timeout=STOP_SECONDS)
-        for process in stubborn:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.kill()
+        self.process.kill()
+        self.process.wait()
+        while left := [process for process in psutil.process_iter() if self.owns(process)]:
+            for process in left:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.kill()
+            time.sleep(0.02)  # whoever reaps them may take longer, and a zombie is nobody's
 
 
 def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port that the system gives to nobody by itself: still free when the server takes it."""
+    for port in random.sample(range(20_000, 32_000), 100):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no port is free")

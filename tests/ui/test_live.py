@@ -10,7 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, Request, expect
 
 from tests.ui.lab import DARK, Lab
-from tests.ui.steps import END_TIMEOUT, open_notebook, submit
+from tests.ui.steps import END_TIMEOUT, at_most, open_notebook, submit, wait_for_layout
 
 PLOT = """import base64, struct, zlib
 from IPython.display import Image, display
@@ -40,6 +40,10 @@ while not pathlib.Path('go').exists():
     time.sleep(0.1)
 print('\\nwent on')"""
 """A cell that runs until the test puts a file beside the notebook."""
+
+
+LONGEST_PAUSE = 1000
+"""Milliseconds for which the page may not answer."""
 
 
 def view(page: Page, label: str) -> Locator:
@@ -85,8 +89,8 @@ def test_the_notebook_fills_in_as_it_runs(
     expect(printed).to_have_text('a red word <img src=x onerror="window.stolen=1">')
     expect(cell(live, 1).locator("b")).to_have_text("kept")
     steps = cell(live, 2)
-    expect(steps.get_by_text(re.compile(r"^'?\d\d steps"))).to_be_visible()
-    expect(steps.get_by_text(re.compile(r"^step \d\d$"))).to_be_visible()
+    expect(steps.get_by_text(re.compile(r"^'?\d{2,} steps"))).to_be_visible()
+    expect(steps.get_by_text(re.compile(r"^step \d{2,}$"))).to_be_visible()
     expect(steps.locator(".jp-InputPrompt")).to_have_text("[*]:")
     expect(cell(live, 3).locator(".jp-OutputArea-output")).to_have_count(0)
     expect(live.get_by_text("cell 3 of 4")).to_be_visible()
@@ -117,6 +121,8 @@ def test_a_view_is_restored_and_tells_how_it_failed(
     run(page, "jupyter-to-job:watch", name)
     live = view(page, f"{name}, as it runs")
     expect(live.get_by_text("cell 2 of 4")).to_be_visible(timeout=END_TIMEOUT)
+    kept = f'"jupyter-to-job-watch:{name}"'
+    wait_for_layout(lab, f'"current":{kept}', f"{kept}:")
     page.goto(lab.url.replace("reset&", ""))
     page.wait_for_function("() => window.jupyterapp !== undefined")
     expect(cell(live, 0).get_by_text("first", exact=True)).to_be_visible()
@@ -157,7 +163,7 @@ def test_much_output_does_not_freeze_the_page(
     expect(live.get_by_text("done", exact=True)).to_be_visible(timeout=END_TIMEOUT)
     expect(live.get_by_text(re.compile("of text are not shown here"))).to_be_visible()
     expect(live.get_by_text("399999 of many lines")).to_be_visible()
-    assert page.evaluate("() => window.longest") < 1000
+    assert page.evaluate("() => window.longest") < at_most(LONGEST_PAUSE)
     assert len(live.inner_text()) < 500_000
     screenshot("live-much")
 
@@ -173,9 +179,9 @@ def test_logs_follow(
     text = logs.get_by_role("log")
     expect(text.locator("span.ansi-red-fg")).to_have_text("a red word", timeout=END_TIMEOUT)
     expect(text).to_contain_text('<img src=x onerror="window.stolen=1">')
-    expect(text).to_contain_text("step 12")
+    expect(text).to_contain_text(re.compile(r"step \d{2,}"))
     expect(text.get_by_text("a red word")).to_have_count(1)
-    expect(text).not_to_contain_text("step 11")
+    assert len(re.findall(r"step \d", text.inner_text())) == 1, "one line, written over"
     assert page.evaluate("() => window.stolen") is None
     assert_accessible(page, ".jp-ToJob-watch")
     screenshot("logs")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable
 
 import nbformat
@@ -14,8 +13,9 @@ from playwright.sync_api import Page, expect
 from tests.ui.lab import DARK, Lab
 from tests.ui.steps import (
     END_TIMEOUT,
-    SHOWN_TIMEOUT,
+    NO_POLL,
     ask,
+    at_most,
     button,
     cells,
     dialog,
@@ -27,6 +27,7 @@ from tests.ui.steps import (
     submit,
     toast,
     told_name,
+    wait_until,
 )
 
 BESIDE = """label => {
@@ -64,10 +65,10 @@ TRUSTED = """() => [...jupyterapp.shell.currentWidget.content.widgets]
 def wait_for_signature(lab: Lab, path: str) -> None:
     """Wait until a result is signed: the delivery waits for that, but not for ever."""
     notary = NotebookNotary(data_dir=str(lab.base / "data"))
-    deadline = time.monotonic() + END_TIMEOUT / 1000
-    while not notary.check_signature(nbformat.read(lab.root / path, as_version=4)):
-        assert time.monotonic() < deadline, f"{path} was not signed"
-        time.sleep(0.1)
+    wait_until(
+        lambda: notary.check_signature(nbformat.read(lab.root / path, as_version=4)),
+        f"{path} was not signed",
+    )
 
 
 def test_an_unsaved_edit_comes_back_executed(
@@ -87,20 +88,22 @@ def test_an_unsaved_edit_comes_back_executed(
     file_item(page, "decoy.ipynb").click()  # the button must not care what is selected there
     screenshot("button")
 
+    page.evaluate(NO_POLL)
     ask(page, panel)
     flavor(page, "Medium").check()
     page.evaluate(WATCH)
     send_button(page).click()
     name = told_name(page)
     assert re.fullmatch(r"study-[a-z2-7]{8}", name)
-    assert page.evaluate("() => window.shownAfter") < NAME_WITHIN
+    assert page.evaluate("() => window.shownAfter") < at_most(NAME_WITHIN)
     saved = source.read_bytes()
     assert "print(6 * 7)" in "".join(cells(source)[0]["source"])
     screenshot("submitted")
 
     finished = toast(page, re.compile(f"{name} finished in [0-9.]+ s"))
     expect(finished).to_be_visible(timeout=END_TIMEOUT)
-    expect(file_item(page, f"{name}.ipynb")).to_be_visible(timeout=SHOWN_TIMEOUT)
+    finished.hover()  # it stays while the mouse is on it
+    expect(file_item(page, f"{name}.ipynb")).to_be_visible()
     screenshot("finished")
 
     assert outputs(lab.root / "reports" / f"{name}.ipynb") == "as it was\n42\n"
@@ -127,11 +130,13 @@ def test_a_raising_cell_is_told_and_delivered(
     lab.write("reports/broken.ipynb", "print('got this far')", "1 / 0", "print('never')")
     page = open_lab()
     panel = open_notebook(page, "reports", "broken.ipynb")
+    page.evaluate(NO_POLL)
 
     name = submit(page, panel)
     failed = toast(page, f"{name} failed: a cell raised an error.")
     expect(failed).to_be_visible(timeout=END_TIMEOUT)
-    expect(file_item(page, f"{name}.ipynb")).to_be_visible(timeout=SHOWN_TIMEOUT)
+    failed.hover()  # it stays while the mouse is on it
+    expect(file_item(page, f"{name}.ipynb")).to_be_visible()
     screenshot("failed-dark")
 
     delivered = lab.root / "reports" / f"{name}.ipynb"

@@ -1,0 +1,1 @@
+"""The runner beside papermill, `jupyter execute` and nbconvert: `make bench-runner`."""

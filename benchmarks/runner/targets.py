@@ -1,0 +1,32 @@
+"""What the runner has to reach: every figure that a run is held to stands here and nowhere else."""
+
+from __future__ import annotations
+
+RATIO = {
+    "trivial": 0.5,
+    "cells-200": 0.13,
+    "cells-1000": 0.025,
+    "5x20MB": 0.3,
+    "40x1MB": 0.1,
+    "200x1MB": 0.02,
+    "lines": 0.7,
+    "displays": 0.65,
+}
+"""Our median wall time divided by papermill's, at most. Rows without one: faster than each peer."""
+
+RATIO_ONE_CORE = {"trivial": 0.7}
+"""The same where everything has to share one core."""
+
+NOTICED = 0.2
+"""Seconds from the kernel's death until the result is there."""
+
+STOPPED = 1.0
+"""Seconds from SIGTERM until the runner has exited, everything saved."""
+
+SUPERLINEAR = 1.5
+"""What a cell, or a megabyte, may cost at the largest size, by the median of the smaller sizes."""
+
+MEMORY = 120_000_000
+"""Bytes that the runner may hold beside `MEMORY_CELLS` times the output of the largest cell."""
+
+MEMORY_CELLS = 2

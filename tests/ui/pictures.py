@@ -1,0 +1,39 @@
+"""Make the pictures of the pages out of what the browser tests have kept.
+
+    python -m tests.ui.pictures
+
+They are part of the repository, so they are small: at most 128 colours each, which an interface of
+flat areas does not mind.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PIL import Image
+
+from tests.ui.conftest import SCREENSHOTS
+
+IMAGES = Path(__file__).parents[2] / "docs" / "images"
+SHOWN = ("demo-dialog", "demo-live", "demo-result", "dialog-zh_TW")
+WIDTH = 1100
+COLOURS = 128
+
+
+def shrink(source: Path, target: Path) -> None:
+    """Write a smaller copy of a screenshot."""
+    with Image.open(source) as opened:
+        height = round(opened.height * WIDTH / opened.width)
+        small = opened.convert("RGB").resize((WIDTH, height), Image.Resampling.LANCZOS)
+    flat = small.quantize(COLOURS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    flat.save(target, optimize=True)
+
+
+def main() -> None:
+    IMAGES.mkdir(exist_ok=True)
+    for name in SHOWN:
+        shrink(SCREENSHOTS / f"{name}.png", IMAGES / f"{name}.png")
+
+
+if __name__ == "__main__":
+    main()
