@@ -95,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="benchmarks.runner", description=__doc__ and __doc__ % {"names": ", ".join(NAMES)}
     )
-    parser.add_argument("--quick", action="store_true", help="about five minutes, fewer rounds")
+    parser.add_argument("--quick", action="store_true", help="five to ten minutes: fewer rounds")
     parser.add_argument("--only", nargs="+", choices=NAMES, metavar="NAME", help="these alone")
     parser.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS), metavar="WHO",
                         help=f"of {', '.join(PEERS)} (all)")  # fmt: skip

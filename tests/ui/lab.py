@@ -13,6 +13,7 @@ import random
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -42,6 +43,8 @@ class Lab:
     program: str = "lab"
     port: int = 0
     process: subprocess.Popen[bytes] | None = None
+    scratch: str = ""
+    """For temporary files: a short path, for sockets lie there."""
 
     @property
     def root(self) -> Path:
@@ -92,11 +95,13 @@ class Lab:
         self._write_settings()
         self.root.mkdir(parents=True, exist_ok=True)
         self.port = _free_port()
-        try:
-            self.start()
-            yield self
-        finally:
-            self._end_everything()
+        with tempfile.TemporaryDirectory(prefix="ui-", ignore_cleanup_errors=True) as scratch:
+            self.scratch = scratch
+            try:
+                self.start()
+                yield self
+            finally:
+                self._end_everything()
 
     def start(self) -> None:
         """Start the server, after it was killed on the port that it had, and wait for it."""
@@ -142,6 +147,7 @@ class Lab:
         return {
             **kept,
             "HOME": str(home),
+            "TMPDIR": self.scratch,
             "PATH": os.pathsep.join([str(Path(python).parent), os.environ["PATH"]]),
             "JUPYTER_CONFIG_DIR": str(self.base / "config"),
             "JUPYTER_DATA_DIR": str(self.base / "data"),
