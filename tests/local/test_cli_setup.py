@@ -130,7 +130,7 @@ def test_doctor_finds_what_is_wrong(cli: Cli, config: Path, tmp_path: Path) -> N
     assert "capacty in" in ran.stdout and "JUPYTER_TO_JOB_CAPACTY is no setting" in ran.stdout
     assert f"-> chmod 700 {cli.exchange}" in ran.stdout
     found = levels(cli, code=1)
-    assert found["kernels"] == {"problem", "warning"}
+    assert {"problem", "warning"} <= found["kernels"]  # beside those that are installed for tests
     assert found["catalog"] == {"problem"}
     assert "warning" in found["settings"] and "warning" in found["exchange"]
 
