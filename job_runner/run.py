@@ -34,6 +34,7 @@ def run_job(job_dir: Path, number: int | None) -> int:
         say(str(error))
         return Exit.BUSY
     try:
+        liveness.sweep_claims(job_dir)
         with claim.beating():
             return _run_claimed(job_dir, claim, request)
     except OSError as error:

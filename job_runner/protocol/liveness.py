@@ -88,15 +88,17 @@ def claim_attempt(job_dir: Path, number: int) -> Claim:
     target = layout.attempt_dir(job_dir, number)
     draft = job_dir / f"{_DRAFT}{secrets.token_hex(8)}"
     draft.mkdir(mode=0o700)
+    descriptor = -1
     try:
-        descriptor = _open_lock(draft)
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        documents.write_document(draft / layout.RUNNER, describe_process())
-        (draft / layout.JOURNAL).mkdir(mode=0o700)
         try:
+            descriptor = _open_lock(draft)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            documents.write_document(draft / layout.RUNNER, describe_process())
+            (draft / layout.JOURNAL).mkdir(mode=0o700)
             draft.rename(target)
-        except OSError as error:
-            os.close(descriptor)
+        except OSError as error:  # who was first may have swept the draft away
+            if descriptor >= 0:
+                os.close(descriptor)
             if target.exists():
                 raise AttemptExists(f"{target.name} exists already") from error
             raise

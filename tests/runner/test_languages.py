@@ -124,7 +124,7 @@ def test_java(job: Make, java: str) -> None:
             "java",
             'System.out.println("kept"); System.err.println("err");',
             "int six = 6; six * 7",
-            "for (int i = 0; i < 20000; i++) System.out.println(i);",
+            "for (int i = 0; i < 500; i++) System.out.println(i);",
             'throw new IllegalStateException("no");',
             "1",
         )
@@ -134,7 +134,7 @@ def test_java(job: Make, java: str) -> None:
     cells = made.result().cells[1:]
     assert {o.name: o.text for o in cells[0].outputs} == {"stdout": "kept\n", "stderr": "err\n"}
     assert cells[1].outputs[0].data["text/plain"] == "42"
-    assert stream(cells[2]) == "".join(f"{i}\n" for i in range(20000))
+    assert stream(cells[2]) == "".join(f"{i}\n" for i in range(500))
     assert "IllegalStateException" in str(cells[4].outputs)
     assert made.result().metadata.language_info.name == "Java"
 
