@@ -44,7 +44,9 @@ export class Desk implements ISubmitDialog {
       model.offer(this._catalog);
     }
     void model.refresh();
-    void this._meet();
+    this._meet().catch(() => {
+      // What keeps the server from answering this, the model's own request tells.
+    });
     try {
       const job = await this._show(model);
       if (job !== null && !source.forgets) {

@@ -2,13 +2,13 @@
 import { ReactWidget } from '@jupyterlab/ui-components';
 import type { ReactElement } from 'react';
 
+import { useModel } from '../useModel';
 import { Answer } from './answer';
 import { Devices, Flavors } from './choice';
 import { Files } from './filesSection';
 import type { SubmitModel } from './model';
 import { More } from './moreSection';
 import { Parameters } from './parametersSection';
-import { useModel } from '../useModel';
 import type { Shown } from './shown';
 
 /** Shows a model of a submission. */
