@@ -54,6 +54,18 @@ def write_chunks(path: Path, chunks: Iterable[bytes], mode: int = 0o600) -> None
     sync_directory(path.parent)
 
 
+def write_new(path: Path, data: bytes) -> None:
+    """Write a file durably in a directory that nobody looks at yet; that one is synced later.
+
+    Raises FileExistsError.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
 def write_bytes_once(path: Path, data: bytes) -> bool:
     """Write the file if there is none at `path` yet, atomically and durably. False if there is."""
     with _draft(path, (data,)) as draft:

@@ -7,6 +7,7 @@ characters) within the 63 of a label.
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import re
 import secrets
@@ -49,4 +50,10 @@ def job_name(notebook: str, *, owner: str, key: str | None = None, label: str | 
 
 def is_job_name(text: str) -> bool:
     """Tell whether `text` could be a job's name: what must hold before it becomes a path."""
-    return len(text) <= MAX_LENGTH and _NAME.fullmatch(text) is not None
+    return len(text) <= MAX_LENGTH and _is_name(text)
+
+
+@functools.lru_cache(maxsize=1 << 15)
+def _is_name(text: str) -> bool:
+    """Tell whether a short text is a name: of 10,000 jobs in a folder, at every look at it."""
+    return _NAME.fullmatch(text) is not None

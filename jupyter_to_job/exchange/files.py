@@ -10,11 +10,12 @@ import errno
 import os
 import secrets
 import shutil
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, BinaryIO
 
 from job_runner.protocol import documents, layout
 from job_runner.protocol.outcome import Outcome, read_outcome
@@ -25,6 +26,9 @@ from .request import InputFile, Request
 
 LEFTOVER_SECONDS = 3600.0
 KEYS = ".keys"
+KEPT = 1000
+"""Requests that are kept in memory, since they never change: the line is looked at all the time."""
+_State = tuple[int, int, int]
 Writer = Callable[[Path], InputFile]
 """Writes one input at the path it is given, and returns its record."""
 
@@ -38,6 +42,8 @@ class FileExchange:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self._listing = threading.Lock()
+        self._requests: dict[str, tuple[_State | None, Request]] = {}
 
     def sweep(self) -> None:
         """Delete what killed processes left behind, an hour later: drafts, graves, empty claims."""
@@ -72,12 +78,13 @@ class FileExchange:
             self.prepare()
             draft.mkdir(mode=0o700)
             try:
-                documents.write_bytes(draft / layout.SNAPSHOT, snapshot)
+                documents.write_new(draft / layout.SNAPSHOT, snapshot)
                 frozen = _write_inputs(draft / layout.INPUTS, inputs or {})
                 if origin is not None:
-                    documents.write_document(draft / layout.ORIGIN, origin)
-                whole = replace(request, inputs=frozen)
-                documents.write_document(draft / layout.REQUEST, whole.to_document())
+                    documents.write_new(draft / layout.ORIGIN, documents.encode(origin))
+                whole = replace(request, inputs=frozen).to_document()
+                documents.write_new(draft / layout.REQUEST, documents.encode(whole))
+                documents.sync_directory(draft)
                 confirm()
                 return self._named(draft, request.name)
             finally:
@@ -114,7 +121,9 @@ class FileExchange:
     def jobs(self) -> list[str]:
         """Return the names of all jobs, in no order."""
         try:
-            with os.scandir(self.root) as entries:
+            # One after the other: each entry gives Python's lock away, and two threads that did so
+            # 10,000 times would do little else.
+            with self._listing, os.scandir(self.root) as entries:
                 folders = [e.name for e in entries if e.is_dir(follow_symlinks=False)]
         except FileNotFoundError:
             return []
@@ -129,7 +138,14 @@ class FileExchange:
 
     def request(self, job: str) -> Request:
         """Return what was asked. Raises NotFound or Damaged."""
-        return Request.from_document(self.document(job, layout.REQUEST) or {})
+        state = self._state_of_request(job)
+        known = self._requests.get(job)
+        if known is None or state is None or known[0] != state:
+            known = state, Request.from_document(self.document(job, layout.REQUEST) or {})
+            if len(self._requests) >= KEPT:
+                self._requests.clear()
+            self._requests[job] = known
+        return known[1]
 
     def document(self, job: str, path: str, *fields: str) -> dict[str, Any] | None:
         """Return one JSON document of the job, or None if it is not there.
@@ -177,10 +193,17 @@ class FileExchange:
 
     def read(self, job: str, path: str, offset: int = 0) -> bytes | None:
         """See `Exchange.read`."""
+        file = self.open(job, path)
+        if file is None:
+            return None
+        with file:
+            file.seek(offset)
+            return file.read()
+
+    def open(self, job: str, path: str) -> BinaryIO | None:
+        """Open one piece, which may be larger than memory; None if it is not there."""
         try:
-            with _inside(self.directory(job), path).open("rb") as file:
-                file.seek(offset)
-                return file.read()
+            return _inside(self.directory(job), path).open("rb")
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
             return None
 
@@ -217,6 +240,16 @@ class FileExchange:
         return length + len(data)
 
     # Inside ---------------------------------------------------------------------------------
+
+    def _state_of_request(self, job: str) -> _State | None:
+        """Return what differs between two files called request.json; None if there is none."""
+        if not is_job_name(job):
+            return None
+        try:
+            seen = os.stat(f"{self.root}/{job}/{layout.REQUEST}")  # noqa: PTH116 - one of many
+        except OSError:
+            return None
+        return seen.st_ino, seen.st_size, seen.st_ctime_ns
 
     def _named(self, draft: Path, name: str) -> bool:
         """Give a draft its name, durably. False if the name is taken."""

@@ -14,7 +14,7 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -84,10 +84,13 @@ class Settled:
         return tuple(getattr(self, column) for column in _COLUMNS)
 
 
-def stamp_of(directory: Path) -> str | None:
+_NONE: Mapping[str, Settled] = {}
+
+
+def stamp_of(directory: Path | str) -> str | None:
     """Return the stamp of a job's directory; None if it is gone, or changed a moment ago."""
     try:
-        seen = directory.stat()
+        seen = os.stat(directory)  # noqa: PTH116 - text, where there are many
     except FileNotFoundError:
         return None
     return _stamp(seen) if time.time() - seen.st_ctime > RACY else None
@@ -105,23 +108,30 @@ class Index:
         self._root = root
         self._folder = root / FOLDER
         self._local: bool | None = None
-        self._read: tuple[tuple[int, int, int] | None, dict[str, Settled]] = (None, {})
+        self._read: tuple[tuple[int, int, int] | None, Mapping[str, Settled]] = (None, _NONE)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the exchange is where times of files can be relied on: else there is no index."""
+        if self._local is None:
+            self._local = self._root.is_dir() and not is_network(self._root)
+        return self._local
 
     def read(self, names: Iterable[str]) -> dict[str, Settled]:
         """Return what is known of those of `names` whose directories have not changed since."""
-        rows = self._rows()
-        found = {name: rows[name] for name in names if name in rows}
-        return {name: row for name, row in found.items() if self._current(row)}
+        rows = self.rows()
+        found = (rows[name] for name in names if name in rows)
+        return {row.name: row for row in found if self.is_current(row)}
 
-    def _rows(self) -> dict[str, Settled]:
-        """Return all sound rows: those of the last time, while the file is the same.
+    def rows(self) -> Mapping[str, Settled]:
+        """Return all sound rows: the very same object, while nothing was written.
 
         Rows of an older time do no harm: each one is held to its directory before it counts.
         """
         try:
             seen = self._file.stat()
         except OSError:
-            return {}
+            return _NONE
         state = (seen.st_ino, seen.st_size, seen.st_mtime_ns)
         if state != self._read[0]:
             chosen = ", ".join((*_COLUMNS, "crc"))
@@ -155,7 +165,8 @@ class Index:
 
         self._use(fcntl.LOCK_EX, keep)
 
-    def _current(self, row: Settled) -> bool:
+    def is_current(self, row: Settled) -> bool:
+        """Tell whether the job's directory is as it was when the row was made."""
         try:
             return _stamp(os.stat(f"{self._root}/{row.name}")) == row.stamp  # noqa: PTH116 - 10,000
         except FileNotFoundError:
@@ -193,9 +204,7 @@ class Index:
 
     def _lock(self, how: int) -> int | None:
         """Take the lock and return its descriptor; None if that cannot be had."""
-        if self._local is None:
-            self._local = self._root.is_dir() and not is_network(self._root)
-        if not self._local:
+        if not self.is_local:
             return None
         try:
             self._folder.mkdir(mode=0o700, exist_ok=True)

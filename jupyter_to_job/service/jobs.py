@@ -7,8 +7,8 @@ import posixpath
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from job_runner.protocol import layout
 
@@ -78,6 +78,7 @@ class JobService:
         self._core = core
         self._caller = caller
         self._only_inside = only_inside
+        self._inside = caller.workspace.rstrip("/") + "/"
 
     # Submitting -----------------------------------------------------------------------------
 
@@ -131,7 +132,7 @@ class JobService:
         core, request = self._core, self._mine(name)
         placement = Placement()
         if not core.view.has_begun(name):
-            placement = core.backend.placements(core.roster.waiting()).get(name, placement)
+            placement = core.backend.placements(core.roster.waiting(name)).get(name, placement)
         job = _for_reader(core.view.job(request, placement), request, self._caller.workspace)
         self._nudge([name] if not job.decided else [])
         return job
@@ -142,15 +143,15 @@ class JobService:
         """See the port. The cursor is the (submitted, name) of the last job shown."""
         jobs: list[Job] = []
         last: Entry | None = None
-        for entry in sorted(self._core.roster.entries(), key=lambda e: e.age, reverse=True):
-            passed = cursor is not None and entry.age >= cursor
-            if passed or (states and State(entry.state) not in states):
-                continue
+        for entry in self._core.roster.newest(states, cursor):
             if not self._visible(entry.subject):
                 continue
             if last is not None and len(jobs) == limit:
                 break
-            jobs.append(_for_reader(entry.job(), entry.subject, self._caller.workspace))
+            job = entry.job()
+            if job is None or (states and job.state not in states):  # it changed just now
+                continue
+            jobs.append(_for_reader(job, entry.subject, self._caller.workspace))
             last = entry
         else:
             last = None
@@ -167,21 +168,21 @@ class JobService:
         directory, final = self._journals(name)
         return read_records(directory, offset, final=final)
 
-    def notebook(self, name: str) -> bytes:
+    def notebook(self, name: str) -> BinaryIO:
         """See the port."""
         exchange = self._core.exchange
         self._mine(name)
         check_kept(exchange, name)
         number = delivered_attempt(exchange, name)
         if number is not None:
-            data = exchange.read(name, f"attempt-{number}/{layout.RESULT}")
-            if data is not None:
-                return data
+            result = exchange.open(name, f"attempt-{number}/{layout.RESULT}")
+            if result is not None:
+                return result
         numbers = layout.attempts(exchange.directory(name))
         if numbers:
-            data = notebook_so_far(exchange.directory(name), numbers[-1])
-            if data:
-                return data
+            so_far = notebook_so_far(exchange.directory(name), numbers[-1])
+            if so_far is not None:
+                return so_far
         raise NotFound(f"{name} has no result yet.", "Wait until it has begun.")
 
     def flavors(self) -> dict[str, Any]:
@@ -271,9 +272,7 @@ class JobService:
     def _visible(self, request: Request | Settled | Whose) -> bool:
         if request.owner != self._caller.owner:
             return False
-        if not self._only_inside:
-            return True
-        return PurePosixPath(request.source).is_relative_to(self._caller.workspace)
+        return not self._only_inside or request.source.startswith(self._inside)
 
     def _intake(self) -> Intake:
         core = self._core

@@ -1,11 +1,13 @@
 """Which packages the submitter's environment has: so that a missing module can be explained later.
 
 Recorded with each job, so it has to be cheap: a listing of the folders that packages are installed
-in, and one small file of those that are not called like what is imported.
+in, and one small file of those that are not called like what is imported. A process that lives long
+does that again when one of these folders has changed.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -14,6 +16,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from jupyter_core.paths import jupyter_path
+
+from ..exchange.index import stamp_of
 
 _FOLDERS = frozenset(["site-packages", "dist-packages"])
 _KINDS = (".dist-info", ".egg-info")
@@ -46,6 +50,19 @@ def installed(path: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _in_folder(folder: str) -> Iterable[tuple[str, list[str]]]:
+    """Return the distributions of a folder; read again when anything was installed in it."""
+    stamp = stamp_of(Path(folder))
+    if stamp is None:  # not there, or changing right now
+        return _found_in(folder)
+    return _known_in(folder, stamp)
+
+
+@functools.lru_cache(maxsize=8)
+def _known_in(folder: str, stamp: str) -> tuple[tuple[str, list[str]], ...]:  # noqa: ARG001 - a key
+    return tuple(_found_in(folder))
+
+
+def _found_in(folder: str) -> Iterable[tuple[str, list[str]]]:
     try:
         entries = [entry.name for entry in os.scandir(folder)]
     except OSError:  # a path may name what is not there

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+import heapq
+import threading
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
+from operator import attrgetter
 
 from ..backends.port import Backend
 from ..domain.errors import Damaged, NotFound
-from ..domain.job import Job
+from ..domain.job import Job, State
 from ..domain.state import Placement
 from ..exchange import FileExchange, Request
 from ..exchange.index import Index, Settled, stamp_of
@@ -17,20 +21,40 @@ from .view import View
 
 @dataclass(frozen=True)
 class Entry:
-    """A job in the list: who asked for it and from where, and its state's value."""
+    """A job in the list: who asked for it and from where."""
 
     subject: Request | Settled
-    state: str
-    _job: Callable[[], Job]
+    age: str
+    """By what jobs are in order, and what a cursor holds."""
+    _job: Callable[[], Job | None] = field(repr=False)
 
-    @property
-    def age(self) -> str:
-        """By what jobs are in order, and what a cursor holds."""
-        return f"{self.subject.submitted} {self.subject.name}"
+    def job(self) -> Job | None:
+        """Return the whole of it as it is now, with paths relative to the submitter's workspace.
 
-    def job(self) -> Job:
-        """Return the whole of it, with paths relative to the submitter's workspace."""
+        None if it is gone.
+        """
         return self._job()
+
+
+_BY_AGE = attrgetter("age")
+
+
+@dataclass(frozen=True)
+class _Sight:
+    """All jobs of a moment; it is good for as long as the exchange's folder has that `stamp`.
+
+    Within that time no name appears, goes, or becomes another job's. What may change is inside of
+    a job's directory, and looked at when the job is shown: not its place in the list, nor that it
+    has ended.
+    """
+
+    stamp: str | None = None
+    rows: Mapping[str, Settled] = field(default_factory=dict)
+    """What it was made from: all that the index had."""
+    settled: tuple[Settled, ...] = ()
+    """Oldest first."""
+    others: tuple[str, ...] = ()
+    """Names of those that the index does not know."""
 
 
 class Roster:
@@ -41,16 +65,57 @@ class Roster:
         self._backend = backend
         self._view = view
         self._index = Index(exchange.root)
+        self._looking = threading.Lock()
+        self._seen = _Sight()
+        self._begun: frozenset[str] = frozenset()
 
-    def entries(self) -> list[Entry]:
-        """Return all jobs that can be read, in no order."""
+    def newest(self, states: Collection[State] = (), before: str | None = None) -> Iterator[Entry]:
+        """Yield the jobs that can be read, newest first; only those older than an age `before`.
+
+        With `states` those that are in one of them: a settled one may have left it just now.
+        """
+        sight = self._sight()
+        looked = [
+            Entry(request, _age(request), partial(_itself, job))
+            for request, job in self.look(self.requests(sight.others))
+            if not states or job.state in states
+        ]
+        looked = [entry for entry in looked if before is None or entry.age < before]
+        looked.sort(key=_BY_AGE, reverse=True)
+        settled = self._settled(sight, {state.value for state in states}, before)
+        return heapq.merge(settled, looked, key=_BY_AGE, reverse=True)
+
+    def _settled(self, sight: _Sight, states: set[str], before: str | None) -> Iterator[Entry]:
+        rows, end = sight.settled, len(sight.settled)
+        if before is not None:
+            end = bisect_left(rows, before, key=_age)
+        for at in range(end - 1, -1, -1):
+            row = rows[at]
+            if not states or row.state in states:
+                yield Entry(row, _age(row), partial(self._now, row))
+
+    def _now(self, row: Settled) -> Job | None:
+        """Return a settled job, from its directory if something happened to it."""
+        if self._index.is_current(row):
+            return row.job()
+        return next((job for _, job in self.look(self.requests([row.name]))), None)
+
+    def _sight(self) -> _Sight:
+        with self._looking:  # 10,000 times `stat`: two threads at once would hinder each other
+            self._seen = self._looked_again()
+            return self._seen
+
+    def _looked_again(self) -> _Sight:
+        # A stamp that is too young to be relied on is None: then all of it is done again.
+        stamp = stamp_of(self._exchange.root) if self._index.is_local else None
+        rows = self._index.rows()
+        if stamp is not None and stamp == self._seen.stamp and rows is self._seen.rows:
+            return self._seen
         names = self._exchange.jobs()
-        settled = self._index.read(names)
-        found = [Entry(row, row.state, row.job) for row in settled.values()]
-        rest = self.requests(name for name in names if name not in settled)
-        for request, job in self.look(rest):
-            found.append(Entry(request, job.state.value, partial(_itself, job)))
-        return found
+        found = (rows[name] for name in names if name in rows)
+        settled = {row.name: row for row in found if self._index.is_current(row)}
+        others = tuple(name for name in names if name not in settled)
+        return _Sight(stamp, rows, tuple(sorted(settled.values(), key=_age)), others)
 
     def settled(self, names: Iterable[str]) -> dict[str, Settled]:
         """Return those of `names` that the index knows to be settled."""
@@ -75,7 +140,7 @@ class Roster:
         placements = self._backend.placements(waiting) if waiting else {}
         found, settled = [], []
         for request in requests:
-            stamp = stamp_of(self._exchange.root / request.name)
+            stamp = stamp_of(f"{self._exchange.root}/{request.name}")
             try:
                 job = self._view.job(request, placements.get(request.name, Placement()))
             except (NotFound, Damaged):
@@ -91,11 +156,21 @@ class Roster:
             self._index.write(settled, set(self._exchange.jobs()))
         return found
 
-    def waiting(self) -> list[Request]:
-        """Return what was asked of all jobs that nothing was started for."""
+    def waiting(self, name: str) -> list[Request]:
+        """Return what was asked of all jobs that nothing was started for; `name` is one of them.
+
+        Whichever has begun once is not looked at again.
+        """
         names = self._exchange.jobs()
-        return self.requests(name for name in names if not self._view.has_begun(name))
+        begun = self._begun - {name}
+        waiting = [n for n in names if n not in begun and not self._view.has_begun(n)]
+        self._begun = frozenset(names).difference(waiting)
+        return self.requests(waiting)
 
 
 def _itself(job: Job) -> Job:
     return job
+
+
+def _age(subject: Request | Settled) -> str:
+    return f"{subject.submitted} {subject.name}"

@@ -62,7 +62,7 @@ class Watch:
             if stamp is None or stamp != stamp_of(self._exchange.root / name):
                 del self._held[name]
                 self._open[name] = request
-        stamps = {name: stamp_of(self._exchange.root / name) for name in self._open}
+        stamps = {name: stamp_of(f"{self._exchange.root}/{name}") for name in self._open}
         found = self._roster.look(self._open.values())
         self._miss(self._open.keys() - {request.name for request, _ in found})
         for request, job in found:

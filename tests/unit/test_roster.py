@@ -1,0 +1,171 @@
+"""A process that lives long lists what a new one without an index would, at the cost of a page."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from job_runner.protocol import documents, layout
+from jupyter_to_job.backends.memory import MemoryBackend
+from jupyter_to_job.domain.job import State
+from jupyter_to_job.exchange import FileExchange, index
+from jupyter_to_job.exchange.filesystem import is_network
+from jupyter_to_job.exchange.index import Index, Settled
+from jupyter_to_job.flavors import load_catalog
+from jupyter_to_job.service.intake import Caller
+from jupyter_to_job.service.jobs import Core, JobService
+
+from . import exchanges
+
+NAMES = [f"train-{letter}aaaaaaa" for letter in "abcdefgh"]
+PAGE = 3
+RACY = 0.05
+
+
+@pytest.fixture
+def exchange(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileExchange:
+    monkeypatch.setattr(index, "RACY", RACY)
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+    if is_network(tmp_path):
+        pytest.skip("there is no index on a network file system")
+    found = FileExchange(tmp_path / "exchange")
+    found.prepare()
+    return found
+
+
+def service(exchange: FileExchange) -> JobService:
+    backend = MemoryBackend(exchange, hold="queued")
+    jobs = JobService(Core.of(exchange, backend, load_catalog), Caller("me", "/w"))
+    jobs.nudges = False  # looking changes nothing
+    return jobs
+
+
+def pages(jobs: JobService, states: list[State]) -> list[dict[str, object]]:
+    """Everything, page by page."""
+    found, cursor = [], None
+    while True:
+        page = jobs.find(states, PAGE, cursor)
+        found += [job.to_json() for job in page.jobs]
+        if page.next is None:
+            return found
+        cursor = page.next
+
+
+class Life:
+    """What happens to jobs, one thing at a time."""
+
+    def __init__(self, exchange: FileExchange, seed: int) -> None:
+        self._exchange = exchange
+        self._random = random.Random(seed)
+        self._moment = 0
+
+    def step(self) -> None:
+        """Let something happen to a job."""
+        name = self._random.choice(NAMES)
+        directory = self._exchange.root / name
+        if not directory.exists():
+            self._moment += 1
+            moment = f"2026-11-21T09:30:00.{self._moment:03}Z"
+            exchanges.add(self._exchange, name, submitted=moment)
+        elif not layout.attempts(directory):
+            self._random.choice([self._end, self._fail, self._wish, self._remove])(directory)
+        elif not (directory / layout.DELIVERY).exists():
+            self._random.choice([self._hold, exchanges.deliver, self._remove])(directory)
+        else:
+            self._random.choice([self._remove, self._remove, self._clear])(directory)
+
+    def _end(self, directory: Path) -> None:
+        exchanges.end(directory)
+
+    def _fail(self, directory: Path) -> None:
+        exchanges.end(directory, "failed")
+
+    def _wish(self, directory: Path) -> None:
+        wish = {"time": exchanges.ENDED, "who": "me"}
+        documents.write_document_once(directory / layout.CANCEL, wish)
+
+    def _hold(self, directory: Path) -> None:
+        documents.write_document(directory / layout.HELD, {"message": "The folder is gone."})
+
+    def _clear(self, directory: Path) -> None:
+        cleared = {"time": exchanges.ENDED, "message": "Kept for 7 days"}
+        documents.write_document_once(directory / layout.CLEARED, cleared)
+
+    def _remove(self, directory: Path) -> None:
+        self._exchange.remove(directory.name)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_happens(exchange: FileExchange, seed: int) -> None:
+    """Names go, and come again as other jobs: in between it looks, or it does not."""
+    life, lives_long, chance = Life(exchange, seed), service(exchange), random.Random(seed)
+    for _ in range(40):
+        life.step()
+        if chance.random() < 0.2:
+            time.sleep(2 * RACY)
+            pages(lives_long, [])  # remembered from now on
+        if chance.random() < 0.5:
+            continue
+        new = service(FileExchange(exchange.root))
+        new._core.roster._index._local = False
+        for states in ([], [State.QUEUED], [State.SUCCEEDED, State.FAILED]):
+            assert pages(lives_long, states) == pages(new, states)
+        for name in exchange.jobs():
+            assert lives_long.get(name) == new.get(name)
+
+
+def test_a_page_costs_what_it_shows(
+    exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While no job comes or goes: a stat for each job that is shown, and not of all."""
+    for number, name in enumerate(NAMES):
+        exchanges.settle(exchange, name, submitted=f"2026-11-21T09:30:{number:02}.000Z")
+    time.sleep(2 * RACY)
+    jobs = service(exchange)
+    first = pages(jobs, [])  # this makes the index, so the exchange's own folder changes
+    time.sleep(2 * RACY)
+    pages(jobs, [])
+    looked: list[str] = []
+    current = Index.is_current
+
+    def counted(self: Index, row: Settled) -> bool:
+        looked.append(row.name)
+        return current(self, row)
+
+    monkeypatch.setattr(Index, "is_current", counted)
+    assert [job.name for job in jobs.find(limit=PAGE).jobs] == NAMES[::-1][:PAGE]
+    assert looked == NAMES[::-1][:PAGE]
+    looked.clear()
+    assert jobs.find([State.FAILED]).jobs == []
+    assert looked == []
+    assert pages(jobs, []) == first
+
+
+def test_a_line_is_read_once(exchange: FileExchange, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs that wait are looked at all the time: at a stat each, until something happens."""
+    for name in NAMES:
+        exchanges.add(exchange, name)
+    time.sleep(2 * RACY)
+    jobs = service(exchange)
+    jobs.find()
+    read: list[str] = []
+    document = documents.read_document
+
+    def counted(path: Path) -> object:
+        read.append(path.parent.name)
+        return document(path)
+
+    monkeypatch.setattr(documents, "read_document", counted)
+    assert [job.position for job in jobs.find().jobs] == list(range(len(NAMES), 0, -1))
+    assert jobs.get(NAMES[3]).position == 4
+    assert read == []
+    documents.write_document_once(
+        exchange.root / NAMES[0] / layout.CANCEL, {"time": exchanges.ENDED, "who": "me"}
+    )
+    assert jobs.get(NAMES[0]).cancel_requested
+    assert {job.name for job in jobs.find().jobs if job.cancel_requested} == {NAMES[0]}
+    assert set(read) == {NAMES[0]}
