@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
@@ -49,12 +51,31 @@ class Request:
 
 @dataclass(frozen=True)
 class Response:
-    """One response; `body` is sent as it is."""
+    """One response; `body` is sent as it is, or `file` from where it stands: it may be large."""
 
     status: int
     body: bytes = b""
     content_type: str = "application/json"
     headers: Mapping[str, str] = field(default_factory=dict)
+    file: BinaryIO | None = None
+
+    @property
+    def length(self) -> int:
+        """How many bytes there are to send."""
+        if self.file is None:
+            return len(self.body)
+        at = self.file.tell()
+        length = self.file.seek(0, os.SEEK_END) - at
+        self.file.seek(at)
+        return max(0, length)
+
+    def pieces(self, size: int) -> Generator[bytes, None, None]:
+        """Yield what there is to send, and close the file: as much as there is of it now."""
+        left = self.length
+        with self.file or io.BytesIO(self.body) as source:
+            while left and (piece := source.read(min(size, left))):
+                left -= len(piece)
+                yield piece
 
     @classmethod
     def json(cls, status: int, document: Any, **headers: str) -> Response:

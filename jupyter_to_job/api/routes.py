@@ -13,7 +13,6 @@ from ..domain.errors import BadInput, JobsError, NotFound
 from ..domain.job import State, Submission
 from ..domain.transfer import Transfer, Transfers
 from ..service.port import Jobs
-from .bodies import changes, idempotency_key, submission
 from .errors import error_response
 from .http import Request, Response
 from .large import take_apart
@@ -57,9 +56,14 @@ def takes_large(request: Request) -> bool:
     return request.method == "POST" and request.path in ("jobs", "preflight")
 
 
-def is_slow(request: Request) -> bool:
-    """Tell whether a request may take as long as copying files does."""
+def submits(request: Request) -> bool:
+    """Tell whether a request is about files of the workspace that would become a job's."""
     return takes_large(request) or action(request) == "execute"
+
+
+def is_slow(request: Request) -> bool:
+    """Tell whether a request may take as long as copying files does, or putting some together."""
+    return submits(request) or request.path.endswith("/notebook")
 
 
 class _Call(NamedTuple):
@@ -69,6 +73,8 @@ class _Call(NamedTuple):
 
     def submission(self, key: str | None) -> Submission:
         """Return what is submitted. Raises BadInput."""
+        from .bodies import submission  # pydantic: not while a server starts
+
         if self.request.large is None:
             return submission(self.request.json(), key)
         try:
@@ -110,6 +116,8 @@ def _list(call: _Call) -> Response:
 
 
 def _submit(call: _Call) -> Response:
+    from .bodies import idempotency_key
+
     key = idempotency_key(call.request.headers)
     with call.transfer(key) as transfer:
         job, created = call.jobs.submit(call.submission(key), transfer)
@@ -117,6 +125,8 @@ def _submit(call: _Call) -> Response:
 
 
 def _withdraw(call: _Call, key: str) -> Response:
+    from .bodies import idempotency_key
+
     if idempotency_key({"Idempotency-Key": key}) is not None:
         call.here.transfers.withdraw(key)
     return Response(204)
@@ -140,6 +150,8 @@ def _deliver(call: _Call, name: str) -> Response:
 
 
 def _rerun(call: _Call, name: str) -> Response:
+    from .bodies import changes, idempotency_key
+
     key = idempotency_key(call.request.headers)
     asked = changes(call.request.json(), key)
     with call.transfer(key) as transfer:
@@ -161,7 +173,7 @@ def _logs(call: _Call, name: str) -> Response:
 
 
 def _notebook(call: _Call, name: str) -> Response:
-    return Response(200, call.jobs.notebook(name), "application/x-ipynb+json")
+    return Response(200, b"", "application/x-ipynb+json", file=call.jobs.notebook(name))
 
 
 def _health(call: _Call) -> Response:

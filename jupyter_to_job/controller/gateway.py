@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import threading
@@ -25,6 +26,8 @@ from .jobs import Blobs, GatewayJobs
 from .pieces import Pieces
 
 MAX_BODY = 128 << 20
+CHUNK = 256 << 10
+"""Bytes of a file that are handed to the network at a time."""
 HEARTBEAT = 1.0
 """Seconds between two comments on a quiet stream of events: both sides notice a dead peer."""
 _log = logging.getLogger(__name__)
@@ -65,8 +68,8 @@ class _Handler(web.RequestHandler):
             raise Refused("This needs a bearer token.")
         return await self.context.identities.of(token)
 
-    def answer(self, response: Response) -> None:
-        """Send a response."""
+    async def answer(self, response: Response) -> None:
+        """Send a response; a file of any size by pieces, as fast as the client takes them."""
         self.set_status(response.status)
         for name, value in response.headers.items():
             self.set_header(name, value)
@@ -74,8 +77,22 @@ class _Handler(web.RequestHandler):
             self.set_header("Content-Type", response.content_type)
         if self.request.method == "HEAD" or response.status == 204:
             self.finish()
-        else:
+        elif response.file is None:
             self.finish(response.body)
+        else:
+            await self._pour(response)
+
+    async def _pour(self, response: Response) -> None:
+        self.set_header("Content-Length", response.length)
+        loop, pool = asyncio.get_running_loop(), self.context.pool
+        with contextlib.closing(response.pieces(CHUNK)) as pieces:
+            try:
+                while piece := await loop.run_in_executor(pool, next, pieces, b""):
+                    self.write(piece)
+                    await self.flush()
+            except StreamClosedError:  # the client went
+                return
+        self.finish()
 
 
 @web.stream_request_body
@@ -91,7 +108,7 @@ class ApiHandler(_Handler):
         try:
             self._caller = await self.identity()
         except JobsError as error:
-            self.answer(error_response(error))
+            await self.answer(error_response(error))
 
     def data_received(self, chunk: bytes) -> None:
         """Take a piece of the body; tornado holds it to MAX_BODY."""
@@ -101,7 +118,7 @@ class ApiHandler(_Handler):
         asked = self.request
         if self._caller is None:
             health = {"status": "ok", "version": __version__, "backend": "kubernetes"}
-            self.answer(Response.json(200, health))
+            await self.answer(Response.json(200, health))
             return
         request = Request(
             method=asked.method or "GET",
@@ -116,11 +133,11 @@ class ApiHandler(_Handler):
                 self.context.pool, dispatch, self.context, self._caller, request
             )
         except JobsError as error:
-            self.answer(error_response(error))
+            await self.answer(error_response(error))
             return
         if job:
             self.context.changed(job)
-        self.answer(response)
+        await self.answer(response)
 
     get = head = post = put = delete = _handle
 
@@ -155,7 +172,7 @@ class EventsHandler(_Handler):
             if not isinstance(identity, DevPod):
                 raise NotFound("There are no events for agents.")
         except JobsError as error:
-            self.answer(error_response(error))
+            await self.answer(error_response(error))
             return
         self.set_header("Content-Type", "text/event-stream")
         news = _News()

@@ -152,11 +152,12 @@ class Pieces:
         match = re.fullmatch(r"bytes=(\d{1,18})-", text, re.ASCII)
         if match is None:
             raise BadInput(f"The range {text!r} is none of bytes=N-.")
-        data = self._exchange.read(job, path, int(match[1]))
-        if data is None:
+        file = self._exchange.open(job, path)
+        if file is None:
             raise NotFound(f"{job} has no {path}.")
+        file.seek(int(match[1]))
         status = 206 if "Range" in headers else 200
-        return Response(status, data, "application/octet-stream")
+        return Response(status, b"", "application/octet-stream", file=file)
 
     def _measure(self, job: str, path: str) -> Response:
         size = self._exchange.size(job, path)

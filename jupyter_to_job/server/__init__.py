@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .. import __version__ as __version__  # what `jupyter server extension list` shows
+
 
 def _jupyter_server_extension_points() -> list[dict[str, object]]:
     from .app import JobsExtension

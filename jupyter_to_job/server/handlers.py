@@ -7,6 +7,7 @@ long, happens in the pools: one is for what copies files, so that no look at a j
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +22,7 @@ from tornado import web
 from tornado.iostream import StreamClosedError
 
 from ..api import Here, Request, Response, error_response, handle
-from ..api.routes import action, is_slow, takes_large
+from ..api.routes import action, is_slow, submits, takes_large
 from ..domain.errors import JobsError, Refused, TooLarge
 from ..domain.transfer import Transfers
 from ..service.port import Jobs
@@ -56,10 +57,13 @@ class Context:
 class JobsHandler(ExtensionHandlerMixin, APIHandler):
     """`/jupyter-to-job/api/...`."""
 
+    _body: Body | None = None
+    _refused: JobsError | None = None
+    _has_come = False
+    """Whether the whole request is here."""
+
     async def prepare(self) -> None:  # type: ignore[override]
         """Find out who is calling and whether they may, before the body comes."""
-        self._body: Body | None = None
-        self._refused: JobsError | None = None
         await super().prepare()
         if self.current_user is None:
             raise web.HTTPError(403)
@@ -112,6 +116,10 @@ class JobsHandler(ExtensionHandlerMixin, APIHandler):
         code = _CODES.get(status_code, "error")
         body = {"error": {"code": code, "message": message, "hint": ""}, "message": message}
         self.set_header("Content-Type", "application/json")
+        if not self._has_come:
+            # Tornado ends the connection after such an answer and does not say so. A proxy would
+            # send the next request on it, anybody's, and have no answer for that one.
+            self.set_header("Connection", "close")
         self.finish(json.dumps(body))
 
     @property
@@ -131,9 +139,10 @@ class JobsHandler(ExtensionHandlerMixin, APIHandler):
         )
 
     async def _answer(self, path: str) -> None:
+        self._has_come = True
         context = self._context
         request = self._asked()
-        if self._refused is None and context.rootless is not None and is_slow(request):
+        if self._refused is None and context.rootless is not None and submits(request):
             self._refuse(Refused(context.rootless, "Set JUPYTER_TO_JOB_WORKSPACE to its folder."))
         if self._refused is not None:
             await self._send(error_response(self._refused))
@@ -153,18 +162,18 @@ class JobsHandler(ExtensionHandlerMixin, APIHandler):
             self.clear_header("Content-Type")
             self.finish(set_content_type="")
             return
-        body = memoryview(response.body)
-        if len(body) <= CHUNK:
+        if response.file is None and len(response.body) <= CHUNK:
             self.finish(response.body, set_content_type=response.content_type)
             return
         self.set_header("Content-Type", response.content_type)
-        self.set_header("Content-Length", len(body))
-        try:
-            for start in range(0, len(body), CHUNK):
-                self.write(bytes(body[start : start + CHUNK]))
-                await self.flush()
-        except StreamClosedError:  # the client went
-            return
+        self.set_header("Content-Length", response.length)
+        with contextlib.closing(response.pieces(CHUNK)) as pieces:
+            try:
+                while piece := await self._in(self._context.quick, partial(next, pieces, b"")):
+                    self.write(piece)
+                    await self.flush()
+            except StreamClosedError:  # the client went
+                return
         self.finish(set_content_type=response.content_type)
 
     async def _in(self, pool: ThreadPoolExecutor, work: Callable[[], _Answer]) -> _Answer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 from job_runner.protocol.journal import Record
 
@@ -104,8 +104,8 @@ class Jobs(Protocol):
         """
         ...
 
-    def notebook(self, name: str) -> bytes:
-        """Return the result, or what exists of it so far, as notebook bytes.
+    def notebook(self, name: str) -> BinaryIO:
+        """Open the result, or what exists of it so far: it may be larger than memory.
 
         Raises Cleared, and TooLarge for a run that goes on and has printed very much.
         """

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import io
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO, cast
 
 from job_runner.protocol import journal, layout
 from job_runner.protocol.journal import Entry, Record
@@ -12,7 +13,7 @@ from job_runner.protocol.log import log_text
 from job_runner.protocol.result import fold_result
 from job_runner.protocol.spool import Spool
 
-from ..domain.errors import NotFound, TooLarge
+from ..domain.errors import NotFound, TooLarge, Unavailable
 from .port import Records, Text
 
 MAX_ANSWER = 1 << 20
@@ -58,10 +59,10 @@ def read_text(directory: Path, offset: int, *, final: bool) -> Text:
     return Text("".join(log_text(records)), at, final)
 
 
-def notebook_so_far(directory: Path, number: int) -> bytes:
-    """Return the notebook of an attempt as it stands; nothing if there is none.
+def notebook_so_far(directory: Path, number: int) -> BinaryIO | None:
+    """Return the notebook of an attempt as it stands, in a file of no name; None if there is none.
 
-    Raises TooLarge, and NotFound for one that goes meanwhile.
+    Raises TooLarge, NotFound for one that goes meanwhile, and Unavailable where there is no room.
     """
     attempt = layout.attempt_dir(directory, number)
     try:
@@ -70,11 +71,18 @@ def notebook_so_far(directory: Path, number: int) -> bytes:
             said = f"{directory.name} has {size >> 20} MiB of output: too much to show so far."
             raise TooLarge(said, "Read its logs, or wait until it has ended.")
         with fold_result(directory, attempt, Spool.in_folder(None)) as so_far:
-            whole = io.BytesIO()
+            whole = cast("BinaryIO", tempfile.TemporaryFile())  # noqa: SIM115 - the caller's
             whole.writelines(so_far.chunks())
     except FileNotFoundError as error:
         raise NotFound(f"The journal of {directory.name} is gone.") from error
-    return whole.getvalue()
+    except OSError as error:
+        said = f"The notebook so far cannot be put together: {error.strerror}."
+        raise Unavailable(said, f"Make space in {tempfile.gettempdir()}.") from error
+    if whole.tell() == 0:
+        whole.close()
+        return None
+    whole.seek(0)
+    return whole
 
 
 def resolve(directory: Path, offset: int) -> int:

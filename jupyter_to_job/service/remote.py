@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
 import json
 import sys
+import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from job_runner.protocol import documents, layout
 
@@ -151,12 +151,13 @@ class RemoteJobs:
         if not source.is_relative_to(self._workspace):
             return job
         try:
-            data = self.notebook(name)
+            result = self.notebook(name)
         except NotFound:  # not folded yet, or nothing ran
             return job
         try:
-            here = self._here(self._request(name))
-            published = publish_result(here, io.BytesIO(data), self._tree)
+            with result:
+                here = self._here(self._request(name))
+                published = publish_result(here, result, self._tree)
         except CannotPublish as error:
             return replace(job, delivery=Delivery(DeliveryState.HELD, None, str(error)))
         record = record_of(replace(published, path=self._absolute(published.path)))
@@ -175,9 +176,17 @@ class RemoteJobs:
         answer = self._gateway.call("GET", _path(name, "/journal"), params={"offset": offset})
         return Records(**answer.json())
 
-    def notebook(self, name: str) -> bytes:
-        """See the port."""
-        return self._gateway.call("GET", _path(name, "/notebook")).content
+    def notebook(self, name: str) -> BinaryIO:
+        """See the port: fetched into a file without a name."""
+        whole = cast("BinaryIO", tempfile.TemporaryFile())  # noqa: SIM115 - the caller's
+        try:
+            with self._gateway.stream("GET", _path(name, "/notebook")) as response:
+                whole.writelines(response.iter_bytes())
+        except BaseException:
+            whole.close()
+            raise
+        whole.seek(0)
+        return whole
 
     def flavors(self) -> dict[str, Any]:
         """See the port."""

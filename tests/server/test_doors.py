@@ -72,6 +72,38 @@ async def test_nothing_of_a_body_is_taken_from_somebody_unknown(url: str) -> Non
     assert answer.code == 403
 
 
+async def test_a_refusal_says_that_it_ends_the_connection(
+    url: str, jp_serverapp: ServerApp, jp_http_port: int
+) -> None:
+    """A proxy would send somebody else's next request on it, and answer that one with a 503."""
+    token = jp_serverapp.identity_provider.token
+    closes = {"GET": b"HTTP/1.1 403", "POST": b"HTTP/1.1 403", "NONE": b"HTTP/1.1 405"}
+    for method, status in closes.items():
+        head = await asyncio.wait_for(heads(jp_http_port, url, method), 20)
+        assert head.startswith(status)
+        assert b"\r\nconnection: close\r\n" in head.lower()
+    twice = await asyncio.wait_for(heads(jp_http_port, url, "GET", token, times=2), 20)
+    assert twice.count(b"HTTP/1.1 200") == 2
+    assert b"connection: close" not in twice.lower()
+
+
+async def heads(port: int, url: str, method: str, token: str = "no", times: int = 1) -> bytes:
+    """What comes back to requests one after the other on one connection, which stays open."""
+    path = url.partition(f":{port}")[2]
+    asked = f"{method} {path}jupyter-to-job/api/health HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
+    asked += f"Authorization: token {token}\r\nContent-Length: 0\r\n\r\n"
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    answers = b""
+    for _ in range(times):
+        writer.write(asked.encode())
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = re.search(rb"(?i)content-length: (\d+)", head)
+        assert length is not None, head
+        answers += head + await reader.readexactly(int(length[1]))
+    writer.close()
+    return answers
+
+
 async def test_a_cookie_needs_the_xsrf_header(
     url: str, job: str, exchange: Path, jp_root_dir: Path, jp_serverapp: ServerApp
 ) -> None:

@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 from jupyter_server.serverapp import ServerApp
-from schemathesis import Case, GenerationMode
+from schemathesis import APIOperation, Case, GenerationMode
 from schemathesis.core.result import Ok
 
 from . import openapi
@@ -48,6 +48,11 @@ class Prober:
         self._operations = {str(o): o for o in openapi.operations()}
         self.statuses: dict[int, int] = {}
 
+    @property
+    def sent(self) -> int:
+        """How many requests were answered."""
+        return sum(self.statuses.values())
+
     def __call__(self, case: Case[Any]) -> None:
         operation = self._operations[f"{case.method.upper()} {case.path.removeprefix('/')}"]
         answer = case.call(base_url=self._base, headers=self._headers, timeout=60)
@@ -69,32 +74,46 @@ class Prober:
 
 
 def probe(prober: Prober, jobs: Callable[[], list[str]], count: int) -> None:
-    """Send about `count` requests, half of them as the file allows, half not."""
+    """Send `count` requests and a few, half of them as the file allows, half not."""
     # It would leave the token out of half of them: that is another test's.
     loaded = schemathesis.openapi.from_dict({**openapi.document(), "security": []})
     made = [result.ok() for result in loaded.get_all_operations() if isinstance(result, Ok)]
     assert len(made) == len(openapi.operations())
-    each = 1 + count * 7 // (10 * len(made))  # some operations have fewer ways to be wrong
-    for operation in made:
-        for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
-            strategy = operation.as_strategy(generation_mode=mode)
+    turn = 0
+    while prober.sent < count:  # some operations have fewer ways to be wrong: others again, then
+        turn += 1
+        each = 1 + (count - prober.sent) // (2 * len(made))
+        for operation in made:
+            for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
+                _send(operation, mode, prober, jobs, each, turn)
 
-            @seed(7)
-            @settings(
-                max_examples=each,
-                deadline=None,
-                database=None,
-                phases=[Phase.generate],
-                suppress_health_check=list(HealthCheck),
-            )
-            @given(case=strategy, data=st.data())
-            def one(case: Case[Any], data: st.DataObject) -> None:
-                _aim(case, data, jobs())
-                prober(case)
 
-            # Where nothing is asked for, nothing can be wrong.
-            with contextlib.suppress(Unsatisfiable):
-                one()
+def _send(
+    operation: APIOperation[Any, Any, Any, Any],
+    mode: GenerationMode,
+    prober: Prober,
+    jobs: Callable[[], list[str]],
+    count: int,
+    turn: int,
+) -> None:
+    """Send at most `count` requests of one operation: other ones in each turn."""
+
+    @seed(turn)
+    @settings(
+        max_examples=count,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=operation.as_strategy(generation_mode=mode), data=st.data())
+    def one(case: Case[Any], data: st.DataObject) -> None:
+        _aim(case, data, jobs())
+        prober(case)
+
+    # Where nothing is asked for, nothing can be wrong.
+    with contextlib.suppress(Unsatisfiable):
+        one()
 
 
 def _aim(case: Case[Any], data: st.DataObject, jobs: list[str]) -> None:
@@ -126,5 +145,5 @@ async def test_requests_at_random(
 
     await asyncio.to_thread(probe, prober, jobs, REQUESTS)
     record_testsuite_property("statuses", json.dumps(prober.statuses))
-    assert sum(prober.statuses.values()) >= REQUESTS
+    assert prober.sent >= REQUESTS
     assert {200, 400, 404} <= set(prober.statuses)

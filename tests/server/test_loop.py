@@ -1,21 +1,25 @@
 """Nothing keeps the event loop for long, whatever is asked of the server at the same time.
 
 `pytest tests/server/test_loop.py --log-cli-level info` shows the figures.
-JUPYTER_TO_JOB_LARGE=200000000 (bytes of a notebook) and JUPYTER_TO_JOB_MANY=10000 (jobs) make it
-the real thing; without them it is quick.
+JUPYTER_TO_JOB_LARGE=200000000 (bytes of a notebook), JUPYTER_TO_JOB_INPUT=1000000000 (of an input)
+and JUPYTER_TO_JOB_MANY=10000 (jobs) make it the real thing; without them it is quick.
 
 On a busy machine any process stands still now and then. So each thing is tried some times, for a
-loop that is blocked is blocked every time; and what the same loop shows while it is idle is
-allowed.
+loop that is blocked is blocked every time. And what the kernel says that it gave to others is
+taken off, as is what the same loop shows while it is idle. JUPYTER_TO_JOB_STRICT=1 holds each of
+the tries to the letter: on a machine that does nothing else.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import getpass
 import json
 import logging
 import os
+import re
+import shutil
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -25,19 +29,24 @@ from typing import Any
 import nbformat.v4 as v4
 import pytest
 
+from job_runner.protocol.journal import JournalWriter
 from jupyter_to_job.backends.memory import MemoryBackend
 from jupyter_to_job.exchange import FileExchange
 
 from ..unit import exchanges
-from .test_routes import API, post, write_notebook
+from .test_events import events as events
+from .test_routes import API, post, refusal, write_notebook
+from .trees import tree
 
 Fetch = Callable[..., Awaitable[Any]]
 LIMIT = 0.05
 TRIES = 5
-STEP = 0.002
+STEP = 0.005
 log = logging.getLogger(__name__)
 LARGE = int(os.environ.get("JUPYTER_TO_JOB_LARGE", "40000000"))
 MANY = int(os.environ.get("JUPYTER_TO_JOB_MANY", "2000"))
+INPUT = int(os.environ.get("JUPYTER_TO_JOB_INPUT", "300000000"))
+STRICT = os.environ.get("JUPYTER_TO_JOB_STRICT") == "1"
 
 
 @pytest.fixture(autouse=True)
@@ -53,6 +62,18 @@ def queued(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jupyter_to_job.backends.memory.MemoryBackend", held)
 
 
+def kept_waiting() -> float:
+    """For how long threads of this process could have run, and others of the machine did: seconds.
+
+    One of them may be what holds Python's lock meanwhile. 0.0 where the kernel does not tell.
+    """
+    total = 0
+    for path in () if STRICT else Path("/proc/self/task").glob("*/schedstat"):
+        with contextlib.suppress(OSError):  # a thread that ended just now
+            total += int(path.read_text().split()[1])
+    return total / 1e9
+
+
 async def longest(work: Awaitable[Any]) -> float:
     """Do it, and return for how long the loop answered nobody meanwhile, in seconds."""
     worst, over = 0.0, False
@@ -60,9 +81,11 @@ async def longest(work: Awaitable[Any]) -> float:
     async def probe() -> None:
         nonlocal worst
         while not over:
-            before = time.perf_counter()
+            before, kept = time.perf_counter(), kept_waiting()
             await asyncio.sleep(STEP)
-            worst = max(worst, time.perf_counter() - before - STEP)
+            lag = time.perf_counter() - before - STEP
+            if lag > worst:
+                worst = max(worst, lag - (kept_waiting() - kept))
 
     probing = asyncio.ensure_future(probe())
     await asyncio.sleep(0.05)
@@ -77,19 +100,49 @@ async def best(make: Callable[[int], Awaitable[Any]], what: str) -> None:
     """Hold what `make` starts to the limit, in one of some tries."""
     seen = []
     for number in range(TRIES):
-        idle = await longest(asyncio.sleep(0.5))
+        idle = 0.0 if STRICT else await longest(asyncio.sleep(0.5))
         seen.append(await longest(make(number)) - idle)
-        if seen[-1] < LIMIT:
+        if seen[-1] < LIMIT and not STRICT:
             break
     log.info("%s: %s ms", what, [round(1000 * lag) for lag in seen])
-    assert min(seen) < LIMIT, (what, seen)
+    assert (max(seen) if STRICT else min(seen)) < LIMIT, (what, seen)
 
 
-async def test_large_inputs(queued: None, jp_fetch: Fetch, jp_root_dir: Path) -> None:
+async def test_large_inputs(
+    queued: None, jp_fetch: Fetch, jp_root_dir: Path, exchange: Path, events: list[Any]
+) -> None:
+    """Copied with a word on how far it is, and gone without a trace when they are withdrawn."""
     write_notebook(jp_root_dir, "train.ipynb", "1")
-    (jp_root_dir / "large.bin").write_bytes(os.urandom(1 << 20) * 300)
+    with (jp_root_dir / "large.bin").open("wb") as file:
+        for _ in range(INPUT // 1_000_000):
+            file.write(os.urandom(1_000_000))
     body = {"notebook": "train.ipynb", "inputs": ["large.bin"]}
-    await best(lambda _: post(jp_fetch, "jobs", body=body), "300 MB of inputs")
+
+    async def submit(number: int) -> None:
+        data = json.dumps(body).encode()
+        answer = await post_slowly(jp_fetch, "jobs", data, **{"Idempotency-Key": f"whole-{number}"})
+        large = exchange / json.loads(answer.body)["name"]
+        await asyncio.to_thread(shutil.rmtree, large)
+
+    await best(submit, f"{INPUT:,} bytes of inputs")
+    told = [data for _, data in events if data.get("key") == "whole-0"]
+    log.info("told %d times how far it is", len(told))
+    assert told and [data["bytes"] for data in told] == sorted(data["bytes"] for data in told)
+
+    async def withdraw(number: int) -> None:
+        key = f"half-{number}"
+        headers = {"Idempotency-Key": key}
+        sending = asyncio.ensure_future(refusal(post(jp_fetch, "jobs", body=body, **headers)))
+        while not any(data.get("key") == key for _, data in events) and not sending.done():
+            await asyncio.sleep(STEP)
+        await jp_fetch(*API, "submissions", key, method="DELETE")
+        began = time.perf_counter()
+        assert (await sending)[1]["code"] == "withdrawn"
+        log.info("withdrawn within %.0f ms", 1000 * (time.perf_counter() - began))
+
+    before = tree(exchange)
+    await best(withdraw, "inputs that are withdrawn")
+    assert tree(exchange) == before
 
 
 def large_notebook(size: int) -> dict[str, Any]:
@@ -113,6 +166,14 @@ async def test_a_large_notebook_on_disk(queued: None, jp_fetch: Fetch, jp_root_d
 
     await best(submit, f"a notebook of {LARGE:,} bytes")
 
+    async def look(number: int) -> None:
+        answer = await post_slowly(
+            jp_fetch, "preflight", json.dumps({"notebook": "large.ipynb"}).encode()
+        )
+        assert answer.code == 200
+
+    await best(look, f"preflight of a notebook of {LARGE:,} bytes")
+
 
 async def test_a_large_notebook_as_it_is_open(
     queued: None, jp_fetch: Fetch, jp_root_dir: Path
@@ -127,8 +188,15 @@ async def test_a_large_notebook_as_it_is_open(
     await best(submit, f"an open notebook of {LARGE:,} bytes")
 
 
-async def post_slowly(fetch: Fetch, route: str, data: bytes) -> Any:
-    return await fetch(*API, route, method="POST", body=data, request_timeout=120)
+async def post_slowly(fetch: Fetch, route: str, data: bytes, **headers: str) -> Any:
+    return await fetch(*API, route, method="POST", body=data, request_timeout=120, headers=headers)
+
+
+def peak() -> int:
+    """The most memory that this process had, in bytes."""
+    found = re.search(r"^VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.M)
+    assert found is not None
+    return int(found[1]) << 10
 
 
 async def test_a_large_result(jp_fetch: Fetch, jp_root_dir: Path, exchange: Path) -> None:
@@ -148,19 +216,29 @@ async def test_a_large_result(jp_fetch: Fetch, jp_root_dir: Path, exchange: Path
         await jp_fetch(*API, "jobs", name, "notebook", streaming_callback=take)
         assert seen == size
 
+    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+    before = peak()
     await best(look, "a result of 100 MB")
+    log.info("a result of 100 MB: %d MB of memory more", (peak() - before) >> 20)
+    assert peak() - before < size // 3
+
+
+def label(number: int) -> str:
+    return "".join("abcdefghij"[int(digit)] for digit in f"{number:08d}")
 
 
 async def test_a_list_of_many_jobs(
-    jp_fetch: Fetch, jp_root_dir: Path, exchange: Path, monkeypatch: pytest.MonkeyPatch
+    queued: None,
+    jp_fetch: Fetch,
+    jp_root_dir: Path,
+    exchange: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(os, "fsync", lambda _: None)
     settled = FileExchange(exchange)
     for number in range(MANY):
-        label = "".join("abcdefghij"[int(digit)] for digit in f"{number:08d}")
-        exchanges.settle(
-            settled, f"train-{label}", owner=getpass.getuser(), source=str(jp_root_dir / "a.ipynb")
-        )
+        source = str(jp_root_dir / "a.ipynb")
+        exchanges.settle(settled, f"train-{label(number)}", owner=getpass.getuser(), source=source)
     await asyncio.sleep(2.1)  # what is younger is not in the index
     times = []
 
@@ -175,6 +253,80 @@ async def test_a_list_of_many_jobs(
     for _ in range(10):
         await page(0)
     log.info("a page of 50 out of %d: %.1f ms", MANY, 1000 * sorted(times)[len(times) // 2])
+
+
+async def test_a_line_of_500(
+    queued: None, jp_fetch: Fetch, jp_root_dir: Path, exchange: Path, events: list[Any]
+) -> None:
+    """The feed looks at all of them all the time, and so does whoever asks for a place in line."""
+    write_notebook(jp_root_dir, "train.ipynb", "1")
+    source = {"source": str(jp_root_dir / "a.ipynb"), "workspace": str(jp_root_dir)}
+    for number in range(500):
+        name = f"train-{label(number)}"
+        exchanges.add(FileExchange(exchange), name, owner=getpass.getuser(), **source)
+
+    async def look(number: int) -> None:
+        await asyncio.gather(
+            asyncio.sleep(1),  # some looks of the feed
+            jp_fetch(*API, "jobs", f"train-{label(number)}"),
+            jp_fetch(*API, "jobs", params={"limit": "500", "state": "queued"}),
+        )
+
+    await asyncio.sleep(2.1)  # what is younger is looked at in full
+    await best(look, "a line of 500")
+
+
+async def test_a_large_journal(jp_fetch: Fetch, jp_root_dir: Path, exchange: Path) -> None:
+    write_notebook(jp_root_dir, "train.ipynb", "1")
+    name = json.loads((await post(jp_fetch, "jobs", body={"notebook": "train.ipynb"})).body)["name"]
+    folder = exchange / name / "attempt-1" / "journal"
+    shutil.rmtree(folder)
+    writer = JournalWriter(folder)
+    for number in range(LARGE // 200):
+        text = {"output_type": "stream", "name": "stdout", "text": f"{number}" + "x" * 100}
+        writer.append({"t": 1.0, "k": "output", "i": 0, "output": text})
+    writer.close()
+
+    async def read(number: int) -> None:
+        offset = "0"
+        for _ in range(20):
+            answer = await jp_fetch(*API, "jobs", name, "journal", params={"offset": offset})
+            found = re.search(r'"next":(\d+),', answer.body[-100:].decode())
+            assert found is not None and len(answer.body) > 1_000_000
+            offset = found[1]
+        await jp_fetch(*API, "jobs", name, "logs", params={"offset": "-1000000"})
+
+    await best(read, "20 pages of a journal")
+
+
+@pytest.fixture
+def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """About as much as a catalog may be."""
+    file = tmp_path / "flavors.yaml"
+    file.write_text(large_catalog(0))
+    assert file.stat().st_size > 1_000_000
+    monkeypatch.setenv("JUPYTER_TO_JOB_CATALOG", str(file))
+    return file
+
+
+def large_catalog(number: int) -> str:
+    lines = ["apiVersion: jupyter-to-job.io/v1", "default: {flavor: f0, device: cpu}"]
+    lines += ["devices:", "  cpu: {title: CPU}", "flavors:"]
+    about = f"title: Title {number}, description: {'d' * 730}, cpu: 1, memory: 2Gi, devices: [cpu]"
+    lines += [f"  f{flavor}: {{{about}}}" for flavor in range(1250)]
+    return "\n".join(lines)
+
+
+async def test_a_large_catalog_that_changes(catalog: Path, jp_fetch: Fetch) -> None:
+    """Read anew by whoever asks next: in a thread, and others get their turn."""
+
+    async def change(number: int) -> None:
+        catalog.write_text(large_catalog(number))
+        asked = jp_fetch(*API, "flavors", request_timeout=120)
+        _, answer = await asyncio.gather(jp_fetch(*API, "jobs"), asked)
+        assert json.loads(answer.body)["flavors"]["f0"]["title"] == f"Title {number}"
+
+    await best(change, "a catalog of 1 MiB")
 
 
 async def test_fifty_at_once(jp_fetch: Fetch, jp_root_dir: Path) -> None:

@@ -210,7 +210,7 @@ class _Gateway:
         answer, _ = self._pieces.handle(
             AGENT, Call(method, f"exchange/{job}/{path}", query, {}, data)
         )
-        return answer.body
+        return b"".join(answer.pieces(1000))
 
     def read(self, job: str, path: str, offset: int = 0) -> bytes | None:
         return self._call("GET", job, path)

@@ -129,10 +129,13 @@ def test_a_job_that_did_not_begin(job: Path) -> None:
 
 def test_the_notebook_so_far(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(job, [output(0)])
-    assert notebook_so_far(job, 1) == b""
+    assert notebook_so_far(job, 1) is None
     (job / layout.SNAPSHOT).write_text('{"nbformat": 4, "cells": []}')
     monkeypatch.setattr(reading, "_LARGEST_SO_FAR", size(job))
-    (cell,) = json.loads(notebook_so_far(job, 1))["cells"]
+    so_far = notebook_so_far(job, 1)
+    assert so_far is not None
+    with so_far:
+        (cell,) = json.load(so_far)["cells"]
     assert cell["outputs"][0]["text"] == ["0\n"]
     monkeypatch.setattr(reading, "_LARGEST_SO_FAR", size(job) - 1)
     with pytest.raises(TooLarge, match="MiB of output"):

@@ -1,0 +1,114 @@
+"""The gateway over HTTP: files go out by pieces, as long as they were when they were asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tornado.httpclient import AsyncHTTPClient, HTTPResponse
+from tornado.httpserver import HTTPServer
+from tornado.testing import bind_unused_port
+
+from job_runner.protocol import layout
+from jupyter_to_job.backends.memory import MemoryBackend
+from jupyter_to_job.controller import gateway
+from jupyter_to_job.controller.gateway import CHUNK, Context, application
+from jupyter_to_job.controller.identity import DevPod
+from jupyter_to_job.controller.pieces import Pieces
+from jupyter_to_job.exchange import FileExchange
+from jupyter_to_job.flavors import load_catalog
+from jupyter_to_job.service.jobs import Core
+
+from ..unit import exchanges
+
+JOB = "train-abcdefgh"
+RESULT = b"0123456789" * (CHUNK // 4)
+Ask = Callable[..., Awaitable[HTTPResponse]]
+
+
+class Everybody:
+    """Takes whoever has a token for its owner."""
+
+    async def of(self, token: str) -> DevPod:
+        return DevPod(token, {})
+
+
+@pytest.fixture
+def exchange(tmp_path: Path) -> FileExchange:
+    found = FileExchange(tmp_path / "exchange")
+    directory = exchanges.settle(found, JOB)
+    (directory / "attempt-1" / layout.RESULT).write_bytes(RESULT)
+    return found
+
+
+@pytest.fixture
+def ask(exchange: FileExchange, jp_asyncio_loop: Any) -> Any:
+    """Sends a request to a gateway of this test's own."""
+    core = Core.of(exchange, MemoryBackend(exchange), load_catalog)
+    pool = ThreadPoolExecutor(2)
+    context = Context(core, Everybody(), Pieces(exchange), pool, lambda _: None)  # type: ignore[arg-type]
+    socket, port = bind_unused_port()
+    servers: list[HTTPServer] = []
+
+    async def send(method: str, path: str, owner: str = "me", **headers: str) -> HTTPResponse:
+        if not servers:
+            servers.append(HTTPServer(application(context)))
+            servers[0].add_socket(socket)
+        return await AsyncHTTPClient().fetch(
+            f"http://127.0.0.1:{port}/api/{path}",
+            method=method,
+            headers={"Authorization": f"Bearer {owner}", **headers},
+            raise_error=False,
+        )
+
+    yield send
+    for server in servers:
+        server.stop()
+    pool.shutdown()
+
+
+async def test_a_result(ask: Ask) -> None:
+    answer = await ask("GET", f"jobs/{JOB}/notebook")
+    assert (answer.code, answer.body) == (200, RESULT)
+    assert answer.headers["Content-Length"] == str(len(RESULT))
+    assert answer.headers["Content-Type"] == "application/x-ipynb+json"
+    assert (await ask("GET", f"jobs/{JOB}/notebook", owner="eve")).code == 404
+
+
+async def test_a_piece_from_an_offset(ask: Ask) -> None:
+    path = f"exchange/{JOB}/attempt-1/{layout.RESULT}"
+    whole, rest = await ask("GET", path), await ask("GET", path, Range="bytes=7-")
+    assert (whole.code, whole.body) == (200, RESULT)
+    assert (rest.code, rest.body) == (206, RESULT[7:])
+    beyond = await ask("GET", path, Range=f"bytes={len(RESULT) + 5}-")
+    assert (beyond.code, beyond.body) == (206, b"")
+    head = await ask("HEAD", path)
+    assert (head.code, head.headers["Content-Length"]) == (200, str(len(RESULT)))
+
+
+async def test_a_piece_that_grows_meanwhile(
+    ask: Ask, exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = exchange.root / JOB / "attempt-1" / layout.RESULT
+    pour = gateway.ApiHandler._pour
+
+    async def late(self: Any, response: Any) -> None:
+        length, response_file = response.length, response.file
+        assert length == len(RESULT) and response_file is not None
+        pieces = response.pieces
+
+        def growing(size: int) -> Any:
+            for number, piece in enumerate(pieces(size)):
+                if number == 0:
+                    file.write_bytes(RESULT * 2)
+                yield piece
+
+        object.__setattr__(response, "pieces", growing)
+        await pour(self, response)
+
+    monkeypatch.setattr(gateway.ApiHandler, "_pour", late)
+    answer = await ask("GET", f"exchange/{JOB}/attempt-1/{layout.RESULT}")
+    assert (answer.code, answer.body) == (200, RESULT)
