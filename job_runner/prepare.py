@@ -31,13 +31,18 @@ _SKIP_TAG = "skip-execution"
 """nbclient's, and so papermill's: such a cell is passed by."""
 
 
-def without_iri_formats() -> None:
-    """Spare this process the import of a grammar for IRIs: about a second of each short job.
+_FORMATS = ("rfc3987_syntax", "rfc3986_validator", "isoduration")
 
-    jsonschema, which nbformat needs, imports it wherever it is installed (Jupyter Server brings it)
-    to check formats that do not occur in notebooks, and does without where it is missing.
+
+def without_formats() -> None:
+    """Spare this process imports for formats that no notebook has: a second of each short job.
+
+    jsonschema, which nbformat needs, imports them wherever they are installed (Jupyter Server
+    brings them: a grammar for IRIs, and through durations all of arrow), and does without where
+    they are missing.
     """
-    sys.modules.setdefault("rfc3987_syntax", cast(ModuleType, None))
+    for name in _FORMATS:
+        sys.modules.setdefault(name, cast(ModuleType, None))
 
 
 def kernel_name(snapshot: bytes, override: str | None) -> str:
@@ -67,7 +72,7 @@ def prepare(
     """
     if odd := find_unrepresentable(parameters):
         raise reasons.bad_notebook(f"a parameter holds {odd}, which JSON has no number for")
-    without_iri_formats()
+    without_formats()
     from nbformat.v4.rwbase import strip_transient
     from papermill.execute import prepare_notebook_metadata, remove_error_markers
     from papermill.iorw import load_notebook_node
@@ -144,7 +149,7 @@ def banner(end: End) -> list[Placed]:
     """
     if end.reason is None:
         return []
-    without_iri_formats()
+    without_formats()
     from papermill.execute import (
         ERROR_ANCHOR_MSG,
         ERROR_MARKER_TAG,
@@ -184,7 +189,7 @@ def inspect(notebook: Path) -> list[dict[str, Any]] | None:
     None where nobody can tell, because papermill cannot read the notebook's language: then no
     parameter may be called unknown. Raises RunFailed, OSError.
     """
-    without_iri_formats()
+    without_formats()
     path = notebook.resolve(strict=True)
     try:
         found = _declared(_node(path), None, None)

@@ -45,9 +45,10 @@ def sign(path: Path) -> None:
 def main(path: str) -> None:
     """Sign one notebook."""
     os.nice(5)  # the runs of other jobs come first
-    # jsonschema would import a grammar for IRIs, about half a second, for formats that no notebook
-    # has; it does without where it is missing.
-    sys.modules.setdefault("rfc3987_syntax", cast(ModuleType, None))
+    # jsonschema would import a grammar for IRIs, about half a second, and other things for formats
+    # that no notebook has; it does without where they are missing.
+    for name in ("rfc3987_syntax", "rfc3986_validator", "isoduration"):
+        sys.modules.setdefault(name, cast(ModuleType, None))
     import nbformat
     from nbformat.sign import NotebookNotary
 

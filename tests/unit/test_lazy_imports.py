@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
+from nbformat.v4 import new_notebook, writes
 
 SLOW = {
     "pydantic", "yaml", "sqlite3", "httpx", "tornado", "jupyter_client", "jupyter_server",
@@ -15,3 +20,41 @@ def test_the_service_imports_nothing_slow() -> None:
     code = f"import jupyter_to_job.wiring, sys; print(sorted({SLOW} & set(sys.modules)))"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "[]\n"
+
+
+def test_a_server_that_starts_waits_for_nothing_of_ours_that_is_slow() -> None:
+    """JupyterLab's start is not the time for what the first submission needs."""
+    slow = {"pydantic", "httpx", "papermill", "rich", "jupyter_to_job.flavors.models"}
+    code = f"import jupyter_to_job.server.app, sys; print(sorted({slow} & set(sys.modules)))"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "[]\n"
+
+
+FORMATS = {"arrow", "isoduration", "lark", "rfc3986_validator", "rfc3987_syntax"}
+"""What jsonschema imports, where it is installed, for formats that no notebook has."""
+PREPARE = """\
+import json, sys
+from pathlib import Path
+from job_runner.prepare import prepare
+prepare(Path(sys.argv[1]), {}, "python3", language="python", names=("a.ipynb", "b.ipynb"))
+"""
+SIGN = """\
+import json, sys
+from jupyter_to_job.workspace.sign import main
+main(sys.argv[1])
+"""
+TELL = "print(json.dumps([name for name, module in sys.modules.items() if module is not None]))"
+
+
+@pytest.mark.parametrize("code", [PREPARE, SIGN], ids=["prepare", "sign"])
+def test_each_job_imports_no_formats(
+    code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path))  # the notary's
+    notebook = tmp_path / "a.ipynb"
+    notebook.write_text(writes(new_notebook()))
+    command = [sys.executable, "-c", code + TELL, str(notebook)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    imported = set(json.loads(ran.stdout))
+    assert "jsonschema" in imported
+    assert not FORMATS & imported
