@@ -8,7 +8,7 @@ MAKEFLAGS += --no-print-directory
 # JupyterLab starts as root only when it is told to.
 AS_ROOT := $(shell [ "$$(id -u)" != 0 ] || echo --allow-root)
 
-.PHONY: help demo test bench bench-runner soak lint audit lab pictures wheel lock clean
+.PHONY: help demo test bench bench-runner bench-server soak lint audit lab pictures wheel lock clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -21,14 +21,19 @@ demo: ## Run the example notebook as a job on this machine; the last line is the
 test: ## Pass every test, end to end: terminal, browser, real cluster
 	@scripts/test
 
-bench: ## Measure command line and runner beside papermill, the short tables (about ten minutes)
-	@scripts/install dev
+bench: ## Measure everything beside its peers, the short tables (about fifteen minutes)
+	@scripts/install dev && scripts/install peer
 	@missed=0; .venv/bin/python -m benchmarks.cli || missed=1; \
-	  .venv/bin/python -m benchmarks.runner --quick || missed=1; exit $$missed
+	  .venv/bin/python -m benchmarks.runner --quick || missed=1; \
+	  .venv/bin/python -m benchmarks.server --quick || missed=1; exit $$missed
 
 bench-runner: ## Measure the runner beside papermill and its kin in full (an hour; ARGS="--only lines")
 	@scripts/install dev
 	@.venv/bin/python -m benchmarks.runner $(ARGS)
+
+bench-server: ## Measure the server beside jupyter-scheduler in full (20 minutes; ARGS="--quick")
+	@scripts/install dev && scripts/install peer
+	@.venv/bin/python -m benchmarks.server $(ARGS)
 
 soak: ## Kill, fill up and damage everything thirty times each (about 25 minutes)
 	@scripts/install dev
@@ -57,4 +62,4 @@ lock: ## Resolve all dependencies anew into requirements.lock
 	@scripts/lock
 
 clean: ## Remove everything that was built or installed here
-	rm -rf .venv .venv-lab .venv-tools dist demo node_modules labextension/lib jupyter_to_job/labextension
+	rm -rf .venv .venv-lab .venv-oldest .venv-together .venv-peer .venv-tools dist demo node_modules labextension/lib jupyter_to_job/labextension

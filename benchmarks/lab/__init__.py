@@ -1,0 +1,1 @@
+"""What having the extension costs those who do not use it at the moment."""

@@ -1,0 +1,83 @@
+"""Measures the server extension beside jupyter-scheduler: one job, the list, many jobs at once."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..machine import say
+from .flood import floods
+from .kernels import ROOT
+from .ours import Ours
+from .pages import pages
+from .peer import Peer, found
+from .row import Report
+from .side import PROGRAMS
+from .single import single
+
+PARTS = ("single", "list", "flood")
+_SIZES = {
+    "quick": {"rounds": 2, "jobs": 3, "flood": 10, "floods": (1, 1)},
+    "full": {"rounds": 5, "jobs": 5, "flood": 50, "floods": (3, 1)},
+}
+"""What is not given: the peer takes nine minutes for one flood of fifty."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure, print, and return 1 if a target is missed."""
+    options = _parser().parse_args(arguments)
+    for name, size in _SIZES["quick" if options.quick else "full"].items():
+        if getattr(options, name) is None:
+            setattr(options, name, size)
+    try:
+        version = found(options.peer)
+    except RuntimeError as error:
+        print(error, file=sys.stderr)
+        return 2
+    say()
+    print(f"peer: jupyter-scheduler {version}; both in {options.program}")
+    report = Report()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # no server is left running
+    with tempfile.TemporaryDirectory(prefix="bench-server-") as root:
+        for part in PARTS:
+            if part in options.only:
+                folder = Path(root, part)
+                ours = Ours(folder / "ours", Path(sys.executable), options.program)
+                peer = Peer(folder / "peer", options.peer, options.program)
+                if part == "single":
+                    single(ours, peer, options.rounds, options.jobs, report)
+                elif part == "list":
+                    pages(ours, peer, options.listed, options.looks, report)
+                else:
+                    floods(ours, peer, options.flood, options.floods, report)
+    if options.json:
+        options.json.write_text(json.dumps(report.figures, indent=1) + "\n")
+    return report.close()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="benchmarks.server", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a few minutes: 10 at once, not 50")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="these parts alone")
+    parser.add_argument("--program", choices=PROGRAMS, default=PROGRAMS[0],
+                        help="what both are an extension of (JupyterLab)")  # fmt: skip
+    parser.add_argument("--rounds", type=int, help="turns of `single`")
+    parser.add_argument("--jobs", type=int, help="jobs of each side in a turn of `single`")
+    parser.add_argument("--listed", type=int, default=10_000, help="jobs in `list`")
+    parser.add_argument("--looks", type=int, default=30, help="requests of each side in `list`")
+    parser.add_argument("--flood", type=int, help="jobs at once in `flood`")
+    parser.add_argument("--floods", type=int, nargs=2, metavar=("OURS", "PEER"),
+                        help="how often each is flooded")  # fmt: skip
+    parser.add_argument("--peer", type=Path, default=ROOT / ".venv-peer/bin/python",
+                        metavar="PYTHON", help="the one that has jupyter-scheduler")  # fmt: skip
+    parser.add_argument("--json", type=Path, help="write the single figures here, too")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
