@@ -23,6 +23,9 @@ import type { Changes, Submission } from './job';
 export type Failure =
   'refused' | 'missing' | 'outdated' | 'unreachable' | 'broken';
 
+/** What stands in front answers so where no server does: proxies, and JupyterHub (424). */
+const NO_SERVER = [424, 502, 503, 504];
+
 /** A request that did not do what was asked. */
 export class ApiError extends Error {
   constructor(
@@ -204,7 +207,8 @@ function toError(status: number, body: unknown): ApiError {
       error.code ?? null
     );
   }
-  return new ApiError(status === 404 ? 'missing' : 'broken', `HTTP ${status}`);
+  const failure = NO_SERVER.includes(status) ? 'unreachable' : 'broken';
+  return new ApiError(status === 404 ? 'missing' : failure, `HTTP ${status}`);
 }
 
 /** Whether a 404 of ours means a route, which an older server has not, and not a job. */

@@ -12,7 +12,7 @@ import { isFinal, type Job, resultOf } from './job';
 import { commandLine } from './panel/wording';
 import { rerunSource } from './rerunSource';
 import type { IJobs, ISubmitDialog } from './tokens';
-import { wording } from './widgets/refusal';
+import { tellRefusal } from './widgets/refusal';
 import { openResult } from './widgets/result';
 import { toast } from './widgets/toast';
 
@@ -28,6 +28,9 @@ export const JOB = {
   copy: 'jupyter-to-job:copy-command',
   delete: 'jupyter-to-job:delete'
 } as const;
+
+/** Those that ask before something is lost. */
+const ASKING: readonly string[] = [JOB.cancel, JOB.delete];
 
 /** What the commands work with. */
 export type Means = {
@@ -54,18 +57,22 @@ export function addJobCommands(means: Means): void {
   );
 }
 
-/** What commands of jobs take, as a JSON schema. */
-export function describeJob(trans: TranslationBundle): ReadonlyJSONObject {
+/** What commands of jobs take, as a JSON schema; `asks`: those that ask before something is lost. */
+export function describeJob(
+  trans: TranslationBundle,
+  asks = false
+): ReadonlyJSONObject {
+  const ask = {
+    type: 'boolean',
+    description: trans.__(
+      'Whether to ask before something is lost: true if left out'
+    )
+  };
   return {
     type: 'object',
     properties: {
       name: { type: 'string', description: trans.__("The job's name") },
-      ask: {
-        type: 'boolean',
-        description: trans.__(
-          'Whether to ask before something is lost: true if left out'
-        )
-      }
+      ...(asks ? { ask } : {})
     },
     required: ['name']
   };
@@ -82,7 +89,7 @@ function add(means: Means, { id, label, caption, suits, act }: Action): void {
   commands.addCommand(id, {
     label,
     caption,
-    describedBy: { args: describeJob(trans) },
+    describedBy: { args: describeJob(trans, ASKING.includes(id)) },
     isVisible: args => known(args) !== undefined && suits(known(args)!),
     // One that is not known yet is asked for.
     isEnabled: args =>
@@ -91,14 +98,15 @@ function add(means: Means, { id, label, caption, suits, act }: Action): void {
       try {
         return await act(await jobs.find(nameOf(args)), args);
       } catch (error) {
-        toast({ type: 'error', text: wording(error, trans, false) }, trans);
+        tellRefusal(error, trans, false);
         return null;
       }
     }
   });
 }
 
-function shown({ commands, jobs, trans }: Means): Action[] {
+function shown(means: Means): Action[] {
+  const { commands, jobs, trans } = means;
   return [
     {
       id: JOB.open,
@@ -112,7 +120,7 @@ function shown({ commands, jobs, trans }: Means): Action[] {
       label: trans.__('Deliver Result'),
       caption: trans.__('Try again to put the result beside its source'),
       suits: ({ delivery }) => delivery.state === 'held',
-      act: job => jobs.deliver(job.name)
+      act: async ({ name }) => tellDelivery(await jobs.deliver(name), means)
     },
     {
       id: JOB.copy,
@@ -127,6 +135,24 @@ function shown({ commands, jobs, trans }: Means): Action[] {
       }
     }
   ];
+}
+
+/** Say what became of a second try: the job's end was told before. */
+function tellDelivery(job: Job, { commands, trans }: Means): Job {
+  const { name, delivery } = job;
+  const path = resultOf(job);
+  if (path !== null) {
+    const open = {
+      label: trans.__('Open'),
+      callback: () => void openResult(commands, path)
+    };
+    const text = trans.__('The result of %1 was delivered', name);
+    toast({ type: 'success', text, actions: [open] }, trans);
+  } else if (delivery.state === 'held') {
+    const text = trans.__('Not delivered: %1', delivery.message ?? '');
+    toast({ type: 'warning', text }, trans);
+  }
+  return job;
 }
 
 function ended({ jobs, trans }: Means): Action[] {

@@ -5,7 +5,7 @@
  */
 import type { DocumentRegistry } from '@jupyterlab/docregistry';
 import type { INotebookModel } from '@jupyterlab/notebook';
-import type { Contents } from '@jupyterlab/services';
+import { type Contents, ServerConnection } from '@jupyterlab/services';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { JSONObject } from '@lumino/coreutils';
 
@@ -19,6 +19,9 @@ const OWN_DRIVES = ['', 'RTC'];
 /** Why this notebook cannot be sent as it stands, in words for the user. */
 export class CannotFreeze extends Error {}
 
+/** There is no server that it could be saved on. */
+export class NoServer extends CannotFreeze {}
+
 /** The user was asked or told about the save by JupyterLab itself, and there is nothing to add. */
 export class SaveRefused extends Error {}
 
@@ -31,7 +34,8 @@ export type Means = {
 
 /**
  * Save an open notebook if it has unsaved changes, and stand ready to send what was saved; ready
- * is rejected with SaveRefused where the save failed or was called off.
+ * is rejected with SaveRefused where the save failed or was called off, and with NoServer where
+ * there was none: of that JupyterLab says no more than that something could not be fetched.
  *
  * @throws CannotFreeze where the server could not see what the user sees.
  */
@@ -52,7 +56,13 @@ export function freeze(
   }
   const ready = mustSave
     ? context.save().catch((error: unknown) => {
-        throw new SaveRefused(String(error));
+        throw error instanceof ServerConnection.NetworkError
+          ? new NoServer(
+              trans.__(
+                'There is no connection to the server, so the notebook could not be saved. Try again when it is back.'
+              )
+            )
+          : new SaveRefused(String(error));
       })
     : undefined;
   // Asked for each time: autosave may write the notebook once more while the dialog is open.
@@ -60,10 +70,11 @@ export function freeze(
     notebook,
     ...(collaborative ? {} : digest(context.contentsModel))
   });
-  const content = () =>
+  const content = oncePerKey(() =>
     collaborative
       ? { content: context.model.toJSON() as unknown as JSONObject }
-      : {};
+      : {}
+  );
   return {
     path: notebook,
     note: null,
@@ -72,7 +83,7 @@ export function freeze(
     takesFiles: true,
     look,
     submit: (choices, key) =>
-      jobs.submit({ ...look(), ...content(), ...choices }, key)
+      jobs.submit({ ...look(), ...content(key), ...choices }, key)
   };
 }
 
@@ -99,6 +110,17 @@ export function asOnDisk(
     takesFiles: true,
     look: () => ({ notebook }),
     submit: (choices, key) => jobs.submit({ notebook, ...choices }, key)
+  };
+}
+
+/** What was made for a key stays: sent again it is the same job, although others went on typing. */
+function oncePerKey<T>(make: () => T): (key: string) => T {
+  let made: { key: string; value: T } | null = null;
+  return key => {
+    if (made?.key !== key) {
+      made = { key, value: make() };
+    }
+    return made.value;
   };
 }
 

@@ -10,9 +10,9 @@ import notifications from './plugins/notifications';
 import panel from './plugins/panel';
 import submit from './plugins/submit';
 
-export { ApiError } from './client';
+export { ApiError, type Failure } from './client';
 export type { ISource } from './dialog/source';
-export { type Choices, type Job, JOB_EVENT, type Submission } from './job';
+export type { Changes, Choices, Job, Submission } from './job';
 export { IJobs, ISubmitDialog } from './tokens';
 
 export default [

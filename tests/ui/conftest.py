@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.ui.lab import Lab
+from tests.ui.steps import visit
 
 SCREENSHOTS = Path(__file__).parent / "screenshots"
 PAGE_TIMEOUT = 60_000
@@ -70,10 +71,7 @@ def open_lab(lab: Lab, page: Page) -> Callable[[], Page]:
     """Open JupyterLab and wait until it is there for the user."""
 
     def open_it() -> Page:
-        page.goto(lab.url)
-        page.wait_for_function("() => window.jupyterapp !== undefined")
-        page.evaluate("async () => { await window.jupyterapp.restored; }")
-        expect(page.locator("#jupyterlab-splash")).to_have_count(0)
+        visit(page, lab.url)
         return page
 
     return open_it

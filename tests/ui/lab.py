@@ -1,7 +1,8 @@
 """A real JupyterLab for one test: its own home, folders and port, and nothing left at its end.
 
 ``JUPYTER_TO_JOB_LAB_PYTHON`` names the interpreter of an environment in which JupyterLab and our
-wheel are installed; without it this test's own interpreter is taken.
+wheel are installed, ``JUPYTER_TO_JOB_TOGETHER_PYTHON`` that of one with jupyter-collaboration, too;
+without the former this test's own interpreter is taken.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ TOKEN = "a-token-of-the-ui-tests"  # the server lives for one test, on the loopb
 Settings = dict[str, dict[str, str]]
 QUIET: Settings = {"@jupyterlab/apputils-extension/notification": {"fetchNews": "false"}}
 DARK: Settings = {"@jupyterlab/apputils-extension/themes": {"theme": "JupyterLab Dark"}}
+NOTHING_RUNS = {"variables": {"JUPYTER_TO_JOB_BACKEND": "memory"}}
+"""For tests of submitting alone: jobs end as if they had run, and no kernel is started."""
 
 
 @dataclass
@@ -41,6 +44,7 @@ class Lab:
     catalog: str | None = None
     config: str | None = None
     program: str = "lab"
+    python: str = os.environ.get("JUPYTER_TO_JOB_LAB_PYTHON", sys.executable)
     port: int = 0
     process: subprocess.Popen[bytes] | None = None
     scratch: str = ""
@@ -105,9 +109,8 @@ class Lab:
 
     def start(self) -> None:
         """Start the server, after it was killed on the port that it had, and wait for it."""
-        python = os.environ.get("JUPYTER_TO_JOB_LAB_PYTHON", sys.executable)
         command = [
-            *(python, "-m", "jupyter", self.program, "--no-browser"),
+            *(self.python, "-m", "jupyter", self.program, "--no-browser"),
             f"--ServerApp.root_dir={self.root}",
             *(f"--ServerApp.port={self.port}", "--ServerApp.port_retries=0"),
             *("--ServerApp.ip=127.0.0.1", f"--IdentityProvider.token={TOKEN}"),
@@ -120,7 +123,7 @@ class Lab:
         with (self.base / "server.log").open("ab") as log:
             self.process = subprocess.Popen(
                 command,
-                env=self._environment(python),
+                env=self._environment(),
                 cwd=self.root,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -135,7 +138,7 @@ class Lab:
         except (psutil.AccessDenied, psutil.NoSuchProcess, psutil.ZombieProcess):
             return False
 
-    def _environment(self, python: str) -> dict[str, str]:
+    def _environment(self) -> dict[str, str]:
         """Nothing of the caller's Jupyter, and every folder of its own."""
         home = self.base / "home"
         home.mkdir(parents=True, exist_ok=True)
@@ -148,7 +151,7 @@ class Lab:
             **kept,
             "HOME": str(home),
             "TMPDIR": self.scratch,
-            "PATH": os.pathsep.join([str(Path(python).parent), os.environ["PATH"]]),
+            "PATH": os.pathsep.join([str(Path(self.python).parent), os.environ["PATH"]]),
             "JUPYTER_CONFIG_DIR": str(self.base / "config"),
             "JUPYTER_DATA_DIR": str(self.base / "data"),
             "JUPYTER_RUNTIME_DIR": str(self.base / "runtime"),

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.ui.lab import Lab
 
@@ -31,6 +31,21 @@ NO_POLL = """async () => {
 """Takes its own poll from the file browser: what it shows from then on, it was told."""
 
 
+SOURCES = """() => [...jupyterapp.shell.currentWidget.content.widgets]
+    .map(({ model }) => model.sharedModel.getSource())"""
+"""The cells of the current notebook, as they stand on the screen."""
+
+
+POST = re.compile(r"/jupyter-to-job/api/jobs(\?\d+)?$")
+"""Where submissions go; JupyterLab puts the time behind it, against caches."""
+
+
+def give_up(route: Route) -> None:
+    """Have the server take a request, and do as a proxy does that did not wait for the answer."""
+    assert route.fetch().status in (200, 201)
+    route.fulfill(status=504, body="<html>Gateway Time-out</html>")
+
+
 def at_most(milliseconds: int) -> int:
     """The bound of a promised time: the promise itself, or one that holds on a busy machine."""
     return milliseconds if STRICT else milliseconds * PATIENCE
@@ -42,6 +57,14 @@ def wait_until(condition: Callable[[], object], what: str) -> None:
     while not condition():
         assert time.monotonic() < deadline, what
         time.sleep(0.1)
+
+
+def visit(page: Page, url: str) -> None:
+    """Load JupyterLab, and wait until it is there for the user."""
+    page.goto(url)
+    page.wait_for_function("() => window.jupyterapp !== undefined")
+    page.evaluate("async () => { await window.jupyterapp.restored; }")
+    expect(page.locator("#jupyterlab-splash")).to_have_count(0)
 
 
 def wait_for_layout(lab: Lab, *shown: str) -> None:
@@ -122,6 +145,17 @@ def submit(page: Page, panel: Locator) -> str:
     name = told_name(page)
     expect(dialog(page)).to_have_count(0)
     return name
+
+
+def job_names(lab: Lab) -> set[str]:
+    """The jobs that are on record."""
+    return {path.parent.name for path in lab.base.glob("**/request.json")}
+
+
+def snapshot(lab: Lab, name: str) -> Path:
+    """What was frozen of a job's notebook."""
+    (found,) = lab.base.glob(f"**/{name}/snapshot.ipynb")
+    return found
 
 
 def cells(path: Path) -> list[dict[str, Any]]:

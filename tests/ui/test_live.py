@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -11,6 +12,7 @@ from playwright.sync_api import Locator, Page, Request, expect
 
 from tests.ui.lab import DARK, Lab
 from tests.ui.steps import END_TIMEOUT, at_most, open_notebook, submit, wait_for_layout
+from tests.ui.steps import cells as cells_of
 
 PLOT = """import base64, struct, zlib
 from IPython.display import Image, display
@@ -41,6 +43,38 @@ while not pathlib.Path('go').exists():
 print('\\nwent on')"""
 """A cell that runs until the test puts a file beside the notebook."""
 
+
+EVERYTHING = [
+    "for n in range(100):\n    print('line', n)",
+    "import sys\nfor n in range(101):\n    print(f'\\r{n:3d}%', end='', file=sys.stderr)",
+    """from IPython.display import *
+one, two = (display(HTML('<b>0</b>'), display_id='same') for _ in range(2))
+for n in range(20):
+    one.update(HTML(f'<b>updated {n}</b>'))""",
+    """display(SVG('<svg xmlns="http://www.w3.org/2000/svg" onload="window.stolen = 4">'
+    '<script>window.stolen = 5</script><circle r="9"/></svg>'))
+display(Javascript('window.stolen = 6'))
+display(Markdown('**bold** <a href="javascript:window.stolen=7">x</a>'), Latex('$x^2$'))
+display(JSON({'a': 1}), Pretty('pretty'))
+display({'application/vnd.unknown+json': {'a': 1}, 'text/plain': 'unknown'}, raw=True)""",
+    "for n in range(10):\n    clear_output(wait=True)\n    print('cleared', n)\n42",
+    "print('x' * 20_000_000)",
+    "for n in range(80):\n    display(n)",
+    "import pathlib, time\nwhile not pathlib.Path('go').exists():\n    time.sleep(0.05)",
+    "print('\\n' * 100, 'the last words')\n1 / 0",
+    "print('never')",
+]
+"""Outputs of every kind, of which some would do harm, and one does not fit a page."""
+
+LONG_CELL = 5
+"""Which of them is shown in part only."""
+
+SHOWN = """name => {
+    const views = [...jupyterapp.shell.widgets('main')];
+    const view = views.find(({ id }) => id === 'jupyter-to-job-watch-' + name);
+    return view.content.layout.widgets[1].widgets.map(({ model }) => model.toJSON());
+}"""
+"""The cells that a live view shows."""
 
 LONGEST_PAUSE = 1000
 """Milliseconds for which the page may not answer."""
@@ -135,6 +169,82 @@ def test_a_view_is_restored_and_tells_how_it_failed(
     expect(banners.last).to_contain_text("encountered an exception here and stopped")
     expect(live.get_by_text("ZeroDivisionError").first).to_be_visible()
     screenshot("live-failed")
+
+
+def alike(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What cells show, in one of the two ways in which a text can be written."""
+
+    def joined(value: Any) -> Any:
+        lines = isinstance(value, list) and all(isinstance(line, str) for line in value)
+        return "".join(value) if lines else value
+
+    return [
+        {
+            "source": joined(cell["source"]),
+            "count": cell.get("execution_count"),
+            "outputs": [
+                {
+                    key: {kind: joined(part) for kind, part in value.items()}
+                    if key == "data"
+                    else joined(value)
+                    for key, value in output.items()
+                    if key != "traceback"
+                }
+                for output in cell.get("outputs", [])
+            ],
+        }
+        for cell in cells
+    ]
+
+
+def test_what_was_watched_is_what_is_delivered(lab: Lab, open_lab: Callable[[], Page]) -> None:
+    lab.write("reports/all.ipynb", *EVERYTHING)
+    page = open_lab()
+    name = submit(page, open_notebook(page, "reports", "all.ipynb"))
+    run(page, "jupyter-to-job:watch", name)
+    live = view(page, f"{name}, as it runs")
+    # The running cell is in sight although what stands above it fills many screens.
+    expect(cell(live, 7).locator(".jp-InputPrompt")).to_have_text("[*]:", timeout=END_TIMEOUT)
+    expect(cell(live, 7).locator(".jp-InputArea")).to_be_in_viewport()
+    expect(cell(live, 6).get_by_text("79", exact=True)).to_be_in_viewport()
+    assert page.evaluate("() => window.stolen") is None, "nothing was executed"
+
+    scroller = live.locator(".jp-WindowedPanel-outer")
+    scroller.hover()
+    page.mouse.wheel(0, -3000)  # whoever reads on elsewhere is left there
+    expect(cell(live, 7).locator(".jp-InputArea")).not_to_be_in_viewport()
+    place = wait_for_rest(page, scroller)
+    (lab.root / "reports" / "go").touch()
+    expect(live.get_by_text(re.compile("^Failed after"))).to_be_visible(timeout=END_TIMEOUT)
+    banner = live.locator(".jp-RenderedMarkdown").filter(has_text="encountered at").first
+    expect(banner).to_be_attached()
+    moved = wait_for_rest(page, scroller) - place
+    assert 0 <= moved <= banner.evaluate("banner => banner.closest('.jp-Cell').offsetHeight") + 20
+
+    shown, delivered = (
+        alike(cells)
+        for cells in (page.evaluate(SHOWN, name), cells_of(lab.root / f"reports/{name}.ipynb"))
+    )
+    (note, long), (whole,) = shown[LONG_CELL + 1]["outputs"], delivered[LONG_CELL + 1]["outputs"]
+    assert "of text are not shown here: the result has all" in note["data"]["text/plain"]
+    assert whole["text"].endswith(long["text"]) and len(long["text"]) > 100_000
+    shown[LONG_CELL + 1]["outputs"] = [whole]
+    assert shown == delivered
+
+    open_lab()  # and who comes later is shown where it failed
+    run(page, "jupyter-to-job:watch", name)
+    why = live.locator(".jp-OutputArea-output").filter(has_text="ZeroDivisionError: division by")
+    expect(why).to_be_in_viewport()
+    assert page.evaluate("() => window.stolen") is None
+
+
+def wait_for_rest(page: Page, scroller: Locator) -> float:
+    """Where it is scrolled to, once it stays there."""
+    places = [scroller.evaluate("node => node.scrollTop") for _ in range(2)]
+    while len(set(places[-5:])) > 1 or len(places) < 5:
+        page.wait_for_timeout(50)
+        places.append(scroller.evaluate("node => node.scrollTop"))
+    return float(places[-1])
 
 
 def test_much_output_does_not_freeze_the_page(

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
+import json
 import re
-import signal
 from collections.abc import Callable
+from datetime import datetime, timedelta
 
-import psutil
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Locator, Page, Request, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.ui.lab import DARK, Lab
 from tests.ui.steps import (
@@ -22,7 +21,6 @@ from tests.ui.steps import (
     send_button,
     submit,
     toast,
-    wait_for_layout,
     wait_until,
 )
 
@@ -31,9 +29,6 @@ while not pathlib.Path('go').exists():
     time.sleep(0.05)
 print('went on')"""
 """A cell that runs until the test puts a file beside the notebook."""
-
-ANSWERED_WITHIN = 1000
-"""Milliseconds from the question for the jobs to the answer's end."""
 
 ONE_SLOT = {"variables": {"JUPYTER_TO_JOB_CAPACITY": "cpu=1,memory=4Gi"}}
 """A machine that runs one job at a time."""
@@ -240,65 +235,6 @@ def test_the_keyboard_reaches_everything(lab: Lab, open_lab: Callable[[], Page])
     expect(more).to_be_focused()
 
 
-def test_it_is_right_again_after_a_reload_and_a_killed_server(
-    lab: Lab, open_lab: Callable[[], Page], screenshot: Callable[[str], None]
-) -> None:
-    lab.write("reports/long.ipynb", "print('began')", UNTIL_TOLD)
-    page = open_lab()
-    name = submit(page, open_notebook(page, "reports", "long.ipynb"))
-    panel = show(page)
-    expect(row(panel, name).get_by_text("cell 2 of 2")).to_be_visible(timeout=END_TIMEOUT)
-
-    wait_for_layout(lab, '"current":"jupyter-to-job-jobs"', "notebook:reports/long.ipynb")
-    page.goto(lab.url.replace("reset&", ""))
-    page.wait_for_function("() => window.jupyterapp !== undefined")
-    page.evaluate("async () => { await window.jupyterapp.restored; }")
-    expect(panel).to_be_visible()  # the panel is open again
-    expect(row(panel, name).get_by_text("cell 2 of 2")).to_be_visible()
-    expect(page.locator(".jp-NotebookPanel .jp-Notebook .jp-Cell").first).to_be_visible()
-
-    # JupyterLab says that the server is gone, too, and in the middle of the page.
-    page.add_locator_handler(
-        page.get_by_role("dialog"), lambda: page.keyboard.press("Escape"), no_wait_after=True
-    )
-    assert lab.process is not None
-    os.kill(lab.process.pid, signal.SIGKILL)
-    lab.process.wait()
-    expect(panel.get_by_text("There is no connection to the server.")).to_be_visible()
-    screenshot("panel-lost")
-    assert [p for p in psutil.process_iter() if lab.owns(p) and "job_runner" in _command(p)]
-
-    lab.start()
-    # By its event: JupyterLab's own dialog comes and goes over the page, and moves what is below.
-    panel.get_by_role("button", name="Try Again").dispatch_event("click")
-    expect(panel.get_by_text("There is no connection")).to_have_count(0)
-    asked: list[Request] = []
-    page.on("request", lambda request: asked.append(request))
-    page.clock.install()
-    open_lab()
-    panel = show(page)
-    expect(row(panel, name).get_by_text("cell 2 of 2")).to_be_visible()
-    expect(badge(page)).to_have_attribute("data-unfinished", "1")
-    answered = next(r for r in asked if "/api/jobs" in r.url).timing
-    assert answered["responseEnd"] < at_most(ANSWERED_WITHIN), answered
-
-    (lab.root / "reports" / "go").touch()
-    ended(row(panel, name), "Succeeded")
-    delivered(row(panel, name))
-    assert outputs(lab.root / "reports" / f"{name}.ipynb") == "began\nwent on\n"
-    before = len([r for r in asked if "jupyter-to-job/api" in r.url])
-    with page.expect_request(re.compile("/api/kernels")):  # JupyterLab's own poll
-        page.clock.fast_forward("05:00")  # nothing happens, so nothing may be asked
-    assert len([r for r in asked if "jupyter-to-job/api" in r.url]) == before
-
-
-def _command(process: psutil.Process) -> str:
-    try:
-        return " ".join(process.cmdline())
-    except psutil.Error:
-        return ""
-
-
 NO_EVENTS = """
 from jupyter_server.auth.authorizer import Authorizer
 
@@ -330,13 +266,112 @@ def test_who_may_not_listen_is_told_and_refreshes(
     screenshot("panel-no-events")
 
 
-@pytest.mark.parametrize(
-    "lab",
-    [{"arguments": ["--ServerApp.jpserver_extensions={'jupyter_to_job.server': False}"]}],
-    indirect=True,
-)
-def test_without_the_server_part_the_panel_says_so(lab: Lab, open_lab: Callable[[], Page]) -> None:
-    panel = show(open_lab())
-    told = panel.get_by_role("alert")
-    expect(told).to_contain_text("The server part of Jupyter to Job is not installed")
-    expect(told.get_by_role("button", name="Try Again")).to_be_visible()
+MANY = 10_000
+NOTEBOOKS = 40
+FRAMES = 120
+SMOOTH = 50
+"""Milliseconds that the page may take for a frame while a list of many is scrolled."""
+AT_ONCE = 200
+"""Milliseconds from a filter to what it leaves."""
+
+SCROLL = """frames => new Promise(resolve => {
+    const scroller = document.querySelector('.jp-ToJob-scroller');
+    const took = [];
+    let last = performance.now();
+    const step = () => {
+        const now = performance.now();
+        took.push(now - last);
+        last = now;
+        scroller.scrollTop += 2000;
+        took.length < frames ? requestAnimationFrame(step) : resolve(took.sort((a, b) => a - b));
+    };
+    requestAnimationFrame(step);
+})"""
+"""Scrolls two screens a frame, and returns how long the frames took, in order of that."""
+
+TAKES = """([label, event, value]) => new Promise(resolve => {
+    const field = document.querySelector(`.jp-ToJob-panel [aria-label="${label}"]`)
+        ?? document.querySelector('.jp-ToJob-panel input[type=checkbox]');
+    const kind = Object.getPrototypeOf(field);
+    const began = performance.now();
+    if (event === 'click') {
+        field.click();
+    } else {
+        Object.getOwnPropertyDescriptor(kind, 'value').set.call(field, value);
+        field.dispatchEvent(new Event(event, { bubbles: true }));
+    }
+    requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - began)));
+})"""
+"""Changes a field as a user does, and returns how long it takes until that is shown."""
+
+
+def multiply(lab: Lab, name: str, count: int) -> None:
+    """Make many jobs of one that was delivered: of other notebooks, and each older by a minute."""
+    (model,) = (path.parent for path in lab.base.glob(f"**/{name}/request.json"))
+    request, outcome, delivery = (
+        json.loads((model / path).read_text())
+        for path in ("request.json", "attempt-1/outcome.json", "delivery.json")
+    )
+    submitted = datetime.fromisoformat(request["submitted"].replace("Z", "+00:00"))
+    for number in range(count):
+        other = f"old-{number:0>8}".translate(LETTERS)
+        moment = (submitted - timedelta(minutes=number + 1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        notebook = f"reports/study-{number % NOTEBOOKS}.ipynb"
+        folder = model.parent / other
+        (folder / "attempt-1").mkdir(parents=True)
+        for path, document in (
+            ("request.json", {**request, "name": other, "submitted": moment, "notebook": notebook}),
+            ("attempt-1/outcome.json", outcome),
+            ("delivery.json", {**delivery, "path": f"reports/{other}.ipynb"}),
+        ):
+            (folder / path).write_text(json.dumps(document))
+
+
+LETTERS = str.maketrans("0189", "wxyz")
+"""Job names end with eight of a-z and 2-7."""
+
+
+@pytest.mark.timeout(900)
+def test_ten_thousand_jobs_are_as_smooth_as_fifty(
+    lab: Lab, open_lab: Callable[[], Page], screenshot: Callable[[str], None]
+) -> None:
+    lab.write("reports/a.ipynb", "print(1)")
+    page = open_lab()
+    name = submit(page, open_notebook(page, "reports", "a.ipynb"))
+    panel = show(page)
+    delivered(row(panel, name))
+    assert lab.process is not None
+    lab.process.kill()  # it would tell of each, and they are to be old ones
+    lab.process.wait()
+    multiply(lab, name, MANY)
+    lab.start()
+    open_lab()
+    show(page)
+    search = panel.get_by_role("searchbox", name="Search jobs")
+    search.fill("study-7.ipynb")
+    older = panel.get_by_role("button", name="Search Older Jobs")
+    expect(older).to_be_visible()
+    while older.count() > 0:  # 500 at a time
+        with page.expect_response(re.compile("/api/jobs")):
+            older.click()
+        expect(panel.locator("[aria-disabled=true]")).to_have_count(0)
+    expect(panel.locator("li[aria-setsize]").first).to_have_attribute(
+        "aria-setsize", str(MANY // NOTEBOOKS)
+    )
+    search.fill("")
+    expect(panel.locator("li[aria-setsize]").first).to_have_attribute("aria-setsize", str(MANY + 1))
+    frames = page.evaluate(SCROLL, FRAMES)
+    assert panel.locator("li[data-key]").count() < 100, "only what is in sight is in the page"
+    figures = {
+        "a frame, usually": frames[FRAMES // 2],
+        "a frame, of twenty the longest": frames[FRAMES * 19 // 20],
+        "to filter": page.evaluate(TAKES, ["Search jobs", "input", "study-3.ipynb"]),
+        "to filter no more": page.evaluate(TAKES, ["Search jobs", "input", ""]),
+        "to group": page.evaluate(TAKES, ["Group by notebook", "click", ""]),
+    }
+    panel.locator(".jp-ToJob-scroller").evaluate("list => { list.scrollTop = 0; }")
+    expect(panel.get_by_role("button", name=re.compile(r"a\.ipynb 1 job"))).to_be_visible()
+    screenshot("panel-many")
+    (lab.base / "figures.json").write_text(json.dumps(figures))
+    for what, took in figures.items():
+        assert took < at_most(SMOOTH if "frame" in what else AT_ONCE), figures

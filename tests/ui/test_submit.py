@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 
 import nbformat
 import pytest
 from nbformat.sign import NotebookNotary
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Request, expect
 
-from tests.ui.lab import DARK, Lab
+from tests.ui.lab import DARK, NOTHING_RUNS, Lab
 from tests.ui.steps import (
     END_TIMEOUT,
     NO_POLL,
     ask,
+    asked,
     at_most,
-    button,
     cells,
-    dialog,
     file_item,
     flavor,
     open_notebook,
     outputs,
     send_button,
+    snapshot,
     submit,
     toast,
     told_name,
@@ -62,6 +63,44 @@ TRUSTED = """() => [...jupyterapp.shell.currentWidget.content.widgets]
 """Whether every code cell of the current notebook is trusted."""
 
 
+LARGE = int(os.environ.get("JUPYTER_TO_JOB_LARGE", "20000000"))
+"""Bytes of a large notebook."""
+
+FROZEN = 200
+"""Milliseconds for which nobody notices that a page stands still."""
+
+TICK = """() => {
+    let last = performance.now();
+    window.frozen = 0;
+    const tick = () => {
+        window.frozen = Math.max(window.frozen, performance.now() - last);
+        last = performance.now();
+        setTimeout(tick);
+    };
+    tick();
+}"""
+"""Measures in the page itself for how long it did nothing else, at the most."""
+
+
+LARGE = int(os.environ.get("JUPYTER_TO_JOB_LARGE", "20000000"))
+"""Bytes of a large notebook."""
+
+FROZEN = 200
+"""Milliseconds for which nobody notices that a page stands still."""
+
+TICK = """() => {
+    let last = performance.now();
+    window.frozen = 0;
+    const tick = () => {
+        window.frozen = Math.max(window.frozen, performance.now() - last);
+        last = performance.now();
+        setTimeout(tick);
+    };
+    tick();
+}"""
+"""Measures in the page itself for how long it did nothing else, at the most."""
+
+
 def wait_for_signature(lab: Lab, path: str) -> None:
     """Wait until a result is signed: the delivery waits for that, but not for ever."""
     notary = NotebookNotary(data_dir=str(lab.base / "data"))
@@ -74,7 +113,9 @@ def wait_for_signature(lab: Lab, path: str) -> None:
 def test_an_unsaved_edit_comes_back_executed(
     lab: Lab, open_lab: Callable[[], Page], screenshot: Callable[[str], None]
 ) -> None:
-    source = lab.write("reports/study.ipynb", "print('as it was')")
+    source = lab.write(
+        "reports/study.ipynb", "print('as it was')", "word = 'kept'\nword", "print(word)"
+    )
     lab.write("reports/decoy.ipynb", "print('not this one')")
     on_disk = source.read_bytes()
     page = open_lab()
@@ -90,14 +131,15 @@ def test_an_unsaved_edit_comes_back_executed(
 
     page.evaluate(NO_POLL)
     ask(page, panel)
+    saved = source.read_bytes()
+    assert "print(6 * 7)" in "".join(cells(source)[0]["source"])
     flavor(page, "Medium").check()
     page.evaluate(WATCH)
     send_button(page).click()
     name = told_name(page)
     assert re.fullmatch(r"study-[a-z2-7]{8}", name)
     assert page.evaluate("() => window.shownAfter") < at_most(NAME_WITHIN)
-    saved = source.read_bytes()
-    assert "print(6 * 7)" in "".join(cells(source)[0]["source"])
+    assert snapshot(lab, name).read_bytes() == saved, "what was saved is what was frozen"
     screenshot("submitted")
 
     finished = toast(page, re.compile(f"{name} finished in [0-9.]+ s"))
@@ -106,7 +148,7 @@ def test_an_unsaved_edit_comes_back_executed(
     expect(file_item(page, f"{name}.ipynb")).to_be_visible()
     screenshot("finished")
 
-    assert outputs(lab.root / "reports" / f"{name}.ipynb") == "as it was\n42\n"
+    assert outputs(lab.root / "reports" / f"{name}.ipynb") == "as it was\n42\nkept\n"
     assert source.read_bytes() == saved, "the source is what the save wrote"
     assert outputs(source) == ""
     assert {path.name for path in source.parent.glob("*.ipynb")} == {
@@ -118,7 +160,9 @@ def test_an_unsaved_edit_comes_back_executed(
     wait_for_signature(lab, f"reports/{name}.ipynb")
     finished.get_by_role("button", name="Open").click()
     result = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
-    expect(result.locator(".jp-OutputArea-output").first).to_contain_text("42")
+    expect(result.locator(".jp-CodeCell .jp-Cell-outputArea")).to_have_text(
+        [re.compile("as it was\\s+42"), re.compile("'kept'"), re.compile("kept")]
+    )
     assert page.evaluate(TRUSTED), "the result was signed"
     screenshot("result")
 
@@ -172,15 +216,40 @@ def test_a_button_submits_the_notebook_it_stands_on(
     assert results == {f"{name}.ipynb"}
 
 
-@pytest.mark.parametrize(
-    "lab",
-    [{"arguments": ["--ServerApp.jpserver_extensions={'jupyter_to_job.server': False}"]}],
-    indirect=True,
-)
-def test_without_the_server_part_the_button_says_so(lab: Lab, open_lab: Callable[[], Page]) -> None:
-    lab.write("reports/study.ipynb", "print(1)")
+@pytest.mark.parametrize("lab", [NOTHING_RUNS], indirect=True)
+def test_a_large_notebook_freezes_nothing(lab: Lab, open_lab: Callable[[], Page]) -> None:
+    source = lab.write("reports/large.ipynb", "1", *(f"print({count})" for count in range(100)))
+    notebook = nbformat.read(source, as_version=4)
+    for cell in notebook.cells[1:]:
+        picture = {"image/png": "A" * (LARGE // 100)}
+        cell.outputs = [nbformat.v4.new_output("display_data", data=picture)]
+    nbformat.write(notebook, source)
     page = open_lab()
-    button(open_notebook(page, "reports", "study.ipynb")).click()
-    told = dialog(page).get_by_role("alert")
-    expect(told).to_contain_text("The server part of Jupyter to Job is not installed")
-    expect(dialog(page).get_by_role("button", name="SEND")).to_be_disabled()
+    file_item(page, "reports").dblclick()
+    bodies: list[int] = []
+
+    def weigh(request: Request) -> None:
+        if "/jupyter-to-job/api/" in request.url:
+            bodies.append(len(request.post_data_buffer or b""))
+
+    page.on("request", weigh)
+    file_item(page, "large.ipynb").click(button="right")
+    page.evaluate(TICK)
+    page.get_by_role("menuitem", name="SUBMIT JOB").click()
+    asked(page)
+    send_button(page).click()
+    unopened = told_name(page)
+    assert page.evaluate("() => window.frozen") < at_most(FROZEN)
+    assert snapshot(lab, unopened).read_bytes() == source.read_bytes()
+
+    # Open and changed, it is saved by JupyterLab, as large as it is; we add nothing to that.
+    file_item(page, "large.ipynb").dblclick()
+    panel = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
+    panel.locator(".jp-Cell .cm-content").first.click()
+    page.keyboard.press("Control+End")
+    page.keyboard.type(" + 1")
+    expect(toast(page, "Submitted as")).to_have_count(0)
+    opened = submit(page, panel)
+    assert snapshot(lab, opened).read_bytes() == source.read_bytes()
+    assert "".join(cells(source)[0]["source"]) == "1 + 1"
+    assert max(bodies) < 10_000, "the notebook itself was sent"

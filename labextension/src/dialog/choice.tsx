@@ -1,6 +1,6 @@
 /** How much and which kind: flavors as cards, and the devices that the chosen one has. */
 import type { TranslationBundle } from '@jupyterlab/translation';
-import type { ReactElement } from 'react';
+import { type ReactElement, useId } from 'react';
 
 import type { Device, Flavor } from '../api';
 import { devicesOf, whyNot } from '../catalog';
@@ -48,6 +48,7 @@ type CardProps = {
 
 function Card(props: CardProps): ReactElement {
   const { name, flavor, unavailable, isChosen, choose, trans } = props;
+  const id = useId();
   const reason = unavailable === '' ? trans.__('Not for you.') : unavailable;
   const classes = ['jp-ToJobDialog-card'];
   if (isChosen) {
@@ -65,21 +66,27 @@ function Card(props: CardProps): ReactElement {
         checked={isChosen}
         disabled={reason !== null}
         onChange={choose}
+        aria-labelledby={`${id}-title ${id}-facts`}
+        aria-describedby={`${id}-rest`}
       />
-      <span className="jp-ToJobDialog-title">{flavor.title || name}</span>
-      <span className="jp-ToJobDialog-facts">{facts(flavor, trans)}</span>
-      {flavor.max_runtime !== null && (
-        <span className="jp-ToJobDialog-facts">
-          {trans.__('At most %1', duration(flavor.max_runtime, trans))}
-        </span>
-      )}
-      {reason !== null ? (
-        <span className="jp-ToJobDialog-reason">{reason}</span>
-      ) : (
-        flavor.description && (
+      <span id={`${id}-title`} className="jp-ToJobDialog-title">
+        {flavor.title || name}
+      </span>
+      <span id={`${id}-facts`} className="jp-ToJobDialog-facts">
+        {facts(flavor, trans)}
+      </span>
+      <span id={`${id}-rest`} className="jp-ToJobDialog-words">
+        {flavor.max_runtime !== null && (
+          <span className="jp-ToJobDialog-facts">
+            {trans.__('At most %1', duration(flavor.max_runtime, trans))}
+          </span>
+        )}
+        {reason !== null ? (
+          <span className="jp-ToJobDialog-reason">{reason}</span>
+        ) : (
           <span className="jp-ToJobDialog-help">{flavor.description}</span>
-        )
-      )}
+        )}
+      </span>
     </label>
   );
 }
@@ -108,46 +115,68 @@ export function Devices({ model }: Shown): ReactElement | null {
     >
       <legend>{trans.__('Device: which kind it runs on')}</legend>
       {devices.map(([name, device]) => (
-        <label key={name} className="jp-ToJobDialog-device">
-          {isChoice && (
-            <input
-              type="radio"
-              name="jp-ToJobDialog-device"
-              value={name}
-              checked={model.device === name}
-              onChange={() => model.chooseDevice(name)}
-            />
-          )}
-          <DeviceWords name={name} device={device} trans={trans} />
-        </label>
+        <OneDevice
+          key={name}
+          name={name}
+          device={device}
+          isChosen={isChoice ? model.device === name : null}
+          choose={() => model.chooseDevice(name)}
+          trans={trans}
+        />
       ))}
     </fieldset>
   );
 }
 
-type DeviceProps = { name: string; device: Device; trans: TranslationBundle };
+type DeviceProps = {
+  name: string;
+  device: Device;
+  /** Null where there is nothing to choose. */
+  isChosen: boolean | null;
+  choose: () => void;
+  trans: TranslationBundle;
+};
 
-function DeviceWords({ name, device, trans }: DeviceProps): ReactElement {
+function OneDevice(props: DeviceProps): ReactElement {
+  const { name, device, isChosen, choose, trans } = props;
   const { title, description, free, total } = device;
+  const id = useId();
   const words = [
     description,
     device.isolation && isolation(device.isolation, trans)
   ];
   return (
-    <span>
-      <span className="jp-ToJobDialog-title">{title || name}</span>
-      {total !== null && (
-        <span className="jp-ToJobDialog-free">
-          {free === null
-            ? trans.__('%1 in all', total)
-            : trans.__('%1 of %2 free now', free, total)}
-        </span>
+    <label className="jp-ToJobDialog-device">
+      {isChosen !== null && (
+        <input
+          type="radio"
+          name="jp-ToJobDialog-device"
+          value={name}
+          checked={isChosen}
+          onChange={choose}
+          aria-labelledby={`${id}-title`}
+          aria-describedby={`${id}-rest`}
+        />
       )}
-      {words.filter(Boolean).map(text => (
-        <span key={text} className="jp-ToJobDialog-help">
-          {text}
+      <span>
+        <span id={`${id}-title`} className="jp-ToJobDialog-title">
+          {title || name}
         </span>
-      ))}
-    </span>
+        <span id={`${id}-rest`}>
+          {total !== null && (
+            <span className="jp-ToJobDialog-free">
+              {free === null
+                ? trans.__('%1 in all', total)
+                : trans.__('%1 of %2 free now', free, total)}
+            </span>
+          )}
+          {words.filter(Boolean).map(text => (
+            <span key={text} className="jp-ToJobDialog-help">
+              {text}
+            </span>
+          ))}
+        </span>
+      </span>
+    </label>
   );
 }

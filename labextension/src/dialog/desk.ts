@@ -28,6 +28,10 @@ export class Desk implements ISubmitDialog {
     this._memory = new Memory(state);
   }
 
+  /**
+   * Until the dialog is shown, only the page's own memory is awaited: it is there, and has the
+   * focus, before the next key.
+   */
   async ask(source: ISource): Promise<Job | null> {
     const remembered = source.forgets
       ? {}

@@ -80,12 +80,21 @@ export class SubmitDialog extends Dialog<unknown> {
 
   protected override _evtKeydown(event: KeyboardEvent): void {
     const target = event.target as Element;
-    const isInBody = target.closest('.jp-ToJobDialog-form') !== null;
-    const isKept =
-      event.isComposing ||
-      (event.key === 'Enter' && target.matches(KEEPS_ENTER)) ||
-      event.key.startsWith('Arrow');
-    if (!(isInBody && isKept)) {
+    if (isKept(event, target)) {
+      return;
+    }
+    if (event.key === 'Enter' && event.repeat) {
+      // The shortcut's own, still held down: sending takes a stroke of its own.
+      swallow(event);
+    } else if (
+      event.key === 'Tab' &&
+      !event.shiftKey &&
+      target === this._send
+    ) {
+      // From the last control to the first, which JupyterLab looked for before there were any.
+      swallow(event);
+      this.node.querySelector('button')?.focus();
+    } else {
       super._evtKeydown(event);
     }
   }
@@ -104,3 +113,18 @@ export class SubmitDialog extends Dialog<unknown> {
 }
 
 const SEND = 'jp-ToJobDialog-send';
+
+/** Whether a control of the form does with the key what it does anywhere else. */
+function isKept(event: KeyboardEvent, target: Element): boolean {
+  return (
+    target.closest('.jp-ToJobDialog-form') !== null &&
+    (event.isComposing ||
+      (event.key === 'Enter' && target.matches(KEEPS_ENTER)) ||
+      event.key.startsWith('Arrow'))
+  );
+}
+
+function swallow(event: KeyboardEvent): void {
+  event.stopPropagation();
+  event.preventDefault();
+}

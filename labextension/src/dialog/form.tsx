@@ -1,5 +1,6 @@
 /** The dialog's body: how much and which kind in sight, everything else folded away. */
 import { ReactWidget } from '@jupyterlab/ui-components';
+import { Panel } from '@lumino/widgets';
 import type { ReactElement } from 'react';
 
 import { useModel } from '../useModel';
@@ -11,15 +12,17 @@ import { More } from './moreSection';
 import { Parameters } from './parametersSection';
 import type { Shown } from './shown';
 
-/** Shows a model of a submission. */
-export class Form extends ReactWidget {
-  constructor(private readonly _model: SubmitModel) {
+/**
+ * Shows a model of a submission. A panel around what React renders, for JupyterLab's dialog waits
+ * for a body of React's before it takes the focus, and keys that come sooner reach the notebook.
+ */
+export class Form extends Panel {
+  constructor(model: SubmitModel) {
     super();
     this.addClass('jp-ToJobDialog-form');
-  }
-
-  protected override render(): ReactElement {
-    return <Whole model={this._model} />;
+    const whole = ReactWidget.create(<Whole model={model} />);
+    whole.addClass('jp-ToJobDialog-whole');
+    this.addWidget(whole);
   }
 }
 

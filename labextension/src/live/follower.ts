@@ -155,11 +155,12 @@ export class Follower<P extends Piece> implements IFollower {
     }
   }
 
-  /** The list could be had again: so can what a job writes. */
+  /** The list could be had again: so can what a job writes. Or it cannot, which is to be shown. */
   private _onCondition({ error, isBusy }: IJobs): void {
     if (this._reading === 'lost' && error === null && !isBusy) {
       void this.more();
     }
+    this._changed.emit();
   }
 
   private _offset = 0;

@@ -6,6 +6,7 @@ import type { ReactElement } from 'react';
 
 import { JOB } from '../commands';
 import { isFinal, type Job, resultOf } from '../job';
+import { trouble } from '../panel/head';
 import { Bar, Clock } from '../panel/row';
 import { remark, standing } from '../panel/wording';
 import type { IJobs } from '../tokens';
@@ -104,14 +105,16 @@ function Reading({ follower, jobs, trans }: Subject): ReactElement | null {
     );
   }
   const isDeaf = jobs.feed === 'barred' && reading !== 'ended';
-  if (reading !== 'lost' && !isDeaf) {
-    return null;
-  }
-  return (
+  const words = isDeaf
+    ? trans.__('What comes next is not shown by itself.')
+    : reading === 'lost'
+      ? wording(error, trans, false)
+      : reading === 'ended'
+        ? null
+        : trouble(jobs.error, jobs.feed, trans);
+  return words === null ? null : (
     <p className="jp-ToJob-remark" role="alert">
-      {isDeaf
-        ? trans.__('What comes next is not shown by itself.')
-        : wording(error, trans, false)}{' '}
+      {words}{' '}
       <button
         className="jp-mod-styled jp-mod-reject"
         onClick={() => {

@@ -36,7 +36,8 @@ export class LiveNotebook extends StaticNotebook {
       notebookConfig: {
         ...StaticNotebook.defaultNotebookConfig,
         windowingMode: 'defer',
-        scrollPastEnd: false // what is new is at the end
+        scrollPastEnd: false, // what is new is at the end
+        maxNumberOutputs: Infinity // ours are bounded, and it is the last ones that count
       }
     });
     this.addClass('jp-ToJob-live');
@@ -50,11 +51,11 @@ export class LiveNotebook extends StaticNotebook {
     }
   }
 
-  /** Whether the cell that runs is kept in sight: until somebody scrolls. */
+  /** Whether the cell that runs, and then one that failed, is kept in sight: until somebody scrolls. */
   isFollowing = true;
 
-  /** Show what has changed. */
-  sync(): void {
+  /** Show what has changed; `isLatest`: for now nothing more is to come. */
+  sync(isLatest: boolean): void {
     const news = this._fold.take();
     if (news.isNew || this.model === null) {
       this._renew();
@@ -64,7 +65,9 @@ export class LiveNotebook extends StaticNotebook {
         this._show(cell);
       }
     }
-    this._keepInSight();
+    if (isLatest) {
+      this._keepInSight();
+    }
   }
 
   override dispose(): void {
@@ -125,8 +128,11 @@ export class LiveNotebook extends StaticNotebook {
 
   private _keepInSight(): void {
     const { current, cells, end } = this._fold;
-    const index = current === null ? -1 : cells.indexOf(current);
-    if (this.isFollowing && index >= 0 && end === null) {
+    const index =
+      end === null
+        ? cells.findIndex(cell => cell === current)
+        : cells.map(({ state }) => state).lastIndexOf('failed');
+    if (this.isFollowing && index >= 0 && end?.state !== 'succeeded') {
       void this.scrollToItem(index, 'end').catch(() => {
         // Not rendered yet: the next piece tries again.
       });

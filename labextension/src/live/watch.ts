@@ -5,6 +5,7 @@ import { PanelLayout, Widget } from '@lumino/widgets';
 import type { Journal } from '../api';
 import type { IReader } from '../client';
 import { JOB } from '../commands';
+import type { IJobs } from '../tokens';
 import { Fold, type JournalRecord } from './fold';
 import { Follower } from './follower';
 import { Heading, type Subject } from './heading';
@@ -25,6 +26,7 @@ export class WatchView extends Widget {
   ) {
     super();
     const { jobs, reader, trans } = means;
+    this._jobs = jobs;
     this._reader = reader;
     this.addClass('jp-ToJob-watch');
     this._fold = new Fold(notesIn(trans));
@@ -40,6 +42,10 @@ export class WatchView extends Widget {
       new Heading({ ...means, follower: this._follower, other: JOB.logs })
     );
     layout.addWidget(this._notebook);
+    const { outerNode } = this._notebook;
+    outerNode.tabIndex = 0; // so that the keyboard can scroll it
+    outerNode.setAttribute('role', 'region');
+    outerNode.setAttribute('aria-label', trans.__('Cells of %1', job));
     // The menus of notebooks that can be edited are not this one's.
     this.node.addEventListener('contextmenu', event => event.stopPropagation());
     void this._follower.more();
@@ -50,7 +56,7 @@ export class WatchView extends Widget {
     super.dispose();
   }
 
-  private async _take({ records }: Journal): Promise<void> {
+  private async _take({ records, next, end }: Journal): Promise<void> {
     for (const record of records as JournalRecord[]) {
       this._fold.feed(record);
       if (this._fold.isWanting) {
@@ -59,10 +65,12 @@ export class WatchView extends Widget {
       }
     }
     if (!this.isDisposed) {
-      this._notebook.sync();
+      const size = this._jobs.get(this.job)?.journal ?? 0;
+      this._notebook.sync(end || next >= size);
     }
   }
 
+  private readonly _jobs: IJobs;
   private readonly _reader: IReader;
   private readonly _fold: Fold;
   private readonly _follower: Follower<Journal>;

@@ -1,5 +1,6 @@
 /** What stands above the list: search, filter, grouping, and what is wrong. */
 import type { TranslationBundle } from '@jupyterlab/translation';
+import { HTMLSelect } from '@jupyterlab/ui-components';
 import type { ReactElement } from 'react';
 
 import { ApiError } from '../client';
@@ -30,8 +31,8 @@ export function Head({ model, trans }: Props): ReactElement {
           model.query = target.value;
         }}
       />
-      <select
-        className="jp-mod-styled"
+      <HTMLSelect
+        className="jp-ToJob-filter"
         aria-label={trans.__('Which jobs')}
         value={model.filter}
         onChange={({ target }) => {
@@ -43,7 +44,7 @@ export function Head({ model, trans }: Props): ReactElement {
             {words}
           </option>
         ))}
-      </select>
+      </HTMLSelect>
       <label className="jp-ToJob-group">
         <input
           type="checkbox"
@@ -75,7 +76,8 @@ export function Notice({ model: { jobs }, trans }: Props): ReactElement | null {
   );
 }
 
-function trouble(
+/** Why what is shown may not be so; null where nothing is wrong. */
+export function trouble(
   error: unknown,
   feed: string,
   trans: TranslationBundle

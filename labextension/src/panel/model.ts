@@ -1,7 +1,7 @@
 /** What the panel shows of the jobs: filtered, and in groups if wanted. It thinks and never shows. */
 import { type ISignal, Signal } from '@lumino/signaling';
 
-import { isFinal, type Job } from '../job';
+import type { Job } from '../job';
 import type { IJobs } from '../tokens';
 
 /** Which jobs are shown. */
@@ -17,9 +17,6 @@ export type Row =
       isOpen: boolean;
     }
   | { kind: 'job'; key: string; job: Job };
-
-/** What is remembered of a panel. */
-export type Look = { isGrouped: boolean };
 
 const STATES: Record<Filter, readonly Job['state'][]> = {
   all: [],
@@ -101,15 +98,6 @@ export class PanelModel {
     return this._rows;
   }
 
-  /** How many jobs the filter leaves. */
-  get count(): number {
-    return this.rows.reduce(
-      (sum, row) =>
-        sum + (row.kind === 'job' ? 1 : row.isOpen ? 0 : row.jobs.length),
-      0
-    );
-  }
-
   dispose(): void {
     Signal.disconnectReceiver(this);
     Signal.clearData(this);
@@ -176,12 +164,4 @@ export class PanelModel {
 
 function toRow(job: Job): Row {
   return { kind: 'job', key: job.name, job };
-}
-
-/** Whether there is a clock to be shown that runs. */
-export function isTicking(jobs: IJobs): boolean {
-  return (
-    jobs.unfinished > 0 &&
-    jobs.all.some(job => !isFinal(job) && job.started !== null)
-  );
 }

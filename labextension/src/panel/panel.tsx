@@ -29,6 +29,7 @@ export class JobsPanel extends ReactWidget {
     this.node.setAttribute('aria-label', _trans.__('Jobs'));
     this.title.icon = jobsIcon;
     _model.changed.connect(this._updateBadge, this);
+    this.title.changed.connect(this._updateBadge, this);
     this._updateBadge();
   }
 
@@ -47,32 +48,39 @@ export class JobsPanel extends ReactWidget {
     );
   }
 
+  /** Who opens the panel wants to know how it is now: the next try of itself may be far away. */
+  protected override onAfterShow(msg: Message): void {
+    super.onAfterShow(msg);
+    if (this._model.jobs.feed === 'lost') {
+      void this._model.jobs.refresh();
+    }
+  }
+
   /** Where the keyboard goes when the panel is opened: to the job that it was at. */
   protected override onActivateRequest(msg: Message): void {
     super.onActivateRequest(msg);
-    const target =
-      this.node.querySelector<HTMLElement>('[data-main][tabindex="0"]') ??
-      this.node.querySelector('input');
-    target?.focus();
+    // The first time it is not drawn yet.
+    void Promise.resolve(this.renderPromise).then(() => {
+      const target =
+        this.node.querySelector<HTMLElement>('[data-main][tabindex="0"]') ??
+        this.node.querySelector('input');
+      target?.focus();
+    });
   }
 
+  /** JupyterLab 4.4's side bar puts a dataset of its own in the place of ours: heard as a change. */
   private _updateBadge(): void {
     const count = this._model.jobs.unfinished;
-    if (count === this._count) {
-      return;
-    }
-    this._count = count;
-    this.title.caption =
+    const caption =
       count === 0
         ? this._trans.__('Jobs')
         : this._trans._n('Jobs (%1 unfinished)', 'Jobs (%1 unfinished)', count);
-    this.title.dataset = {
-      ...this.title.dataset,
-      unfinished: count > 99 ? '99+' : count === 0 ? '' : String(count)
-    };
+    const unfinished = count > 99 ? '99+' : count === 0 ? '' : String(count);
+    this.title.caption = caption;
+    if (this.title.dataset.unfinished !== unfinished) {
+      this.title.dataset = { ...this.title.dataset, unfinished };
+    }
   }
-
-  private _count = -1;
 }
 
 type Props = {

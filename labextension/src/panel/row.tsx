@@ -79,7 +79,8 @@ function Facts({ job, trans }: Told): ReactElement {
       </p>
       {job.state === 'running' && <Bar job={job} trans={trans} />}
       <p className="jp-ToJob-origin">
-        {`${job.notebook} · ${job.flavor} · ${job.device}`}
+        <span>{job.notebook}</span>{' '}
+        <span>{`${job.flavor} · ${job.device}`}</span>
       </p>
     </>
   );

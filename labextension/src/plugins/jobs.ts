@@ -44,6 +44,12 @@ const plugin: JupyterFrontEndPlugin<IJobs> = {
         void jobs.refresh();
       }
     });
+    // The next try of itself may be half a minute away.
+    window.addEventListener('online', () => {
+      if (jobs.feed === 'lost') {
+        line.connect();
+      }
+    });
     // Who could ask again with success is connected again at once, too.
     jobs.conditionChanged.connect(() => {
       if (jobs.feed === 'lost' && !jobs.isBusy && jobs.error === null) {

@@ -23,8 +23,7 @@ import { jobsIcon } from '../icons';
 import { LogsView } from '../live/logs';
 import { WatchView } from '../live/watch';
 import { IJobs } from '../tokens';
-import { wording } from '../widgets/refusal';
-import { toast } from '../widgets/toast';
+import { tellRefusal } from '../widgets/refusal';
 
 type View = Widget & { readonly job: string };
 
@@ -131,7 +130,7 @@ function addView(
       try {
         return await open(nameOf(args));
       } catch (error) {
-        toast({ type: 'error', text: wording(error, trans, false) }, trans);
+        tellRefusal(error, trans, false);
         return null;
       }
     }

@@ -59,7 +59,10 @@ const plugin: JupyterFrontEndPlugin<void> = {
       caption: trans.__('Open the list of jobs'),
       icon: jobsIcon,
       describedBy: { args: { type: 'object', properties: {} } },
-      execute: () => shell.activateById(PANEL)
+      execute: async () => {
+        await Promise.resolve(); // the command palette gives the focus back first
+        shell.activateById(PANEL);
+      }
     });
     palette?.addItem({ command: SHOW, category: trans.__('Jobs') });
   }

@@ -1,19 +1,37 @@
-/** Why a notebook was not submitted, in plain words. */
+/** Why something was not done, in plain words. */
+import { Dialog, showErrorMessage } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { ApiError } from '../client';
-import { CannotFreeze, SaveRefused } from '../freeze';
+import { CannotFreeze, NoServer, SaveRefused } from '../freeze';
 import { toast } from './toast';
 
-/** Tell the user what went wrong with a submission, unless they know already. */
-export function tellRefusal(error: unknown, trans: TranslationBundle): void {
+/** Tell the user what went wrong, unless they know already; `sent` as for `wording`. */
+export function tellRefusal(
+  error: unknown,
+  trans: TranslationBundle,
+  sent = true
+): void {
   if (error instanceof SaveRefused) {
     return;
   }
   if (!(error instanceof ApiError || error instanceof CannotFreeze)) {
     console.error(error);
   }
-  toast({ type: 'error', text: wording(error, trans) }, trans);
+  const text = wording(error, trans, sent);
+  if (isUnreachable(error)) {
+    // JupyterLab fetches what shows its toasts with the first one, and now that is in vain.
+    const close = Dialog.okButton({ label: trans.__('Close') });
+    void showErrorMessage(trans.__('Jupyter to Job'), text, [close]);
+  } else {
+    toast({ type: 'error', text }, trans);
+  }
+}
+
+function isUnreachable(error: unknown): boolean {
+  return error instanceof ApiError
+    ? error.failure === 'unreachable'
+    : error instanceof NoServer;
 }
 
 /** What went wrong, and the next step; `sent`: with a submission, and not with a question. */

@@ -1,0 +1,31 @@
+/** What the client makes of answers that are none of ours. */
+import { ServerConnection } from '@jupyterlab/services';
+
+import { Client } from '../src/client';
+
+function answering(status: number, body: string): Client {
+  const fetch = () => Promise.resolve(new Response(body, { status }));
+  return new Client(ServerConnection.makeSettings({ fetch }));
+}
+
+const FROM_HUB = JSON.stringify({
+  message: 'JupyterHub server no longer running at /user/ada/'
+});
+const OURS = JSON.stringify({
+  error: { code: 'unavailable', message: 'The disk is full.', hint: 'Wait.' }
+});
+
+test.each([
+  [424, FROM_HUB, 'unreachable'],
+  [502, '<html>Bad Gateway</html>', 'unreachable'],
+  [503, '', 'unreachable'],
+  [504, '<html>Gateway Time-out</html>', 'unreachable'],
+  [503, OURS, 'refused'],
+  [404, '<html>Not Found</html>', 'missing'],
+  [500, '<html>Internal Server Error</html>', 'broken'],
+  [200, '<html>Log in</html>', 'broken']
+])('an answer %i of %j is %s', async (status, body, failure) => {
+  await expect(answering(status, body).health()).rejects.toMatchObject({
+    failure
+  });
+});
