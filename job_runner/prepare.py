@@ -11,10 +11,10 @@ import json
 import sys
 import uuid
 from pathlib import Path, PurePosixPath
-from types import ModuleType
-from typing import Any, cast
+from typing import Any
 
 from . import reasons
+from .frugal import import_little
 from .protocol.nesting import DEEPEST, is_too_deep
 from .protocol.notebook import RECEIPT
 from .protocol.parameters import find_unrepresentable
@@ -29,20 +29,6 @@ _MARKDOWN = frozenset("\\`*_[]$~")
 _DEFAULT_KERNEL, _DEFAULT_LANGUAGE = "python3", "python"
 _SKIP_TAG = "skip-execution"
 """nbclient's, and so papermill's: such a cell is passed by."""
-
-
-_FORMATS = ("rfc3987_syntax", "rfc3986_validator", "isoduration")
-
-
-def without_formats() -> None:
-    """Spare this process imports for formats that no notebook has: a second of each short job.
-
-    jsonschema, which nbformat needs, imports them wherever they are installed (Jupyter Server
-    brings them: a grammar for IRIs, and through durations all of arrow), and does without where
-    they are missing.
-    """
-    for name in _FORMATS:
-        sys.modules.setdefault(name, cast(ModuleType, None))
 
 
 def kernel_name(snapshot: bytes, override: str | None) -> str:
@@ -72,7 +58,7 @@ def prepare(
     """
     if odd := find_unrepresentable(parameters):
         raise reasons.bad_notebook(f"a parameter holds {odd}, which JSON has no number for")
-    without_formats()
+    import_little()
     from nbformat.v4.rwbase import strip_transient
     from papermill.execute import prepare_notebook_metadata, remove_error_markers
     from papermill.iorw import load_notebook_node
@@ -149,7 +135,7 @@ def banner(end: End) -> list[Placed]:
     """
     if end.reason is None:
         return []
-    without_formats()
+    import_little()
     from papermill.execute import (
         ERROR_ANCHOR_MSG,
         ERROR_MARKER_TAG,
@@ -189,7 +175,7 @@ def inspect(notebook: Path) -> list[dict[str, Any]] | None:
     None where nobody can tell, because papermill cannot read the notebook's language: then no
     parameter may be called unknown. Raises RunFailed, OSError.
     """
-    without_formats()
+    import_little()
     path = notebook.resolve(strict=True)
     try:
         found = _declared(_node(path), None, None)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from .. import __version__
-from ..domain.errors import BadInput, JobsError, NotFound
+from ..domain.errors import BadInput, JobsError, NoRoute
 from ..domain.job import State, Submission
 from ..domain.transfer import Transfer, Transfers
 from ..service.port import Jobs
@@ -38,7 +38,7 @@ def handle(jobs: Jobs, request: Request, here: Here | None = None) -> Response:
             match = re.fullmatch(pattern, request.path)
             if match and method == request.method:
                 return handler(_Call(jobs, request, here), *match.groups())
-        raise NotFound(f"There is no {request.method} {request.path}.")
+        raise NoRoute(f"There is no {request.method} {request.path}.")
     except JobsError as error:
         return error_response(error)
 

@@ -1,12 +1,14 @@
 """What may take long or much memory, in a process of its own: no other job waits for it.
 
-`python -m jupyter_to_job.dispatcher.errands EXCHANGE settle JOB` delivers an ended job, or removes
-it if that is the wish; `... EXCHANGE retain` clears away what is older than it is to be kept.
+`settle` is run by a copy of the dispatcher (`forks`). `python -m jupyter_to_job.dispatcher.errands
+EXCHANGE` clears away what is older than it is to be kept.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from job_runner.protocol import layout
@@ -15,25 +17,20 @@ from ..domain.errors import JobsError, NotFound
 from ..exchange import FileExchange
 
 
-def main(arguments: list[str]) -> int:
-    """Run one errand; what went wrong is the last line on stderr."""
-    root, what, *rest = arguments
-    exchange = FileExchange(Path(root))
-    try:
-        if what == "settle":
-            settle(exchange, *rest)
-        else:
-            retain(exchange)
-    except NotFound:
-        return 0  # removed meanwhile: nothing is left to do
-    except (JobsError, OSError, ValueError) as error:
-        sys.stderr.write(f"{type(error).__name__}: {error}\n")
-        return 1
-    return 0
+def import_ahead() -> None:
+    """Import what `settle` needs, for all the copies that will be made of this process."""
+    from ..service import delivery  # noqa: F401
+    from ..workspace.sign import import_ahead
+
+    import_ahead()
 
 
-def settle(exchange: FileExchange, job: str) -> None:
-    """Deliver an ended job, or remove it."""
+def settle(exchange: FileExchange, job: str) -> int:
+    """Deliver an ended job, or remove it if that is the wish; return an exit status."""
+    return _guarded(partial(_settle, exchange, job))
+
+
+def _settle(exchange: FileExchange, job: str) -> None:
     from ..service.delivery import deliver
 
     if exchange.document(job, layout.DELETE) is not None:
@@ -42,8 +39,12 @@ def settle(exchange: FileExchange, job: str) -> None:
         deliver(exchange, job)
 
 
-def retain(exchange: FileExchange) -> None:
+def retain(exchange: FileExchange) -> int:
     """Clear away leftovers of killed processes, and what was kept long enough."""
+    return _guarded(partial(_retain, exchange))
+
+
+def _retain(exchange: FileExchange) -> None:
     # Read here, where nobody waits: the dispatcher itself needs no settings.
     from ..exchange.retention import Policy, enforce
     from ..wiring import Settings
@@ -54,5 +55,17 @@ def retain(exchange: FileExchange) -> None:
         sys.stderr.write(f"{name}: cleared\n")
 
 
+def _guarded(errand: Callable[[], None]) -> int:
+    """Run an errand; what went wrong is the last line on stderr."""
+    try:
+        errand()
+    except NotFound:
+        return 0  # removed meanwhile: nothing is left to do
+    except (JobsError, OSError, ValueError) as error:
+        sys.stderr.write(f"{type(error).__name__}: {error}\n")
+        return 1
+    return 0
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(retain(FileExchange(Path(sys.argv[1]))))

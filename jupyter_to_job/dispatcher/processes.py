@@ -14,14 +14,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from job_runner.protocol import documents, layout, liveness
 
 from ..backends.local.hosts import host_folder
 from ..exchange import FileExchange, Request
+from . import errands
+from .forks import Fork
 
 KILL_AFTER = 10.0
 """Seconds between SIGTERM and SIGKILL for a cancelled run."""
@@ -45,7 +48,7 @@ _log = logging.getLogger(__name__)
 @dataclass
 class _Child:
     kind: str
-    process: subprocess.Popen[bytes]
+    process: subprocess.Popen[bytes] | Fork
     log: Path
 
     def last_words(self, status: int) -> str:
@@ -102,15 +105,23 @@ class Processes:
         """Have result and outcome of a dead attempt written, by a process of its own."""
         # Our own interpreter, not the submitter's: that one may be gone.
         command = [sys.executable, "-m", "job_runner", "finish", self._directory(job)]
-        self._help(job, "finish", [*command, "--reason", reason, "--message", message])
+        command += ["--reason", reason, "--message", message]
+        if self._may_help(job):
+            self._helpers[job] = self._spawn(job, "finish", command, dict(os.environ))
 
     def settle(self, job: str) -> bool:
         """Have an ended job delivered, or removed if that is the wish; tell if that began."""
-        return self._help(job, "settle", self._errand("settle", job))
+        begins = self._may_help(job)
+        if begins:
+            errands.import_ahead()
+            work = partial(errands.settle, self._exchange, job)
+            with self._log(job, "settle") as (path, log):
+                self._helpers[job] = _Child("settle", Fork(work, log), path)
+        return begins
 
     def retain(self) -> None:
         """Have old pieces cleared away; nobody waits for that, and it says so in our own log."""
-        command = self._errand("retain")
+        command = [sys.executable, "-m", errands.__name__, str(self._exchange.root)]
         if self._retaining is None or self._retaining.poll() is not None:
             self._retaining = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, cwd="/", start_new_session=True
@@ -207,13 +218,10 @@ class Processes:
         runner = documents.read_document(attempt / layout.RUNNER) if attempt is not None else None
         return int(runner["pid"]) if runner and liveness.is_that_process(runner) else None
 
-    def _help(self, job: str, kind: str, command: list[str]) -> bool:
-        """Start a process that works on what a run left, unless one does or it is too early."""
+    def _may_help(self, job: str) -> bool:
+        """Tell whether to start what works on what a run left: not twice, not too early."""
         late = time.monotonic() >= self._retry_at.get(job, 0.0)
-        starts = late and job not in self._helpers and len(self._helpers) < MAX_HELPERS
-        if starts:
-            self._helpers[job] = self._spawn(job, kind, command, dict(os.environ))
-        return starts
+        return late and job not in self._helpers and len(self._helpers) < MAX_HELPERS
 
     def _postpone(self, job: str, child: _Child, status: int) -> None:
         """Wait longer each time before what failed is tried again: a full disk passes."""
@@ -224,36 +232,34 @@ class Processes:
 
     def _spawn(self, job: str, kind: str, command: list[str], env: dict[str, str]) -> _Child:
         """Start a process. Raises OSError."""
-        path = self._log_of(job, kind)
-        descriptor = self._open_log(path)
-        try:
+        with self._log(job, kind) as (path, log):
             process = subprocess.Popen(
                 command,
                 env=env,
                 cwd="/",
                 stdin=subprocess.DEVNULL,
-                stdout=descriptor,
-                stderr=descriptor,
+                stdout=log,
+                stderr=log,
                 start_new_session=True,
             )
-        finally:
-            os.close(descriptor)
         return _Child(kind, process, path)
 
-    def _open_log(self, path: Path) -> int:
+    @contextlib.contextmanager
+    def _log(self, job: str, kind: str) -> Iterator[tuple[Path, int]]:
         """Open what a process says to; on a full disk it is lost, and the process starts."""
+        path = self._log_of(job, kind)
         try:
-            return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         except OSError as error:
             _log.warning("%s: %s", path.name, error.strerror)
-            return os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+            log = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            yield path, log
+        finally:
+            os.close(log)
 
     def _log_of(self, job: str, kind: str) -> Path:
         return self._folder / f"{job}.{kind}.log"
-
-    def _errand(self, *words: str) -> list[str]:
-        module = f"{__package__}.errands"
-        return [sys.executable, "-m", module, str(self._exchange.root), *words]
 
     def _directory(self, job: str) -> str:
         return str(self._exchange.root / job)

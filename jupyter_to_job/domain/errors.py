@@ -10,7 +10,8 @@ JobsError
 ├── Refused                  understood, and not allowed
 │   └── NeverFits            larger than anything this backend has
 ├── NotFound                 no such job, or somebody else's
-│   └── Cleared              it is over its retention: only request and outcome are left
+│   ├── Cleared              it is over its retention: only request and outcome are left
+│   └── NoRoute              no such question: the client may be newer
 ├── Conflict                 collides with what is there already
 │   ├── Stale                the notebook changed since it was looked at
 │   ├── Withdrawn            a submission that its client took back while it was sent
@@ -105,6 +106,12 @@ class Cleared(NotFound):
     code = "cleared"
 
 
+class NoRoute(NotFound):
+    """There is no such question: the client may be newer than this server, or older."""
+
+    code = "no_route"
+
+
 class Conflict(JobsError):
     """Collides with what is already recorded."""
 
@@ -154,6 +161,7 @@ BY_CODE: dict[str, type[JobsError]] = {
         NeverFits,
         NotFound,
         Cleared,
+        NoRoute,
         Conflict,
         Stale,
         Withdrawn,

@@ -31,7 +31,7 @@ from .body import MAX_BODY, MAX_SUBMISSION, Body
 RESOURCE = "jupyter-to-job"
 CHUNK = 256 << 10
 """Bytes of an answer that are handed to the network at a time: others get their turn in between."""
-_CODES = {401: "unauthenticated", 403: "forbidden", 404: "not_found", 405: "not_found"}
+_CODES = {401: "unauthenticated", 403: "forbidden", 404: "not_found", 405: "no_route"}
 _MESSAGES = {
     403: "This needs a token, or the cookie of somebody who is logged in.",
     405: "There is no such route.",

@@ -2,7 +2,8 @@
 
 nbformat takes longer to import than most results to publish, and several times a large notebook's
 size in memory. So a process of its own does it, and whatever fails there fails no delivery. It is
-waited for a moment: who is told of a delivery opens the notebook at once.
+waited for a moment: who is told of a delivery opens the notebook at once. Where many are signed one
+after the other nbformat is imported before, and a small one signed at once.
 """
 
 from __future__ import annotations
@@ -19,13 +20,35 @@ _PATIENCE = 2.0
 """Seconds to wait for a signature ..."""
 _WAITED_FOR = 8 << 20
 """... of a notebook that has at most so many bytes: a large one takes its time to open, too."""
+_SMALL = 1 << 20
+"""Bytes of a notebook that is signed in no time and in little memory."""
 
 _started: list[subprocess.Popen[bytes]] = []
 """What was started and not yet seen to have ended: a server is to leave no zombies."""
 
 
+_is_imported = False
+
+
+def import_ahead() -> None:
+    """Import what signing needs: from now on `sign` does small notebooks in this process."""
+    global _is_imported
+    with contextlib.suppress(Exception):
+        _import()
+        _is_imported = True
+
+
 def sign(path: Path) -> None:
     """Have the notebook at `path` signed: now, or soon where that takes long."""
+    with contextlib.suppress(Exception):
+        if _is_imported and path.stat().st_size <= _SMALL:
+            _sign(path)
+        else:
+            _have_signed(path)
+
+
+def _have_signed(path: Path) -> None:
+    """Start a process that signs the notebook, and wait for it a moment."""
     _started[:] = [process for process in _started if process.poll() is None]
     with contextlib.suppress(OSError, subprocess.TimeoutExpired):
         # A session of its own: Ctrl-C ends who waits for a job, not what was begun for it.
@@ -45,10 +68,19 @@ def sign(path: Path) -> None:
 def main(path: str) -> None:
     """Sign one notebook."""
     os.nice(5)  # the runs of other jobs come first
+    _import()
+    _sign(Path(path))
+
+
+def _import() -> None:
     # jsonschema would import a grammar for IRIs, about half a second, and other things for formats
     # that no notebook has; it does without where they are missing.
     for name in ("rfc3987_syntax", "rfc3986_validator", "isoduration"):
         sys.modules.setdefault(name, cast(ModuleType, None))
+    import nbformat.sign  # noqa: F401
+
+
+def _sign(path: Path) -> None:
     import nbformat
     from nbformat.sign import NotebookNotary
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -113,7 +114,10 @@ class Cli:
         return self.workspace / str(job["delivery"]["path"])
 
     def dispatchers(self) -> list[psutil.Process]:
-        return processes("jupyter_to_job.dispatcher", self.exchange)
+        """Dispatchers, without the copies of themselves that deliver."""
+        found = processes("jupyter_to_job.dispatcher", self.exchange)
+        pids = {process.pid for process in found}
+        return [process for process in found if not _is_child_of(process, pids)]
 
     def runner(self, name: str) -> psutil.Process:
         (found,) = processes("job_runner", self.exchange / name)
@@ -124,3 +128,9 @@ class Cli:
             if process.poll() is None:
                 process.kill()
             process.communicate()
+
+
+def _is_child_of(process: psutil.Process, pids: set[int]) -> bool:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return process.ppid() in pids
+    return True  # gone meanwhile

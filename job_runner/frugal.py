@@ -1,0 +1,39 @@
+"""Spares a run the imports that it has no use for: they took a third of a short one.
+
+What is left out is what other libraries import ahead: nothing that they do for a notebook needs it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from types import ModuleType
+from typing import Any, cast
+
+_FORMATS = ("rfc3987_syntax", "rfc3986_validator", "isoduration")
+_FOR_URLS = "requests"
+
+
+def import_little() -> None:
+    """Have nbformat and papermill imported without what no run needs; before they are.
+
+    jsonschema, which nbformat needs, imports libraries for formats that no notebook has wherever
+    they are installed (Jupyter Server brings them: a grammar for IRIs, and through durations all of
+    arrow), and does without where they are missing. papermill imports `requests` for notebooks that
+    lie behind URLs; ours are files.
+    """
+    for name in _FORMATS:
+        sys.modules.setdefault(name, cast(ModuleType, None))
+    sys.modules.setdefault(_FOR_URLS, _Later(_FOR_URLS))
+
+
+class _Later(ModuleType):
+    """Stands for a module that is imported once something of it is asked for.
+
+    importlib's LazyLoader would import it at once: the statement asks for its `__spec__`.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+        return getattr(importlib.import_module(self.__name__), name)
