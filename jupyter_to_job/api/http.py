@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, BinaryIO
 
 from ..domain.errors import BadInput
@@ -59,9 +60,9 @@ class Response:
     headers: Mapping[str, str] = field(default_factory=dict)
     file: BinaryIO | None = None
 
-    @property
+    @cached_property
     def length(self) -> int:
-        """How many bytes there are to send."""
+        """How many bytes there are to send: what a file has when this is asked first."""
         if self.file is None:
             return len(self.body)
         at = self.file.tell()

@@ -7,6 +7,7 @@ so that whoever reads the directory later need not fear it.
 from __future__ import annotations
 
 import json
+import os
 import re
 import threading
 from collections.abc import Iterator, Mapping
@@ -155,7 +156,8 @@ class Pieces:
         file = self._exchange.open(job, path)
         if file is None:
             raise NotFound(f"{job} has no {path}.")
-        file.seek(int(match[1]))
+        # Beyond what there is yet there is nothing; far beyond, file systems do not even seek.
+        file.seek(min(int(match[1]), os.fstat(file.fileno()).st_size))
         status = 206 if "Range" in headers else 200
         return Response(status, b"", "application/octet-stream", file=file)
 

@@ -15,14 +15,7 @@ from job_runner.protocol import layout
 
 from ..domain.errors import JobsError, NotFound
 from ..exchange import FileExchange
-
-
-def import_ahead() -> None:
-    """Import what `settle` needs, for all the copies that will be made of this process."""
-    from ..service import delivery  # noqa: F401
-    from ..workspace.sign import import_ahead
-
-    import_ahead()
+from ..service.delivery import deliver
 
 
 def settle(exchange: FileExchange, job: str) -> int:
@@ -31,8 +24,6 @@ def settle(exchange: FileExchange, job: str) -> int:
 
 
 def _settle(exchange: FileExchange, job: str) -> None:
-    from ..service.delivery import deliver
-
     if exchange.document(job, layout.DELETE) is not None:
         exchange.remove(job)
     else:

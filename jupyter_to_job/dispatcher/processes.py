@@ -23,6 +23,7 @@ from job_runner.protocol import documents, layout, liveness
 
 from ..backends.local.hosts import host_folder
 from ..exchange import FileExchange, Request
+from ..workspace import sign
 from . import errands
 from .forks import Fork
 
@@ -113,7 +114,7 @@ class Processes:
         """Have an ended job delivered, or removed if that is the wish; tell if that began."""
         begins = self._may_help(job)
         if begins:
-            errands.import_ahead()
+            sign.import_ahead()  # once, for all the copies
             work = partial(errands.settle, self._exchange, job)
             with self._log(job, "settle") as (path, log):
                 self._helpers[job] = _Child("settle", Fork(work, log), path)

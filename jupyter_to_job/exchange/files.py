@@ -22,13 +22,13 @@ from job_runner.protocol.outcome import Outcome, read_outcome
 
 from ..domain.errors import BadInput, Conflict, Damaged, NotFound, Unavailable
 from ..domain.names import is_job_name
+from .index import stamp_of
 from .request import InputFile, Request
 
 LEFTOVER_SECONDS = 3600.0
 KEYS = ".keys"
 KEPT = 1000
 """Requests that are kept in memory, since they never change: the line is looked at all the time."""
-_State = tuple[int, int, int]
 Writer = Callable[[Path], InputFile]
 """Writes one input at the path it is given, and returns its record."""
 
@@ -43,7 +43,7 @@ class FileExchange:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._listing = threading.Lock()
-        self._requests: dict[str, tuple[_State | None, Request]] = {}
+        self._requests: dict[str, tuple[str, Request]] = {}
 
     def sweep(self) -> None:
         """Delete what killed processes left behind, an hour later: drafts, graves, empty claims."""
@@ -53,7 +53,7 @@ class FileExchange:
         for path in self.root.glob(f"{KEYS}/*"):
             with contextlib.suppress(FileNotFoundError):
                 is_draft = path.name.startswith(".")
-                in_use = not is_draft and (self.root / path.read_text()).is_dir()
+                in_use = not is_draft and (self.root / _claimed_name(path)).is_dir()
                 if not in_use and _is_leftover(path):
                     path.unlink()
 
@@ -101,16 +101,16 @@ class FileExchange:
             self.prepare()
             _make_folders(path.parent)
             while True:
-                if documents.write_bytes_once(path, name.encode()):
+                if _claim(path, name):
                     return name
                 with contextlib.suppress(FileNotFoundError):  # swept just now
-                    os.utime(path)  # in use: `sweep` is to leave it
-                    return path.read_text()
+                    os.utime(path, follow_symlinks=False)  # in use: `sweep` is to leave it
+                    return _claimed_name(path)
 
     def claimed(self, key: str) -> str | None:
         """Return the name of the job that has `key`, if anybody has asked for one."""
         try:
-            return (self.root / KEYS / key).read_text()
+            return _claimed_name(self.root / KEYS / key)
         except FileNotFoundError:
             return None
 
@@ -138,14 +138,18 @@ class FileExchange:
 
     def request(self, job: str) -> Request:
         """Return what was asked. Raises NotFound or Damaged."""
-        state = self._state_of_request(job)
+        # Deleted and submitted again under one key, a job may get the inode of the one before: so
+        # one that is younger than clocks are coarse has no stamp, and is read.
+        stamp = stamp_of(f"{self.root}/{job}/{layout.REQUEST}") if is_job_name(job) else None
         known = self._requests.get(job)
-        if known is None or state is None or known[0] != state:
-            known = state, Request.from_document(self.document(job, layout.REQUEST) or {})
+        if known is not None and known[0] == stamp:
+            return known[1]
+        request = Request.from_document(self.document(job, layout.REQUEST) or {})
+        if stamp is not None:
             if len(self._requests) >= KEPT:
                 self._requests.clear()
-            self._requests[job] = known
-        return known[1]
+            self._requests[job] = stamp, request
+        return request
 
     def document(self, job: str, path: str, *fields: str) -> dict[str, Any] | None:
         """Return one JSON document of the job, or None if it is not there.
@@ -241,16 +245,6 @@ class FileExchange:
 
     # Inside ---------------------------------------------------------------------------------
 
-    def _state_of_request(self, job: str) -> _State | None:
-        """Return what differs between two files called request.json; None if there is none."""
-        if not is_job_name(job):
-            return None
-        try:
-            seen = os.stat(f"{self.root}/{job}/{layout.REQUEST}")  # noqa: PTH116 - one of many
-        except OSError:
-            return None
-        return seen.st_ino, seen.st_size, seen.st_ctime_ns
-
     def _named(self, draft: Path, name: str) -> bool:
         """Give a draft its name, durably. False if the name is taken."""
         try:
@@ -305,9 +299,29 @@ def _write_inputs(folder: Path, inputs: Mapping[str, Writer]) -> tuple[InputFile
 
 def _is_leftover(path: Path) -> bool:
     try:
-        return path.stat().st_mtime < time.time() - LEFTOVER_SECONDS
+        return path.lstat().st_mtime < time.time() - LEFTOVER_SECONDS
     except FileNotFoundError:
         return False
+
+
+def _claim(path: Path, name: str) -> bool:
+    """Make a claim, if there is none. False if there is.
+
+    A symbolic link is there all at once, and safe with the job's own directory: nothing to wait
+    for the disk for. Claims that a power cut loses cost nothing: the job says whose key it has.
+    """
+    try:
+        path.symlink_to(name)
+    except FileExistsError:
+        return False
+    except OSError:  # a file system without symbolic links
+        return documents.write_bytes_once(path, name.encode())
+    return True
+
+
+def _claimed_name(path: Path) -> str:
+    """Return the name that a claim holds. Raises FileNotFoundError."""
+    return os.readlink(path) if path.is_symlink() else path.read_text()  # noqa: PTH115 - text
 
 
 def _make_folders(folder: Path) -> None:

@@ -88,10 +88,10 @@ _NONE: Mapping[str, Settled] = {}
 
 
 def stamp_of(directory: Path | str) -> str | None:
-    """Return the stamp of a job's directory; None if it is gone, or changed a moment ago."""
+    """Return the stamp of a job's directory; None if it is out of reach, or changed just now."""
     try:
         seen = os.stat(directory)  # noqa: PTH116 - text, where there are many
-    except FileNotFoundError:
+    except OSError:
         return None
     return _stamp(seen) if time.time() - seen.st_ctime > RACY else None
 
@@ -169,7 +169,7 @@ class Index:
         """Tell whether the job's directory is as it was when the row was made."""
         try:
             return _stamp(os.stat(f"{self._root}/{row.name}")) == row.stamp  # noqa: PTH116 - 10,000
-        except FileNotFoundError:
+        except OSError:
             return False
 
     def _use(self, how: int, work: Callable[[sqlite3.Connection], _Answer]) -> _Answer | None:

@@ -12,6 +12,9 @@ from ..workspace.freeze import MAX_NOTEBOOK
 MAX_BODY = LARGE
 """Bytes of a body that holds no notebook."""
 MAX_SUBMISSION = MAX_NOTEBOOK + MAX_BODY
+HEARD_OUT = 1 << 30
+"""Bytes of a body that are read at most, and thrown away beyond its limit: so whoever sends too
+much reads why it was refused. A connection that ends in the middle tells nobody anything."""
 
 
 class Body:

@@ -26,7 +26,7 @@ from ..api.routes import action, is_slow, submits, takes_large
 from ..domain.errors import JobsError, Refused, TooLarge
 from ..domain.transfer import Transfers
 from ..service.port import Jobs
-from .body import MAX_BODY, MAX_SUBMISSION, Body
+from .body import HEARD_OUT, MAX_BODY, MAX_SUBMISSION, Body
 
 RESOURCE = "jupyter-to-job"
 CHUNK = 256 << 10
@@ -70,8 +70,7 @@ class JobsHandler(ExtensionHandlerMixin, APIHandler):
         asked = self._asked()
         await self._authorize(action(asked))
         limit = MAX_SUBMISSION if takes_large(asked) else MAX_BODY
-        if takes_large(asked):
-            self.request.connection.set_max_body_size(limit + 1)  # type: ignore[union-attr]
+        self.request.connection.set_max_body_size(HEARD_OUT)  # type: ignore[union-attr]
         self._body = Body(limit)
         length = self.request.headers.get("Content-Length", "0")
         if length.isdecimal() and int(length) > limit:

@@ -108,8 +108,9 @@ class JobService:
         """Record what was frozen already (a gateway gets it as blobs) and get it started."""
         caller = caller or self._caller
         name, created = self._intake().accept(asked, frozen, caller, transfer)
+        job = self._look(name)  # before the backend begins, which would compete with it
         self._core.backend.changed(name)
-        return self.get(name), created
+        return job, created
 
     def preflight(self, asked: Submission) -> Preflight:
         """See the port."""
@@ -129,11 +130,7 @@ class JobService:
 
     def get(self, name: str) -> Job:
         """See the port."""
-        core, request = self._core, self._mine(name)
-        placement = Placement()
-        if not core.view.has_begun(name):
-            placement = core.backend.placements(core.roster.waiting(name)).get(name, placement)
-        job = _for_reader(core.view.job(request, placement), request, self._caller.workspace)
+        job = self._look(name)
         self._nudge([name] if not job.decided else [])
         return job
 
@@ -178,6 +175,7 @@ class JobService:
             result = exchange.open(name, f"attempt-{number}/{layout.RESULT}")
             if result is not None:
                 return result
+            check_kept(exchange, name)  # it went just now: what is left is not all there was
         numbers = layout.attempts(exchange.directory(name))
         if numbers:
             so_far = notebook_so_far(exchange.directory(name), numbers[-1])
@@ -253,6 +251,13 @@ class JobService:
         return self.get(name)
 
     # Inside ---------------------------------------------------------------------------------
+
+    def _look(self, name: str) -> Job:
+        core, request = self._core, self._mine(name)
+        placement = Placement()
+        if not core.view.has_begun(name):
+            placement = core.backend.placements(core.roster.waiting(name)).get(name, placement)
+        return _for_reader(core.view.job(request, placement), request, self._caller.workspace)
 
     def _nudge(self, active: Collection[str]) -> None:
         """See that somebody works on active jobs: whoever did may be dead.

@@ -73,15 +73,16 @@ def notebook_so_far(directory: Path, number: int) -> BinaryIO | None:
         with fold_result(directory, attempt, Spool.in_folder(None)) as so_far:
             whole = cast("BinaryIO", tempfile.TemporaryFile())  # noqa: SIM115 - the caller's
             whole.writelines(so_far.chunks())
+            is_empty = whole.tell() == 0
+            whole.seek(0)  # what was in memory is written, too
     except FileNotFoundError as error:
         raise NotFound(f"The journal of {directory.name} is gone.") from error
     except OSError as error:
         said = f"The notebook so far cannot be put together: {error.strerror}."
         raise Unavailable(said, f"Make space in {tempfile.gettempdir()}.") from error
-    if whole.tell() == 0:
+    if is_empty:
         whole.close()
         return None
-    whole.seek(0)
     return whole
 
 

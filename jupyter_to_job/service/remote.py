@@ -178,15 +178,17 @@ class RemoteJobs:
 
     def notebook(self, name: str) -> BinaryIO:
         """See the port: fetched into a file without a name."""
-        whole = cast("BinaryIO", tempfile.TemporaryFile())  # noqa: SIM115 - the caller's
-        try:
-            with self._gateway.stream("GET", _path(name, "/notebook")) as response:
-                whole.writelines(response.iter_bytes())
-        except BaseException:
-            whole.close()
-            raise
-        whole.seek(0)
-        return whole
+        with self._gateway.stream("GET", _path(name, "/notebook")) as response:
+            try:
+                with contextlib.ExitStack() as undo:
+                    whole = undo.enter_context(tempfile.TemporaryFile())
+                    whole.writelines(response.iter_bytes())
+                    whole.seek(0)
+                    undo.pop_all()
+            except OSError as error:
+                said = f"The notebook cannot be fetched: {error.strerror}."
+                raise Unavailable(said, f"Make space in {tempfile.gettempdir()}.") from error
+        return cast("BinaryIO", whole)
 
     def flavors(self) -> dict[str, Any]:
         """See the port."""

@@ -137,6 +137,8 @@ class Roster:
         """Return jobs as they stand now; those that are deleted meanwhile are left out."""
         requests = list(requests)
         waiting = [r for r in requests if not self._view.has_begun(r.name)]
+        # A name that had begun may be another job's by now.
+        self._begun = self._begun.difference(r.name for r in waiting)
         placements = self._backend.placements(waiting) if waiting else {}
         found, settled = [], []
         for request in requests:

@@ -61,7 +61,7 @@ class View:
     def __init__(self, exchange: FileExchange, alive: Callable[[str, Path], bool]) -> None:
         self._exchange = exchange
         self._alive = alive
-        self._followed: dict[tuple[str, int], _Followed] = {}
+        self._followed: dict[tuple[str, str, int], _Followed] = {}
         self._lock = threading.Lock()  # a server looks from several threads
         self._untouched: dict[str, str] = {}
         """Stamps of directories in which there was nothing but what was submitted."""
@@ -86,7 +86,7 @@ class View:
         if stamp is not None and self._untouched.get(request.name) == stamp:
             return _job(request, judge((), placement, None))
         attempts = [
-            self._attempt(request.name, n)
+            self._attempt(request, n)
             for n in layout.attempts(self._exchange.directory(request.name))
         ]
         cancel = self._exchange.document(request.name, layout.CANCEL, "time")
@@ -120,7 +120,8 @@ class View:
             for key in [k for k in self._followed if k[0] == name]:
                 del self._followed[key]
 
-    def _attempt(self, name: str, number: int) -> _Attempt:
+    def _attempt(self, request: Request, number: int) -> _Attempt:
+        name = request.name
         directory = layout.attempt_dir(self._exchange.root / name, number)
         try:
             # Liveness before outcome: a runner that ends in between is seen as ended, not as lost.
@@ -128,7 +129,7 @@ class View:
             outcome = self._exchange.outcome(name, number)
             if outcome is not None:
                 return _ended(number, outcome, journal.journal_size(directory / layout.JOURNAL))
-            offset, fold = self._follow(name, number, directory / layout.JOURNAL)
+            offset, fold = self._follow(request, number, directory / layout.JOURNAL)
         except ValueError as error:  # a document that is none, or a state that we do not know
             raise Damaged(f"{name}/{directory.name} cannot be read: {error}.") from error
         except FileNotFoundError as error:  # removed while we looked
@@ -143,10 +144,12 @@ class View:
         started = times.from_unix(fold.began)
         return _Attempt(seen, None, started, progress, offset, fold.usage)
 
-    def _follow(self, name: str, number: int, path: Path) -> tuple[int, ProgressFold]:
+    def _follow(self, request: Request, number: int, path: Path) -> tuple[int, ProgressFold]:
         """Take the new records of a journal; return where it ends and what it comes to."""
+        # The time, too: deleted and submitted again under one key it is another job.
+        key = request.name, request.submitted, number
         with self._lock:
-            followed = self._followed.setdefault((name, number), _Followed())
+            followed = self._followed.setdefault(key, _Followed())
         with followed.lock:
             for entry in journal.read_journal(path, followed.offset, outline=True):
                 followed.fold.feed(entry.record)

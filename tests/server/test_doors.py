@@ -324,6 +324,33 @@ async def test_bodies_that_are_too_large(
     assert tree(exchange, jp_root_dir) == before
 
 
+@pytest.mark.parametrize("chunked", [False, True])
+async def test_a_submission_that_is_too_large(
+    chunked: bool,
+    jp_serverapp: ServerApp,
+    jp_http_port: int,
+    http_server_client: Any,
+    exchange: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever sends too much reads so, whether its length was declared or not."""
+    monkeypatch.setattr("jupyter_to_job.server.handlers.MAX_SUBMISSION", 1 << 20)
+    reader, writer = await asyncio.open_connection("127.0.0.1", jp_http_port)
+    piece = b"x" * (3 << 20)
+    head = "Transfer-Encoding: chunked" if chunked else f"Content-Length: {len(piece)}"
+    frame = (f"{len(piece):x}\r\n".encode(), b"\r\n0\r\n\r\n") if chunked else (b"", b"")
+    writer.write(
+        f"POST {jp_serverapp.base_url}jupyter-to-job/api/jobs HTTP/1.1\r\nHost: localhost\r\n"
+        f"Authorization: token {jp_serverapp.identity_provider.token}\r\n"
+        f"Connection: close\r\n{head}\r\n\r\n".encode()
+        + piece.join(frame)
+    )
+    status, _, body = (await asyncio.wait_for(reader.read(), 20)).partition(b"\r\n")
+    assert status.split()[1] == b"413", status
+    assert json.loads(body.partition(b"\r\n\r\n")[2])["error"]["code"] == "too_large"
+    writer.close()
+
+
 async def test_a_large_body_that_is_no_json(jp_fetch: Fetch, exchange: Path) -> None:
     for body in (b"{" * (2 << 20), b'"' + b"x" * (2 << 20) + b'"'):
         asked = jp_fetch(*API, "jobs", method="POST", body=body)

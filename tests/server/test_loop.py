@@ -109,9 +109,15 @@ async def best(make: Callable[[int], Awaitable[Any]], what: str) -> None:
 
 
 async def test_large_inputs(
-    queued: None, jp_fetch: Fetch, jp_root_dir: Path, exchange: Path, events: list[Any]
+    queued: None,
+    jp_fetch: Fetch,
+    jp_root_dir: Path,
+    exchange: Path,
+    events: list[Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Copied with a word on how far it is, and gone without a trace when they are withdrawn."""
+    monkeypatch.setattr("jupyter_to_job.domain.transfer.PERIOD", 0.02)  # a disk may be fast
     write_notebook(jp_root_dir, "train.ipynb", "1")
     with (jp_root_dir / "large.bin").open("wb") as file:
         for _ in range(INPUT // 1_000_000):

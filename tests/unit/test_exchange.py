@@ -5,26 +5,27 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from job_runner.protocol import journal
+from job_runner.protocol import journal, layout
 from jupyter_to_job.backends.memory import MemoryBackend
 from jupyter_to_job.domain.errors import BadInput, Conflict, Damaged, NotFound
 from jupyter_to_job.domain.state import Placement
-from jupyter_to_job.exchange import FileExchange, Request
+from jupyter_to_job.exchange import FileExchange, Request, index
 from jupyter_to_job.exchange.files import WrongOffset
 from jupyter_to_job.service.view import View
 
 JOB = "train-abcd2345"
 
 
-def request(name: str = JOB) -> Request:
+def request(name: str = JOB, flavor: str = "small") -> Request:
     return Request(
         name=name, owner="me", notebook="train.ipynb", source="/w/train.ipynb", workspace="/w",
-        flavor="small", device="cpu", flavor_spec={}, device_spec={}, demand={"cpu": "1"},
+        flavor=flavor, device="cpu", flavor_spec={}, device_spec={}, demand={"cpu": "1"},
         snapshot_sha256="", submitted="2026-11-21T09:30:00.000Z", backend="memory", digest="",
     )  # fmt: skip
 
@@ -52,6 +53,17 @@ def test_a_request_is_read_back(exchange: FileExchange) -> None:
     path.write_text('{"v": 1, "name": "x"}')
     with pytest.raises(Damaged):
         exchange.request(JOB)
+
+
+def test_a_name_that_is_used_again_at_once(
+    exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another job's request may have the same inode, length and coarse time."""
+    monkeypatch.setattr(index, "_stamp", lambda _: "the same")
+    for flavor in ("small", "large"):
+        assert exchange.create(request("other-abcd2345", flavor), b"{}")
+        assert exchange.request("other-abcd2345").flavor == flavor
+        exchange.remove("other-abcd2345")
 
 
 def test_put_again_is_harmless_and_other_bytes_are_refused(exchange: FileExchange) -> None:
@@ -148,3 +160,21 @@ def test_a_first_look_that_takes_long_keeps_no_other_waiting(
         assert not first.done()
         done.set()
         assert first.result(60).name == JOB
+
+
+def test_a_run_of_a_name_that_is_used_again(tmp_path: Path) -> None:
+    """How far the journal of the one before was read says nothing of this one's."""
+    exchange = FileExchange(tmp_path)
+    view = View(exchange, lambda *_: True)
+    for moment, running in (("2026-11-21T09:30:00Z", True), ("2026-11-21T09:31:00Z", False)):
+        exchange.create(replace(request(), submitted=moment), b"{}")
+        attempt = exchange.directory(JOB) / "attempt-1"
+        attempt.mkdir()
+        writer = journal.JournalWriter(attempt / layout.JOURNAL)
+        writer.append({"k": "start", "t": 1.0, "v": 1, "kernel": "python3", "sockets": ""})
+        if running:
+            writer.append({"k": "cell", "t": 1.0, "i": 0, "n": 1})
+        writer.close()
+        job = view.job(exchange.request(JOB), Placement())
+        assert job.journal == journal.journal_size(attempt / layout.JOURNAL)
+        exchange.remove(JOB)

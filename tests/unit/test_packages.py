@@ -41,7 +41,9 @@ def test_names_of_distributions_and_of_what_is_imported(tmp_path: Path) -> None:
     for name, content in INSTALLED.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content)
-    assert installed([str(tmp_path), str(folder), str(tmp_path / "gone" / "site-packages")]) == {
+    gone, out_of_reach = tmp_path / "gone", folder / "six.py"  # like another user's home
+    path = [tmp_path, folder, gone / "site-packages", out_of_reach / "site-packages"]
+    assert installed(map(str, path)) == {
         "": ["attr", "fast"],
         "attrs": [],
         "broken": [],

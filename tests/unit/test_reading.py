@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from job_runner.protocol import journal, layout
 from job_runner.protocol.journal import JournalWriter
-from jupyter_to_job.domain.errors import TooLarge
+from jupyter_to_job.domain.errors import TooLarge, Unavailable
 from jupyter_to_job.service import reading
 from jupyter_to_job.service.reading import MAX_ANSWER, notebook_so_far, read_records, read_text
 
@@ -137,6 +138,14 @@ def test_the_notebook_so_far(job: Path, monkeypatch: pytest.MonkeyPatch) -> None
     with so_far:
         (cell,) = json.load(so_far)["cells"]
     assert cell["outputs"][0]["text"] == ["0\n"]
+    made = tempfile.TemporaryFile
+    with monkeypatch.context() as patched:
+        full = Path("/dev/full")
+        patched.setattr(
+            tempfile, "TemporaryFile", lambda **how: made(**how) if how else full.open("w+b")
+        )
+        with pytest.raises(Unavailable, match="No space left"):
+            notebook_so_far(job, 1)
     monkeypatch.setattr(reading, "_LARGEST_SO_FAR", size(job) - 1)
     with pytest.raises(TooLarge, match="MiB of output"):
         notebook_so_far(job, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from jupyter_to_job.backends.memory import MemoryBackend
 from jupyter_to_job.controller.gateway import Context, application
 from jupyter_to_job.controller.identity import DevPod, Identities, Identity
 from jupyter_to_job.controller.pieces import Pieces
-from jupyter_to_job.domain.errors import BadInput, Cleared, NotFound, Refused
+from jupyter_to_job.domain.errors import BadInput, Cleared, NotFound, Refused, Unavailable
 from jupyter_to_job.domain.job import Changes, Job, Submission
 from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.exchange.retention import Policy, enforce
@@ -168,6 +169,15 @@ def test_an_open_document(jobs: RemoteJobs, workspace: Path, exchange: FileExcha
     content = (workspace / "dir" / "train.ipynb").read_bytes().replace(b"# x", b"# edited")
     job, _ = jobs.submit(Submission("dir/train.ipynb", content=content))
     assert exchange.read(job.name, "snapshot.ipynb") == content
+
+
+def test_no_room_for_what_is_fetched(
+    jobs: RemoteJobs, ended: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Path("/dev/full").open("w+b", buffering=0) as full:
+        monkeypatch.setattr(tempfile, "TemporaryFile", lambda: full)
+        with pytest.raises(Unavailable, match="cannot be fetched: No space left"):
+            jobs.notebook(ended.name)
 
 
 def test_cleared_and_unknown(

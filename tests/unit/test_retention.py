@@ -102,6 +102,24 @@ def test_what_is_gone_says_so(exchange: FileExchange) -> None:
     assert exchange.jobs() == []
 
 
+def test_a_result_that_goes_while_it_is_asked_for(
+    exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is left of the run is not taken for all there was."""
+    exchanges.settle(exchange, JOB)
+
+    def meanwhile(exchange: FileExchange, name: str) -> int:
+        documents.write_document(
+            exchange.root / name / layout.CLEARED, {"time": exchanges.DELIVERED, "message": "Gone"}
+        )
+        (exchange.root / name / "attempt-1" / layout.RESULT).unlink()
+        return 1
+
+    monkeypatch.setattr("jupyter_to_job.service.jobs.delivered_attempt", meanwhile)
+    with pytest.raises(Cleared):
+        service(exchange).notebook(JOB)
+
+
 def test_for_ever_and_at_once(exchange: FileExchange) -> None:
     exchanges.settle(exchange, JOB)
     assert enforce(exchange, Policy(None), after(days=10_000)) == []

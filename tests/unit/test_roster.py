@@ -169,3 +169,16 @@ def test_a_line_is_read_once(exchange: FileExchange, monkeypatch: pytest.MonkeyP
     assert jobs.get(NAMES[0]).cancel_requested
     assert {job.name for job in jobs.find().jobs if job.cancel_requested} == {NAMES[0]}
     assert set(read) == {NAMES[0]}
+
+
+def test_a_name_that_is_used_again(exchange: FileExchange) -> None:
+    """Deleted and submitted again under one key by another process: it stands in line again."""
+    first, second = NAMES[:2]
+    exchanges.settle(exchange, first, submitted="2026-11-21T09:30:00.001Z")
+    exchanges.add(exchange, second, submitted="2026-11-21T09:30:00.002Z")
+    jobs = service(exchange)
+    assert jobs.get(second).position == 1
+    exchange.remove(first)
+    exchanges.add(exchange, first, submitted="2026-11-21T09:30:00.001Z")
+    jobs.find()  # as the feed does
+    assert jobs.get(second).position == 2
