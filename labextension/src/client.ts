@@ -196,7 +196,7 @@ function toError(status: number, body: unknown): ApiError {
   const { error } = (body ?? {}) as {
     error?: { code?: string; message?: string; hint?: string | null };
   };
-  if (status === 404 && error?.code === 'not_found' && isRoute(error.message)) {
+  if (error?.code === 'no_route') {
     return new ApiError('outdated', error.message ?? '');
   }
   if (typeof error?.message === 'string') {
@@ -209,9 +209,4 @@ function toError(status: number, body: unknown): ApiError {
   }
   const failure = NO_SERVER.includes(status) ? 'unreachable' : 'broken';
   return new ApiError(status === 404 ? 'missing' : failure, `HTTP ${status}`);
-}
-
-/** Whether a 404 of ours means a route, which an older server has not, and not a job. */
-function isRoute(message: string | undefined): boolean {
-  return /^There is no (GET|POST|PUT|DELETE) /.test(message ?? '');
 }

@@ -113,7 +113,7 @@ function shown(means: Means): Action[] {
       label: trans.__('Open Result'),
       caption: trans.__('Open the executed notebook'),
       suits: job => resultOf(job) !== null,
-      act: job => openResult(commands, resultOf(job) ?? '')
+      act: job => openResult(commands, resultOf(job) ?? '', trans)
     },
     {
       id: JOB.deliver,
@@ -144,7 +144,7 @@ function tellDelivery(job: Job, { commands, trans }: Means): Job {
   if (path !== null) {
     const open = {
       label: trans.__('Open'),
-      callback: () => void openResult(commands, path)
+      callback: () => void openResult(commands, path, trans)
     };
     const text = trans.__('The result of %1 was delivered', name);
     toast({ type: 'success', text, actions: [open] }, trans);

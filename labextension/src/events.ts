@@ -48,6 +48,7 @@ export class EventLine {
     this._isUp = false;
     this._manager?.dispose();
     this._manager = null;
+    this._socket = null;
   }
 
   /** A WebSocket that tells of its own beginning and end; one of a former manager is not heard. */

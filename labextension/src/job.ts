@@ -18,6 +18,9 @@ export const DELETED_EVENT = 'https://schema.jupyter-to-job.io/job-deleted/v1';
 export const SUBMISSION_EVENT =
   'https://schema.jupyter-to-job.io/submission/v1';
 
+/** How far the files of the submission with this idempotency key are copied, in bytes. */
+export type Copying = { key: string; bytes: number; total: number };
+
 /** What says which notebook it is. */
 type Which = 'notebook' | 'content' | 'expected_sha256';
 

@@ -9,6 +9,7 @@ import { type ISignal, Signal } from '@lumino/signaling';
 import { ApiError, type IClient } from './client';
 import {
   type Changes,
+  type Copying,
   isFinal,
   isSettled,
   type Job,
@@ -51,6 +52,10 @@ export class Jobs implements IJobs {
 
   get settled(): ISignal<IJobs, Job> {
     return this._settled;
+  }
+
+  get copying(): ISignal<IJobs, Copying> {
+    return this._copying;
   }
 
   get conditionChanged(): ISignal<IJobs, void> {
@@ -162,6 +167,11 @@ export class Jobs implements IJobs {
     }
   }
 
+  /** Pass on how a submission's files are being copied. */
+  tellCopying(copying: Copying): void {
+    this._copying.emit(copying);
+  }
+
   private _note(job: Job): void {
     const before = this.get(job.name);
     const ended = before !== undefined && isSettled(before);
@@ -204,11 +214,13 @@ export class Jobs implements IJobs {
     const heard = this.get(answer.name);
     if (heard === undefined) {
       this._note(answer);
-    } else if (isSettled(heard)) {
-      // Events overtook the answer, and the end of an unknown job is not told.
-      this._settle(heard);
     }
-    return heard ?? answer;
+    const job = heard ?? answer;
+    if (isSettled(job)) {
+      // Events overtook the answer, or it was sent before: the end of an unknown job is not told.
+      this._settle(job);
+    }
+    return job;
   }
 
   /** Send until there is an answer; its key makes sure that a repeated request is no second job. */
@@ -353,6 +365,7 @@ export class Jobs implements IJobs {
   private readonly _removed = new Signal<IJobs, string>(this);
   private readonly _submitted = new Signal<IJobs, Job>(this);
   private readonly _settled = new Signal<IJobs, Job>(this);
+  private readonly _copying = new Signal<IJobs, Copying>(this);
   private readonly _conditionChanged = new Signal<IJobs, void>(this);
 }
 

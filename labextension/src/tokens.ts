@@ -5,7 +5,7 @@ import { Token } from '@lumino/coreutils';
 import type { ISignal } from '@lumino/signaling';
 
 import type { ISource } from './dialog/source';
-import type { Changes, Job, Submission } from './job';
+import type { Changes, Copying, Job, Submission } from './job';
 
 /** The jobs that this page knows of, kept true by the server's events. */
 export interface IJobs {
@@ -15,8 +15,10 @@ export interface IJobs {
   readonly removed: ISignal<IJobs, string>;
   /** This page submitted a job. */
   readonly submitted: ISignal<IJobs, Job>;
-  /** A job that this page saw unfinished has ended and its delivery is decided: once per job. */
+  /** A job that this page submitted, or saw unfinished, has ended as `isSettled` says: once each. */
   readonly settled: ISignal<IJobs, Job>;
+  /** The files that go along with a submission are being copied. */
+  readonly copying: ISignal<IJobs, Copying>;
   /** What is known of the list itself has changed: the five fields below. */
   readonly conditionChanged: ISignal<IJobs, void>;
   /** Whether the server's list was had once. */

@@ -14,6 +14,12 @@ const FROM_HUB = JSON.stringify({
 const OURS = JSON.stringify({
   error: { code: 'unavailable', message: 'The disk is full.', hint: 'Wait.' }
 });
+const NO_JOB = JSON.stringify({
+  error: { code: 'not_found', message: "There is no job 'a'.", hint: '' }
+});
+const NO_ROUTE = JSON.stringify({
+  error: { code: 'no_route', message: 'There is no GET health.', hint: '' }
+});
 
 test.each([
   [424, FROM_HUB, 'unreachable'],
@@ -22,6 +28,9 @@ test.each([
   [504, '<html>Gateway Time-out</html>', 'unreachable'],
   [503, OURS, 'refused'],
   [404, '<html>Not Found</html>', 'missing'],
+  [404, NO_JOB, 'refused'],
+  [404, NO_ROUTE, 'outdated'],
+  [405, NO_ROUTE, 'outdated'],
   [500, '<html>Internal Server Error</html>', 'broken'],
   [200, '<html>Log in</html>', 'broken']
 ])('an answer %i of %j is %s', async (status, body, failure) => {

@@ -199,16 +199,18 @@ describe('SubmitModel', () => {
     const { model, server } = await open();
     const sending = model.send();
     const key = model.sending!;
-    model.observe('another', { bytes: 1, total: 2 });
+    model.observe({ key: 'another', bytes: 1, total: 2 });
     expect(model.copying).toBeNull();
-    model.observe(key, { bytes: 1, total: 2 });
-    expect(model.copying).toEqual({ bytes: 1, total: 2 });
+    model.observe({ key, bytes: 1, total: 2 });
+    expect(model.copying).toMatchObject({ bytes: 1, total: 2 });
     model.type('name', 'too late');
     expect(model.texts.name).toBe('');
-    await model.callOff();
+    const calling = model.callOff();
+    expect(model.isCallingOff).toBe(true);
+    await calling;
     expect(server.calledOff).toEqual([key]);
     await sending;
-    expect(model.copying).toBeNull();
+    expect([model.copying, model.isCallingOff]).toEqual([null, false]);
   });
 
   it('takes a new key after one that was called off', async () => {

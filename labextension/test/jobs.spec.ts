@@ -129,6 +129,13 @@ describe('the end of a job', () => {
     expect(ends).toEqual(END);
   });
 
+  it('is told where it was sent before and had ended by then', async () => {
+    const { jobs, ends } = watch(new Server([DELIVERED, DELIVERED]));
+    await jobs.submit({ notebook: 'study.ipynb' }, 'one key');
+    await jobs.submit({ notebook: 'study.ipynb' }, 'one key');
+    expect(ends).toEqual(END);
+  });
+
   it('is not told of jobs that had ended before', async () => {
     const server = new Server();
     server.listed = [DELIVERED];

@@ -6,7 +6,7 @@ import { Jobs } from '../src/jobs';
 import { Fold, type JournalRecord } from '../src/live/fold';
 import { Follower, type Piece } from '../src/live/follower';
 import { notesIn } from '../src/live/notes';
-import { MOST_OUTPUTS, MOST_TEXT } from '../src/live/outputs';
+import { MOST_OUTPUTS, MOST_TEXT, Outputs } from '../src/live/outputs';
 import { StreamText } from '../src/live/stream';
 import { job, TRANS } from './fixtures';
 
@@ -230,6 +230,27 @@ describe('what is shown of much', () => {
     expect(texts[0]).toContain('earlier outputs are not shown');
     expect(texts.at(-1)).toBe(String(3 * MOST_OUTPUTS - 1));
   });
+});
+
+test.each([
+  ['cleared', (outputs: Outputs) => outputs.clear()],
+  [
+    'let go of',
+    (outputs: Outputs) => {
+      for (let count = 0; count <= MOST_OUTPUTS; count += 1) {
+        outputs.add({ output_type: 'display_data', data: {}, metadata: {} });
+      }
+    }
+  ]
+])('an output that was %s is updated no more', (_, lose) => {
+  const outputs = new Outputs(notesIn(TRANS));
+  const output = { output_type: 'display_data', data: {}, metadata: {} };
+  const display = outputs.add(output);
+  expect(display.isShown()).toBe(true);
+  lose(outputs);
+  display.update({ output_type: 'display_data', data: { 'text/plain': 'x' } });
+  expect(display.isShown()).toBe(false);
+  expect(JSON.stringify(outputs.shown)).not.toContain('"x"');
 });
 
 describe('StreamText', () => {

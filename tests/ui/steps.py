@@ -39,6 +39,15 @@ SOURCES = """() => [...jupyterapp.shell.currentWidget.content.widgets]
 POST = re.compile(r"/jupyter-to-job/api/jobs(\?\d+)?$")
 """Where submissions go; JupyterLab puts the time behind it, against caches."""
 
+THEMES = {
+    "light": "JupyterLab Light",
+    "dark": "JupyterLab Dark",
+    "contrast": "JupyterLab Dark High Contrast",
+}
+CHANGE_THEME = """async theme => {
+    await jupyterapp.commands.execute('apputils:change-theme', { theme });
+}"""
+
 
 def give_up(route: Route) -> None:
     """Have the server take a request, and do as a proxy does that did not wait for the answer."""
@@ -65,6 +74,11 @@ def visit(page: Page, url: str) -> None:
     page.wait_for_function("() => window.jupyterapp !== undefined")
     page.evaluate("async () => { await window.jupyterapp.restored; }")
     expect(page.locator("#jupyterlab-splash")).to_have_count(0)
+
+
+def choose_theme(page: Page, theme: str) -> None:
+    page.evaluate(CHANGE_THEME, THEMES[theme])
+    expect(page.locator("body")).to_have_attribute("data-jp-theme-name", THEMES[theme])
 
 
 def wait_for_layout(lab: Lab, *shown: str) -> None:
@@ -145,6 +159,22 @@ def submit(page: Page, panel: Locator) -> str:
     name = told_name(page)
     expect(dialog(page)).to_have_count(0)
     return name
+
+
+def jobs_panel(page: Page) -> Locator:
+    return page.get_by_role("region", name="Jobs")
+
+
+def show(page: Page) -> Locator:
+    """Open the panel by its tab, as a user does."""
+    page.get_by_role("tab", name=re.compile("^Jobs")).click()
+    expect(jobs_panel(page)).to_be_visible()
+    return jobs_panel(page)
+
+
+def row(place: Page | Locator, name: str) -> Locator:
+    """A job in the panel."""
+    return place.get_by_role("article", name=name, exact=True)
 
 
 def job_names(lab: Lab) -> set[str]:

@@ -12,7 +12,9 @@ from playwright.sync_api import Locator, Page, expect
 from tests.ui.lab import Lab
 from tests.ui.steps import (
     END_TIMEOUT,
+    THEMES,
     asked,
+    choose_theme,
     dialog,
     flavor,
     problems,
@@ -20,12 +22,6 @@ from tests.ui.steps import (
     toast,
     wait_until,
 )
-
-THEMES = {
-    "light": "JupyterLab Light",
-    "dark": "JupyterLab Dark",
-    "contrast": "JupyterLab Dark High Contrast",
-}
 
 CATALOG = """
 apiVersion: jupyter-to-job.io/v1
@@ -60,9 +56,6 @@ while pathlib.Path('wait').exists():
 SUBMIT = "async job => (await jupyterapp.commands.execute('jupyter-to-job:submit', job)).name"
 RUN = "async ([id, name]) => { await jupyterapp.commands.execute(id, { name, ask: false }); }"
 SHOW_PANEL = "() => jupyterapp.shell.activateById('jupyter-to-job-jobs')"
-CHANGE_THEME = """async theme => {
-    await jupyterapp.commands.execute('apputils:change-theme', { theme });
-}"""
 
 CUT_OFF = """element => [element, ...element.querySelectorAll('*')].filter(inner => {
     const { overflowX } = getComputedStyle(inner);
@@ -79,11 +72,6 @@ MOVING = """() => [...document.querySelectorAll('[class*=jp-ToJob], [class*=jp-T
 """What of ours would move."""
 
 CONTROLS = "button, input, select, summary, [tabindex='0']"
-
-
-def choose_theme(page: Page, theme: str) -> None:
-    page.evaluate(CHANGE_THEME, THEMES[theme])
-    expect(page.locator("body")).to_have_attribute("data-jp-theme-name", THEMES[theme])
 
 
 def assert_accessible(page: Page, *contexts: str) -> None:

@@ -21,11 +21,15 @@ from tests.ui.steps import (
     button,
     dialog,
     file_item,
+    jobs_panel,
     open_notebook,
     outputs,
+    row,
     send_button,
+    show,
     submit,
     toast,
+    visit,
     wait_for_layout,
     wait_until,
 )
@@ -47,28 +51,6 @@ NO_SERVER_PART = {"arguments": ["--ServerApp.jpserver_extensions={'jupyter_to_jo
 WHY_HELD = re.compile("Not delivered: .*reports")
 LARGE = 1000 << 20
 """Bytes of inputs whose copying takes longer than a second or two."""
-
-
-def jobs_panel(page: Page) -> Locator:
-    return page.get_by_role("region", name="Jobs")
-
-
-def show(page: Page) -> Locator:
-    """Open the panel by its tab, as a user does."""
-    page.get_by_role("tab", name=re.compile("^Jobs")).click()
-    expect(jobs_panel(page)).to_be_visible()
-    return jobs_panel(page)
-
-
-def row(page: Page, name: str) -> Locator:
-    return jobs_panel(page).get_by_role("article", name=name, exact=True)
-
-
-def start_lab(page: Page, url: str) -> None:
-    """Load the page, and wait until JupyterLab has put back what was open."""
-    page.goto(url)
-    page.wait_for_function("() => window.jupyterapp !== undefined")
-    page.evaluate("async () => { await window.jupyterapp.restored; }")
 
 
 def assert_right(page: Page, *texts: str) -> None:
@@ -119,20 +101,20 @@ def test_a_job_outlives_page_browser_and_server_and_the_panel_is_right_again(
     first = browser.new_context(viewport={"width": 1400, "height": 900})
     first.set_default_timeout(END_TIMEOUT)
     before = first.new_page()
-    start_lab(before, lab.url)
+    visit(before, lab.url)
     name = submit(before, open_notebook(before, "reports", "long.ipynb"))
     show(before)
     expect(row(before, name).get_by_text("cell 1 of 3")).to_be_visible(timeout=END_TIMEOUT)
 
     wait_for_layout(lab, '"current":"jupyter-to-job-jobs"', "notebook:reports/long.ipynb")
-    start_lab(before, lab.url.replace("reset&", ""))  # a reload
+    visit(before, lab.url.replace("reset&", ""))  # a reload
     assert_right(before, name, "cell 1 of 3")
     expect(before.locator(".jp-NotebookPanel .jp-Notebook .jp-Cell").first).to_be_visible()
 
     first.close()  # the browser is gone
     (told / "one").touch()
     page.clock.install()
-    start_lab(page, lab.url)
+    visit(page, lab.url)
     panel = open_notebook(page, "reports", "other.ipynb")
     show(page)
     expect(row(page, name).get_by_text("cell 2 of 3")).to_be_visible(timeout=END_TIMEOUT)
@@ -211,7 +193,7 @@ def test_an_old_server_part_is_said(lab: Lab, page: Page) -> None:
         route.continue_(url=re.sub(r"api/(\w+)", r"api/\1-of-tomorrow", route.request.url))
 
     page.route(re.compile("/jupyter-to-job/api/(jobs|preflight)"), ask_for_what_is_new)
-    start_lab(page, lab.url)
+    visit(page, lab.url)
     panel = open_notebook(page, "reports", "study.ipynb")
     button(panel).click()
     alert = dialog(page).get_by_role("alert")

@@ -74,7 +74,14 @@ function OneProblem({ message, hint, blocking }: Problem): ReactElement {
 }
 
 function Progress({ model }: Shown): ReactElement | null {
-  const { copying, sending, trans } = model;
+  const { copying, isCallingOff, sending, trans } = model;
+  if (isCallingOff) {
+    return (
+      <p className="jp-ToJobDialog-help">
+        {trans.__('Calling off… Cancel once more to close without waiting.')}
+      </p>
+    );
+  }
   if (copying !== null) {
     const { bytes, total } = copying;
     return (

@@ -9,10 +9,11 @@ import { UUID } from '@lumino/coreutils';
 
 import type { Catalog, Job } from '../api';
 import type { ICounter } from '../client';
+import type { Copying } from '../job';
 import type { ISubmitDialog } from '../tokens';
 import { SubmitDialog } from './dialog';
 import { Memory } from './memory';
-import { type Copying, SubmitModel } from './model';
+import { SubmitModel } from './model';
 import type { ISource } from './source';
 
 /** Backends in which waiting jobs stand in a line that a priority changes. */
@@ -60,6 +61,9 @@ export class Desk implements ISubmitDialog {
     } finally {
       this._catalog = model.catalog ?? this._catalog;
       model.dispose();
+      if (this._model === model) {
+        this._model = null; // and with it the notebook
+      }
     }
   }
 
@@ -86,8 +90,8 @@ export class Desk implements ISubmitDialog {
   }
 
   /** Take note of how far the inputs of a submission are copied. */
-  observe(key: string, copying: Copying): void {
-    this._model?.observe(key, copying);
+  observe(copying: Copying): void {
+    this._model?.observe(copying);
   }
 
   /**
@@ -129,6 +133,6 @@ export class Desk implements ISubmitDialog {
   private readonly _memory: Memory;
   private _catalog: Catalog | null = null;
   private _hasLine = false;
-  /** The dialog's that was opened last. */
+  /** The dialog's that was opened last, while it is open. */
   private _model: SubmitModel | null = null;
 }

@@ -52,9 +52,12 @@ export class SubmitDialog extends Dialog<unknown> {
     }
   }
 
-  /** Close; but what is being sent is called off first, and its answer tells whether it was. */
+  /**
+   * Close; but what is being sent is called off first, and its answer tells whether it was. Who does
+   * not wait for that closes all the same: an answer may never come.
+   */
   override reject(): void {
-    if (this._model.sending !== null) {
+    if (this._model.sending !== null && !this._model.isCallingOff) {
       void this._model.callOff();
     } else {
       super.reject();

@@ -10,7 +10,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { Catalog, Job, Preflight, Problem } from '../api';
 import { devicesOf, usualDevice, usualFlavor, whyNot } from '../catalog';
 import { ApiError, type ICounter } from '../client';
-import type { Choices } from '../job';
+import type { Choices, Copying } from '../job';
 import { parseDuration } from '../words';
 import { Asker } from './asker';
 import { FileList } from './files';
@@ -23,9 +23,6 @@ export type Texts = Record<
   'maxRuntime' | 'name' | 'output' | 'priority',
   string
 >;
-
-/** How far the copying of the files that go along has come, in bytes. */
-export type Copying = { bytes: number; total: number };
 
 /** Why a request did not do what was asked; `sent`: it was the submission itself. */
 export type Failed = { error: unknown; sent: boolean };
@@ -105,6 +102,11 @@ export class SubmitModel implements IDisposable {
 
   get copying(): Copying | null {
     return this._copying;
+  }
+
+  /** Whether what is being sent was called off, and nobody knows yet whether in time. */
+  get isCallingOff(): boolean {
+    return this._isCallingOff;
   }
 
   /** Whether what was sent last was called off in time. */
@@ -229,8 +231,8 @@ export class SubmitModel implements IDisposable {
   }
 
   /** Take note of how the copying goes, of whichever submission. */
-  observe(key: string, copying: Copying): void {
-    if (key === this._sending) {
+  observe(copying: Copying): void {
+    if (copying.key === this._sending) {
       this._copying = copying;
       this._tell();
     }
@@ -247,6 +249,8 @@ export class SubmitModel implements IDisposable {
   /** Call off what is being sent. Whether it was in time, the answer to the sending tells. */
   async callOff(): Promise<void> {
     if (this._sending !== null) {
+      this._isCallingOff = true;
+      this._tell();
       await this._server.callOff(this._sending).catch(error => {
         console.warn('jupyter-to-job: could not be called off', error);
       });
@@ -283,6 +287,7 @@ export class SubmitModel implements IDisposable {
     } finally {
       this._sending = null;
       this._copying = null;
+      this._isCallingOff = false;
       this._tell();
     }
   }
@@ -356,6 +361,7 @@ export class SubmitModel implements IDisposable {
   private _failure: Failed | null = null;
   private _sending: string | null = null;
   private _copying: Copying | null = null;
+  private _isCallingOff = false;
   private _isCalledOff = false;
   private _keyed = NEVER;
   private _version = 0;

@@ -152,7 +152,8 @@ export class Fold {
     const display = cell.outputs.add(output);
     if (typeof id === 'string') {
       const places = this._displays.get(id) ?? [];
-      this._displays.set(id, [...places, { cell, display }]);
+      const shown = places.filter(place => place.display.isShown());
+      this._displays.set(id, [...shown, { cell, display }]);
     }
     this._news.changed.add(cell);
   }

@@ -10,6 +10,7 @@ import { trouble } from '../panel/head';
 import { Bar, Clock } from '../panel/row';
 import { remark, standing } from '../panel/wording';
 import type { IJobs } from '../tokens';
+import { useKeptFocus } from '../useKeptFocus';
 import { wording } from '../widgets/refusal';
 import type { IFollower } from './follower';
 
@@ -34,26 +35,31 @@ export class Heading extends ReactWidget {
   }
 
   protected override render(): ReactElement {
-    const { jobs, follower, trans } = this._subject;
-    const job = jobs.get(follower.name);
-    return (
-      <>
-        {job !== undefined && <Standing {...this._subject} job={job} />}
-        <Reading {...this._subject} />
-        {follower.isShortened && (
-          <p className="jp-ToJob-remark">
-            {trans.__(
-              'The run wrote so much that its middle is left out here: the result has all.'
-            )}
-          </p>
-        )}
-      </>
-    );
+    return <Whole {...this._subject} place={this.node} />;
   }
 
   private _onChanged(): void {
     this.update();
   }
+}
+
+function Whole(props: Subject & { place: HTMLElement }): ReactElement {
+  const { jobs, follower, trans, place } = props;
+  useKeptFocus(place, heading => heading.querySelector('button'));
+  const job = jobs.get(follower.name);
+  return (
+    <>
+      {job !== undefined && <Standing {...props} job={job} />}
+      <Reading {...props} />
+      {follower.isShortened && (
+        <p className="jp-ToJob-remark">
+          {trans.__(
+            'The run wrote so much that its middle is left out here: the result has all.'
+          )}
+        </p>
+      )}
+    </>
+  );
 }
 
 function Standing(props: Subject & { job: Job }): ReactElement {

@@ -28,7 +28,14 @@ type Entry = {
 };
 
 /** An output that an update may change, wherever it is. */
-export type Display = { update(shown: nbformat.IOutput): void };
+export type Display = {
+  /** Whether it is still shown: neither cleared nor let go of. */
+  isShown(): boolean;
+  update(shown: nbformat.IOutput): void;
+};
+
+/** In the place of what is shown no longer: whoever may update it must not keep it in memory. */
+const GONE: nbformat.IOutput = { output_type: 'gone' };
 
 /** The outputs of a cell. */
 export class Outputs {
@@ -81,14 +88,18 @@ export class Outputs {
     this._size += size;
     this._bound();
     return {
+      isShown: () => entry.output !== GONE,
       update: ({ data, metadata }) => {
-        entry.output = { ...entry.output, data, metadata };
+        if (entry.output !== GONE) {
+          entry.output = { ...entry.output, data, metadata };
+        }
       }
     };
   }
 
   /** Show nothing any more. */
   clear(): void {
+    this._entries.forEach(entry => (entry.output = GONE));
     this._entries = [];
     this._size = 0;
     this._droppedOutputs = this._droppedText = 0;
@@ -119,6 +130,7 @@ export class Outputs {
       (this._entries.length > MOST_OUTPUTS / 2 || this._size > half)
     ) {
       const gone = this._entries.shift()!;
+      gone.output = GONE;
       this._size -= gone.size;
       this._droppedOutputs += 1;
     }

@@ -45,17 +45,15 @@ export class LiveNotebook extends StaticNotebook {
     for (const name of ['jpKernelUser', 'jpUndoer', 'jpCodeRunner']) {
       delete this.node.dataset[name];
     }
-    this._follow = this._follow.bind(this);
     for (const event of LEAVING) {
-      this.node.addEventListener(event, this._follow, { passive: true });
+      const leave = (each: Event) => this._leave(each);
+      this.node.addEventListener(event, leave, { passive: true });
     }
   }
 
-  /** Whether the cell that runs, and then one that failed, is kept in sight: until somebody scrolls. */
-  isFollowing = true;
-
   /** Show what has changed; `isLatest`: for now nothing more is to come. */
   sync(isLatest: boolean): void {
+    this._isFollowing ||= this._isBack();
     const news = this._fold.take();
     if (news.isNew || this.model === null) {
       this._renew();
@@ -127,27 +125,58 @@ export class LiveNotebook extends StaticNotebook {
   }
 
   private _keepInSight(): void {
-    const { current, cells, end } = this._fold;
-    const index =
-      end === null
-        ? cells.findIndex(cell => cell === current)
-        : cells.map(({ state }) => state).lastIndexOf('failed');
-    if (this.isFollowing && index >= 0 && end?.state !== 'succeeded') {
-      void this.scrollToItem(index, 'end').catch(() => {
+    this._kept = this._newest;
+    if (this._isFollowing && this._kept >= 0) {
+      void this.scrollToItem(this._kept, 'end').catch(() => {
         // Not rendered yet: the next piece tries again.
       });
     }
   }
 
-  private _follow(event: Event): void {
+  /** The cell in which something happens: it runs, or it failed; -1: none. */
+  private get _newest(): number {
+    const { current, cells, end } = this._fold;
+    if (end === null) {
+      return cells.findIndex(cell => cell === current);
+    }
+    return end.state === 'succeeded'
+      ? -1
+      : cells.map(({ state }) => state).lastIndexOf('failed');
+  }
+
+  private _leave(event: Event): void {
     if (!(event instanceof KeyboardEvent) || MOVING.includes(event.key)) {
-      this.isFollowing = false;
+      this._isFollowing = false;
+      this._left = performance.now();
     }
   }
 
+  /** Whether somebody who scrolled away rests at the end again: of everything, or of that cell. */
+  private _isBack(): boolean {
+    const { scrollTop, scrollHeight, clientHeight } = this.outerNode;
+    const { bottom } = this.outerNode.getBoundingClientRect();
+    const cell = this.widgets[this._kept]?.node.getBoundingClientRect();
+    const below = (cell?.bottom ?? Infinity) - bottom;
+    const isAtEnd =
+      scrollHeight - scrollTop - clientHeight < NEAR ||
+      (below < NEAR && below > -clientHeight / 3);
+    // Who is about to leave is still there at first.
+    return isAtEnd && performance.now() - this._left > REST;
+  }
+
+  /** Whether the cell that runs, and then one that failed, is kept in sight: nobody reads elsewhere. */
+  private _isFollowing = true;
+  /** The cell that was to be in sight the last time. */
+  private _kept = -1;
+  /** When somebody looked elsewhere, in milliseconds. */
+  private _left = 0;
   /** What of each cell is in the page. */
   private _drawn = new WeakMap<LiveCell, readonly nbformat.IOutput[]>();
 }
+
+/** How near is at the end, in pixels, and how long nobody moves who rests, in milliseconds. */
+const NEAR = 40;
+const REST = 1000;
 
 /** By what somebody looks elsewhere. */
 const LEAVING = ['wheel', 'touchmove', 'keydown', 'mousedown'];

@@ -21,7 +21,7 @@ export function List({ model, ...desk }: Props): ReactElement {
   const { rows, jobs, isFiltered } = model;
   const keys = useMemo(() => rows.map(({ key }) => key), [rows]);
   const [activeKey, setActive] = useState('');
-  const active = Math.max(keys.indexOf(activeKey), 0);
+  const active = useActive(keys, activeKey);
   const place = useRef<HTMLDivElement>(null);
   const onKeyDown = useMover(place, keys, active, setActive);
   const onEnd = useCallback(() => {
@@ -62,6 +62,18 @@ export function List({ model, ...desk }: Props): ReactElement {
       <Rest model={model} {...desk} />
     </div>
   );
+}
+
+/** The index of the line that the keyboard is at; after that line is gone, of the one in its place. */
+function useActive(keys: readonly string[], key: string): number {
+  const last = useRef(0);
+  const at = keys.indexOf(key);
+  const active =
+    at === -1 ? Math.max(Math.min(last.current, keys.length - 1), 0) : at;
+  useEffect(() => {
+    last.current = active;
+  }, [active]);
+  return active;
 }
 
 /** Arrow keys, Home and End move between lines; Tab goes into one. */

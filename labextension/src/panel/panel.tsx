@@ -6,6 +6,7 @@ import type { Message } from '@lumino/messaging';
 import { type ReactElement, useEffect, useState } from 'react';
 
 import { jobsIcon } from '../icons';
+import { useKeptFocus } from '../useKeptFocus';
 import { useModel } from '../useModel';
 import { Announcer } from './announcer';
 import { Head, Notice } from './head';
@@ -44,14 +45,15 @@ export class JobsPanel extends ReactWidget {
         model={this._model}
         commands={this._commands}
         trans={this._trans}
+        place={this.node}
       />
     );
   }
 
-  /** Who opens the panel wants to know how it is now: the next try of itself may be far away. */
+  /** Who opens the panel wants to know how it is now; without events, nothing else may ask soon. */
   protected override onAfterShow(msg: Message): void {
     super.onAfterShow(msg);
-    if (this._model.jobs.feed === 'lost') {
+    if (this._model.jobs.feed !== 'live') {
       void this._model.jobs.refresh();
     }
   }
@@ -61,10 +63,7 @@ export class JobsPanel extends ReactWidget {
     super.onActivateRequest(msg);
     // The first time it is not drawn yet.
     void Promise.resolve(this.renderPromise).then(() => {
-      const target =
-        this.node.querySelector<HTMLElement>('[data-main][tabindex="0"]') ??
-        this.node.querySelector('input');
-      target?.focus();
+      entrance(this.node)?.focus();
     });
   }
 
@@ -87,10 +86,21 @@ type Props = {
   model: PanelModel;
   commands: CommandRegistry;
   trans: TranslationBundle;
+  /** What it is shown in. */
+  place: HTMLElement;
 };
 
-function Whole({ model, commands, trans }: Props): ReactElement {
+/** Where the keyboard goes in the panel: to the job that it was at, if there is one. */
+function entrance(panel: HTMLElement): HTMLElement | null {
+  return (
+    panel.querySelector<HTMLElement>('[data-main][tabindex="0"]') ??
+    panel.querySelector('input')
+  );
+}
+
+function Whole({ model, commands, trans, place }: Props): ReactElement {
   useModel(model);
+  useKeptFocus(place, entrance);
   const [said, say] = useState('');
   useEffect(() => {
     const announcer = new Announcer(model.jobs, say, trans);

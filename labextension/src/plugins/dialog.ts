@@ -1,26 +1,25 @@
-/** Provides the dialog, and tells it how the copying of files goes. */
+/** Provides the dialog. */
 import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
-import type { Event } from '@jupyterlab/services';
 import { IStateDB } from '@jupyterlab/statedb';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
 import { Client } from '../client';
 import { Desk } from '../dialog/desk';
-import type { Copying } from '../dialog/model';
-import { SUBMISSION_EVENT } from '../job';
-import { ISubmitDialog } from '../tokens';
+import { IJobs, ISubmitDialog } from '../tokens';
 
 const plugin: JupyterFrontEndPlugin<ISubmitDialog> = {
   id: 'jupyter-to-job:dialog',
   description: 'Asks for flavor, device and the rest before it submits.',
   autoStart: true,
   provides: ISubmitDialog,
+  requires: [IJobs],
   optional: [IStateDB, ITranslator],
   activate: (
     { serviceManager }: JupyterFrontEnd,
+    jobs: IJobs,
     state: IStateDB | null,
     translator: ITranslator | null
   ): ISubmitDialog => {
@@ -29,17 +28,9 @@ const plugin: JupyterFrontEndPlugin<ISubmitDialog> = {
       state,
       (translator ?? nullTranslator).load('jupyter_to_job')
     );
-    serviceManager.events.stream.connect((_, emission: Event.Emission) => {
-      if (emission.schema_id === SUBMISSION_EVENT) {
-        const { key, ...copying } = emission as unknown as Told;
-        desk.observe(key, copying);
-      }
-    });
+    jobs.copying.connect((_, copying) => desk.observe(copying));
     return desk;
   }
 };
-
-/** What an event of a submission says. */
-type Told = Copying & { key: string };
 
 export default plugin;

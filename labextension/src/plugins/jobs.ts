@@ -10,7 +10,13 @@ import type { Event } from '@jupyterlab/services';
 
 import { Client } from '../client';
 import { EventLine } from '../events';
-import { DELETED_EVENT, type Job, JOB_EVENT } from '../job';
+import {
+  type Copying,
+  DELETED_EVENT,
+  type Job,
+  JOB_EVENT,
+  SUBMISSION_EVENT
+} from '../job';
 import { Jobs } from '../jobs';
 import { IJobs } from '../tokens';
 
@@ -66,11 +72,14 @@ export default plugin;
 /** Take note of what an event says. */
 function hear(jobs: Jobs, emission: Event.Emission): void {
   const { schema_id, ...said } = emission;
-  const fields = Object.entries(said).filter(([key]) => !key.startsWith('_'));
+  const entries = Object.entries(said).filter(([key]) => !key.startsWith('_'));
+  const fields: unknown = Object.fromEntries(entries);
   if (schema_id === JOB_EVENT) {
-    jobs.observe(Object.fromEntries(fields) as unknown as Job);
+    jobs.observe(fields as Job);
   } else if (schema_id === DELETED_EVENT) {
-    jobs.forget((said as unknown as { name: string }).name);
+    jobs.forget((fields as Pick<Job, 'name'>).name);
+  } else if (schema_id === SUBMISSION_EVENT) {
+    jobs.tellCopying(fields as Copying);
   }
 }
 

@@ -39,7 +39,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     });
     jobs.settled.connect((_, job: Job) => {
       const actions = openAction(job, trans, path => {
-        void openResult(commands, path);
+        void openResult(commands, path, trans);
       });
       const replaces = shown.get(job.name);
       shown.delete(job.name);

@@ -1,12 +1,40 @@
 /** Opens a result, and shows in it where it failed. */
 import type { Notebook, NotebookPanel } from '@jupyterlab/notebook';
+import { ServerConnection } from '@jupyterlab/services';
+import type { TranslationBundle } from '@jupyterlab/translation';
 import type { CommandRegistry } from '@lumino/commands';
 
-/** Open a delivered notebook; at the cell that failed, if one did. */
+import { ApiError } from '../client';
+import { tellRefusal } from './refusal';
+
+/** Open a delivered notebook, at the cell that failed, if one did; or say why it cannot be opened. */
 export async function openResult(
   commands: CommandRegistry,
-  path: string
+  path: string,
+  trans: TranslationBundle
 ): Promise<void> {
+  try {
+    await open(commands, path);
+  } catch (error) {
+    tellRefusal(whyNot(error, path, trans), trans, false);
+  }
+}
+
+/** Toasts outlive what they offer, and of that JupyterLab says no more than `404 Not Found`. */
+function whyNot(error: unknown, path: string, trans: TranslationBundle): Error {
+  const said = error instanceof Error ? error.message : String(error);
+  return error instanceof ServerConnection.NetworkError
+    ? new ApiError('unreachable', said)
+    : new Error(
+        trans.__(
+          '%1 cannot be opened (%2). If it was moved or deleted, the job can be rerun.',
+          path,
+          said
+        )
+      );
+}
+
+async function open(commands: CommandRegistry, path: string): Promise<void> {
   const opened: unknown = await commands.execute('docmanager:open', { path });
   // Notebook 7 opens another page, and then there is nothing to scroll here.
   const panel = opened as Partial<NotebookPanel> | undefined;
