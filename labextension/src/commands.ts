@@ -8,8 +8,8 @@ import type {
 } from '@lumino/coreutils';
 
 import type { IReader } from './client';
+import { commandLine } from './commandLine';
 import { isFinal, type Job, resultOf } from './job';
-import { commandLine } from './panel/wording';
 import { rerunSource } from './rerunSource';
 import type { IJobs, ISubmitDialog } from './tokens';
 import { tellRefusal } from './widgets/refusal';

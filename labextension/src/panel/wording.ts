@@ -1,4 +1,4 @@
-/** A job in plain words: how it stands, what it used, and how to submit it from a terminal. */
+/** A job in plain words: how it stands, and what it used. */
 import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { elapsed, type Job } from '../job';
@@ -123,35 +123,4 @@ function of(used: number, given: number, trans: TranslationBundle): string {
   const one = given / Number(whole.split(' ')[0]);
   const amount = used < 0.1 * one ? size(used) : (used / one).toFixed(1);
   return trans.__('%1 of %2', amount, whole);
-}
-
-/** The command that submits the same again from the workspace; `env` is known to nobody. */
-export function commandLine(job: Job): string {
-  const words = ['jupyter-to-job', 'submit', job.notebook];
-  words.push('-f', job.flavor, '-d', job.device);
-  for (const [name, value] of Object.entries(job.parameters)) {
-    words.push('-p', name, JSON.stringify(value));
-  }
-  job.inputs.forEach(path => words.push('-i', path));
-  const said: [string, string | number | null][] = [
-    ['--max-runtime', job.max_runtime],
-    ['--priority', job.priority === 0 ? null : job.priority],
-    ['--output', job.output]
-  ];
-  if (job.isolated) {
-    words.push('--isolated');
-  }
-  for (const [option, value] of said) {
-    if (value !== null) {
-      words.push(option, String(value));
-    }
-  }
-  return words.map(quote).join(' ');
-}
-
-/** A word as a POSIX shell takes it for one. */
-function quote(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word)
-    ? word
-    : `'${word.replaceAll("'", `'"'"'`)}'`;
 }
