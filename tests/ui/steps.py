@@ -79,6 +79,7 @@ def visit(page: Page, url: str) -> None:
 def choose_theme(page: Page, theme: str) -> None:
     page.evaluate(CHANGE_THEME, THEMES[theme])
     expect(page.locator("body")).to_have_attribute("data-jp-theme-name", THEMES[theme])
+    expect(page.locator("#jupyterlab-splash")).to_have_count(0)  # it lies over a change of theme
 
 
 def wait_for_layout(lab: Lab, *shown: str) -> None:
