@@ -30,9 +30,12 @@ class Census:
 
     def busy(self, server: int) -> bool:
         """Tell whether there is any process but the server and what stays."""
-        others = (pid for pid in self._mine() if int(pid) != server)
-        lines = (_read(pid, "cmdline") for pid in others)
-        return any(line and not any(name in line for name in RESIDENT) for line in lines)
+        parents = {pid: status[1].decode() for pid, status in self._seen() if status[0] != b"Z"}
+        lines = {pid: _read(pid, "cmdline") for pid in parents if int(pid) != server}
+        stay = {pid for pid, line in lines.items() if any(name in line for name in RESIDENT)}
+        # A copy of what stays has its command line, and does not stay.
+        return any(line and (pid not in stay or parents[pid] in stay)
+                   for pid, line in lines.items())  # fmt: skip
 
     def memory(self) -> tuple[int, int]:
         """Return the sum of PSS in bytes, and of how many processes."""

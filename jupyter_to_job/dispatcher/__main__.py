@@ -12,7 +12,6 @@ from pathlib import Path
 
 from job_runner.protocol.liveness import BEAT, SILENCE
 
-from ..backends.local import bell
 from ..backends.local.hosts import Watch, take_lock, this_host
 from ..backends.local.slots import Machine
 from ..exchange import FileExchange
@@ -27,7 +26,7 @@ def main() -> int:
     host, lock = this_host(), options.lock
     watch = Watch(options.exchange, options.silence, options.beat)
     dispatcher = Dispatcher(FileExchange(options.exchange), Machine(options.capacity), host, watch)
-    pause = Pause(bell.hang(options.exchange))
+    pause = Pause()
     if lock is not None:
         os.set_inheritable(lock, False)  # a runner that had it would keep the next one out
     while True:
@@ -59,13 +58,12 @@ def _options() -> argparse.Namespace:
 
 
 class Pause:
-    """Waits for some seconds, until a child process has ended, or until the bell rings."""
+    """Waits for some seconds, or until a child process has ended."""
 
-    def __init__(self, bell: int | None) -> None:
+    def __init__(self) -> None:
         self._ended, wakes = os.pipe()
         for descriptor in (self._ended, wakes):
             os.set_blocking(descriptor, False)
-        self._watched = [self._ended] if bell is None else [self._ended, bell]
         signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)  # so that Python writes to it
         # Whoever started us may have blocked signals; runners would inherit that from us, too.
@@ -73,10 +71,10 @@ class Pause:
 
     def __call__(self, seconds: float) -> bool:
         """Return after `seconds`, or earlier; tell whether a process ended."""
-        told = select.select(self._watched, [], [], seconds)[0]
-        for descriptor in told:
-            os.read(descriptor, 4096)
-        return self._ended in told
+        ended = bool(select.select([self._ended], [], [], seconds)[0])
+        if ended:
+            os.read(self._ended, 4096)
+        return ended
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ from ...domain.state import Placement
 from ...exchange import FileExchange, Request
 from ..port import Resource
 from . import hosts
-from .bell import ring
 from .capacity import admit
 from .daemon import ensure_dispatcher, last_words
 from .gpus import BOUND, GPU
@@ -83,9 +82,8 @@ class LocalBackend:
                 f"The dispatcher could not be started: {error.strerror}.",
                 "The job is recorded; `jupyter-to-job wait` tries again.",
             ) from error
-        if started is None:  # somebody else's serves us
-            ring(self._exchange.root)
-            return
+        if started is None:
+            return  # somebody else's serves us
         self._started, self._started_at = started, time.monotonic()
         if at_once:
             raise Unavailable(
