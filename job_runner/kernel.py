@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from .parting import Parting
+from .prologue import PROLOGUE
 from .reasons import no_kernel
 from .spawn import KernelProcess
 from .wire import Message, Wire
@@ -22,18 +23,6 @@ _ASK_AGAIN = 1.0
 _ASK_SOON = 0.02
 """The same for a kernel that answers, but whose output is not heard yet."""
 _POLL = 0.1
-_NO_MARK_LINES = (
-    "import zmq",
-    "from ipykernel.kernelapp import IPKernelApp",
-    "thread = IPKernelApp.instance().iopub_thread",
-    # libzmq (4.2 and newer) applies it to the connection that is there, which is ours.
-    "thread.schedule(lambda: thread.socket.setsockopt(zmq.SNDHWM, 0))",
-    # A crash says where: on the stderr that ipykernel found, for what it made of it dies with it.
-    "import faulthandler, sys",
-    "faulthandler.enable(getattr(sys.stderr, '_original_stdstream_copy', None) or 2)",
-)
-_NO_MARK = f"exec({chr(10).join(_NO_MARK_LINES)!r}, {{}})"
-"""In a namespace of its own: the user's stays empty."""
 
 
 class Listener(Protocol):
@@ -101,7 +90,7 @@ class Kernel:
         self._greeting.asked.add(self.ask())
         if self._process.spec.is_ipykernel:
             # Requests are taken in their order: this one is done before the first cell.
-            self._execute(_NO_MARK, silent=True)
+            self._execute(PROLOGUE, silent=True)
 
     async def ready(self) -> None:
         """Wait until the kernel answers and its output is heard. Raises RunFailed."""

@@ -99,6 +99,31 @@ def test_exit_handlers_have_time_to_upload(tmp_path: Path) -> None:
     assert (tmp_path / "uploaded").exists()
 
 
+def test_a_kernel_s_threads_leave_without_waiting_for_each_other(tmp_path: Path) -> None:
+    """Else it is killed, and loses what is written at the very end: a log that was held back."""
+    source = (
+        "import logging.handlers\n"
+        "log = logging.handlers.MemoryHandler(100, target=logging.FileHandler('log'))\n"
+        "logging.getLogger().addHandler(log)\n"
+        "logging.warning('held back')\n"
+        # As on a busy machine: the control thread comes to flush when the output's has just ended.
+        "def disturb():\n"
+        "    import threading, time\n"
+        "    from ipykernel.iostream import IOPubThread\n"
+        "    pipe, close = IOPubThread._event_pipe.fget, IOPubThread.close\n"
+        "    def late(self):\n"
+        "        if threading.current_thread().name == 'Control':\n"
+        "            time.sleep(0.05)\n"
+        "            vars(self._local).pop('event_pipe', None)\n"
+        "        return pipe(self)\n"
+        "    IOPubThread._event_pipe = property(late)\n"
+        "    IOPubThread.close = lambda self: (time.sleep(0.5), close(self))\n"
+        "disturb()"
+    )
+    with_kernel(tmp_path, lambda kernel: close_after(kernel, source))
+    assert (tmp_path / "log").read_text() == "held back\n"
+
+
 class _Forgetful:
     """A kernel whose queue lost the `idle` of a cell, and that answers the question after it."""
 
