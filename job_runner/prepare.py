@@ -43,6 +43,15 @@ def kernel_name(snapshot: bytes, override: str | None) -> str:
         raise reasons.bad_notebook(error) from error
 
 
+def import_papermill() -> None:
+    """Import papermill and nbformat: what takes long of what is needed to prepare a notebook."""
+    import_little()
+    import nbformat.v4.rwbase  # noqa: F401
+    import papermill.execute
+    import papermill.iorw
+    import papermill.parameterize  # noqa: F401
+
+
 def prepare(
     snapshot: Path,
     parameters: dict[str, Any],
@@ -58,7 +67,7 @@ def prepare(
     """
     if odd := find_unrepresentable(parameters):
         raise reasons.bad_notebook(f"a parameter holds {odd}, which JSON has no number for")
-    import_little()
+    import_papermill()
     from nbformat.v4.rwbase import strip_transient
     from papermill.execute import prepare_notebook_metadata, remove_error_markers
     from papermill.iorw import load_notebook_node

@@ -50,8 +50,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--idle", type=float, default=10.0, help="seconds without work before leaving"
     )
-    # For whoever starts it: a descriptor of the lock, taken already. For tests: shorter waiting.
+    # For whoever starts it: a descriptor of the lock, taken already; and room on the command line
+    # for the one that a copy shows. For tests: shorter waiting.
     parser.add_argument("--lock", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--room", help=argparse.SUPPRESS)
     parser.add_argument("--silence", type=float, default=SILENCE, help=argparse.SUPPRESS)
     parser.add_argument("--beat", type=float, default=BEAT, help=argparse.SUPPRESS)
     return parser.parse_args()

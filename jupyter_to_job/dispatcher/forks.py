@@ -1,4 +1,4 @@
-"""Processes that begin as copies of the dispatcher: a short errand needs no new interpreter.
+"""Processes that begin as copies of the dispatcher: they need no new interpreter.
 
 To start one and import what delivers a notebook took longer than to deliver it. A copy is safe
 because the dispatcher has one thread, and it keeps nothing of the dispatcher's: least of all the
@@ -7,6 +7,7 @@ lock, which would keep the next dispatcher out.
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -15,20 +16,29 @@ from collections.abc import Callable
 
 _STANDARD = 3
 """Descriptors below are input, output and errors."""
+_TO_END = (signal.SIGTERM, signal.SIGINT)
+"""Signals that are held back until the copy has its own handlers."""
 
 
 class Fork:
     """A copy of this process that does some work and ends; looks like a `subprocess.Popen`."""
 
-    def __init__(self, work: Callable[[], int], log: int) -> None:
+    def __init__(
+        self, work: Callable[[], int], log: int, heed_signals: Callable[[], None] | None = None
+    ) -> None:
         """Begin `work`, which returns an exit status; what it says goes to the descriptor `log`.
 
-        It leads a session of its own and outlives the dispatcher. Raises OSError.
+        It leads a session of its own and outlives the dispatcher. `heed_signals` installs its
+        handlers: no signal comes before. Raises OSError.
         """
         self._status: int | None = None
-        self.pid = os.fork()
-        if self.pid == 0:
-            _become(work, log)
+        signal.pthread_sigmask(signal.SIG_BLOCK, _TO_END)
+        try:
+            self.pid = os.fork()
+            if self.pid == 0:
+                _become(work, log, heed_signals)
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _TO_END)
 
     def poll(self) -> int | None:
         """Return the exit status, negative for a signal; None while it works."""
@@ -39,14 +49,18 @@ class Fork:
         return self._status
 
 
-def _become(work: Callable[[], int], log: int) -> None:
+def _become(work: Callable[[], int], log: int, heed_signals: Callable[[], None] | None) -> None:
     """Do the work, as a process that has nothing to do with the dispatcher; never returns."""
     status = 1
     try:
-        os.setsid()
-        os.chdir("/")
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        if heed_signals is not None:
+            heed_signals()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _TO_END)
+        os.setsid()
+        os.chdir("/")
+        logging.basicConfig(handlers=[logging.NullHandler()], level=logging.WARNING, force=True)
         nothing = os.open(os.devnull, os.O_RDONLY)
         for descriptor, source in enumerate((nothing, log, log)):
             os.dup2(source, descriptor)

@@ -26,6 +26,7 @@ from ..exchange import FileExchange, Request
 from ..workspace import sign
 from . import errands
 from .forks import Fork
+from .launch import Launcher
 
 KILL_AFTER = 10.0
 """Seconds between SIGTERM and SIGKILL for a cancelled run."""
@@ -70,6 +71,7 @@ class Processes:
         self._runners: dict[str, _Child] = {}
         self._helpers: dict[str, _Child] = {}
         self._retaining: subprocess.Popen[bytes] | None = None
+        self._launcher = Launcher()
         self._told: dict[str, float] = {}
         self._why: dict[str, tuple[str, str]] = {}
         self._delay: dict[str, float] = {}
@@ -83,15 +85,14 @@ class Processes:
         The catalog's `env` comes on top, and `variables` on top of that. Raises OSError for what
         may pass: it is to be tried again.
         """
-        arguments = ["-m", "job_runner", "run", self._directory(request.name), "--attempt", "1"]
+        arguments = ["run", self._directory(request.name), "--attempt", "1"]
         environment = request.environment
-        command = [environment.interpreter, *arguments]
         specs = (request.flavor_spec, request.device_spec)
         admins = {name: value for spec in specs for name, value in spec.get("env", {}).items()}
+        environ = {**environment.variables, **admins, **variables}
         try:
-            child = self._spawn(
-                request.name, "run", command, {**environment.variables, **admins, **variables}
-            )
+            with self._log(request.name, "run") as (path, log):
+                runner = self._launcher.start(environment.interpreter, arguments, environ, log)
         except OSError as error:
             if error.errno not in _NO_PROGRAM:
                 raise
@@ -99,16 +100,17 @@ class Processes:
             self._why[request.name] = ("RunnerMissing", message)
             _log.warning("%s: %s", request.name, message)
             return
-        self._runners[request.name] = child
-        _log.info("%s: runner %d", request.name, child.process.pid)
+        self._runners[request.name] = _Child("run", runner, path)
+        _log.info("%s: runner %d", request.name, runner.pid)
 
     def finish(self, job: str, reason: str, message: str) -> None:
         """Have result and outcome of a dead attempt written, by a process of its own."""
-        # Our own interpreter, not the submitter's: that one may be gone.
-        command = [sys.executable, "-m", "job_runner", "finish", self._directory(job)]
-        command += ["--reason", reason, "--message", message]
+        arguments = ["finish", self._directory(job), "--reason", reason, "--message", message]
         if self._may_help(job):
-            self._helpers[job] = self._spawn(job, "finish", command, dict(os.environ))
+            with self._log(job, "finish") as (path, log):
+                # Our own interpreter, not the submitter's: that one may be gone.
+                finishing = self._launcher.start(sys.executable, arguments, os.environ, log)
+            self._helpers[job] = _Child("finish", finishing, path)
 
     def settle(self, job: str) -> bool:
         """Have an ended job delivered, or removed if that is the wish; tell if that began."""
@@ -118,6 +120,7 @@ class Processes:
             work = partial(errands.settle, self._exchange, job)
             with self._log(job, "settle") as (path, log):
                 self._helpers[job] = _Child("settle", Fork(work, log), path)
+            self._launcher.prepare()  # now: this job's user has the result, and runs may follow
         return begins
 
     def retain(self) -> None:
@@ -230,20 +233,6 @@ class Processes:
         self._retry_at[job] = time.monotonic() + delay
         words = child.last_words(status)
         _log.warning("%s: %s failed, tried again in %g s: %s", job, child.kind, delay, words)
-
-    def _spawn(self, job: str, kind: str, command: list[str], env: dict[str, str]) -> _Child:
-        """Start a process. Raises OSError."""
-        with self._log(job, kind) as (path, log):
-            process = subprocess.Popen(
-                command,
-                env=env,
-                cwd="/",
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-        return _Child(kind, process, path)
 
     @contextlib.contextmanager
     def _log(self, job: str, kind: str) -> Iterator[tuple[Path, int]]:

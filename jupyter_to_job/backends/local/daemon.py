@@ -16,6 +16,9 @@ from .hosts import LOG, host_folder, take_lock, this_host
 MAX_LOG = 1 << 20
 """Bytes of the log after which a new dispatcher begins another one, and keeps this as `log.1`."""
 
+_ROOM = 64
+"""Characters that a runner's command line may be longer than its dispatcher's, whose copy it is."""
+
 
 def ensure_dispatcher(exchange: Path, capacity: str) -> subprocess.Popen[bytes] | None:
     """Start a dispatcher unless one is there: a session of its own, which outlives its starter.
@@ -29,6 +32,7 @@ def ensure_dispatcher(exchange: Path, capacity: str) -> subprocess.Popen[bytes] 
     arguments += ["--lock", str(lock)]
     if capacity:
         arguments += ["--capacity", capacity]
+    arguments += ["--room", "." * _ROOM]
     try:
         with os.fdopen(_open_log(exchange), "wb") as log:
             return subprocess.Popen(

@@ -1,0 +1,50 @@
+"""Runs as copies of a process that has everything imported: none of them starts an interpreter.
+
+To start Python and import papermill takes a short run three times as long as all else that is not
+its kernel. Who starts one run after the other, as the local dispatcher does, imports once and
+forks.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import time
+from collections.abc import Mapping, Sequence
+
+from . import shown, stop
+
+can_show = shown.fits
+"""Tell whether a copy can show a command line as its own: else it must not be one."""
+heed_signals = stop.install
+"""Take over the signals that tell a run to stop: first of all, while they are still blocked."""
+
+
+def import_ahead() -> None:
+    """Import all that a run needs. For a process of one thread: only that can be copied safely."""
+    from .prepare import import_papermill
+
+    import_papermill()
+    from nbformat.validator import get_validator
+
+    from . import execution, main, run  # noqa: F401
+
+    # What Jupyter writes: from its schema a validator is compiled, 20 ms that each run would take.
+    for minor in (4, 5):
+        get_validator(4, minor)
+    gc.freeze()  # so that no collection in a copy writes to all of the memory that it shares
+
+
+def run(command: Sequence[str], environ: Mapping[str, str]) -> int:
+    """Do what `python -m job_runner` does as `command`, a whole command line; return the exit code.
+
+    This process, a copy that was made for it, gets exactly the variables `environ` and shows the
+    command line.
+    """
+    from .main import main
+
+    os.environ.clear()
+    os.environ.update(environ)
+    time.tzset()
+    shown.show(command)
+    return main(list(command[3:]))

@@ -1,0 +1,71 @@
+"""How a runner begins: as a copy of the dispatcher where it would be the same, else as a program.
+
+A copy has its interpreter started and papermill imported, which is most of what a short run costs
+beside its kernel. It is the same where the submitter's interpreter is ours and nothing is asked
+for that an interpreter reads as it starts.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+from job_runner import ahead
+
+from .forks import Fork
+
+_AT_START = ("LANG", "LC_", "LD_", "PYTHON")
+"""How the names of variables begin that an interpreter and its loader read when they start."""
+_THREADS = Path("/proc/self/task")
+_log = logging.getLogger(__name__)
+
+
+class Launcher:
+    """Begins runners, as sessions of their own."""
+
+    def __init__(self) -> None:
+        self._can_copy = False
+        self._has_tried = False
+
+    def prepare(self) -> None:
+        """Import what runs need, so that the next ones can be copies; once, when nobody waits."""
+        if self._has_tried:
+            return
+        self._has_tried = True
+        try:
+            ahead.import_ahead()
+        except Exception as error:  # whatever is wrong, each run tells it by itself
+            _log.warning("no run can be a copy: %s: %s", type(error).__name__, error)
+            return
+        # Elsewhere than on Linux a copy may crash in the system's own libraries. And a library
+        # that began a thread would have it, and what it holds locked, missing in a copy.
+        self._can_copy = _THREADS.exists() and len(list(_THREADS.iterdir())) == 1
+
+    def start(
+        self, interpreter: str, arguments: list[str], environ: Mapping[str, str], log: int
+    ) -> subprocess.Popen[bytes] | Fork:
+        """Start `interpreter -m job_runner arguments` with these variables. Raises OSError."""
+        command = [interpreter, "-m", "job_runner", *arguments]
+        is_ours = interpreter == sys.executable and _is_like_ours(environ)
+        if self._can_copy and is_ours and ahead.can_show(command):
+            return Fork(partial(ahead.run, command, dict(environ)), log, ahead.heed_signals)
+        return subprocess.Popen(
+            command,
+            env=environ,
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+
+
+def _is_like_ours(environ: Mapping[str, str]) -> bool:
+    """Tell whether we were started with what these variables say, where only a start reads it."""
+    asked = {name: value for name, value in environ.items() if name.startswith(_AT_START)}
+    return asked.items() <= os.environ.items()

@@ -1,0 +1,136 @@
+"""Runs that begin as copies of the dispatcher: nobody may notice, except that they are faster."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from jupyter_to_job.dispatcher.forks import Fork
+
+from .. import notebooks
+from .cli import Cli
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="runs are copies on Linux only")
+
+TELLS = """\
+import json, os, signal, sys
+mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+print(json.dumps({
+    'environ': dict(os.environ), 'cwd': os.getcwd(), 'path': sys.path, 'mask': len(mask),
+    'open': [os.readlink(f'/proc/self/fd/{n}') for n in (0,)],
+    'nice': os.nice(0), 'interrupt': signal.getsignal(signal.SIGINT) is signal.default_int_handler,
+}))
+"""
+"""A cell that says where it finds itself."""
+OWN = {"JPY_PARENT_PID", "JUPYTER_TO_JOB_ATTEMPT"}
+"""Variables that no two runs have in common."""
+
+
+@pytest.fixture(autouse=True)
+def shell(cli: Cli) -> None:
+    """A variable that no run gets, but a copy of the dispatcher was begun with."""
+    cli.variables["OF_THE_SHELL"] = "not passed on"
+
+
+def told(cli: Cli) -> dict[str, Any]:
+    """Run a notebook; return where its kernel found itself, without what is each run's own."""
+    notebooks.write(cli.workspace / "tells.ipynb", TELLS)
+    job = cli.json("submit", "tells.ipynb", "--wait")
+    assert job["state"] == "succeeded", job
+    seen: dict[str, Any] = json.loads(notebooks.printed(cli.result(job)))
+    seen["environ"] = {k: v for k, v in seen["environ"].items() if k not in OWN}
+    return seen
+
+
+def is_copy(runner: psutil.Process) -> bool:
+    """Tell a copy from a program: it was begun with the dispatcher's variables, all of them."""
+    return "OF_THE_SHELL" in runner.environ()
+
+
+def finish(cli: Cli, name: str) -> None:
+    cli.release()
+    assert cli.json("wait", name)["state"] == "succeeded"
+    (cli.workspace / "go").unlink()
+
+
+def test_a_copy_shows_what_it_is_and_shares_nothing(cli: Cli) -> None:
+    told(cli)
+    name = cli.submit_waiting()
+    runner, (dispatcher,) = cli.runner(name), cli.dispatchers()
+    assert is_copy(runner)
+    assert runner.ppid() == dispatcher.pid
+    shown = [each for each in runner.cmdline() if each]
+    job = str(cli.exchange / name)
+    assert shown == [sys.executable, "-m", "job_runner", "run", job, "--attempt", "1"]
+    assert os.getsid(runner.pid) == runner.pid
+    held = [os.readlink(each) for each in Path(f"/proc/{runner.pid}/fd").iterdir()]  # noqa: PTH115 - of sockets, too
+    assert [Path(path).parent.name for path in held if path.endswith("/lock")] == ["attempt-1"]
+    finish(cli, name)
+
+
+def test_a_copy_s_kernel_finds_what_a_program_s_does(cli: Cli) -> None:
+    first, second = told(cli), told(cli)
+    assert "OF_THE_SHELL" not in first["environ"]
+    assert second == first
+
+
+@pytest.mark.parametrize("name", ["PYTHONPATH", "LC_ALL"])
+def test_what_an_interpreter_reads_as_it_starts_makes_it_start(cli: Cli, name: str) -> None:
+    told(cli)
+    cli.variables[name] = {"PYTHONPATH": str(cli.workspace), "LC_ALL": "C"}[name]
+    job = cli.submit_waiting()
+    assert not is_copy(cli.runner(job))
+    finish(cli, job)
+
+
+def test_a_zone_of_time_is_each_run_s_own(cli: Cli) -> None:
+    for zone in ("UTC", "Asia/Taipei", "UTC"):
+        cli.variables["TZ"] = zone
+        assert told(cli)["environ"]["TZ"] == zone
+
+
+def test_a_copy_that_is_killed_is_told_and_the_next_one_runs(cli: Cli) -> None:
+    told(cli)
+    name = cli.submit_waiting()
+    runner = cli.runner(name)
+    assert is_copy(runner)
+    runner.kill()
+    job = cli.json("wait", name, code=1)
+    assert (job["state"], job["reason"]) == ("failed", "Lost")
+    assert notebooks.printed(cli.result(job)).startswith("before")
+    told(cli)
+
+
+def test_a_copy_outlives_the_dispatcher(cli: Cli) -> None:
+    told(cli)
+    name = cli.submit_waiting()
+    (dispatcher,) = cli.dispatchers()
+    dispatcher.kill()
+    cli.release()
+    job = cli.json("wait", name)
+    assert job["state"] == "succeeded"
+    assert "after" in notebooks.printed(cli.result(job))
+
+
+def test_a_copy_hears_every_signal_from_its_first_moment_on(tmp_path: Path) -> None:
+    def heed() -> None:
+        signal.signal(signal.SIGTERM, lambda *_: os._exit(7))
+
+    def work() -> int:
+        signal.pause()
+        return 1
+
+    with (tmp_path / "log").open("wb") as log:
+        for _ in range(200):
+            copy = Fork(work, log.fileno(), heed)
+            os.kill(copy.pid, signal.SIGTERM)
+            status = os.waitpid(copy.pid, 0)[1]
+            assert os.waitstatus_to_exitcode(status) == 7
+    assert signal.SIGTERM not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
