@@ -60,14 +60,16 @@ def _become(work: Callable[[], int], log: int, heed_signals: Callable[[], None] 
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _TO_END)
         os.setsid()
         os.chdir("/")
-        logging.basicConfig(handlers=[logging.NullHandler()], level=logging.WARNING, force=True)
+        logging.basicConfig(handlers=[], level=logging.WARNING, force=True)  # as Python starts
         nothing = os.open(os.devnull, os.O_RDONLY)
         for descriptor, source in enumerate((nothing, log, log)):
             os.dup2(source, descriptor)
         os.closerange(_STANDARD, max(map(int, os.listdir("/dev/fd"))) + 1)  # noqa: PTH208 - numbers
         status = work()
-    except BaseException:  # it must not go on as a second dispatcher
+    except BaseException:
         traceback.print_exc()
     finally:
-        sys.stderr.flush()
-        os._exit(status)
+        try:
+            sys.stderr.flush()
+        finally:  # even if the disk is full: it must not go on as a second dispatcher
+            os._exit(status)

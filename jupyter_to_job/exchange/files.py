@@ -68,10 +68,11 @@ class FileExchange:
         inputs: Mapping[str, Writer] | None = None,
         origin: dict[str, Any] | None = None,
         confirm: Callable[[], None] = lambda: None,
-    ) -> bool:
-        """Record a new job, all at once, with its inputs. False if the name is taken already.
+    ) -> Request | None:
+        """Record a new job, all at once, with its inputs; return what was recorded.
 
-        `confirm` is called when all is written, and may still forbid it by raising.
+        None if the name is taken already. `confirm` is called when all is written, and may still
+        forbid it by raising.
         """
         draft = self.root / f".new-{secrets.token_hex(8)}"
         with _writing():
@@ -79,14 +80,15 @@ class FileExchange:
             draft.mkdir(mode=0o700)
             try:
                 documents.write_new(draft / layout.SNAPSHOT, snapshot)
-                frozen = _write_inputs(draft / layout.INPUTS, inputs or {})
+                frozen = _write_inputs(draft / layout.INPUTS, inputs) if inputs else ()
+                recorded = replace(request, inputs=frozen)
                 if origin is not None:
                     documents.write_new(draft / layout.ORIGIN, documents.encode(origin))
-                whole = replace(request, inputs=frozen).to_document()
-                documents.write_new(draft / layout.REQUEST, documents.encode(whole))
+                document = documents.encode(recorded.to_document())
+                documents.write_new(draft / layout.REQUEST, document)
                 documents.sync_directory(draft)
                 confirm()
-                return self._named(draft, request.name)
+                return recorded if self._named(draft, request.name) else None
             finally:
                 shutil.rmtree(draft, ignore_errors=True)
 

@@ -78,8 +78,14 @@ class Request:
     output: str | None = None
 
     def to_document(self) -> dict[str, Any]:
-        """Return the document to write."""
-        return asdict(self)
+        """Return the document to write, of parts that are still this request's own."""
+        # Not `asdict` of the whole: it copies every name of every package, one by one.
+        return {
+            **vars(self),
+            "neighbours": asdict(self.neighbours),
+            "inputs": [vars(one) for one in self.inputs],
+            "environment": vars(self.environment),
+        }
 
     @classmethod
     def from_document(cls, document: dict[str, Any]) -> Request:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from typing import Literal
 
 from pydantic import Field
@@ -24,10 +25,15 @@ class Choice:
     flavor: Flavor
     device: Device
 
-    @property
-    def demand(self) -> dict[str, Decimal]:
+    @cached_property
+    def demand(self) -> Mapping[str, Decimal]:
         """What one job of this choice occupies, by resource name."""
         return demand(self.flavor, self.device)
+
+    @cached_property
+    def accelerators(self) -> Mapping[str, Decimal]:
+        """What it occupies of anything but cores and memory."""
+        return {name: n for name, n in self.demand.items() if n and name not in ("cpu", "memory")}
 
 
 class Catalog(Extensible):
@@ -63,13 +69,22 @@ class Catalog(Extensible):
                 f"Flavor {flavor!r} is for the groups {', '.join(found.allowed.groups)}.",
                 "Choose another flavor, or ask your administrator.",
             )
-        return Choice(flavor, device, found, self.devices[device])
+        return self._choices[flavor][device]
 
-    def choices(self, flavor: str) -> Iterator[Choice]:
-        """Yield the flavor with each of its devices."""
-        found = self.flavors[flavor]
-        for device in found.devices:
-            yield Choice(flavor, device, found, self.devices[device])
+    def choices(self, flavor: str) -> Iterable[Choice]:
+        """Return the flavor with each of its devices."""
+        return self._choices[flavor].values()
+
+    @cached_property
+    def _choices(self) -> Mapping[str, Mapping[str, Choice]]:
+        """All of them, by flavor and device: a changed file makes another catalog."""
+        return {
+            name: {
+                device: Choice(name, device, flavor, self.devices[device])
+                for device in flavor.devices
+            }
+            for name, flavor in self.flavors.items()
+        }
 
 
 def permits(flavor: Flavor, groups: frozenset[str]) -> bool:

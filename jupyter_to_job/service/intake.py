@@ -94,8 +94,8 @@ class Intake:
 
     def accept(
         self, asked: Submission, frozen: Frozen, caller: Caller, transfer: Transfer | None = None
-    ) -> tuple[str, bool]:
-        """Record the job and return its name, and whether it is new.
+    ) -> tuple[Request, bool]:
+        """Record the job and return what was recorded, and whether it is new.
 
         Raises what `check` and `choose` do, Conflict where the idempotency key belongs to another
         request, and Withdrawn. Whatever is refused leaves nothing behind.
@@ -109,12 +109,14 @@ class Intake:
         for draw in range(_DRAWS):
             # A retry meets its job even if that could not be submitted any more.
             claimed = None if key is None else self.exchange.claimed(f"{key}-{draw + 1}")
-            if claimed is not None and self._is_known(claimed, key, digest):
-                return claimed, False
+            known = self._known(claimed, key, digest) if claimed is not None else None
+            if known is not None:
+                return known, False
             choice = self.choose(asked, frozen.kernel if caller.knows_kernels else None, caller)
             name = self._name(asked, frozen, caller, key, draw)
-            if self._is_known(name, key, digest):
-                return name, False
+            known = self._known(name, key, digest)
+            if known is not None:
+                return known, False
             request = replace(
                 _request(asked, frozen, caller, choice),
                 name=name,
@@ -126,10 +128,12 @@ class Intake:
             )
             # The first name of a key follows from it: whoever comes next claims the same one.
             claim = f"{key}-1" if key is not None and draw == 0 else None
-            if self._create(request, frozen, caller, transfer, claim):
-                return name, True
-            if self._is_known(name, key, digest):  # somebody with the same key was faster
-                return name, False
+            created = self._create(request, frozen, caller, transfer, claim)
+            if created is not None:
+                return created, True
+            known = self._known(name, key, digest)
+            if known is not None:  # somebody with the same key was faster
+                return known, False
         raise Conflict("No free job name was found.", "Submit again.")
 
     def _create(
@@ -139,8 +143,8 @@ class Intake:
         caller: Caller,
         transfer: Transfer,
         claim: str | None,
-    ) -> bool:
-        """Record a job with its inputs. False if the name is taken already.
+    ) -> Request | None:
+        """Record a job with its inputs. None if the name is taken already.
 
         `claim` is taken back where that fails.
         """
@@ -184,25 +188,25 @@ class Intake:
         name = job_name(frozen.notebook, owner=caller.owner, key=chosen, label=asked.name)
         return name if key is None else self.exchange.claim(f"{key}-{draw + 1}", name)
 
-    def _is_known(self, name: str, key: str | None, digest: str) -> bool:
-        """Tell whether the job of this name is the key's, from an earlier submission.
+    def _known(self, name: str, key: str | None, digest: str) -> Request | None:
+        """Return the job of this name if it is the key's, from an earlier submission.
 
         Raises Conflict if that was another one, Unavailable while the job is being deleted.
         """
         if key is None:
-            return False
+            return None
         try:
             known = self.exchange.request(name)
             deleted = self.exchange.document(name, layout.DELETE) is not None
         except NotFound:
-            return False
+            return None
         if known.key != key:
-            return False
+            return None
         if deleted:
             raise Unavailable(f"{name} is just being deleted.", "Submit again in a moment.")
         if known.digest != digest:
             raise Conflict("This idempotency key belongs to another submission.", "Use a new one.")
-        return True
+        return known
 
 
 def local_environment(interpreter: str) -> Environment:

@@ -107,9 +107,9 @@ class JobService:
     ) -> tuple[Job, bool]:
         """Record what was frozen already (a gateway gets it as blobs) and get it started."""
         caller = caller or self._caller
-        name, created = self._intake().accept(asked, frozen, caller, transfer)
-        job = self._look(name)  # before the backend begins, which would compete with it
-        self._core.backend.changed(name)
+        request, created = self._intake().accept(asked, frozen, caller, transfer)
+        job = self._look(self._seen(request))  # before the backend begins, which would compete
+        self._core.backend.changed(request.name)
         return job, created
 
     def preflight(self, asked: Submission) -> Preflight:
@@ -130,7 +130,7 @@ class JobService:
 
     def get(self, name: str) -> Job:
         """See the port."""
-        job = self._look(name)
+        job = self._look(self._mine(name))
         self._nudge([name] if not job.decided else [])
         return job
 
@@ -252,11 +252,10 @@ class JobService:
 
     # Inside ---------------------------------------------------------------------------------
 
-    def _look(self, name: str) -> Job:
-        core, request = self._core, self._mine(name)
-        placement = Placement()
+    def _look(self, request: Request) -> Job:
+        core, name, placement = self._core, request.name, Placement()
         if not core.view.has_begun(name):
-            placement = core.backend.placements(core.roster.waiting(name)).get(name, placement)
+            placement = core.backend.placements(core.roster.waiting(request)).get(name, placement)
         return _for_reader(core.view.job(request, placement), request, self._caller.workspace)
 
     def _nudge(self, active: Collection[str]) -> None:
@@ -269,9 +268,12 @@ class JobService:
                 self._core.backend.changed(name)
 
     def _mine(self, name: str) -> Request:
-        request = self._core.exchange.request(name)
-        if not self._visible(request) or self._core.view.is_deleted(name):
-            raise NotFound(f"There is no job {name!r}.", "See `jupyter-to-job list --all`.")
+        return self._seen(self._core.exchange.request(name))
+
+    def _seen(self, request: Request) -> Request:
+        """Return the request if the caller may see its job. Raises NotFound."""
+        if not self._visible(request) or self._core.view.is_deleted(request.name):
+            raise NotFound(f"There is no job {request.name!r}.", "See `jupyter-to-job list --all`.")
         return request
 
     def _visible(self, request: Request | Settled | Whose) -> bool:

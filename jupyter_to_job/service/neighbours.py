@@ -30,14 +30,16 @@ def neighbours(
     larger: list[Choice] = []
     for other in _permitted(catalog, choice, groups):
         demand = other.demand
-        if _is_same(other, choice) and demand["memory"] > own["memory"]:
+        is_same, frees_gpu = _is_same(other, choice), _frees_gpu(other, choice)
+        if is_same and demand["memory"] > own["memory"]:
             larger.append(other)
-        if _frees_gpu(other, choice) or (
-            _is_same(other, choice)
+        if frees_gpu or (
+            is_same
             and demand != own
-            and all(demand[name] <= own[name] for name in ("cpu", "memory"))
+            and demand["cpu"] <= own["cpu"]
+            and demand["memory"] <= own["memory"]
         ):
-            smaller.setdefault((other.flavor_name, _frees_gpu(other, choice)), other)
+            smaller.setdefault((other.flavor_name, frees_gpu), other)
     ordered = sorted(smaller.values(), key=lambda c: (not _frees_gpu(c, choice), _size(c, own)))
     return Neighbours(
         tuple(_alternative(other, choice) for other in ordered[:_MOST]), _next(larger, admit)
@@ -58,18 +60,13 @@ def _is_same(other: Choice, choice: Choice) -> bool:
 
     Of one device only: what another has in common with it the catalog does not tell.
     """
-    if not _accelerators(choice):
-        return not _accelerators(other)
-    return other.device_name == choice.device_name and _accelerators(other) == _accelerators(choice)
+    if not choice.accelerators:
+        return not other.accelerators
+    return other.device_name == choice.device_name and other.accelerators == choice.accelerators
 
 
 def _frees_gpu(other: Choice, choice: Choice) -> bool:
-    return bool(_accelerators(choice)) and not _accelerators(other)
-
-
-def _accelerators(choice: Choice) -> dict[str, Decimal]:
-    demand = choice.demand
-    return {name: n for name, n in demand.items() if n and name not in ("cpu", "memory")}
+    return bool(choice.accelerators) and not other.accelerators
 
 
 def _size(choice: Choice, own: Demand) -> Decimal:

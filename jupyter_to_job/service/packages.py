@@ -41,25 +41,27 @@ def packages_of(kernel: str | None) -> dict[str, list[str]] | None:
 
 def installed(path: Iterable[str]) -> dict[str, list[str]]:
     """Return what is installed in the folders of `path` that packages are installed in."""
+    named = [folder for folder in path if Path(folder).name in _FOLDERS]
+    folders = tuple(folder for folder in named if os.path.isdir(folder))  # noqa: PTH112 - text
+    stamps = tuple(stamp_of(folder) for folder in folders)
+    return _found(folders) if None in stamps else _known(folders, stamps)
+
+
+@functools.lru_cache(maxsize=2)
+def _known(
+    folders: tuple[str, ...],
+    stamps: tuple[str | None, ...],  # noqa: ARG001 - a key
+) -> dict[str, list[str]]:
+    """Return the very same until something is installed or removed: nobody may write in it."""
+    return _found(folders)
+
+
+def _found(folders: Iterable[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for folder in path:
-        if Path(folder).name in _FOLDERS:
-            for name, modules in _in_folder(folder):
-                found.setdefault(name, []).extend(modules)
+    for folder in folders:
+        for name, modules in _found_in(folder):
+            found.setdefault(name, []).extend(modules)
     return dict(sorted(found.items())[:_MOST])
-
-
-def _in_folder(folder: str) -> Iterable[tuple[str, list[str]]]:
-    """Return the distributions of a folder; read again when anything was installed in it."""
-    stamp = stamp_of(Path(folder))
-    if stamp is None:  # not there, or changing right now
-        return _found_in(folder)
-    return _known_in(folder, stamp)
-
-
-@functools.lru_cache(maxsize=8)
-def _known_in(folder: str, stamp: str) -> tuple[tuple[str, list[str]], ...]:  # noqa: ARG001 - a key
-    return tuple(_found_in(folder))
 
 
 def _found_in(folder: str) -> Iterable[tuple[str, list[str]]]:

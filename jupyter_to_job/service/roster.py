@@ -158,16 +158,17 @@ class Roster:
             self._index.write(settled, set(self._exchange.jobs()))
         return found
 
-    def waiting(self, name: str) -> list[Request]:
-        """Return what was asked of all jobs that nothing was started for; `name` is one of them.
+    def waiting(self, asked: Request) -> list[Request]:
+        """Return what was asked of all jobs that nothing was started for; `asked` is one of them.
 
         Whichever has begun once is not looked at again.
         """
         names = self._exchange.jobs()
-        begun = self._begun - {name}
+        begun = self._begun - {asked.name}
         waiting = [n for n in names if n not in begun and not self._view.has_begun(n)]
         self._begun = frozenset(names).difference(waiting)
-        return self.requests(waiting)
+        own = [asked] if asked.name in waiting else []  # it may have begun just now
+        return own + self.requests(name for name in waiting if name != asked.name)
 
 
 def _itself(job: Job) -> Job:

@@ -27,6 +27,7 @@ from ..exchange.filesystem import is_network
 from ..exchange.index import stamp_of
 
 _FIRST = layout.attempt_dir(Path(), 1)
+_SUBMITTED = frozenset([layout.REQUEST, layout.ORIGIN, layout.SNAPSHOT, layout.INPUTS])
 _ROOM = 1 << 20
 """Bytes beyond its journal's that a result and its documents may need."""
 
@@ -81,9 +82,7 @@ class View:
 
     def job(self, request: Request, placement: Placement) -> Job:
         """Return the job as it stands."""
-        # Of 500 in the line most are as they were: a stat each.
-        stamp = stamp_of(f"{self._exchange.root}/{request.name}") if self._is_local else None
-        if stamp is not None and self._untouched.get(request.name) == stamp:
+        if self._is_untouched(request.name):
             return _job(request, judge((), placement, None))
         attempts = [
             self._attempt(request, n)
@@ -98,15 +97,12 @@ class View:
             shown = next(a for a in attempts if a.seen is winner)
         outcome = shown.outcome if shown else None
         final = verdict.state.final and outcome is not None
-        delivery = self._delivery(request.name, shown, final=final)
-        if shown is None and cancel is None and delivery == Delivery() and stamp is not None:
-            self._untouched[request.name] = stamp
         return _job(
             request,
             verdict,
             cancel_requested=cancel is not None and not verdict.state.final,
             progress=shown.progress if shown else Progress(),
-            delivery=delivery,
+            delivery=self._delivery(request.name, shown, final=final),
             usage=_usage(request, shown) if shown else None,
             started=shown.started if shown else None,
             finished=outcome.finished if final and outcome else None,
@@ -119,6 +115,23 @@ class View:
         with self._lock:
             for key in [k for k in self._followed if k[0] == name]:
                 del self._followed[key]
+
+    def _is_untouched(self, name: str) -> bool:
+        """Tell whether there is nothing in a job's directory but what was submitted."""
+        directory = f"{self._exchange.root}/{name}"
+        # Of 500 in the line most are as they were: a stat each.
+        stamp = stamp_of(directory) if self._is_local else None
+        if stamp is not None and self._untouched.get(name) == stamp:
+            return True
+        try:
+            names = set(os.listdir(directory))  # noqa: PTH208 - text, as above
+        except OSError:  # for a closer look to explain
+            return False
+        if layout.REQUEST not in names or not names <= _SUBMITTED:
+            return False
+        if stamp is not None:
+            self._untouched[name] = stamp
+        return True
 
     def _attempt(self, request: Request, number: int) -> _Attempt:
         name = request.name

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -148,8 +149,12 @@ class Settings(HasTraits):
         """Return the catalog in force."""
         if self.catalog:
             return Path(self.catalog)
-        candidates = [Path(folder, "flavors.yaml") for folder in jupyter_config_path()]
-        return next((path for path in candidates if path.is_file()), SHIPPED)
+        return next((path for path in self._catalogs if path.is_file()), SHIPPED)
+
+    @cached_property
+    def _catalogs(self) -> list[Path]:
+        """Where an admin's catalog may be: as the environment was that this was loaded from."""
+        return [Path(folder, "flavors.yaml") for folder in jupyter_config_path()]
 
 
 def _expected(trait: TraitType[Any, Any]) -> str:

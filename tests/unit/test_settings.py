@@ -89,8 +89,12 @@ def test_an_exchange_that_is_no_file() -> None:
 
 
 def test_the_admins_catalog(config: Path, tmp_path: Path) -> None:
+    settings = Settings.load()
+    assert settings.catalog_path() == SHIPPED
     (config / "flavors.yaml").write_text("")
-    assert Settings.load().catalog_path() == config / "flavors.yaml"
+    assert settings.catalog_path() == config / "flavors.yaml"  # at once, where a process goes on
+    (config / "flavors.yaml").unlink()
+    assert settings.catalog_path() == SHIPPED
     other = tmp_path / "mine.yaml"
     assert Settings.load({"catalog": str(other)}).catalog_path() == other
 

@@ -75,7 +75,7 @@ def test_from_new_to_settled(
 def test_settled_jobs_cost_nothing(exchange: FileExchange, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(5):
         exchanges.settle(exchange, f"old-{'abcde'[number] * 8}")
-    exchanges.add(exchange, "open-aaaaaaaa")
+    claim = liveness.claim_attempt(exchanges.add(exchange, "open-aaaaaaaa"), 1)
     for name in exchange.jobs():
         until(partial(index.stamp_of, exchange.root / name), "a stamp to rely on")
     JobService(core(exchange), Caller("me", "/w")).find()  # fills the index
@@ -98,6 +98,7 @@ def test_settled_jobs_cost_nothing(exchange: FileExchange, monkeypatch: pytest.M
 
     monkeypatch.setattr(FileExchange, "jobs", never)
     seen(looking)
+    claim.release()
 
 
 def test_undelivered_jobs_are_told_at_first(exchange: FileExchange) -> None:

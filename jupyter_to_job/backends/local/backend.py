@@ -100,10 +100,13 @@ class LocalBackend:
         here, lines = hosts.this_host(), dict[str, list[Request]]()
         for request in in_line(waiting):
             lines.setdefault(request.environment.host or here, []).append(request)
-        starting = self._starting({here, *lines})
+            self._host_of[request.name] = request.environment.host  # `changed` will want to know
+        served = {host: self._served(host) for host in {here, *lines}}
+        starting = {job for one in served.values() if one is not None for job in one.held}
         placed = {}
         for host, line in lines.items():
-            known, waits_for, place = self._known(host, line), self._waits_for(host), 0
+            known = served[host] or self._expected(host, line)
+            waits_for, place = self._waits_for(host), 0
             for request in line:
                 if request.name in starting:
                     placed[request.name] = Placement(starting=True)
@@ -149,17 +152,16 @@ class LocalBackend:
             self._exchange.root, host, lately
         )
 
-    def _starting(self, names: set[str]) -> set[str]:
-        """Return the jobs that dispatchers hold slots for, whether or not their run is seen."""
-        root = self._exchange.root
-        known = [published(root, host) for host in names if hosts.is_served(root, host)]
-        return {job for one in known if one is not None for job in one.held}
+    def _served(self, host: str) -> Published | None:
+        """Return what a host's dispatcher says of its slots, while there is one.
 
-    def _known(self, host: str, line: Sequence[Request]) -> Published | None:
-        """Return what a host has for its line, as far as anybody can tell now."""
-        known = published(self._exchange.root, host)
-        if known is not None and hosts.is_served(self._exchange.root, host):
-            return known
+        It may hold slots for a job whose run is not seen yet.
+        """
+        root = self._exchange.root
+        return published(root, host) if hosts.is_served(root, host) else None
+
+    def _expected(self, host: str, line: Sequence[Request]) -> Published | None:
+        """Return what a dispatcher would have for a host's line, as far as it is known here."""
         if host != hosts.this_host():
             return None
         machine = self._machine()
