@@ -7,10 +7,13 @@ forks.
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import importlib.util
 import os
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from . import shown, stop
 
@@ -27,12 +30,21 @@ def import_ahead() -> None:
     import_papermill()
     from nbformat.validator import get_validator
 
-    from . import execution, main, run  # noqa: F401
+    from . import execution, finish, main, plain, run  # noqa: F401
 
     # What Jupyter writes: from its schema a validator is compiled, 20 ms that each run would take.
     for minor in (4, 5):
         get_validator(4, minor)
     gc.freeze()  # so that no collection in a copy writes to all of the memory that it shares
+
+
+def installed() -> int:
+    """Tell when something was last installed beside papermill: it may be another one since then."""
+    spec = importlib.util.find_spec("papermill")
+    with contextlib.suppress(OSError):
+        if spec is not None and spec.origin is not None:
+            return Path(spec.origin).parents[1].stat().st_mtime_ns
+    return 0
 
 
 def run(command: Sequence[str], environ: Mapping[str, str]) -> int:

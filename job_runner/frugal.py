@@ -5,13 +5,16 @@ What is left out is what other libraries import ahead: nothing that they do for 
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import sys
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any, cast
 
 _FORMATS = ("rfc3987_syntax", "rfc3986_validator", "isoduration")
 _FOR_URLS = "requests"
+_STORES = ("papermill.s3", "papermill.adl", "papermill.abs", "gcsfs", "pyarrow.fs", "github")
 
 
 def import_little() -> None:
@@ -25,6 +28,22 @@ def import_little() -> None:
     for name in _FORMATS:
         sys.modules.setdefault(name, cast(ModuleType, None))
     sys.modules.setdefault(_FOR_URLS, _Later(_FOR_URLS))
+
+
+@contextlib.contextmanager
+def without_stores() -> Iterator[None]:
+    """Have papermill imported without the clients of stores that notebooks may lie in elsewhere.
+
+    It imports those that are installed. They are large, and some begin threads: pyarrow does, and
+    numpy with it, so that nobody could be a copy of who had imported them (`ahead`).
+    """
+    left_out = [name for name in _STORES if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(left_out, cast(ModuleType, None)))
+    try:
+        yield
+    finally:
+        for name in left_out:
+            del sys.modules[name]
 
 
 class _Later(ModuleType):

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from . import reasons
-from .frugal import import_little
+from .frugal import import_little, without_stores
 from .protocol.nesting import DEEPEST, is_too_deep
 from .protocol.notebook import RECEIPT
 from .protocol.parameters import find_unrepresentable
@@ -46,6 +46,14 @@ def kernel_name(snapshot: bytes, override: str | None) -> str:
 def import_papermill() -> None:
     """Import papermill and nbformat: what takes long of what is needed to prepare a notebook."""
     import_little()
+    try:
+        with without_stores():
+            _import_papermill()
+    except ImportError:  # somebody's extension of papermill needs one
+        _import_papermill()
+
+
+def _import_papermill() -> None:
     import nbformat.v4.rwbase  # noqa: F401
     import papermill.execute
     import papermill.iorw
@@ -144,7 +152,7 @@ def banner(end: End) -> list[Placed]:
     """
     if end.reason is None:
         return []
-    import_little()
+    import_papermill()
     from papermill.execute import (
         ERROR_ANCHOR_MSG,
         ERROR_MARKER_TAG,
@@ -219,6 +227,7 @@ def _node(path: Path) -> Any:
     """
     node = json.loads(path.read_bytes(), object_hook=_Node)
     if node["nbformat"] != 4:
+        import_papermill()
         from papermill.iorw import load_notebook_node
 
         # A node instead of a path: papermill would take braces in a file's name for parameters.

@@ -25,7 +25,10 @@ def fits(command: Sequence[str]) -> bool:
 
 
 def show(command: Sequence[str]) -> None:
-    """Show `command`, which fits, as the command line of this process."""
+    """Show `command`, which fits, as the command line of this process.
+
+    What is left of the space looks like empty arguments behind it: less of it nobody may show.
+    """
     start, end = _space()
     ctypes.memmove(start, _line(command).ljust(end - start, b"\0"), end - start)
 

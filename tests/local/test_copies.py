@@ -9,9 +9,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import papermill
 import psutil
 import pytest
 
+from job_runner import shown
+from job_runner.say import say
 from jupyter_to_job.dispatcher.forks import Fork
 
 from .. import notebooks
@@ -81,10 +84,34 @@ def test_a_copy_s_kernel_finds_what_a_program_s_does(cli: Cli) -> None:
     assert second == first
 
 
-@pytest.mark.parametrize("name", ["PYTHONPATH", "LC_ALL"])
+@pytest.mark.parametrize("name", ["PYTHONPATH", "LC_ALL", "HOME"])
 def test_what_an_interpreter_reads_as_it_starts_makes_it_start(cli: Cli, name: str) -> None:
     told(cli)
-    cli.variables[name] = {"PYTHONPATH": str(cli.workspace), "LC_ALL": "C"}[name]
+    cli.variables[name] = "C" if name == "LC_ALL" else str(cli.workspace)
+    job = cli.submit_waiting()
+    assert not is_copy(cli.runner(job))
+    finish(cli, job)
+
+
+def test_what_only_the_dispatcher_s_interpreter_read_makes_it_start(cli: Cli) -> None:
+    cli.variables["PYTHONPATH"] = str(cli.workspace)
+    told(cli)
+    del cli.variables["PYTHONPATH"]
+    job = cli.submit_waiting()
+    assert not is_copy(cli.runner(job))
+    finish(cli, job)
+
+
+def test_what_was_installed_meanwhile_makes_it_start(cli: Cli, tmp_path: Path) -> None:
+    place = tmp_path / "packages"
+    place.mkdir()
+    (place / "papermill").symlink_to(Path(papermill.__file__).parent)
+    cli.variables["PYTHONPATH"] = str(place)
+    told(cli)
+    job = cli.submit_waiting()
+    assert is_copy(cli.runner(job))
+    finish(cli, job)
+    (place / "another.py").touch()
     job = cli.submit_waiting()
     assert not is_copy(cli.runner(job))
     finish(cli, job)
@@ -134,3 +161,37 @@ def test_a_copy_hears_every_signal_from_its_first_moment_on(tmp_path: Path) -> N
             status = os.waitpid(copy.pid, 0)[1]
             assert os.waitstatus_to_exitcode(status) == 7
     assert signal.SIGTERM not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+def test_only_what_fits_is_shown_and_nothing_where_nobody_tells_where(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert shown.fits(["a"])
+    assert not shown.fits(["a" * (1 << 22)])
+    monkeypatch.setattr(shown, "_STAT", tmp_path / "hidden")
+    assert not shown.fits(["a"])
+
+
+@pytest.mark.parametrize("error", [None, ValueError("of the work")])
+def test_a_copy_ends_though_its_log_is_on_a_full_disk(
+    monkeypatch: pytest.MonkeyPatch, error: Exception | None
+) -> None:
+    """Else it goes on where the dispatcher was: as a second one."""
+
+    def work() -> int:
+        say("Every cell ran.")
+        if error is not None:
+            raise error
+        return 7
+
+    with (
+        open("/dev/full", "wb") as log,  # noqa: PTH123 - a device
+        open(2, "w", buffering=1, closefd=False) as stderr,
+    ):
+        monkeypatch.setattr(sys, "stderr", stderr)
+        try:
+            copy = Fork(work, log.fileno())
+        except BaseException:
+            os._exit(99)  # never a second run of the tests
+        status = os.waitpid(copy.pid, 0)[1]
+    assert os.waitstatus_to_exitcode(status) == (7 if error is None else 1)

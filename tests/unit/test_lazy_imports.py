@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -74,3 +75,32 @@ print(Session.__name__)
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "get HTTPError\nSession\n"
+
+
+STORES = """
+import sys
+from job_runner.prepare import import_papermill
+import_papermill()
+from papermill.iorw import papermill_io
+print("pyarrow" in sys.modules, "asked" in [name for name, _ in papermill_io._handlers])
+import pyarrow.fs
+"""
+
+
+@pytest.mark.parametrize("is_asked_for", [False, True])
+def test_clients_of_stores_are_imported_only_for_who_asks(
+    is_asked_for: bool, tmp_path: Path
+) -> None:
+    """papermill's import of pyarrow begins threads: whoever has these cannot be copied."""
+    (tmp_path / "pyarrow").mkdir()
+    (tmp_path / "pyarrow/__init__.py").touch()
+    (tmp_path / "pyarrow/fs.py").write_text("FileSelector = HadoopFileSystem = object\n")
+    if is_asked_for:
+        (tmp_path / "extension.py").write_text("from pyarrow.fs import HadoopFileSystem\n")
+        (tmp_path / "extension-1.dist-info").mkdir()
+        entry = "[papermill.io]\nasked = extension:HadoopFileSystem\n"
+        (tmp_path / "extension-1.dist-info/entry_points.txt").write_text(entry)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, "-c", STORES]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert ran.stdout == f"{is_asked_for} {is_asked_for}\n"
