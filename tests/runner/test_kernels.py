@@ -124,6 +124,36 @@ def test_a_kernel_s_threads_leave_without_waiting_for_each_other(tmp_path: Path)
     assert (tmp_path / "log").read_text() == "held back\n"
 
 
+def test_what_a_notebook_made_is_finalized_before_its_kernel_is_gone(tmp_path: Path) -> None:
+    """Also what is held by itself only, or by a module: what it holds back is written then."""
+    (tmp_path / "of_the_notebook.py").write_text(
+        "class Late:\n"
+        "    def __init__(self, name):\n"
+        "        self.name, self.itself, self.open = name, self, open\n"
+        "    def __del__(self):\n"
+        "        self.open(self.name, 'w').close()\n"
+        "kept = Late('by a module')\n"
+    )
+    source = (
+        "import gc, sys\n"
+        "sys.path.insert(0, '')\n"
+        "from of_the_notebook import Late\n"
+        "named = Late('by a name')\n"
+        "unnamed = Late('by itself')\n"
+        "del unnamed\n"
+        "collected = Late('while it ran')\n"
+        "del collected\n"
+        "gc.collect()\n"
+    )
+    with_kernel(tmp_path, lambda kernel: close_after(kernel, source))
+    assert {path.name for path in tmp_path.glob("*y *")} == {
+        "by a module",
+        "by a name",
+        "by itself",
+    }
+    assert (tmp_path / "while it ran").exists()
+
+
 class _Forgetful:
     """A kernel whose queue lost the `idle` of a cell, and that answers the question after it."""
 
