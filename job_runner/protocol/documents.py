@@ -7,6 +7,7 @@ import json
 import os
 import secrets
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -93,12 +94,18 @@ def sync_directory(directory: Path) -> None:
 
 
 def encode(document: dict[str, Any]) -> bytes:
-    """Return the bytes of a document: readable by eye, with its version."""
+    """Return the bytes of a document: a line for each field, with its version."""
     whole = {"v": VERSION, **document}
     try:
-        return json.dumps(whole, indent=1, ensure_ascii=False).encode() + b"\n"
+        return _lines(whole, ensure_ascii=False).encode()
     except UnicodeEncodeError:  # lone surrogates: legal in JSON when escaped, never in UTF-8
-        return json.dumps(whole, indent=1).encode() + b"\n"
+        return _lines(whole, ensure_ascii=True).encode()
+
+
+def _lines(whole: dict[str, Any], *, ensure_ascii: bool) -> str:
+    # json's own indentation is pure Python, ten times slower: a tenth of taking a submission.
+    dump = partial(json.dumps, ensure_ascii=ensure_ascii)
+    return "{\n" + ",\n".join(f" {dump(k)}: {dump(v)}" for k, v in whole.items()) + "\n}\n"
 
 
 @contextlib.contextmanager
