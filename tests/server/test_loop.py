@@ -327,10 +327,11 @@ async def test_a_large_catalog_that_changes(catalog: Path, jp_fetch: Fetch) -> N
     """Read anew by whoever asks next: in a thread, and others get their turn."""
 
     async def change(number: int) -> None:
-        catalog.write_text(large_catalog(number))
+        # Ours is the loop of the server, too: what we do ourselves is not to keep it busy.
+        await asyncio.to_thread(lambda: catalog.write_text(large_catalog(number)))
         asked = jp_fetch(*API, "flavors", request_timeout=120)
         _, answer = await asyncio.gather(jp_fetch(*API, "jobs"), asked)
-        assert json.loads(answer.body)["flavors"]["f0"]["title"] == f"Title {number}"
+        assert answer.body.count(f'"Title {number}"'.encode()) == 1250
 
     await best(change, "a catalog of 1 MiB")
 
