@@ -39,8 +39,15 @@ def write_document(path: Path, document: dict[str, Any]) -> None:
 
 
 def write_document_once(path: Path, document: dict[str, Any]) -> bool:
-    """Write the document if there is none at `path` yet. False if there is."""
-    return write_bytes_once(path, encode(document))
+    """Write the document if there is none at `path` yet. False if there is.
+
+    There is one then, and no draft of another: neither a killed writer's nor a slower one's.
+    """
+    label = f".{path.name}."
+    written = write_bytes_once(path, encode(document), label)
+    for draft in path.parent.glob(f"{label}*.tmp"):
+        draft.unlink(missing_ok=True)
+    return written
 
 
 def write_bytes(path: Path, data: bytes, mode: int = 0o600) -> None:
@@ -67,13 +74,20 @@ def write_new(path: Path, data: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def write_bytes_once(path: Path, data: bytes) -> bool:
-    """Write the file if there is none at `path` yet, atomically and durably. False if there is."""
-    with _draft(path, (data,)) as draft:
+def write_bytes_once(path: Path, data: bytes, label: str = ".") -> bool:
+    """Write the file if there is none at `path` yet, atomically and durably. False if there is.
+
+    `label` is how the names of its drafts begin.
+    """
+    with _draft(path, (data,), label=label) as draft:
         try:
             os.link(draft, path)
         except FileExistsError:
             return False
+        except FileNotFoundError:
+            if path.exists():  # who was faster removed our draft
+                return False
+            raise
     sync_directory(path.parent)
     return True
 
@@ -109,9 +123,11 @@ def _lines(whole: dict[str, Any], *, ensure_ascii: bool) -> str:
 
 
 @contextlib.contextmanager
-def _draft(path: Path, chunks: Iterable[bytes], mode: int = 0o600) -> Iterator[Path]:
+def _draft(
+    path: Path, chunks: Iterable[bytes], mode: int = 0o600, label: str = "."
+) -> Iterator[Path]:
     """Write `chunks` to a temporary file beside `path`; gone afterwards unless renamed."""
-    draft = path.with_name(f".{secrets.token_hex(8)}.tmp")
+    draft = path.with_name(f"{label}{secrets.token_hex(8)}.tmp")
     try:
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         with os.fdopen(descriptor, "wb") as file:

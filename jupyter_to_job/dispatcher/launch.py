@@ -48,6 +48,8 @@ class Launcher:
             return
         # A library that began a thread would have it, and what it holds locked, missing in a copy.
         self._can_copy = len(list(_THREADS.iterdir())) == 1
+        if not self._can_copy:
+            _log.warning("no run can be a copy: a library that papermill imports began threads")
 
     def start(
         self, interpreter: str, arguments: list[str], environ: Mapping[str, str], log: int

@@ -114,10 +114,10 @@ class Cli:
         return self.workspace / str(job["delivery"]["path"])
 
     def dispatchers(self) -> list[psutil.Process]:
-        """Dispatchers, without the copies of themselves that deliver, also a killed one's."""
+        """Dispatchers, without the copies of themselves that deliver."""
         found = processes("jupyter_to_job.dispatcher", self.exchange)
         pids = {process.pid for process in found}
-        return [p for p in found if not _is_child_of(p, pids) and not _is_orphan(p)]
+        return [process for process in found if not _is_child_of(process, pids)]
 
     def runner(self, name: str) -> psutil.Process:
         (found,) = processes("job_runner", self.exchange / name)
@@ -128,14 +128,6 @@ class Cli:
             if process.poll() is None:
                 process.kill()
             process.communicate()
-
-
-def _is_orphan(process: psutil.Process) -> bool:
-    """Tell whether a process is a copy whose dispatcher is gone: it does not hold the lock."""
-    with contextlib.suppress(psutil.NoSuchProcess, FileNotFoundError):
-        held = [os.readlink(path) for path in Path(f"/proc/{process.pid}/fd").iterdir()]  # noqa: PTH115 - of sockets, too
-        return not any("/.dispatcher/" in path and "/lock" in path for path in held)
-    return True  # gone meanwhile
 
 
 def _is_child_of(process: psutil.Process, pids: set[int]) -> bool:

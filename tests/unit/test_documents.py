@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -57,3 +59,37 @@ def test_once_is_once(tmp_path: Path) -> None:
     assert documents.read_document(path) == {"v": 1, "n": won.index(True)}
     assert [p.name for p in tmp_path.iterdir()] == ["delivery.json"]
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+def write_and_be_killed(path: Path) -> None:
+    """Write a document once, in a process that is killed when all but its name is there."""
+    pid = os.fork()
+    if pid == 0:
+        os.link = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+        documents.write_document_once(path, {"by": "killed"})
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
+
+
+def test_who_writes_once_clears_away_what_a_killed_writer_left(tmp_path: Path) -> None:
+    write_and_be_killed(tmp_path / "delivery.json")
+    write_and_be_killed(tmp_path / "outcome.json")
+    assert len(list(tmp_path.iterdir())) == 2
+    assert documents.write_document_once(tmp_path / "delivery.json", {"by": "next"})
+    left = [path.name for path in tmp_path.iterdir() if path.name != "delivery.json"]
+    assert [name.startswith(".outcome.json.") for name in left] == [True]
+
+
+def test_a_slower_writer_is_told_that_there_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, link = tmp_path / "delivery.json", os.link
+
+    def overtaken(draft: Path, target: Path) -> None:
+        monkeypatch.setattr(os, "link", link)
+        assert documents.write_document_once(path, {"by": "faster"})
+        link(draft, target)
+
+    monkeypatch.setattr(os, "link", overtaken)
+    assert not documents.write_document_once(path, {"by": "slower"})
+    assert documents.read_document(path) == {"v": 1, "by": "faster"}
+    assert [found.name for found in tmp_path.iterdir()] == ["delivery.json"]
