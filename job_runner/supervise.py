@@ -23,8 +23,9 @@ _QUIET_DEAD = 0.05
 _DRAIN_LIMIT = 0.5
 """Seconds after which a flood is left behind; a kernel that is over its memory limit goes on taking
 more meanwhile, and whoever told us to stop waits."""
-_LAST_WORD = 0.3
-"""Seconds for a cell that is interrupted: for its traceback and its `finally` blocks."""
+_LAST_WORD = 3.0
+"""Seconds for a cell that is interrupted: for its traceback and its `finally` blocks, which may
+write down what it has so far. Only what heeds no interrupt takes them all."""
 _BACKLOG = 5.0
 """Seconds for output that was sent already, when no more is made: half of what a stop leaves us."""
 
@@ -76,9 +77,9 @@ async def supervise(
         cell = engine.current
         if not (work.done() or is_dead or is_over):
             engine.interrupt()
-            await _first({work, died}, _LAST_WORD)
+            await _first({work, died, over}, _LAST_WORD)
             if engine.has_answered:
-                await _first({work, died}, _BACKLOG)
+                await _first({work, died, over}, _BACKLOG - _LAST_WORD)
         if not work.done():
             await _take_the_rest(engine, is_gone=died.done())
         end = work.result() if work.done() else None

@@ -141,8 +141,9 @@ def test_java(job: Make, java: str) -> None:
 
 LONG = {
     "python3": (
-        "import time\nprint('kept', flush=True)\n"
-        "try:\n    time.sleep(100)\nfinally:\n    print('cleaned up')",
+        "import time\n"
+        "try:\n    print('kept', flush=True)\n    time.sleep(100)\n"
+        "finally:\n    time.sleep(1)\n    print('cleaned up')",
         "kept\ncleaned up\n",
         "KeyboardInterrupt",
     ),
@@ -173,7 +174,7 @@ def test_a_cell_that_is_ended_is_interrupted(
         process.send_signal(signal.SIGTERM)
     reason, code = ENDS[how]
     assert process.wait(timeout=BOUND) == code
-    assert how == "late" or time.monotonic() - began < 3  # a loaded machine; alone it is < 1
+    assert how == "late" or time.monotonic() - began < 5  # a loaded machine; alone it is < 1.5
     outcome = made.outcome()
     assert (outcome.reason, outcome.cells["done"]) == (reason, 0)
     first = next(c for c in made.result().cells if c.cell_type == "code")
@@ -186,8 +187,8 @@ def test_a_cell_that_is_ended_is_interrupted(
 def test_what_swallows_the_interrupt_did_not_succeed(job: Make) -> None:
     """As training loops do; and what heeds none is ended all the same."""
     source = (
-        "import time\nprint('kept', flush=True)\n"
-        "try:\n    time.sleep(100)\nexcept KeyboardInterrupt:\n    print('well then')"
+        "import time\n"
+        "try:\n    print('kept', flush=True)\n    time.sleep(100)\nexcept KeyboardInterrupt:\n    print('well then')"
     )
     deaf = "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nprint('kept')\n"
     deaf += "time.sleep(100)"
