@@ -20,8 +20,10 @@ MIB = 1 << 20
 LIMIT = 400 * MIB
 FILL = "def fill(size): return bytearray(b'x') * size\n"
 HUNGRY = "x = []\nwhile True: x.append(fill(1 << 24))"
+SPARE = "open('/proc/self/oom_score_adj', 'w').write('-1000')\n"
+"""In a process that is not to be killed: Linux kills again while it takes a victim's memory back."""
 WORKER = f"""\
-import multiprocessing, concurrent.futures as futures
+{SPARE}import multiprocessing, concurrent.futures as futures
 {FILL}
 def hungry(_):
     import os
@@ -49,8 +51,13 @@ class _Group:
         """What comes before a command line to have it run in here."""
         return "sh", "-c", f'echo $$ > {self._folder}/cgroup.procs; exec "$@"', "sh"
 
-    def run(self, job: Job) -> int:
-        return int(job.start(before=self.enter).wait(timeout=60))
+    @property
+    def enter_spared(self) -> tuple[str, ...]:
+        """The same; what is run so is not killed for memory."""
+        return "sh", "-c", 'echo -1000 > /proc/self/oom_score_adj; exec "$@"', "sh", *self.enter
+
+    def run(self, job: Job, *, spared: bool = False) -> int:
+        return int(job.start(before=self.enter_spared if spared else self.enter).wait(timeout=60))
 
     @contextmanager
     def stranger(self, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
@@ -115,7 +122,7 @@ def test_a_killed_kernel(group: _Group, job: Callable[..., Job]) -> None:
 def test_a_killed_worker(group: _Group, job: Callable[..., Job]) -> None:
     """The kernel lives, and the cell raises what the pool makes of it."""
     hungry = job(notebook("print('kept')", f"{POOL}list(pool.map(hungry, [1]))"))
-    assert group.run(hungry) == 1
+    assert group.run(hungry, spared=True) == 1
     outcome = hungry.outcome()
     assert outcome.reason == "OutOfMemory"
     said = "A process of cell 2 was killed for memory: the run used 400 of 400 MiB (BrokenProcessPo"
@@ -126,7 +133,7 @@ def test_a_killed_worker(group: _Group, job: Callable[..., Job]) -> None:
 def test_a_killed_worker_that_nobody_misses(group: _Group, job: Callable[..., Job]) -> None:
     """multiprocessing's own pool waits for ever: the deadline's message says what was before."""
     hungry = job(notebook(HANGING), max_runtime=6)
-    assert group.run(hungry) == 5
+    assert group.run(hungry, spared=True) == 5
     outcome = hungry.outcome()
     assert outcome.reason == "DeadlineExceeded"
     killed = "killed a process of this run for memory (400 of 400 MiB used)"
@@ -137,12 +144,12 @@ def test_a_killed_worker_that_nobody_misses(group: _Group, job: Callable[..., Jo
 def test_a_stranger_that_was_killed(group: _Group, job: Callable[..., Job], tmp_path: Path) -> None:
     """What else shares the group, as on a laptop, is not taken for a process of the run."""
     source = (
-        "import pathlib, time\npathlib.Path('go').touch()\n"
+        f"{SPARE}import pathlib, time\npathlib.Path('go').touch()\n"
         "while not pathlib.Path('killed').exists(): time.sleep(0.1)\ntime.sleep(2)"
     )
     made = job(notebook(source, "raise RuntimeError('a worker exited unexpectedly')"))
     with group.stranger(tmp_path) as stranger:
-        process = made.start(before=group.enter)
+        process = made.start(before=group.enter_spared)
         stranger.wait(timeout=60)
         (tmp_path / "killed").touch()
         assert process.wait(timeout=60) == 1
