@@ -188,7 +188,8 @@ def test_what_swallows_the_interrupt_did_not_succeed(job: Make) -> None:
     """As training loops do; and what heeds none is ended all the same."""
     source = (
         "import time\n"
-        "try:\n    print('kept', flush=True)\n    time.sleep(100)\nexcept KeyboardInterrupt:\n    print('well then')"
+        "try:\n    print('kept', flush=True)\n    time.sleep(100)\n"
+        "except KeyboardInterrupt:\n    print('well then')"
     )
     deaf = "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nprint('kept')\n"
     deaf += "time.sleep(100)"
