@@ -155,6 +155,8 @@ LONG = {
     ),
 }
 ENDS = {"stopped": ("Terminated", 143), "late": ("DeadlineExceeded", 5)}
+ENOUGH = {"python3": 3, "bash": 3, "java": 10}
+"""Seconds in which a cell has surely printed, on a loaded machine, too."""
 
 
 @pytest.mark.parametrize("kernel", LONG)
@@ -166,7 +168,8 @@ def test_a_cell_that_is_ended_is_interrupted(
     if kernel == "java":
         request.getfixturevalue("java")
     source, printed, error = LONG[kernel]
-    made = job(in_language(kernel, source, "echo no"), max_runtime=3 if how == "late" else None)
+    limit = ENOUGH[kernel] if how == "late" else None
+    made = job(in_language(kernel, source, "echo no"), max_runtime=limit)
     process = made.start(JUPYTER_PATH=data)
     until(lambda: made.attempt().exists() and "kept" in made.printed(), "output")
     began = time.monotonic()

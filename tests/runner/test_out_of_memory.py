@@ -132,7 +132,7 @@ def test_a_killed_worker(group: _Group, job: Callable[..., Job]) -> None:
 
 def test_a_killed_worker_that_nobody_misses(group: _Group, job: Callable[..., Job]) -> None:
     """multiprocessing's own pool waits for ever: the deadline's message says what was before."""
-    hungry = job(notebook(HANGING), max_runtime=6)
+    hungry = job(notebook(HANGING), max_runtime=10)
     assert group.run(hungry, spared=True) == 5
     outcome = hungry.outcome()
     assert outcome.reason == "DeadlineExceeded"
