@@ -35,6 +35,8 @@ class _Turn:
     idle: asyncio.Future[None]
     reply: asyncio.Future[Record]
     execution_count: int | None = None
+    begun: bool = False
+    """The kernel executes it: until then an interrupt would be lost."""
     asked: bool = False
     """The kernel asks for input, although it was told not to, and waits for ever."""
 
@@ -109,7 +111,8 @@ class Engine:
         self._closing = True
         if self._turn is not None:
             self._interrupted = True
-            self._kernel.interrupt()
+            if self._turn.begun:
+                self._kernel.interrupt()
 
     async def drain(self, quiet: float, limit: float) -> None:
         """Start no further cell; take what still comes, until nothing came for `quiet` seconds."""
@@ -178,6 +181,7 @@ class Engine:
         if kind == "input_request":
             self._refuse(turn)
             return
+        self._begin(turn)
         count = count_of(content)
         if count is not None:
             turn.execution_count = count
@@ -186,6 +190,13 @@ class Engine:
                 self._hold(record)
             else:
                 self._say(record)
+
+    def _begin(self, turn: _Turn) -> None:
+        """Note that the kernel is at a cell, and interrupt it if that was to be done."""
+        if not turn.begun:
+            turn.begun = True
+            if self._interrupted and turn is self._turn:
+                self._kernel.interrupt()
 
     def _refuse(self, turn: _Turn) -> None:
         """End a cell whose kernel waits for an answer that nobody will give."""

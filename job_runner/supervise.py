@@ -27,7 +27,8 @@ _LAST_WORD = 3.0
 """Seconds for a cell that is interrupted: for its traceback and its `finally` blocks, which may
 write down what it has so far. Only what heeds no interrupt takes them all."""
 _BACKLOG = 5.0
-"""Seconds for output that was sent already, when no more is made: half of what a stop leaves us."""
+"""Seconds for output that was sent already, when no more is made, from the moment on that ends the
+run: half of what a stop leaves us."""
 
 
 async def answers(kernel: Kernel, stop: asyncio.Future[None]) -> bool:
@@ -75,13 +76,8 @@ async def supervise(
         await _first(ends, limit)
         is_dead, is_over, is_stopped = died.done(), over.done(), stop.done()
         cell = engine.current
-        if not (work.done() or is_dead or is_over):
-            engine.interrupt()
-            await _first({work, died, over}, _LAST_WORD)
-            if engine.has_answered:
-                await _first({work, died, over}, _BACKLOG - _LAST_WORD)
         if not work.done():
-            await _take_the_rest(engine, is_gone=died.done())
+            await _take_the_rest(engine, work, died, over)
         end = work.result() if work.done() else None
         if end is not None:
             return end
@@ -101,10 +97,24 @@ async def supervise(
             await work
 
 
-async def _take_the_rest(engine: Engine, *, is_gone: bool) -> None:
-    """Take what a kernel, which may be gone, had sent."""
-    quiet, limit = (_QUIET_DEAD, _BACKLOG) if is_gone else (_QUIET, _DRAIN_LIMIT)
-    await engine.drain(quiet, limit)
+async def _take_the_rest(
+    engine: Engine,
+    work: asyncio.Future[End | None],
+    died: asyncio.Future[Any],
+    over: asyncio.Future[Any],
+) -> None:
+    """Have the cell end by itself, unless it is too late for that; take what it sends by then."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + _BACKLOG
+    if not (died.done() or over.done()):
+        engine.interrupt()
+        await _first({work, died, over}, _LAST_WORD)
+        if engine.has_answered:
+            await _first({work, died}, until - loop.time())
+    if not work.done():
+        is_gone = died.done()
+        quiet, limit = (_QUIET_DEAD, until - loop.time()) if is_gone else (_QUIET, _DRAIN_LIMIT)
+        await engine.drain(quiet, limit)
 
 
 async def _tell_news(engine: Engine, witness: Witness) -> None:

@@ -21,7 +21,7 @@ NOTICED = 0.2
 """Seconds from the kernel's death until the result is there."""
 
 STOPPED = 1.0
-"""Seconds from SIGTERM until the runner has exited, everything saved."""
+"""Seconds from SIGTERM until the runner has exited, everything saved; of a cell that heeds it."""
 
 SUPERLINEAR = 1.5
 """What a cell, or a megabyte, may cost at the largest size, by the median of the smaller sizes."""

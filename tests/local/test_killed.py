@@ -70,7 +70,7 @@ def test_a_cancel_while_there_is_no_dispatcher(cli: Cli) -> None:
 
 
 def test_a_notebook_that_ignores_being_stopped(cli: Cli) -> None:
-    """Its kernel ignores SIGTERM and SIGINT; the runner does not wait for it."""
+    """Its kernel ignores SIGTERM and SIGINT; the runner does not wait for it for long."""
     deaf = "import signal\nfor s in (15, 2): signal.signal(s, signal.SIG_IGN)\n"
     loop = "print('before', flush=True)\nimport time\nwhile True: time.sleep(1)"
     notebooks.write(cli.workspace / "deaf.ipynb", deaf, loop)

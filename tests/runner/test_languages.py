@@ -207,6 +207,25 @@ def test_what_swallows_the_interrupt_did_not_succeed(job: Make) -> None:
         assert stream(first) == said
 
 
+def test_a_cell_that_was_sent_and_not_begun_is_interrupted_once_it_is(job: Make) -> None:
+    """It would be lost: between cells a kernel ignores interrupts."""
+    busy = (
+        "import pathlib, signal, time\nkernel = get_ipython().kernel\n"
+        "publish = kernel._publish_execute_input\n"
+        "def late(*args):\n    signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "    pathlib.Path('sent').touch()\n    time.sleep(0.5)\n"
+        "    signal.signal(signal.SIGINT, signal.default_int_handler)\n    publish(*args)\n"
+        "kernel._publish_execute_input = late"
+    )
+    made = job(in_language("python3", busy, "time.sleep(1)\npathlib.Path('through').touch()"))
+    process = made.start()
+    until((made.directory.parent / "sent").exists, "a cell that was sent")
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=BOUND) == 143
+    assert (made.outcome().reason, made.outcome().cells["done"]) == ("Terminated", 1)
+    assert not (made.directory.parent / "through").exists()
+
+
 def test_a_flood_that_is_stopped_comes_whole(job: Make) -> None:
     """Once it is interrupted no more is made, and what was made is waited for."""
     source = (
