@@ -44,8 +44,9 @@ def write_document_once(path: Path, document: dict[str, Any]) -> bool:
     """
     label = f".{path.name}."
     written = write_bytes_once(path, encode(document), label)
-    for draft in path.parent.glob(f"{label}*.tmp"):
-        draft.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # the document is safe all the same
+        for draft in path.parent.glob(f"{label}*.tmp"):
+            draft.unlink(missing_ok=True)
     return written
 
 
@@ -78,15 +79,13 @@ def write_bytes_once(path: Path, data: bytes, label: str = ".") -> bool:
 
     `label` is how the names of its drafts begin.
     """
-    with _draft(path, (data,), label=label) as draft:
-        try:
+    try:
+        with _draft(path, (data,), label=label) as draft:
             os.link(draft, path)
-        except FileExistsError:
+    except OSError:
+        if path.exists():  # who was faster may also have removed our draft
             return False
-        except FileNotFoundError:
-            if path.exists():  # who was faster removed our draft
-                return False
-            raise
+        raise
     sync_directory(path.parent)
     return True
 

@@ -47,9 +47,12 @@ class Launcher:
             _log.warning("no run can be a copy: %s: %s", type(error).__name__, error)
             return
         # A library that began a thread would have it, and what it holds locked, missing in a copy.
-        self._can_copy = len(list(_THREADS.iterdir())) == 1
+        threads = len(list(_THREADS.iterdir()))
+        self._can_copy = threads == 1
         if not self._can_copy:
-            _log.warning("no run can be a copy: a library that papermill imports began threads")
+            _log.warning(
+                "no run can be a copy: with papermill imported there are %d threads", threads
+            )
 
     def start(
         self, interpreter: str, arguments: list[str], environ: Mapping[str, str], log: int

@@ -21,7 +21,8 @@ LIMIT = 400 * MIB
 FILL = "def fill(size): return bytearray(b'x') * size\n"
 HUNGRY = "x = []\nwhile True: x.append(fill(1 << 24))"
 SPARE = "open('/proc/self/oom_score_adj', 'w').write('-1000')\n"
-"""In a process that is not to be killed: Linux may kill again before the first one's is free."""
+"""In a kernel that is not to be killed: Linux may kill again before the first one's memory is free,
+and the runner sees to it that its kernel is a better choice than itself."""
 WORKER = f"""\
 {SPARE}import multiprocessing, concurrent.futures as futures
 {FILL}

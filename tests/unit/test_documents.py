@@ -66,7 +66,10 @@ def write_and_be_killed(path: Path) -> None:
     pid = os.fork()
     if pid == 0:
         os.link = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-        documents.write_document_once(path, {"by": "killed"})
+        try:
+            documents.write_document_once(path, {"by": "killed"})
+        finally:
+            os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
 
 
