@@ -154,8 +154,11 @@ def told_name(page: Page) -> str:
 
 
 def submit(page: Page, panel: Locator) -> str:
-    """Click SUBMIT JOB and SEND, and return the job's name as the page shows it."""
-    button(panel).click()
+    """Click SUBMIT JOB and SEND, and return the job's name as the page shows it.
+
+    When the first cards come, SEND moves; a click that is under way just then would miss it.
+    """
+    ask(page, panel)
     send_button(page).click()
     name = told_name(page)
     expect(dialog(page)).to_have_count(0)
