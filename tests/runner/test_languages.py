@@ -143,7 +143,7 @@ LONG = {
     "python3": (
         "import time\n"
         "try:\n    print('kept', flush=True)\n    time.sleep(100)\n"
-        "finally:\n    time.sleep(1)\n    print('cleaned up')",
+        "finally:\n    print('cleaned up')",
         "kept\ncleaned up\n",
         "KeyboardInterrupt",
     ),
@@ -177,7 +177,7 @@ def test_a_cell_that_is_ended_is_interrupted(
         process.send_signal(signal.SIGTERM)
     reason, code = ENDS[how]
     assert process.wait(timeout=BOUND) == code
-    assert how == "late" or time.monotonic() - began < 5  # a loaded machine; alone it is < 1.5
+    assert how == "late" or time.monotonic() - began < 3  # a loaded machine; alone it is < 1
     outcome = made.outcome()
     assert (outcome.reason, outcome.cells["done"]) == (reason, 0)
     first = next(c for c in made.result().cells if c.cell_type == "code")
@@ -188,15 +188,17 @@ def test_a_cell_that_is_ended_is_interrupted(
 
 
 def test_what_swallows_the_interrupt_did_not_succeed(job: Make) -> None:
-    """As training loops do; and what heeds none is ended all the same."""
+    """As training loops do, or to write down what they have; what heeds none is ended, too."""
     source = (
         "import time\n"
         "try:\n    print('kept', flush=True)\n    time.sleep(100)\n"
         "except KeyboardInterrupt:\n    print('well then')"
     )
+    saving = source.replace("print('well then')", "time.sleep(1)\n    print('saved')")
     deaf = "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nprint('kept')\n"
     deaf += "time.sleep(100)"
-    for last, said in ((source, "kept\nwell then\n"), (deaf, "kept\n")):
+    told = ((source, "kept\nwell then\n"), (saving, "kept\nsaved\n"), (deaf, "kept\n"))
+    for last, said in told:
         made = job(in_language("python3", last))
         process = made.start()
         until(lambda made=made: made.attempt().exists() and "kept" in made.printed(), "output")  # type: ignore[misc]
