@@ -3,17 +3,11 @@
 `pytest tests/server/test_loop.py --log-cli-level info` shows the figures.
 JUPYTER_TO_JOB_LARGE=200000000 (bytes of a notebook), JUPYTER_TO_JOB_INPUT=1000000000 (of an input)
 and JUPYTER_TO_JOB_MANY=10000 (jobs) make it the real thing; without them it is quick.
-
-On a busy machine any process stands still now and then. So each thing is tried some times, for a
-loop that is blocked is blocked every time. And what the kernel says that it gave to others is
-taken off, as is what the same loop shows while it is idle. JUPYTER_TO_JOB_STRICT=1 holds each of
-the tries to the letter: on a machine that does nothing else.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import getpass
 import json
 import logging
@@ -34,19 +28,17 @@ from jupyter_to_job.backends.memory import MemoryBackend
 from jupyter_to_job.exchange import FileExchange
 
 from ..unit import exchanges
+from .ruler import STEP, TRIES, Ruler
+from .ruler import ruler as ruler
 from .test_events import events as events
 from .test_routes import API, post, refusal, write_notebook
 from .trees import tree
 
 Fetch = Callable[..., Awaitable[Any]]
-LIMIT = 0.05
-TRIES = 5
-STEP = 0.005
 log = logging.getLogger(__name__)
 LARGE = int(os.environ.get("JUPYTER_TO_JOB_LARGE", "40000000"))
 MANY = int(os.environ.get("JUPYTER_TO_JOB_MANY", "2000"))
 INPUT = int(os.environ.get("JUPYTER_TO_JOB_INPUT", "300000000"))
-STRICT = os.environ.get("JUPYTER_TO_JOB_STRICT") == "1"
 
 
 @pytest.fixture(autouse=True)
@@ -62,53 +54,20 @@ def queued(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jupyter_to_job.backends.memory.MemoryBackend", held)
 
 
-def kept_waiting() -> float:
-    """For how long threads of this process could have run, and others of the machine did: seconds.
+async def test_the_ruler(ruler: Ruler) -> None:
+    """It sees a loop that sleeps, and one that waits for Python's lock."""
 
-    One of them may be what holds Python's lock meanwhile. 0.0 where the kernel does not tell.
-    """
-    total = 0
-    for path in () if STRICT else Path("/proc/self/task").glob("*/schedstat"):
-        with contextlib.suppress(OSError):  # a thread that ended just now
-            total += int(path.read_text().split()[1])
-    return total / 1e9
+    async def sleeps() -> None:
+        await asyncio.sleep(0.1)
+        time.sleep(0.2)
 
-
-async def longest(work: Awaitable[Any]) -> float:
-    """Do it, and return for how long the loop answered nobody meanwhile, in seconds."""
-    worst, over = 0.0, False
-
-    async def probe() -> None:
-        nonlocal worst
-        while not over:
-            before, kept = time.perf_counter(), kept_waiting()
-            await asyncio.sleep(STEP)
-            lag = time.perf_counter() - before - STEP
-            if lag > worst:
-                worst = max(worst, lag - (kept_waiting() - kept))
-
-    probing = asyncio.ensure_future(probe())
-    await asyncio.sleep(0.05)
-    worst = 0.0
-    await work
-    over = True
-    await probing
-    return worst
-
-
-async def best(make: Callable[[int], Awaitable[Any]], what: str) -> None:
-    """Hold what `make` starts to the limit, in one of some tries."""
-    seen = []
-    for number in range(TRIES):
-        idle = 0.0 if STRICT else await longest(asyncio.sleep(0.5))
-        seen.append(await longest(make(number)) - idle)
-        if seen[-1] < LIMIT and not STRICT:
-            break
-    log.info("%s: %s ms", what, [round(1000 * lag) for lag in seen])
-    assert (max(seen) if STRICT else min(seen)) < LIMIT, (what, seen)
+    assert 0.19 < await ruler.longest(sleeps()) < 0.5
+    numbers = json.dumps([1.5] * 5_000_000)
+    assert await ruler.longest(asyncio.to_thread(json.loads, numbers)) > 0.1
 
 
 async def test_large_inputs(
+    ruler: Ruler,
     queued: None,
     jp_fetch: Fetch,
     jp_root_dir: Path,
@@ -130,7 +89,7 @@ async def test_large_inputs(
         large = exchange / json.loads(answer.body)["name"]
         await asyncio.to_thread(shutil.rmtree, large)
 
-    await best(submit, f"{INPUT:,} bytes of inputs")
+    await ruler.hold(submit, f"{INPUT:,} bytes of inputs")
     told = [data for _, data in events if data.get("key") == "whole-0"]
     log.info("told %d times how far it is", len(told))
     assert told and [data["bytes"] for data in told] == sorted(data["bytes"] for data in told)
@@ -147,7 +106,7 @@ async def test_large_inputs(
         log.info("withdrawn within %.0f ms", 1000 * (time.perf_counter() - began))
 
     before = tree(exchange)
-    await best(withdraw, "inputs that are withdrawn")
+    await ruler.hold(withdraw, "inputs that are withdrawn")
     assert tree(exchange) == before
 
 
@@ -161,7 +120,9 @@ def large_notebook(size: int) -> dict[str, Any]:
     return {**v4.new_notebook(), "cells": cells}
 
 
-async def test_a_large_notebook_on_disk(queued: None, jp_fetch: Fetch, jp_root_dir: Path) -> None:
+async def test_a_large_notebook_on_disk(
+    ruler: Ruler, queued: None, jp_fetch: Fetch, jp_root_dir: Path
+) -> None:
     (jp_root_dir / "large.ipynb").write_text(json.dumps(large_notebook(LARGE)))
     assert (jp_root_dir / "large.ipynb").stat().st_size > LARGE * 3 // 4
 
@@ -170,7 +131,7 @@ async def test_a_large_notebook_on_disk(queued: None, jp_fetch: Fetch, jp_root_d
         answer = await post_slowly(jp_fetch, "jobs", json.dumps(body).encode())
         assert answer.code == 201
 
-    await best(submit, f"a notebook of {LARGE:,} bytes")
+    await ruler.hold(submit, f"a notebook of {LARGE:,} bytes")
 
     async def look(number: int) -> None:
         answer = await post_slowly(
@@ -178,11 +139,11 @@ async def test_a_large_notebook_on_disk(queued: None, jp_fetch: Fetch, jp_root_d
         )
         assert answer.code == 200
 
-    await best(look, f"preflight of a notebook of {LARGE:,} bytes")
+    await ruler.hold(look, f"preflight of a notebook of {LARGE:,} bytes")
 
 
 async def test_a_large_notebook_as_it_is_open(
-    queued: None, jp_fetch: Fetch, jp_root_dir: Path
+    ruler: Ruler, queued: None, jp_fetch: Fetch, jp_root_dir: Path
 ) -> None:
     body = {"notebook": "open.ipynb", "content": large_notebook(LARGE)}
     data = json.dumps(body).encode()
@@ -191,7 +152,7 @@ async def test_a_large_notebook_as_it_is_open(
         answer = await post_slowly(jp_fetch, "jobs", data)
         assert answer.code == 201
 
-    await best(submit, f"an open notebook of {LARGE:,} bytes")
+    await ruler.hold(submit, f"an open notebook of {LARGE:,} bytes")
 
 
 async def post_slowly(fetch: Fetch, route: str, data: bytes, **headers: str) -> Any:
@@ -205,7 +166,9 @@ def peak() -> int:
     return int(found[1]) << 10
 
 
-async def test_a_large_result(jp_fetch: Fetch, jp_root_dir: Path, exchange: Path) -> None:
+async def test_a_large_result(
+    ruler: Ruler, jp_fetch: Fetch, jp_root_dir: Path, exchange: Path
+) -> None:
     write_notebook(jp_root_dir, "train.ipynb", "1")
     name = json.loads((await post(jp_fetch, "jobs", body={"notebook": "train.ipynb"})).body)["name"]
     result = exchange / name / "attempt-1" / "result.ipynb"
@@ -224,7 +187,7 @@ async def test_a_large_result(jp_fetch: Fetch, jp_root_dir: Path, exchange: Path
 
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
     before = peak()
-    await best(look, "a result of 100 MB")
+    await ruler.hold(look, "a result of 100 MB")
     log.info("a result of 100 MB: %d MB of memory more", (peak() - before) >> 20)
     assert peak() - before < size // 3
 
@@ -234,6 +197,7 @@ def label(number: int) -> str:
 
 
 async def test_a_list_of_many_jobs(
+    ruler: Ruler,
     queued: None,
     jp_fetch: Fetch,
     jp_root_dir: Path,
@@ -255,14 +219,19 @@ async def test_a_list_of_many_jobs(
         assert len(answer["jobs"]) == 50
 
     await page(0)
-    await best(page, "a page of many")
+    await ruler.hold(page, "a page of many")
     for _ in range(10):
         await page(0)
     log.info("a page of 50 out of %d: %.1f ms", MANY, 1000 * sorted(times)[len(times) // 2])
 
 
 async def test_a_line_of_500(
-    queued: None, jp_fetch: Fetch, jp_root_dir: Path, exchange: Path, events: list[Any]
+    ruler: Ruler,
+    queued: None,
+    jp_fetch: Fetch,
+    jp_root_dir: Path,
+    exchange: Path,
+    events: list[Any],
 ) -> None:
     """The feed looks at all of them all the time, and so does whoever asks for a place in line."""
     write_notebook(jp_root_dir, "train.ipynb", "1")
@@ -279,10 +248,12 @@ async def test_a_line_of_500(
         )
 
     await asyncio.sleep(2.1)  # what is younger is looked at in full
-    await best(look, "a line of 500")
+    await ruler.hold(look, "a line of 500")
 
 
-async def test_a_large_journal(jp_fetch: Fetch, jp_root_dir: Path, exchange: Path) -> None:
+async def test_a_large_journal(
+    ruler: Ruler, jp_fetch: Fetch, jp_root_dir: Path, exchange: Path
+) -> None:
     write_notebook(jp_root_dir, "train.ipynb", "1")
     name = json.loads((await post(jp_fetch, "jobs", body={"notebook": "train.ipynb"})).body)["name"]
     folder = exchange / name / "attempt-1" / "journal"
@@ -302,7 +273,7 @@ async def test_a_large_journal(jp_fetch: Fetch, jp_root_dir: Path, exchange: Pat
             offset = found[1]
         await jp_fetch(*API, "jobs", name, "logs", params={"offset": "-1000000"})
 
-    await best(read, "20 pages of a journal")
+    await ruler.hold(read, "20 pages of a journal")
 
 
 @pytest.fixture
@@ -323,7 +294,7 @@ def large_catalog(number: int) -> str:
     return "\n".join(lines)
 
 
-async def test_a_large_catalog_that_changes(catalog: Path, jp_fetch: Fetch) -> None:
+async def test_a_large_catalog_that_changes(ruler: Ruler, catalog: Path, jp_fetch: Fetch) -> None:
     """Read anew by whoever asks next: in a thread, and others get their turn."""
 
     async def change(number: int) -> None:
@@ -333,7 +304,7 @@ async def test_a_large_catalog_that_changes(catalog: Path, jp_fetch: Fetch) -> N
         _, answer = await asyncio.gather(jp_fetch(*API, "jobs"), asked)
         assert answer.body.count(f'"Title {number}"'.encode()) == 1250
 
-    await best(change, "a catalog of 1 MiB")
+    await ruler.hold(change, "a catalog of 1 MiB")
 
 
 async def test_fifty_at_once(jp_fetch: Fetch, jp_root_dir: Path) -> None:
