@@ -68,11 +68,13 @@ def stranger(tmp_path: Path) -> Iterator[Stranger]:
 
 
 def forge(directory: Path, stranger: Stranger, **runner: Any) -> None:
-    """Give a dead attempt's runner and kernel the process id of a stranger."""
+    """Give a dead attempt's runner, and its kernel if there was one, the stranger's process id."""
     path = directory / layout.RUNNER
     document = documents.read_document(path) or {}
     documents.write_document(path, {**document, "pid": stranger.process.pid, **runner})
     journal = directory / layout.JOURNAL / "00000001.jsonl"
+    if not journal.exists():  # killed as soon as it had claimed the attempt
+        return
     lines = journal.read_bytes().splitlines(keepends=True)
     for at, line in enumerate(lines):
         if b'"k":"kernel"' in line:
@@ -98,7 +100,7 @@ def _forged(
     scene: Scene, rng: random.Random, met: Counter[str], stranger: Stranger, runner: dict[str, Any]
 ) -> None:
     names = scene.submit(3)
-    draw(rng, ["kernel", "answered", "printing", "printing"], CHARACTERS).wait(
+    draw(rng, ["claimed", "kernel", "answered", "printing", "printing"], CHARACTERS).wait(
         scene.directory(rng.choice(names)), scene.cli.workspace
     )
     scene.kill_all(["dispatcher", "runner", "kernel"])
