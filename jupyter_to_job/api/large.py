@@ -31,24 +31,25 @@ def take_apart(body: BinaryIO) -> tuple[bytes, bytes | None]:
     Raises ValueError for what is no JSON object, or where the rest is large, too.
     """
     body.seek(0)
-    with tempfile.TemporaryFile() as answer:
+    with tempfile.TemporaryFile() as content:
         ran = subprocess.run(
-            [sys.executable, "-I", __file__],
+            [sys.executable, "-I", __file__, str(content.fileno())],
             stdin=body,
-            stdout=answer,
-            stderr=subprocess.PIPE,
+            capture_output=True,
+            pass_fds=[content.fileno()],
             cwd="/",
             check=False,
         )
         if ran.returncode != 0:
             said = ran.stderr.decode(errors="replace").strip().splitlines() or ["it failed"]
             raise ValueError(said[-1] if ran.returncode == _FAULT else "it could not be read")
-        answer.seek(0)
-        rest = answer.readline()
-        return rest, answer.read() or None
+        # It has a file of its own: behind something else a part of it would be in a buffer already,
+        # and 200 MB be copied to that with Python's lock held.
+        content.seek(0)
+        return ran.stdout, content.read() or None
 
 
-def _main() -> int:
+def _main(descriptor: int) -> int:
     try:
         document = json.load(sys.stdin.buffer)
         if not isinstance(document, dict):
@@ -59,9 +60,10 @@ def _main() -> int:
         rest = json.dumps(document).encode()
         if len(rest) > LARGE:
             raise ValueError(f"but for a notebook's content it may have {LARGE >> 20} MiB")
-        sys.stdout.buffer.write(rest + b"\n")
+        sys.stdout.buffer.write(rest)
         if isinstance(content, dict):
-            sys.stdout.buffer.write(dump(content))
+            with open(descriptor, "wb") as file:
+                file.write(dump(content))
     except (ValueError, RecursionError) as error:
         sys.stderr.write(f"{error}\n")
         return _FAULT
@@ -69,4 +71,4 @@ def _main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(_main())
+    sys.exit(_main(int(sys.argv[1])))
