@@ -79,14 +79,13 @@ class FileExchange:
             self.prepare()
             draft.mkdir(mode=0o700)
             try:
-                documents.write_new(draft / layout.SNAPSHOT, snapshot)
                 frozen = _write_inputs(draft / layout.INPUTS, inputs) if inputs else ()
                 recorded = replace(request, inputs=frozen)
+                files = {layout.SNAPSHOT: snapshot}
                 if origin is not None:
-                    documents.write_new(draft / layout.ORIGIN, documents.encode(origin))
-                document = documents.encode(recorded.to_document())
-                documents.write_new(draft / layout.REQUEST, document)
-                documents.sync_directory(draft)
+                    files[layout.ORIGIN] = documents.encode(origin)
+                files[layout.REQUEST] = documents.encode(recorded.to_document())
+                documents.write_new(draft, files)
                 confirm()
                 return recorded if self._named(draft, request.name) else None
             finally:
