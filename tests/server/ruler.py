@@ -17,8 +17,8 @@ import os
 import subprocess
 import sys
 import time
-from bisect import bisect_left
-from collections.abc import Awaitable, Callable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,30 +31,44 @@ STRICT = os.environ.get("JUPYTER_TO_JOB_STRICT") == "1"
 log = logging.getLogger(__name__)
 
 _SAMPLES = """\
-import glob, sys, time
-seen, total = {}, 0
-while True:
-    for path in glob.glob(f"/proc/{sys.argv[1]}/task/*/schedstat"):
+import os, sys, time
+parent = os.getppid()
+folder, seen, total = f"/proc/{parent}/task", {}, 0
+while os.getppid() == parent:
+    at = time.monotonic()
+    for thread in os.listdir(folder) if os.path.isdir(folder) else ():
         try:
-            with open(path) as file:
+            with open(f"{folder}/{thread}/schedstat") as file:
                 waited = int(file.read().split()[1])
         except OSError:  # a thread that ended just now
             continue
-        total += waited - seen.get(path, waited)
-        seen[path] = waited
-    print(time.monotonic(), total / 1e9, flush=True)
+        total += waited - seen.get(thread, waited)
+        seen[thread] = waited
+    print(at, total / 1e9, flush=True)
     time.sleep(0.002)
 """
-"""When, and for how long threads of a process could have run by then, and others did: seconds.
+"""When, and for how long threads of this process could have run by then, and others did: seconds.
 
 One of the threads may be what holds Python's lock meanwhile. 0.0 where the kernel does not tell.
 """
+Samples = Sequence[tuple[float, float]]
+
+
+def kept_waiting(samples: Samples, began: float, end: float) -> float:
+    """Return for how long threads were kept waiting between two times, from samples around them.
+
+    All threads together, and up to a sample more at either side: what is left of a stall was surely
+    the server's.
+    """
+    first = max(0, bisect_right(samples, (began, float("inf"))) - 1)
+    return samples[bisect_left(samples, (end,))][1] - samples[first][1]
 
 
 class Ruler:
     """Measures the loop that it is used in; `samples` is what the process beside this one says."""
 
-    def __init__(self, samples: Path) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], samples: Path) -> None:
+        self._process = process
         self._samples = samples
 
     async def hold(self, make: Callable[[int], Awaitable[Any]], what: str) -> None:
@@ -82,22 +96,22 @@ class Ruler:
         probing = asyncio.ensure_future(probe())
         await asyncio.sleep(0.05)
         times.clear()
-        await work
-        over = True
-        await probing
-        kept = await self._kept_waiting(times[-1][1])
-        return max(
-            end - before - STEP - (0.0 if STRICT else kept(end) - kept(before))
-            for before, end in times
-        )
+        try:
+            await work
+        finally:
+            over = True
+            await probing
+        samples = [(0.0, 0.0), (times[-1][1], 0.0)] if STRICT else await self._until(times[-1][1])
+        return max(end - began - STEP - kept_waiting(samples, began, end) for began, end in times)
 
-    async def _kept_waiting(self, until: float) -> Callable[[float], float]:
-        """Return how long threads had been kept waiting by a time, once that is known."""
+    async def _until(self, end: float) -> Samples:
+        """Return the samples once they go as far as this."""
         while True:
-            lines = self._samples.read_text().splitlines()[:-1]  # the last may be a half one
-            samples = [tuple(map(float, line.split())) for line in lines]
-            if samples and samples[-1][0] >= until:
-                return lambda at: samples[bisect_left(samples, (at,))][1]
+            assert self._process.poll() is None, "what looks at the kernel's figures is gone"
+            lines = self._samples.read_text().splitlines()[:-1]  # the last may be half a one
+            samples = [(float(at), float(total)) for at, total in map(str.split, lines)]
+            if samples and samples[-1][0] >= end:
+                return samples
             await asyncio.sleep(STEP)
 
 
@@ -105,7 +119,7 @@ class Ruler:
 def ruler(tmp_path: Path) -> Iterator[Ruler]:
     samples = tmp_path / "samples"
     with samples.open("w") as file:
-        process = subprocess.Popen([sys.executable, "-c", _SAMPLES, str(os.getpid())], stdout=file)
-    yield Ruler(samples)
+        process = subprocess.Popen([sys.executable, "-c", "" if STRICT else _SAMPLES], stdout=file)
+    yield Ruler(process, samples)
     process.kill()
     process.wait()

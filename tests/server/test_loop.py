@@ -54,18 +54,6 @@ def queued(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jupyter_to_job.backends.memory.MemoryBackend", held)
 
 
-async def test_the_ruler(ruler: Ruler) -> None:
-    """It sees a loop that sleeps, and one that waits for Python's lock."""
-
-    async def sleeps() -> None:
-        await asyncio.sleep(0.1)
-        time.sleep(0.2)
-
-    assert 0.19 < await ruler.longest(sleeps()) < 0.5
-    numbers = json.dumps([1.5] * 5_000_000)
-    assert await ruler.longest(asyncio.to_thread(json.loads, numbers)) > 0.1
-
-
 async def test_large_inputs(
     ruler: Ruler,
     queued: None,
