@@ -28,7 +28,8 @@ def dump(notebook: dict[str, Any]) -> bytes:
 def take_apart(body: BinaryIO) -> tuple[bytes, bytes | None]:
     """Return a body without its `content`, and the bytes that are to be frozen of that.
 
-    Raises ValueError for what is no JSON object, or where the rest is large, too.
+    Raises ValueError for what is no JSON object, or where the rest is large, too; OSError where
+    there is no room for a copy.
     """
     body.seek(0)
     with tempfile.TemporaryFile() as content:
@@ -40,9 +41,10 @@ def take_apart(body: BinaryIO) -> tuple[bytes, bytes | None]:
             cwd="/",
             check=False,
         )
+        if ran.returncode == _FAULT:
+            raise ValueError(ran.stderr.decode(errors="replace").strip())
         if ran.returncode != 0:
-            said = ran.stderr.decode(errors="replace").strip().splitlines() or ["it failed"]
-            raise ValueError(said[-1] if ran.returncode == _FAULT else "it could not be read")
+            raise OSError(f"exit status {ran.returncode}")
         # It has a file of its own: behind something else a part of it would be in a buffer already,
         # and 200 MB be copied to that with Python's lock held.
         content.seek(0)
@@ -50,6 +52,7 @@ def take_apart(body: BinaryIO) -> tuple[bytes, bytes | None]:
 
 
 def _main(descriptor: int) -> int:
+    """Read a body from stdin; write its content to the descriptor, and the rest to stdout."""
     try:
         document = json.load(sys.stdin.buffer)
         if not isinstance(document, dict):

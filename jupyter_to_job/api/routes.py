@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from .. import __version__
-from ..domain.errors import BadInput, JobsError, NoRoute
+from ..domain.errors import BadInput, JobsError, NoRoute, no_room
 from ..domain.job import State, Submission
 from ..domain.transfer import Transfer, Transfers
 from ..service.port import Jobs
@@ -72,7 +72,7 @@ class _Call(NamedTuple):
     here: Here
 
     def submission(self, key: str | None) -> Submission:
-        """Return what is submitted. Raises BadInput."""
+        """Return what is submitted. Raises BadInput, and Unavailable where there is no room."""
         from .bodies import submission  # pydantic: not while a server starts
 
         if self.request.large is None:
@@ -81,6 +81,8 @@ class _Call(NamedTuple):
             rest, content = take_apart(self.request.large)
         except ValueError as error:
             raise BadInput(f"The body is no JSON: {error}.") from error
+        except OSError as error:
+            raise no_room("The body cannot be taken apart", error) from error
         return submission(replace(self.request, body=rest).json(), key, content)
 
     @contextmanager

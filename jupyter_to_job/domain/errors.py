@@ -26,6 +26,7 @@ know about either. `retryable` decides requeue or fail in the loops.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -141,6 +142,12 @@ class Unavailable(JobsError):
 
     code = "unavailable"
     retryable = True
+
+
+def no_room(what: str, error: OSError) -> Unavailable:
+    """Return the error of what takes a temporary file that cannot be written; `what` says it."""
+    hint = f"Make space in {tempfile.gettempdir()}, then try again."
+    return Unavailable(f"{what}: {error.strerror or error}.", hint)
 
 
 class Damaged(JobsError):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from typing import BinaryIO
 
 from ..api.large import LARGE
-from ..domain.errors import TooLarge
+from ..domain.errors import TooLarge, no_room
 from ..workspace.freeze import MAX_NOTEBOOK
 
 MAX_BODY = LARGE
@@ -38,11 +39,14 @@ class Body:
         return self._waiting > LARGE
 
     def spill(self) -> None:
-        """Write to the file what has come since the last time."""
-        if self.file is None:
-            self.file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
-        for piece in self._pieces:
-            self.file.write(piece)
+        """Write to the file what has come since the last time. Raises Unavailable."""
+        try:
+            if self.file is None:
+                self.file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
+            self.file.writelines(self._pieces)
+            self.file.flush()
+        except OSError as error:
+            raise no_room("The body cannot be kept", error) from error
         self._pieces, self._waiting = [], 0
 
     @property
@@ -54,5 +58,6 @@ class Body:
         """Let go of it."""
         self._pieces = []
         if self.file is not None:
-            self.file.close()
+            with contextlib.suppress(OSError):  # what is not written yet has no room
+                self.file.close()
             self.file = None

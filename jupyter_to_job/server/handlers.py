@@ -143,11 +143,14 @@ class JobsHandler(ExtensionHandlerMixin, APIHandler):
         request = self._asked()
         if self._refused is None and context.rootless is not None and submits(request):
             self._refuse(Refused(context.rootless, "Set JUPYTER_TO_JOB_WORKSPACE to its folder."))
+        if self._refused is None and request.large is not None and self._body is not None:
+            try:
+                await self._in(context.slow, self._body.spill)  # the last piece
+            except JobsError as error:
+                self._refuse(error)
         if self._refused is not None:
             await self._send(error_response(self._refused))
             return
-        if request.large is not None and self._body is not None:
-            await self._in(context.slow, self._body.spill)  # the last piece
         here = Here(await self._may_listen() if path == "health" else True, context.transfers)
         pool = context.slow if is_slow(request) else context.quick
         await self._send(await self._in(pool, partial(handle, context.jobs, request, here)))

@@ -13,7 +13,7 @@ from job_runner.protocol.log import log_text
 from job_runner.protocol.result import fold_result
 from job_runner.protocol.spool import Spool
 
-from ..domain.errors import NotFound, TooLarge, Unavailable
+from ..domain.errors import NotFound, TooLarge, no_room
 from .port import Records, Text
 
 MAX_ANSWER = 1 << 20
@@ -78,8 +78,7 @@ def notebook_so_far(directory: Path, number: int) -> BinaryIO | None:
     except FileNotFoundError as error:
         raise NotFound(f"The journal of {directory.name} is gone.") from error
     except OSError as error:
-        said = f"The notebook so far cannot be put together: {error.strerror}."
-        raise Unavailable(said, f"Make space in {tempfile.gettempdir()}.") from error
+        raise no_room("The notebook so far cannot be put together", error) from error
     if is_empty:
         whole.close()
         return None

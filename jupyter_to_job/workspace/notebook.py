@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..domain.errors import BadNotebook
+from ..domain.errors import BadNotebook, no_room
 from . import outline
 from .outline import Outline
 
@@ -10,12 +10,15 @@ from .outline import Outline
 def outline_of(data: bytes, label: str) -> Outline:
     """Check that `data` is a notebook that can run, and return its outline.
 
-    Raises BadNotebook, with line and column where the JSON is broken.
+    Raises BadNotebook, with line and column where the JSON is broken, and Unavailable where a large
+    one cannot be handed to the process that reads it.
     """
     try:
         return outline.outline_of(data, label)
     except outline.Fault as fault:
         raise BadNotebook(fault.message, fault.hint) from fault
+    except OSError as error:
+        raise no_room(f"{label} cannot be looked at", error) from error
 
 
 def kernel_of(data: bytes, label: str) -> str | None:
