@@ -65,12 +65,13 @@ def write_chunks(path: Path, chunks: Iterable[bytes], mode: int = 0o600) -> None
 def write_new(directory: Path, files: Mapping[str, bytes]) -> None:
     """Write files by name, durably, in a directory that nobody looks at yet.
 
-    All are written before the first is waited for: the disk has less to do. Raises FileExistsError.
+    All are written before the first is waited for: each wait for the disk takes along what was
+    written until then. Raises OSError.
     """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     with contextlib.ExitStack() as stack:
         written = []
         for name, data in files.items():
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
             descriptor = os.open(directory / name, flags, 0o600)
             file = stack.enter_context(os.fdopen(descriptor, "wb"))
             file.write(data)

@@ -43,8 +43,8 @@ _LOOK = 1 << 20
 """Bytes that are read at once.
 
 Not the usual few KiB: who waits for Python's lock is woken in vain at every short read, and its
-wait begins anew. A server's event loop stood still for 50 ms while a thread read a journal; with
-reads that are farther apart than the lock's 5 ms, for 20.
+wait of 5 ms begins anew. A server's event loop stood still for 50 ms while a thread read a journal;
+with reads that are farther apart, for 20.
 """
 _HEAD = re.compile(rb'\{"t":(\d+(?:\.\d+)?),"k":"(\w+)"(?:,"i":(\d{1,9}))?[,}]')
 """The beginning of a record, as runners write it."""
@@ -197,7 +197,7 @@ def next_record(directory: Path, offset: int) -> int:
     for path in _segments(directory):
         size = path.stat().st_size
         if at < offset < at + size:
-            with path.open("rb") as file:
+            with path.open("rb", buffering=_LOOK) as file:
                 file.seek(offset - at - 1)
                 return offset - 1 + len(file.readline())
         if offset <= at:

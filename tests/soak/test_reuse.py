@@ -67,14 +67,14 @@ def stranger(tmp_path: Path) -> Iterator[Stranger]:
     process.wait()
 
 
-def forge(directory: Path, stranger: Stranger, **runner: Any) -> None:
+def forge(directory: Path, stranger: Stranger, *, kernel: bool, **runner: Any) -> None:
     """Give a dead attempt's runner, and its kernel if there was one, the stranger's process id."""
     path = directory / layout.RUNNER
     document = documents.read_document(path) or {}
     documents.write_document(path, {**document, "pid": stranger.process.pid, **runner})
-    journal = directory / layout.JOURNAL / "00000001.jsonl"
-    if not journal.exists():  # killed as soon as it had claimed the attempt
+    if not kernel:
         return
+    journal = directory / layout.JOURNAL / "00000001.jsonl"
     lines = journal.read_bytes().splitlines(keepends=True)
     for at, line in enumerate(lines):
         if b'"k":"kernel"' in line:
@@ -111,7 +111,8 @@ def _forged(
             continue
         scene.expect([name], seen.when_killed)
         scene.witness.is_dead(name)
-        forge(scene.directory(name) / "attempt-1", stranger, **runner)
+        has_kernel = seen.kernel is not None  # else it was killed as soon as it was claimed
+        forge(scene.directory(name) / "attempt-1", stranger, kernel=has_kernel, **runner)
         if name == cancelled and seen.when_killed == LOST:
             scene.expect([name], LOST, ("cancelled", None))  # whether the wish came in time
     if cancelled:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -43,6 +44,32 @@ def test_a_name_is_taken_once(exchange: FileExchange) -> None:
         won = list(pool.map(lambda _: exchange.create(other, b"{}"), range(8)))
     assert len([one for one in won if one is not None]) == 1
     assert sorted(p.name for p in exchange.root.iterdir()) == ["other-abcd2345", JOB]
+
+
+def test_all_of_a_job_survives_the_host_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And all is written before the first file is waited for: one wait takes the others along."""
+    seen: list[tuple[str, set[str]]] = []
+    sync, rename = os.fsync, Path.rename
+
+    def synced(descriptor: int) -> None:
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        seen.append((path.name, {p.name for p in path.parent.iterdir()}))
+        sync(descriptor)
+
+    def renamed(path: Path, target: Path) -> Path:
+        seen.append(("the name", set()))
+        return rename(path, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "rename", renamed)
+    root = tmp_path / "exchange"
+    assert FileExchange(root).create(request(), b"{}", origin={"pod": "dev"})
+    *files, (draft, _), (named, _), (last, _) = seen
+    assert {name for name, _ in files} == {layout.SNAPSHOT, layout.ORIGIN, layout.REQUEST}
+    assert all(there == {name for name, _ in files} for _, there in files)
+    assert draft.startswith(".new-") and (named, last) == ("the name", root.name)
 
 
 def test_a_request_is_read_back(exchange: FileExchange) -> None:
