@@ -234,6 +234,9 @@ def test_what_was_watched_is_what_is_delivered(lab: Lab, open_lab: Callable[[], 
     expect(banner).to_be_attached()
     moved = wait_for_rest(page, scroller) - place
     assert 0 <= moved <= banner.evaluate("banner => banner.closest('.jp-Cell').offsetHeight") + 20
+    expect(cell(live, 10).locator(".jp-InputPrompt")).to_have_text("[9]:")
+    heading = live.get_by_role("region", name="How the job goes")
+    expect(heading.get_by_role("alert")).to_have_count(0)
 
     shown, delivered = (
         alike(cells)
