@@ -17,6 +17,7 @@ LARGE = 1 << 20
 """Bytes from which a body is one."""
 _CONTENT = "content"
 _FAULT = 65
+_NO_ROOM = 74
 
 
 def dump(notebook: dict[str, Any]) -> bytes:
@@ -43,8 +44,13 @@ def take_apart(body: BinaryIO) -> tuple[bytes, bytes | None]:
         )
         if ran.returncode == _FAULT:
             raise ValueError(ran.stderr.decode(errors="replace").strip())
-        if ran.returncode != 0:
-            raise OSError(f"exit status {ran.returncode}")
+        if ran.returncode == _NO_ROOM:
+            raise OSError(ran.stderr.decode(errors="replace").strip())
+        if ran.returncode != 0:  # killed, most likely: it has the whole body in memory
+            raise TooLarge(
+                f"The body could not be taken apart (exit status {ran.returncode}).",
+                "Clear the notebook's outputs and submit again.",
+            )
         # It has a file of its own: behind something else a part of it would be in a buffer already,
         # and 200 MB be copied to that with Python's lock held.
         content.seek(0)
@@ -70,6 +76,9 @@ def _main(descriptor: int) -> int:
     except (ValueError, RecursionError) as error:
         sys.stderr.write(f"{error}\n")
         return _FAULT
+    except OSError as error:
+        sys.stderr.write(f"{error.strerror}\n")
+        return _NO_ROOM
     return 0
 
 

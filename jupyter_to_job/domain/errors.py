@@ -26,7 +26,6 @@ know about either. `retryable` decides requeue or fail in the loops.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -146,6 +145,8 @@ class Unavailable(JobsError):
 
 def no_room(what: str, error: OSError) -> Unavailable:
     """Return the error of what takes a temporary file that cannot be written; `what` says it."""
+    import tempfile  # every command imports this module, and few have this to say
+
     hint = f"Make space in {tempfile.gettempdir()}, then try again."
     return Unavailable(f"{what}: {error.strerror or error}.", hint)
 
