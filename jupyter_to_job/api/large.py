@@ -47,6 +47,8 @@ def take_apart(body: BinaryIO) -> tuple[bytes, bytes | None]:
         if ran.returncode == _NO_ROOM:
             raise OSError(ran.stderr.decode(errors="replace").strip())
         if ran.returncode != 0:  # killed, most likely: it has the whole body in memory
+            from ..domain.errors import TooLarge  # the script itself has no package
+
             raise TooLarge(
                 f"The body could not be taken apart (exit status {ran.returncode}).",
                 "Clear the notebook's outputs and submit again.",
