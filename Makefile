@@ -8,7 +8,7 @@ MAKEFLAGS += --no-print-directory
 # JupyterLab starts as root only when it is told to.
 AS_ROOT := $(shell [ "$$(id -u)" != 0 ] || echo --allow-root)
 
-.PHONY: help demo test bench bench-runner bench-server soak lint audit lab pictures wheel lock clean
+.PHONY: help demo test docs bench bench-runner bench-server soak lint audit lab pictures wheel lock clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -20,6 +20,10 @@ demo: ## Run the example notebook as a job on this machine; the last line is the
 
 test: ## Pass every test, end to end: terminal, browser, real cluster
 	@scripts/test
+
+docs: ## Build the documentation site into docs/_build/html
+	@scripts/install dev
+	@.venv/bin/python -m sphinx -q -W --keep-going -b html -c docs . docs/_build/html
 
 bench: ## Measure everything beside its peers, the short tables (about fifteen minutes)
 	@scripts/install dev && scripts/install peer
@@ -62,4 +66,4 @@ lock: ## Resolve all dependencies anew into requirements.lock
 	@scripts/lock
 
 clean: ## Remove everything that was built or installed here
-	rm -rf .venv .venv-lab .venv-oldest .venv-together .venv-peer .venv-tools dist demo node_modules labextension/lib jupyter_to_job/labextension
+	rm -rf .venv .venv-lab .venv-oldest .venv-together .venv-peer .venv-tools dist demo docs/_build node_modules labextension/lib jupyter_to_job/labextension

@@ -93,7 +93,7 @@ def _anchor(heading: str) -> str:
 def _files() -> Iterator[Path]:
     yield from ROOT.glob("*.md")
     for folder in ("docs", "examples", "k8s", "tests", "benchmarks"):
-        yield from (ROOT / folder).rglob("*.md")
+        yield from (p for p in (ROOT / folder).rglob("*.md") if "_build" not in p.parts)
 
 
 PAGES = tuple(Page(path) for path in sorted(_files()))

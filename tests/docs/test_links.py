@@ -32,7 +32,7 @@ def test_a_broken_link_is_found() -> None:
 
 
 def test_every_page_is_in_the_list_of_pages() -> None:
-    contents = page("docs/README.md")
+    contents = page("docs/index.md")
     listed = {(DOCS / link.partition("#")[0]).resolve() for link in contents.links}
     there = {path for path in DOCS.glob("*.md") if path != contents.path}
     assert there - listed == set()
