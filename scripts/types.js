@@ -2,7 +2,7 @@
  * `npm run types`: the TypeScript types of what docs/openapi.yaml describes.
  *
  * Only those of bodies and answers: routes and their arguments are the client's own business
- * (`client.ts`), and nobody reads the types that openapi-typescript would make of them.
+ * (`jobs/client.ts`), and nobody reads the types that openapi-typescript would make of them.
  */
 const fs = require('fs');
 const path = require('path');

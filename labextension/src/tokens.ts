@@ -4,8 +4,8 @@
 import { Token } from '@lumino/coreutils';
 import type { ISignal } from '@lumino/signaling';
 
-import type { ISource } from './dialog/source';
-import type { Changes, Copying, Job, Submission } from './job';
+import type { Changes, Copying, Job, Submission } from './jobs/job';
+import type { ISource } from './source';
 
 /** The jobs that this page knows of, kept true by the server's events. */
 export interface IJobs {

@@ -1,8 +1,8 @@
 /** How many jobs have not ended, on the tab of the panel. */
 import { CommandRegistry } from '@lumino/commands';
 
-import type { IClient } from '../src/client';
-import { Jobs } from '../src/jobs';
+import type { IClient } from '../src/jobs/client';
+import { Jobs } from '../src/jobs/model';
 import { PanelModel } from '../src/panel/model';
 import { JobsPanel } from '../src/panel/panel';
 import { job, TRANS } from './fixtures';

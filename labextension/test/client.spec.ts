@@ -1,7 +1,7 @@
 /** What the client makes of answers that are none of ours. */
 import { ServerConnection } from '@jupyterlab/services';
 
-import { Client } from '../src/client';
+import { Client } from '../src/jobs/client';
 
 function answering(status: number, body: string): Client {
   const fetch = () => Promise.resolve(new Response(body, { status }));

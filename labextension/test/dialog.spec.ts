@@ -1,11 +1,11 @@
 /** What the dialog's model decides: choices, when to ask, what blocks, and how it sends. */
 import type { Catalog, Preflight } from '../src/api';
-import { ApiError, type ICounter } from '../src/client';
-import { Asker } from '../src/dialog/asker';
+import { Asker } from '../src/dialog/latestQuery';
 import { Memory } from '../src/dialog/memory';
 import { SubmitModel } from '../src/dialog/model';
-import type { ISource } from '../src/dialog/source';
-import type { Choices, Job, Submission } from '../src/job';
+import { ApiError, type ICounter } from '../src/jobs/client';
+import type { Choices, Job, Submission } from '../src/jobs/job';
+import type { ISource } from '../src/source';
 import { CATALOG, flavor, job, preflight, TRANS } from './fixtures';
 
 /** Let everything that is due happen. */

@@ -2,7 +2,7 @@
 import { nullTranslator } from '@jupyterlab/translation';
 
 import type { Catalog, Flavor, Preflight } from '../src/api';
-import type { Job } from '../src/job';
+import type { Job } from '../src/jobs/job';
 
 export const TRANS = nullTranslator.load('jupyter_to_job');
 

@@ -1,8 +1,8 @@
 /** What the model makes of the server's news, in whatever order they arrive. */
 import type { Page } from '../src/api';
-import { ApiError, type IClient, type Which } from '../src/client';
-import type { Job } from '../src/job';
-import { Jobs } from '../src/jobs';
+import { ApiError, type IClient, type Which } from '../src/jobs/client';
+import type { Job } from '../src/jobs/job';
+import { Jobs } from '../src/jobs/model';
 import { job } from './fixtures';
 
 const NOW = [0, 0];

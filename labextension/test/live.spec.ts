@@ -1,13 +1,13 @@
 /** A run record by record: the cases of `tests/unit/test_fold.py`, and what a page adds to them. */
 import type * as nbformat from '@jupyterlab/nbformat';
 
-import type { IClient } from '../src/client';
-import { Jobs } from '../src/jobs';
+import type { IClient } from '../src/jobs/client';
+import { Jobs } from '../src/jobs/model';
 import { Fold, type JournalRecord } from '../src/live/fold';
 import { Follower, type Piece } from '../src/live/follower';
-import { notesIn } from '../src/live/notes';
+import { notesIn } from '../src/live/notices';
 import { MOST_OUTPUTS, MOST_TEXT, Outputs } from '../src/live/outputs';
-import { StreamText } from '../src/live/stream';
+import { StreamText } from '../src/live/streamText';
 import { job, TRANS } from './fixtures';
 
 const cell = (cell_type: string, source: string) => ({

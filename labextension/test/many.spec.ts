@@ -1,7 +1,7 @@
 /** 10,000 jobs: what a change costs. */
-import type { IClient } from '../src/client';
-import type { Job } from '../src/job';
-import { Jobs } from '../src/jobs';
+import type { IClient } from '../src/jobs/client';
+import type { Job } from '../src/jobs/job';
+import { Jobs } from '../src/jobs/model';
 import { PanelModel } from '../src/panel/model';
 import { job } from './fixtures';
 

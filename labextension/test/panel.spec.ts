@@ -1,11 +1,11 @@
 /** What the panel shows, and how it says it. */
-import type { IClient } from '../src/client';
-import { commandLine } from '../src/commandLine';
-import type { Job } from '../src/job';
-import { Jobs } from '../src/jobs';
+import type { IClient } from '../src/jobs/client';
+import { commandLine } from '../src/jobs/commandLine';
+import type { Job } from '../src/jobs/job';
+import { Jobs } from '../src/jobs/model';
 import { Announcer } from '../src/panel/announcer';
 import { PanelModel } from '../src/panel/model';
-import { progress, receipt, remark, standing } from '../src/panel/wording';
+import { progress, receipt, remark, standing } from '../src/ui/statusText';
 import { job, TRANS } from './fixtures';
 
 function panel(...known: Partial<Job>[]): { model: PanelModel; jobs: Jobs } {

@@ -4,10 +4,10 @@
  */
 import { Dialog } from '@jupyterlab/apputils';
 
-import type { Job } from '../job';
-import { ANSWER } from './answer';
+import type { Job } from '../jobs/job';
 import { Form } from './form';
 import type { SubmitModel } from './model';
+import { ANSWER } from './status';
 
 /** Where Enter does what it does anywhere else, and does not send. */
 const KEEPS_ENTER = 'summary, button, textarea, [data-enter="own"]';

@@ -1,6 +1,6 @@
 /** The files that go along: chosen by the user, or suggested because the notebook names them. */
 import type { Preflight, SuggestedInput } from '../api';
-import type { Choices } from '../job';
+import type { Choices } from '../jobs/job';
 
 /** What was chosen, and what the server said about it. */
 export class FileList {

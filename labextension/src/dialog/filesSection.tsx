@@ -3,7 +3,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { type ReactElement, useId, useState } from 'react';
 
 import type { Preflight } from '../api';
-import { size } from '../words';
+import { size } from '../ui/format';
 import { Section, Tick } from './section';
 import type { Shown } from './shown';
 

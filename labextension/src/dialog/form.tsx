@@ -3,14 +3,14 @@ import { ReactWidget } from '@jupyterlab/ui-components';
 import { Panel } from '@lumino/widgets';
 import type { ReactElement } from 'react';
 
-import { useModel } from '../useModel';
-import { Answer } from './answer';
-import { Devices, Flavors } from './choice';
+import { useModel } from '../ui/useModel';
 import { Files } from './filesSection';
+import { Devices, Flavors } from './flavorCards';
 import type { SubmitModel } from './model';
 import { More } from './moreSection';
 import { Parameters } from './parametersSection';
 import type { Shown } from './shown';
+import { Answer } from './status';
 
 /**
  * Shows a model of a submission. A panel around what React renders, for JupyterLab's dialog waits

@@ -5,7 +5,7 @@
 import type { IStateDB } from '@jupyterlab/statedb';
 import type { ReadonlyPartialJSONValue } from '@lumino/coreutils';
 
-import type { Choices } from '../job';
+import type { Choices } from '../jobs/job';
 
 /** Choices of one notebook, and the suggested files that were turned down. */
 export type Remembered = { choices?: Choices; declined?: string[] };

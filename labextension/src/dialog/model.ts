@@ -2,21 +2,21 @@
  * What the dialog knows and decides: choices, the server's word on them, and how the sending goes.
  * It thinks and never shows; the form shows it, and calls its methods.
  */
+import type { TranslationBundle } from '@jupyterlab/translation';
 import { UUID } from '@lumino/coreutils';
 import type { IDisposable } from '@lumino/disposable';
 import { type ISignal, Signal } from '@lumino/signaling';
-import type { TranslationBundle } from '@jupyterlab/translation';
 
 import type { Catalog, Job, Preflight, Problem } from '../api';
-import { devicesOf, usualDevice, usualFlavor, whyNot } from '../catalog';
-import { ApiError, type ICounter } from '../client';
-import type { Choices, Copying } from '../job';
-import { parseDuration } from '../words';
-import { Asker } from './asker';
+import { devicesOf, usualDevice, usualFlavor, whyNot } from '../jobs/catalog';
+import { ApiError, type ICounter } from '../jobs/client';
+import type { Choices, Copying } from '../jobs/job';
+import type { ISource } from '../source';
+import { parseDuration } from '../ui/format';
 import { FileList } from './files';
+import { Asker } from './latestQuery';
 import type { Remembered } from './memory';
 import { ParameterForm } from './parameters';
-import type { ISource } from './source';
 
 /** Choices that are plain text as they stand in the form; empty: not chosen. */
 export type Texts = Record<

@@ -2,9 +2,9 @@
 import { PathExt } from '@jupyterlab/coreutils';
 import type { ReactElement } from 'react';
 
-import { duration } from '../words';
-import { Line, Section } from './section';
+import { duration } from '../ui/format';
 import type { Texts } from './model';
+import { Line, Section } from './section';
 import type { Shown } from './shown';
 
 /** The rest of what may be chosen, folded away. */

@@ -2,8 +2,8 @@
  * The notebook's parameters as a typed form: what is shown for each, and which value it stands for.
  * What was not changed is not sent, so that the notebook's own defaults go on being the truth.
  */
-import { JSONExt, type JSONValue } from '@lumino/coreutils';
 import type { TranslationBundle } from '@jupyterlab/translation';
+import { JSONExt, type JSONValue } from '@lumino/coreutils';
 
 import type { Parameter } from '../api';
 import { readLiteral } from './literals';

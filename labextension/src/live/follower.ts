@@ -4,8 +4,8 @@
  */
 import { type ISignal, Signal } from '@lumino/signaling';
 
-import { ApiError } from '../client';
-import { isFinal, type Job } from '../job';
+import { ApiError } from '../jobs/client';
+import { isFinal, type Job } from '../jobs/job';
 import type { IJobs } from '../tokens';
 
 /** What comes of one request: where to go on, and whether that was all. */

@@ -4,14 +4,14 @@ import { ReactWidget } from '@jupyterlab/ui-components';
 import type { CommandRegistry } from '@lumino/commands';
 import type { ReactElement } from 'react';
 
-import { JOB } from '../commands';
-import { isFinal, type Job, resultOf } from '../job';
+import { JOB } from '../jobCommands';
+import { isFinal, type Job, resultOf } from '../jobs/job';
 import { trouble } from '../panel/head';
 import { Bar, Clock } from '../panel/row';
-import { remark, standing } from '../panel/wording';
 import type { IJobs } from '../tokens';
-import { useKeptFocus } from '../useKeptFocus';
-import { wording } from '../widgets/refusal';
+import { wording } from '../ui/errors';
+import { remark, standing } from '../ui/statusText';
+import { useKeptFocus } from '../ui/useKeptFocus';
 import type { IFollower } from './follower';
 
 /** What a heading is about. */

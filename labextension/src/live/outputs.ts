@@ -1,7 +1,7 @@
 /** What is shown below one cell while it runs: bounded, because a page is not a notebook file. */
 import type * as nbformat from '@jupyterlab/nbformat';
 
-import { StreamText } from './stream';
+import { StreamText } from './streamText';
 
 /** Characters of one stream that are shown. */
 export const MOST_TEXT = 128 << 10;

@@ -4,9 +4,9 @@
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 
-import { isFinal, type Job } from '../job';
+import { isFinal, type Job } from '../jobs/job';
 import type { IJobs } from '../tokens';
-import { standing } from './wording';
+import { standing } from '../ui/statusText';
 
 /** How long changes are gathered, in milliseconds. */
 const REST = 1000;

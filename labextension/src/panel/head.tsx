@@ -3,8 +3,8 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { HTMLSelect } from '@jupyterlab/ui-components';
 import type { ReactElement } from 'react';
 
-import { ApiError } from '../client';
-import { wording } from '../widgets/refusal';
+import { ApiError } from '../jobs/client';
+import { wording } from '../ui/errors';
 import type { Filter, PanelModel } from './model';
 
 type Props = { model: PanelModel; trans: TranslationBundle };

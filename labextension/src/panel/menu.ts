@@ -3,8 +3,8 @@ import type { CommandRegistry } from '@lumino/commands';
 import { Menu } from '@lumino/widgets';
 import type { MouseEvent } from 'react';
 
-import { JOB } from '../commands';
-import type { Job } from '../job';
+import { JOB } from '../jobCommands';
+import type { Job } from '../jobs/job';
 
 const ITEMS: readonly (string | null)[] = [
   JOB.open,

@@ -1,7 +1,7 @@
 /** What the panel shows of the jobs: filtered, and in groups if wanted. It thinks and never shows. */
 import { type ISignal, Signal } from '@lumino/signaling';
 
-import type { Job } from '../job';
+import type { Job } from '../jobs/job';
 import type { IJobs } from '../tokens';
 
 /** Which jobs are shown. */

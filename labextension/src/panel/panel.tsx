@@ -5,9 +5,9 @@ import type { CommandRegistry } from '@lumino/commands';
 import type { Message } from '@lumino/messaging';
 import { type ReactElement, useEffect, useState } from 'react';
 
-import { jobsIcon } from '../icons';
-import { useKeptFocus } from '../useKeptFocus';
-import { useModel } from '../useModel';
+import { jobsIcon } from '../ui/icons';
+import { useKeptFocus } from '../ui/useKeptFocus';
+import { useModel } from '../ui/useModel';
 import { Announcer } from './announcer';
 import { Head, Notice } from './head';
 import { List } from './list';

@@ -12,12 +12,12 @@ import {
 import type { CommandRegistry } from '@lumino/commands';
 import { memo, type MouseEvent, type ReactElement } from 'react';
 
-import { JOB } from '../commands';
-import { elapsed, isFinal, type Job, resultOf } from '../job';
-import { duration } from '../words';
+import { JOB } from '../jobCommands';
+import { elapsed, isFinal, type Job, resultOf } from '../jobs/job';
+import { duration } from '../ui/format';
+import { progress, receipt, remark, standing } from '../ui/statusText';
+import { useNow } from '../ui/useNow';
 import { openMenu } from './menu';
-import { useNow } from './useNow';
-import { progress, receipt, remark, standing } from './wording';
 
 /** What all lines are given. */
 export type Desk = { commands: CommandRegistry; trans: TranslationBundle };

@@ -6,8 +6,8 @@ import type {
 import { IStateDB } from '@jupyterlab/statedb';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
-import { Client } from '../client';
-import { Desk } from '../dialog/desk';
+import { Desk } from '../dialog/submitDialogs';
+import { Client } from '../jobs/client';
 import { IJobs, ISubmitDialog } from '../tokens';
 
 const plugin: JupyterFrontEndPlugin<ISubmitDialog> = {

@@ -6,8 +6,8 @@ import type {
 import { IFileBrowserFactory } from '@jupyterlab/filebrowser';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
-import { SUBMIT, SUBMIT_FILE } from '../arguments';
-import { submitIcon } from '../icons';
+import { SUBMIT, SUBMIT_FILE } from '../submit/submitArguments';
+import { submitIcon } from '../ui/icons';
 
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-to-job:file-menu',

@@ -8,7 +8,7 @@ import type {
 import { PathExt } from '@jupyterlab/coreutils';
 import { IFileBrowserFactory } from '@jupyterlab/filebrowser';
 
-import type { Job } from '../job';
+import type { Job } from '../jobs/job';
 import { IJobs } from '../tokens';
 
 const plugin: JupyterFrontEndPlugin<void> = {

@@ -8,16 +8,16 @@ import type {
 } from '@jupyterlab/application';
 import type { Event } from '@jupyterlab/services';
 
-import { Client } from '../client';
-import { EventLine } from '../events';
+import { Client } from '../jobs/client';
+import { EventLine } from '../jobs/eventConnection';
 import {
   type Copying,
   DELETED_EVENT,
   type Job,
   JOB_EVENT,
   SUBMISSION_EVENT
-} from '../job';
-import { Jobs } from '../jobs';
+} from '../jobs/job';
+import { Jobs } from '../jobs/model';
 import { IJobs } from '../tokens';
 
 const plugin: JupyterFrontEndPlugin<IJobs> = {

@@ -17,13 +17,13 @@ import {
 } from '@jupyterlab/translation';
 import type { Widget } from '@lumino/widgets';
 
-import { Client } from '../client';
-import { describeJob, JOB, nameOf } from '../commands';
-import { jobsIcon } from '../icons';
-import { LogsView } from '../live/logs';
-import { WatchView } from '../live/watch';
+import { describeJob, JOB, nameOf } from '../jobCommands';
+import { Client } from '../jobs/client';
+import { LogsView } from '../live/logsView';
+import { WatchView } from '../live/watchView';
 import { IJobs } from '../tokens';
-import { tellRefusal } from '../widgets/refusal';
+import { tellRefusal } from '../ui/errors';
+import { jobsIcon } from '../ui/icons';
 
 type View = Widget & { readonly job: string };
 

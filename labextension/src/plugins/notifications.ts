@@ -13,11 +13,11 @@ import {
   type TranslationBundle
 } from '@jupyterlab/translation';
 
-import { elapsed, type Job, resultOf } from '../job';
+import { elapsed, type Job, resultOf } from '../jobs/job';
 import { IJobs } from '../tokens';
-import { openResult } from '../widgets/result';
-import { type Toast, toast } from '../widgets/toast';
-import { duration, whyItFailed } from '../words';
+import { duration, whyItFailed } from '../ui/format';
+import { openResult } from '../ui/openResult';
+import { type Toast, toast } from '../ui/toast';
 
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-to-job:notifications',

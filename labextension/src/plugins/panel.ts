@@ -8,12 +8,12 @@ import { ICommandPalette } from '@jupyterlab/apputils';
 import { IStateDB } from '@jupyterlab/statedb';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
-import { Client } from '../client';
-import { addJobCommands } from '../commands';
-import { jobsIcon } from '../icons';
+import { addJobCommands } from '../jobCommands';
+import { Client } from '../jobs/client';
 import { PanelModel } from '../panel/model';
 import { JobsPanel, PANEL } from '../panel/panel';
 import { IJobs, ISubmitDialog } from '../tokens';
+import { jobsIcon } from '../ui/icons';
 
 /** Shows the panel. */
 const SHOW = 'jupyter-to-job:show-jobs';

@@ -10,11 +10,11 @@ import { ICommandPalette, IToolbarWidgetRegistry } from '@jupyterlab/apputils';
 import { INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
-import { describeArguments, SUBMIT } from '../arguments';
-import { submitIcon } from '../icons';
-import { Submitter } from '../submitter';
+import { describeArguments, SUBMIT } from '../submit/submitArguments';
+import { SubmitButton } from '../submit/submitButton';
+import { Submitter } from '../submit/submitter';
 import { IJobs, ISubmitDialog } from '../tokens';
-import { SubmitButton } from '../widgets/submitButton';
+import { submitIcon } from '../ui/icons';
 
 /** The item's name in the settings, under which users may move or hide it. */
 const TOOLBAR_ITEM = 'jupyter-to-job-submit';

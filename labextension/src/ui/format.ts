@@ -1,8 +1,8 @@
 /** Times, amounts and reasons as people say them. */
 import type { TranslationBundle } from '@jupyterlab/translation';
 
-import type { Isolation } from './catalog';
-import type { Job } from './job';
+import type { Isolation } from '../jobs/catalog';
+import type { Job } from '../jobs/job';
 
 /** Seconds as `0.4 s`, `12 s`, `3 min 5 s`, `2 h 10 min` or `4 d 3 h`. */
 export function duration(seconds: number, trans: TranslationBundle): string {

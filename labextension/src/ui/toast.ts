@@ -1,5 +1,5 @@
 /** Notifications that keep what does not fit: JupyterLab shows 140 characters of a message. */
-import { Notification, showDialog, Dialog } from '@jupyterlab/apputils';
+import { Dialog, Notification, showDialog } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
 /** How long a toast stays, in milliseconds; it remains in the notification centre after that. */

@@ -1,8 +1,8 @@
 /** A job in plain words: how it stands, and what it used. */
 import type { TranslationBundle } from '@jupyterlab/translation';
 
-import { elapsed, type Job } from '../job';
-import { duration, reason, size, whyItFailed } from '../words';
+import { elapsed, type Job } from '../jobs/job';
+import { duration, reason, size, whyItFailed } from './format';
 
 /** How a job stands, in a few words. */
 export function standing(job: Job, trans: TranslationBundle): string {

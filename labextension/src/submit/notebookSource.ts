@@ -9,9 +9,9 @@ import { type Contents, ServerConnection } from '@jupyterlab/services';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { JSONObject } from '@lumino/coreutils';
 
-import type { ISource } from './dialog/source';
-import type { Choices, Submission } from './job';
-import type { IJobs } from './tokens';
+import type { Choices, Submission } from '../jobs/job';
+import type { ISource } from '../source';
+import type { IJobs } from '../tokens';
 
 /** The drives whose files lie on the server's own disk; `RTC` is older collaborative editing's. */
 const OWN_DRIVES = ['', 'RTC'];

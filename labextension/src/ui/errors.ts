@@ -2,8 +2,8 @@
 import { Dialog, showErrorMessage } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
-import { ApiError } from '../client';
-import { CannotFreeze, NoServer, SaveRefused } from '../freeze';
+import { ApiError } from '../jobs/client';
+import { CannotFreeze, NoServer, SaveRefused } from '../submit/notebookSource';
 import { toast } from './toast';
 
 /** Tell the user what went wrong, unless they know already; `sent` as for `wording`. */

@@ -3,11 +3,11 @@ import type { IRenderMime, IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { Panel, PanelLayout, Widget } from '@lumino/widgets';
 
 import type { Logs } from '../api';
-import { JOB } from '../commands';
+import { JOB } from '../jobCommands';
 import { Follower } from './follower';
 import { Heading } from './heading';
-import { StreamText } from './stream';
-import type { Means } from './watch';
+import { StreamText } from './streamText';
+import type { Means } from './watchView';
 
 /** Characters of a part, which is rendered as a whole, and how many parts are kept. */
 const PART = 16 << 10;

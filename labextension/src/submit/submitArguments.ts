@@ -6,7 +6,7 @@ import type {
   ReadonlyPartialJSONObject
 } from '@lumino/coreutils';
 
-import type { Choices } from './job';
+import type { Choices } from '../jobs/job';
 
 /** Submits a notebook, and resolves to its job where one was accepted. */
 export const SUBMIT = 'jupyter-to-job:submit';

@@ -3,14 +3,14 @@ import type * as nbformat from '@jupyterlab/nbformat';
 import { PanelLayout, Widget } from '@lumino/widgets';
 
 import type { Journal } from '../api';
-import type { IReader } from '../client';
-import { JOB } from '../commands';
+import { JOB } from '../jobCommands';
+import type { IReader } from '../jobs/client';
 import type { IJobs } from '../tokens';
 import { Fold, type JournalRecord } from './fold';
 import { Follower } from './follower';
 import { Heading, type Subject } from './heading';
-import { notesIn } from './notes';
-import { LiveNotebook, type Renderers } from './view';
+import { LiveNotebook, type Renderers } from './liveNotebook';
+import { notesIn } from './notices';
 
 /** What a view of a job needs. */
 export type Means = Pick<Subject, 'jobs' | 'commands' | 'trans'> & {

@@ -7,14 +7,14 @@ import type {
   ReadonlyPartialJSONObject
 } from '@lumino/coreutils';
 
-import type { IReader } from './client';
-import { commandLine } from './commandLine';
-import { isFinal, type Job, resultOf } from './job';
-import { rerunSource } from './rerunSource';
+import type { IReader } from './jobs/client';
+import { commandLine } from './jobs/commandLine';
+import { isFinal, type Job, resultOf } from './jobs/job';
+import { rerunSource } from './submit/rerunSource';
 import type { IJobs, ISubmitDialog } from './tokens';
-import { tellRefusal } from './widgets/refusal';
-import { openResult } from './widgets/result';
-import { toast } from './widgets/toast';
+import { tellRefusal } from './ui/errors';
+import { openResult } from './ui/openResult';
+import { toast } from './ui/toast';
 
 /** The commands, by what they do. */
 export const JOB = {

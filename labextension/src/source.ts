@@ -1,5 +1,5 @@
 /** What a dialog is about: a notebook, and what it takes to have it run. */
-import type { Choices, Job, Submission } from '../job';
+import type { Choices, Job, Submission } from './jobs/job';
 
 /** A notebook that stands ready to be sent. */
 export interface ISource {

@@ -1,5 +1,5 @@
 /** Times and amounts as people say and type them. */
-import { cpus, duration, memory, parseDuration, size } from '../src/words';
+import { cpus, duration, memory, parseDuration, size } from '../src/ui/format';
 import { TRANS } from './fixtures';
 
 describe('words', () => {

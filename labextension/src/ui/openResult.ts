@@ -4,8 +4,8 @@ import { ServerConnection } from '@jupyterlab/services';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { CommandRegistry } from '@lumino/commands';
 
-import { ApiError } from '../client';
-import { tellRefusal } from './refusal';
+import { ApiError } from '../jobs/client';
+import { tellRefusal } from './errors';
 
 /** Open a delivered notebook, at the cell that failed, if one did; or say why it cannot be opened. */
 export async function openResult(

@@ -2,8 +2,8 @@
 import type { ReactElement } from 'react';
 
 import type { Problem } from '../api';
-import { size } from '../words';
-import { wording } from '../widgets/refusal';
+import { wording } from '../ui/errors';
+import { size } from '../ui/format';
 import type { SubmitModel } from './model';
 import type { Shown } from './shown';
 

@@ -3,8 +3,8 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { type ReactElement, useId } from 'react';
 
 import type { Device, Flavor } from '../api';
-import { devicesOf, whyNot } from '../catalog';
-import { cpus, duration, isolation, memory } from '../words';
+import { devicesOf, whyNot } from '../jobs/catalog';
+import { cpus, duration, isolation, memory } from '../ui/format';
 import type { Shown } from './shown';
 
 /** The flavors, as radio buttons that look like cards. */

@@ -3,12 +3,12 @@ import { SemanticCommand } from '@jupyterlab/apputils';
 import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
 import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 
-import { choicesOf } from './arguments';
-import type { ISource } from './dialog/source';
-import { asOnDisk, freeze, type Means } from './freeze';
-import type { Job } from './job';
-import type { ISubmitDialog } from './tokens';
-import { tellRefusal } from './widgets/refusal';
+import type { Job } from '../jobs/job';
+import type { ISource } from '../source';
+import type { ISubmitDialog } from '../tokens';
+import { tellRefusal } from '../ui/errors';
+import { asOnDisk, freeze, type Means } from './notebookSource';
+import { choicesOf } from './submitArguments';
 
 type Arguments = ReadonlyPartialJSONObject;
 

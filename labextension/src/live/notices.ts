@@ -1,7 +1,7 @@
 /** What is said in a running notebook in place of what is not shown. */
 import type { TranslationBundle } from '@jupyterlab/translation';
 
-import { size } from '../words';
+import { size } from '../ui/format';
 import type { Notes } from './outputs';
 
 /** The notes in the user's language. */

@@ -1,6 +1,6 @@
 /** What can be read off the catalog: which choices there are, and what is taken where none is made. */
 
-import type { Catalog, Device } from './api';
+import type { Catalog, Device } from '../api';
 
 /** How jobs on one piece of hardware are kept apart. */
 export type Isolation = Exclude<Device['isolation'], null>;

@@ -4,9 +4,13 @@
  */
 import type { JSONValue } from '@lumino/coreutils';
 
-import type { Changes as Differences, Job, Submission as Request } from './api';
+import type {
+  Changes as Differences,
+  Job,
+  Submission as Request
+} from '../api';
 
-export type { Delivery, Job, Progress, State as JobState } from './api';
+export type { Delivery, Job, State as JobState, Progress } from '../api';
 
 /** The schema id of the events that tell of every change of a job. */
 export const JOB_EVENT = 'https://schema.jupyter-to-job.io/job/v1';

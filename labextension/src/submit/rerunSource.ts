@@ -2,10 +2,10 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { JSONValue } from '@lumino/coreutils';
 
-import type { IReader } from './client';
-import type { ISource } from './dialog/source';
-import type { Changes, Choices, Job, Submission } from './job';
-import type { IJobs } from './tokens';
+import type { IReader } from '../jobs/client';
+import type { Changes, Choices, Job, Submission } from '../jobs/job';
+import type { ISource } from '../source';
+import type { IJobs } from '../tokens';
 
 /** What the dialog is to know of a job that runs again. */
 export async function rerunSource(

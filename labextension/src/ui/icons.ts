@@ -1,8 +1,8 @@
 /** The extension's icons. */
 import { LabIcon } from '@jupyterlab/ui-components';
 
-import jobs from '../style/icons/jobs.svg';
-import submit from '../style/icons/submit.svg';
+import jobs from '../../style/icons/jobs.svg';
+import submit from '../../style/icons/submit.svg';
 
 /** A notebook on its way: the icon of SUBMIT JOB. */
 export const submitIcon = new LabIcon({

@@ -8,13 +8,13 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { UUID } from '@lumino/coreutils';
 
 import type { Catalog, Job } from '../api';
-import type { ICounter } from '../client';
-import type { Copying } from '../job';
+import type { ICounter } from '../jobs/client';
+import type { Copying } from '../jobs/job';
+import type { ISource } from '../source';
 import type { ISubmitDialog } from '../tokens';
 import { SubmitDialog } from './dialog';
 import { Memory } from './memory';
 import { SubmitModel } from './model';
-import type { ISource } from './source';
 
 /** Backends in which waiting jobs stand in a line that a priority changes. */
 const WITH_LINE = ['local', 'memory'];

@@ -6,6 +6,7 @@
 import { JSONExt, type ReadonlyJSONValue, UUID } from '@lumino/coreutils';
 import { type ISignal, Signal } from '@lumino/signaling';
 
+import type { IJobs } from '../tokens';
 import { ApiError, type IClient } from './client';
 import {
   type Changes,
@@ -15,8 +16,7 @@ import {
   type Job,
   type Submission
 } from './job';
-import { age, OrderedJobs } from './ordered';
-import type { IJobs } from './tokens';
+import { age, OrderedJobs } from './orderedJobs';
 
 /** How long to wait before each further try of a submission that got no answer, in milliseconds. */
 const RETRY_DELAYS = [500, 2000];

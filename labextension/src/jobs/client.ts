@@ -12,7 +12,7 @@ import type {
   Logs,
   Page,
   Preflight
-} from './api';
+} from '../api';
 import type { Changes, Submission } from './job';
 
 /**
