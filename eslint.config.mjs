@@ -1,5 +1,35 @@
 import tseslint from 'typescript-eslint';
 
+/** The folders of labextension/src: each may import from those below it only. */
+const LAYERS = [
+  ['plugins'],
+  ['panel', 'live'],
+  ['jobCommands'],
+  ['submit', 'dialog'],
+  ['ui'],
+  ['jobs']
+];
+
+const layers = LAYERS.flatMap((layer, depth) =>
+  layer.map(name => ({
+    files: [`labextension/src/${name}/**`, `labextension/src/${name}.ts`],
+    rules: {
+      '@typescript-eslint/no-restricted-imports': [
+        'error',
+        {
+          patterns: LAYERS.slice(0, depth + 1)
+            .flat()
+            .filter(other => other !== name)
+            .map(other => ({
+              regex: `^\\.\\.?/${other}(/|$)`,
+              message: `${name} does not import from ${other}.`
+            }))
+        }
+      ]
+    }
+  }))
+);
+
 export default tseslint.config(
   {
     ignores: ['labextension/src/api.ts', '**/lib/**', 'labextension/style/**']
@@ -24,5 +54,6 @@ export default tseslint.config(
       'max-lines': ['error', 400],
       'max-lines-per-function': ['error', 50]
     }
-  }
+  },
+  ...layers
 );

@@ -3,8 +3,8 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { type ReactElement, useId } from 'react';
 
 import type { Device, Flavor } from '../api';
-import { devicesOf, whyNot } from '../jobs/catalog';
-import { cpus, duration, isolation, memory } from '../ui/format';
+import { devicesOf, type Isolation, whyNot } from '../jobs/catalog';
+import { cpus, duration, memory } from '../ui/format';
 import type { Shown } from './shown';
 
 /** The flavors, as radio buttons that look like cards. */
@@ -179,4 +179,24 @@ function OneDevice(props: DeviceProps): ReactElement {
       </span>
     </label>
   );
+}
+
+/** What a device's isolation means for the one who runs on it. */
+function isolation(kind: Isolation, trans: TranslationBundle): string {
+  switch (kind) {
+    case 'full':
+      return trans.__('All of it is yours while the job runs.');
+    case 'hardware':
+      return trans.__(
+        'A part of a GPU that the hardware itself keeps apart from its neighbours.'
+      );
+    case 'software':
+      return trans.__(
+        'Shares the GPU with others: software keeps you to your share (software isolation).'
+      );
+    case 'none':
+      return trans.__(
+        'Shares the GPU with others and nothing keeps you apart: memory and speed depend on them.'
+      );
+  }
 }

@@ -6,10 +6,9 @@ import type { ReactElement } from 'react';
 
 import { JOB } from '../jobCommands';
 import { isFinal, type Job, resultOf } from '../jobs/job';
-import { trouble } from '../panel/head';
-import { Bar, Clock } from '../panel/row';
 import type { IJobs } from '../tokens';
-import { wording } from '../ui/errors';
+import { trouble, wording } from '../ui/errors';
+import { Bar, Clock } from '../ui/progress';
 import { remark, standing } from '../ui/statusText';
 import { useKeptFocus } from '../ui/useKeptFocus';
 import type { IFollower } from './follower';

@@ -3,8 +3,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { HTMLSelect } from '@jupyterlab/ui-components';
 import type { ReactElement } from 'react';
 
-import { ApiError } from '../jobs/client';
-import { wording } from '../ui/errors';
+import { trouble } from '../ui/errors';
 import type { Filter, PanelModel } from './model';
 
 type Props = { model: PanelModel; trans: TranslationBundle };
@@ -74,30 +73,4 @@ export function Notice({ model: { jobs }, trans }: Props): ReactElement | null {
       </button>
     </div>
   );
-}
-
-/** Why what is shown may not be so; null where nothing is wrong. */
-export function trouble(
-  error: unknown,
-  feed: string,
-  trans: TranslationBundle
-): string | null {
-  if (error instanceof ApiError && error.failure === 'unreachable') {
-    return trans.__(
-      'There is no connection to the server. Jobs go on without it; what is shown may be old.'
-    );
-  }
-  if (error !== null) {
-    return wording(error, trans, false);
-  }
-  if (feed === 'barred') {
-    return trans.__(
-      'You are not allowed to listen to the events of this server, so this list does not change by itself.'
-    );
-  }
-  return feed === 'lost'
-    ? trans.__(
-        'The server sends no news at present, so what is shown may be old. The connection is tried again by itself.'
-      )
-    : null;
 }

@@ -13,10 +13,9 @@ import type { CommandRegistry } from '@lumino/commands';
 import { memo, type MouseEvent, type ReactElement } from 'react';
 
 import { JOB } from '../jobCommands';
-import { elapsed, isFinal, type Job, resultOf } from '../jobs/job';
-import { duration } from '../ui/format';
-import { progress, receipt, remark, standing } from '../ui/statusText';
-import { useNow } from '../ui/useNow';
+import { isFinal, type Job, resultOf } from '../jobs/job';
+import { Bar, Clock, type Told } from '../ui/progress';
+import { receipt, remark, standing } from '../ui/statusText';
 import { openMenu } from './menu';
 
 /** What all lines are given. */
@@ -68,8 +67,6 @@ export const JobRow = memo(function JobRow(props: Props): ReactElement {
   );
 });
 
-type Told = { job: Job; trans: TranslationBundle };
-
 function Facts({ job, trans }: Told): ReactElement {
   return (
     <>
@@ -84,36 +81,6 @@ function Facts({ job, trans }: Told): ReactElement {
       </p>
     </>
   );
-}
-
-/** How far a run is. */
-export function Bar({ job, trans }: Told): ReactElement | null {
-  const { cells_done, cells_total } = job.progress;
-  const words = progress(job, trans);
-  return words === null ? null : (
-    <div
-      className="jp-ToJob-bar"
-      role="progressbar"
-      aria-label={trans.__('Cells of %1', job.name)}
-      aria-valuemin={0}
-      aria-valuemax={cells_total}
-      aria-valuenow={cells_done}
-      aria-valuetext={words}
-    >
-      <span style={{ width: `${(100 * cells_done) / cells_total}%` }} />
-    </div>
-  );
-}
-
-/** The cell that a run is at, and how long it has taken so far. */
-export function Clock({ job, trans }: Told): ReactElement | null {
-  const now = useNow(job.started !== null);
-  const seconds = elapsed(job, now);
-  const said = [
-    job.state === 'running' ? progress(job, trans) : null,
-    seconds === null ? null : duration(Math.floor(seconds), trans)
-  ].filter(Boolean);
-  return said.length === 0 ? null : <span> · {said.join(' · ')}</span>;
 }
 
 function Receipt({ job, trans }: Told): ReactElement | null {

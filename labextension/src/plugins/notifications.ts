@@ -15,8 +15,9 @@ import {
 
 import { elapsed, type Job, resultOf } from '../jobs/job';
 import { IJobs } from '../tokens';
-import { duration, whyItFailed } from '../ui/format';
+import { duration } from '../ui/format';
 import { openResult } from '../ui/openResult';
+import { whyItFailed } from '../ui/statusText';
 import { type Toast, toast } from '../ui/toast';
 
 const plugin: JupyterFrontEndPlugin<void> = {

@@ -12,18 +12,10 @@ import type { JSONObject } from '@lumino/coreutils';
 import type { Choices, Submission } from '../jobs/job';
 import type { ISource } from '../source';
 import type { IJobs } from '../tokens';
+import { CannotFreeze, NoServer, SaveRefused } from '../ui/errors';
 
 /** The drives whose files lie on the server's own disk; `RTC` is older collaborative editing's. */
 const OWN_DRIVES = ['', 'RTC'];
-
-/** Why this notebook cannot be sent as it stands, in words for the user. */
-export class CannotFreeze extends Error {}
-
-/** There is no server that it could be saved on. */
-export class NoServer extends CannotFreeze {}
-
-/** The user was asked or told about the save by JupyterLab itself, and there is nothing to add. */
-export class SaveRefused extends Error {}
 
 /** What sources are made with. */
 export type Means = {

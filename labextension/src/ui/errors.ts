@@ -3,8 +3,16 @@ import { Dialog, showErrorMessage } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { ApiError } from '../jobs/client';
-import { CannotFreeze, NoServer, SaveRefused } from '../submit/notebookSource';
 import { toast } from './toast';
+
+/** Why this notebook cannot be sent as it stands, in words for the user. */
+export class CannotFreeze extends Error {}
+
+/** There is no server that it could be saved on. */
+export class NoServer extends CannotFreeze {}
+
+/** The user was asked or told about the save by JupyterLab itself, and there is nothing to add. */
+export class SaveRefused extends Error {}
 
 /** Tell the user what went wrong, unless they know already; `sent` as for `wording`. */
 export function tellRefusal(
@@ -70,4 +78,30 @@ export function wording(
   function refused(why: string): string {
     return sent ? trans.__('Not submitted: %1', why) : why;
   }
+}
+
+/** Why what is shown may not be so; null where nothing is wrong. */
+export function trouble(
+  error: unknown,
+  feed: string,
+  trans: TranslationBundle
+): string | null {
+  if (error instanceof ApiError && error.failure === 'unreachable') {
+    return trans.__(
+      'There is no connection to the server. Jobs go on without it; what is shown may be old.'
+    );
+  }
+  if (error !== null) {
+    return wording(error, trans, false);
+  }
+  if (feed === 'barred') {
+    return trans.__(
+      'You are not allowed to listen to the events of this server, so this list does not change by itself.'
+    );
+  }
+  return feed === 'lost'
+    ? trans.__(
+        'The server sends no news at present, so what is shown may be old. The connection is tried again by itself.'
+      )
+    : null;
 }

@@ -1,8 +1,5 @@
-/** Times, amounts and reasons as people say them. */
+/** Times and amounts as people write them. */
 import type { TranslationBundle } from '@jupyterlab/translation';
-
-import type { Isolation } from '../jobs/catalog';
-import type { Job } from '../jobs/job';
 
 /** Seconds as `0.4 s`, `12 s`, `3 min 5 s`, `2 h 10 min` or `4 d 3 h`. */
 export function duration(seconds: number, trans: TranslationBundle): string {
@@ -64,58 +61,4 @@ export function cpus(quantity: string): number {
 /** A quantity of memory as Kubernetes writes it, as people do: `16Gi` is `16 GiB`. */
 export function memory(quantity: string): string {
   return quantity.replace(/^([\d.]+)([A-Za-z]*)$/, '$1 $2B').trim();
-}
-
-/** What a device's isolation means for the one who runs on it. */
-export function isolation(kind: Isolation, trans: TranslationBundle): string {
-  switch (kind) {
-    case 'full':
-      return trans.__('All of it is yours while the job runs.');
-    case 'hardware':
-      return trans.__(
-        'A part of a GPU that the hardware itself keeps apart from its neighbours.'
-      );
-    case 'software':
-      return trans.__(
-        'Shares the GPU with others: software keeps you to your share (software isolation).'
-      );
-    case 'none':
-      return trans.__(
-        'Shares the GPU with others and nothing keeps you apart: memory and speed depend on them.'
-      );
-  }
-}
-
-/** Why a job failed, in plain words; null for a reason that this version does not know. */
-export function reason(name: string, trans: TranslationBundle): string | null {
-  const words: Record<string, string> = {
-    CellError: trans.__('a cell raised an error'),
-    KernelDied: trans.__('the kernel died'),
-    OutOfMemory: trans.__('it needed more memory than its flavor has'),
-    GpuOutOfMemory: trans.__('it needed more GPU memory than there is'),
-    DeadlineExceeded: trans.__('its time limit was reached'),
-    ExitedEarly: trans.__('a cell ended the run early'),
-    InputRequested: trans.__('a cell asked for input, and nobody is there'),
-    DiskFull: trans.__('the disk is full'),
-    BadNotebook: trans.__('the notebook cannot be run'),
-    NoKernel: trans.__('its kernel is missing or did not start'),
-    RunnerMissing: trans.__('the runner is missing where it ran'),
-    ImageUnavailable: trans.__('its container image cannot be had'),
-    Unschedulable: trans.__('no machine can take it'),
-    QuotaExceeded: trans.__('it is over the quota'),
-    Evicted: trans.__('its machine ran short of something and ended it'),
-    Preempted: trans.__('it had to make room for a more urgent job'),
-    NodeLost: trans.__('its machine was lost'),
-    Terminated: trans.__('it was told to stop'),
-    Lost: trans.__('it was killed, or its machine went away'),
-    BackendError: trans.__('what runs the jobs had an error')
-  };
-  return words[name] ?? null;
-}
-
-/** The reason in plain words, then what the server said of this very case. */
-export function whyItFailed(job: Job, trans: TranslationBundle): string {
-  const words = job.reason === null ? null : reason(job.reason, trans);
-  const said = [words && trans.__('%1.', words), job.message].filter(Boolean);
-  return said.length > 0 ? said.join(' ') : (job.reason ?? '');
 }

@@ -2,7 +2,7 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { elapsed, type Job } from '../jobs/job';
-import { duration, reason, size, whyItFailed } from './format';
+import { duration, size } from './format';
 
 /** How a job stands, in a few words. */
 export function standing(job: Job, trans: TranslationBundle): string {
@@ -123,4 +123,38 @@ function of(used: number, given: number, trans: TranslationBundle): string {
   const one = given / Number(whole.split(' ')[0]);
   const amount = used < 0.1 * one ? size(used) : (used / one).toFixed(1);
   return trans.__('%1 of %2', amount, whole);
+}
+
+/** Why a job failed, in plain words; null for a reason that this version does not know. */
+export function reason(name: string, trans: TranslationBundle): string | null {
+  const words: Record<string, string> = {
+    CellError: trans.__('a cell raised an error'),
+    KernelDied: trans.__('the kernel died'),
+    OutOfMemory: trans.__('it needed more memory than its flavor has'),
+    GpuOutOfMemory: trans.__('it needed more GPU memory than there is'),
+    DeadlineExceeded: trans.__('its time limit was reached'),
+    ExitedEarly: trans.__('a cell ended the run early'),
+    InputRequested: trans.__('a cell asked for input, and nobody is there'),
+    DiskFull: trans.__('the disk is full'),
+    BadNotebook: trans.__('the notebook cannot be run'),
+    NoKernel: trans.__('its kernel is missing or did not start'),
+    RunnerMissing: trans.__('the runner is missing where it ran'),
+    ImageUnavailable: trans.__('its container image cannot be had'),
+    Unschedulable: trans.__('no machine can take it'),
+    QuotaExceeded: trans.__('it is over the quota'),
+    Evicted: trans.__('its machine ran short of something and ended it'),
+    Preempted: trans.__('it had to make room for a more urgent job'),
+    NodeLost: trans.__('its machine was lost'),
+    Terminated: trans.__('it was told to stop'),
+    Lost: trans.__('it was killed, or its machine went away'),
+    BackendError: trans.__('what runs the jobs had an error')
+  };
+  return words[name] ?? null;
+}
+
+/** The reason in plain words, then what the server said of this very case. */
+export function whyItFailed(job: Job, trans: TranslationBundle): string {
+  const words = job.reason === null ? null : reason(job.reason, trans);
+  const said = [words && trans.__('%1.', words), job.message].filter(Boolean);
+  return said.length > 0 ? said.join(' ') : (job.reason ?? '');
 }
