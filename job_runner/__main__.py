@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from . import stop
+from . import signals
 
-stop.install()
+signals.install()
 
 import os  # noqa: E402
 import sys  # noqa: E402
 
-from .main import main  # noqa: E402
+from .cli import main  # noqa: E402
 
 if __name__ == "__main__":
     # All that counts is written and closed: taking the interpreter apart would only cost time.

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import psutil
 
-from job_runner.protocol.journal import read_journal
+from job_runner.protocol.journal.journal import read_journal
 
 BOUND = 60.0
 Found = TypeVar("Found")

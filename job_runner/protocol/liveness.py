@@ -4,7 +4,7 @@ An attempt's directory is made under another name, locked, and then renamed to i
 attempt is ever visible without its lock held, and two runners cannot both get one number.
 
 Not every network file system carries a lock to other hosts. So whoever holds one also touches its
-file every `BEAT` seconds, and another host believes in a free lock only after `SILENCE`.
+file every `HEARTBEAT_INTERVAL` seconds, and another host believes in a free lock only after `HEARTBEAT_TIMEOUT`.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from typing import Any
 
 from . import documents, layout
 
-BEAT = 10.0
+HEARTBEAT_INTERVAL = 10.0
 """Seconds between two touches of a lock that is held."""
-SILENCE = 120.0
+HEARTBEAT_TIMEOUT = 120.0
 """Seconds after the last touch for which a run of another host counts as alive."""
 
 _PROC = Path("/proc")
@@ -61,11 +61,11 @@ class Claim:
 
     @contextmanager
     def beating(self) -> Iterator[None]:
-        """Beat every `BEAT` seconds, in a thread: no long piece of work makes a run seem dead."""
+        """Beat every `HEARTBEAT_INTERVAL` seconds, in a thread: no long piece of work makes a run seem dead."""
         done = threading.Event()
 
         def keep_on() -> None:
-            while not done.wait(BEAT):
+            while not done.wait(HEARTBEAT_INTERVAL):
                 self.beat()
 
         thread = threading.Thread(target=keep_on, name="beat", daemon=True)
@@ -168,7 +168,7 @@ def describe_process() -> dict[str, Any]:
     return {**_describe_host(), "pid": pid, "start_time": _start_time(pid)}
 
 
-def is_that_process(runner: dict[str, Any]) -> bool:
+def is_same_process(runner: dict[str, Any]) -> bool:
     """Tell whether the process that a `runner.json` describes still is one of this host.
 
     Before a signal is sent: a number alone may belong to another process by now.
@@ -189,7 +189,7 @@ def _describe_host() -> dict[str, Any]:
 def _boot_id() -> str | None:
     if _PROC.exists():
         return (_PROC / "sys/kernel/random/boot_id").read_text().strip()
-    return _said("sysctl", "-n", "kern.bootsessionuuid")  # macOS
+    return _run_command("sysctl", "-n", "kern.bootsessionuuid")  # macOS
 
 
 def _start_time(pid: int) -> int | str | None:
@@ -198,7 +198,7 @@ def _start_time(pid: int) -> int | str | None:
     Without /proc it is the time of day, as `ps` tells it. None: there is no such process.
     """
     if not _PROC.exists():
-        return _said("ps", "-o", "lstart=", "-p", str(pid))
+        return _run_command("ps", "-o", "lstart=", "-p", str(pid))
     try:
         stat = (_PROC / str(pid) / "stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -206,7 +206,7 @@ def _start_time(pid: int) -> int | str | None:
     return int(stat.rpartition(")")[2].split()[19])
 
 
-def _said(*command: str) -> str | None:
+def _run_command(*command: str) -> str | None:
     """Return what a program says in one line; None if it says nothing, or there is none."""
     import subprocess
 
@@ -224,8 +224,8 @@ def _last_beat(attempt_dir: Path) -> float | None:
 
 
 def _beats_elsewhere(attempt_dir: Path, last_beat: float | None) -> bool:
-    """Tell whether an attempt is another host's, not ended, and was touched within `SILENCE`."""
-    if last_beat is None or time.time() - last_beat > SILENCE:
+    """Tell whether an attempt is another host's, not ended, and was touched within `HEARTBEAT_TIMEOUT`."""
+    if last_beat is None or time.time() - last_beat > HEARTBEAT_TIMEOUT:
         return False
     if (attempt_dir / layout.OUTCOME).exists():
         return False

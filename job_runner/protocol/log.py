@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from .dropped import size_text, told
-from .records import damage, sound
+from .journal.truncation import dropped_notice, size_text
+from .journal.validation import damage_notice, validated
 
 Record = dict[str, Any]
 
 
 def log_text(records: Iterable[Record]) -> Iterator[str]:
     """Yield the text output and tracebacks, as they came."""
-    for record in map(sound, records):
+    for record in map(validated, records):
         if record.get("k") == "damaged":
-            yield "\n" + damage(record)
+            yield "\n" + damage_notice(record)
         elif record.get("k") == "omitted" and record.get("of") == "output":
             yield f"[{size_text(record['bytes'])} of output: see the notebook]\n"
         elif record.get("k") == "dropped":
-            yield told(record)
+            yield dropped_notice(record)
         elif record.get("k") == "output":
             yield from _text_of(record["output"])
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from .records import is_moment, sound
+from .journal.validation import is_moment, validated
 
 Record = dict[str, Any]
 
@@ -51,9 +51,9 @@ class ProgressFold:
                 self.progress = Progress(done, total, index)
             case {"k": "cell_end", "ok": ok}:
                 self.progress = Progress(done + (1 if ok else 0), total)
-            case {"k": "usage"} if sound(record) is record:
+            case {"k": "usage"} if validated(record) is record:
                 self.usage = {k: v for k, v in record.items() if k not in ("k", "t")}
-            case {"k": "end", "state": "succeeded" | "failed"} if sound(record) is record:
+            case {"k": "end", "state": "succeeded" | "failed"} if validated(record) is record:
                 self.end = self.end or record  # a second one is ignored
 
 

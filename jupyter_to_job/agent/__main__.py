@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..backends.kubernetes.manifest import TOKEN_FOLDER
 from ..exchange.gateway import Gateway, GatewayExchange
-from .sender import Agent, Stopped
+from .agent import Agent, Stopped
 
 
 def main() -> None:

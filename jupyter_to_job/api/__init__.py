@@ -1,7 +1,7 @@
 """REST as pure logic on (service, request): used by the server extension and the gateway alike."""
 
 from .errors import error_response
-from .http import Request, Response
-from .routes import Here, handle
+from .http import ApiRequest, ApiResponse
+from .routes import RequestContext, handle
 
-__all__ = ["Here", "Request", "Response", "error_response", "handle"]
+__all__ = ["ApiRequest", "ApiResponse", "RequestContext", "error_response", "handle"]

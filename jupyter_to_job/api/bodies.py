@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ..domain.errors import BadInput
 from ..domain.job import Changes, Submission
 from ..domain.quantities import parse_duration
-from .large import dump
+from .large_body import dump
 
 _KEY = re.compile(r"[!-.0-~]{1,200}", re.ASCII)
 _Body = TypeVar("_Body", bound=BaseModel)

@@ -12,7 +12,7 @@ from ..domain.errors import (
     TooLarge,
     Unavailable,
 )
-from .http import Response
+from .http import ApiResponse
 
 _STATUS: tuple[tuple[type[JobsError], int], ...] = (
     (NotFound, 404),
@@ -25,11 +25,11 @@ _STATUS: tuple[tuple[type[JobsError], int], ...] = (
 )
 
 
-def error_response(error: JobsError) -> Response:
+def error_response(error: JobsError) -> ApiResponse:
     """Return the response for an error of our tree."""
     status = next((code for cls, code in _STATUS if isinstance(error, cls)), 500)
     headers = {"Retry-After": "2"} if error.retryable else {}
     length = getattr(error, "length", None)
     extra = {} if length is None else {"length": length}
     body = {"code": error.code, "message": error.message, "hint": error.hint, **extra}
-    return Response.json(status, {"error": body}, **headers)
+    return ApiResponse.json(status, {"error": body}, **headers)

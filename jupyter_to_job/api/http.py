@@ -17,7 +17,7 @@ _INTEGER = re.compile(r"-?[0-9]{1,16}", re.ASCII)
 
 
 @dataclass(frozen=True)
-class Request:
+class ApiRequest:
     """One request; `path` is relative to the API's root, without a leading slash.
 
     `large` is a body that is too much to hold in memory or to take apart in this process.
@@ -51,7 +51,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Response:
+class ApiResponse:
     """One response; `body` is sent as it is, or `file` from where it stands: it may be large."""
 
     status: int
@@ -79,7 +79,7 @@ class Response:
                 yield piece
 
     @classmethod
-    def json(cls, status: int, document: Any, **headers: str) -> Response:
+    def json(cls, status: int, document: Any, **headers: str) -> ApiResponse:
         """Return a JSON response."""
         try:
             body = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()

@@ -14,25 +14,25 @@ from ..domain.job import State, Submission
 from ..domain.transfer import Transfer, Transfers
 from ..service.port import Jobs
 from .errors import error_response
-from .http import Request, Response
-from .large import take_apart
+from .http import ApiRequest, ApiResponse
+from .large_body import split_body
 
-Handler = Callable[..., Response]
+Handler = Callable[..., ApiResponse]
 MAX_PAGE = 500
 MAX_CURSOR = 200
 
 
 @dataclass(frozen=True)
-class Here:
+class RequestContext:
     """What no request says: `events`, whether the caller may listen to them; what is being sent."""
 
     events: bool = True
     transfers: Transfers = field(default_factory=Transfers)
 
 
-def handle(jobs: Jobs, request: Request, here: Here | None = None) -> Response:
+def handle(jobs: Jobs, request: ApiRequest, here: RequestContext | None = None) -> ApiResponse:
     """Answer one request; errors of our tree become responses, others are the edge's."""
-    here = here or Here()
+    here = here or RequestContext()
     try:
         for method, pattern, handler in _ROUTES:
             match = re.fullmatch(pattern, request.path)
@@ -43,7 +43,7 @@ def handle(jobs: Jobs, request: Request, here: Here | None = None) -> Response:
         return error_response(error)
 
 
-def action(request: Request) -> str:
+def action(request: ApiRequest) -> str:
     """Return what the authorizer is asked for: `read`, `write`, or `execute` to run code."""
     if request.method in ("GET", "HEAD") or request.path == "preflight":
         return "read"
@@ -51,25 +51,25 @@ def action(request: Request) -> str:
     return "execute" if request.method == "POST" and runs else "write"
 
 
-def takes_large(request: Request) -> bool:
+def takes_large(request: ApiRequest) -> bool:
     """Tell whether the body may hold an open notebook: every other one is small."""
     return request.method == "POST" and request.path in ("jobs", "preflight")
 
 
-def submits(request: Request) -> bool:
+def touches_workspace(request: ApiRequest) -> bool:
     """Tell whether a request is about files of the workspace that would become a job's."""
     return takes_large(request) or action(request) == "execute"
 
 
-def is_slow(request: Request) -> bool:
+def is_slow(request: ApiRequest) -> bool:
     """Tell whether a request may take as long as copying files does, or putting some together."""
-    return submits(request) or request.path.endswith("/notebook")
+    return touches_workspace(request) or request.path.endswith("/notebook")
 
 
 class _Call(NamedTuple):
     jobs: Jobs
-    request: Request
-    here: Here
+    request: ApiRequest
+    here: RequestContext
 
     def submission(self, key: str | None) -> Submission:
         """Return what is submitted. Raises BadInput, and Unavailable where there is no room."""
@@ -78,7 +78,7 @@ class _Call(NamedTuple):
         if self.request.large is None:
             return submission(self.request.json(), key)
         try:
-            rest, content = take_apart(self.request.large)
+            rest, content = split_body(self.request.large)
         except ValueError as error:
             raise BadInput(f"The body is no JSON: {error}.") from error
         except OSError as error:
@@ -97,11 +97,11 @@ class _Call(NamedTuple):
             transfers.end(key, transfer, recorded=recorded)
 
 
-def _flavors(call: _Call) -> Response:
-    return Response.json(200, call.jobs.flavors())
+def _flavors(call: _Call) -> ApiResponse:
+    return ApiResponse.json(200, call.jobs.flavors())
 
 
-def _list(call: _Call) -> Response:
+def _list(call: _Call) -> ApiResponse:
     jobs, request = call.jobs, call.request
     limit = request.integer("limit", 50)
     if not 1 <= limit <= MAX_PAGE:
@@ -114,78 +114,78 @@ def _list(call: _Call) -> Response:
     if cursor is not None and not 1 <= len(cursor) <= MAX_CURSOR:
         raise BadInput("cursor is what `next` of the page before was.")
     page = jobs.find(states, limit, cursor)
-    return Response.json(200, {"jobs": [j.to_json() for j in page.jobs], "next": page.next})
+    return ApiResponse.json(200, {"jobs": [j.to_json() for j in page.jobs], "next": page.next})
 
 
-def _submit(call: _Call) -> Response:
+def _submit(call: _Call) -> ApiResponse:
     from .bodies import idempotency_key
 
     key = idempotency_key(call.request.headers)
     with call.transfer(key) as transfer:
         job, created = call.jobs.submit(call.submission(key), transfer)
-    return Response.json(201 if created else 200, job.to_json())
+    return ApiResponse.json(201 if created else 200, job.to_json())
 
 
-def _withdraw(call: _Call, key: str) -> Response:
+def _withdraw(call: _Call, key: str) -> ApiResponse:
     from .bodies import idempotency_key
 
     if idempotency_key({"Idempotency-Key": key}) is not None:
         call.here.transfers.withdraw(key)
-    return Response(204)
+    return ApiResponse(204)
 
 
-def _get(call: _Call, name: str) -> Response:
-    return Response.json(200, call.jobs.get(name).to_json())
+def _get(call: _Call, name: str) -> ApiResponse:
+    return ApiResponse.json(200, call.jobs.get(name).to_json())
 
 
-def _delete(call: _Call, name: str) -> Response:
+def _delete(call: _Call, name: str) -> ApiResponse:
     call.jobs.delete(name)
-    return Response(204)
+    return ApiResponse(204)
 
 
-def _cancel(call: _Call, name: str) -> Response:
-    return Response.json(202, call.jobs.cancel(name).to_json())
+def _cancel(call: _Call, name: str) -> ApiResponse:
+    return ApiResponse.json(202, call.jobs.cancel(name).to_json())
 
 
-def _deliver(call: _Call, name: str) -> Response:
-    return Response.json(200, call.jobs.deliver(name).to_json())
+def _deliver(call: _Call, name: str) -> ApiResponse:
+    return ApiResponse.json(200, call.jobs.deliver(name).to_json())
 
 
-def _rerun(call: _Call, name: str) -> Response:
+def _rerun(call: _Call, name: str) -> ApiResponse:
     from .bodies import changes, idempotency_key
 
     key = idempotency_key(call.request.headers)
     asked = changes(call.request.json(), key)
     with call.transfer(key) as transfer:
-        return Response.json(201, call.jobs.rerun(name, asked, transfer).to_json())
+        return ApiResponse.json(201, call.jobs.rerun(name, asked, transfer).to_json())
 
 
-def _preflight(call: _Call) -> Response:
-    return Response.json(200, call.jobs.preflight(call.submission(None)).to_json())
+def _preflight(call: _Call) -> ApiResponse:
+    return ApiResponse.json(200, call.jobs.preflight(call.submission(None)).to_json())
 
 
-def _journal(call: _Call, name: str) -> Response:
+def _journal(call: _Call, name: str) -> ApiResponse:
     piece = call.jobs.journal(name, call.request.integer("offset", 0))
-    return Response.json(200, {"records": piece.records, "next": piece.next, "end": piece.end})
+    return ApiResponse.json(200, {"records": piece.records, "next": piece.next, "end": piece.end})
 
 
-def _logs(call: _Call, name: str) -> Response:
+def _logs(call: _Call, name: str) -> ApiResponse:
     piece = call.jobs.logs(name, call.request.integer("offset", 0))
-    return Response.json(200, {"text": piece.text, "next": piece.next, "end": piece.end})
+    return ApiResponse.json(200, {"text": piece.text, "next": piece.next, "end": piece.end})
 
 
-def _notebook(call: _Call, name: str) -> Response:
-    return Response(200, b"", "application/x-ipynb+json", file=call.jobs.notebook(name))
+def _notebook(call: _Call, name: str) -> ApiResponse:
+    return ApiResponse(200, b"", "application/x-ipynb+json", file=call.jobs.notebook(name))
 
 
-def _health(call: _Call) -> Response:
+def _health(call: _Call) -> ApiResponse:
     health = {
         "status": "ok",
         "version": __version__,
         "backend": call.jobs.backend,
         "events": call.here.events,
     }
-    return Response.json(200, health)
+    return ApiResponse.json(200, health)
 
 
 _JOB = r"jobs/([^/]+)"

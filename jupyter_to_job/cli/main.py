@@ -9,41 +9,46 @@ from typing import Any, NamedTuple
 import click
 
 from ..domain.errors import JobsError
-from . import exits, output
+from . import exits
+from .display import output
 
 
-class Entry(NamedTuple):
-    """A command: the module of this package that has it under its name, and its line of help."""
+class CommandEntry(NamedTuple):
+    """A command: the module of `commands` that has it under its name, and its line of help."""
 
     module: str
     help: str
 
 
-SECTIONS: dict[str, dict[str, Entry]] = {
+SECTIONS: dict[str, dict[str, CommandEntry]] = {
     "Run notebooks": {
-        "submit": Entry("submit", "Submit notebooks as jobs and print the jobs' names."),
-        "rerun": Entry("again", "Submit a job's notebook again, as it was then."),
+        "submit": CommandEntry("submit", "Submit notebooks as jobs and print the jobs' names."),
+        "rerun": CommandEntry("rerun", "Submit a job's notebook again, as it was then."),
     },
     "Look": {
-        "list": Entry("look", "List jobs, newest first."),
-        "show": Entry("look", "Show all about one job."),
-        "logs": Entry("logs", "Print a job's text output and tracebacks."),
-        "wait": Entry("again", "Wait until the results of jobs are delivered."),
+        "list": CommandEntry("list", "List jobs, newest first."),
+        "show": CommandEntry("list", "Show all about one job."),
+        "logs": CommandEntry("logs", "Print a job's text output and tracebacks."),
+        "wait": CommandEntry("rerun", "Wait until the results of jobs are delivered."),
     },
     "Act": {
-        "cancel": Entry("act", "End jobs; what they have printed so far is delivered."),
-        "deliver": Entry("act", "Publish results that could not be published before."),
-        "delete": Entry("act", "Forget jobs, ending those that run. Delivered notebooks stay."),
+        "cancel": CommandEntry("manage", "End jobs; what they have printed so far is delivered."),
+        "deliver": CommandEntry("manage", "Publish results that could not be published before."),
+        "delete": CommandEntry(
+            "manage", "Forget jobs, ending those that run. Delivered notebooks stay."
+        ),
     },
     "Set up": {
-        "flavors": Entry("flavors", "Show what can be asked for."),
-        "doctor": Entry("doctor", "Check this installation, and say how to mend what is wrong."),
+        "flavors": CommandEntry("flavors", "Show what can be asked for."),
+        "doctor": CommandEntry(
+            "doctor", "Check this installation, and say how to mend what is wrong."
+        ),
     },
 }
 """All commands by name, in the order in which `--help` shows them."""
 
 
-def _entries() -> Iterator[tuple[str, Entry]]:
+def _entries() -> Iterator[tuple[str, CommandEntry]]:
     for section in SECTIONS.values():
         yield from section.items()
 
@@ -60,7 +65,9 @@ class Commands(click.Group):
         entry = dict(_entries()).get(cmd_name)
         if entry is None:
             return None
-        found = getattr(import_module(f"{__package__}.{entry.module}"), f"{cmd_name}_command")
+        found = getattr(
+            import_module(f"{__package__}.commands.{entry.module}"), f"{cmd_name}_command"
+        )
         assert isinstance(found, click.Command)
         return found
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..domain.errors import Cleared, JobsError, NotFound, Unavailable
 from ..domain.job import Job
-from . import exits, output
+from . import exits
+from .display import output
 
 if TYPE_CHECKING:
     from ..service.port import Jobs
@@ -46,10 +47,10 @@ def _connect(root: Path) -> Jobs:
 
 def look_up(service: Jobs, name: str) -> Job:
     """Return the job, or raise NotFound with the names that may have been meant."""
-    return known(service, name, service.get)
+    return with_name_hint(service, name, service.get)
 
 
-def known(service: Jobs, name: str, act: Callable[[str], Answer]) -> Answer:
+def with_name_hint(service: Jobs, name: str, act: Callable[[str], Answer]) -> Answer:
     """Return `act(name)`; if there is no such job, raise NotFound with what may be meant."""
     try:
         return act(name)
@@ -85,7 +86,7 @@ def for_each(
     code = exits.SUCCEEDED
     for name in dict.fromkeys(names):
         try:
-            answers.append(known(service, name, act))
+            answers.append(with_name_hint(service, name, act))
         except Unavailable:
             raise
         except JobsError as error:

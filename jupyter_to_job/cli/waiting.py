@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from ..domain.errors import Cleared, NotFound, Unavailable
 from ..domain.job import Deleted, DeliveryState, Job
 from ..service.port import Jobs
-from . import output
-from .progress import Board, board
+from .display import output
+from .display.progress import ProgressDisplay, board
 
 PATIENCE = 60.0
 """Seconds without a word from the gateway after which waiting is given up."""
@@ -32,7 +32,7 @@ def wait_for(services: Mapping[str, Jobs]) -> list[Job]:
                 seen.show(job)
             _follow(services, jobs, seen)
     except KeyboardInterrupt:
-        say_how_to_return([n for n in services if n not in jobs or not jobs[n].decided])
+        print_resume_hint([n for n in services if n not in jobs or not jobs[n].decided])
         raise
     return list(jobs.values())
 
@@ -48,13 +48,13 @@ def deletion_told() -> Iterator[None]:
         raise NotFound(f"{error.message} It was deleted meanwhile.") from error
 
 
-def say_how_to_return(names: list[str]) -> None:
+def print_resume_hint(names: list[str]) -> None:
     """Tell whoever pressed Ctrl-C that the jobs go on, and how to wait for them again."""
     if names:
         output.note(f"Still running. Return with: jupyter-to-job wait {' '.join(names)}")
 
 
-def _follow(services: Mapping[str, Jobs], jobs: dict[str, Job], seen: Board) -> None:
+def _follow(services: Mapping[str, Jobs], jobs: dict[str, Job], seen: ProgressDisplay) -> None:
     """Keep `jobs` up to date, and shown, until all are decided."""
 
     def take(name: str, job: Job) -> None:

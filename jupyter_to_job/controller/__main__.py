@@ -13,12 +13,12 @@ from tornado.httpserver import HTTPServer
 from ..backends.kubernetes import JobPods, KubernetesBackend
 from ..exchange import FileExchange
 from ..flavors import CatalogFile
-from ..service.jobs import Core
+from ..service.jobs import ServiceContext
 from ..wiring import Settings
 from .cluster import Cluster
-from .gateway import MAX_BODY, Context, application
+from .exchange_routes import ExchangeRoutes
+from .gateway import MAX_BODY, GatewayContext, application
 from .identity import Identities
-from .pieces import Pieces
 from .reconciler import Reconciler
 
 WORKERS = 16
@@ -53,8 +53,8 @@ async def serve(settings: Settings, port: int, kubeconfig: str | None) -> None:
         backend = KubernetesBackend(poke, reconciler.pod_of)
         catalog = CatalogFile(settings.catalog_path)
         catalog.announce()
-        context = Context(
-            core=Core.of(exchange, backend, catalog.current, settings.output_limit()),
+        context = GatewayContext(
+            core=ServiceContext.of(exchange, backend, catalog.current, settings.output_limit()),
             identities=Identities(
                 cluster,
                 settings.owner_rule,
@@ -62,7 +62,7 @@ async def serve(settings: Settings, port: int, kubeconfig: str | None) -> None:
                 reconciler.job_uid,
                 reconciler.pod_of,
             ),
-            pieces=Pieces(exchange),
+            pieces=ExchangeRoutes(exchange),
             pool=ThreadPoolExecutor(WORKERS, thread_name_prefix="gateway"),
             changed=reconciler.poke,
         )

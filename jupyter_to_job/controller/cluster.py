@@ -115,24 +115,24 @@ class Cluster:
                 _request_timeout=REQUEST_TIMEOUT,
             )
 
-    def jobs(self, changed: Callable[[JobRecord], None]) -> Watched[JobRecord]:
+    def jobs(self, changed: Callable[[JobRecord], None]) -> Informer[JobRecord]:
         """Return the live records of our Jobs, by namespace and name.
 
         Not by name alone: elsewhere somebody else may have a Job that carries our label.
         """
         lister = self._batch.list_job_for_all_namespaces_without_preload_content
-        return Watched(lister, job_record, lambda r: f"{r.namespace}/{r.name}", changed)
+        return Informer(lister, job_record, lambda r: f"{r.namespace}/{r.name}", changed)
 
-    def pods(self, changed: Callable[[PodRecord], None]) -> Watched[PodRecord]:
+    def pods(self, changed: Callable[[PodRecord], None]) -> Informer[PodRecord]:
         """Return the live records of our job pods, by the uid of the Job that made them.
 
         Not by their label: anybody who makes pods may write any label on them.
         """
         lister = self._core.list_pod_for_all_namespaces_without_preload_content
-        return Watched(lister, pod_record, lambda r: r.job_uid, changed)
+        return Informer(lister, pod_record, lambda r: r.job_uid, changed)
 
 
-class Watched(Generic[R]):
+class Informer(Generic[R]):
     """Records of one kind, kept up to date by list and watch. `changed` is told each record."""
 
     def __init__(

@@ -16,14 +16,14 @@ from tornado.httputil import HTTPHeaders
 from tornado.iostream import StreamClosedError
 
 from .. import __version__
-from ..api import Request, Response, error_response, handle
+from ..api import ApiRequest, ApiResponse, error_response, handle
 from ..domain.errors import JobsError, NotFound, Refused
 from ..domain.job import Deleted, Job
-from ..service.jobs import Core
+from ..service.jobs import ServiceContext
 from ..service.remote import DELETED
+from .exchange_routes import ExchangeRoutes
 from .identity import AgentPod, DevPod, Identities, Identity
 from .jobs import Blobs, GatewayJobs
-from .pieces import Pieces
 
 MAX_BODY = 128 << 20
 CHUNK = 256 << 10
@@ -34,17 +34,17 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Context:
+class GatewayContext:
     """What the handlers share. `changed` tells the reconciler that a job's directory changed."""
 
-    core: Core
+    core: ServiceContext
     identities: Identities
-    pieces: Pieces
+    pieces: ExchangeRoutes
     pool: ThreadPoolExecutor
     changed: Callable[[str], None]
 
 
-def application(context: Context) -> web.Application:
+def application(context: GatewayContext) -> web.Application:
     """Return the tornado application."""
     return web.Application(
         [
@@ -57,7 +57,7 @@ def application(context: Context) -> web.Application:
 class _Handler(web.RequestHandler):
     """Authenticates every request by its bearer token."""
 
-    def initialize(self, context: Context) -> None:
+    def initialize(self, context: GatewayContext) -> None:
         """Take what the handlers share."""
         self.context = context
 
@@ -68,7 +68,7 @@ class _Handler(web.RequestHandler):
             raise Refused("This needs a bearer token.")
         return await self.context.identities.of(token)
 
-    async def answer(self, response: Response) -> None:
+    async def answer(self, response: ApiResponse) -> None:
         """Send a response; a file of any size by pieces, as fast as the client takes them."""
         self.set_status(response.status)
         for name, value in response.headers.items():
@@ -82,7 +82,7 @@ class _Handler(web.RequestHandler):
         else:
             await self._pour(response)
 
-    async def _pour(self, response: Response) -> None:
+    async def _pour(self, response: ApiResponse) -> None:
         self.set_header("Content-Length", response.length)
         loop, pool = asyncio.get_running_loop(), self.context.pool
         with contextlib.closing(response.pieces(CHUNK)) as pieces:
@@ -118,9 +118,9 @@ class ApiHandler(_Handler):
         asked = self.request
         if self._caller is None:
             health = {"status": "ok", "version": __version__, "backend": "kubernetes"}
-            await self.answer(Response.json(200, health))
+            await self.answer(ApiResponse.json(200, health))
             return
-        request = Request(
+        request = ApiRequest(
             method=asked.method or "GET",
             path=path,
             query={name: self.get_query_argument(name) for name in asked.query_arguments},
@@ -149,7 +149,9 @@ class _Headers(dict[str, str]):
         super().__init__({name.title(): value for name, value in headers.items()})
 
 
-def dispatch(context: Context, identity: Identity, request: Request) -> tuple[Response, str]:
+def dispatch(
+    context: GatewayContext, identity: Identity, request: ApiRequest
+) -> tuple[ApiResponse, str]:
     """Answer a request of a known caller, and name the job whose directory changed."""
     if request.path.startswith("exchange/"):
         return context.pieces.handle(identity, request)
@@ -158,7 +160,7 @@ def dispatch(context: Context, identity: Identity, request: Request) -> tuple[Re
     if request.path.startswith("blobs/") and request.method == "PUT":
         blobs = Blobs(context.core.exchange.root, identity.owner)
         blobs.put(request.path.removeprefix("blobs/"), request.body)
-        return Response.json(200, {"length": len(request.body)}), ""
+        return ApiResponse.json(200, {"length": len(request.body)}), ""
     return handle(GatewayJobs(context.core, identity), request), ""
 
 

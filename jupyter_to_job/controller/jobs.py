@@ -12,9 +12,9 @@ from ..domain.errors import BadInput, Conflict, Stale
 from ..domain.job import Job, Submission
 from ..domain.preflight import Preflight
 from ..domain.transfer import Transfer
-from ..service.intake import Caller
-from ..service.jobs import Core, JobService
-from ..service.preflight import look_at_choice
+from ..service.jobs import JobService, ServiceContext
+from ..service.submitting.preflight import look_at_choice
+from ..service.submitting.submission import Caller
 from ..workspace import Frozen, Input, kernel_of, open_regular
 from .identity import DevPod
 
@@ -48,7 +48,7 @@ class GatewayJobs(JobService):
 
     nudges = False  # the reconciler lives in this process, and looks at all jobs by itself
 
-    def __init__(self, core: Core, caller: DevPod) -> None:
+    def __init__(self, core: ServiceContext, caller: DevPod) -> None:
         # Paths cross as absolute ones without their slash: see `service.remote`.
         super().__init__(
             core,

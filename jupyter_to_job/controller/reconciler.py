@@ -19,7 +19,7 @@ from ..backends.kubernetes import JobPods, JobRecord, PodRecord, job_manifest
 from ..domain.errors import Conflict, JobsError, NotFound, Refused, Unavailable
 from ..exchange import FileExchange, Request
 from .cluster import Cluster
-from .verdicts import verdict
+from .pod_failures import verdict
 
 CANCEL_GRACE = 30
 RESYNC = 30.0

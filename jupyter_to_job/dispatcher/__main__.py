@@ -10,13 +10,13 @@ import signal
 import sys
 from pathlib import Path
 
-from job_runner.protocol.liveness import BEAT, SILENCE
+from job_runner.protocol.liveness import HEARTBEAT_INTERVAL, HEARTBEAT_TIMEOUT
 
-from ..backends.local.hosts import Watch, take_lock, this_host
+from ..backends.local.hosts import HostWatch, take_lock, this_host
 from ..backends.local.slots import Machine
 from ..exchange import FileExchange
+from .lease import Lease
 from .loop import Dispatcher
-from .presence import Presence
 
 
 def main() -> int:
@@ -24,7 +24,7 @@ def main() -> int:
     options = _options()
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     host, lock = this_host(), options.lock
-    watch = Watch(options.exchange, options.silence, options.beat)
+    watch = HostWatch(options.exchange, options.silence, options.beat)
     dispatcher = Dispatcher(FileExchange(options.exchange), Machine(options.capacity), host, watch)
     pause = Pause()
     if lock is not None:
@@ -33,7 +33,7 @@ def main() -> int:
         lock = take_lock(options.exchange, host) if lock is None else lock
         if lock is None:
             return 0
-        presence = Presence(dispatcher.exchange, host, lock, options.beat)
+        presence = Lease(dispatcher.exchange, host, lock, options.beat)
         dispatcher.serve(presence, options.idle, pause)
         os.close(lock)
         lock = None
@@ -54,8 +54,8 @@ def _options() -> argparse.Namespace:
     # for the one that a copy shows. For tests: shorter waiting.
     parser.add_argument("--lock", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--room", help=argparse.SUPPRESS)
-    parser.add_argument("--silence", type=float, default=SILENCE, help=argparse.SUPPRESS)
-    parser.add_argument("--beat", type=float, default=BEAT, help=argparse.SUPPRESS)
+    parser.add_argument("--silence", type=float, default=HEARTBEAT_TIMEOUT, help=argparse.SUPPRESS)
+    parser.add_argument("--beat", type=float, default=HEARTBEAT_INTERVAL, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 

@@ -28,7 +28,7 @@ class Fork:
     ) -> None:
         """Begin `work`, which returns an exit status; what it says goes to the descriptor `log`.
 
-        It leads a session of its own and outlives the dispatcher. `heed_signals` installs its
+        It leads a session of its own and outlives the dispatcher. `install_signal_handlers` installs its
         handlers: no signal comes before. Raises OSError.
         """
         self._status: int | None = None

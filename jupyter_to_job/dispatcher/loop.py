@@ -12,15 +12,15 @@ from pathlib import Path
 from job_runner.protocol import documents, layout
 
 from ..backends.local.capacity import human
-from ..backends.local.hosts import Sight, Watch
-from ..backends.local.line import demand_of, in_line, start
-from ..backends.local.slots import Holding, Machine, Slots, devices_of, write_quickly
+from ..backends.local.hosts import HostStatus, HostWatch
+from ..backends.local.queue import demand_of, in_line, start
+from ..backends.local.slots import Allocation, Machine, Slots, devices_of, write_quickly
 from ..domain.errors import JobsError, NotFound
 from ..exchange import FileExchange, Request
-from .listing import Listing
-from .presence import Presence
+from .job_names import JobNames
+from .lease import Lease
+from .observation import NEW, SLOT, Observation, Phase, names_in, observe
 from .processes import Processes
-from .seen import NEW, SLOT, Phase, Seen, names_in, observe
 
 TICK = 0.05
 """Seconds between two looks for new jobs."""
@@ -42,7 +42,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass
-class _Open:
+class _ActiveJob:
     """A job that is not settled, and what the last look said.
 
     `mine`: this dispatcher serves it. `work`: there is something to do for it here, now or soon.
@@ -50,7 +50,7 @@ class _Open:
     """
 
     request: Request
-    seen: Seen = NEW
+    seen: Observation = NEW
     mine: bool = True
     work: bool = True
     due: float = 0.0
@@ -70,19 +70,19 @@ class Dispatcher:
     exchange: FileExchange
     machine: Machine
     host: str
-    watch: Watch
+    watch: HostWatch
     settled: set[str] = field(default_factory=set)
-    _open: dict[str, _Open] = field(default_factory=dict)
+    _open: dict[str, _ActiveJob] = field(default_factory=dict)
     _damaged: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._processes = Processes(self.exchange, self.host)
         self._slots = Slots(self.machine)
-        self._listing = Listing(self.exchange)
+        self._listing = JobNames(self.exchange)
         self._retained = time.monotonic()
         self._line_due = 0.0
 
-    def serve(self, presence: Presence, idle: float, pause: Callable[[float], bool]) -> None:
+    def serve(self, presence: Lease, idle: float, pause: Callable[[float], bool]) -> None:
         """Work until nothing was left to do for `idle` seconds, or the lock is lost.
 
         `pause` waits for some seconds, or until a process of ours ended, and tells which.
@@ -147,7 +147,7 @@ class Dispatcher:
                 if layout.DELIVERY in found and layout.DELETE not in found:
                     self.settled.add(name)
                 else:
-                    self._open[name] = _Open(self.exchange.request(name))
+                    self._open[name] = _ActiveJob(self.exchange.request(name))
             except (JobsError, OSError) as error:
                 self._listing.forget(name)  # looked at again by and by
                 if name not in self._damaged:
@@ -156,7 +156,7 @@ class Dispatcher:
         for name in self._open.keys() - names:
             self._open[name].due = 0.0
 
-    def _vanished(self, job: _Open) -> None:
+    def _vanished(self, job: _ActiveJob) -> None:
         """Let go of a job that was removed; end its run, which nobody could see or stop."""
         if self._processes.has_runner(job.name):
             self._processes.terminate(job.name, None)
@@ -169,7 +169,7 @@ class Dispatcher:
         self._slots.release(name)
         self._processes.forget(name)
 
-    def _guarded(self, job: _Open, step: Callable[[], None]) -> None:
+    def _guarded(self, job: _ActiveJob, step: Callable[[], None]) -> None:
         """Do a job's next step; whatever goes wrong with one job stops no other.
 
         It is tried again after `RETRY`, and keeps its slot meanwhile: it may well be running.
@@ -185,23 +185,23 @@ class Dispatcher:
 
     # One job --------------------------------------------------------------------------------
 
-    def _see(self, job: _Open) -> None:
+    def _see(self, job: _ActiveJob) -> None:
         """Look at a job, and find out whether it is ours and whether there is work to do."""
         directory = self.exchange.root / job.name
         seen = job.seen = observe(directory, names_in(directory), job.seen)
         host = seen.host or job.request.environment.host or self.host
-        sight = Sight.SILENT if host == self.host else self.watch.sight(host)
-        job.mine = sight is Sight.SILENT
+        sight = HostStatus.SILENT if host == self.host else self.watch.sight(host)
+        job.mine = sight is HostStatus.SILENT
         if job.mine and seen.phase is Phase.WAITING and not seen.cancelled:
             job.work = self._can_start(job)
         else:
             tried = job.deliver_at > 0 and not self._processes.is_helped(job.name)
             done = seen.phase is Phase.SETTLED or (seen.phase is Phase.HELD and tried)
-            job.work = not done and sight is not Sight.SERVED
+            job.work = not done and sight is not HostStatus.SERVED
         pace = max(LOOK, LOOK_EACH * len(self._open)) if job.mine else LOOK_ELSEWHERE
         job.due = time.monotonic() + (LOOK if seen.phase is Phase.RUNNING else pace)
 
-    def _can_start(self, job: _Open) -> bool:
+    def _can_start(self, job: _ActiveJob) -> bool:
         """Tell whether a waiting job could be started here at some time."""
         environment, demand = job.request.environment, demand_of(job.request)
         if environment.host not in ("", self.host) and not Path(environment.interpreter).exists():
@@ -216,7 +216,7 @@ class Dispatcher:
             _log.warning("%s: needs %s, which is more than there is here", job.name, asked)
         return False
 
-    def _step(self, job: _Open) -> None:
+    def _step(self, job: _ActiveJob) -> None:
         """Advance one job. Those that wait for a slot are `_start_line`'s."""
         self._see(job)
         name, seen = job.name, job.seen
@@ -243,7 +243,7 @@ class Dispatcher:
         elif seen.phase in (Phase.ENDED, Phase.HELD):
             self._deliver(job)
 
-    def _deliver(self, job: _Open) -> None:
+    def _deliver(self, job: _ActiveJob) -> None:
         """Deliver; what is held, once at first, and then now and then while there is other work."""
         now = time.monotonic()
         if job.seen.phase is Phase.HELD:
@@ -256,14 +256,14 @@ class Dispatcher:
         if self._processes.settle(job.name):
             job.deliver_at = now + RETRY_HELD
 
-    def _account(self, job: _Open) -> None:
+    def _account(self, job: _ActiveJob) -> None:
         """Keep what a run here holds, adopting that of a dispatcher before; else give it back."""
         name, phase, here = job.name, job.seen.phase, job.seen.host == self.host
         started = here or self._processes.has_runner(name)
         if started and phase in (Phase.WAITING, Phase.RUNNING, Phase.DEAD):
             if name not in self._slots.held:
                 slot = documents.read_document(self.exchange.root / name / SLOT) or {}
-                self._slots.adopt(name, Holding(demand_of(job.request), devices_of(slot)))
+                self._slots.adopt(name, Allocation(demand_of(job.request), devices_of(slot)))
         elif not self._processes.has_runner(name):
             self._slots.release(name)
 
@@ -287,14 +287,14 @@ class Dispatcher:
         for request, holding in start(in_line(line), self._slots):
             self._launch(self._open[request.name], holding)
 
-    def _is_startable(self, job: _Open) -> bool:
+    def _is_startable(self, job: _ActiveJob) -> bool:
         busy = self._processes.has_runner(job.name) or self._processes.is_helped(job.name)
         waits = job.seen.phase is Phase.WAITING and not job.seen.cancelled
         ours = job.mine and job.work and job.seen is not NEW
         may = ours and waits and not busy and time.monotonic() >= job.start_at
         return may and not self._processes.cannot_start(job.name)
 
-    def _launch(self, job: _Open, holding: Holding) -> None:
+    def _launch(self, job: _ActiveJob, holding: Allocation) -> None:
         """Start a runner in its slot, which is written down before; it keeps that if this fails.
 
         Else another job could get devices that slot.json promises to this one.

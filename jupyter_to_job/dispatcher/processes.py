@@ -23,10 +23,10 @@ from job_runner.protocol import documents, layout, liveness
 
 from ..backends.local.hosts import host_folder
 from ..exchange import FileExchange, Request
-from ..workspace import sign
-from . import errands
+from ..workspace.publishing import sign
+from . import tasks
 from .forks import Fork
-from .launch import Launcher
+from .launcher import Launcher
 
 KILL_AFTER = 10.0
 """Seconds between SIGTERM and SIGKILL for a cancelled run."""
@@ -117,7 +117,7 @@ class Processes:
         begins = self._may_help(job)
         if begins:
             sign.import_ahead()  # once, for all the copies
-            work = partial(errands.settle, self._exchange, job)
+            work = partial(tasks.deliver_or_remove, self._exchange, job)
             with self._log(job, "settle") as (path, log):
                 self._helpers[job] = _Child("settle", Fork(work, log), path)
             self._launcher.prepare()  # now: this job's user has the result, and runs may follow
@@ -125,7 +125,7 @@ class Processes:
 
     def retain(self) -> None:
         """Have old pieces cleared away; nobody waits for that, and it says so in our own log."""
-        command = [sys.executable, "-m", errands.__name__, str(self._exchange.root)]
+        command = [sys.executable, "-m", tasks.__name__, str(self._exchange.root)]
         if self._retaining is None or self._retaining.poll() is not None:
             self._retaining = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, cwd="/", start_new_session=True
@@ -220,7 +220,7 @@ class Processes:
         if child is not None:
             return child.process.pid
         runner = documents.read_document(attempt / layout.RUNNER) if attempt is not None else None
-        return int(runner["pid"]) if runner and liveness.is_that_process(runner) else None
+        return int(runner["pid"]) if runner and liveness.is_same_process(runner) else None
 
     def _may_help(self, job: str) -> bool:
         """Tell whether to start what works on what a run left: not twice, not too early."""

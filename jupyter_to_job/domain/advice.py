@@ -39,7 +39,7 @@ class Alternative:
 
 
 @dataclass(frozen=True)
-class Neighbours:
+class AlternativeFlavors:
     """The flavors around the one that a job got, of those that its owner may use.
 
     `smaller` has the smallest first. `larger` is the next one with more memory for the same device.
@@ -49,7 +49,7 @@ class Neighbours:
     larger: str | None = None
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Neighbours:
+    def from_json(cls, document: Mapping[str, Any]) -> AlternativeFlavors:
         """Read what `asdict` made of it, or a newer version. Raises TypeError."""
         known = {each.name for each in fields(Alternative)}
         smaller = tuple(
@@ -59,7 +59,7 @@ class Neighbours:
         return cls(smaller, document.get("larger"))
 
 
-def enough(smaller: Iterable[Alternative], usage: Mapping[str, Any]) -> str | None:
+def smallest_sufficient(smaller: Iterable[Alternative], usage: Mapping[str, Any]) -> str | None:
     """Return the first of `smaller` that would have done for a run that succeeded; None: unknown.
 
     `usage` is that of outcome.json.

@@ -23,7 +23,7 @@ class Ended:
 
 
 @dataclass(frozen=True)
-class AttemptSeen:
+class AttemptStatus:
     """One attempt: `alive` while its runner is; `running` once its kernel took the first cell."""
 
     number: int
@@ -43,7 +43,7 @@ class Placement:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class JobStatus:
     """The state, with the reason and the sentence that go with it."""
 
     state: State
@@ -55,34 +55,34 @@ class Verdict:
 LOST = "The process that ran it was killed or its host went away; what it had printed is kept."
 
 
-def decisive(attempts: tuple[AttemptSeen, ...]) -> AttemptSeen | None:
+def delivered_attempt(attempts: tuple[AttemptStatus, ...]) -> AttemptStatus | None:
     """Return the attempt that is delivered: the highest that succeeded, else the highest ended."""
     ended = [a for a in attempts if a.ended is not None]
     succeeded = [a for a in ended if a.ended and a.ended.state is State.SUCCEEDED]
     return max(succeeded or ended, key=lambda a: a.number, default=None)
 
 
-def judge(
-    attempts: tuple[AttemptSeen, ...], placement: Placement, cancelled_at: str | None
-) -> Verdict:
+def compute_state(
+    attempts: tuple[AttemptStatus, ...], placement: Placement, cancelled_at: str | None
+) -> JobStatus:
     """Compute the state from the attempts, the backend's view and the time of a cancel wish."""
-    winner = decisive(attempts)
+    winner = delivered_attempt(attempts)
     latest = max(attempts, key=lambda a: a.number, default=None)
     if winner is not None and winner.ended is not None:
         if winner.ended.state is State.SUCCEEDED:
-            return Verdict(State.SUCCEEDED, message=winner.ended.message)
+            return JobStatus(State.SUCCEEDED, message=winner.ended.message)
         if latest is winner or latest is None:
             return _ended(winner.ended, cancelled_at)
     if latest is None:
         state = State.STARTING if placement.starting else State.QUEUED
-        return Verdict(state, placement.reason, placement.message, placement.position)
+        return JobStatus(state, placement.reason, placement.message, placement.position)
     if latest.alive:
-        return Verdict(State.RUNNING if latest.running else State.STARTING)
+        return JobStatus(State.RUNNING if latest.running else State.STARTING)
     # Dead, and nobody has finished it yet: it is called already what its outcome is going to say.
     return _ended(Ended(State.FAILED, "Lost", LOST, cancelled_at or ""), cancelled_at)
 
 
-def _ended(ended: Ended, cancelled_at: str | None) -> Verdict:
+def _ended(ended: Ended, cancelled_at: str | None) -> JobStatus:
     """Tell a cancel from a failure: only a run that was ended from outside after the wish was.
 
     A wish is recorded only while the run is not known to be dead. So one that is there before
@@ -90,5 +90,5 @@ def _ended(ended: Ended, cancelled_at: str | None) -> Verdict:
     """
     stopped = kind_of(ended.reason) is Kind.STOPPED
     if stopped and cancelled_at is not None and cancelled_at <= ended.finished:
-        return Verdict(State.CANCELLED)
-    return Verdict(ended.state, ended.reason, ended.message)
+        return JobStatus(State.CANCELLED)
+    return JobStatus(ended.state, ended.reason, ended.message)

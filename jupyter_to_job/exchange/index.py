@@ -43,7 +43,7 @@ _VERSION = zlib.crc32(" ".join([*(f.name for f in fields(Job)), *_COLUMNS]).enco
 
 
 @dataclass(frozen=True)
-class Settled:
+class IndexRow:
     """A job that has ended and is not about to be delivered; `document` is its Job as JSON.
 
     `source` and `workspace` are absolute, on the submitter's side; paths in the document are
@@ -61,7 +61,7 @@ class Settled:
     document: str
 
     @classmethod
-    def of(cls, job: Job, *, stamp: str, source: str, workspace: str) -> Settled:
+    def of(cls, job: Job, *, stamp: str, source: str, workspace: str) -> IndexRow:
         """Return the row of a job whose directory had `stamp` before it was read."""
         return cls(
             name=job.name,
@@ -84,7 +84,7 @@ class Settled:
         return tuple(getattr(self, column) for column in _COLUMNS)
 
 
-_NONE: Mapping[str, Settled] = {}
+_NONE: Mapping[str, IndexRow] = {}
 
 
 def stamp_of(directory: Path | str) -> str | None:
@@ -108,7 +108,7 @@ class Index:
         self._root = root
         self._folder = root / FOLDER
         self._local: bool | None = None
-        self._read: tuple[tuple[int, int, int] | None, Mapping[str, Settled]] = (None, _NONE)
+        self._read: tuple[tuple[int, int, int] | None, Mapping[str, IndexRow]] = (None, _NONE)
 
     @property
     def is_local(self) -> bool:
@@ -117,13 +117,13 @@ class Index:
             self._local = self._root.is_dir() and not is_network(self._root)
         return self._local
 
-    def read(self, names: Iterable[str]) -> dict[str, Settled]:
+    def read(self, names: Iterable[str]) -> dict[str, IndexRow]:
         """Return what is known of those of `names` whose directories have not changed since."""
         rows = self.rows()
         found = (rows[name] for name in names if name in rows)
         return {row.name: row for row in found if self.is_current(row)}
 
-    def rows(self) -> Mapping[str, Settled]:
+    def rows(self) -> Mapping[str, IndexRow]:
         """Return all sound rows: the very same object, while nothing was written.
 
         Rows of an older time do no harm: each one is held to its directory before it counts.
@@ -139,11 +139,11 @@ class Index:
                 fcntl.LOCK_SH,
                 lambda database: database.execute(f"SELECT {chosen} FROM settled").fetchall(),  # noqa: S608
             )
-            sound = [Settled(*values) for *values, crc in rows or () if crc == _crc(values)]
+            sound = [IndexRow(*values) for *values, crc in rows or () if crc == _crc(values)]
             self._read = (state if rows is not None else None, {row.name: row for row in sound})
         return self._read[1]
 
-    def write(self, settled: Iterable[Settled], names: Container[str]) -> None:
+    def write(self, settled: Iterable[IndexRow], names: Container[str]) -> None:
         """Keep some jobs, and forget those that are none of `names` any more.
 
         Nothing is lost where that cannot be done now.
@@ -165,7 +165,7 @@ class Index:
 
         self._use(fcntl.LOCK_EX, keep)
 
-    def is_current(self, row: Settled) -> bool:
+    def is_current(self, row: IndexRow) -> bool:
         """Tell whether the job's directory is as it was when the row was made."""
         try:
             return _stamp(os.stat(f"{self._root}/{row.name}")) == row.stamp  # noqa: PTH116 - 10,000
@@ -252,7 +252,7 @@ class Index:
                 path.unlink(missing_ok=True)
 
 
-def _can_be_kept(row: Settled) -> bool:
+def _can_be_kept(row: IndexRow) -> bool:
     """Tell whether a row is of a size for it, and text that SQLite takes: a path may be neither."""
     try:
         return len("".join(row.values()).encode()) <= MAX_ROW

@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ..domain.advice import Neighbours
+from ..domain.advice import AlternativeFlavors
 from ..domain.errors import Damaged
 
 
@@ -60,7 +60,7 @@ class Request:
     submitted: str
     backend: str
     digest: str
-    neighbours: Neighbours = field(default_factory=Neighbours)
+    neighbours: AlternativeFlavors = field(default_factory=AlternativeFlavors)
     key: str | None = None
     roots: tuple[str, ...] = ()
     parameters: dict[str, Any] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class Request:
         try:
             known["inputs"] = tuple(InputFile(**i) for i in known.get("inputs", ()))
             known["roots"] = tuple(known.get("roots", ()))
-            known["neighbours"] = Neighbours.from_json(known.get("neighbours", {}))
+            known["neighbours"] = AlternativeFlavors.from_json(known.get("neighbours", {}))
             known["environment"] = Environment(**known.get("environment", {}))
             return cls(**known)
         except TypeError as error:

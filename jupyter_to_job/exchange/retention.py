@@ -83,7 +83,7 @@ def enforce(exchange: FileExchange, policy: Policy, now: float | None = None) ->
     return cleared
 
 
-def check_kept(exchange: FileExchange, job: str) -> None:
+def raise_if_cleared(exchange: FileExchange, job: str) -> None:
     """Raise Cleared if the job's snapshot, journal and result are gone, saying since when."""
     document = exchange.document(job, layout.CLEARED, "message", "time")
     if document is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .files import SHIPPED, CatalogFile, load_catalog, parse_catalog
+from .loader import SHIPPED, CatalogFile, load_catalog, parse_catalog
 
 if TYPE_CHECKING:
     from .catalog import Catalog, Choice

@@ -10,8 +10,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from ..domain.choices import offer
 from ..domain.errors import Refused, UnknownChoice
+from ..domain.suggestions import did_you_mean
 from .fields import Name
 from .models import Default, Device, Extensible, Flavor, demand
 
@@ -56,13 +56,15 @@ class Catalog(Extensible):
         flavor = flavor or self.default.flavor
         found = self.flavors.get(flavor)
         if found is None:
-            raise UnknownChoice(f"There is no flavor {flavor!r}.", offer(flavor, self.flavors))
+            raise UnknownChoice(
+                f"There is no flavor {flavor!r}.", did_you_mean(flavor, self.flavors)
+            )
         if device is None:
             default = self.default.device
             device = default if default in found.devices else found.devices[0]
         if device not in found.devices:
             raise UnknownChoice(
-                f"Flavor {flavor!r} has no device {device!r}.", offer(device, found.devices)
+                f"Flavor {flavor!r} has no device {device!r}.", did_you_mean(device, found.devices)
             )
         if not permits(found, groups):
             raise Refused(

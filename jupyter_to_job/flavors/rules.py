@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from .yaml_text import clip
+from .yaml_reader import clip
 
 _LONGEST_GUESS = 64
 

@@ -17,7 +17,7 @@ from ..domain.job import Deleted, Job
 from ..domain.transfer import Transfers
 from ..wiring import Settings, connect
 from .feed import Feed
-from .handlers import Context, JobsHandler
+from .handlers import JobsHandler, ServerContext
 
 WORKERS = 8
 """Threads of each pool: no request waits on the event loop, and load is bounded."""
@@ -48,15 +48,15 @@ class JobsExtension(ExtensionApp):
             ThreadPoolExecutor(WORKERS, "jupyter-to-job-slow"),
         )
         transfers = Transfers(self._tell_transfer)
-        self.settings["jupyter_to_job"] = Context(jobs, quick, slow, transfers, rootless)
+        self.settings["jupyter_to_job"] = ServerContext(jobs, quick, slow, transfers, rootless)
         self._feed = Feed(jobs, self._tell_job, self.log)
 
     def initialize_handlers(self) -> None:
         """Add the routes; the feed begins with them."""
         self.handlers.append((r"/jupyter-to-job/api/(.*)", JobsHandler))
         self._feed.start()
-        _spare_what_stays()
-        self._loop.add_callback(_spare_what_stays)  # again, once all of the server is loaded
+        _freeze_gc()
+        self._loop.add_callback(_freeze_gc)  # again, once all of the server is loaded
 
     async def stop_extension(self) -> None:
         """End the feed. Jobs go on: they are not this server's."""
@@ -78,7 +78,7 @@ class JobsExtension(ExtensionApp):
         self._loop.add_callback(partial(self._emit, schema_id=schema, data=data))
 
 
-def _spare_what_stays() -> None:
+def _freeze_gc() -> None:
     """Keep Python's full collections from walking through all that a server has loaded.
 
     The records of a large journal bring one about every few pages, and each looked at 250,000

@@ -6,14 +6,14 @@ import contextlib
 import tempfile
 from typing import BinaryIO
 
-from ..api.large import LARGE
+from ..api.large_body import LARGE
 from ..domain.errors import TooLarge, no_room
-from ..workspace.freeze import MAX_NOTEBOOK
+from ..workspace.freezing.freeze import MAX_NOTEBOOK
 
 MAX_BODY = LARGE
 """Bytes of a body that holds no notebook."""
 MAX_SUBMISSION = MAX_NOTEBOOK + MAX_BODY
-HEARD_OUT = 1 << 30
+MAX_DRAIN = 1 << 30
 """Bytes of a body that are read at most, and thrown away beyond its limit: so whoever sends too
 much reads why it was refused. A connection that ends in the middle tells nobody anything."""
 

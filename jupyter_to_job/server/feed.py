@@ -26,7 +26,7 @@ RETRY = 2.0
 
 
 @dataclass
-class _Told:
+class _RateLimit:
     """What was told of a job: the state last, and when its last events were."""
 
     mark: str = ""
@@ -52,7 +52,7 @@ class Feed:
         self._emit = tell
         self._log = log
         self._stopping = threading.Event()
-        self._told: dict[str, _Told] = {}
+        self._told: dict[str, _RateLimit] = {}
         self._pending: dict[str, Job] = {}
 
     def start(self) -> None:
@@ -86,7 +86,7 @@ class Feed:
         moment = time.monotonic()
         for name, job in list(self._pending.items()):
             mark = f"{job.state.value} {job.delivery.state.value}"
-            told = self._told.setdefault(name, _Told())
+            told = self._told.setdefault(name, _RateLimit())
             if told.may_tell(mark, moment):
                 self._emit(job)
                 told.mark = mark

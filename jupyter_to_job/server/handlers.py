@@ -21,12 +21,12 @@ from jupyter_server.extension.handler import ExtensionHandlerMixin
 from tornado import web
 from tornado.iostream import StreamClosedError
 
-from ..api import Here, Request, Response, error_response, handle
-from ..api.routes import action, is_slow, submits, takes_large
+from ..api import ApiRequest, ApiResponse, RequestContext, error_response, handle
+from ..api.routes import action, is_slow, takes_large, touches_workspace
 from ..domain.errors import JobsError, Refused, TooLarge
 from ..domain.transfer import Transfers
 from ..service.port import Jobs
-from .body import HEARD_OUT, MAX_BODY, MAX_SUBMISSION, Body
+from .body import MAX_BODY, MAX_DRAIN, MAX_SUBMISSION, Body
 
 RESOURCE = "jupyter-to-job"
 CHUNK = 256 << 10
@@ -40,7 +40,7 @@ _Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True)
-class Context:
+class ServerContext:
     """What the handlers share.
 
     `rootless` is why nothing can be submitted here: None where there is a folder with notebooks.
@@ -70,7 +70,7 @@ class JobsHandler(ExtensionHandlerMixin, APIHandler):
         asked = self._asked()
         await self._authorize(action(asked))
         limit = MAX_SUBMISSION if takes_large(asked) else MAX_BODY
-        self.request.connection.set_max_body_size(HEARD_OUT)  # type: ignore[union-attr]
+        self.request.connection.set_max_body_size(MAX_DRAIN)  # type: ignore[union-attr]
         self._body = Body(limit)
         length = self.request.headers.get("Content-Length", "0")
         if length.isdecimal() and int(length) > limit:
@@ -122,13 +122,13 @@ class JobsHandler(ExtensionHandlerMixin, APIHandler):
         self.finish(json.dumps(body))
 
     @property
-    def _context(self) -> Context:
-        context: Context = self.settings["jupyter_to_job"]
+    def _context(self) -> ServerContext:
+        context: ServerContext = self.settings["jupyter_to_job"]
         return context
 
-    def _asked(self) -> Request:
+    def _asked(self) -> ApiRequest:
         asked = self.request
-        return Request(
+        return ApiRequest(
             method=asked.method or "GET",
             path=self.path_args[0],
             query={name: self.get_query_argument(name) for name in asked.query_arguments},
@@ -141,7 +141,7 @@ class JobsHandler(ExtensionHandlerMixin, APIHandler):
         self._has_come = True
         context = self._context
         request = self._asked()
-        if self._refused is None and context.rootless is not None and submits(request):
+        if self._refused is None and context.rootless is not None and touches_workspace(request):
             self._refuse(Refused(context.rootless, "Set JUPYTER_TO_JOB_WORKSPACE to its folder."))
         if self._refused is None and request.large is not None and self._body is not None:
             try:
@@ -151,11 +151,13 @@ class JobsHandler(ExtensionHandlerMixin, APIHandler):
         if self._refused is not None:
             await self._send(error_response(self._refused))
             return
-        here = Here(await self._may_listen() if path == "health" else True, context.transfers)
+        here = RequestContext(
+            await self._may_listen() if path == "health" else True, context.transfers
+        )
         pool = context.slow if is_slow(request) else context.quick
         await self._send(await self._in(pool, partial(handle, context.jobs, request, here)))
 
-    async def _send(self, response: Response) -> None:
+    async def _send(self, response: ApiResponse) -> None:
         """Send a response, a large one in pieces: never longer than a piece on the event loop."""
         self.set_status(response.status)
         for name, value in response.headers.items():

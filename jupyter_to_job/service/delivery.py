@@ -15,12 +15,12 @@ from job_runner.protocol import layout
 from ..domain import times
 from ..domain.errors import Damaged, TooLarge
 from ..domain.job import State
-from ..domain.state import AttemptSeen, Ended, decisive
+from ..domain.state import AttemptStatus, Ended, delivered_attempt
 from ..exchange import FileExchange, Request
 from ..workspace import CannotPublish, Published, Workspace, publish
-from ..workspace.artifacts import find_artifacts, publish_artifacts
-from ..workspace.sign import sign
-from .view import has_result
+from ..workspace.publishing.artifacts import find_artifacts, publish_artifacts
+from ..workspace.publishing.sign import sign
+from .reading.view import has_result
 
 
 def publish_result(request: Request, content: BinaryIO, workspace: Workspace) -> Published:
@@ -35,15 +35,15 @@ def record_of(published: Published) -> dict[str, Any]:
     return {"path": published.path, "sha256": published.sha256, "time": times.now()}
 
 
-def delivered_attempt(exchange: FileExchange, name: str) -> int | None:
+def find_delivered_attempt(exchange: FileExchange, name: str) -> int | None:
     """Return the attempt whose result is the job's, or None while there is none with a result."""
     seen = []
     for number in layout.attempts(exchange.directory(name)):
         outcome = exchange.outcome(name, number)
         if outcome is not None and has_result(outcome):
             ended = Ended(State(outcome.state), outcome.reason, None, outcome.finished)
-            seen.append(AttemptSeen(number, alive=False, ended=ended))
-    winner = decisive(tuple(seen))
+            seen.append(AttemptStatus(number, alive=False, ended=ended))
+    winner = delivered_attempt(tuple(seen))
     return winner.number if winner else None
 
 
@@ -56,7 +56,7 @@ def deliver(exchange: FileExchange, name: str) -> bool:
     """
     if exchange.document(name, layout.DELIVERY) is not None:
         return True
-    number = delivered_attempt(exchange, name)
+    number = find_delivered_attempt(exchange, name)
     request = exchange.request(name)
     if number is None or exchange.document(name, layout.DELETE) is not None:
         return False

@@ -20,36 +20,36 @@ from ..domain.preflight import Preflight
 from ..domain.state import Placement
 from ..domain.transfer import Transfer
 from ..exchange import FileExchange, Request
-from ..exchange.index import Settled
-from ..exchange.retention import check_kept
+from ..exchange.index import IndexRow
+from ..exchange.retention import raise_if_cleared
 from ..workspace import Frozen, Workspace, freeze, resolve_output
-from . import rerun
 from .catalog import describe
-from .delivery import deliver, delivered_attempt
-from .intake import Caller, Intake
+from .delivery import deliver, find_delivered_attempt
 from .port import Page, Records, Text
-from .preflight import preflight
-from .reading import notebook_so_far, read_records, read_text
-from .roster import Entry, Roster
-from .view import View
-from .watch import Watch, Whose
+from .reading.changes import ChangeFeed, JobOwner
+from .reading.journal_reader import partial_notebook, read_records, read_text
+from .reading.listing import JobLister, ListEntry
+from .reading.view import JobReader
+from .submitting import rerun
+from .submitting.preflight import preflight
+from .submitting.submission import Caller, SubmissionService
 
 if TYPE_CHECKING:
     from ..flavors import Catalog
 
-NUDGE = 1.0
+WAKE_INTERVAL = 1.0
 """Seconds between two calls for somebody to work on active jobs: whoever did may be dead."""
 
 
 @dataclass
-class Core:
+class ServiceContext:
     """What all callers of one process share."""
 
     exchange: FileExchange
     backend: Backend
     catalog: Callable[[], Catalog]
-    view: View
-    roster: Roster
+    view: JobReader
+    roster: JobLister
     output_cap: int | None = None
     """How many bytes of output a job may keep; None: as many as it likes."""
 
@@ -60,10 +60,10 @@ class Core:
         backend: Backend,
         catalog: Callable[[], Catalog],
         output_cap: int | None = None,
-    ) -> Core:
+    ) -> ServiceContext:
         """Build a core with a view of its own."""
-        view = View(exchange, backend.alive)
-        return cls(exchange, backend, catalog, view, Roster(exchange, backend, view), output_cap)
+        view = JobReader(exchange, backend.alive)
+        return cls(exchange, backend, catalog, view, JobLister(exchange, backend, view), output_cap)
 
 
 class JobService:
@@ -73,7 +73,7 @@ class JobService:
     nudges = True
     """Whether looking at active jobs sees to it that somebody works on them, who may be dead."""
 
-    def __init__(self, core: Core, caller: Caller, *, only_inside: bool = False) -> None:
+    def __init__(self, core: ServiceContext, caller: Caller, *, only_inside: bool = False) -> None:
         self.backend = core.backend.name
         self._core = core
         self._caller = caller
@@ -119,12 +119,12 @@ class JobService:
     def rerun(self, name: str, changes: Changes, transfer: Transfer | None = None) -> Job:
         """See the port."""
         request = self._mine(name)
-        caller = rerun.caller_again(request, self._caller)
+        caller = rerun.original_caller(request, self._caller)
         if changes.output is not None and caller.sees_workspace:  # else its own side did it
             output = resolve_output(_workspace_of(caller), changes.output)
             changes = replace(changes, output=output)
-        frozen = rerun.frozen_again(self._core.exchange, request)
-        return self.accept(rerun.asked_again(request, changes), frozen, caller, transfer)[0]
+        frozen = rerun.stored_snapshot(self._core.exchange, request)
+        return self.accept(rerun.resubmission(request, changes), frozen, caller, transfer)[0]
 
     # Looking --------------------------------------------------------------------------------
 
@@ -139,7 +139,7 @@ class JobService:
     ) -> Page:
         """See the port. The cursor is the (submitted, name) of the last job shown."""
         jobs: list[Job] = []
-        last: Entry | None = None
+        last: ListEntry | None = None
         for entry in self._core.roster.newest(states, cursor):
             if not self._visible(entry.subject):
                 continue
@@ -169,16 +169,16 @@ class JobService:
         """See the port."""
         exchange = self._core.exchange
         self._mine(name)
-        check_kept(exchange, name)
-        number = delivered_attempt(exchange, name)
+        raise_if_cleared(exchange, name)
+        number = find_delivered_attempt(exchange, name)
         if number is not None:
             result = exchange.open(name, f"attempt-{number}/{layout.RESULT}")
             if result is not None:
                 return result
-            check_kept(exchange, name)  # it went just now: what is left is not all there was
+            raise_if_cleared(exchange, name)  # it went just now: what is left is not all there was
         numbers = layout.attempts(exchange.directory(name))
         if numbers:
-            so_far = notebook_so_far(exchange.directory(name), numbers[-1])
+            so_far = partial_notebook(exchange.directory(name), numbers[-1])
             if so_far is not None:
                 return so_far
         raise NotFound(f"{name} has no result yet.", "Wait until it has begun.")
@@ -191,7 +191,7 @@ class JobService:
     def changes(self) -> Iterator[Job | Deleted | None]:
         """See the port: looks at active jobs every `Watch.tick` seconds."""
         core = self._core
-        watch = Watch(core.exchange, core.roster, core.view)
+        watch = ChangeFeed(core.exchange, core.roster, core.view)
         last: dict[str, Job] = {}
         first, nudged = True, 0.0
         while True:
@@ -212,7 +212,7 @@ class JobService:
                 last.pop(name, None)
                 if self._visible(whose):
                     yield Deleted(name)
-            if time.monotonic() - nudged > NUDGE:
+            if time.monotonic() - nudged > WAKE_INTERVAL:
                 nudged = time.monotonic()
                 self._nudge(active)
             first = False
@@ -276,19 +276,19 @@ class JobService:
             raise NotFound(f"There is no job {request.name!r}.", "See `jupyter-to-job list --all`.")
         return request
 
-    def _visible(self, request: Request | Settled | Whose) -> bool:
+    def _visible(self, request: Request | IndexRow | JobOwner) -> bool:
         if request.owner != self._caller.owner:
             return False
         return not self._only_inside or request.source.startswith(self._inside)
 
-    def _intake(self) -> Intake:
+    def _intake(self) -> SubmissionService:
         core = self._core
-        return Intake(core.exchange, core.backend, core.catalog(), core.output_cap)
+        return SubmissionService(core.exchange, core.backend, core.catalog(), core.output_cap)
 
     def _journals(self, name: str) -> tuple[Path, bool]:
         """Return where the job's runs are, and whether it has ended. Raises Cleared."""
         job = self.get(name)
-        check_kept(self._core.exchange, name)
+        raise_if_cleared(self._core.exchange, name)
         return self._core.exchange.directory(name), job.state.final
 
 
@@ -296,7 +296,7 @@ def _workspace_of(caller: Caller) -> Workspace:
     return Workspace(Path(caller.workspace), [Path(root) for root in caller.roots])
 
 
-def _for_reader(job: Job, request: Request | Settled, workspace: str) -> Job:
+def _for_reader(job: Job, request: Request | IndexRow, workspace: str) -> Job:
     """Make the job's paths relative to the reader's workspace: `../` leads out of it."""
     if request.workspace == workspace:
         return job

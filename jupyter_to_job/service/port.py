@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Protocol
 
-from job_runner.protocol.journal import Record
+from job_runner.protocol.journal.journal import Record
 
 from ..domain.job import Changes, Deleted, Job, State, Submission
 from ..domain.preflight import Preflight

@@ -29,10 +29,10 @@ from ..exchange import Request
 from ..exchange.gateway import Gateway, GatewayExchange
 from ..workspace import CannotPublish, Frozen, Workspace, freeze, resolve_output
 from .delivery import publish_result, record_of
-from .intake import local_environment
-from .packages import packages_of
 from .port import Page, Records, Text
-from .preflight import look_at_files
+from .submitting.packages import packages_of
+from .submitting.preflight import look_at_files
+from .submitting.submission import local_environment
 
 RETRIES = 3
 DELETED = "deleted"

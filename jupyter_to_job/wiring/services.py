@@ -12,9 +12,9 @@ from ..backends.port import Backend
 from ..domain.quantities import parse_quantity
 from ..exchange import FileExchange
 from ..flavors import CatalogFile
-from ..service.intake import Caller, local_environment
-from ..service.jobs import Core, JobService
+from ..service.jobs import JobService, ServiceContext
 from ..service.port import Jobs
+from ..service.submitting.submission import Caller, local_environment
 from .settings import Settings
 
 
@@ -36,7 +36,7 @@ def connect(settings: Settings, workspace: Path, *, only_inside: bool = False) -
     exchange.prepare()
     catalog = CatalogFile(settings.catalog_path)
     backend = _backend(settings, exchange)
-    core = Core.of(exchange, backend, catalog.current, settings.output_limit())
+    core = ServiceContext.of(exchange, backend, catalog.current, settings.output_limit())
     caller = Caller(
         owner=getpass.getuser(),
         workspace=str(root),

@@ -1,18 +1,18 @@
 """The user's file tree: freezing what is in it, and publishing results into it."""
 
-from .freeze import Frozen, freeze, freeze_input
-from .inputs import Input, Plan, as_size, plan_inputs
-from .notebook import kernel_of
-from .outline import Outline
-from .publish import CannotPublish, Published, publish, resolve_output
-from .suggest import Suggested, suggest
-from .tree import Workspace, open_regular
+from .freezing.freeze import Frozen, freeze, freeze_input
+from .freezing.inputs import Input, Plan, as_size, plan_inputs
+from .freezing.notebook import kernel_of
+from .freezing.notebook_summary import NotebookSummary
+from .paths import Workspace, open_regular
+from .publishing.publish import CannotPublish, Published, publish, resolve_output
+from .suggesting.suggest import Suggested, suggest
 
 __all__ = [
     "CannotPublish",
     "Frozen",
     "Input",
-    "Outline",
+    "NotebookSummary",
     "Plan",
     "Published",
     "Suggested",

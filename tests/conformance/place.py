@@ -15,8 +15,8 @@ from jupyter_to_job.domain.job import Job, State, Submission
 from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.flavors import load_catalog
 from jupyter_to_job.service.delivery import deliver
-from jupyter_to_job.service.intake import Caller, local_environment
-from jupyter_to_job.service.jobs import Core, JobService
+from jupyter_to_job.service.jobs import JobService, ServiceContext
+from jupyter_to_job.service.submitting.submission import Caller, local_environment
 
 from .. import notebooks
 from ..processes import until
@@ -33,7 +33,7 @@ class Place(ABC):
         self.exchange = FileExchange(folder / "exchange")
         self.hold = hold
         notebooks.write(self.workspace / "dir" / "Train model.ipynb", PRINTS, "1 + 1")
-        self.core = Core.of(self.exchange, self.backend(), load_catalog)
+        self.core = ServiceContext.of(self.exchange, self.backend(), load_catalog)
         self.service = self.service_of("me")
 
     @abstractmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from job_runner.protocol import journal
+from job_runner.protocol.journal import journal
 
 from ..protocol_page import document_fields, record_fields
 from .place import Place

@@ -9,7 +9,7 @@ import click
 import papermill.cli
 import pytest
 
-from job_runner.main import _parser as runner_parser
+from job_runner.cli import _parser as runner_parser
 from jupyter_to_job.cli.main import main
 
 from .pages import PAGES, ROOT, Page

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from jupyter_to_job.service.intake import local_environment
+from jupyter_to_job.service.submitting.submission import local_environment
 
 from .pages import page
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import psutil
 
-from job_runner.protocol.journal import read_journal
+from job_runner.protocol.journal.journal import read_journal
 from job_runner.protocol.log import log_text
 
 from .. import notebooks

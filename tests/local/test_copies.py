@@ -13,8 +13,8 @@ import papermill
 import psutil
 import pytest
 
-from job_runner import shown
-from job_runner.say import say
+from job_runner import proctitle
+from job_runner.log import log_line
 from jupyter_to_job.dispatcher.forks import Fork
 
 from .. import notebooks
@@ -69,9 +69,9 @@ def test_a_copy_shows_what_it_is_and_shares_nothing(cli: Cli) -> None:
     runner, (dispatcher,) = cli.runner(name), cli.dispatchers()
     assert is_copy(runner)
     assert runner.ppid() == dispatcher.pid
-    shown = [each for each in runner.cmdline() if each]
+    proctitle = [each for each in runner.cmdline() if each]
     job = str(cli.exchange / name)
-    assert shown == [sys.executable, "-m", "job_runner", "run", job, "--attempt", "1"]
+    assert proctitle == [sys.executable, "-m", "job_runner", "run", job, "--attempt", "1"]
     assert os.getsid(runner.pid) == runner.pid
     held = [os.readlink(each) for each in Path(f"/proc/{runner.pid}/fd").iterdir()]  # noqa: PTH115 - of sockets, too
     assert [Path(path).parent.name for path in held if path.endswith("/lock")] == ["attempt-1"]
@@ -166,10 +166,10 @@ def test_a_copy_hears_every_signal_from_its_first_moment_on(tmp_path: Path) -> N
 def test_only_what_fits_is_shown_and_nothing_where_nobody_tells_where(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    assert shown.fits(["a"])
-    assert not shown.fits(["a" * (1 << 22)])
-    monkeypatch.setattr(shown, "_STAT", tmp_path / "hidden")
-    assert not shown.fits(["a"])
+    assert proctitle.fits_command_line(["a"])
+    assert not proctitle.fits_command_line(["a" * (1 << 22)])
+    monkeypatch.setattr(proctitle, "_STAT", tmp_path / "hidden")
+    assert not proctitle.fits_command_line(["a"])
 
 
 @pytest.mark.parametrize("error", [None, ValueError("of the work")])
@@ -179,7 +179,7 @@ def test_a_copy_ends_though_its_log_is_on_a_full_disk(
     """Else it goes on where the dispatcher was: as a second one."""
 
     def work() -> int:
-        say("Every cell ran.")
+        log_line("Every cell ran.")
         if error is not None:
             raise error
         return 7

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from jupyter_to_job.backends.local import LocalBackend
-from jupyter_to_job.backends.local.hosts import is_served, lock_path, take_lock, this_host
+from jupyter_to_job.backends.local.hosts import has_dispatcher, lock_path, take_lock, this_host
 from jupyter_to_job.dispatcher.processes import MAX_HELPERS
 from jupyter_to_job.domain.errors import Unavailable
 from jupyter_to_job.exchange import FileExchange
@@ -215,7 +215,7 @@ def job_for(backend: LocalBackend, exchange: Path) -> None:
     try:
         backend.changed("a-job-abcd2345")
     finally:
-        until(lambda: not is_served(exchange, this_host()), "its end")
+        until(lambda: not has_dispatcher(exchange, this_host()), "its end")
 
 
 def test_one_that_ends_at_once_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

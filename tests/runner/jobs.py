@@ -13,7 +13,8 @@ from typing import Any
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from job_runner.protocol import documents, journal, layout
+from job_runner.protocol import documents, layout
+from job_runner.protocol.journal import journal
 from job_runner.protocol.outcome import Outcome, read_outcome
 
 from ..processes import BOUND as BOUND

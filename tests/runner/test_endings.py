@@ -83,8 +83,8 @@ def test_a_kernel_that_does_not_start(job: Make, tmp_path: Path, name: str) -> N
     odd = job(notebook("print('no')", kernel="odd"))
     # The runner as it is, with less patience.
     impatient = (
-        "import sys, job_runner.kernel as k; k.START_TIMEOUT = 2.0;"
-        "from job_runner.main import main; sys.exit(main(sys.argv[1:]))"
+        "import sys, job_runner.kernel.client as k; k.START_TIMEOUT = 2.0;"
+        "from job_runner.cli import main; sys.exit(main(sys.argv[1:]))"
     )
     command = [sys.executable, "-c", impatient, "run", str(odd.directory)]
     environment = {**os.environ, "JUPYTER_PATH": str(tmp_path / "data")}
@@ -160,12 +160,12 @@ def test_a_folder_of_sockets_is_not_left_when_the_first_record_fails(job: Make) 
     """A journal that cannot be written to at all: a file stands where the segment would."""
     blocked = job(notebook("1"))
     code = (
-        "import sys, job_runner.run as a\n"
-        "from job_runner.protocol.journal import JournalWriter\n"
+        "import sys, job_runner.attempt.run as a\n"
+        "from job_runner.protocol.journal.journal import JournalWriter\n"
         "class Full(JournalWriter):\n"
         "    def append(self, record): raise OSError(28, 'No space left on device')\n"
         "a.JournalWriter = Full\n"
-        "from job_runner.main import main; sys.exit(main(sys.argv[1:]))"
+        "from job_runner.cli import main; sys.exit(main(sys.argv[1:]))"
     )
     temporary = blocked.directory.parent / "tmp"
     temporary.mkdir()

@@ -137,7 +137,7 @@ def look(
     script = textwrap.dedent(
         f"""
         from job_runner import gpu
-        read = gpu.open_driver({environment!r})
+        read = gpu.open_nvml({environment!r})
         seen = None if read is None else read([1 << 30])
         print(None if seen is None else (seen.memory, seen.utilisation))
         """

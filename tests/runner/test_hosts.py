@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from job_runner.ending import rfc3339
+from job_runner.attempt.finalize import rfc3339
 from job_runner.protocol import documents, layout, liveness
-from job_runner.protocol.journal import JournalWriter
+from job_runner.protocol.journal.journal import JournalWriter
 
 from .jobs import Job, notebook, until
 from .test_killed import LONG, kept, stop
@@ -41,11 +41,11 @@ def test_a_free_lock_of_this_host_is_a_death(job: Make) -> None:
 
 def test_another_hosts_run_lives_while_it_beats(job: Make) -> None:
     elsewhere = job(LONG)
-    attempt = died(elsewhere, host="elsewhere", beat=liveness.SILENCE - 20)
+    attempt = died(elsewhere, host="elsewhere", beat=liveness.HEARTBEAT_TIMEOUT - 20)
     assert liveness.is_alive(attempt)
     assert elsewhere.finish() == 75
     assert [r["k"] for r in elsewhere.records()] == ["start"]
-    moment = time.time() - liveness.SILENCE - 1
+    moment = time.time() - liveness.HEARTBEAT_TIMEOUT - 1
     os.utime(attempt / layout.LOCK, (moment, moment))
     assert not liveness.is_alive(attempt)
     assert elsewhere.finish() == 0
@@ -65,7 +65,7 @@ def test_another_hosts_run_that_ended_does_not_live_on(job: Make) -> None:
 
 def test_a_finish_that_fails_does_not_keep_the_next_one_waiting(job: Make) -> None:
     elsewhere = job(LONG)
-    attempt = died(elsewhere, host="elsewhere", beat=liveness.SILENCE + 1)
+    attempt = died(elsewhere, host="elsewhere", beat=liveness.HEARTBEAT_TIMEOUT + 1)
     (attempt / layout.RESULT / "occupied").mkdir(parents=True)
     assert elsewhere.finish() == 74
     assert not (attempt / layout.OUTCOME).exists()
@@ -85,7 +85,7 @@ def test_a_number_that_belongs_to_somebody_else_by_now(job: Make) -> None:
         writer.append({"k": "kernel", "t": time.time(), "pid": bystander.pid})
         writer.close()
         runner = documents.read_document(attempt / layout.RUNNER) or {}
-        assert not liveness.is_that_process(runner)
+        assert not liveness.is_same_process(runner)
         assert not liveness.is_alive(attempt)
         assert killed.finish() == 0
         assert killed.outcome().reason == "Lost"
@@ -100,8 +100,8 @@ def test_after_a_reboot_nobody_is_who_they_were(job: Make) -> None:
     process = long.start()
     until(kept(long), "output")
     runner = documents.read_document(long.attempt() / layout.RUNNER) or {}
-    assert liveness.is_that_process(runner)
-    assert not liveness.is_that_process({**runner, "boot_id": "of another boot"})
+    assert liveness.is_same_process(runner)
+    assert not liveness.is_same_process({**runner, "boot_id": "of another boot"})
     stop(process)
     assert not liveness.is_alive(died(job(LONG), boot_id="of another boot", pid=process.pid))
 
@@ -109,12 +109,12 @@ def test_after_a_reboot_nobody_is_who_they_were(job: Make) -> None:
 @pytest.mark.parametrize("runner", [{}, {"pid": None}, {"pid": "1"}, {"host": 3}])
 def test_what_describes_nobody_is_nobody(runner: dict[str, object]) -> None:
     here = liveness.describe_process()
-    assert not liveness.is_that_process(runner)
-    assert not liveness.is_that_process({**here, **runner, "start_time": None})
+    assert not liveness.is_same_process(runner)
+    assert not liveness.is_same_process({**here, **runner, "start_time": None})
 
 
 def test_a_runner_beats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(liveness, "BEAT", 0.05)
+    monkeypatch.setattr(liveness, "HEARTBEAT_INTERVAL", 0.05)
     claim = liveness.claim_attempt(tmp_path, 1)
     lock = claim.directory / layout.LOCK
     os.utime(lock, (0, 0))

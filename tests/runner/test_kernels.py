@@ -17,13 +17,13 @@ import pytest
 import zmq
 from jupyter_client.kernelspec import KernelSpecManager
 
-from job_runner import connection, kernelspec
-from job_runner import engine as engine_module
-from job_runner.engine import Engine
-from job_runner.kernel import Kernel
-from job_runner.reasons import RunFailed
-from job_runner.spawn import KernelProcess
-from job_runner.wire import Message, Wire
+from job_runner.attempt import engine as engine_module
+from job_runner.attempt.engine import Engine
+from job_runner.diagnosis.endings import RunFailed
+from job_runner.kernel import connection, kernelspec
+from job_runner.kernel.channels import KernelChannels, Message
+from job_runner.kernel.client import KernelClient
+from job_runner.kernel.process import KernelProcess
 
 from .jobs import Job, notebook
 
@@ -35,13 +35,13 @@ def cell(source: str) -> tuple[int, Record]:
 
 
 def with_kernel(
-    folder: Path, use: Callable[[Kernel], Awaitable[Any]], name: str = "python3"
+    folder: Path, use: Callable[[KernelClient], Awaitable[Any]], name: str = "python3"
 ) -> Any:
     """Have `use` use a kernel, and end it for whatever use left of it."""
     process = KernelProcess(name, str(folder))
 
     async def run() -> Any:
-        return await use(Kernel(process))
+        return await use(KernelClient(process))
 
     try:
         process.start(folder, {})
@@ -57,7 +57,7 @@ def test_a_death_is_noticed_without_pidfds(monkeypatch: pytest.MonkeyPatch, tmp_
 
     monkeypatch.setattr(os, "pidfd_open", missing)
 
-    async def die(kernel: Kernel) -> int | None:
+    async def die(kernel: KernelClient) -> int | None:
         os.kill(kernel.pid, signal.SIGSEGV)
         await asyncio.wait_for(kernel.died.wait(), 5)
         status = kernel.exit_status()
@@ -67,7 +67,7 @@ def test_a_death_is_noticed_without_pidfds(monkeypatch: pytest.MonkeyPatch, tmp_
     assert with_kernel(tmp_path, die) == -signal.SIGSEGV
 
 
-async def close_after(kernel: Kernel, source: str) -> float:
+async def close_after(kernel: KernelClient, source: str) -> float:
     """Return the seconds that a kernel took to leave after a cell."""
     kernel.connect()
     await kernel.ready()
@@ -198,7 +198,7 @@ def test_output_that_comes_together_is_one_record(tmp_path: Path) -> None:
     source = "import sys\nfor i in range(20000): print(i, file=sys.stderr if i == 9999 else None)"
     records: list[Record] = []
 
-    async def run(kernel: Kernel) -> None:
+    async def run(kernel: KernelClient) -> None:
         kernel.connect()
         await kernel.ready()
         await Engine(kernel, records.append).run([cell(source)])
@@ -251,14 +251,16 @@ class _Peer:
 @pytest.mark.parametrize("place", ["folder", "ports"])
 def test_a_wire(tmp_path: Path, place: str) -> None:
     """A flood comes whole, in order, and lets others have their turn; a forged message ends it."""
-    there = connection.in_folder(tmp_path) if place == "folder" else connection.by_ports()
+    there = (
+        connection.ipc_connection(tmp_path) if place == "folder" else connection.tcp_connection()
+    )
     peer = _Peer(there)
     taken: list[Message] = []
     turns = 0
 
     async def run() -> None:
         nonlocal turns
-        wire = Wire(there, taken.append, lambda _: None, lambda: None)
+        wire = KernelChannels(there, taken.append, lambda _: None, lambda: None)
         await asyncio.to_thread(peer.wait_for_subscription)
         for number in range(5000):
             peer.publish(there.key, {"text": str(number)})
@@ -281,13 +283,15 @@ def test_a_wire(tmp_path: Path, place: str) -> None:
 
 def test_a_flood_keeps_no_answer_waiting(tmp_path: Path) -> None:
     """However much is published, an answer is heard at once: the next cell may end the flood."""
-    there = connection.in_folder(tmp_path)
+    there = connection.ipc_connection(tmp_path)
     peer = _Peer(there)
     taken: list[Message] = []
     before_answer: list[int] = []
 
     async def run() -> None:
-        wire = Wire(there, taken.append, lambda _: before_answer.append(len(taken)), lambda: None)
+        wire = KernelChannels(
+            there, taken.append, lambda _: before_answer.append(len(taken)), lambda: None
+        )
         await asyncio.to_thread(peer.wait_for_subscription)
         wire.send("shell", "kernel_info_request", {})
         for _ in range(20_000):

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from job_runner.protocol import documents, layout, liveness
-from job_runner.protocol.journal import JournalWriter
+from job_runner.protocol.journal.journal import JournalWriter
 
 from .jobs import BOUND, Job, banner, notebook, stream, until
 

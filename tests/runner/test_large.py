@@ -8,8 +8,8 @@ import psutil
 import pytest
 
 from job_runner.protocol import layout
-from job_runner.protocol.result import fold_result
-from job_runner.protocol.spool import Spool
+from job_runner.protocol.result.result import fold_result
+from job_runner.protocol.result.spool import Spool
 
 from .jobs import Job, notebook, stream, until
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from job_runner import tree
-from job_runner.reasons import over_memory
+from job_runner.diagnosis.endings import memory_limit_exceeded
+from job_runner.resources import process_tree
 
 from .jobs import BOUND, Job, banner, make_job, notebook, stream, until
 
@@ -139,7 +139,7 @@ def test_a_killed_run_has_its_receipt(job: Callable[..., Job]) -> None:
     ],
 )
 def test_the_sentence(used: int, limit: int, text: str) -> None:
-    assert str(over_memory(used, limit, 6).message).startswith(text)
+    assert str(memory_limit_exceeded(used, limit, 6).message).startswith(text)
 
 
 def test_a_tree_without_the_kernels_list_of_children(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,19 +148,19 @@ def test_a_tree_without_the_kernels_list_of_children(monkeypatch: pytest.MonkeyP
     try:
         seen = []
         for listed in (True, False):
-            monkeypatch.setattr(tree, "_HAS_CHILDREN", listed)
-            until(lambda: tree.measure(os.getpid(), exact=bool), "a tree")
-            seen.append(tree.measure(os.getpid(), exact=lambda _: True))
+            monkeypatch.setattr(process_tree, "_HAS_CHILDREN", listed)
+            until(lambda: process_tree.measure(os.getpid(), exact=bool), "a tree")
+            seen.append(process_tree.measure(os.getpid(), exact=lambda _: True))
         assert all(t is not None and child.pid in t.pids and t.exact for t in seen)
     finally:
         child.kill()
         child.wait()
-    assert tree.measure(child.pid, exact=lambda _: True) is None
+    assert process_tree.measure(child.pid, exact=lambda _: True) is None
 
 
 def test_looking_costs_next_to_nothing() -> None:
-    tree.measure(os.getpid(), exact=lambda _: False)
+    process_tree.measure(os.getpid(), exact=lambda _: False)
     began = time.process_time()
     for _ in range(100):
-        tree.measure(os.getpid(), exact=lambda _: False)
+        process_tree.measure(os.getpid(), exact=lambda _: False)
     assert time.process_time() - began < 0.5  # 5 ms each: half a percent of a core, once a second

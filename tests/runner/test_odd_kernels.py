@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from job_runner import connection
+from job_runner.kernel import connection
 
 from .jobs import BOUND, RUNNER, Job, notebook, stream
 
@@ -94,7 +94,7 @@ def test_what_cannot_be_printed_is_no_success(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have one address")
 def test_runs_that_begin_together_do_not_meet() -> None:
     """Each has an address of its own: what is free now may be taken when the kernel binds it."""
-    drawn = [connection.by_ports() for _ in range(50)]
+    drawn = [connection.tcp_connection() for _ in range(50)]
     assert len({each.ip for each in drawn}) == 50
     assert all(each.ip.startswith("127.") and len(set(each.ports.values())) == 5 for each in drawn)
 
@@ -102,7 +102,7 @@ def test_runs_that_begin_together_do_not_meet() -> None:
 def test_no_free_port_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "_is_free", lambda _host, _port: False)
     with pytest.raises(OSError, match="no free ports"):
-        connection.by_ports()
+        connection.tcp_connection()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux has a score")

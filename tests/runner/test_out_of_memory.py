@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from job_runner import memory
+from job_runner.resources import host_memory
 
 from .jobs import Job, banner, notebook, until
 
@@ -170,11 +170,11 @@ def test_whose_kill_it_was(alone: bool, monkeypatch: pytest.MonkeyPatch, tmp_pat
     events.write_text("oom_kill 2\n")
     strangers = "" if alone else "0\n"
     (tmp_path / "cgroup.procs").write_text(f"{os.getpid()}\n{strangers}")
-    monkeypatch.setattr(memory, "_CGROUP", tmp_path)
-    monkeypatch.setattr(memory, "_SELF", tmp_path / "self")
-    monkeypatch.setattr(memory.oom_kills, "__defaults__", (tmp_path, tmp_path / "self"))
+    monkeypatch.setattr(host_memory, "_CGROUP", tmp_path)
+    monkeypatch.setattr(host_memory, "_SELF", tmp_path / "self")
+    monkeypatch.setattr(host_memory.oom_kills, "__defaults__", (tmp_path, tmp_path / "self"))
     with subprocess.Popen(["sleep", "100"]) as worker:
-        kills = memory.Kills(worker.pid)
+        kills = host_memory.OomKillCounter(worker.pid)
         pids = [os.getpid(), worker.pid]
         assert (kills.alone, kills.count(pids)) == (alone, 0)
         events.write_text("oom_kill 3\n")
@@ -199,7 +199,7 @@ def test_the_peak_is_read_from_both_versions(
     own: str, files: dict[str, str], peak: int | None, tmp_path: Path
 ) -> None:
     write(tmp_path, own, files)
-    assert memory.peak(tmp_path, tmp_path / "self") == peak
+    assert host_memory.peak(tmp_path, tmp_path / "self") == peak
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_the_limits_of_the_groups_around_ours_count(
     own: str, files: dict[str, str], ceiling: int, tmp_path: Path
 ) -> None:
     write(tmp_path, own, files)
-    assert memory.ceiling(None, tmp_path, tmp_path / "self") == ceiling
+    assert host_memory.effective_limit(None, tmp_path, tmp_path / "self") == ceiling
 
 
 def write(root: Path, own: str, files: dict[str, str]) -> None:

@@ -14,8 +14,8 @@ from typing import Any
 import papermill
 import pytest
 
-from job_runner.protocol.result import fold_result
-from job_runner.protocol.spool import Spool
+from job_runner.protocol.result.result import fold_result
+from job_runner.protocol.result.spool import Spool
 
 from .jobs import BOUND, RUNNER, code, until
 from .papermill_behaviours import BEHAVIOURS, Behaviour

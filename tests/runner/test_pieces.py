@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell, new_notebook
 
-from job_runner import memory
-from job_runner.memory import oom_kills
-from job_runner.messages import records_of
+from job_runner.kernel.messages import records_of
 from job_runner.protocol import liveness
-from job_runner.usage import Usage
+from job_runner.resources import host_memory
+from job_runner.resources.host_memory import oom_kills
+from job_runner.resources.usage import Usage
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_the_least_of_all_limits_counts(
     for name, content in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(content)
-    assert memory.ceiling(limit, tmp_path, tmp_path / "self") == ceiling
+    assert host_memory.effective_limit(limit, tmp_path, tmp_path / "self") == ceiling
 
 
 def test_usage_is_null_where_unknown() -> None:

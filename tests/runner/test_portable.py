@@ -48,6 +48,6 @@ def test_who_a_process_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(liveness, "_PROC", Path("/nowhere"))
     runner = liveness.describe_process()
     assert runner["pid"] == os.getpid() and runner["start_time"]
-    assert liveness.is_that_process(runner)
-    assert not liveness.is_that_process({**runner, "start_time": "Sat Jan  1 00:00:00 2000"})
-    assert not liveness.is_that_process({**runner, "pid": 2**22 + 1})
+    assert liveness.is_same_process(runner)
+    assert not liveness.is_same_process({**runner, "start_time": "Sat Jan  1 00:00:00 2000"})
+    assert not liveness.is_same_process({**runner, "pid": 2**22 + 1})

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from job_runner.meter import Meter
-from job_runner.monitor import Monitor
-from job_runner.tree import measure
-from job_runner.usage import Usage
+from job_runner.resources.meter import Meter
+from job_runner.resources.monitor import Monitor
+from job_runner.resources.process_tree import measure
+from job_runner.resources.usage import Usage
 
 from .jobs import BOUND, Job, code, make_job, notebook, until
 from .test_gpu import driver as driver  # a fixture

@@ -13,8 +13,8 @@ import pytest
 
 from job_runner.protocol import layout, liveness
 from job_runner.protocol.progress import progress
-from job_runner.protocol.result import fold_result
-from job_runner.protocol.spool import Spool
+from job_runner.protocol.result.result import fold_result
+from job_runner.protocol.result.spool import Spool
 
 from .jobs import BOUND, Job, code, load, make_job, notebook, stream, text
 

@@ -101,7 +101,7 @@ async def test_inputs_on_their_way_and_withdrawn(
 
 def halted(monkeypatch: pytest.MonkeyPatch, until: threading.Event) -> None:
     """A disk that is slow: the copy stands still in the middle until it may go on."""
-    freeze = sys.modules["jupyter_to_job.workspace.freeze"]
+    freeze = sys.modules["jupyter_to_job.workspace.freezing.freeze"]
     chunks = freeze._chunks
 
     def slow(item: Any, file: Any) -> Iterator[bytes]:

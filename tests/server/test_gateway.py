@@ -15,12 +15,12 @@ from tornado.testing import bind_unused_port
 from job_runner.protocol import layout
 from jupyter_to_job.backends.memory import MemoryBackend
 from jupyter_to_job.controller import gateway
-from jupyter_to_job.controller.gateway import CHUNK, Context, application
+from jupyter_to_job.controller.exchange_routes import ExchangeRoutes
+from jupyter_to_job.controller.gateway import CHUNK, GatewayContext, application
 from jupyter_to_job.controller.identity import DevPod
-from jupyter_to_job.controller.pieces import Pieces
 from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.flavors import load_catalog
-from jupyter_to_job.service.jobs import Core
+from jupyter_to_job.service.jobs import ServiceContext
 
 from ..unit import exchanges
 
@@ -47,9 +47,9 @@ def exchange(tmp_path: Path) -> FileExchange:
 @pytest.fixture
 def ask(exchange: FileExchange, jp_asyncio_loop: Any) -> Any:
     """Sends a request to a gateway of this test's own."""
-    core = Core.of(exchange, MemoryBackend(exchange), load_catalog)
+    core = ServiceContext.of(exchange, MemoryBackend(exchange), load_catalog)
     pool = ThreadPoolExecutor(2)
-    context = Context(core, Everybody(), Pieces(exchange), pool, lambda _: None)  # type: ignore[arg-type]
+    context = GatewayContext(core, Everybody(), ExchangeRoutes(exchange), pool, lambda _: None)  # type: ignore[arg-type]
     socket, port = bind_unused_port()
     servers: list[HTTPServer] = []
 

@@ -23,7 +23,7 @@ from typing import Any
 import nbformat.v4 as v4
 import pytest
 
-from job_runner.protocol.journal import JournalWriter
+from job_runner.protocol.journal.journal import JournalWriter
 from jupyter_to_job.backends.memory import MemoryBackend
 from jupyter_to_job.exchange import FileExchange
 

@@ -16,7 +16,7 @@ import yaml
 from pydantic import BaseModel
 from tornado.httpclient import HTTPClientError
 
-from jupyter_to_job.api import Request
+from jupyter_to_job.api import ApiRequest
 from jupyter_to_job.api.bodies import RerunBody, SentInput, SubmitBody
 from jupyter_to_job.api.events import SCHEMAS
 from jupyter_to_job.api.routes import _ROUTES, MAX_PAGE, action
@@ -40,7 +40,7 @@ def test_the_routes_are_those_of_the_file() -> None:
 
 @pytest.mark.parametrize("operation", openapi.operations(), ids=str)
 def test_the_rights_are_those_of_the_file(operation: openapi.Operation) -> None:
-    assert action(Request(operation.method, operation.path())) == operation.right
+    assert action(ApiRequest(operation.method, operation.path())) == operation.right
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from job_runner.protocol import documents, layout
-from job_runner.protocol.journal import read_journal
+from job_runner.protocol.journal.journal import read_journal
 
 Ending = tuple[str, "str | None"]
 """State and reason."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from job_runner.protocol import layout
-from job_runner.protocol.journal import read_journal
+from job_runner.protocol.journal.journal import read_journal
 
 from .. import notebooks
 from .evidence import LOST, SUCCEEDED, look

@@ -16,12 +16,13 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from job_runner.ending import look_back
-from job_runner.protocol import journal, layout
-from job_runner.protocol.journal import JournalWriter, read_journal
-from job_runner.protocol.result import fold_result
-from job_runner.protocol.spool import Spool
-from jupyter_to_job.service.reading import read_records, read_text
+from job_runner.attempt.finalize import summarize_journal
+from job_runner.protocol import layout
+from job_runner.protocol.journal import journal
+from job_runner.protocol.journal.journal import JournalWriter, read_journal
+from job_runner.protocol.result.result import fold_result
+from job_runner.protocol.result.spool import Spool
+from jupyter_to_job.service.reading.journal_reader import read_records, read_text
 
 DAMAGED = 20
 CELLS = 4
@@ -108,7 +109,7 @@ def test_a_damaged_journal_makes_up_nothing(
         assert whole == [record for record in said if record in whole]
         assert paged(job) == seen
         assert len(list(read_journal(folder, outline=True))) == len(seen)
-        look_back(folder.parent)
+        summarize_journal(folder.parent)
         log = read_text(job, 0, final=True).text
         with fold_result(job, folder.parent, Spool.in_memory()) as result:
             text = b"".join(result.chunks()).decode()

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from job_runner.protocol import documents, layout
-from job_runner.protocol.journal import encode
+from job_runner.protocol.journal.journal import encode
 
 from ..processes import until
 from .evidence import LOST

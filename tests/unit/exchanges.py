@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from job_runner.protocol import documents, layout, liveness
-from job_runner.protocol.journal import JournalWriter
+from job_runner.protocol.journal.journal import JournalWriter
 from job_runner.protocol.outcome import Outcome, write_outcome
 from jupyter_to_job.exchange import FileExchange, InputFile, Request
 from jupyter_to_job.exchange.index import RACY

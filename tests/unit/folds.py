@@ -10,9 +10,9 @@ from typing import Any
 
 import nbformat
 
-from job_runner.protocol.records import damage
-from job_runner.protocol.result import ResultFold
-from job_runner.protocol.spool import Spool
+from job_runner.protocol.journal.validation import damage_notice
+from job_runner.protocol.result.result import ResultFold
+from job_runner.protocol.result.spool import Spool
 
 Record = dict[str, Any]
 
@@ -85,7 +85,7 @@ class _Naive:
                 if not record["wait"]:
                     self.clear_if_due(record["i"])
             case "damaged":
-                stream = {"output_type": "stream", "name": "stderr", "text": damage(record)}
+                stream = {"output_type": "stream", "name": "stderr", "text": damage_notice(record)}
                 self.add(self.current, stream)
 
     def update(self, shown: Record, identifier: str | None) -> None:

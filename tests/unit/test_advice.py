@@ -11,10 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupyter_to_job.domain.advice import SHORTEST, SLOWER, Alternative, Neighbours, enough, gpu_idle
+from jupyter_to_job.domain.advice import (
+    SHORTEST,
+    SLOWER,
+    Alternative,
+    AlternativeFlavors,
+    gpu_idle,
+    smallest_sufficient,
+)
 from jupyter_to_job.domain.errors import NeverFits
 from jupyter_to_job.flavors import parse_catalog
-from jupyter_to_job.service.neighbours import neighbours
+from jupyter_to_job.service.submitting.alternatives import alternative_flavors
 
 GIB = 1 << 30
 SMALL = Alternative("small", 1, 2 * GIB, 7200)
@@ -66,7 +73,7 @@ devices:
     ],
 )
 def test_the_smallest_that_would_have_done(changed: dict[str, Any], name: str | None) -> None:
-    assert enough([SMALL, MEDIUM], {**RUN, **changed}) == name
+    assert smallest_sufficient([SMALL, MEDIUM], {**RUN, **changed}) == name
 
 
 @pytest.mark.parametrize(
@@ -87,7 +94,7 @@ def test_without_the_gpu_only_if_it_was_idle(
 ) -> None:
     run = {**RUN, "gpu_utilisation_peak": busy, "gpu_memory_peak": memory}
     assert gpu_idle(run) is idle
-    assert enough([NO_GPU], run) == ("no-gpu" if idle else None)
+    assert smallest_sufficient([NO_GPU], run) == ("no-gpu" if idle else None)
 
 
 runs = st.fixed_dictionaries(
@@ -102,7 +109,7 @@ runs = st.fixed_dictionaries(
 
 @given(runs)
 def test_what_is_enough_held_all_that_was_used(run: dict[str, float | None]) -> None:
-    chosen = enough([SMALL, MEDIUM], run)
+    chosen = smallest_sufficient([SMALL, MEDIUM], run)
     if chosen is not None:
         got = {"small": SMALL, "medium": MEDIUM}[chosen]
         assert (run["memory_peak"] or 0) < got.memory
@@ -120,10 +127,10 @@ def around(
             raise NeverFits("Too many cores.")
 
     mine = frozenset(groups)
-    found = neighbours(catalog, catalog.choose(flavor, device, mine), mine, admit)
-    assert Neighbours.from_json(asdict(found)) == found
+    found = alternative_flavors(catalog, catalog.choose(flavor, device, mine), mine, admit)
+    assert AlternativeFlavors.from_json(asdict(found)) == found
     newer = {"smaller": [{**asdict(each), "new": 1} for each in found.smaller], "new": 1}
-    assert Neighbours.from_json({**asdict(found), **newer}) == found
+    assert AlternativeFlavors.from_json({**asdict(found), **newer}) == found
     return [each.flavor for each in found.smaller], found.larger
 
 

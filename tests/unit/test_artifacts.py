@@ -14,8 +14,9 @@ from typing import NoReturn
 import pytest
 
 from jupyter_to_job.domain.errors import TooLarge
-from jupyter_to_job.workspace import CannotPublish, Workspace, artifacts
-from jupyter_to_job.workspace.artifacts import find_artifacts, publish_artifacts
+from jupyter_to_job.workspace import CannotPublish, Workspace
+from jupyter_to_job.workspace.publishing import artifacts
+from jupyter_to_job.workspace.publishing.artifacts import find_artifacts, publish_artifacts
 
 from ..processes import until
 
@@ -156,7 +157,7 @@ PUBLISHER = """
 import sys
 from pathlib import Path
 from jupyter_to_job.workspace import Workspace
-from jupyter_to_job.workspace.artifacts import find_artifacts, publish_artifacts
+from jupyter_to_job.workspace.publishing.artifacts import find_artifacts, publish_artifacts
 step = 0
 def stop(event, arguments):
     # Stops before each thing that it does to the file system, until it is killed.

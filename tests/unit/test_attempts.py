@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from job_runner.protocol import journal, layout, liveness
+from job_runner.protocol import layout, liveness
+from job_runner.protocol.journal import journal
 from jupyter_to_job.backends.memory import MemoryBackend
 from jupyter_to_job.domain.errors import Damaged, NotFound
 from jupyter_to_job.domain.job import DeliveryState, Progress, State
 from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.flavors import load_catalog
-from jupyter_to_job.service.intake import Caller
-from jupyter_to_job.service.jobs import Core, JobService
+from jupyter_to_job.service.jobs import JobService, ServiceContext
+from jupyter_to_job.service.submitting.submission import Caller
 
 from . import exchanges
 
@@ -38,7 +39,9 @@ def exchange(tmp_path: Path) -> FileExchange:
 
 @pytest.fixture
 def service(exchange: FileExchange) -> JobService:
-    return JobService(Core.of(exchange, MemoryBackend(exchange), load_catalog), Caller("me", "/w"))
+    return JobService(
+        ServiceContext.of(exchange, MemoryBackend(exchange), load_catalog), Caller("me", "/w")
+    )
 
 
 def test_while_the_second_attempt_runs_it_is_the_one_that_is_shown(

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from job_runner.cap import Cap
-from job_runner.protocol.dropped import size_text, told
+from job_runner.attempt.output_limit import OutputLimiter
+from job_runner.protocol.journal.truncation import dropped_notice, size_text
+from job_runner.protocol.journal.validation import validated
 from job_runner.protocol.log import log_text
-from job_runner.protocol.records import sound
-from job_runner.protocol.widgets import WidgetFold
+from job_runner.protocol.result.widgets import WidgetFold
 
 Record = dict[str, Any]
 KIB = 1 << 10
@@ -41,7 +41,7 @@ def end(cell: int = 1) -> Record:
     return {"k": "cell_end", "i": cell, "ok": True, "execution_count": None}
 
 
-def through(cap: Cap, *records: Record) -> list[Record]:
+def through(cap: OutputLimiter, *records: Record) -> list[Record]:
     return [kept for record in records for kept in cap.admit(record)]
 
 
@@ -51,28 +51,28 @@ def text_of(records: list[Record]) -> str:
 
 def test_without_a_limit_everything_passes() -> None:
     records = [start(), said("x" * (1 << 20)), end()]
-    assert through(Cap(None), *records) == records
+    assert through(OutputLimiter(None), *records) == records
 
 
 def test_the_middle_is_dropped_and_told() -> None:
-    cap = Cap(100 * KIB)
+    cap = OutputLimiter(100 * KIB)
     lines = [f"{number:06d} {'x' * KIB}\n" for number in range(400)]
     kept = through(cap, start(), *map(said, lines), end())
-    assert all(sound(record) is record for record in kept)
+    assert all(validated(record) is record for record in kept)
     text = text_of(kept)
     assert text.startswith("000000 ") and text.endswith(lines[-1])
     assert "reached its cap of 100 KiB" in text
     # All but 100 KiB at the beginning and 64 KiB at the end.
     marker = [record for record in kept if record["k"] == "dropped" and "bytes" in record]
     assert len(marker) == 1 and 230 * KIB < marker[0]["bytes"] < 270 * KIB
-    assert told(marker[0]) in text
+    assert dropped_notice(marker[0]) in text
     assert size_text(marker[0]["bytes"]) in cap.note() and "100 KiB" in cap.note()
     assert len(text) < 170 * KIB
     assert kept[-1] == end()
 
 
 def test_a_cell_after_it_shows_its_beginning_and_its_end() -> None:
-    cap = Cap(10)
+    cap = OutputLimiter(10)
     through(cap, start(1), said("x" * 100), end(1))
     small = [start(2), said("result: 0.93\n", 2), shown({"text/plain": "0.93"}, 2), end(2)]
     assert through(cap, *small) == small
@@ -82,7 +82,7 @@ def test_a_cell_after_it_shows_its_beginning_and_its_end() -> None:
 
 
 def test_tracebacks_are_kept_behind_the_end_of_what_was_printed() -> None:
-    cap = Cap(KIB)
+    cap = OutputLimiter(KIB)
     flood = [said("x" * KIB + "\n") for _ in range(200)]
     kept = through(cap, start(), *flood, said("last\n"), error(), end())
     assert [r["k"] for r in kept[-2:]] == ["output", "cell_end"] and kept[-2] == error()
@@ -90,10 +90,10 @@ def test_tracebacks_are_kept_behind_the_end_of_what_was_printed() -> None:
 
 
 def test_an_endless_stream_of_tracebacks_ends() -> None:
-    kept = through(Cap(KIB), start(), *[error()] * 20_000, end())
+    kept = through(OutputLimiter(KIB), start(), *[error()] * 20_000, end())
     assert len(kept) < 20_000 and kept[-1] == end()
     between = [record for _ in range(500) for record in (said("x" * 60 * KIB), error())]
-    assert len(text_of(through(Cap(KIB), start(), *between, end()))) < 2 << 20
+    assert len(text_of(through(OutputLimiter(KIB), start(), *between, end()))) < 2 << 20
 
 
 @pytest.mark.parametrize(
@@ -106,23 +106,23 @@ def test_an_endless_stream_of_tracebacks_ends() -> None:
     ],
 )
 def test_whatever_can_fill_a_disk_counts(record: Record) -> None:
-    kept = through(Cap(10 * KIB), start(), *[record] * 10_000, end())
+    kept = through(OutputLimiter(10 * KIB), start(), *[record] * 10_000, end())
     assert len(kept) < 2_000
     assert kept[-2] == record  # the state that it ended in
 
 
 def test_one_long_text_keeps_its_last_lines() -> None:
     text = "".join(f"{number}\n" for number in range(100_000))
-    kept = through(Cap(10), start(), said(text), end())
+    kept = through(OutputLimiter(10), start(), said(text), end())
     assert kept[-2]["output"]["text"].endswith("\n99999\n")
     assert len(kept[-2]["output"]["text"]) <= 16 * KIB
-    picture = through(Cap(10), start(), shown({"image/png": "A" * (1 << 20)}), end())
+    picture = through(OutputLimiter(10), start(), shown({"image/png": "A" * (1 << 20)}), end())
     assert [record["k"] for record in picture] == ["cell_start", "dropped", "dropped", "cell_end"]
 
 
 def test_the_end_of_a_run_tells_of_a_cell_that_has_not_ended() -> None:
     last = {"k": "end", "state": "failed", "reason": "Terminated", "cell": 1}
-    kept = through(Cap(10), start(), said("a\n" * 100_000), said("last\n"), last)
+    kept = through(OutputLimiter(10), start(), said("a\n" * 100_000), said("last\n"), last)
     assert kept[-1] == last and kept[-2]["output"]["text"] == "last\n"
     assert any("bytes" in record for record in kept)
 
@@ -142,7 +142,7 @@ records = st.lists(
 @given(records, st.integers(0, 200_000))
 def test_any_run(run: list[Record], limit: int) -> None:
     """What is kept is what was said, in order, and what is dropped is told."""
-    cap = Cap(limit)
+    cap = OutputLimiter(limit)
     done = {"k": "end", "state": "succeeded", "reason": None, "message": None}
     kept = through(cap, *run, done)
     rest = [record for record in kept if record["k"] != "dropped"]
@@ -173,13 +173,13 @@ def test_a_widget_does_not_capture_for_ever(size: int) -> None:
     def captures(message: str, **more: Any) -> Record:
         return {"k": "widget", "i": 1, "id": "w", "state": {"msg_id": message, **more}}
 
-    cap = Cap(10 * KIB)
+    cap = OutputLimiter(10 * KIB)
     flood = [shown({"text/plain": "x" * size}) for _ in range(200)]
     begin = captures("m", _model_name="OutputModel")
     kept = through(cap, start(), begin, *flood, captures("", big="x" * size), *flood, end())
     fold = WidgetFold()
     for record in kept:
-        assert sound(record) is record
+        assert validated(record) is record
         if record["k"] == "widget":
             fold.feed(record)
     assert fold.capturing(1) is None

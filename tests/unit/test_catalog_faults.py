@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from jupyter_to_job.domain.errors import BadCatalog, Fault
-from jupyter_to_job.flavors import SHIPPED, files, parse_catalog, yaml_text
+from jupyter_to_job.flavors import SHIPPED, loader, parse_catalog, yaml_reader
 
 from .test_catalog import EVERYTHING, GOOD
 
@@ -37,7 +37,7 @@ def place(text: str, marked: str) -> tuple[int, int]:
 @pytest.fixture(params=["libyaml", "pure Python"])
 def each_parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "pure Python":
-        monkeypatch.setattr(yaml_text, "_LOADER", yaml.SafeLoader)
+        monkeypatch.setattr(yaml_reader, "_LOADER", yaml.SafeLoader)
 
 
 ONE_FAULT = [
@@ -125,7 +125,7 @@ def test_the_error_reads_like_a_compiler() -> None:
     with pytest.raises(BadCatalog) as caught:
         parse_catalog(many.encode(), "flavors.yaml")
     assert len(caught.value.faults) == 50
-    assert caught.value.message.splitlines()[-1] == f"and {50 - files.SHOWN} more"
+    assert caught.value.message.splitlines()[-1] == f"and {50 - loader.SHOWN} more"
 
 
 # What is no catalog at all ----------------------------------------------------------------------
@@ -239,7 +239,7 @@ class _Merging(yaml.SafeLoader):
 def test_aliases_and_merges_mean_what_yaml_says() -> None:
     """PyYAML's own loader says the same, where it leaves scalars alone."""
 
-    ours, _ = yaml_text.read(EVERYTHING.encode())
+    ours, _ = yaml_reader.read(EVERYTHING.encode())
     theirs = yaml.load(EVERYTHING, _Merging)
     assert ours.value == theirs
     assert theirs["devices"]["all"]["title"] == "All", "what stands there itself wins"

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from jupyter_to_job.domain.errors import BadCatalog
-from jupyter_to_job.flavors import SHIPPED, CatalogFile, files, load_catalog
+from jupyter_to_job.flavors import SHIPPED, CatalogFile, load_catalog, loader
 
 from .test_catalog import GOOD
 
@@ -96,14 +96,14 @@ def test_a_config_map_is_swapped(tmp_path: Path) -> None:
 def test_nothing_is_read_while_nothing_changes(
     path: Path, file: CatalogFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "YOUNG", -1e18)  # as if the file were old
+    monkeypatch.setattr(loader, "YOUNG", -1e18)  # as if the file were old
     good = file.current()
 
     def unexpected(_: Path) -> None:
         raise AssertionError("read again")
 
     with monkeypatch.context() as patch:
-        patch.setattr(files, "_read", unexpected)
+        patch.setattr(loader, "_read", unexpected)
         assert all(file.current() is good for _ in range(10))
     path.write_text(with_cpu(12))
     assert cpu(file) == "12"
@@ -113,7 +113,7 @@ def test_a_young_file_is_read_again_and_not_parsed(
     file: CatalogFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     good = file.current()
-    monkeypatch.setattr(files, "parse_catalog", None)
+    monkeypatch.setattr(loader, "parse_catalog", None)
     assert all(file.current() is good for _ in range(10))
 
 

@@ -7,10 +7,10 @@ import traceback
 
 import pytest
 
-from job_runner import causes, reasons
-from job_runner.causes import Failure, Memory
-from job_runner.memory import Figures
-from job_runner.witness import Witness
+from job_runner.diagnosis import endings, error_patterns
+from job_runner.diagnosis.diagnosis import Diagnosis
+from job_runner.diagnosis.error_patterns import CellFailure, OutOfMemoryMatch
+from job_runner.resources.host_memory import MemoryStatus
 
 GPU = {
     "torch": (
@@ -138,20 +138,20 @@ NEITHER = {
 @pytest.mark.parametrize(
     ("name", "value", "whose"),
     [
-        *((*said, Memory.GPU) for said in GPU.values()),
-        *((*said, Memory.HOST) for said in HOST.values()),
+        *((*said, OutOfMemoryMatch.GPU) for said in GPU.values()),
+        *((*said, OutOfMemoryMatch.HOST) for said in HOST.values()),
         *((*said, None) for said in NEITHER.values()),
     ],
     ids=[f"{name}-{whose}" for whose in ("gpu", "host", "neither") for name in (
         {"gpu": GPU, "host": HOST, "neither": NEITHER}[whose]
     )],
 )  # fmt: skip
-def test_whose_memory_was_not_enough(name: str, value: str, whose: Memory | None) -> None:
-    found = causes.memory_of(Failure(name, value, 0))
+def test_whose_memory_was_not_enough(name: str, value: str, whose: OutOfMemoryMatch | None) -> None:
+    found = error_patterns.find_out_of_memory(CellFailure(name, value, 0))
     assert (None if found is None else found[0]) is whose
 
 
-def chained(cause: Exception, *, explicit: bool) -> Failure:
+def chained(cause: Exception, *, explicit: bool) -> CellFailure:
     """An exception that a handler of another one raised, as a kernel tells it."""
     try:
         try:
@@ -162,7 +162,7 @@ def chained(cause: Exception, *, explicit: bool) -> Failure:
             raise ValueError("training failed")  # noqa: B904  (what users write)
     except ValueError as error:
         lines = traceback.format_exception(error)
-        return Failure("ValueError", str(error), 2, 3, tuple(lines))
+        return CellFailure("ValueError", str(error), 2, 3, tuple(lines))
 
 
 @pytest.mark.parametrize("explicit", [True, False])
@@ -180,15 +180,15 @@ def test_code_that_speaks_of_memory_is_no_cause() -> None:
         "----> 2 raise ValueError('CUDA out of memory?' and 'x')",
         "\x1b[0;31mValueError\x1b[0m: x",
     )
-    assert causes.memory_of(Failure("ValueError", "x", 0, 1, lines)) is None
+    assert error_patterns.find_out_of_memory(CellFailure("ValueError", "x", 0, 1, lines)) is None
 
 
-def witness(kills: int = 0, **environ: str) -> Witness:
-    return Witness(lambda: Figures(3 << 29, 2 << 30, kills), {}, environ)
+def witness(kills: int = 0, **environ: str) -> Diagnosis:
+    return Diagnosis(lambda: MemoryStatus(3 << 29, 2 << 30, kills), {}, environ)
 
 
 def test_a_job_that_sees_no_gpu_is_short_of_the_hosts_memory() -> None:
-    failure = Failure("XlaRuntimeError", GPU["JAX"][1], 6, 7)
+    failure = CellFailure("XlaRuntimeError", GPU["JAX"][1], 6, 7)
     assert witness(CUDA_VISIBLE_DEVICES="0").cell_failed(failure).reason == "GpuOutOfMemory"
     end = witness(CUDA_VISIBLE_DEVICES="").cell_failed(failure)
     assert end.reason == "OutOfMemory"
@@ -218,7 +218,7 @@ LOST = {
 def test_a_lost_worker_is_out_of_memory_only_if_somebody_was_killed_for_it(
     name: str, value: str
 ) -> None:
-    failure = Failure(name, value, 1, 2)
+    failure = CellFailure(name, value, 1, 2)
     assert witness().cell_failed(failure).reason == "CellError"
     end = witness(kills=1).cell_failed(failure)
     assert (end.reason, end.exit_code) == ("OutOfMemory", 1)
@@ -226,11 +226,11 @@ def test_a_lost_worker_is_out_of_memory_only_if_somebody_was_killed_for_it(
 
 
 def test_other_ends_name_a_kill_for_memory() -> None:
-    end = witness(kills=2).cell_failed(Failure("ZeroDivisionError", "division by zero", 0, 1))
+    end = witness(kills=2).cell_failed(CellFailure("ZeroDivisionError", "division by zero", 0, 1))
     assert end.reason == "CellError"
     killed = "the operating system killed 2 processes of this run for memory (1.5 of 2 GiB used)."
     assert str(end.message).endswith(f"Before that, {killed}")
-    late = witness(kills=1).broken_off(reasons.deadline(7200, 0))
+    late = witness(kills=1).broken_off(endings.deadline(7200, 0))
     assert "time limit of 2 h was reached in cell 1" in str(late.message)
     assert "killed a process of this run for memory" in str(late.message)
 
@@ -257,7 +257,7 @@ def test_other_ends_name_a_kill_for_memory() -> None:
     ],
 )
 def test_a_missing_module(name: str, value: str, module: str | None) -> None:
-    assert causes.missing_module(Failure(name, value, 0)) == module
+    assert error_patterns.missing_module(CellFailure(name, value, 0)) == module
 
 
 PACKAGES = {"": ["attr"], "opencv-python": ["cv2"], "Flask": [], "gone": []}
@@ -277,10 +277,10 @@ NOWHERE = "It is neither here nor in the environment you submitted from: add `%p
     ],
 )
 def test_advice_for_a_missing_module(module: str, request_: dict[str, object], advice: str) -> None:
-    failure = Failure("ModuleNotFoundError", f"No module named '{module}'", 1, 2)
+    failure = CellFailure("ModuleNotFoundError", f"No module named '{module}'", 1, 2)
     there = {"interpreter": sys.executable, "host": "there"}
     asked = {"environment": there, "cwd": "/w", **request_}
-    end = Witness(lambda: Figures(0, 1), asked).cell_failed(failure)
+    end = Diagnosis(lambda: MemoryStatus(0, 1), asked).cell_failed(failure)
     assert end.reason == "CellError"
     assert advice in str(end.message) and advice in end.advice
     assert ("--input" in end.advice) == ("isolated" in asked)

@@ -14,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from jupyter_to_job.cli import notebooks, tables, words
+from jupyter_to_job.cli.arguments import notebooks
+from jupyter_to_job.cli.display import formats, tables
 from jupyter_to_job.domain import times
-from jupyter_to_job.domain.choices import offer
 from jupyter_to_job.domain.errors import BadInput
+from jupyter_to_job.domain.suggestions import did_you_mean
 
 from .test_job import JOB
 
@@ -33,12 +34,12 @@ NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
     ],
 )  # fmt: skip
 def test_duration(seconds: float, text: str) -> None:
-    assert words.duration(seconds) == text
+    assert formats.duration(seconds) == text
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(7, "0:07"), (750.9, "12:30"), (3750, "1:02:30")])
 def test_clock(seconds: float, text: str) -> None:
-    assert words.clock(seconds) == text
+    assert formats.clock(seconds) == text
 
 
 @pytest.mark.parametrize(
@@ -46,7 +47,7 @@ def test_clock(seconds: float, text: str) -> None:
     [(0, "0 B"), (1023, "1023 B"), (3.4 * 2**20, "3.4 MiB"), (5 * 2**40, "5.0 TiB")],
 )
 def test_size(amount: float, text: str) -> None:
-    assert words.size(amount) == text
+    assert formats.size(amount) == text
 
 
 @pytest.mark.parametrize(
@@ -58,12 +59,12 @@ def test_size(amount: float, text: str) -> None:
     ],
 )  # fmt: skip
 def test_ago(before: timedelta, text: str) -> None:
-    assert words.ago(times.rfc3339(NOW - before), NOW) == text
+    assert formats.ago(times.rfc3339(NOW - before), NOW) == text
 
 
 def test_usage_leaves_out_what_is_unknown() -> None:
     figures = {"memory_peak": 2**20, "memory_mean": None, "cpu_peak": 1.5, "cpu_mean": 0.25}
-    assert words.usage(figures) == [
+    assert formats.usage(figures) == [
         ("memory", "1.0 MiB at most"),
         ("CPU", "1.50 cores at most, 0.25 cores on average"),
     ]
@@ -97,7 +98,7 @@ def test_usage_leaves_out_what_is_unknown() -> None:
     ],
 )  # fmt: skip
 def test_a_receipt_in_one_line(figures: dict[str, Any], text: str | None) -> None:
-    assert words.receipt(replace(JOB, usage=figures)) == text
+    assert formats.receipt(replace(JOB, usage=figures)) == text
 
 
 class _Screen(io.StringIO):
@@ -171,7 +172,8 @@ def test_which_notebooks_are_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_what_was_probably_meant() -> None:
     assert (
-        offer("smal", {"small": 1, "big": 2}) == "Did you mean 'small'? Choose one of: big, small."
+        did_you_mean("smal", {"small": 1, "big": 2})
+        == "Did you mean 'small'? Choose one of: big, small."
     )
-    assert offer("zzz", ["small", "big"]) == "Choose one of: big, small."
-    assert offer("zzz", ["small"]) == "There is only 'small'."
+    assert did_you_mean("zzz", ["small", "big"]) == "Choose one of: big, small."
+    assert did_you_mean("zzz", ["small"]) == "There is only 'small'."

@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 
-from job_runner.protocol import journal, layout
+from job_runner.protocol import layout
+from job_runner.protocol.journal import journal
 from jupyter_to_job.backends.memory import MemoryBackend
 from jupyter_to_job.domain.errors import BadInput, Conflict, Damaged, NotFound
 from jupyter_to_job.domain.state import Placement
 from jupyter_to_job.exchange import FileExchange, Request, index
 from jupyter_to_job.exchange.files import WrongOffset
-from jupyter_to_job.service.view import View
+from jupyter_to_job.service.reading.view import JobReader
 
 JOB = "train-abcd2345"
 
@@ -154,7 +155,7 @@ def test_threads_that_look_at_once_count_once(tmp_path: Path) -> None:
     backend = MemoryBackend(exchange)
     backend.changed(JOB)
     for _ in range(20):
-        view = View(exchange, backend.alive)
+        view = JobReader(exchange, backend.alive)
         with ThreadPoolExecutor(8) as pool:
             jobs = list(pool.map(lambda _: view.job(request(), Placement()), range(8)))  # noqa: B023
         assert {(j.progress.cells_done, j.progress.cells_total) for j in jobs} == {(200, 200)}
@@ -172,14 +173,14 @@ def test_a_first_look_that_takes_long_keeps_no_other_waiting(
     looking, done = threading.Event(), threading.Event()
     read = journal.read_journal
 
-    def slow(directory: Path, *args: Any, **how: Any) -> Iterator[journal.Entry]:
+    def slow(directory: Path, *args: Any, **how: Any) -> Iterator[journal.JournalEntry]:
         if JOB in directory.parts:
             looking.set()
             assert done.wait(60)
         return read(directory, *args, **how)
 
     monkeypatch.setattr(journal, "read_journal", slow)
-    view = View(exchange, lambda _name, _attempt: True)
+    view = JobReader(exchange, lambda _name, _attempt: True)
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(view.job, request(), Placement())
         assert looking.wait(60)
@@ -192,7 +193,7 @@ def test_a_first_look_that_takes_long_keeps_no_other_waiting(
 def test_a_run_of_a_name_that_is_used_again(tmp_path: Path) -> None:
     """How far the journal of the one before was read says nothing of this one's."""
     exchange = FileExchange(tmp_path)
-    view = View(exchange, lambda *_: True)
+    view = JobReader(exchange, lambda *_: True)
     for moment, running in (("2026-11-21T09:30:00Z", True), ("2026-11-21T09:31:00Z", False)):
         exchange.create(replace(request(), submitted=moment), b"{}")
         attempt = exchange.directory(JOB) / "attempt-1"

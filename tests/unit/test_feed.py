@@ -14,8 +14,8 @@ from jupyter_to_job.domain.job import Job
 from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.flavors import load_catalog
 from jupyter_to_job.server.feed import Feed
-from jupyter_to_job.service.intake import Caller
-from jupyter_to_job.service.jobs import Core, JobService
+from jupyter_to_job.service.jobs import JobService, ServiceContext
+from jupyter_to_job.service.submitting.submission import Caller
 
 from ..processes import until
 from . import exchanges
@@ -39,7 +39,7 @@ def test_one_that_cannot_be_delivered(tmp_path: Path, caplog: pytest.LogCaptureF
     names = ["bad-aaaaaaaa", *(f"good-{letter * 8}" for letter in "abcdef")]
     for name in names:
         exchanges.end(exchanges.add(exchange, name, workspace=workspace))
-    core = Core.of(exchange, MemoryBackend(exchange), load_catalog)
+    core = ServiceContext.of(exchange, MemoryBackend(exchange), load_catalog)
     told: dict[str, str] = {}
 
     def tell(job: Any) -> None:

@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from job_runner.protocol import spooled
-from job_runner.protocol.journal import JournalWriter, read_journal
+from job_runner.protocol.journal.journal import JournalWriter, read_journal
 from job_runner.protocol.log import log_text
 from job_runner.protocol.progress import Progress, progress
-from job_runner.protocol.result import ResultFold, fold_result
-from job_runner.protocol.spool import Spool
+from job_runner.protocol.result import spooled_outputs
+from job_runner.protocol.result.result import ResultFold, fold_result
+from job_runner.protocol.result.spool import Spool
 
 from .folds import fold, naive, result
 
@@ -123,8 +123,8 @@ def test_outputs_are_those_of_a_plain_fold(
 ) -> None:
     """Whatever lies in the spool, and whatever comes back from there."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(spooled, "_LONG", limits[0])
-        patch.setattr(spooled, "_SHORT", limits[1])
+        patch.setattr(spooled_outputs, "_LONG", limits[0])
+        patch.setattr(spooled_outputs, "_SHORT", limits[1])
         cells = fold(snapshot(), journal).cells
     shown = [cell.outputs for cell in cells if cell.get("outputs")]
     assert sorted(map(text_of, shown)) == sorted(map(text_of, naive(journal)))

@@ -11,18 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from job_runner.protocol import layout, result
-from job_runner.protocol.journal import JournalWriter, journal_size
-from job_runner.protocol.spool import Spool
-from jupyter_to_job.api import Request, handle
+from job_runner.protocol import layout
+from job_runner.protocol.journal.journal import JournalWriter, journal_size
+from job_runner.protocol.result import result
+from job_runner.protocol.result.spool import Spool
+from jupyter_to_job.api import ApiRequest, handle
 from jupyter_to_job.backends.memory import MemoryBackend
 from jupyter_to_job.cli import exits
 from jupyter_to_job.domain.errors import JobsError, Unavailable
 from jupyter_to_job.domain.job import Changes, Submission
 from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.flavors import load_catalog
-from jupyter_to_job.service.intake import Caller
-from jupyter_to_job.service.jobs import Core, JobService
+from jupyter_to_job.service.jobs import JobService, ServiceContext
+from jupyter_to_job.service.submitting.submission import Caller
 
 from .. import notebooks
 
@@ -43,7 +44,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 def service(disk: Path, tmp_path: Path) -> JobService:
     exchange = FileExchange(disk / "exchange")
     notebooks.write(tmp_path / "workspace" / "a.ipynb", "1")
-    core = Core.of(exchange, MemoryBackend(exchange, hold="queued"), load_catalog)
+    core = ServiceContext.of(exchange, MemoryBackend(exchange, hold="queued"), load_catalog)
     return JobService(core, Caller("me", str(tmp_path / "workspace")))
 
 
@@ -74,7 +75,7 @@ def test_a_full_disk(service: JobService, disk: Path, key: str | None) -> None:
         with pytest.raises(Unavailable, match="disk is full") as caught:
             act()
         assert exits.code_of(caught.value) == exits.UNREACHABLE
-    answer = handle(service, Request("POST", "jobs", body=b'{"notebook": "a.ipynb"}'))
+    answer = handle(service, ApiRequest("POST", "jobs", body=b'{"notebook": "a.ipynb"}'))
     assert (answer.status, "Retry-After" in answer.headers) == (503, True)
     assert files(disk) == before
     rest.unlink()
@@ -96,7 +97,7 @@ def test_an_exchange_that_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "exchange").touch()
     notebooks.write(tmp_path / "a.ipynb", "1")
     exchange = FileExchange(tmp_path / "exchange")
-    core = Core.of(exchange, MemoryBackend(exchange), load_catalog)
+    core = ServiceContext.of(exchange, MemoryBackend(exchange), load_catalog)
     with pytest.raises(JobsError, match="cannot be written to") as caught:
         JobService(core, Caller("me", str(tmp_path))).submit(Submission("a.ipynb"))
     assert "doctor" in caught.value.hint

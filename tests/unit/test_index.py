@@ -19,10 +19,10 @@ from jupyter_to_job.backends.memory import MemoryBackend
 from jupyter_to_job.domain.job import DeliveryState
 from jupyter_to_job.exchange import FileExchange, index
 from jupyter_to_job.exchange.filesystem import is_network
-from jupyter_to_job.exchange.index import Index, Settled
+from jupyter_to_job.exchange.index import Index, IndexRow
 from jupyter_to_job.flavors import load_catalog
-from jupyter_to_job.service.intake import Caller
-from jupyter_to_job.service.jobs import Core, JobService
+from jupyter_to_job.service.jobs import JobService, ServiceContext
+from jupyter_to_job.service.submitting.submission import Caller
 
 from ..processes import until
 from . import exchanges
@@ -46,7 +46,9 @@ def exchange(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileExchange:
 
 def service(exchange: FileExchange) -> JobService:
     """A service of a new process's kind: nothing is remembered."""
-    return JobService(Core.of(exchange, MemoryBackend(exchange), load_catalog), Caller("me", "/w"))
+    return JobService(
+        ServiceContext.of(exchange, MemoryBackend(exchange), load_catalog), Caller("me", "/w")
+    )
 
 
 def listed(exchange: FileExchange) -> list[str]:
@@ -333,7 +335,7 @@ def test_what_is_not_known_counts_as_network(tmp_path: Path) -> None:
 
 def test_a_row_is_the_whole_job(exchange: FileExchange) -> None:
     job = service(exchange).get(NAMES[0])
-    row = Settled.of(job, stamp="1", source="/w/train.ipynb", workspace="/w")
+    row = IndexRow.of(job, stamp="1", source="/w/train.ipynb", workspace="/w")
     assert row.job() == job
     assert set(json.loads(row.document)) == set(job.to_json())
     found = Index(exchange.root)

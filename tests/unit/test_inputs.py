@@ -276,7 +276,7 @@ def test_over_the_cap(tmp_path: Path) -> None:
 
 def test_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     grow(tmp_path)
-    monkeypatch.setattr("jupyter_to_job.workspace.inputs.MAX_FILES", 3)
+    monkeypatch.setattr("jupyter_to_job.workspace.freezing.inputs.MAX_FILES", 3)
     with pytest.raises(TooLarge, match="more than 3 files"):
         plan(tmp_path, ".")
 

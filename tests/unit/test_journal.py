@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from job_runner.protocol import journal
-from job_runner.protocol.journal import JournalWriter, read_journal
-from job_runner.protocol.nesting import DEEPEST, is_too_deep
+from job_runner.protocol.journal import journal
+from job_runner.protocol.journal.journal import JournalWriter, read_journal
+from job_runner.protocol.journal.nesting import MAX_DEPTH, is_too_deep
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
@@ -159,7 +159,7 @@ def test_what_nobody_could_write_again_is_damaged(tmp_path: Path, levels: int) -
 
 def test_as_deep_as_the_doors_allow_is_read(tmp_path: Path) -> None:
     value: Any = 1
-    for _ in range(DEEPEST):
+    for _ in range(MAX_DEPTH):
         value = [value]
     assert not is_too_deep(value) and is_too_deep([value])
     record = {"k": "widget", "state": {"value": value}}
@@ -175,7 +175,7 @@ def said(number: int, text: str) -> dict[str, Any]:
 def test_what_output_does_not_concern_need_not_be_parsed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(journal, "_LOOK", 300)
+    monkeypatch.setattr(journal, "_READ_SIZE", 300)
     content = [
         {"t": 1.0, "k": "prepared", "cells_total": 1, "notebook": {"long": "x" * 500}},
         said(3, "short"),
@@ -217,7 +217,7 @@ def test_damage_shows_when_output_is_passed_by(
         return [(entry.end, entry.record["k"] == "damaged") for entry in entries]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(journal, "_LOOK", data.draw(st.integers(80, 200)))
+        patch.setattr(journal, "_READ_SIZE", data.draw(st.integers(80, 200)))
         assert seen() == seen(outline=True) == seen(largest=data.draw(st.integers(80, 200)))
 
 

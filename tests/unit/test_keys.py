@@ -20,8 +20,8 @@ from jupyter_to_job.domain.names import job_name, key_digest
 from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.exchange.files import KEYS, LEFTOVER_SECONDS
 from jupyter_to_job.flavors import load_catalog
-from jupyter_to_job.service.intake import Caller
-from jupyter_to_job.service.jobs import Core, JobService
+from jupyter_to_job.service.jobs import JobService, ServiceContext
+from jupyter_to_job.service.submitting.submission import Caller
 
 from .. import notebooks
 from . import exchanges
@@ -34,7 +34,7 @@ KEY = key_digest("me", "train.ipynb", "once")
 def service(tmp_path: Path) -> JobService:
     notebooks.write(tmp_path / "workspace" / "train.ipynb", "1")
     exchange = FileExchange(tmp_path / "exchange")
-    core = Core.of(exchange, MemoryBackend(exchange, hold="queued"), load_catalog)
+    core = ServiceContext.of(exchange, MemoryBackend(exchange, hold="queued"), load_catalog)
     return JobService(core, Caller("me", str(tmp_path / "workspace")))
 
 

@@ -36,12 +36,12 @@ USELESS = {"arrow", "isoduration", "lark", "rfc3986_validator", "rfc3987_syntax"
 PREPARE = """\
 import json, sys
 from pathlib import Path
-from job_runner.prepare import prepare
+from job_runner.notebook.prepare import prepare
 prepare(Path(sys.argv[1]), {}, "python3", language="python", names=("a.ipynb", "b.ipynb"))
 """
 SIGN = """\
 import json, sys
-from jupyter_to_job.workspace.sign import main
+from jupyter_to_job.workspace.publishing.sign import main
 main(sys.argv[1])
 """
 TELL = "print(json.dumps([name for name, module in sys.modules.items() if module is not None]))"
@@ -63,8 +63,8 @@ def test_each_job_imports_nothing_that_it_has_no_use_for(
 
 def test_what_is_left_out_is_there_for_who_asks() -> None:
     code = """\
-from job_runner.frugal import import_little
-import_little()
+from job_runner.notebook.lazy_imports import stub_unused_imports
+stub_unused_imports()
 import requests
 from papermill.iorw import HttpHandler, requests as theirs
 assert theirs is requests
@@ -79,7 +79,7 @@ print(Session.__name__)
 
 STORES = """
 import sys
-from job_runner.prepare import import_papermill
+from job_runner.notebook.prepare import import_papermill
 import_papermill()
 from papermill.iorw import papermill_io
 print("pyarrow" in sys.modules, "asked" in [name for name, _ in papermill_io._handlers])

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jupyter_to_job.backends.local.gpus import Devices, Probe
-from jupyter_to_job.backends.local.line import demand_of, in_line, start
-from jupyter_to_job.backends.local.slots import Holding, Machine, Slots
+from jupyter_to_job.backends.local.queue import demand_of, in_line, start
+from jupyter_to_job.backends.local.slots import Allocation, Machine, Slots
 from jupyter_to_job.exchange import Request
 
 GPU = "nvidia.com/gpu"
@@ -106,7 +106,7 @@ def test_devices_of_the_machine() -> None:
     assert shown(on, on.take("part", {MIG: Decimal(1)})) == "MIG-a"
 
 
-def shown(on: Slots, holding: Holding) -> str:
+def shown(on: Slots, holding: Allocation) -> str:
     variables = on.variables(holding)
     assert variables["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"  # as the ids count
     return variables["CUDA_VISIBLE_DEVICES"]
@@ -114,7 +114,7 @@ def shown(on: Slots, holding: Holding) -> str:
 
 def test_what_a_run_already_has_is_given_to_nobody_else() -> None:
     on = Slots(machine_with({GPU: ("GPU-a", "GPU-b")}))
-    on.adopt("found", Holding({GPU: Decimal(1)}, {GPU: ("GPU-b",)}))
+    on.adopt("found", Allocation({GPU: Decimal(1)}, {GPU: ("GPU-b",)}))
     assert on.take("next", {GPU: Decimal(1)}).devices == {GPU: ("GPU-a",)}
 
 

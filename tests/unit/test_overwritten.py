@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from job_runner.protocol.overwritten import StreamText, settle
+from job_runner.protocol.result.carriage_return import StreamText, apply_overwrites
 
 from .folds import fold, jupyterlab
 
@@ -22,7 +22,7 @@ texts = st.lists(st.text("ab\b\r\n€\U0001f600", max_size=12), min_size=1, max_
 
 @given(pieces=texts)
 def test_text_is_settled_as_jupyterlab_does(pieces: list[str]) -> None:
-    assert settle("".join(pieces)) == jupyterlab("".join(pieces))
+    assert apply_overwrites("".join(pieces)) == jupyterlab("".join(pieces))
 
 
 @given(pieces=texts)
@@ -47,7 +47,7 @@ def test_piece_by_piece_is_the_same(pieces: list[str]) -> None:
     ],
 )
 def test_examples(text: str, left: str) -> None:
-    assert settle(text) == left
+    assert apply_overwrites(text) == left
 
 
 def test_20000_updates_are_one_line_and_quick() -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from job_runner.missing import Missing
-from jupyter_to_job.service.packages import installed, packages_of
+from job_runner.diagnosis.missing_module import MissingModuleAdvice
+from jupyter_to_job.service.submitting.packages import installed, packages_of
 
 INSTALLED = {
     "numpy/__init__.py": "",
@@ -59,7 +59,9 @@ def test_names_of_distributions_and_of_what_is_imported(tmp_path: Path) -> None:
 def test_no_module_of_this_environment_is_called_missing() -> None:
     """Held to the standard library's own list, which takes fifty times as long."""
     packages = installed(sys.path)
-    missing = Missing({"packages": packages, "environment": {"host": "there"}, "cwd": "/"})
+    missing = MissingModuleAdvice(
+        {"packages": packages, "environment": {"host": "there"}, "cwd": "/"}
+    )
     own_files = {name for name in packages_distributions() if name.startswith("_") or "-" in name}
     mypyc = {name for name in packages_distributions() if name.endswith("__mypyc")}
     for name in packages_distributions().keys() - own_files - mypyc:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupyter_to_job.cli.parameters import collect
+from jupyter_to_job.cli.arguments.parameters import collect
 from jupyter_to_job.domain.errors import BadInput
 
 

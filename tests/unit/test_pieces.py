@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from job_runner.protocol import documents, journal, layout
-from jupyter_to_job.agent.sender import Agent, Stopped
-from jupyter_to_job.api import Request as Call
+from job_runner.protocol import documents, layout
+from job_runner.protocol.journal import journal
+from jupyter_to_job.agent.agent import Agent, Stopped
+from jupyter_to_job.api import ApiRequest as Call
 from jupyter_to_job.api import error_response
+from jupyter_to_job.controller.exchange_routes import ExchangeRoutes
 from jupyter_to_job.controller.identity import AgentPod, DevPod, Identity
-from jupyter_to_job.controller.pieces import Pieces
 from jupyter_to_job.domain.errors import JobsError
 from jupyter_to_job.exchange import FileExchange, Request
 from jupyter_to_job.exchange.files import WrongOffset
@@ -64,12 +65,12 @@ def exchange(tmp_path: Path) -> FileExchange:
 
 
 @pytest.fixture
-def pieces(exchange: FileExchange) -> Pieces:
-    return Pieces(exchange)
+def pieces(exchange: FileExchange) -> ExchangeRoutes:
+    return ExchangeRoutes(exchange)
 
 
 def status(
-    pieces: Pieces, who: Identity, method: str, path: str, body: bytes = b"", **query: str
+    pieces: ExchangeRoutes, who: Identity, method: str, path: str, body: bytes = b"", **query: str
 ) -> int:
     try:
         answer, _ = pieces.handle(who, Call(method, f"exchange/{path}", query, {}, body))
@@ -78,7 +79,7 @@ def status(
     return answer.status
 
 
-def put(pieces: Pieces, who: Identity, path: str, document: dict[str, Any]) -> int:
+def put(pieces: ExchangeRoutes, who: Identity, path: str, document: dict[str, Any]) -> int:
     return status(pieces, who, "PUT", f"{JOB}/{path}", documents.encode(document))
 
 
@@ -99,11 +100,11 @@ def put(pieces: Pieces, who: Identity, path: str, document: dict[str, Any]) -> i
         (ADA, f"{JOB}/request.json/inside", 404),
     ],
 )
-def test_who_may_read(pieces: Pieces, who: Identity, path: str, code: int) -> None:
+def test_who_may_read(pieces: ExchangeRoutes, who: Identity, path: str, code: int) -> None:
     assert status(pieces, who, "GET", path) == code
 
 
-def test_head_tells_the_length_without_the_bytes(pieces: Pieces) -> None:
+def test_head_tells_the_length_without_the_bytes(pieces: ExchangeRoutes) -> None:
     answer, _ = pieces.handle(ADA, Call("HEAD", f"exchange/{JOB}/snapshot.ipynb"))
     assert answer.headers["Content-Length"] == str(len(json.dumps(SNAPSHOT)))
     assert answer.body == b""
@@ -129,12 +130,12 @@ def test_head_tells_the_length_without_the_bytes(pieces: Pieces) -> None:
         (ADA, "attempt-1/journal/00000001.jsonl"),
     ],
 )
-def test_who_may_not_write(pieces: Pieces, who: Identity, path: str) -> None:
+def test_who_may_not_write(pieces: ExchangeRoutes, who: Identity, path: str) -> None:
     assert status(pieces, who, "PUT", f"{JOB}/{path}", CLAIM) in (400, 403)
     assert status(pieces, who, "POST", f"{JOB}/{path}", CLAIM, offset="0") in (400, 403)
 
 
-def test_an_attempt_is_one_pods(pieces: Pieces) -> None:
+def test_an_attempt_is_one_pods(pieces: ExchangeRoutes) -> None:
     log = f"{JOB}/attempt-1/journal/00000001.jsonl"
     assert status(pieces, AGENT, "POST", log, LINE, offset="0") == 403  # nothing claimed
     assert put(pieces, OTHER_POD, "attempt-1/runner.json", {"pod": "pod-1"}) == 403
@@ -147,13 +148,13 @@ def test_an_attempt_is_one_pods(pieces: Pieces) -> None:
     assert put(pieces, OTHER_POD, "attempt-1/outcome.json", OUTCOME) == 403
 
 
-def test_nothing_is_claimed_after_a_cancel(pieces: Pieces, exchange: FileExchange) -> None:
+def test_nothing_is_claimed_after_a_cancel(pieces: ExchangeRoutes, exchange: FileExchange) -> None:
     exchange.write_once(JOB, layout.CANCEL, {"time": "now", "who": "ada"})
     assert put(pieces, AGENT, "attempt-1/runner.json", {"pod": "pod-1"}) == 403
 
 
 def test_an_outcome_comes_with_its_result_and_ends_the_attempt(
-    pieces: Pieces, exchange: FileExchange
+    pieces: ExchangeRoutes, exchange: FileExchange
 ) -> None:
     assert put(pieces, AGENT, "attempt-1/runner.json", {"pod": "pod-1"}) == 200
     assert put(pieces, ADA, "delivery.json", DELIVERY) == 409  # it has not ended
@@ -189,13 +190,13 @@ def test_an_outcome_comes_with_its_result_and_ends_the_attempt(
     ],
     ids=str,
 )
-def test_an_outcome_of_another_shape_is_not_taken(pieces: Pieces, change: Any) -> None:
+def test_an_outcome_of_another_shape_is_not_taken(pieces: ExchangeRoutes, change: Any) -> None:
     assert put(pieces, AGENT, "attempt-1/runner.json", {"pod": "pod-1"}) == 200
     assert put(pieces, AGENT, "attempt-1/outcome.json", {**OUTCOME, **change}) == 400
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"{}", b'{"v": 2}', b'{"v": 1}', b"[" * 99999])
-def test_a_document_that_is_none_is_not_taken(pieces: Pieces, body: bytes) -> None:
+def test_a_document_that_is_none_is_not_taken(pieces: ExchangeRoutes, body: bytes) -> None:
     assert status(pieces, AGENT, "PUT", f"{JOB}/attempt-1/runner.json", body) == 400
     assert status(pieces, ADA, "PUT", f"{JOB}/delivery.json", body) == 400
 
@@ -203,7 +204,7 @@ def test_a_document_that_is_none_is_not_taken(pieces: Pieces, body: bytes) -> No
 class _Gateway:
     """The exchange as an agent reaches it, without HTTP between."""
 
-    def __init__(self, pieces: Pieces) -> None:
+    def __init__(self, pieces: ExchangeRoutes) -> None:
         self._pieces = pieces
 
     def _call(self, method: str, job: str, path: str, data: bytes = b"", **query: str) -> bytes:
@@ -233,7 +234,7 @@ def folder(tmp_path: Path) -> Path:
     return found
 
 
-def agent_of(pieces: Pieces, folder: Path, stop: threading.Event) -> Agent:
+def agent_of(pieces: ExchangeRoutes, folder: Path, stop: threading.Event) -> Agent:
     return Agent(_Gateway(pieces), JOB, folder, "pod-1", stop)
 
 
@@ -252,7 +253,7 @@ def finish(agent: Agent, stop: threading.Event) -> None:
 
 
 def test_an_agent_sends_what_a_run_left(
-    pieces: Pieces, exchange: FileExchange, folder: Path
+    pieces: ExchangeRoutes, exchange: FileExchange, folder: Path
 ) -> None:
     stop = threading.Event()
     agent = agent_of(pieces, folder, stop)
@@ -278,7 +279,7 @@ def test_an_agent_sends_what_a_run_left(
 
 
 def test_an_agent_follows_no_link(
-    pieces: Pieces, exchange: FileExchange, folder: Path, tmp_path: Path
+    pieces: ExchangeRoutes, exchange: FileExchange, folder: Path, tmp_path: Path
 ) -> None:
     stop = threading.Event()
     agent = agent_of(pieces, folder, stop)
@@ -299,7 +300,7 @@ def test_an_agent_follows_no_link(
 
 
 def test_a_restarted_agent_writes_nothing_where_the_notebook_runs(
-    pieces: Pieces, folder: Path, tmp_path: Path
+    pieces: ExchangeRoutes, folder: Path, tmp_path: Path
 ) -> None:
     agent_of(pieces, folder, threading.Event()).fetch()
     target = tmp_path / "elsewhere"
@@ -311,7 +312,7 @@ def test_a_restarted_agent_writes_nothing_where_the_notebook_runs(
 
 
 def test_an_agent_that_may_not_begin_ends_with_its_pod(
-    pieces: Pieces, exchange: FileExchange, folder: Path
+    pieces: ExchangeRoutes, exchange: FileExchange, folder: Path
 ) -> None:
     exchange.write_once(JOB, layout.CANCEL, {"time": "now", "who": "ada"})
     stop = threading.Event()

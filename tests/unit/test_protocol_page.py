@@ -7,8 +7,8 @@ from dataclasses import fields
 from pathlib import Path
 
 from job_runner.protocol import layout
-from job_runner.protocol.fold import NotebookFold
 from job_runner.protocol.outcome import Outcome
+from job_runner.protocol.result.fold import NotebookFold
 from jupyter_to_job.exchange import Request
 
 from ..protocol_page import PAGE, document_fields, record_fields, rows
@@ -27,7 +27,7 @@ def test_what_a_runner_reads_of_a_request() -> None:
         if row[1] == "x"
         for name in re.findall(r"`([^`]+)`", row[0])
     }
-    source = "".join(path.read_text() for path in RUNNER.glob("*.py"))
+    source = "".join(path.read_text() for path in RUNNER.rglob("*.py"))
     assert marked == set(re.findall(r"request(?:\.get\(|\[)['\"](\w+)['\"]", source))
 
 

@@ -10,11 +10,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from job_runner.protocol import journal, layout
-from job_runner.protocol.journal import JournalWriter
+from job_runner.protocol import layout
+from job_runner.protocol.journal import journal
+from job_runner.protocol.journal.journal import JournalWriter
 from jupyter_to_job.domain.errors import TooLarge, Unavailable
-from jupyter_to_job.service import reading
-from jupyter_to_job.service.reading import MAX_ANSWER, notebook_so_far, read_records, read_text
+from jupyter_to_job.service.reading import journal_reader
+from jupyter_to_job.service.reading.journal_reader import (
+    MAX_ANSWER,
+    partial_notebook,
+    read_records,
+    read_text,
+)
 
 
 def output(number: int, text: str = "") -> dict[str, object]:
@@ -75,7 +81,7 @@ def test_from_the_end(tmp_path: Path, back: int) -> None:
 
 
 def test_pieces_of_at_most_a_mebibyte(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "MAX_ANSWER", 2000)
+    monkeypatch.setattr(journal_reader, "MAX_ANSWER", 2000)
     records = write(job, [output(i, "x" * 300) for i in range(9)], [output(9, "y" * 300)])
     found, offset, answers = [], 0, 0
     while True:
@@ -130,10 +136,10 @@ def test_a_job_that_did_not_begin(job: Path) -> None:
 
 def test_the_notebook_so_far(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(job, [output(0)])
-    assert notebook_so_far(job, 1) is None
+    assert partial_notebook(job, 1) is None
     (job / layout.SNAPSHOT).write_text('{"nbformat": 4, "cells": []}')
-    monkeypatch.setattr(reading, "_LARGEST_SO_FAR", size(job))
-    so_far = notebook_so_far(job, 1)
+    monkeypatch.setattr(journal_reader, "_LARGEST_SO_FAR", size(job))
+    so_far = partial_notebook(job, 1)
     assert so_far is not None
     with so_far:
         (cell,) = json.load(so_far)["cells"]
@@ -145,7 +151,7 @@ def test_the_notebook_so_far(job: Path, monkeypatch: pytest.MonkeyPatch) -> None
             tempfile, "TemporaryFile", lambda **how: made(**how) if how else full.open("w+b")
         )
         with pytest.raises(Unavailable, match="No space left"):
-            notebook_so_far(job, 1)
-    monkeypatch.setattr(reading, "_LARGEST_SO_FAR", size(job) - 1)
+            partial_notebook(job, 1)
+    monkeypatch.setattr(journal_reader, "_LARGEST_SO_FAR", size(job) - 1)
     with pytest.raises(TooLarge, match="MiB of output"):
-        notebook_so_far(job, 1)
+        partial_notebook(job, 1)

@@ -12,15 +12,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from job_runner.ending import look_back
-from job_runner.messages import records_of
-from job_runner.protocol import journal, layout
-from job_runner.protocol.journal import JournalWriter, read_journal
+from job_runner.attempt.finalize import summarize_journal
+from job_runner.kernel.messages import records_of
+from job_runner.protocol import layout
+from job_runner.protocol.journal import journal
+from job_runner.protocol.journal.journal import JournalWriter, read_journal
+from job_runner.protocol.journal.validation import validated
 from job_runner.protocol.log import log_text
 from job_runner.protocol.progress import ProgressFold, progress
-from job_runner.protocol.records import sound
-from job_runner.protocol.result import fold_result
-from job_runner.protocol.spool import Spool
+from job_runner.protocol.result.result import fold_result
+from job_runner.protocol.result.spool import Spool
 
 from ..protocol_page import record_fields
 from .folds import fold, result
@@ -87,7 +88,7 @@ def test_any_bytes(tmp_path: Path, pieces: list[bytes]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "00000001.jsonl").write_bytes(b"".join(pieces))
     check([entry.record for entry in read_journal(folder)])
-    look_back(folder.parent)
+    summarize_journal(folder.parent)
     with fold_result(tmp_path, folder.parent, Spool.in_memory()) as so_far:
         list(so_far.chunks())
 
@@ -153,7 +154,7 @@ def line(body: str) -> bytes:
 def test_a_record_of_the_wrong_shape_is_shown_as_damage(tmp_path: Path, body: str) -> None:
     (tmp_path / "00000001.jsonl").write_bytes(line(body))
     (entry,) = read_journal(tmp_path)
-    assert sound(entry.record) == {"k": "damaged", "bytes": len(json.dumps(entry.record))}
+    assert validated(entry.record) == {"k": "damaged", "bytes": len(json.dumps(entry.record))}
     cells = fold(snapshot(), [entry.record])["cells"]
     assert "bytes of the journal are damaged here" in cells[-1]["outputs"][0]["text"]
     assert "damaged" in "".join(log_text([entry.record]))
@@ -208,7 +209,7 @@ def test_what_an_earlier_run_left_in_the_metadata_is_nobodys(seen: Any) -> None:
 def test_only_what_nbformat_calls_json_may_be_more_than_text() -> None:
     for kind, valid in (("application/a.b+json", True), ("image/a+json", False), ("+json", False)):
         output = {"output_type": "display_data", "data": {kind: {"a": 1}}, "metadata": {}}
-        assert sound({"k": "output", "i": 0, "output": output})["k"] == (
+        assert validated({"k": "output", "i": 0, "output": output})["k"] == (
             "output" if valid else "damaged"
         )
         (record,) = records_of("display_data", {"data": {kind: {"a": 1}}}, 0)
@@ -228,7 +229,7 @@ def test_numbers_that_json_does_not_have_are_null(tmp_path: Path) -> None:
     for body in ('{"k":"usage","wall":NaN}', '{"k":"new","a":[-Infinity]}'):
         (tmp_path / "00000002.jsonl").write_bytes(line(body))
         assert [entry.record["k"] for entry in read_journal(tmp_path)] == ["output", "damaged"]
-    assert sound({"k": "usage", "wall": 1e999})["k"] == "damaged"
+    assert validated({"k": "usage", "wall": 1e999})["k"] == "damaged"
     for record in ({"k": "output", "i": 1, "output": output}, entry.record):
         text = result(snapshot(), [record]).decode()
         shown = json.loads(text, parse_constant=pytest.fail)["cells"][-1]["outputs"][0]["data"]

@@ -15,15 +15,15 @@ from tornado.httpserver import HTTPServer
 from tornado.testing import bind_unused_port
 
 from jupyter_to_job.backends.memory import MemoryBackend
-from jupyter_to_job.controller.gateway import Context, application
+from jupyter_to_job.controller.exchange_routes import ExchangeRoutes
+from jupyter_to_job.controller.gateway import GatewayContext, application
 from jupyter_to_job.controller.identity import DevPod, Identities, Identity
-from jupyter_to_job.controller.pieces import Pieces
 from jupyter_to_job.domain.errors import BadInput, Cleared, NotFound, Refused, Unavailable
 from jupyter_to_job.domain.job import Changes, Job, Submission
 from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.exchange.retention import Policy, enforce
 from jupyter_to_job.flavors import load_catalog
-from jupyter_to_job.service.jobs import Core
+from jupyter_to_job.service.jobs import ServiceContext
 from jupyter_to_job.service.remote import RemoteJobs
 
 from .. import notebooks
@@ -49,12 +49,12 @@ def exchange(tmp_path: Path) -> FileExchange:
 @pytest.fixture
 def url(exchange: FileExchange) -> Iterator[str]:
     """A gateway in a thread of its own."""
-    core = Core.of(exchange, MemoryBackend(exchange), load_catalog)
+    core = ServiceContext.of(exchange, MemoryBackend(exchange), load_catalog)
     sockets, port = bind_unused_port()
     loop = asyncio.new_event_loop()
     started = threading.Event()
     with ThreadPoolExecutor(4) as pool:
-        context = Context(core, KnownPods(), Pieces(exchange), pool, lambda _: None)
+        context = GatewayContext(core, KnownPods(), ExchangeRoutes(exchange), pool, lambda _: None)
 
         async def serve() -> None:
             server = HTTPServer(application(context))

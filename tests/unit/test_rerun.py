@@ -11,8 +11,8 @@ from jupyter_to_job.domain.errors import Damaged
 from jupyter_to_job.domain.job import Changes, Submission
 from jupyter_to_job.exchange import FileExchange, InputFile
 from jupyter_to_job.exchange.request import Environment
-from jupyter_to_job.service.intake import Caller
-from jupyter_to_job.service.rerun import asked_again, caller_again, frozen_again
+from jupyter_to_job.service.submitting.rerun import original_caller, resubmission, stored_snapshot
+from jupyter_to_job.service.submitting.submission import Caller
 
 from . import exchanges
 
@@ -43,12 +43,12 @@ ASKED = Submission(
     ],
 )
 def test_the_changes_are_laid_over(changes: Changes, asked: dict[str, object]) -> None:
-    assert asked_again(THEN, changes) == replace(ASKED, **asked)  # type: ignore[arg-type]
+    assert resubmission(THEN, changes) == replace(ASKED, **asked)  # type: ignore[arg-type]
 
 
 def test_a_limit_that_the_user_asked_for_stays_with_another_flavor() -> None:
     limited = replace(THEN, max_runtime=600)
-    assert asked_again(limited, Changes(flavor="big")).max_runtime == 600
+    assert resubmission(limited, Changes(flavor="big")).max_runtime == 600
 
 
 def test_the_environment_of_then_if_it_is_there(tmp_path: Path) -> None:
@@ -56,12 +56,12 @@ def test_the_environment_of_then_if_it_is_there(tmp_path: Path) -> None:
     python.touch()
     now = Caller("me", "/elsewhere", environment=Environment("/usr/bin/python3", "here", {}))
     then = Environment(str(python), "here", {"PATH": "/then"})
-    again = caller_again(replace(THEN, environment=then), now)
+    again = original_caller(replace(THEN, environment=then), now)
     assert (again.workspace, again.environment, again.knows_kernels) == ("/w", then, False)
-    same = caller_again(replace(THEN, environment=then), replace(now, environment=then))
+    same = original_caller(replace(THEN, environment=then), replace(now, environment=then))
     assert same.knows_kernels
     for other in (replace(then, host="elsewhere"), replace(then, interpreter="/gone")):
-        instead = caller_again(replace(THEN, environment=other), now)
+        instead = original_caller(replace(THEN, environment=other), now)
         assert (instead.environment, instead.knows_kernels) == (now.environment, True)
 
 
@@ -69,4 +69,4 @@ def test_a_snapshot_that_is_not_what_was_submitted(tmp_path: Path) -> None:
     exchange = FileExchange(tmp_path / "exchange")
     exchanges.add(exchange, "label-abcd2345")
     with pytest.raises(Damaged):
-        frozen_again(exchange, exchange.request("label-abcd2345"))
+        stored_snapshot(exchange, exchange.request("label-abcd2345"))

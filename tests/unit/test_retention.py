@@ -18,8 +18,8 @@ from jupyter_to_job.domain.job import Changes, DeliveryState, State
 from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.exchange.retention import Policy, enforce
 from jupyter_to_job.flavors import load_catalog
-from jupyter_to_job.service.intake import Caller
-from jupyter_to_job.service.jobs import Core, JobService
+from jupyter_to_job.service.jobs import JobService, ServiceContext
+from jupyter_to_job.service.submitting.submission import Caller
 
 from . import exchanges
 
@@ -40,7 +40,7 @@ def exchange(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileExchange:
 
 
 def service(exchange: FileExchange) -> JobService:
-    core = Core.of(exchange, MemoryBackend(exchange), load_catalog)
+    core = ServiceContext.of(exchange, MemoryBackend(exchange), load_catalog)
     return JobService(core, Caller("me", "/w"))
 
 
@@ -115,7 +115,7 @@ def test_a_result_that_goes_while_it_is_asked_for(
         (exchange.root / name / "attempt-1" / layout.RESULT).unlink()
         return 1
 
-    monkeypatch.setattr("jupyter_to_job.service.jobs.delivered_attempt", meanwhile)
+    monkeypatch.setattr("jupyter_to_job.service.jobs.find_delivered_attempt", meanwhile)
     with pytest.raises(Cleared):
         service(exchange).notebook(JOB)
 

@@ -14,10 +14,10 @@ from jupyter_to_job.backends.memory import MemoryBackend
 from jupyter_to_job.domain.job import State
 from jupyter_to_job.exchange import FileExchange, index
 from jupyter_to_job.exchange.filesystem import is_network
-from jupyter_to_job.exchange.index import Index, Settled
+from jupyter_to_job.exchange.index import Index, IndexRow
 from jupyter_to_job.flavors import load_catalog
-from jupyter_to_job.service.intake import Caller
-from jupyter_to_job.service.jobs import Core, JobService
+from jupyter_to_job.service.jobs import JobService, ServiceContext
+from jupyter_to_job.service.submitting.submission import Caller
 
 from . import exchanges
 
@@ -39,7 +39,7 @@ def exchange(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileExchange:
 
 def service(exchange: FileExchange) -> JobService:
     backend = MemoryBackend(exchange, hold="queued")
-    jobs = JobService(Core.of(exchange, backend, load_catalog), Caller("me", "/w"))
+    jobs = JobService(ServiceContext.of(exchange, backend, load_catalog), Caller("me", "/w"))
     jobs.nudges = False  # looking changes nothing
     return jobs
 
@@ -132,7 +132,7 @@ def test_a_page_costs_what_it_shows(
     looked: list[str] = []
     current = Index.is_current
 
-    def counted(self: Index, row: Settled) -> bool:
+    def counted(self: Index, row: IndexRow) -> bool:
         looked.append(row.name)
         return current(self, row)
 

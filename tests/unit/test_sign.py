@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_to_job.workspace import sign
+from jupyter_to_job.workspace.publishing import sign
 
 from ..processes import until
 

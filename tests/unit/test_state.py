@@ -9,7 +9,14 @@ import pytest
 
 from jupyter_to_job.domain.job import State
 from jupyter_to_job.domain.reasons import REASONS
-from jupyter_to_job.domain.state import AttemptSeen, Ended, Placement, Verdict, decisive, judge
+from jupyter_to_job.domain.state import (
+    AttemptStatus,
+    Ended,
+    JobStatus,
+    Placement,
+    compute_state,
+    delivered_attempt,
+)
 
 BEFORE, AT, AFTER = (
     "2026-11-21T09:00:00.000Z",
@@ -32,14 +39,14 @@ PLACEMENTS = [
 CANCELS = {"no wish": None, "wished before": BEFORE, "at the same time": AT, "after": AFTER}
 NOW = "2026-11-21T11:00:00.000Z"
 FEW = {None, "CellError", "Terminated", "Lost"}
-Seen = tuple[tuple[AttemptSeen, ...], Placement, "str | None", Verdict]
-RUNNING = AttemptSeen(1, alive=True, running=True)
-STARTING = AttemptSeen(1, alive=True)
-DEAD = AttemptSeen(1, alive=False, running=True)
+Seen = tuple[tuple[AttemptStatus, ...], Placement, "str | None", JobStatus]
+RUNNING = AttemptStatus(1, alive=True, running=True)
+STARTING = AttemptStatus(1, alive=True)
+DEAD = AttemptStatus(1, alive=False, running=True)
 
 
-def ended(number: int, outcome: str) -> AttemptSeen:
-    return AttemptSeen(number, alive=False, running=True, ended=OUTCOMES[outcome])
+def ended(number: int, outcome: str) -> AttemptStatus:
+    return AttemptStatus(number, alive=False, running=True, ended=OUTCOMES[outcome])
 
 
 @pytest.mark.parametrize(
@@ -65,26 +72,28 @@ def ended(number: int, outcome: str) -> AttemptSeen:
         ((ended(1, "Lost"),), BEFORE, "cancelled"),
         ((ended(1, "Lost"),), AFTER, "failed/Lost"),
         # A second attempt: what runs now counts, and a success for good.
-        ((ended(1, "Lost"), AttemptSeen(2, alive=True)), None, "starting"),
-        ((ended(1, "Lost"), AttemptSeen(2, alive=True, running=True)), None, "running"),
-        ((ended(1, "Lost"), AttemptSeen(2, alive=False)), None, "failed/Lost"),
+        ((ended(1, "Lost"), AttemptStatus(2, alive=True)), None, "starting"),
+        ((ended(1, "Lost"), AttemptStatus(2, alive=True, running=True)), None, "running"),
+        ((ended(1, "Lost"), AttemptStatus(2, alive=False)), None, "failed/Lost"),
         ((ended(1, "CellError"), ended(2, "Lost")), None, "failed/Lost"),
         ((ended(1, "Lost"), ended(2, "succeeded")), None, "succeeded"),
         ((ended(1, "succeeded"), ended(2, "Lost")), None, "succeeded"),
-        ((ended(1, "succeeded"), AttemptSeen(2, alive=True)), None, "succeeded"),
-        ((AttemptSeen(1, alive=False), ended(2, "CellError")), None, "failed/CellError"),
+        ((ended(1, "succeeded"), AttemptStatus(2, alive=True)), None, "succeeded"),
+        ((AttemptStatus(1, alive=False), ended(2, "CellError")), None, "failed/CellError"),
     ],
 )
-def test_table(attempts: tuple[AttemptSeen, ...], cancelled_at: str | None, expected: str) -> None:
-    verdict = judge(attempts, Placement(), cancelled_at)
+def test_table(
+    attempts: tuple[AttemptStatus, ...], cancelled_at: str | None, expected: str
+) -> None:
+    verdict = compute_state(attempts, Placement(), cancelled_at)
     shown = verdict.state.value + (f"/{verdict.reason}" if verdict.reason else "")
     assert shown == expected
-    assert judge(tuple(reversed(attempts)), Placement(), cancelled_at) == verdict
+    assert compute_state(tuple(reversed(attempts)), Placement(), cancelled_at) == verdict
 
 
-def every_attempt() -> list[AttemptSeen]:
+def every_attempt() -> list[AttemptStatus]:
     return [
-        AttemptSeen(0, alive, running, outcome)
+        AttemptStatus(0, alive, running, outcome)
         for alive, running, outcome in product((True, False), (True, False), OUTCOMES.values())
     ]
 
@@ -99,7 +108,7 @@ def combinations() -> list[Seen]:
     for attempts in [(), *((a,) for a in seen), *product(few, few)]:
         numbered = tuple(replace(a, number=n) for n, a in enumerate(attempts, start=1))
         for wish, placement in product(CANCELS.values(), PLACEMENTS):
-            verdict = judge(numbered, placement, wish)
+            verdict = compute_state(numbered, placement, wish)
             found.append((numbered, placement, wish, verdict))
     return found
 
@@ -136,7 +145,7 @@ def test_one_that_runs_is_never_called_ended(combinations: list[Seen]) -> None:
 
 def test_a_run_that_had_succeeded_stays_succeeded(combinations: list[Seen]) -> None:
     for attempts, _, _, verdict in combinations:
-        assert (verdict == Verdict(State.SUCCEEDED)) is any(succeeded(a) for a in attempts)
+        assert (verdict == JobStatus(State.SUCCEEDED)) is any(succeeded(a) for a in attempts)
 
 
 def test_cancelled_is_what_was_stopped_after_a_wish(combinations: list[Seen]) -> None:
@@ -158,7 +167,7 @@ def test_a_reason_goes_with_a_failure(combinations: list[Seen]) -> None:
 
 def test_a_wish_changes_no_state_but_to_cancelled(combinations: list[Seen]) -> None:
     for attempts, placement, wish, verdict in combinations:
-        without = judge(attempts, placement, None)
+        without = compute_state(attempts, placement, None)
         if wish is not None and verdict != without:
             assert (without.state, verdict.state) == (State.FAILED, State.CANCELLED)
             assert without.reason in STOPPED
@@ -171,20 +180,20 @@ def test_finishing_what_died_changes_nothing(combinations: list[Seen]) -> None:
         if last is not None and not last.alive and last.ended is None:
             reason, moment = ("Lost", AT) if wish is None else ("Terminated", NOW)
             finished = Ended(State.FAILED, reason, verdict.message, moment)
-            after = judge((*attempts[:-1], replace(last, ended=finished)), placement, wish)
+            after = compute_state((*attempts[:-1], replace(last, ended=finished)), placement, wish)
             assert (after.state, after.reason) == (verdict.state, verdict.reason)
 
 
-def succeeded(attempt: AttemptSeen) -> bool:
+def succeeded(attempt: AttemptStatus) -> bool:
     return attempt.ended is not None and attempt.ended.state is State.SUCCEEDED
 
 
 def test_a_job_without_an_attempt_shows_what_the_backend_knows() -> None:
     placement = Placement(position=3, reason="Unschedulable", message="No node has it.")
-    expected = Verdict(State.QUEUED, "Unschedulable", "No node has it.", 3)
-    assert judge((), placement, None) == expected
-    assert judge((), Placement(starting=True), None).state is State.STARTING
-    assert judge((RUNNING,), placement, None) == Verdict(State.RUNNING)
+    expected = JobStatus(State.QUEUED, "Unschedulable", "No node has it.", 3)
+    assert compute_state((), placement, None) == expected
+    assert compute_state((), Placement(starting=True), None).state is State.STARTING
+    assert compute_state((RUNNING,), placement, None) == JobStatus(State.RUNNING)
 
 
 @pytest.mark.parametrize(
@@ -192,16 +201,16 @@ def test_a_job_without_an_attempt_shows_what_the_backend_knows() -> None:
     [
         ((), None),
         ((RUNNING,), None),
-        ((ended(1, "Lost"), AttemptSeen(2, alive=True)), 1),
+        ((ended(1, "Lost"), AttemptStatus(2, alive=True)), 1),
         ((ended(1, "CellError"), ended(2, "Lost")), 2),
         ((ended(1, "succeeded"), ended(2, "Lost")), 1),
         ((ended(1, "succeeded"), ended(2, "succeeded")), 2),
     ],
 )
 def test_the_attempt_that_is_delivered(
-    attempts: tuple[AttemptSeen, ...], number: int | None
+    attempts: tuple[AttemptStatus, ...], number: int | None
 ) -> None:
-    found = decisive(attempts)
+    found = delivered_attempt(attempts)
     assert (found.number if found else None) == number
 
 

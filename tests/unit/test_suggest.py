@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from jupyter_to_job.workspace import Workspace, suggest
-from jupyter_to_job.workspace.mentions import mentions
+from jupyter_to_job.workspace.suggesting.code_references import code_references
 
 
 @pytest.fixture
@@ -111,4 +111,4 @@ def test_it_is_bounded(root: Path) -> None:
     paths(root, "\n".join(f"open('missing-{number}.csv')" for number in range(20_000)))
     paths(root, "(" * 5000, "-" * 100_000 + "1")
     assert time.monotonic() - started < 5
-    assert list(mentions(["x = " + "'a' + " * 500 + "'b'"]))
+    assert list(code_references(["x = " + "'a' + " * 500 + "'b'"]))

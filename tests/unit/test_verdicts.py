@@ -8,7 +8,7 @@ import pytest
 
 from jupyter_to_job.backends.kubernetes.backend import placement_of
 from jupyter_to_job.backends.kubernetes.records import PodRecord, pod_record
-from jupyter_to_job.controller.verdicts import verdict
+from jupyter_to_job.controller.pod_failures import verdict
 
 
 def pod(**status: Any) -> PodRecord:

@@ -16,10 +16,10 @@ from jupyter_to_job.domain.errors import NotFound
 from jupyter_to_job.domain.job import DeliveryState, Job, State
 from jupyter_to_job.exchange import FileExchange, index
 from jupyter_to_job.flavors import load_catalog
-from jupyter_to_job.service import watch
-from jupyter_to_job.service.intake import Caller
-from jupyter_to_job.service.jobs import Core, JobService
-from jupyter_to_job.service.watch import Watch
+from jupyter_to_job.service.jobs import JobService, ServiceContext
+from jupyter_to_job.service.reading import changes
+from jupyter_to_job.service.reading.changes import ChangeFeed
+from jupyter_to_job.service.submitting.submission import Caller
 
 from ..processes import until
 from . import exchanges
@@ -34,16 +34,16 @@ def exchange(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileExchange:
     return made
 
 
-def core(exchange: FileExchange) -> Core:
-    return Core.of(exchange, MemoryBackend(exchange, hold="queued"), load_catalog)
+def core(exchange: FileExchange) -> ServiceContext:
+    return ServiceContext.of(exchange, MemoryBackend(exchange, hold="queued"), load_catalog)
 
 
-def watch_of(exchange: FileExchange) -> Watch:
+def watch_of(exchange: FileExchange) -> ChangeFeed:
     made = core(exchange)
-    return Watch(exchange, made.roster, made.view)
+    return ChangeFeed(exchange, made.roster, made.view)
 
 
-def seen(looking: Watch) -> dict[str, tuple[str, str]]:
+def seen(looking: ChangeFeed) -> dict[str, tuple[str, str]]:
     return {job.name: (job.state.value, job.delivery.state.value) for _, job in looking.look()}
 
 
@@ -51,7 +51,7 @@ def seen(looking: Watch) -> dict[str, tuple[str, str]]:
 def test_from_new_to_settled(
     exchange: FileExchange, network: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "is_network", lambda _: network)
+    monkeypatch.setattr(changes, "is_network", lambda _: network)
     exchanges.settle(exchange, "old-aaaaaaaa")
     looking = watch_of(exchange)
     assert seen(looking) == {"old-aaaaaaaa": ("succeeded", "delivered")}
@@ -136,6 +136,6 @@ def test_a_run_of_another_host_is_not_lost(exchange: FileExchange) -> None:
     claim.release()
     service = JobService(core(exchange), Caller("me", "/w"))
     assert service.get(directory.name).state is State.STARTING
-    old = time.time() - liveness.SILENCE - 1
+    old = time.time() - liveness.HEARTBEAT_TIMEOUT - 1
     os.utime(claim.directory / layout.LOCK, (old, old))
     assert service.get(directory.name).reason == "Lost"

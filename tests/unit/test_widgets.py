@@ -5,8 +5,8 @@ from __future__ import annotations
 import tracemalloc
 from typing import Any
 
-from job_runner.protocol.fold import NotebookFold
-from job_runner.protocol.outputs import MemoryShelf
+from job_runner.protocol.result.fold import NotebookFold
+from job_runner.protocol.result.outputs import MemoryOutputStore
 
 from .folds import fold
 
@@ -115,7 +115,7 @@ def test_a_widget_that_is_no_widget() -> None:
 def test_what_is_not_shown_any_more_is_not_in_memory() -> None:
     """A loop that clears and shows in an Output widget, as live plots do."""
     notebook: dict[str, Any] = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": []}
-    run = NotebookFold(lambda: notebook, MemoryShelf())
+    run = NotebookFold(lambda: notebook, MemoryOutputStore())
     for record in (opened("a", "OutputModel"), widget("a", {"msg_id": "x"})):
         run.feed(record)
     tracemalloc.start()

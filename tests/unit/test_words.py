@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from job_runner.reasons import kernel_died
-from job_runner.words import last_words
+from job_runner.diagnosis.endings import kernel_died
+from job_runner.kernel.crash_log import last_log_line
 
 
 @pytest.mark.parametrize(
@@ -22,8 +22,8 @@ from job_runner.words import last_words
 )
 def test_the_last_line(text: str, words: str, tmp_path: Path) -> None:
     (tmp_path / "words").write_text(text)
-    assert last_words(tmp_path / "words") == words
-    assert last_words(tmp_path / "none") == ""
+    assert last_log_line(tmp_path / "words") == words
+    assert last_log_line(tmp_path / "none") == ""
 
 
 def test_a_crash_says_what_and_where(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_a_crash_says_what_and_where(tmp_path: Path) -> None:
         died = subprocess.run(
             [sys.executable, "-X", "faulthandler", str(script)], stderr=words, check=False
         )
-    said = last_words(tmp_path / "words")
+    said = last_log_line(tmp_path / "words")
     assert said.startswith("Fatal Python error: Segmentation fault in string_at (line ")
     message = str(kernel_died(died.returncode, 6, "epoch 3", said).message)
     assert "The kernel died in cell 7: a native library crashed (SIGSEGV)" in message

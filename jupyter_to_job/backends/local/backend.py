@@ -16,10 +16,10 @@ from ...exchange import FileExchange, Request
 from ..port import Resource
 from . import hosts
 from .capacity import admit
-from .daemon import ensure_dispatcher, last_words
+from .dispatcher_process import ensure_dispatcher, last_words
 from .gpus import BOUND, GPU
-from .line import demand_of, in_line
-from .slots import Holding, Machine, Published, published, sum_of
+from .queue import demand_of, in_line
+from .slots import Allocation, Machine, SlotReport, published, sum_of
 
 _LOOK_AGAIN = 60.0
 """Seconds after which a process that lives long counts the machine's GPUs again."""
@@ -40,7 +40,7 @@ class LocalBackend:
         self,
         exchange: FileExchange,
         capacity_setting: str = "",
-        silence: float = liveness.SILENCE,
+        silence: float = liveness.HEARTBEAT_TIMEOUT,
     ) -> None:
         self._exchange = exchange
         self._setting = capacity_setting
@@ -120,7 +120,7 @@ class LocalBackend:
         """See the port: what the dispatcher has, else what this machine would have for one."""
         root, here = self._exchange.root, hosts.this_host()
         known = published(root, here)
-        if known is not None and hosts.is_served(root, here):
+        if known is not None and hosts.has_dispatcher(root, here):
             total, held = known.total, list(known.held.values())
         else:
             machine = self._machine()
@@ -147,38 +147,40 @@ class LocalBackend:
             except JobsError:
                 return False
         host = self._host_of[job]
-        lately = 2 * liveness.BEAT
+        lately = 2 * liveness.HEARTBEAT_INTERVAL
         return host not in ("", hosts.this_host()) and hosts.is_recent(
             self._exchange.root, host, lately
         )
 
-    def _served(self, host: str) -> Published | None:
+    def _served(self, host: str) -> SlotReport | None:
         """Return what a host's dispatcher says of its slots, while there is one.
 
         It may hold slots for a job whose run is not seen yet.
         """
         root = self._exchange.root
-        return published(root, host) if hosts.is_served(root, host) else None
+        return published(root, host) if hosts.has_dispatcher(root, host) else None
 
-    def _expected(self, host: str, line: Sequence[Request]) -> Published | None:
+    def _expected(self, host: str, line: Sequence[Request]) -> SlotReport | None:
         """Return what a dispatcher would have for a host's line, as far as it is known here."""
         if host != hosts.this_host():
             return None
         machine = self._machine()
         machine.knows({name for request in line for name in demand_of(request)})
-        return Published(machine.total, machine.complete, {})
+        return SlotReport(machine.total, machine.complete, {})
 
     def _waits_for(self, host: str) -> str | None:
         """Say which host a line waits for, if its dispatcher is neither here nor to be seen."""
         root = self._exchange.root
-        if host == hosts.this_host() or hosts.is_recent(root, host, 2 * liveness.BEAT):
+        if host == hosts.this_host() or hosts.is_recent(
+            root, host, 2 * liveness.HEARTBEAT_INTERVAL
+        ):
             return None
         return (
             f"Waits for the host {host}, where it was submitted. Another host takes it over when "
             f"{host} has been silent for {self._silence:g} s, if its Python is there, too."
         )
 
-    def _left_running(self, held: Mapping[str, Holding]) -> Iterator[Holding]:
+    def _left_running(self, held: Mapping[str, Allocation]) -> Iterator[Allocation]:
         """Yield what runs hold that a dispatcher left, which is no more."""
         for job, holding in held.items():
             directory = self._exchange.root / job
@@ -189,7 +191,7 @@ class LocalBackend:
                 yield holding
 
 
-def _never_fits(request: Request, known: Published | None) -> Placement | None:
+def _never_fits(request: Request, known: SlotReport | None) -> Placement | None:
     """Return where a job stands for which the slots do not suffice; None for all others."""
     demand = demand_of(request)
     if known is None or not (known.complete or known.total.keys() >= demand.keys()):

@@ -1,7 +1,7 @@
 """The hosts that share an exchange: each has a dispatcher, with a lock, a log and a sign of life.
 
 A lock (`flock`) that looks free proves nothing about another host, because not every network file
-system carries it across; so a dispatcher also touches its lock every `BEAT` seconds, and a host
+system carries it across; so a dispatcher also touches its lock every `HEARTBEAT_INTERVAL` seconds, and a host
 counts as silent only when that has stopped. Who judges another host watches for change with its own
 clock: neither a clock that is wrong there nor one that jumps here makes a host silent.
 """
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
-from job_runner.protocol.liveness import BEAT, SILENCE
+from job_runner.protocol.liveness import HEARTBEAT_INTERVAL, HEARTBEAT_TIMEOUT
 
 FOLDER = ".dispatcher"
 LOCK = "lock"
@@ -62,7 +62,7 @@ def take_lock(exchange: Path, host: str) -> int | None:
     return descriptor
 
 
-def is_served(exchange: Path, host: str) -> bool:
+def has_dispatcher(exchange: Path, host: str) -> bool:
     """Tell whether a dispatcher of `host` holds its lock, as far as locks are seen from here."""
     try:
         descriptor = os.open(lock_path(exchange, host), os.O_RDWR | os.O_CLOEXEC)
@@ -74,7 +74,7 @@ def is_served(exchange: Path, host: str) -> bool:
         os.close(descriptor)
 
 
-def last_sign(exchange: Path, host: str) -> float | None:
+def last_heartbeat(exchange: Path, host: str) -> float | None:
     """Return when the host's dispatcher last gave a sign of life (unix seconds), None if never."""
     try:
         return lock_path(exchange, host).stat().st_mtime
@@ -87,8 +87,8 @@ def is_recent(exchange: Path, host: str, seconds: float) -> bool:
 
     Good enough to tell a reader something; `Watch` is what takes a host's jobs away from it.
     """
-    sign = last_sign(exchange, host)
-    return is_served(exchange, host) or (sign is not None and time.time() - sign < seconds)
+    sign = last_heartbeat(exchange, host)
+    return has_dispatcher(exchange, host) or (sign is not None and time.time() - sign < seconds)
 
 
 def _lock(descriptor: int, kind: int) -> bool:
@@ -101,7 +101,7 @@ def _lock(descriptor: int, kind: int) -> bool:
     return True
 
 
-class Sight(enum.Enum):
+class HostStatus(enum.Enum):
     """What is known of another host."""
 
     SERVED = "served"
@@ -118,28 +118,28 @@ class _Watched:
 
 
 @dataclass
-class Watch:
+class HostWatch:
     """Watches other hosts for one dispatcher."""
 
     exchange: Path
-    silence: float = SILENCE
-    beat: float = BEAT
+    silence: float = HEARTBEAT_TIMEOUT
+    beat: float = HEARTBEAT_INTERVAL
     _known: dict[str, _Watched] = field(default_factory=dict)
 
-    def sight(self, host: str) -> Sight:
+    def sight(self, host: str) -> HostStatus:
         """Say whether somebody serves a host's jobs."""
-        now, sign = time.monotonic(), last_sign(self.exchange, host)
+        now, sign = time.monotonic(), last_heartbeat(self.exchange, host)
         seen = self._known.setdefault(host, _Watched(sign, now))
-        if is_served(self.exchange, host):
+        if has_dispatcher(self.exchange, host):
             self._known[host] = _Watched(sign, now, changed=True)
-            return Sight.SERVED
+            return HostStatus.SERVED
         if sign != seen.sign:
             self._known[host] = seen = _Watched(sign, now, changed=True)
         quiet = now - seen.since
         if quiet >= self.silence:
-            return Sight.SILENT
+            return HostStatus.SILENT
         if quiet < 1.5 * self.beat:
-            return Sight.SERVED if seen.changed else Sight.UNKNOWN
+            return HostStatus.SERVED if seen.changed else HostStatus.UNKNOWN
         # Unchanged for longer than a beat: then its age counts from before we looked.
         old = sign is not None and time.time() - sign >= self.silence
-        return Sight.SILENT if old else Sight.UNKNOWN
+        return HostStatus.SILENT if old else HostStatus.UNKNOWN

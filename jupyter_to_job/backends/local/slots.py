@@ -23,7 +23,7 @@ from .hosts import SLOTS, host_folder
 
 
 @dataclass(frozen=True)
-class Holding:
+class Allocation:
     """What one job occupies: amounts, and ids of devices by resource name."""
 
     demand: Amounts
@@ -81,7 +81,7 @@ class Slots:
     """Who holds what of a machine."""
 
     machine: Machine
-    held: dict[str, Holding] = field(default_factory=dict)
+    held: dict[str, Allocation] = field(default_factory=dict)
     """By job; changed by `take`, `adopt` and `release` only."""
 
     def used(self) -> dict[str, Decimal]:
@@ -99,17 +99,17 @@ class Slots:
             or (is_device(name) and math.ceil(amount) > len(self._free(name)))
         }
 
-    def take(self, job: str, demand: Amounts) -> Holding:
+    def take(self, job: str, demand: Amounts) -> Allocation:
         """Occupy what `demand` asks for, of which nothing may be lacking; say which devices."""
         devices = {
             name: self._free(name)[: math.ceil(amount)]
             for name, amount in demand.items()
             if is_device(name)
         }
-        self.held[job] = Holding(demand, devices)
+        self.held[job] = Allocation(demand, devices)
         return self.held[job]
 
-    def adopt(self, job: str, holding: Holding) -> None:
+    def adopt(self, job: str, holding: Allocation) -> None:
         """Occupy what a run already has, whatever there is."""
         self.held[job] = holding
 
@@ -117,7 +117,7 @@ class Slots:
         """Give back what a job held, if it held anything."""
         self.held.pop(job, None)
 
-    def variables(self, holding: Holding) -> dict[str, str]:
+    def variables(self, holding: Allocation) -> dict[str, str]:
         """Return the variables that show a run its own devices and none of the others'."""
         ids = [device for devices in holding.devices.values() for device in devices]
         if ids:
@@ -131,7 +131,7 @@ class Slots:
         return tuple(d for d in self.machine.devices.get(name, ()) if d not in taken)
 
 
-def sum_of(holdings: Collection[Holding]) -> dict[str, Decimal]:
+def sum_of(holdings: Collection[Allocation]) -> dict[str, Decimal]:
     """Return how much of each resource some holdings come to."""
     used: dict[str, Decimal] = {}
     for holding in holdings:
@@ -141,7 +141,7 @@ def sum_of(holdings: Collection[Holding]) -> dict[str, Decimal]:
 
 
 @dataclass(frozen=True)
-class Published:
+class SlotReport:
     """What a dispatcher says of its slots, for readers: see `publish`.
 
     `complete`: what is not in `total` is not there, rather than not known yet.
@@ -149,7 +149,7 @@ class Published:
 
     total: Amounts
     complete: bool
-    held: Mapping[str, Holding]
+    held: Mapping[str, Allocation]
 
 
 def publish(exchange: Path, host: str, slots: Slots) -> None:
@@ -166,15 +166,15 @@ def publish(exchange: Path, host: str, slots: Slots) -> None:
     write_quickly(host_folder(exchange, host) / SLOTS, document)
 
 
-def published(exchange: Path, host: str) -> Published | None:
+def published(exchange: Path, host: str) -> SlotReport | None:
     """Read slots.json; None if there is none that can be read."""
     try:
         document = json.loads((host_folder(exchange, host) / SLOTS).read_bytes())
         held = {
-            job: Holding(_amounts(one["demand"]), devices_of(one))
+            job: Allocation(_amounts(one["demand"]), devices_of(one))
             for job, one in document["jobs"].items()
         }
-        return Published(_amounts(document["total"]), bool(document["complete"]), held)
+        return SlotReport(_amounts(document["total"]), bool(document["complete"]), held)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, InvalidOperation):
         return None
 

@@ -13,11 +13,13 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
-from job_runner.protocol import journal, layout, liveness, notebook
-from job_runner.protocol.journal import JournalWriter, Record
+from job_runner.protocol import layout, liveness
+from job_runner.protocol.journal import journal
+from job_runner.protocol.journal.journal import JournalWriter, Record
 from job_runner.protocol.outcome import Outcome, write_outcome
 from job_runner.protocol.progress import Progress
-from job_runner.protocol.result import Written, write_result
+from job_runner.protocol.result import notebook
+from job_runner.protocol.result.result import Written, write_result
 
 from ...domain import times
 from ...domain.state import Placement

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...domain.errors import BadCatalog, JobsError
-from .. import session, words
-from .finding import Finding, ok, problem, warning
+from .. import session
+from ..display import formats
+from .result import CheckResult, ok, problem, warning
 
 AREA = "catalog"
 
 
-def check() -> Iterator[Finding]:
+def check() -> Iterator[CheckResult]:
     """Look at the catalog in force."""
     from ...flavors import load_catalog
 
@@ -25,8 +26,8 @@ def check() -> Iterator[Finding]:
         if not error.faults:
             yield problem(AREA, error.message, error.hint)
         return
-    flavors = words.plural(len(catalog.flavors), "flavor")
-    devices = words.plural(len(catalog.devices), "device")
+    flavors = formats.plural(len(catalog.flavors), "flavor")
+    devices = formats.plural(len(catalog.devices), "device")
     yield ok(AREA, f"{path}: {flavors}, {devices}")
     default = catalog.default.flavor
     try:

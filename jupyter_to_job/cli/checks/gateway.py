@@ -8,12 +8,12 @@ from pathlib import Path
 
 from ...domain.errors import JobsError, Unavailable
 from .. import session
-from .finding import Finding, ok, problem, warning
+from .result import CheckResult, ok, problem, warning
 
 AREA = "gateway"
 
 
-def check() -> Iterator[Finding]:
+def check() -> Iterator[CheckResult]:
     """Ask the gateway."""
     from ...exchange.gateway import Gateway
 

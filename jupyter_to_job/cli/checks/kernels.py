@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 
-from .finding import Finding, ok, problem, warning
+from .result import CheckResult, ok, problem, warning
 
 AREA = "kernels"
 DEFAULT = "python3"
@@ -16,7 +16,7 @@ _BOUND = 20
 _OWN = {"python", "python3", f"python{sys.version_info[0]}.{sys.version_info[1]}"}
 
 
-def check() -> Iterator[Finding]:
+def check() -> Iterator[CheckResult]:
     """Look at every kernel that a notebook could name."""
     from jupyter_client.kernelspec import KernelSpecManager
 
@@ -35,7 +35,7 @@ def check() -> Iterator[Finding]:
         yield _kernel(name, found["spec"].get("argv") or [""], found["resource_dir"])
 
 
-def _kernel(name: str, argv: Sequence[str], folder: str) -> Finding:
+def _kernel(name: str, argv: Sequence[str], folder: str) -> CheckResult:
     # jupyter_client takes its own interpreter for these names, whatever PATH says.
     program = sys.executable if argv[0] in _OWN else shutil.which(argv[0])
     if program is None:

@@ -7,13 +7,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from .. import session, words
-from .finding import Finding, ok, problem, warning
+from .. import session
+from ..display import formats
+from .result import CheckResult, ok, problem, warning
 
 _TAIL = 64 << 10
 
 
-def check_gpus() -> Iterator[Finding]:
+def check_gpus() -> Iterator[CheckResult]:
     """Look for GPUs; none is fine."""
     from ...backends.local.gpus import BOUND, Probe, driver_present
 
@@ -36,7 +37,7 @@ def check_gpus() -> Iterator[Finding]:
         yield ok(area, kinds)
 
 
-def check_slots() -> Iterator[Finding]:
+def check_slots() -> Iterator[CheckResult]:
     """Say what jobs may use at a time."""
     from ...backends.local.capacity import capacity, human
 
@@ -46,13 +47,13 @@ def check_slots() -> Iterator[Finding]:
     yield ok("slots", f"{amounts.replace(' cpu', ' CPU')}: {where}")
 
 
-def check_dispatcher() -> Iterator[Finding]:
+def check_dispatcher() -> Iterator[CheckResult]:
     """Look whether a dispatcher runs, whose it is, and what it complained of last."""
     from ...backends.local import hosts
 
     area, root = "dispatcher", session.settings().exchange_root()
     host = hosts.this_host()
-    if hosts.is_served(root, host):
+    if hosts.has_dispatcher(root, host):
         yield _running(area, root)
     else:
         yield ok(area, "Not running; the next job starts it")
@@ -62,14 +63,14 @@ def check_dispatcher() -> Iterator[Finding]:
         yield warning(area, f"Its last error: {last}", f"The whole log: {log}")
 
 
-def _running(area: str, root: Path) -> Finding:
+def _running(area: str, root: Path) -> CheckResult:
     import psutil
 
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             line = process.cmdline()
             if "jupyter_to_job.dispatcher" in line and str(root) in line:
-                memory = words.size(process.memory_info().rss)
+                memory = formats.size(process.memory_info().rss)
                 said = f"Running: process {process.pid}, {memory}"
                 if line[0] == sys.executable:
                     return ok(area, said)

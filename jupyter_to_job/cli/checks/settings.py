@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from .. import session
-from .finding import Finding, ok, warning
+from .result import CheckResult, ok, warning
 
 _PACKAGES = ("papermill", "ipykernel", "jupyter-client", "nbformat", "jupyter-server")
 
 
-def check_versions() -> Iterator[Finding]:
+def check_versions() -> Iterator[CheckResult]:
     """Name the versions that a report of a fault needs."""
     from importlib.metadata import PackageNotFoundError, version
 
@@ -26,7 +26,7 @@ def check_versions() -> Iterator[Finding]:
     yield ok("versions", ", ".join(said))
 
 
-def check_settings() -> Iterator[Finding]:
+def check_settings() -> Iterator[CheckResult]:
     """List what is not the default. Raises BadInput for what cannot be read."""
     from ...wiring.settings import DEFAULT, PREFIX
 

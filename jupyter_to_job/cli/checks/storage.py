@@ -12,15 +12,16 @@ import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from .. import session, words
-from .finding import Finding, ok, problem, warning
+from .. import session
+from ..display import formats
+from .result import CheckResult, ok, problem, warning
 
 LITTLE, TOO_LITTLE = 1 << 30, 100 << 20
 """Bytes of free space below which there is a warning, and below which jobs soon fail."""
 ELSEWHERE = "Set JUPYTER_TO_JOB_EXCHANGE to a directory of your own."
 
 
-def check_exchange() -> Iterator[Finding]:
+def check_exchange() -> Iterator[CheckResult]:
     """Look at the directory that holds the jobs; it is made if it is not there."""
     from ...exchange import FileExchange
 
@@ -43,18 +44,18 @@ def check_exchange() -> Iterator[Finding]:
     elif stat.S_IMODE(status.st_mode) & 0o077:
         yield warning(area, f"Others may look into {exchange.root}.", f"chmod 700 {exchange.root}")
     else:
-        yield ok(area, f"{exchange.root}: {words.plural(len(exchange.jobs()), 'job')}, private")
+        yield ok(area, f"{exchange.root}: {formats.plural(len(exchange.jobs()), 'job')}, private")
     yield from _file_system(area, exchange.root, needs_links=True)
 
 
-def check_workspace() -> Iterator[Finding]:
+def check_workspace() -> Iterator[CheckResult]:
     """Look at the folder that results are delivered into."""
     root = session.workspace()
     yield ok("workspace", str(root))
     yield from _file_system("workspace", root, needs_links=False)
 
 
-def _file_system(area: str, folder: Path, *, needs_links: bool) -> Iterator[Finding]:
+def _file_system(area: str, folder: Path, *, needs_links: bool) -> Iterator[CheckResult]:
     from ...exchange.filesystem import is_network
 
     trial = folder / f".jupyter-to-job-{secrets.token_hex(8)}"
@@ -156,9 +157,9 @@ _TRIALS: dict[str, Callable[[Path], None]] = {
 }
 
 
-def _space(area: str, folder: Path) -> Finding:
+def _space(area: str, folder: Path) -> CheckResult:
     free = shutil.disk_usage(folder).free
-    message = f"{words.size(free)} are free at {folder}"
+    message = f"{formats.size(free)} are free at {folder}"
     if free < TOO_LITTLE:
         return problem(area, f"Only {message}.", "Free some space: jobs fail with DiskFull.")
     if free < LITTLE:

@@ -1,5 +1,5 @@
 /**
- * From records to what is shown of a run: the rules of `job_runner/protocol/fold.py`, for as much as
+ * From records to what is shown of a run: the rules of `job_runner/protocol/result/fold.py`, for as much as
  * can be looked at while it runs. What Output widgets capture is shown below its cell, because there
  * are no widgets without a kernel; the result has it in its place.
  */

@@ -1,6 +1,6 @@
 /**
  * A stream's text as it is shown: what `\r` and `\b` overwrite is gone, as in JupyterLab and in the
- * result (`job_runner/protocol/overwritten.py` has the same rules), and only its end is kept.
+ * result (`job_runner/protocol/result/carriage_return.py` has the same rules), and only its end is kept.
  */
 
 /** Takes a text in pieces; each costs its own length, and its line's if that is overwritten. */

@@ -1,0 +1,1 @@
+"""One attempt: from the claim of its directory to its outcome."""

@@ -1,0 +1,86 @@
+"""What one attempt of a job has at hand while it runs: its records, its result, its end."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..diagnosis import endings
+from ..diagnosis.endings import End
+from ..protocol import liveness
+from ..protocol.journal.journal import JournalWriter
+from ..protocol.result.result import Written
+from ..resources import gpu
+from ..resources.usage import Usage
+from . import disk_reserve
+from .finalize import end_record
+from .incremental_result import IncrementalResult
+from .output_limit import OutputLimiter
+
+
+@dataclass
+class Attempt:
+    """What one attempt has at hand."""
+
+    job_dir: Path
+    claim: liveness.Claim
+    request: dict[str, Any]
+    journal: JournalWriter
+    live: IncrementalResult
+    started: float = field(default_factory=time.time)
+    usage: Usage = field(default_factory=Usage)
+    cap: OutputLimiter = field(default_factory=lambda: OutputLimiter(None))
+    end: End | None = None
+    recorded: bool = False
+    written: Written | None = None
+
+    @property
+    def directory(self) -> Path:
+        """Return the attempt's directory."""
+        return self.claim.directory
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Return the job's own variables, but none that lead to GPUs not chosen for it."""
+        asked: dict[str, str] = self.request.get("env") or {}
+        chosen = os.environ.keys() & gpu.DEVICE_VARIABLES
+        return {name: value for name, value in asked.items() if name not in chosen}
+
+    def emit(self, record: dict[str, Any]) -> None:
+        """Journal one record, with the receipt of a cell that ended."""
+        if record["k"] == "cell_start":
+            self.usage.begin_cell()
+        elif record["k"] == "cell_end":
+            record = {**record, "usage": self.usage.end_cell()}
+        for kept in self.cap.admit(record):
+            stamped = {"t": round(time.time(), 6), **kept}
+            try:
+                written = self.journal.append(stamped)
+            except OSError:
+                self.live.give_up()
+                raise
+            self.live.feed(written)
+
+    def conclude(self, end: End) -> End:
+        """Journal how the run ended, once: whatever happens afterwards, it ended like this.
+
+        Raises OSError; then it ended like this all the same, and another call tries again.
+        """
+        if self.end is None:
+            note = self.cap.note()
+            self.end = endings.with_note(end, note) if note else end
+        if not self.recorded:
+            self.emit(end_record(self.end, self.usage.to_json()))
+            self.recorded = True
+        return self.end
+
+    def write_result(self) -> Written:
+        """Close the journal and write the result, once. Raises OSError."""
+        if self.written is None:
+            disk_reserve.release(self.directory)
+            self.journal.close()
+            self.written = self.live.write()
+        return self.written

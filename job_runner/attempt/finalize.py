@@ -1,0 +1,154 @@
+"""The end of an attempt: last record, result, outcome, in this order.
+
+The same for a run that ended by itself and for one that was killed: the journal is closed with an
+`end` record, and the result is folded from snapshot and journal as they lie on the disk.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from ..diagnosis.endings import End
+from ..kernel.cleanup import TERMINATION_LOG
+from ..notebook.prepare import banner
+from ..protocol import documents, layout
+from ..protocol.journal import journal
+from ..protocol.journal.validation import validated
+from ..protocol.outcome import Outcome, write_outcome
+from ..protocol.result.result import Written
+
+PLAIN_OUTPUT = "plain_output"
+"""In request.json: the name of the file beside the job directory that the result becomes."""
+_SUMMARY_BYTES = 4096
+_CHUNK = 1 << 20
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class JournalSummary:
+    """What the journal of a dead attempt tells: when it began, where it was, how it ended.
+
+    `usage` is the last receipt, and `last` the time of the last record.
+    """
+
+    started: float | None = None
+    kernel_pid: int | None = None
+    sockets: str | None = None
+    cell: int | None = None
+    end: Record | None = None
+    usage: Record | None = None
+    last: float | None = None
+
+
+def rfc3339(moment: float) -> str:
+    """Return unix seconds as documents have them: UTC, milliseconds."""
+    text = datetime.fromtimestamp(moment, timezone.utc).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")
+
+
+def end_record(end: End, usage: dict[str, Any]) -> Record:
+    """Return the last record of a journal: how the run ended, and the banner that says so."""
+    return {
+        "k": "end",
+        "state": end.state,
+        "reason": end.reason,
+        "message": end.message,
+        "exit_code": end.exit_code,
+        "cell": end.cell,
+        "banner": [[position, cell] for position, cell in banner(end)],
+        "usage": usage,
+    }
+
+
+def end_from_record(record: Record) -> End:
+    """Return what `end_record` wrote."""
+    return End(
+        record.get("reason"), record.get("message"), record.get("exit_code"), record.get("cell")
+    )
+
+
+def summarize_journal(attempt_dir: Path) -> JournalSummary:
+    """Read from the journal where an attempt stood."""
+    fields: dict[str, Any] = {}
+    for entry in journal.read_journal(attempt_dir / layout.JOURNAL, outline=True):
+        record = validated(entry.record)
+        if record.get("t") is not None:
+            fields["last"] = record["t"]
+        match record.get("k"):
+            case "start":
+                fields |= {"started": record.get("t"), "sockets": record.get("sockets")}
+            case "kernel":
+                fields["kernel_pid"] = record.get("pid")
+            case "cell_start":
+                fields["cell"] = record["i"]
+            case "cell_end" if record["ok"]:
+                fields["cell"] = None
+            case "usage":
+                fields["usage"] = {k: v for k, v in record.items() if k not in ("k", "t")}
+            case "end" if "end" not in fields:
+                fields["end"] = record
+                fields["usage"] = record.get("usage") or fields.get("usage")
+    return JournalSummary(**fields)
+
+
+def write_ending(
+    job_dir: Path,
+    attempt_dir: Path,
+    end: End,
+    result: Written,
+    started: float | None,
+    usage: dict[str, Any],
+    finished: float | None = None,
+) -> Outcome:
+    """Write the outcome of an attempt whose journal and `result` are complete. Raises OSError.
+
+    Times are unix seconds; `finished` None: now.
+    """
+    copy_standalone_output(job_dir, attempt_dir)
+    outcome = Outcome(
+        state=end.state,
+        reason=end.reason,
+        message=end.message,
+        exit_code=None if end.exit_code is None else int(end.exit_code),
+        cells={"done": result.progress.cells_done, "total": result.progress.cells_total},
+        started=None if started is None else rfc3339(started),
+        finished=rfc3339(time.time() if finished is None else finished),
+        usage=usage,
+        result_sha256=result.sha256,
+    )
+    write_outcome(attempt_dir, outcome)
+    write_termination_message(outcome)
+    return outcome
+
+
+def copy_standalone_output(job_dir: Path, attempt_dir: Path) -> None:
+    """Put the result where a run of plain files wants it; nothing to do for any other job."""
+    name = (documents.read_document(job_dir / layout.REQUEST) or {}).get(PLAIN_OUTPUT)
+    result = attempt_dir / layout.RESULT
+    if name and result.exists():
+        with result.open("rb") as file:
+            chunks = iter(lambda: file.read(_CHUNK), b"")
+            # Not an exchange's file any more: as readable as others that the user makes.
+            documents.write_chunks(job_dir.parent / Path(name).name, chunks, mode=0o666)
+
+
+def write_termination_message(outcome: Outcome) -> None:
+    """Leave a short outcome where Kubernetes reads it, if we are told where."""
+    path = os.environ.get(TERMINATION_LOG)
+    if not path:
+        return
+    document = {"v": documents.VERSION, **outcome.to_document()}
+    text = json.dumps(document)
+    if len(text) > _SUMMARY_BYTES:
+        text = json.dumps({**document, "message": (outcome.message or "")[:200]})
+    # The summary is a courtesy: the outcome that counts is written.
+    with contextlib.suppress(OSError):
+        Path(path).write_text(text[:_SUMMARY_BYTES])

@@ -1,0 +1,112 @@
+"""`job_runner finish`: result and outcome of an attempt whose runner is gone."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from ..diagnosis.endings import End, Exit
+from ..kernel import cleanup
+from ..protocol import documents, layout, liveness
+from ..protocol.journal.journal import JournalWriter
+from ..protocol.outcome import Outcome, read_outcome, write_outcome
+from ..protocol.result.result import write_result
+from ..resources.usage import Usage
+from . import disk_reserve, workdir
+from .finalize import (
+    JournalSummary,
+    end_from_record,
+    end_record,
+    rfc3339,
+    summarize_journal,
+    write_ending,
+)
+
+_TOLD = "Terminated"
+"""The reason of a caller that ended the run itself, now."""
+LOST = "The runner was killed or its host went away; what it had printed is kept."
+
+
+def finish_job(job_dir: Path, reason: str | None, message: str | None) -> int:
+    """Write what the last attempt did not get to write; return 0, or 75 while it lives.
+
+    Where nothing ever started, claim the next attempt and write an outcome without a result.
+    `reason` and `message` are the caller's knowledge of why; by default the attempt is Lost.
+    A reason that the runner itself came to write down counts more.
+    """
+    if not (job_dir / layout.REQUEST).is_file():
+        raise FileNotFoundError(f"{job_dir} holds no {layout.REQUEST}")
+    numbers = layout.attempts(job_dir)
+    if not numbers:
+        return _never_started(job_dir, End(reason or "Lost", message or LOST, None))
+    directory = layout.attempt_dir(job_dir, numbers[-1])
+    try:
+        claim = liveness.take_over(directory)
+    except liveness.AttemptAlive:
+        return Exit.BUSY
+    try:
+        liveness.sweep_claims(job_dir)
+        if read_outcome(directory) is None:
+            _finish(job_dir, claim, reason or "Lost", message or LOST)
+        return Exit.SUCCEEDED
+    finally:
+        claim.release()
+
+
+def _finish(job_dir: Path, claim: liveness.Claim, reason: str, message: str) -> None:
+    directory = claim.directory
+    seen = summarize_journal(directory)
+    if _was_here(directory):
+        if seen.kernel_pid is not None:
+            cleanup.end_session(seen.kernel_pid, str(directory))
+        cleanup.remove_sockets(seen.sockets)
+    disk_reserve.release(directory)
+    documents.remove_drafts(directory)
+    usage = seen.usage or Usage().to_json()
+    if seen.end is not None:
+        end = end_from_record(seen.end)
+    else:
+        end = End(reason, message, None, seen.cell)
+        journal = JournalWriter(directory / layout.JOURNAL)
+        journal.append({"t": round(time.time(), 6), **end_record(end, usage)})
+        journal.close()
+    workdir.collect_artifacts(job_dir, directory)
+    finished = None if reason == _TOLD else _last_sign(seen, claim.last_beat)
+    result = write_result(job_dir, directory)
+    write_ending(job_dir, directory, end, result, seen.started, usage, finished)
+
+
+def _last_sign(seen: JournalSummary, last_beat: float | None) -> float | None:
+    """Return when the attempt was last known to live; None where nothing tells.
+
+    A cancel that came after this did not end it.
+    """
+    if seen.end is not None:
+        return seen.last
+    return max((t for t in (seen.last, last_beat) if t is not None), default=None)
+
+
+def _never_started(job_dir: Path, end: End) -> int:
+    try:
+        claim = liveness.claim_attempt(job_dir, 1)
+    except liveness.AttemptExists:
+        return Exit.BUSY
+    try:
+        liveness.sweep_claims(job_dir)
+        cells, finished = {"done": 0, "total": 0}, rfc3339(time.time())
+        outcome = Outcome(
+            end.state, end.reason, end.message, None, cells, None, finished, Usage().to_json(), None
+        )
+        write_outcome(claim.directory, outcome)
+    finally:
+        claim.release()
+    return Exit.SUCCEEDED
+
+
+def _was_here(directory: Path) -> bool:
+    """Tell whether the runner was a process of this host, up since then: process ids are ours."""
+    runner = documents.read_document(directory / layout.RUNNER) or {}
+    return runner.get("boot_id") is not None and (
+        runner["boot_id"] == liveness.describe_process()["boot_id"]
+        and runner.get("host") == liveness.describe_process()["host"]
+    )

@@ -1,0 +1,158 @@
+"""The most that a run may print: what is over it is dropped, counted and told, and the run goes on.
+
+Without it one line in an endless loop fills the disk that all jobs share. What is dropped is the
+middle: the beginning stands in the journal already, and of each cell the end is kept, too, because
+that is where results and errors are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
+
+from ..protocol.journal.truncation import size_text
+
+Record = dict[str, Any]
+
+_COUNTED = frozenset(["output", "clear", "update_display", "widget", "widget_close"])
+_BOUNDS = frozenset(["cell_start", "cell_end", "end"])
+_OWN = 64
+"""Bytes of a record beside what is shown."""
+_ALLOWANCE = 64 << 10
+"""Bytes that each cell may still show at its beginning when the run is over the cap ..."""
+_TAIL = 64 << 10
+"""... and at its end."""
+_ERRORS = 1 << 20
+"""Bytes of tracebacks in a cell that are kept in any case, with what was printed before them."""
+
+
+class OutputLimiter:
+    """Passes on the records of a run until its output is over `limit` bytes; None: all of them."""
+
+    def __init__(self, limit: int | None) -> None:
+        self.limit = limit
+        self.dropped = 0
+        """Bytes of output that were dropped so far, and are not in the tail of the cell."""
+        self._used = 0
+        self._reached = False
+        self._allowance = 0
+        self._errors = _ERRORS
+        self._tail: deque[tuple[Record, int]] = deque()
+        self._captures: dict[str, Record] = {}
+        """Of widgets that capture what is printed: whether they last did, in what was dropped."""
+        self._tail_size = 0
+        self._bytes = self._outputs = 0
+        self._cell = 0
+
+    def admit(self, record: Record) -> Iterable[Record]:
+        """Return what to journal for a record, in order: itself, nothing, or what tells of it."""
+        if self.limit is None:
+            return (record,)
+        if record["k"] in _COUNTED:
+            return self._weigh(record, self.limit)
+        told = self._told() if record["k"] in _BOUNDS else ()
+        if record["k"] == "cell_start":
+            self._cell = record["i"]
+            self._allowance, self._errors = _ALLOWANCE if self._reached else 0, _ERRORS
+        return (*told, record)
+
+    def note(self) -> str:
+        """Return the sentence for the job's message; empty if nothing was dropped."""
+        lost = self.dropped - self._tail_size
+        if self.limit is None or lost <= 0:
+            return ""
+        return (
+            f"{size_text(lost)} of its output was dropped, over the cap of "
+            f"{size_text(self.limit)}: print less, write to a file, or raise "
+            "JUPYTER_TO_JOB_OUTPUT_CAP."
+        )
+
+    def _weigh(self, record: Record, limit: int) -> Iterable[Record]:
+        size = _size(record)
+        if not self._reached and self._used + size <= limit:
+            self._used += size
+            return (record,)
+        notice = [] if self._reached else [self._marker(record.get("i", self._cell))]
+        self._reached = True
+        self._cell = record.get("i", self._cell)
+        if record.get("output", {}).get("output_type") == "error" and size <= self._errors:
+            self._errors -= size + self._tail_size
+            return (*notice, *self._told(), record)
+        if size <= self._allowance:
+            self._allowance -= size
+            return (*notice, record)
+        self._allowance = 0  # a later, smaller one would stand in the wrong place
+        self._drop(record, size)
+        return notice
+
+    def _drop(self, record: Record, size: int) -> None:
+        """Count a record out, and keep it for as long as it is among the last ones of its cell."""
+        self.dropped += size
+        self._bytes += size
+        self._outputs += 1
+        end = _end_of(record, size)
+        if end is not None:
+            self._tail.append(end)
+            self._tail_size += end[1]
+        # Of one that does not fit not even what came before it is the end.
+        while self._tail and (end is None or self._tail_size > _TAIL):
+            gone, weight = self._tail.popleft()
+            self._tail_size -= weight
+            self._keep_capture(gone)
+        if end is None:
+            self._keep_capture(record)
+
+    def _keep_capture(self, record: Record) -> None:
+        """Keep of a record that is lost what decides where later output is shown."""
+        state = record.get("state", {})
+        if "msg_id" in state:
+            kept = {"k": record["k"], "i": record.get("i", self._cell), "id": record["id"]}
+            self._captures[record["id"]] = {**kept, "state": {"msg_id": state["msg_id"]}}
+
+    def _told(self) -> list[Record]:
+        """Return what tells how much of a cell was dropped, with the end of its output."""
+        if not self._outputs:
+            return []
+        self.dropped -= self._tail_size
+        lost = self._bytes - self._tail_size
+        marker = self._marker(self._cell, bytes=lost, outputs=self._outputs)
+        records = [marker] if lost > 0 else []
+        records += self._captures.values()
+        records += [record for record, _ in self._tail]
+        self._captures.clear()
+        self._tail.clear()
+        self._bytes = self._outputs = self._tail_size = 0
+        return records
+
+    def _marker(self, cell: int, **counts: int) -> Record:
+        return {"k": "dropped", "i": cell, "limit": self.limit, **counts}
+
+
+def _size(record: Record) -> int:
+    """Return how many bytes a record shows, near enough."""
+    output = record.get("output", record)
+    if record["k"] == "widget":
+        return _OWN + len(json.dumps([record["state"], record.get("buffers")], default=repr))
+    shown = [output.get("text"), output.get("evalue"), *(output.get("traceback") or ())]
+    shown += (output.get("data") or {}).values()
+    return _OWN + sum(map(_length, shown))
+
+
+def _length(value: Any) -> int:
+    if isinstance(value, str):
+        return len(value) if value.isascii() else len(value.encode(errors="replace"))
+    return 0 if value is None else len(json.dumps(value, default=repr))
+
+
+def _end_of(record: Record, size: int) -> tuple[Record, int] | None:
+    """Return as much of a record as the end of a cell may hold, and its size; None: nothing."""
+    if size <= _TAIL:
+        return record, size
+    output = record.get("output", {})
+    if output.get("output_type") != "stream":
+        return None
+    text = output["text"][-(_TAIL // 4) :]  # in characters, of which the longest have four bytes
+    kept = {**record, "output": {**output, "text": text[text.find("\n") + 1 :]}}
+    return kept, _size(kept)

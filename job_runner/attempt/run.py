@@ -1,0 +1,111 @@
+"""One attempt of a job, from claim to outcome: `job_runner run <job directory>`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ..diagnosis import endings
+from ..diagnosis.endings import End, Exit, RunFailed
+from ..kernel.process import KernelProcess
+from ..log import log_line
+from ..notebook.prepare import kernel_name
+from ..protocol import documents, layout, liveness
+from ..protocol.journal.journal import JournalWriter
+from ..protocol.result.result import NO_SPACE
+from . import disk_reserve, workdir
+from .attempt import Attempt
+from .finalize import summarize_journal, write_ending
+from .incremental_result import IncrementalResult
+from .output_limit import OutputLimiter
+
+
+def run_job(job_dir: Path, number: int | None) -> int:
+    """Execute attempt `number` (None: the next) and return the exit code of the contract.
+
+    Raises FileNotFoundError and DocumentError for a directory that holds no readable request.
+    """
+    request = documents.read_document(job_dir / layout.REQUEST)
+    if request is None:
+        raise FileNotFoundError(f"{job_dir} holds no {layout.REQUEST}")
+    number = number or max(layout.attempts(job_dir), default=0) + 1
+    try:
+        claim = liveness.claim_attempt(job_dir, number)
+    except liveness.AttemptExists as error:
+        log_line(str(error))
+        return Exit.BUSY
+    try:
+        liveness.sweep_claims(job_dir)
+        with claim.beating():
+            return _run_claimed(job_dir, claim, request)
+    except OSError as error:
+        # Without an outcome the attempt counts as dead, and `finish` takes it up again.
+        log_line(f"The exchange cannot be written: {error}")
+        return Exit.IO
+    finally:
+        claim.release()
+
+
+def _run_claimed(job_dir: Path, claim: liveness.Claim, request: dict[str, Any]) -> int:
+    """Run, and write how it ended."""
+    directory = claim.directory
+    writer = JournalWriter(directory / layout.JOURNAL)
+    live = IncrementalResult(job_dir, directory)
+    attempt = Attempt(
+        job_dir, claim, request, writer, live, cap=OutputLimiter(request.get("output_limit"))
+    )
+    with disk_reserve.reserved(directory):
+        last = _guarded(attempt)
+    end = attempt.conclude(last)
+    result, usage = attempt.write_result(), attempt.usage.to_json()
+    write_ending(job_dir, directory, end, result, attempt.started, usage)
+    log_line(f"{end.reason}: {end.message}" if end.reason else "Every cell ran.")
+    if last is not end:
+        log_line(f"Afterwards: {last.message}")
+    return int(end.exit_code or 0)
+
+
+def _guarded(attempt: Attempt) -> End:
+    """Run, and turn whatever goes wrong into an end."""
+    try:
+        return _run(attempt)
+    except RunFailed as failure:
+        return failure.end
+    except OSError as error:
+        cell = summarize_journal(attempt.directory).cell
+        if error.errno in NO_SPACE:
+            return endings.disk_full(cell)
+        return End("BackendError", f"The runner could not go on: {error}.", Exit.IO, cell)
+    except Exception as error:  # the last line of defence: the user is told, and nothing is lost
+        cell = summarize_journal(attempt.directory).cell
+        message = f"The runner failed: {type(error).__name__}: {error}."
+        return End("BackendError", message, Exit.INTERNAL, cell)
+
+
+def _run(attempt: Attempt) -> End:
+    """Start the kernel, and only then what takes time to import. Raises RunFailed, OSError."""
+    snapshot = (attempt.job_dir / layout.SNAPSHOT).read_bytes()
+    process = KernelProcess(
+        kernel_name(snapshot, attempt.request.get("kernel")), str(attempt.directory)
+    )
+    try:
+        start = {"kernel": process.name, "sockets": str(process.folder)}
+        attempt.emit({"k": "start", "v": documents.VERSION, **start})
+        failure = _start(attempt, process)
+        from .execution import execute
+
+        return execute(attempt, process, failure)
+    finally:
+        process.end()
+        workdir.collect_artifacts(attempt.job_dir, attempt.directory)
+
+
+def _start(attempt: Attempt, process: KernelProcess) -> RunFailed | None:
+    """Start the kernel. A failure is handed back: the notebook is prepared all the same."""
+    try:
+        cwd = workdir.working_directory(attempt.job_dir, attempt.directory, attempt.request)
+        process.start(cwd, attempt.variables)
+        attempt.emit({"k": "kernel", "pid": process.pid})
+    except RunFailed as failure:
+        return failure
+    return None

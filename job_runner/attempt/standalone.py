@@ -1,0 +1,86 @@
+"""`job_runner run --input A --output B`: an attempt for two plain files.
+
+The job directory is `.<B>.job` beside the output: gone at the end, and still there after a SIGKILL,
+for `finish` to take up. A rerun takes it up first: so nothing that ran is dropped before the next
+result is there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..diagnosis.endings import Exit
+from ..notebook.prepare import PLAIN_PATH
+from ..protocol import documents, layout
+from .finalize import PLAIN_OUTPUT
+from .finish import finish_job
+from .run import run_job
+
+_LONGEST_NAME = 255
+"""Bytes that a file's name may have."""
+
+
+@dataclass(frozen=True)
+class StandaloneRun:
+    """What to run, and where the result goes. `cwd` None: the current directory."""
+
+    source: Path
+    output: Path
+    parameters: dict[str, Any]
+    cwd: Path | None
+    kernel: str | None
+
+
+def run_files(files: StandaloneRun) -> int:
+    """Execute `source` into `output`; return the exit code. Raises OSError for unusable files."""
+    output = files.output.absolute()
+    job_dir = output.with_name(_job_name(output.name))
+    snapshot = files.source.read_bytes()
+    if _has_run(job_dir) and finish_job(job_dir, None, None) == Exit.BUSY:
+        return Exit.BUSY
+    _remove(job_dir)
+    job_dir.mkdir(mode=0o700)
+    documents.write_bytes(job_dir / layout.SNAPSHOT, snapshot)
+    request = {
+        "name": output.stem,
+        "notebook": str(files.source),
+        "parameters": files.parameters,
+        "env": {},
+        "cwd": str((files.cwd or Path.cwd()).resolve()),
+        "isolated": False,
+        "kernel": files.kernel,
+        "max_runtime": None,
+        PLAIN_OUTPUT: output.name,
+        PLAIN_PATH: str(files.output),
+    }
+    documents.write_document(job_dir / layout.REQUEST, request)
+    code = run_job(job_dir, 1)
+    if (layout.attempt_dir(job_dir, 1) / layout.OUTCOME).exists():
+        _remove(job_dir)
+    return code
+
+
+def _has_run(job_dir: Path) -> bool:
+    return bool((job_dir / layout.REQUEST).exists() and layout.attempts(job_dir))
+
+
+def _remove(job_dir: Path) -> None:
+    """Remove a job directory; its request first, so that half of one is not taken for a job.
+
+    Else who finishes what was killed meanwhile would put less in the place of a whole result.
+    """
+    (job_dir / layout.REQUEST).unlink(missing_ok=True)
+    shutil.rmtree(job_dir, ignore_errors=True)
+
+
+def _job_name(output: str) -> str:
+    """Return the name of the job directory: `.<output>.job`, shortened if that is too long."""
+    name = f".{output}.job"
+    if len(name.encode(errors="surrogateescape")) <= _LONGEST_NAME:
+        return name
+    digest = hashlib.sha256(output.encode(errors="surrogateescape")).hexdigest()[:16]
+    return f".{output[:40]}-{digest}.job"

@@ -1,0 +1,297 @@
+"""How a run can end, with the exit code and the sentence for each: a fixed contract."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from .error_patterns import CellFailure
+
+if TYPE_CHECKING:
+    from ..resources.host_memory import MemoryStatus
+
+
+class Exit(IntEnum):
+    """Exit codes of the runner. They count only together with outcome.json."""
+
+    SUCCEEDED = 0
+    CELL = 1
+    WRONG_CALL = 2
+    NO_KERNEL = 3
+    KERNEL_DIED = 4
+    DEADLINE = 5
+    INTERNAL = 70
+    IO = 74
+    BUSY = 75
+    TERMINATED = 143
+
+
+@dataclass(frozen=True)
+class End:
+    """Why a run is over. `cell` is the index (in the prepared notebook) of the cell it ended in.
+
+    `exit_code` is None where there was no process left to exit. `advice` is the part of the message
+    that says what to do about an exception: the banner has it beside papermill's own words.
+    """
+
+    reason: str | None
+    message: str | None
+    exit_code: int | None
+    cell: int | None = None
+    execution_count: int | None = None
+    advice: str = ""
+
+    @property
+    def state(self) -> str:
+        """Return the outcome's state."""
+        return "failed" if self.reason else "succeeded"
+
+
+SUCCESS = End(None, None, Exit.SUCCEEDED)
+
+INPUT_REFUSED = "StdinNotImplementedError"
+"""The class of ipykernel's exception for a cell that asks, where nobody can answer."""
+_KEPT = "what was printed is kept"
+_LARGER = "Choose a larger flavor, or load less at a time."
+_SIGNALS = {
+    "SIGSEGV": "a native library crashed",
+    "SIGBUS": "a native library crashed",
+    "SIGILL": "a native library uses what this processor does not have",
+    "SIGFPE": "a native library crashed",
+    "SIGABRT": "a native library gave up",
+    "SIGKILL": "something killed it: the host, or its own code",
+}
+"""What usually is behind a signal that ends a kernel."""
+
+
+class RunFailed(Exception):
+    """Ends a run; `end` says why."""
+
+    def __init__(self, end: End) -> None:
+        super().__init__(end.message)
+        self.end = end
+
+
+def bad_notebook(error: object) -> RunFailed:
+    """Return the failure for a notebook that cannot be read or prepared."""
+    message = f"The notebook cannot be run: {_first_line(error)}."
+    return RunFailed(End("BadNotebook", message, Exit.WRONG_CALL))
+
+
+def no_folder(folder: object) -> RunFailed:
+    """Return the failure for a working directory that is gone."""
+    message = f"The notebook's folder {folder} is not there any more. Submit it where it is now."
+    return RunFailed(End("BadNotebook", message, Exit.WRONG_CALL))
+
+
+def no_kernel(name: str, why: object) -> RunFailed:
+    """Return the failure for a kernel that is not installed or does not start."""
+    message = (
+        f"The kernel {name!r} is not installed or did not start: {_first_line(why)}. "
+        "Install it, or choose another kernel in the notebook."
+    )
+    return RunFailed(End("NoKernel", message, Exit.NO_KERNEL))
+
+
+def kernel_died(status: int | None, cell: int | None, said: str, last_log_line: str) -> End:
+    """Return the end for a kernel that died in `cell`, by its exit status (negative: a signal).
+
+    `cell` is None for one that died between two cells. `said` is the last line that the cells had
+    printed, `last_log_line` what the kernel's process itself wrote at last.
+    """
+    message = f"The kernel died{_in(cell)}: {_how(status)}; {_KEPT}."
+    if said:
+        message += f' The last output was "{said}".'
+    if last_log_line:
+        message += f' Its process said last: "{last_log_line}".'
+    return End("KernelDied", message, Exit.KERNEL_DIED, cell)
+
+
+def killed_for_memory(figures: MemoryStatus, cell: int | None) -> End:
+    """Return the end for a kernel that the operating system killed for memory."""
+    amount = format_used_of(figures.used, figures.limit)
+    by = "was killed for it" if figures.kills else "was killed, most likely for that"
+    message = f"The run used {amount}{_in(cell)} and {by}; {_KEPT}. {_LARGER}"
+    return End("OutOfMemory", message, Exit.KERNEL_DIED, cell)
+
+
+def memory_limit_exceeded(used: int, limit: int, cell: int | None) -> End:
+    """Return the end for a run whose processes used more memory than the request allows."""
+    amount = format_used_of(used, limit)
+    message = f"used {amount}{_in(cell)}; {_KEPT}. {_LARGER}"
+    return End("OutOfMemory", message, Exit.KERNEL_DIED, cell)
+
+
+def cell_error(failure: CellFailure, advice: str = "") -> End:
+    """Return the end for an exception in a cell that is not about memory; `advice` goes behind."""
+    where = f"Cell {failure.cell + 1}"
+    if failure.name == "SystemExit":
+        how = f"sys.exit({_exit_argument(failure.value)})"
+        return _exited(f"{where} ended the run early with {how}", failure)
+    if _asks(failure):
+        message = f"{where} asked for keyboard input, and a job has nobody to ask. Use a parameter."
+        return _of_cell("InputRequested", message, failure)
+    said = _first_line(failure.value)
+    message = f"{where} raised {failure.name}: {said}" if said else f"{where} raised {failure.name}"
+    end = _of_cell("CellError", f"{message}. {advice}".rstrip(), failure)
+    return replace(end, advice=advice)
+
+
+def exited_early(failure: CellFailure) -> End:
+    """Return the end for a cell that asked the kernel to stop: `exit()` and `quit()` do."""
+    return _exited(f"Cell {failure.cell + 1} ended the run early with exit() or quit()", failure)
+
+
+def out_of_memory(failure: CellFailure, said: str, figures: MemoryStatus) -> End:
+    """Return the end for a cell that the operating system refused memory, in the words `said`."""
+    amount = format_used_of(figures.used, figures.limit)
+    message = (
+        f"Cell {failure.cell + 1} ran out of memory ({_named(failure, said)}); "
+        f"the run had used {amount}. {_LARGER}"
+    )
+    return _of_cell("OutOfMemory", message, failure)
+
+
+def worker_out_of_memory(failure: CellFailure, figures: MemoryStatus) -> End:
+    """Return the end for a cell that failed because a process of it was killed for memory."""
+    amount = format_used_of(figures.used, figures.limit)
+    message = (
+        f"A process of cell {failure.cell + 1} was killed for memory: the run used {amount} "
+        f"({_named(failure, failure.value)}). {_LARGER}"
+    )
+    return _of_cell("OutOfMemory", message, failure)
+
+
+def gpu_out_of_memory(failure: CellFailure, said: str) -> End:
+    """Return the end for a cell that the GPU had no memory for, in the library's words `said`."""
+    message = (
+        f"Cell {failure.cell + 1} ran out of GPU memory ({_named(failure, said)}). "
+        "Choose a device or flavor with more, or a smaller batch."
+    )
+    return _of_cell("GpuOutOfMemory", message, failure)
+
+
+def with_oom_note(end: End, figures: MemoryStatus) -> End:
+    """Return an end that also says that processes of the run were killed for memory.
+
+    For ends that may have to do with it or not: a pool that lost a worker may wait for ever.
+    """
+    return with_note(end, f"Before that, {kills_text(figures)}.")
+
+
+def kills_text(figures: MemoryStatus) -> str:
+    """Return how many processes of the run the operating system killed for memory."""
+    some = "a process" if figures.kills == 1 else f"{figures.kills} processes"
+    amount = format_used_of(figures.used, figures.limit)
+    return f"the operating system killed {some} of this run for memory ({amount} used)"
+
+
+def with_note(end: End, note: str) -> End:
+    """Return an end that says one thing more."""
+    advice = f"{end.advice} {note}".lstrip()
+    return replace(end, message=f"{end.message or ''} {note}".lstrip(), advice=advice)
+
+
+def deadline(seconds: float, cell: int | None) -> End:
+    """Return the end for a run that took longer than its `max_runtime`."""
+    message = (
+        f"The time limit of {_duration(seconds)} was reached{_in(cell)}; {_KEPT}. "
+        "Give it a longer one (--max-runtime), or a flavor that allows more."
+    )
+    return End("DeadlineExceeded", message, Exit.DEADLINE, cell)
+
+
+def terminated(cell: int | None) -> End:
+    """Return the end for a run that was told to stop."""
+    message = f"The run was told to stop{_in(cell)}; {_KEPT}. Submit it again to have it whole."
+    return End("Terminated", message, Exit.TERMINATED, cell)
+
+
+def disk_full(cell: int | None) -> End:
+    """Return the end for a run whose journal found no space left."""
+    message = (
+        f"The disk of the exchange is full{_in(cell)}; what was written until then is kept. "
+        "Make room on it, and run it again."
+    )
+    return End("DiskFull", message, Exit.IO, cell)
+
+
+def format_used_of(used: int, limit: int) -> str:
+    """Return `2.3 of 2 GiB`, with as many digits as tell the two apart."""
+    power, unit = (30, "GiB") if limit >= 1 << 30 else (20, "MiB")
+    for digits in range(1, 7):
+        texts = [f"{round(size / (1 << power), digits):g}" for size in (used, limit)]
+        if texts[0] != texts[1] and (texts[0] != "0" or not used):
+            return f"{texts[0]} of {texts[1]} {unit}"
+    return f"{limit / (1 << power):.3g} of {limit / (1 << power):.3g} {unit}"
+
+
+def _of_cell(reason: str, message: str, failure: CellFailure) -> End:
+    return End(reason, message, Exit.CELL, failure.cell, failure.execution_count)
+
+
+def _exited(message: str, failure: CellFailure) -> End:
+    hint = "later cells did not run, and only a run of all cells counts as succeeded."
+    return _of_cell("ExitedEarly", f"{message}: {hint}", failure)
+
+
+def _asks(failure: CellFailure) -> bool:
+    """Tell whether a kernel refused to ask: each language's has an exception of its own."""
+    if failure.name == INPUT_REFUSED:
+        return True
+    return "does not implement stdin" in failure.value or "does not support stdin" in failure.value
+
+
+def _exit_argument(value: str) -> str:
+    """Return what `sys.exit` was called with: a kernel tells it as text only."""
+    said = _first_line(value)
+    return said if not said or said in ("True", "False") or _is_number(said) else repr(said)
+
+
+def _is_number(text: str) -> bool:
+    return text.removeprefix("-").isdecimal()
+
+
+def _named(failure: CellFailure, said: str) -> str:
+    """Return class and words of an exception; of one in its chain only the words."""
+    text = _first_line(said)
+    if said != failure.value:
+        return text
+    return f"{failure.name}: {text}" if text else failure.name
+
+
+def _how(status: int | None) -> str:
+    """Return how a process ended, in words."""
+    if status is None:
+        return "its process is gone"
+    if status >= 0:
+        return f"its process ended with exit status {status} (os._exit, or a library that does)"
+    try:
+        name = signal.Signals(-status).name
+    except ValueError:
+        return f"it got signal {-status}"
+    known = _SIGNALS.get(name)
+    return f"{known} ({name})" if known else f"it got {name}"
+
+
+def _duration(seconds: float) -> str:
+    """Return seconds as a person would say them: `90 s`, `1 h 30 min`."""
+    if seconds < 120 or seconds != int(seconds):
+        return f"{seconds:g} s"
+    units = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
+    parts, left = [], int(seconds)
+    for unit, size in units:
+        count, left = divmod(left, size)
+        if count:
+            parts.append(f"{count} {unit}")
+    return " ".join(parts)
+
+
+def _in(cell: int | None) -> str:
+    return "" if cell is None else f" in cell {cell + 1}"
+
+
+def _first_line(text: object) -> str:
+    return (str(text).strip().splitlines() or [""])[0][:300].rstrip(".")

@@ -1,0 +1,136 @@
+"""What an exception is about, told from the words of the library that raised it.
+
+Kernels send a class's bare name, a text and a traceback, so the texts decide: a class that is
+called OutOfMemoryError may be torch's, a database's or the user's own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+
+class OutOfMemoryMatch(Enum):
+    """Whose memory was not enough."""
+
+    HOST = "host"
+    GPU = "gpu"
+
+
+@dataclass(frozen=True)
+class CellFailure:
+    """An exception that ended a cell, as the kernel told it.
+
+    `cell` is the cell's index in the prepared notebook.
+    """
+
+    name: str
+    value: str
+    cell: int
+    execution_count: int | None = None
+    traceback: tuple[str, ...] = ()
+
+    def chain(self) -> Iterator[tuple[str, str]]:
+        """Yield class and text of the exception, then of those that the traceback shows before it.
+
+        Of the latter the first line only: that is what can be told from lines of code.
+        """
+        yield self.name, self.value
+        for line in _ANSI.sub("", "\n".join(self.traceback)).splitlines():
+            said = _EXCEPTION_LINE.fullmatch(line)
+            if said is not None:
+                yield said[1].rpartition(".")[2], said[2]
+
+
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+_EXCEPTION_LINE = re.compile(r"([A-Za-z_][\w.]*): (\S.*)")
+"""The last line of a traceback; lines of code and of places are indented or begin otherwise."""
+
+_GPU = re.compile(
+    r"""
+    (CUDA|HIP|XPU|MPS\ backend)\ out\ of\ memory            # torch's allocators
+    | (CUDA|HIP)\ error:\ out\ of\ memory                   # torch, from the driver
+    | (CU(BLAS|DNN|SOLVER|SPARSE)|HIPBLAS|ROCBLAS)_STATUS_(ALLOC_FAILED|NOT_ENOUGH_WORKSPACE)
+    | cudaErrorMemoryAllocation | hipErrorOutOfMemory       # CuPy, RMM, XGBoost
+    | CUDA_ERROR_OUT_OF_MEMORY                              # the driver's: numba, TensorFlow
+    | bad_alloc:\ (out_of_memory:\ )?(CUDA|RMM)             # RMM, also of a full pool
+    | [Oo]ut\ of\ memory\ error\ on\ GPU                    # Paddle
+    | Dst\ tensor\ is\ not\ initialized                     # TensorFlow's copies to a full device
+    """,
+    re.VERBOSE,
+)
+_TENSORFLOW = re.compile(r"OOM when allocating tensor(?:[^\n]*?device:(?P<device>GPU|CPU))?")
+_XLA = re.compile(
+    r"RESOURCE_EXHAUSTED: .*([Oo]ut of memory|Failed to allocate)"
+    r"|Resource exhausted: (Out of memory while trying|Failed to allocate request)"
+)
+"""Only with these words: servers answer RESOURCE_EXHAUSTED for a quota, too."""
+_CUPY = re.compile(r"[Oo]ut of memory (allocating|to allocate) [\d,]+ bytes \((allocated so|total)")
+_HOST = re.compile(
+    r"""
+    DefaultCPUAllocator:\ (can't\ allocate|not\ enough)\ memory   # torch
+    | java\.lang\.OutOfMemoryError                                # Spark
+    | std::bad_alloc | \[Errno\ 12\]\ Cannot\ allocate
+    | cannot\ allocate\ (memory\ block|vector)\ of\ size          # R
+    """,
+    re.VERBOSE,
+)
+_HOST_NAMES = frozenset(
+    [
+        "MemoryError",
+        "_ArrayMemoryError",
+        "ArrowMemoryError",
+        "OutOfMemoryError",
+        "OutOfMemoryException",
+        "java.lang.OutOfMemoryError",
+    ]
+)
+_LOST_PROCESS = re.compile(
+    r"BrokenProcessPool|TerminatedWorkerError|WorkerLostError|WorkerCrashedError|KilledWorker"
+    r"|killed by signal: Killed|exited unexpectedly|SIGKILL|terminated abruptly"
+    r"|exit (status|code) (-9|137)\b"
+)
+_MODULE = re.compile(
+    r"No module named '?([\w.]+)'?"
+    r"|Missing optional dependency '([\w.-]+)'"
+    r"|requires the ([\w.-]+) library but it was not found"
+)
+
+
+def find_out_of_memory(failure: CellFailure) -> tuple[OutOfMemoryMatch, str] | None:
+    """Return whose memory was not enough, and the text that says so; None if it was not that."""
+    for name, text in failure.chain():
+        kind = _memory(name, text)
+        if kind is not None:
+            return kind, text
+    return None
+
+
+def is_lost_worker(failure: CellFailure) -> bool:
+    """Tell whether the exception is that another process of the run is gone."""
+    said = (f"{name}: {text}" for name, text in failure.chain())
+    return any(_LOST_PROCESS.search(text) is not None for text in said)
+
+
+def missing_module(failure: CellFailure) -> str | None:
+    """Return the import name of a module that is not installed, if that is what failed."""
+    if failure.name not in ("ModuleNotFoundError", "ImportError"):
+        return None
+    found = _MODULE.search(failure.value)
+    name = None if found is None else next(filter(None, found.groups()))
+    return None if name is None else name.partition(".")[0]
+
+
+def _memory(name: str, text: str) -> OutOfMemoryMatch | None:
+    tensorflow = _TENSORFLOW.search(text)
+    if tensorflow is not None:
+        return OutOfMemoryMatch.HOST if tensorflow["device"] == "CPU" else OutOfMemoryMatch.GPU
+    if any(known.search(text) for known in (_GPU, _XLA, _CUPY)):
+        return OutOfMemoryMatch.GPU
+    if name == "ResourceExhaustedError" and "failed to allocate memory" in text:
+        return OutOfMemoryMatch.GPU
+    if name in _HOST_NAMES or _HOST.search(text) is not None:
+        return OutOfMemoryMatch.HOST
+    return None

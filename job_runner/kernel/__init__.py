@@ -1,0 +1,1 @@
+"""A kernel as a process: starting it, talking to it, ending it."""

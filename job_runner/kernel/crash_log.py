@@ -1,0 +1,51 @@
+"""The last words of a kernel's process: what it wrote to its own stdout or stderr and how it fell.
+
+Not what cells print, which comes by messages: a crash of the interpreter, an import that failed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from pathlib import Path
+
+_TAIL = 16 << 10
+"""Bytes from the end that are read: a dump of Python's faulthandler has hundreds of lines."""
+_LONGEST = 300
+_FATAL = re.compile(r"^Fatal Python error: .*$", re.MULTILINE)
+_FRAME = re.compile(r"\s+File \"([^\"]*)\", line (\d+) in (\S+)")
+_CELL_FILE = re.compile(r"ipykernel_\d+/|<ipython-input|^<cell")
+
+
+def last_log_line(path: Path) -> str:
+    """Return the line that tells most of how a process ended; empty if it said nothing.
+
+    Of a crash that Python saw that is what it was and where, of anything else the last line.
+    """
+    with contextlib.suppress(OSError), path.open("rb") as words:
+        words.seek(max(0, words.seek(0, 2) - _TAIL))
+        return most_informative_line(words.read().decode(errors="replace"))
+    return ""
+
+
+def most_informative_line(text: str) -> str:
+    """Return the line of `text` that tells most (see `last_log_line`)."""
+    crash = list(_FATAL.finditer(text))
+    if crash:
+        return crash[-1].group() + _place(text[crash[-1].end() :])
+    lines = text.strip().splitlines()
+    return lines[-1].strip()[:_LONGEST] if lines else ""
+
+
+def _place(dump: str) -> str:
+    """Return where the thread that crashed was; Python marks it as the current one."""
+    thread = dump[max(dump.find("Current thread"), 0) :].partition("\n\n")[0]
+    frames = _FRAME.findall(thread)
+    if not frames:
+        return ""
+    file, line, function = frames[0]
+    lines = [number for path, number, _ in frames if _CELL_FILE.search(path)]
+    if _CELL_FILE.search(file):
+        return f" in line {line} of the cell"
+    where = f" in {function} (line {line} of {file})"
+    return f"{where}, called by line {lines[0]} of the cell" if lines else where

@@ -1,0 +1,1 @@
+"""The notebook before and after the run, by papermill's rules."""

@@ -1,0 +1,127 @@
+"""Our engine under papermill's NotebookExecutionManager: records become its callbacks."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbclient.exceptions import CellTimeoutError, DeadKernelError
+
+from ..attempt.engine import Engine
+from ..attempt.supervise import supervise, wait_until_ready
+from ..diagnosis.diagnosis import Diagnosis
+from ..diagnosis.endings import End, Exit, RunFailed
+from ..kernel.client import KernelClient
+from ..kernel.process import KernelProcess
+from ..notebook.prepare import code_cells
+from ..protocol.result.fold import NotebookFold
+from ..protocol.result.outputs import MemoryOutputStore
+from ..resources.monitor import Monitor
+from ..resources.usage import Usage
+from .options import Options
+
+
+def execute(nb_man: Any, kernel_name: str, options: Options) -> None:
+    """Execute all cells; papermill itself finds cells' errors in the outputs, and raises them.
+
+    Raises what papermill's own engine would for every other end: nbclient's errors of a dead kernel
+    and of a cell that took too long; RuntimeError for a kernel that did not start.
+    """
+    process = KernelProcess(kernel_name, mark=f"papermill-{id(nb_man)}")
+    try:
+        process.start(Path.cwd(), {})
+        end = asyncio.run(_execute(nb_man, process, options))
+    except RunFailed as failure:
+        raise RuntimeError(failure.end.message) from failure
+    finally:
+        process.end()
+    if end.exit_code == Exit.KERNEL_DIED:
+        raise DeadKernelError(end.message)
+    if end.exit_code == Exit.TERMINATED:
+        raise CellTimeoutError(f"A cell took longer than {options.execution_timeout} s.")
+
+
+class RecordAdapter:
+    """Takes the engine's records into papermill's notebook."""
+
+    def __init__(self, nb_man: Any, options: Options) -> None:
+        self._nb_man = nb_man
+        self._options = options
+        self._cells = nb_man.nb.cells
+        # papermill may save at any moment, and can write nothing but nodes.
+        self._fold = NotebookFold.over(nb_man.nb, MemoryOutputStore(nbformat.from_dict))
+        self._passed = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self.timeout: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def on_record(self, record: dict[str, Any]) -> None:
+        """Fold a record, and tell papermill's manager of cells that start and end."""
+        index = record.get("i")
+        if record["k"] == "cell_start":
+            self._start(record["i"])
+        elif record["k"] == "cell_end":
+            self._end(self._cells[index], index, record)
+        else:
+            if "output" in record:
+                self._options.copy(record["output"])
+            self._fold.feed({"t": time.time(), **record})
+            self._nb_man.autosave_cell()
+
+    def pass_by(self, index: int) -> None:
+        """Have papermill complete the cells before `index` that no kernel ever sees."""
+        for passed in range(self._passed, index):
+            self._nb_man.cell_start(self._cells[passed], passed)
+            self._nb_man.cell_complete(self._cells[passed], passed)
+        self._passed = index + 1
+
+    def _start(self, index: int) -> None:
+        self.pass_by(index)
+        self._nb_man.cell_start(self._cells[index], index)
+        if self._options.execution_timeout:
+            loop = asyncio.get_running_loop()
+            limit = self._options.execution_timeout
+            self._timer = loop.call_later(limit, self.timeout.set_result, None)
+
+    def _end(self, cell: Any, index: int | None, record: dict[str, Any]) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._fold.result()
+        cell.execution_count = record["execution_count"]
+        if not record["ok"]:
+            self._nb_man.cell_exception(cell, index)
+        self._nb_man.cell_complete(cell, index)
+
+
+async def _execute(nb_man: Any, process: KernelProcess, options: Options) -> End:
+    notebook = nb_man.nb
+    manager = RecordAdapter(nb_man, options)
+    kernel = KernelClient(process)
+    kindly = False
+    try:
+        kernel.connect()
+        await asyncio.wait_for(wait_until_ready(kernel, manager.timeout), options.start_timeout)
+        notebook.metadata.language_info = nbformat.from_dict(kernel.language_info)
+        with Monitor(kernel.pid, None, Usage(), os.environ) as monitor:
+            witness = Diagnosis(monitor.figures)
+            end = await supervise(
+                Engine(kernel, manager.on_record, witness.cell_failed),
+                kernel,
+                [(index, notebook.cells[index]) for index in code_cells(notebook)],
+                stop=manager.timeout,
+                limit=None,
+                monitor=monitor,
+                witness=witness,
+            )
+        if end.reason is None:
+            manager.pass_by(len(notebook.cells))
+        kindly = end.exit_code in (Exit.SUCCEEDED, Exit.CELL)
+        return end
+    except asyncio.TimeoutError as error:
+        message = f"The kernel {process.name!r} did not answer within {options.start_timeout} s."
+        raise RuntimeError(message) from error
+    finally:
+        await kernel.close(kindly=kindly)

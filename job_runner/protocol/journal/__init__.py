@@ -1,0 +1,1 @@
+"""The journal: records as lines, and what makes a record valid."""

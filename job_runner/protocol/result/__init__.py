@@ -1,0 +1,1 @@
+"""The result: a notebook folded from the journal's records."""

@@ -1,0 +1,222 @@
+"""From records to the executed notebook.
+
+The same rules while it runs, at a normal end and after a crash: any prefix of a journal folds to a
+valid notebook, and a journal with damaged lines folds to one that says so. The records are
+described in `docs/protocol.md`; kinds that are not known here are a newer runner's and are skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timezone
+from functools import cached_property
+from typing import Any
+
+from ..journal.truncation import dropped_notice
+from ..journal.validation import damage_notice, validated
+from .notebook import METADATA_KEY, Cell, Notebook, blank, copy_of, empty_code_cell, valid_language
+from .outputs import Outputs, OutputStore
+from .widgets import WidgetFold
+
+Record = dict[str, Any]
+
+
+class NotebookFold:
+    """The executed notebook, record by record; its outputs lie on `shelf`.
+
+    `snapshot` is asked for only where the records do not come to `prepared`, and is not changed.
+    """
+
+    def __init__(self, snapshot: Callable[[], Notebook], shelf: OutputStore) -> None:
+        self._snapshot = snapshot
+        self._shelf = shelf
+        self._cells: list[Cell] = []  # as prepared: indices in records do not shift with banners
+        self._recovered: dict[int | None, Cell] = {}
+        self._outputs: dict[int | None, Outputs] = {}
+        self._clear_next: set[int | Outputs] = set()
+        self._current: int | None = None
+        self._passed = 0
+        self._began: float | None = None
+        self._sent: dict[int, float] = {}
+        self._widgets = WidgetFold()
+        self._ended = False
+
+    @classmethod
+    def over(cls, prepared: Notebook, shelf: OutputStore) -> NotebookFold:
+        """Return a fold that works on `prepared` itself, in place."""
+        run = cls(dict, shelf)
+        run.notebook, run._cells = prepared, list(prepared["cells"])
+        return run
+
+    @cached_property
+    def notebook(self) -> Notebook:
+        """The notebook, without what `result` adds."""
+        return blank(self._snapshot())
+
+    def feed(self, record: Record) -> None:
+        """Take one more record."""
+        record = validated(record)
+        handler = getattr(self, f"_on_{record.get('k')}", None)
+        if handler is not None:
+            handler(record)
+
+    def result(self) -> Notebook:
+        """Return the notebook as it stands; it goes on changing with later records."""
+        for outputs in self._outputs.values():
+            outputs.settle()
+        if self._widgets.used:
+            self.notebook["metadata"]["widgets"] = self._widgets.metadata()
+        return self.notebook
+
+    def _on_prepared(self, record: Record) -> None:
+        if self._cells:
+            return
+        self.notebook = copy_of(record["notebook"])
+        self._cells = list(self.notebook["cells"])
+        for index, cell in list(self._recovered.items()):
+            moved = None if index is None else -1 - index
+            del self._recovered[index]
+            self._cell(moved)["outputs"] = cell["outputs"]
+            if index in self._outputs:
+                self._outputs[moved] = self._outputs.pop(index)
+        self._began = record.get("t")
+        metadata = self.notebook["metadata"].setdefault("papermill", {})
+        metadata.update(start_time=_iso(self._began), end_time=None, duration=None, exception=None)
+
+    def _on_kernel(self, record: Record) -> None:
+        info = valid_language(record.get("language_info") or {})
+        if info:
+            self.notebook["metadata"]["language_info"] = info
+
+    def _on_cell_start(self, record: Record) -> None:
+        self._current = record["i"]
+        self._pass_by(record["i"], record)
+        if record.get("t") is not None:
+            self._sent[record["i"]] = record["t"]
+        _mark(self._cell(record["i"]), record, "running", exception=False)
+
+    def _on_cell_end(self, record: Record) -> None:
+        cell = self._cell(record["i"])
+        cell["execution_count"] = record["execution_count"]
+        if record.get("usage"):
+            cell["metadata"][METADATA_KEY] = record["usage"]
+        if record["i"] in self._outputs:
+            self._outputs[record["i"]].settle()
+        self._end_cell(record["i"], record, ok=record["ok"])
+
+    def _on_output(self, record: Record) -> None:
+        self._clear_if_due(record["i"])
+        outputs, output = self._shown_by(record["i"]), record["output"]
+        if output["output_type"] == "stream":
+            outputs.stream(output["name"], output["text"])
+            return
+        display = record.get("display_id") if "data" in output else None
+        if display is not None:
+            self._update(display, output)
+        outputs.add(output, display)
+
+    def _on_update_display(self, record: Record) -> None:
+        self._update(record["display_id"], record)
+
+    def _on_clear(self, record: Record) -> None:
+        self._clear_next.add(self._widgets.capturing(record["i"]) or record["i"])
+        if not record.get("wait"):
+            self._clear_if_due(record["i"])
+
+    def _on_widget(self, record: Record) -> None:
+        self._widgets.feed(record)
+
+    def _on_widget_close(self, record: Record) -> None:
+        self._widgets.close(record["id"])
+
+    def _on_damaged(self, record: Record) -> None:
+        if self._current is not None:
+            self._clear_if_due(self._current)
+        self._outputs_of(self._current).stream("stderr", damage_notice(record))
+
+    def _on_dropped(self, record: Record) -> None:
+        output = {"output_type": "stream", "name": "stderr", "text": dropped_notice(record)}
+        self._on_output({"i": record["i"], "output": output})
+
+    def _on_end(self, record: Record) -> None:
+        if self._ended:  # two hosts finished the same dead attempt
+            return
+        self._ended = True
+        if record["state"] == "succeeded":
+            self._pass_by(len(self._cells), record)
+        elif record.get("cell") is not None:
+            cell = self._cell(record["cell"])
+            if cell["metadata"].get("papermill", {}).get("status") == "running":
+                self._end_cell(record["cell"], record, ok=False)
+        if record.get("usage"):
+            self.notebook["metadata"].setdefault(METADATA_KEY, {})["usage"] = record["usage"]
+        metadata = self.notebook["metadata"].setdefault("papermill", {})
+        metadata["exception"] = None if record["state"] == "succeeded" else True
+        metadata["end_time"] = _iso(record.get("t"))
+        if self._began is not None and record.get("t") is not None:
+            metadata["duration"] = round(record["t"] - self._began, 6)
+        old = (self.notebook["nbformat"], self.notebook["nbformat_minor"]) < (4, 5)
+        for position, cell in record.get("banner", ()):
+            shown = {k: v for k, v in cell.items() if k != "id" or not old}
+            self.notebook["cells"].insert(position, shown)
+
+    def _cell(self, index: int | None) -> Cell:
+        """Return a code cell by its index; a new one if the record that told of it is damaged."""
+        if index is not None and 0 <= index < len(self._cells):
+            cell = self._cells[index]
+            if cell["cell_type"] == "code":
+                return cell
+        if index not in self._recovered:
+            cell = self._recovered[index] = empty_code_cell(self.notebook, f"recovered-{index}")
+            self.notebook["cells"].append(cell)
+        return self._recovered[index]
+
+    def _pass_by(self, index: int, record: Record) -> None:
+        """Complete the cells before `index` that no kernel ever saw: text, and empty code."""
+        for cell in self._cells[self._passed : index]:
+            if cell["metadata"].get("papermill", {}).get("status", "pending") == "pending":
+                _mark(cell, record, "completed", exception=False, end_time=_iso(record.get("t")))
+                cell["metadata"]["papermill"]["duration"] = 0.0
+        self._passed = max(self._passed, index)
+
+    def _end_cell(self, index: int, record: Record, *, ok: bool) -> None:
+        seen = self._cell(index)["metadata"].setdefault("papermill", {})
+        seen["status"], seen["exception"] = ("completed", False) if ok else ("failed", True)
+        seen["end_time"] = _iso(record.get("t"))
+        if record.get("t") is not None and index in self._sent:
+            seen["duration"] = round(record["t"] - self._sent.pop(index), 6)
+        self._current = None
+
+    def _shown_by(self, index: int) -> Outputs:
+        """Return where a cell's output is shown: below it, or by a widget."""
+        return self._widgets.capturing(index) or self._outputs_of(index)
+
+    def _outputs_of(self, index: int | None) -> Outputs:
+        """Return the outputs below a cell."""
+        if index not in self._outputs:
+            self._outputs[index] = self._shelf.outputs(self._cell(index))
+        return self._outputs[index]
+
+    def _update(self, display_id: str, shown: Record) -> None:
+        for shelf in (self._shelf, self._widgets.shelf):
+            shelf.update(display_id, shown)
+
+    def _clear_if_due(self, index: int) -> None:
+        captured = self._widgets.capturing(index)
+        due = captured or index
+        if due in self._clear_next:
+            self._clear_next.discard(due)
+            outputs = captured or self._outputs.get(index)
+            if outputs is not None:
+                outputs.clear()
+
+
+def _mark(cell: Cell, record: Record, status: str, **fields: Any) -> None:
+    moment = _iso(record.get("t"))
+    seen = {"start_time": moment, "end_time": None, "duration": None, "status": status, **fields}
+    cell["metadata"].setdefault("papermill", {}).update(seen)
+
+
+def _iso(moment: float | None) -> str | None:
+    """Return unix seconds as papermill writes times."""
+    return None if moment is None else datetime.fromtimestamp(moment, timezone.utc).isoformat()

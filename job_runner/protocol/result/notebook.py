@@ -1,0 +1,108 @@
+"""Notebooks as plain JSON (nbformat 4): what the fold starts from, and how a result is laid out.
+
+The nbformat library would validate and copy everything again with each call; here a notebook is
+valid because each output was made valid when it came from the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..journal.validation import is_notebook
+from . import json_writer
+from .spool import Extent
+from .spooled_outputs import SpooledOutputs
+
+Cell = dict[str, Any]
+Notebook = dict[str, Any]
+
+METADATA_KEY = "jupyter_to_job"
+"""In the metadata of cells and notebook: what they used."""
+_CHANGED = {"papermill", METADATA_KEY}
+_LANGUAGE_TEXTS = ("name", "file_extension", "mimetype", "pygments_lexer")
+
+
+def blank(snapshot: Notebook) -> Notebook:
+    """Return a copy of a notebook without outputs; an empty one if it is not in nbformat 4."""
+    if not is_notebook(snapshot):
+        return {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": []}
+    return copy_of({"nbformat_minor": 5, "metadata": {}, **snapshot})
+
+
+def copy_of(notebook: Notebook) -> Notebook:
+    """Return a copy without outputs, in which metadata, cells and outputs can be changed."""
+    cells = []
+    for cell in notebook["cells"]:
+        copied = {**cell, "metadata": _copy_metadata(cell["metadata"])}
+        if cell["cell_type"] == "code":
+            copied["outputs"], copied["execution_count"] = [], None
+        cells.append(copied)
+    return {**notebook, "metadata": _copy_metadata(notebook["metadata"]), "cells": cells}
+
+
+def _copy_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
+    copied = dict(metadata)
+    for name in _CHANGED & metadata.keys():
+        if isinstance(metadata[name], dict):
+            copied[name] = dict(metadata[name])
+        else:  # nobody's who writes here
+            del copied[name]
+    return copied
+
+
+def valid_language(info: dict[str, Any]) -> dict[str, Any]:
+    """Return what a kernel says of its language without what nbformat does not allow."""
+    if not isinstance(info.get("name"), str):
+        return {}
+    allowed = {**dict.fromkeys(_LANGUAGE_TEXTS, (str,)), "codemirror_mode": (str, dict)}
+    return {k: v for k, v in info.items() if isinstance(v, allowed.get(k, object))}
+
+
+def empty_code_cell(notebook: Notebook, identifier: str) -> Cell:
+    """Return a code cell that is valid in `notebook`."""
+    cell: Cell = {"cell_type": "code", "source": "", "metadata": {}, "outputs": []}
+    cell["execution_count"] = None
+    if notebook["nbformat_minor"] >= 5:
+        cell["id"] = identifier
+    return cell
+
+
+def parts(notebook: Notebook) -> Iterator[str | bytes | Extent]:
+    """Yield the file of a notebook: text, and places in the spool where its outputs lie."""
+    yield "{"
+    for count, key in enumerate(sorted(notebook)):
+        yield f"{',' if count else ''}\n {json_writer.quote(key)}: "
+        if key == "cells":
+            yield from _cells(notebook["cells"])
+        else:
+            yield from json_writer.write_value(notebook[key], 1)
+    yield "\n}\n"
+
+
+def _cells(cells: list[Cell]) -> Iterator[str | bytes | Extent]:
+    yield "["
+    for count, cell in enumerate(cells):
+        yield (",\n  {" if count else "\n  {")
+        for number, key in enumerate(sorted(cell)):
+            yield f"{',' if number else ''}\n   {json_writer.quote(key)}: "
+            value = cell[key]
+            if isinstance(value, SpooledOutputs):
+                yield from _outputs(value)
+            elif key == "source":
+                yield from json_writer.text_value(value, 3)
+            else:
+                yield from json_writer.write_value(value, 3)
+        yield "\n  }"
+    yield "\n ]" if cells else "]"
+
+
+def _outputs(outputs: SpooledOutputs) -> Iterator[str | bytes | Extent]:
+    first = True
+    yield "["
+    for part in outputs.parts():
+        if first:  # it begins with the separator from the one before
+            part = part.skip(1) if isinstance(part, Extent) else part[1:]
+        yield part
+        first = False
+    yield "]" if first else "\n   ]"

@@ -1,0 +1,1 @@
+"""Memory, processor and GPU use of a run."""

@@ -1,0 +1,1 @@
+"""From command line arguments to submissions."""

@@ -1,0 +1,1 @@
+"""The commands, one module for each command or for a few that belong together."""

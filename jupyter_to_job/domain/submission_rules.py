@@ -1,0 +1,49 @@
+"""What may be asked for at all, whatever the backend and the catalog say."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from job_runner.protocol.journal.nesting import is_too_deep
+from job_runner.protocol.parameters import find_unrepresentable
+
+from .errors import BadInput
+from .job import Submission
+
+MAX_DEPTH = 100
+"""Levels of lists and mappings in parameters: the result, which has them too, must not be too deep
+for its readers."""
+
+
+def validate_submission(asked: Submission) -> None:
+    """Raise BadInput for parameters and variables that no run could be given."""
+    check_parameters(asked.parameters)
+    for name, value in asked.env.items():
+        if not name or "=" in name or not (_is_plain(name) and _is_plain(value)):
+            # Never the value: it may be a secret.
+            raise BadInput(f"The variable {name!r} cannot be set.", "Leave out `=` and NUL.")
+
+
+def check_parameters(parameters: Mapping[str, Any]) -> None:
+    """Raise BadInput for parameters that no run could be given."""
+    for name in parameters:
+        if not name or any(character.isspace() for character in name):
+            raise BadInput(
+                f"{name!r} cannot be the name of a parameter.",
+                "Write it as the notebook's `parameters` cell has it.",
+            )
+    if is_too_deep(parameters, MAX_DEPTH):
+        raise BadInput(f"The parameters are nested deeper than {MAX_DEPTH}.", "Send a file along.")
+    number = find_unrepresentable(parameters)
+    if number is not None:
+        raise BadInput(f"A parameter is {number}, which JSON does not have.", "Send it as text.")
+
+
+def _is_plain(text: str) -> bool:
+    """Tell whether the operating system takes a text."""
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False

@@ -1,0 +1,1 @@
+"""From job directories to Jobs, lists, changes and logs."""

@@ -1,0 +1,261 @@
+"""From a job's directory to the Job that readers see."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from job_runner.protocol import layout
+from job_runner.protocol.journal import journal
+from job_runner.protocol.outcome import Outcome
+from job_runner.protocol.progress import ProgressFold
+from job_runner.protocol.result.result import room_for
+
+from ...domain import times
+from ...domain.advice import gpu_idle, smallest_sufficient
+from ...domain.errors import Damaged, NotFound
+from ...domain.job import Delivery, DeliveryState, Job, Progress, State
+from ...domain.state import (
+    AttemptStatus,
+    Ended,
+    JobStatus,
+    Placement,
+    compute_state,
+    delivered_attempt,
+)
+from ...exchange import FileExchange, Request
+from ...exchange.filesystem import is_network
+from ...exchange.index import stamp_of
+
+_FIRST_ATTEMPT = layout.attempt_dir(Path(), 1)
+_SUBMITTED = frozenset([layout.REQUEST, layout.ORIGIN, layout.SNAPSHOT, layout.INPUTS])
+_ROOM = 1 << 20
+"""Bytes beyond its journal's that a result and its documents may need."""
+
+
+@dataclass
+class _Attempt:
+    """One attempt as read from disk."""
+
+    seen: AttemptStatus
+    outcome: Outcome | None
+    started: str | None
+    progress: Progress
+    journal: int
+    usage: dict[str, Any] | None
+
+
+@dataclass
+class _Followed:
+    """How far the journal of a running attempt was read, and what it came to.
+
+    The first look at a large one takes a second: with a lock of its own nobody else waits for it.
+    """
+
+    offset: int = 0
+    fold: ProgressFold = field(default_factory=ProgressFold)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+class JobReader:
+    """Reads jobs, keeping each attempt's place in its journal so that a second look is cheap."""
+
+    def __init__(self, exchange: FileExchange, alive: Callable[[str, Path], bool]) -> None:
+        self._exchange = exchange
+        self._alive = alive
+        self._followed: dict[tuple[str, str, int], _Followed] = {}
+        self._lock = threading.Lock()  # a server looks from several threads
+        self._untouched: dict[str, str] = {}
+        """Stamps of directories in which there was nothing but what was submitted."""
+
+    @cached_property
+    def _is_local(self) -> bool:
+        return not is_network(self._exchange.root)
+
+    def has_begun(self, name: str) -> bool:
+        """Tell whether anything was started for a job, or claimed."""
+        # One of 10,000: `Path` would take longer than the file system does.
+        return os.path.exists(f"{self._exchange.root}/{name}/{_FIRST_ATTEMPT}")  # noqa: PTH110
+
+    def is_deleted(self, name: str) -> bool:
+        """Tell whether a job is being deleted: from then on no reader sees it."""
+        return os.path.exists(f"{self._exchange.root}/{name}/{layout.DELETE}")  # noqa: PTH110
+
+    def job(self, request: Request, placement: Placement) -> Job:
+        """Return the job as it stands."""
+        if self._is_untouched(request.name):
+            return _job(request, compute_state((), placement, None))
+        attempts = [
+            self._attempt(request, n)
+            for n in layout.attempts(self._exchange.directory(request.name))
+        ]
+        cancel = self._exchange.document(request.name, layout.CANCEL, "time")
+        seen = tuple(a.seen for a in attempts)
+        verdict = compute_state(seen, placement, cancel["time"] if cancel else None)
+        shown = attempts[-1] if attempts else None
+        if verdict.state is State.SUCCEEDED:  # whatever a later attempt came to
+            winner = delivered_attempt(seen)
+            shown = next(a for a in attempts if a.seen is winner)
+        outcome = shown.outcome if shown else None
+        final = verdict.state.final and outcome is not None
+        return _job(
+            request,
+            verdict,
+            cancel_requested=cancel is not None and not verdict.state.final,
+            progress=shown.progress if shown else Progress(),
+            delivery=self._delivery(request.name, shown, final=final),
+            usage=_usage(request, shown) if shown else None,
+            started=shown.started if shown else None,
+            finished=outcome.finished if final and outcome else None,
+            journal=sum(a.journal for a in attempts),
+        )
+
+    def forget(self, name: str) -> None:
+        """Drop what is kept about a job that will not change any more."""
+        self._untouched.pop(name, None)
+        with self._lock:
+            for key in [k for k in self._followed if k[0] == name]:
+                del self._followed[key]
+
+    def _is_untouched(self, name: str) -> bool:
+        """Tell whether there is nothing in a job's directory but what was submitted."""
+        directory = f"{self._exchange.root}/{name}"
+        # Of 500 in the line most are as they were: a stat each.
+        stamp = stamp_of(directory) if self._is_local else None
+        if stamp is not None and self._untouched.get(name) == stamp:
+            return True
+        try:
+            names = set(os.listdir(directory))  # noqa: PTH208 - text, as above
+        except OSError:  # for a closer look to explain
+            return False
+        if layout.REQUEST not in names or not names <= _SUBMITTED:
+            return False
+        if stamp is not None:
+            self._untouched[name] = stamp
+        return True
+
+    def _attempt(self, request: Request, number: int) -> _Attempt:
+        name = request.name
+        directory = layout.attempt_dir(self._exchange.root / name, number)
+        try:
+            # Liveness before outcome: a runner that ends in between is seen as ended, not as lost.
+            alive = self._alive(name, directory)
+            outcome = self._exchange.outcome(name, number)
+            if outcome is not None:
+                return _ended(number, outcome, journal.journal_size(directory / layout.JOURNAL))
+            offset, fold = self._follow(request, number, directory / layout.JOURNAL)
+        except ValueError as error:  # a document that is none, or a state that we do not know
+            raise Damaged(f"{name}/{directory.name} cannot be read: {error}.") from error
+        except FileNotFoundError as error:  # removed while we looked
+            raise NotFound(f"There is no job {name!r}.") from error
+        except OSError as error:
+            what = f"{name}/{directory.name}"
+            raise Damaged(f"{what} cannot be read: {error.strerror}.") from error
+        ended = None if alive else _end_from_journal(fold.end)
+        seen = AttemptStatus(number, alive, fold.running, ended)
+        done = fold.progress
+        progress = Progress(done.cells_done, done.cells_total, done.current_cell)
+        started = times.from_unix(fold.began)
+        return _Attempt(seen, None, started, progress, offset, fold.usage)
+
+    def _follow(self, request: Request, number: int, path: Path) -> tuple[int, ProgressFold]:
+        """Take the new records of a journal; return where it ends and what it comes to."""
+        # The time, too: deleted and submitted again under one key it is another job.
+        key = request.name, request.submitted, number
+        with self._lock:
+            followed = self._followed.setdefault(key, _Followed())
+        with followed.lock:
+            for entry in journal.read_journal(path, followed.offset, outline=True):
+                followed.fold.feed(entry.record)
+                followed.offset = entry.end
+            return followed.offset, replace(followed.fold)
+
+    def _delivery(self, name: str, attempt: _Attempt | None, *, final: bool) -> Delivery:
+        document = self._exchange.document(name, layout.DELIVERY, "path")
+        if document is not None:
+            return Delivery(DeliveryState.DELIVERED, document["path"], document.get("message"))
+        held = self._exchange.document(name, layout.HELD, "message")
+        if held is not None:
+            return Delivery(DeliveryState.HELD, None, held["message"])
+        if final and attempt is not None and not has_result(attempt.outcome):
+            return Delivery(
+                DeliveryState.NONE, None, "Nothing ran, so there is nothing to deliver."
+            )
+        if attempt is not None and attempt.outcome is None and not attempt.seen.alive:
+            return Delivery(message=self._no_room(attempt.journal))
+        return Delivery()
+
+    def _no_room(self, journal_bytes: int) -> str | None:
+        """Say that the result of a journal has no room on the exchange's disk."""
+        if shutil.disk_usage(self._exchange.root).free > room_for(journal_bytes) + _ROOM:
+            return None
+        return "The exchange's disk is full: the result is put together when there is space again."
+
+
+def _ended(number: int, outcome: Outcome, journal_bytes: int) -> _Attempt:
+    """Return an attempt that has ended: its outcome tells all, and no journal is read again."""
+    ended = Ended(State(outcome.state), outcome.reason, outcome.message, outcome.finished)
+    seen = AttemptStatus(number, alive=False, ended=ended)
+    progress = Progress(outcome.cells.get("done", 0), outcome.cells.get("total", 0))
+    return _Attempt(seen, outcome, outcome.started, progress, journal_bytes, outcome.usage)
+
+
+def _end_from_journal(end: dict[str, Any] | None) -> Ended | None:
+    """Return how a runner ended that died after it had said so: its outcome will say the same."""
+    if end is None:
+        return None
+    finished = times.from_unix(end.get("t")) or ""
+    return Ended(State(end["state"]), end.get("reason"), end.get("message"), finished)
+
+
+def has_result(outcome: Outcome | None) -> bool:
+    """Tell whether an attempt left a notebook."""
+    return outcome is not None and outcome.result_sha256 is not None
+
+
+def _usage(request: Request, attempt: _Attempt) -> dict[str, Any] | None:
+    """Return what a run used, of how much, and once it has ended which flavor suits it."""
+    usage, outcome = attempt.usage, attempt.outcome
+    if not usage or all(figure is None for figure in usage.values()):  # nothing ran
+        return usage or None
+    given, around = request.demand, request.neighbours
+    succeeded = outcome is not None and outcome.state == State.SUCCEEDED
+    is_full = outcome is not None and outcome.reason == "OutOfMemory"
+    return {
+        **usage,
+        "cpu_given": float(given["cpu"]) if "cpu" in given else None,
+        "memory_given": int(Decimal(given["memory"])) if "memory" in given else None,
+        "gpu_idle": gpu_idle(usage),
+        "enough": smallest_sufficient(around.smaller, usage) if succeeded else None,
+        "larger": around.larger if is_full else None,
+    }
+
+
+def _job(request: Request, verdict: JobStatus, **seen: Any) -> Job:
+    return Job(
+        name=request.name,
+        owner=request.owner,
+        notebook=request.notebook,
+        flavor=request.flavor,
+        device=request.device,
+        parameters=request.parameters,
+        inputs=tuple(i.path for i in request.inputs),
+        isolated=request.isolated,
+        output=request.output,
+        max_runtime=request.max_runtime,
+        priority=request.priority,
+        backend=request.backend,
+        submitted=request.submitted,
+        state=verdict.state,
+        reason=verdict.reason,
+        message=verdict.message,
+        position=verdict.position,
+        **seen,
+    )

@@ -1,0 +1,76 @@
+"""A job once more: what was frozen then, taken from the exchange and not from the disk."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from job_runner.protocol import layout
+
+from ...domain.errors import Damaged
+from ...domain.job import Changes, Submission
+from ...domain.names import SUFFIX
+from ...exchange import FileExchange, Request
+from ...exchange.retention import raise_if_cleared
+from ...workspace import Frozen, Input
+from ...workspace.paths import open_regular
+from .submission import Caller
+
+
+def stored_snapshot(exchange: FileExchange, request: Request) -> Frozen:
+    """Return the job's own snapshot and inputs. Raises Cleared, or Damaged where they are not."""
+    name = request.name
+    raise_if_cleared(exchange, name)
+    data = exchange.read(name, layout.SNAPSHOT)
+    folder = exchange.directory(name) / layout.INPUTS
+    inputs = tuple(
+        Input(i.path, i.size, partial(open_regular, str(folder / i.path), i.path))
+        for i in request.inputs
+    )
+    if data is None or hashlib.sha256(data).hexdigest() != request.snapshot_sha256:
+        raise_if_cleared(exchange, name)  # it may have been cleared just now
+        raise Damaged(f"The snapshot of {name} is not what was submitted.", "Submit the notebook.")
+    source = Path(request.source)
+    return Frozen(request.notebook, source, data, request.snapshot_sha256, request.kernel, inputs)
+
+
+def resubmission(request: Request, changes: Changes) -> Submission:
+    """Return what was asked for then, with the changes."""
+    same_flavor = changes.flavor in (None, request.flavor)
+    limit = request.max_runtime
+    if not same_flavor and limit == request.flavor_spec.get("max_runtime"):
+        limit = None  # it was the old flavor's, not the user's
+    return Submission(
+        notebook=request.notebook,
+        flavor=changes.flavor or request.flavor,
+        device=changes.device or (request.device if same_flavor else None),
+        parameters={**request.parameters, **changes.parameters},
+        inputs=tuple(i.path for i in request.inputs),
+        packages=request.packages,
+        isolated=request.isolated,
+        env={**request.env, **changes.env},
+        max_runtime=limit if changes.max_runtime is None else changes.max_runtime,
+        output=request.output if changes.output is None else changes.output,
+        name=changes.name or request.name[: -SUFFIX - 1],
+        priority=request.priority if changes.priority is None else changes.priority,
+        idempotency_key=changes.idempotency_key,
+    )
+
+
+def original_caller(request: Request, caller: Caller) -> Caller:
+    """Return the caller at the place of the first submission.
+
+    Its interpreter and variables are taken if they are this host's and the interpreter is there:
+    the kernel's name means something in that environment, and perhaps nothing in ours.
+    """
+    then = request.environment
+    usable = then.host == caller.environment.host and Path(then.interpreter).is_file()
+    return replace(
+        caller,
+        workspace=request.workspace,
+        roots=request.roots,
+        environment=then if usable else caller.environment,
+        knows_kernels=not usable or then == caller.environment,
+    )

@@ -1,0 +1,1 @@
+"""Freezing: notebook and inputs are copied as they are at submission."""

@@ -1,0 +1,272 @@
+"""Which files go with a notebook: files, folders and globs become a list, before anything is read.
+
+Only what `stat` tells is used, so a submission that is too large is refused at once. What is left
+out is counted, and `Plan.summary()` says it: nothing goes along, or is missing, in silence.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import posixpath
+import stat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+from ...domain.errors import BadInput, TooLarge
+from ..paths import SpecialFile, Workspace
+from .ignore import IGNORE_FILE, Ignored, IgnoreFiles
+
+MAX_FILES = 10_000
+_ANY_DEPTH = "**"
+_Pattern = tuple[str, ...]
+"""What is left to match: patterns of names, from here down. Empty: the entry itself is meant."""
+_WHOLE: _Pattern = (_ANY_DEPTH,)
+
+
+@dataclass(frozen=True)
+class Input:
+    """A file that goes along: its workspace path, its size in bytes, and how to open it."""
+
+    path: str
+    size: int
+    open: Callable[[], BinaryIO]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What goes along, each file once, and how many entries were left out for which reason.
+
+    `ignored` were left out by `.jobignore`, `hidden` because their names begin with a dot and no
+    pattern says so, `skipped` because they are links that lead nowhere or out of the workspace, or
+    pipes, sockets and devices. A folder that is left out counts as one.
+    """
+
+    files: tuple[Input, ...] = ()
+    ignored: int = 0
+    hidden: int = 0
+    skipped: int = 0
+
+    @property
+    def total(self) -> int:
+        """Return the bytes of all files together."""
+        return sum(file.size for file in self.files)
+
+    def summary(self) -> str:
+        """Return one line, such as `sends 12 files, 3.4 MiB (2 left out by .jobignore)`."""
+        left_out = [
+            f"{count} {why}"
+            for count, why in (
+                (self.ignored, f"left out by {IGNORE_FILE}"),
+                (self.hidden, "hidden"),
+                (self.skipped, "links or special files"),
+            )
+            if count
+        ]
+        more = f" ({', '.join(left_out)})" if left_out else ""
+        noun = "file" if len(self.files) == 1 else "files"
+        return f"sends {len(self.files)} {noun}, {as_size(self.total)}{more}"
+
+
+def plan_inputs(workspace: Workspace, patterns: Sequence[str], cap: int | None = None) -> Plan:
+    """Return the files that the patterns mean. `cap`: bytes that they may be in all.
+
+    A pattern is a workspace path of a file or folder (an absolute one inside is fine, too), or a
+    glob: `*`, `?`, `[a-z]`, and `**` for any number of folders. A file that is named is taken
+    whatever it is called; within folders and globs the ignore files count, and as in a shell
+    hidden names are taken only by patterns that begin with a dot.
+
+    Raises BadInput for a pattern that matches nothing or leads out, TooLarge over a cap.
+    """
+    finder = _Finder(workspace, IgnoreFiles(workspace))
+    for pattern in patterns:
+        finder.add(pattern)
+    plan = finder.plan()
+    if cap is not None and plan.total > cap:
+        largest = max(plan.files, key=lambda file: file.size)
+        raise TooLarge(
+            f"The inputs are {as_size(plan.total)}, over the limit of {as_size(cap)}; the largest "
+            f"is {largest.path} ({as_size(largest.size)}).",
+            f"Name less, list what is not needed in {IGNORE_FILE}, or raise "
+            "JUPYTER_TO_JOB_INPUT_CAP.",
+        )
+    return plan
+
+
+def as_size(count: int) -> str:
+    """Return a number of bytes for people: `3.4 MiB`."""
+    if count < 1024:
+        return f"{count} bytes" if count != 1 else "1 byte"
+    amount, units = count / 1024, iter(("KiB", "MiB", "GiB", "TiB"))
+    unit = next(units)
+    while amount >= 1024 and unit != "TiB":
+        amount, unit = amount / 1024, next(units)
+    return f"{amount:.3g} {unit}"
+
+
+@dataclass
+class _Finder:
+    """Collects files over several patterns."""
+
+    workspace: Workspace
+    ignore: IgnoreFiles
+    files: dict[str, Input] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+
+    def plan(self) -> Plan:
+        """Return what was collected. What one pattern left out another one may have taken."""
+        reasons = [why for path, why in self.left_out.items() if path not in self.files]
+        counts = {why: reasons.count(why) for why in ("ignored", "hidden", "skipped")}
+        return Plan(tuple(self.files.values()), **counts)
+
+    def add(self, pattern: str) -> None:
+        """Take what one pattern means."""
+        path = self._inside(pattern)
+        seen = len(self.left_out)
+        real = self.workspace.real(path)
+        try:
+            mode = real.stat().st_mode
+        except OSError:
+            found = self._glob(path)
+        else:
+            if stat.S_ISDIR(mode):
+                found = self._walk(path, real, {_WHOLE}, frozenset())
+            else:
+                found = self._take(path, real)
+        if sum(1 for _ in found) == 0:
+            some = len(self.left_out) > seen
+            raise BadInput(
+                f"The input {pattern!r} matches no file"
+                + (" that is not ignored or hidden." if some else "."),
+                f"Name its files one by one, or change {IGNORE_FILE}."
+                if some
+                else "Check the path: it counts from the workspace's root.",
+            )
+
+    def _inside(self, pattern: str) -> str:
+        """Return a pattern as a workspace path without `.` and `..`."""
+        if not pattern or "\0" in pattern:
+            raise BadInput(f"{pattern!r} is no file, folder or pattern.")
+        path = posixpath.normpath(pattern)
+        if path.startswith("/"):
+            path = posixpath.relpath(path, self.workspace.root)
+        if path == ".." or path.startswith("../"):
+            raise BadInput(f"{pattern!r} leads out of the workspace.", "Copy the file into it.")
+        return path
+
+    def _glob(self, path: str) -> Iterator[str]:
+        """Match a glob, beginning at the last folder that it names in full."""
+        parts = path.split("/")
+        fixed = 0
+        while fixed < len(parts) - 1 and not _is_wild(parts[fixed]):
+            fixed += 1
+        folder = "/".join(parts[:fixed]) or "."
+        real = self.workspace.real(folder)
+        if _is_wild(parts[fixed]) and real.is_dir():
+            yield from self._walk(folder, real, {tuple(parts[fixed:])}, frozenset())
+
+    def _walk(
+        self,
+        path: str,
+        real: Path,
+        patterns: Iterable[_Pattern],
+        above: frozenset[tuple[int, int]],
+    ) -> Iterator[str]:
+        """Take what matches in a folder and below; yield the paths of what was taken."""
+        try:
+            status = real.stat()
+            with os.scandir(real) as listed:
+                entries = sorted(listed, key=lambda entry: entry.name)
+        except OSError as error:
+            raise BadInput(f"Cannot read the folder {path}: {error.strerror}.") from error
+        here = (status.st_dev, status.st_ino)
+        if here in above:  # a link to a folder above: once is enough
+            return
+        for entry in entries:
+            below = posixpath.normpath(f"{path}/{entry.name}")
+            left = {rest for pattern in patterns for rest in _step(pattern, entry.name)}
+            if left:
+                yield from self._entry(below, entry, left, above | {here})
+            else:
+                self._note_hidden(below, entry, patterns)
+
+    def _entry(
+        self,
+        path: str,
+        entry: os.DirEntry[str],
+        patterns: set[_Pattern],
+        above: frozenset[tuple[int, int]],
+    ) -> Iterator[str]:
+        """Take an entry that a pattern matches so far, if it is not left out."""
+        try:
+            # Only a link can lead anywhere else, and resolving costs.
+            real = self.workspace.real(path) if entry.is_symlink() else Path(entry.path)
+            mode = real.stat().st_mode
+        except (BadInput, OSError):
+            self._leave_out(path, "skipped")
+            return
+        folder = stat.S_ISDIR(mode)
+        if not folder and () not in patterns:
+            return
+        verdict = self.ignore.judge(path, folder=folder)
+        if verdict is not Ignored.NO:
+            self._leave_out(path, "ignored" if verdict is Ignored.BY_USER else "default")
+        elif folder:
+            whole = {_WHOLE} if () in patterns else set()
+            yield from self._walk(path, real, (patterns - {()}) | whole, above)
+        elif stat.S_ISREG(mode):
+            yield from self._take(path, real)
+        else:
+            self._leave_out(path, "skipped")
+
+    def _take(self, path: str, real: Path) -> Iterator[str]:
+        """Take one file. Raises SpecialFile for what is none."""
+        status = real.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise SpecialFile(f"The input {path!r} is no regular file.", "Name files and folders.")
+        self.files[path] = Input(path, status.st_size, partial(self.workspace.open, path))
+        if len(self.files) > MAX_FILES:
+            raise TooLarge(
+                f"The inputs are more than {MAX_FILES:,} files, {path} among them.",
+                f"Name less, or list what is not needed in {IGNORE_FILE}.",
+            )
+        yield path
+
+    def _note_hidden(
+        self, path: str, entry: os.DirEntry[str], patterns: Iterable[_Pattern]
+    ) -> None:
+        """Count an entry that would match if its name did not begin with a dot."""
+        meant = {rest for pattern in patterns for rest in _step(pattern, f"_{entry.name}")}
+        if not entry.name.startswith(".") or not meant:
+            return
+        if self.ignore.judge(path, folder=entry.is_dir()) is Ignored.NO:
+            self._leave_out(path, "hidden")
+
+    def _leave_out(self, path: str, why: str) -> None:
+        self.left_out.setdefault(path, why)
+
+
+def _is_wild(part: str) -> bool:
+    return any(mark in part for mark in "*?[")
+
+
+def _step(pattern: _Pattern, name: str) -> Iterator[_Pattern]:
+    """Yield what is left of a pattern below an entry called `name`; nothing if it does not match.
+
+    `()` stands for the entry itself. `**` matches any number of folders, as the last part
+    everything below, and never what is hidden.
+    """
+    if not pattern:
+        return
+    first, rest = pattern[0], pattern[1:]
+    if first == _ANY_DEPTH:
+        if not name.startswith("."):
+            yield pattern
+            if not rest:
+                yield ()
+        yield from _step(rest, name)
+    elif fnmatch.fnmatchcase(name, first) and (first.startswith(".") or not name.startswith(".")):
+        yield rest

@@ -1,0 +1,182 @@
+"""What a notebook is about: its kernel, its code, its parameters' cell, without its outputs.
+
+Python reads JSON with its lock held: 200 MB of notebook in a thread of a server would be a second
+in which it answers nobody. So a large one is read by a process, which runs this very file as a
+script with nothing but the standard library, and starts in some hundredths of a second.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+LARGE = 2 << 20
+"""Bytes from which a notebook is one."""
+MAX_CODE = 1 << 20
+"""Characters of code that are looked at."""
+_NEWEST = 4
+_OLDEST = 3
+"""What papermill upgrades by itself; older ones are rare enough to be saved once more by hand."""
+_FAULT = 65
+_PARAMETERS = "parameters"
+
+
+class UnreadableNotebook(ValueError):
+    """Bytes that are no notebook that can run."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+@dataclass(frozen=True)
+class NotebookSummary:
+    """`kernel` and `language` as the notebook names them, None where it does not; `code` by cell.
+
+    `declaring` is a notebook with nothing but the cell that declares the parameters, if any does;
+    None for one in an old format, which has to be looked at as a whole.
+    """
+
+    kernel: str | None
+    language: str | None
+    code: tuple[str, ...]
+    declaring: str | None
+
+
+def summarize(data: bytes, label: str) -> NotebookSummary:
+    """Check that `data` is a notebook that can run, and return its outline.
+
+    Raises Fault, with line and column where the JSON is broken.
+    """
+    if len(data) <= LARGE:
+        return _read(data, label)
+    with tempfile.TemporaryFile() as file:
+        file.write(data)
+        file.seek(0)
+        ran = subprocess.run(
+            [sys.executable, "-I", __file__, label],
+            stdin=file,
+            capture_output=True,
+            cwd="/",
+            check=False,
+        )
+    if ran.returncode == 0:
+        answer = json.loads(ran.stdout)
+        return NotebookSummary(**{**answer, "code": tuple(answer["code"])})
+    if ran.returncode == _FAULT:
+        raise UnreadableNotebook(*json.loads(ran.stdout))
+    raise UnreadableNotebook(
+        f"{label} could not be read (exit status {ran.returncode}).", "Make it smaller."
+    )
+
+
+def _read(data: bytes, label: str) -> NotebookSummary:
+    document = _parse(data, label)
+    version = document.get("nbformat") if isinstance(document, dict) else None
+    if not isinstance(version, int) or isinstance(version, bool):
+        raise UnreadableNotebook(f"{label} is no notebook: it has no nbformat.")
+    if version > _NEWEST:
+        raise UnreadableNotebook(
+            f"{label} is in nbformat {version}, which is newer than {_NEWEST}.",
+            "Save it in the older format.",
+        )
+    if version < _OLDEST:
+        raise UnreadableNotebook(
+            f"{label} is in nbformat {version}, which is too old.", "Open it in Jupyter, save it."
+        )
+    _check_parts(document, version, label)
+    metadata = document["metadata"]
+    language = _name(metadata.get("language_info")) or _name(metadata.get("kernelspec"), "language")
+    return NotebookSummary(
+        kernel=_name(metadata.get("kernelspec")),
+        language=language,
+        code=tuple(_code(document.get("cells", ()))),
+        declaring=_parameters_notebook(document) if version == _NEWEST else None,
+    )
+
+
+def _parse(data: bytes, label: str) -> Any:
+    if not data.strip():
+        raise UnreadableNotebook(
+            f"{label} is no notebook: it is empty.", "Save it and submit again."
+        )
+    try:
+        return json.loads(data.decode())
+    except UnicodeDecodeError as error:
+        raise UnreadableNotebook(f"{label} is no notebook: it is not UTF-8 text.") from error
+    except json.JSONDecodeError as error:
+        raise UnreadableNotebook(
+            f"{label} is no notebook: broken JSON at line {error.lineno}, column {error.colno} "
+            f"({error.msg})."
+        ) from error
+    except (ValueError, RecursionError) as error:  # a number, or a nesting, without end
+        raise UnreadableNotebook(f"{label} is no notebook: {error}.") from error
+
+
+def _check_parts(document: dict[str, Any], version: int, label: str) -> None:
+    """Check that the parts are there at all. The runner validates what they hold."""
+    key = "cells" if version == _NEWEST else "worksheets"
+    parts: tuple[tuple[str, type], ...] = ((key, list), ("metadata", dict), ("nbformat_minor", int))
+    for part, kind in parts:
+        if not isinstance(document.get(part), kind):
+            raise UnreadableNotebook(f"{label} is no notebook: it has no {part}.")
+    for index, item in enumerate(document[key]):
+        if not isinstance(item, dict) or (key == "cells" and "cell_type" not in item):
+            raise UnreadableNotebook(f"{label} is no notebook: {key}[{index}] is not one.")
+
+
+def _name(part: Any, key: str = "name") -> str | None:
+    name = part.get(key) if isinstance(part, dict) else None
+    return name if isinstance(name, str) and name else None
+
+
+def _code(cells: list[dict[str, Any]]) -> Iterator[str]:
+    room = MAX_CODE
+    for cell in cells:
+        if cell["cell_type"] == "code" and room > 0:
+            text = _text(cell.get("source"))[:room]
+            room -= len(text)
+            yield text
+
+
+def _text(source: Any) -> str:
+    lines = source if isinstance(source, list) else [source]
+    return "".join(line for line in lines if isinstance(line, str))
+
+
+def _parameters_notebook(document: dict[str, Any]) -> str:
+    """Return a notebook with the first cell that is tagged `parameters`, or with none."""
+    metadata = document["metadata"]
+    own = {k: metadata[k] for k in ("kernelspec", "language_info") if k in metadata}
+    tagged = [
+        {"cell_type": "code", "metadata": {"tags": [_PARAMETERS]}, "source": _text(c.get("source"))}
+        for c in document["cells"]
+        if _PARAMETERS in _tags(c)
+    ]
+    return json.dumps({"nbformat": _NEWEST, "metadata": own, "cells": tagged[:1]})
+
+
+def _tags(cell: dict[str, Any]) -> list[Any]:
+    metadata = cell.get("metadata")
+    tags = metadata.get("tags") if isinstance(metadata, dict) else None
+    return tags if isinstance(tags, list) else []
+
+
+def _main(label: str) -> int:
+    try:
+        answer: Any = asdict(_read(sys.stdin.buffer.read(), label))
+        status = 0
+    except UnreadableNotebook as fault:
+        answer, status = (fault.message, fault.hint), _FAULT
+    sys.stdout.write(json.dumps(answer))
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(_main(sys.argv[1]))

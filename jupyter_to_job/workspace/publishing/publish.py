@@ -1,0 +1,207 @@
+"""Publishes a result in the workspace: exactly once, never over an existing file.
+
+A temporary file in the target folder, fsync, then `link()` to the final name: a reader sees the
+whole file or none, and two publishers cannot both win one name. The result is streamed, so that a
+large one costs the publishing process no memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+from pathlib import PurePosixPath
+from typing import BinaryIO
+
+from ...domain.errors import BadInput
+from ..paths import Workspace, open_regular
+from .temp_files import CHUNK, copy, digest_of, draft_file, draft_name, sweep
+
+NAME_MAX = 255
+"""Bytes of a file's name on every file system that matters."""
+_SUFFIX = ".ipynb"
+_NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV}
+_HINTS = {
+    errno.ENOENT: "Make the folder again",
+    errno.ENOTDIR: "Make the folder again",
+    errno.ENOSPC: "Make space",
+    errno.EDQUOT: "Make space",
+}
+
+
+class CannotPublish(BadInput):
+    """The target folder is gone, read-only or full: the result is held and tried again."""
+
+    code = "cannot_publish"
+
+
+@dataclass(frozen=True)
+class Published:
+    """Where the result is (workspace path), and its digest."""
+
+    path: str
+    sha256: str
+
+
+def publish(
+    workspace: Workspace, notebook: str, output: str | None, name: str, content: BinaryIO
+) -> Published:
+    """Write `content` as `<name>.ipynb` beside `notebook`, or where a resolved `output` says.
+
+    A file that is there with these very bytes counts as published (they have the job's name in
+    them); another one is left alone and the name becomes `<name>-2.ipynb`. Raises CannotPublish,
+    saying why.
+    """
+    folder, stem = _target(notebook, output, name)
+    path = str(folder / f"{stem}{_SUFFIX}")
+    with as_cannot_publish(path), workspace.folder(str(folder)) as opened:
+        sweep(opened)
+        with draft_file(opened) as (draft, file):
+            digest = copy(content, file)
+            for candidate in candidates(stem, _SUFFIX):
+                if _link_into_place(opened, draft, file, candidate, digest):
+                    os.fsync(opened)
+                    return Published(str(folder / candidate), digest)
+    raise AssertionError("candidates never end")
+
+
+def resolve_output(workspace: Workspace, output: str) -> str:
+    """Decide at submission what an `output` means: a folder that is there, or else a file.
+
+    Returns it with a slash at its end if it is a folder, so that it stays one while it is gone.
+    The folder of a file may be missing: it may be there when the job has ended. Raises BadInput
+    where nothing can ever be published.
+    """
+    real = workspace.real(output)
+    with contextlib.suppress(OSError):  # a name that is too long, for one
+        if real.is_dir():
+            return output if output.endswith("/") else f"{output or '.'}/"
+    if output.endswith("/"):
+        raise BadInput(f"{output!r} is no folder.", "Make it first.")
+    folder, stem = _target(".", output, "")
+    workspace.real(str(folder))
+    if len(os.fsencode(stem + _SUFFIX)) > NAME_MAX:
+        raise BadInput(f"The name of the output is over {NAME_MAX} bytes.", "Shorten it.")
+    return output
+
+
+def candidates(stem: str, suffix: str) -> Iterator[str]:
+    """Yield the file names to try, in order; a long stem is cut so that the number fits."""
+    yield stem + suffix
+    for number in count(2):
+        end = f"-{number}{suffix}"
+        room = NAME_MAX - len(os.fsencode(end))
+        whole = os.fsencode(stem)
+        yield (stem if len(whole) <= room else whole[:room].decode(errors="ignore")) + end
+
+
+@contextlib.contextmanager
+def as_cannot_publish(path: str) -> Iterator[None]:
+    """Turn whatever keeps `path` from being written into CannotPublish."""
+    try:
+        yield
+    except BadInput as error:
+        raise CannotPublish(error.message, error.hint) from error
+    except OSError as error:
+        todo = _HINTS.get(error.errno or 0, "Mend the folder")
+        raise CannotPublish(
+            f"Cannot write {path}: {error.strerror}.",
+            f"{todo}; then `jupyter-to-job deliver` takes it up again.",
+        ) from error
+
+
+def _target(notebook: str, output: str | None, name: str) -> tuple[PurePosixPath, str]:
+    """Return the folder (workspace path) and the file's name without suffix."""
+    if output is None:
+        return PurePosixPath(notebook).parent, name
+    asked = PurePosixPath(output)
+    if output.endswith("/"):
+        return asked, name
+    return asked.parent, asked.name.removesuffix(_SUFFIX)
+
+
+def _link_into_place(folder: int, draft: str, file: BinaryIO, name: str, digest: str) -> bool:
+    """Give the draft its final name. False if another file has it."""
+    try:
+        os.link(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+        return True
+    except FileExistsError:
+        if _has_digest(folder, name, digest):
+            return True
+        if _has_links(folder, draft):
+            return False
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+    return _write_exclusively(folder, file, name, digest)
+
+
+def _has_links(folder: int, draft: str) -> bool:
+    """Tell whether the file system has hard links; a name that is taken hides that it has none."""
+    probe = draft_name()
+    try:
+        os.link(draft, probe, src_dir_fd=folder, dst_dir_fd=folder)
+    except OSError as error:
+        return error.errno not in _NO_LINKS
+    os.unlink(probe, dir_fd=folder)
+    return True
+
+
+def _has_digest(folder: int, name: str, digest: str) -> bool:
+    """Tell whether a regular file has this digest."""
+    try:
+        with open_regular(name, name, folder) as file:
+            return digest_of(file) == digest
+    except (BadInput, OSError):  # a link, a folder, or nothing that we may read
+        return False
+
+
+def _write_exclusively(folder: int, file: BinaryIO, name: str, digest: str) -> bool:
+    """Write where there are no hard links: exclusive creation, then verified.
+
+    A publisher that is killed here leaves the beginning of a result, or an empty file. Nothing but
+    this very result begins like that, so whoever comes next completes it: no byte of anybody's is
+    ever overwritten.
+    """
+    flags = os.O_RDWR | os.O_NOFOLLOW
+    try:
+        target = os.open(name, flags | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=folder)
+        made = True
+    except FileExistsError:
+        if _has_digest(folder, name, digest):
+            return True
+        try:
+            target = os.open(name, flags | os.O_NONBLOCK, dir_fd=folder)
+        except OSError:  # a link, a folder, or nothing that we may write
+            return False
+        made = False
+    with os.fdopen(target, "r+b") as written:
+        file.seek(0)
+        if not made and not _is_beginning(written, file):
+            return False
+        try:
+            copy(file, written)
+            written.seek(0)
+            if digest_of(written) != digest:
+                raise OSError(errno.EIO, "what was written reads differently")
+        except OSError:
+            if made:
+                os.unlink(name, dir_fd=folder)
+            raise
+    return True
+
+
+def _is_beginning(part: BinaryIO, whole: BinaryIO) -> bool:
+    """Tell whether `whole` begins with `part` and goes on; both stand where it ends then."""
+    length = os.fstat(part.fileno()).st_size
+    if length >= os.fstat(whole.fileno()).st_size:
+        return False
+    while length > 0:
+        step = min(length, CHUNK)
+        if part.read(step) != whole.read(step):
+            return False
+        length -= step
+    return True

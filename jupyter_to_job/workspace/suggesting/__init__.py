@@ -1,0 +1,1 @@
+"""Suggesting inputs: files that the notebook's code refers to."""

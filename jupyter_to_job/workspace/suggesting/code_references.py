@@ -1,0 +1,159 @@
+"""What Python code names: the modules it imports, and the texts it could open as files.
+
+Only syntax is looked at; nothing is run. Texts are put together as far as that needs no running:
+`Path("data") / "train.csv"`, `os.path.join("data", name)` with a `name` that is assigned once.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+MAX_SHOWN = 80
+MAX_TEXT = 1024
+_LINE_MAGIC = re.compile(r"^\s*(?:[%!?]|\w[\w, ]*=\s*[%!](?!=))|\?\s*$")
+_CELL_MAGIC = re.compile(r"^\s*%%(\w+)")
+_TRANSPARENT = frozenset(["time", "timeit", "capture", "prun"])
+"""Cell magics below which there is Python."""
+_PATHS = frozenset(["Path", "PurePath", "PosixPath", "join", "fspath", "abspath", "str"])
+_WRITERS = re.compile(r"to_\w+|save\w*|dump\w*|write\w*|mkdir|makedirs|print|log\w*|imsave|imwrite")
+_EXTENDING = frozenset(["append", "insert"])
+
+
+@dataclass(frozen=True)
+class CodeReference:
+    """A module (dotted) or a text that code names, and the line that does.
+
+    `searched`: the text is a folder in which modules are looked for.
+    """
+
+    name: str
+    line: str
+    module: bool = False
+    searched: bool = False
+
+
+def code_references(cells: Sequence[str]) -> Iterator[CodeReference]:
+    """Yield what cells of Python code name; what is no Python is passed over."""
+    known: dict[str, str] = {}
+    for cell in cells:
+        source = _plain(cell)
+        try:
+            tree = ast.parse(source)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        lines = source.splitlines()
+        yield from _Reader(lines, known).read(tree)
+
+
+def _plain(cell: str) -> str:
+    """Return a cell as Python: IPython's own lines become `pass`."""
+    magic = _CELL_MAGIC.match(cell)
+    if magic is not None:
+        if magic[1] not in _TRANSPARENT:
+            return ""
+        cell = cell.partition("\n")[2]
+    lines = cell.split("\n")
+    for index, line in enumerate(lines):
+        if _LINE_MAGIC.search(line):
+            indent = line[: len(line) - len(line.lstrip())]
+            lines[index] = f"{indent}pass"
+    return "\n".join(lines)
+
+
+class _Reader:
+    def __init__(self, lines: list[str], known: dict[str, str]) -> None:
+        self._lines = lines
+        self._known = known
+
+    def read(self, tree: ast.AST) -> Iterator[CodeReference]:
+        """Yield the mentions below a node, in the order of the code."""
+        stack = [tree]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                yield from self._imports(node)
+                continue
+            if isinstance(node, ast.Assign) and len(node.targets) == 1:
+                self._remember(node.targets[0], node.value)
+            if isinstance(node, ast.expr):
+                text = self._text(node)
+                if text is not None:
+                    yield CodeReference(text, self._line(node))
+                    continue
+            if isinstance(node, ast.Call):
+                if self._writes(node):
+                    continue
+                if _called(node) in _EXTENDING and ast.unparse(node.func).startswith("sys.path."):
+                    texts = [self._text(argument) for argument in node.args]
+                    yield from (
+                        CodeReference(text, self._line(node), searched=True)
+                        for text in texts
+                        if text is not None
+                    )
+                    continue
+            stack.extend(reversed(list(ast.iter_child_nodes(node))))
+
+    def _imports(self, node: ast.Import | ast.ImportFrom) -> Iterator[CodeReference]:
+        line = self._line(node)
+        if isinstance(node, ast.Import):
+            yield from (CodeReference(alias.name, line, module=True) for alias in node.names)
+        elif node.module is not None and node.level == 0:
+            yield CodeReference(node.module, line, module=True)
+            for alias in node.names:  # each may be a module of its own
+                yield CodeReference(f"{node.module}.{alias.name}", line, module=True)
+
+    def _remember(self, target: ast.expr, value: ast.expr) -> None:
+        if isinstance(target, ast.Name):
+            text = self._text(value)
+            if text is None or target.id in self._known:
+                self._known.pop(target.id, None)
+            else:
+                self._known[target.id] = text
+
+    def _text(self, node: ast.expr) -> str | None:
+        """Return the text that an expression is, if no running is needed to know it."""
+        if isinstance(node, ast.Constant):
+            return node.value if isinstance(node.value, str) else None
+        if isinstance(node, ast.Name):
+            return self._known.get(node.id)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.Add):
+            left, right = self._text(node.left), self._text(node.right)
+            if left is None or right is None or len(left) + len(right) > MAX_TEXT:
+                return None
+            return f"{left}/{right}" if isinstance(node.op, ast.Div) else left + right
+        if isinstance(node, ast.Call) and not node.keywords:
+            return self._path(node)
+        return None
+
+    def _path(self, node: ast.Call) -> str | None:
+        name = _called(node)
+        if name == "cwd" and not node.args:
+            return "."
+        if name not in _PATHS or not node.args:
+            return None
+        parts = [self._text(argument) for argument in node.args]
+        whole = [part for part in parts if part is not None]
+        return "/".join(whole) if len(whole) == len(parts) else None
+
+    def _writes(self, node: ast.Call) -> bool:
+        """Tell whether a call makes the files that it names."""
+        name = _called(node)
+        if name == "open":
+            modes = [*node.args[1:2], *(k.value for k in node.keywords if k.arg == "mode")]
+            return any(set("wxa") & set(self._text(mode) or "") for mode in modes)
+        return _WRITERS.fullmatch(name) is not None
+
+    def _line(self, node: ast.expr | ast.stmt) -> str:
+        line = self._lines[node.lineno - 1].strip() if node.lineno <= len(self._lines) else ""
+        return line if len(line) <= MAX_SHOWN else f"{line[: MAX_SHOWN - 1]}…"
+
+
+def _called(node: ast.Call) -> str:
+    """Return the last name of what is called."""
+    function = node.func
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""
