@@ -4,7 +4,8 @@ An attempt's directory is made under another name, locked, and then renamed to i
 attempt is ever visible without its lock held, and two runners cannot both get one number.
 
 Not every network file system carries a lock to other hosts. So whoever holds one also touches its
-file every `HEARTBEAT_INTERVAL` seconds, and another host believes in a free lock only after `HEARTBEAT_TIMEOUT`.
+file every `HEARTBEAT_INTERVAL` seconds, and another host believes in a free lock only after
+`HEARTBEAT_TIMEOUT`.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class Claim:
 
     @contextmanager
     def beating(self) -> Iterator[None]:
-        """Beat every `HEARTBEAT_INTERVAL` seconds, in a thread: no long piece of work makes a run seem dead."""
+        """Write a heartbeat every `HEARTBEAT_INTERVAL` seconds, in a thread of its own."""
         done = threading.Event()
 
         def keep_on() -> None:
@@ -224,7 +225,7 @@ def _last_beat(attempt_dir: Path) -> float | None:
 
 
 def _beats_elsewhere(attempt_dir: Path, last_beat: float | None) -> bool:
-    """Tell whether an attempt is another host's, not ended, and was touched within `HEARTBEAT_TIMEOUT`."""
+    """Tell whether another host runs the attempt and wrote a heartbeat in time."""
     if last_beat is None or time.time() - last_beat > HEARTBEAT_TIMEOUT:
         return False
     if (attempt_dir / layout.OUTCOME).exists():

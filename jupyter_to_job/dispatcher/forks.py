@@ -24,19 +24,22 @@ class Fork:
     """A copy of this process that does some work and ends; looks like a `subprocess.Popen`."""
 
     def __init__(
-        self, work: Callable[[], int], log: int, heed_signals: Callable[[], None] | None = None
+        self,
+        work: Callable[[], int],
+        log: int,
+        install_signal_handlers: Callable[[], None] | None = None,
     ) -> None:
         """Begin `work`, which returns an exit status; what it says goes to the descriptor `log`.
 
-        It leads a session of its own and outlives the dispatcher. `install_signal_handlers` installs its
-        handlers: no signal comes before. Raises OSError.
+        It leads a session of its own and outlives the dispatcher. `install_signal_handlers`
+        installs its handlers: no signal comes before. Raises OSError.
         """
         self._status: int | None = None
         signal.pthread_sigmask(signal.SIG_BLOCK, _TO_END)
         try:
             self.pid = os.fork()
             if self.pid == 0:
-                _become(work, log, heed_signals)
+                _become(work, log, install_signal_handlers)
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _TO_END)
 
@@ -49,14 +52,16 @@ class Fork:
         return self._status
 
 
-def _become(work: Callable[[], int], log: int, heed_signals: Callable[[], None] | None) -> None:
+def _become(
+    work: Callable[[], int], log: int, install_signal_handlers: Callable[[], None] | None
+) -> None:
     """Do the work, as a process that has nothing to do with the dispatcher; never returns."""
     status = 1
     try:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        if heed_signals is not None:
-            heed_signals()
+        if install_signal_handlers is not None:
+            install_signal_handlers()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _TO_END)
         os.setsid()
         os.chdir("/")

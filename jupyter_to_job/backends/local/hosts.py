@@ -1,9 +1,10 @@
 """The hosts that share an exchange: each has a dispatcher, with a lock, a log and a sign of life.
 
 A lock (`flock`) that looks free proves nothing about another host, because not every network file
-system carries it across; so a dispatcher also touches its lock every `HEARTBEAT_INTERVAL` seconds, and a host
-counts as silent only when that has stopped. Who judges another host watches for change with its own
-clock: neither a clock that is wrong there nor one that jumps here makes a host silent.
+system carries it across; so a dispatcher also touches its lock every `HEARTBEAT_INTERVAL` seconds,
+and a host counts as silent only when that has stopped. Whoever judges another host watches for
+change with its own clock: neither a clock that is wrong there nor one that jumps here makes a host
+silent.
 """
 
 from __future__ import annotations
