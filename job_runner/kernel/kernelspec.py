@@ -1,7 +1,7 @@
 """What is installed as a kernel: its kernel.json, found as Jupyter finds it.
 
 By the paths of jupyter_core and not by jupyter_client, whose import costs more than everything that
-a runner does before the kernel starts (docs/decisions/0025-kernel-spawned-and-heard-directly.md).
+a runner does before the kernel starts (docs/decisions/0025-starting-kernels-and-runners.md).
 """
 
 from __future__ import annotations
