@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
-from ..protocol.journal.truncation import size_text
+from ..protocol.units import format_bytes
 
 Record = dict[str, Any]
 
@@ -64,8 +64,8 @@ class OutputLimiter:
         if self.limit is None or lost <= 0:
             return ""
         return (
-            f"{size_text(lost)} of its output was dropped, over the cap of "
-            f"{size_text(self.limit)}: print less, write to a file, or raise "
+            f"{format_bytes(lost)} of its output was dropped, over the cap of "
+            f"{format_bytes(self.limit)}: print less, write to a file, or raise "
             "JUPYTER_TO_JOB_OUTPUT_CAP."
         )
 

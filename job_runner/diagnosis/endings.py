@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
+from ..protocol.units import format_bytes_of, format_duration
 from .error_patterns import CellFailure
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def kernel_died(status: int | None, cell: int | None, said: str, last_log_line: 
 
 def killed_for_memory(figures: MemoryStatus, cell: int | None) -> End:
     """Return the end for a kernel that the operating system killed for memory."""
-    amount = format_used_of(figures.used, figures.limit)
+    amount = format_bytes_of(figures.used, figures.limit)
     by = "was killed for it" if figures.kills else "was killed, most likely for that"
     message = f"The run used {amount}{_in(cell)} and {by}; {_KEPT}. {_LARGER}"
     return End("OutOfMemory", message, Exit.KERNEL_DIED, cell)
@@ -119,7 +120,7 @@ def killed_for_memory(figures: MemoryStatus, cell: int | None) -> End:
 
 def memory_limit_exceeded(used: int, limit: int, cell: int | None) -> End:
     """Return the end for a run whose processes used more memory than the request allows."""
-    amount = format_used_of(used, limit)
+    amount = format_bytes_of(used, limit)
     message = f"used {amount}{_in(cell)}; {_KEPT}. {_LARGER}"
     return End("OutOfMemory", message, Exit.KERNEL_DIED, cell)
 
@@ -146,7 +147,7 @@ def exited_early(failure: CellFailure) -> End:
 
 def out_of_memory(failure: CellFailure, said: str, figures: MemoryStatus) -> End:
     """Return the end for a cell that the operating system refused memory, in the words `said`."""
-    amount = format_used_of(figures.used, figures.limit)
+    amount = format_bytes_of(figures.used, figures.limit)
     message = (
         f"Cell {failure.cell + 1} ran out of memory ({_named(failure, said)}); "
         f"the run had used {amount}. {_LARGER}"
@@ -156,7 +157,7 @@ def out_of_memory(failure: CellFailure, said: str, figures: MemoryStatus) -> End
 
 def worker_out_of_memory(failure: CellFailure, figures: MemoryStatus) -> End:
     """Return the end for a cell that failed because a process of it was killed for memory."""
-    amount = format_used_of(figures.used, figures.limit)
+    amount = format_bytes_of(figures.used, figures.limit)
     message = (
         f"A process of cell {failure.cell + 1} was killed for memory: the run used {amount} "
         f"({_named(failure, failure.value)}). {_LARGER}"
@@ -184,7 +185,7 @@ def with_oom_note(end: End, figures: MemoryStatus) -> End:
 def kills_text(figures: MemoryStatus) -> str:
     """Return how many processes of the run the operating system killed for memory."""
     some = "a process" if figures.kills == 1 else f"{figures.kills} processes"
-    amount = format_used_of(figures.used, figures.limit)
+    amount = format_bytes_of(figures.used, figures.limit)
     return f"the operating system killed {some} of this run for memory ({amount} used)"
 
 
@@ -197,7 +198,7 @@ def with_note(end: End, note: str) -> End:
 def deadline(seconds: float, cell: int | None) -> End:
     """Return the end for a run that took longer than its `max_runtime`."""
     message = (
-        f"The time limit of {_duration(seconds)} was reached{_in(cell)}; {_KEPT}. "
+        f"The time limit of {format_duration(seconds)} was reached{_in(cell)}; {_KEPT}. "
         "Give it a longer one (--max-runtime), or a flavor that allows more."
     )
     return End("DeadlineExceeded", message, Exit.DEADLINE, cell)
@@ -216,16 +217,6 @@ def disk_full(cell: int | None) -> End:
         "Make room on it, and run it again."
     )
     return End("DiskFull", message, Exit.IO, cell)
-
-
-def format_used_of(used: int, limit: int) -> str:
-    """Return `2.3 of 2 GiB`, with as many digits as tell the two apart."""
-    power, unit = (30, "GiB") if limit >= 1 << 30 else (20, "MiB")
-    for digits in range(1, 7):
-        texts = [f"{round(size / (1 << power), digits):g}" for size in (used, limit)]
-        if texts[0] != texts[1] and (texts[0] != "0" or not used):
-            return f"{texts[0]} of {texts[1]} {unit}"
-    return f"{limit / (1 << power):.3g} of {limit / (1 << power):.3g} {unit}"
 
 
 def _of_cell(reason: str, message: str, failure: CellFailure) -> End:
@@ -274,19 +265,6 @@ def _how(status: int | None) -> str:
         return f"it got signal {-status}"
     known = _SIGNALS.get(name)
     return f"{known} ({name})" if known else f"it got {name}"
-
-
-def _duration(seconds: float) -> str:
-    """Return seconds as a person would say them: `90 s`, `1 h 30 min`."""
-    if seconds < 120 or seconds != int(seconds):
-        return f"{seconds:g} s"
-    units = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
-    parts, left = [], int(seconds)
-    for unit, size in units:
-        count, left = divmod(left, size)
-        if count:
-            parts.append(f"{count} {unit}")
-    return " ".join(parts)
 
 
 def _in(cell: int | None) -> str:

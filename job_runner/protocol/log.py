@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from .journal.truncation import dropped_notice, size_text
+from .journal.truncation import dropped_notice
 from .journal.validation import damage_notice, validated
+from .units import format_bytes
 
 Record = dict[str, Any]
 
@@ -17,7 +18,7 @@ def log_text(records: Iterable[Record]) -> Iterator[str]:
         if record.get("k") == "damaged":
             yield "\n" + damage_notice(record)
         elif record.get("k") == "omitted" and record.get("of") == "output":
-            yield f"[{size_text(record['bytes'])} of output: see the notebook]\n"
+            yield f"[{format_bytes(record['bytes'])} of output: see the notebook]\n"
         elif record.get("k") == "dropped":
             yield dropped_notice(record)
         elif record.get("k") == "output":

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from job_runner.protocol import documents, layout
 
-from ..backends.local.capacity import human
 from ..backends.local.hosts import HostStatus, HostWatch
 from ..backends.local.queue import demand_of, in_line, start
 from ..backends.local.slots import Allocation, Machine, Slots, devices_of, write_quickly
 from ..domain.errors import JobsError, NotFound
+from ..domain.quantities import format_resource
 from ..exchange import FileExchange, Request
 from .job_names import JobNames
 from .lease import Lease
@@ -212,7 +212,7 @@ class Dispatcher:
         if all(amount <= total.get(resource, 0) for resource, amount in demand.items()):
             return True
         if job.work:  # said once, not at each look
-            asked = ", ".join(human(*pair) for pair in demand.items())
+            asked = ", ".join(format_resource(*pair) for pair in demand.items())
             _log.warning("%s: needs %s, which is more than there is here", job.name, asked)
         return False
 

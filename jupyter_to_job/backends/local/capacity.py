@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 
 from ...domain.errors import BadInput, NeverFits
-from ...domain.quantities import parse_quantity
+from ...domain.quantities import format_resource, parse_quantity
 from .machine import cpus, memory
 
 Amounts = Mapping[str, Decimal]
@@ -37,15 +37,8 @@ def admit(demand: Amounts, total: Amounts) -> None:
     for name, amount in demand.items():
         have = total.get(name, Decimal(0))
         if amount > have:
-            there_is = f"has {human(name, have)}" if have else f"has no {name}"
+            there_is = f"has {format_resource(name, have)}" if have else f"has no {name}"
             raise NeverFits(
-                f"This needs {human(name, amount)}, and this machine {there_is}.",
+                f"This needs {format_resource(name, amount)}, and this machine {there_is}.",
                 "Choose a smaller flavor or another device.",
             )
-
-
-def human(name: str, amount: Decimal) -> str:
-    """Return an amount as people say it: `1.5 GiB of memory`, `2 nvidia.com/gpu`."""
-    if name == "memory":
-        return f"{amount / 2**30:.1f} GiB of memory"
-    return f"{amount.normalize():f} {name}"

@@ -7,8 +7,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from job_runner.protocol.units import format_bytes
+
+from ...domain.quantities import format_resource
 from .. import session
-from ..display import formats
 from .result import CheckResult, ok, problem, warning
 
 _TAIL = 64 << 10
@@ -39,12 +41,12 @@ def check_gpus() -> Iterator[CheckResult]:
 
 def check_slots() -> Iterator[CheckResult]:
     """Say what jobs may use at a time."""
-    from ...backends.local.capacity import capacity, human
+    from ...backends.local.capacity import capacity
 
     setting = session.settings().capacity
-    amounts = ", ".join(human(name, amount) for name, amount in capacity(setting).items())
+    amounts = ", ".join(format_resource(name, amount) for name, amount in capacity(setting).items())
     where = "as JUPYTER_TO_JOB_CAPACITY says" if setting else "this machine's"
-    yield ok("slots", f"{amounts.replace(' cpu', ' CPU')}: {where}")
+    yield ok("slots", f"{amounts}: {where}")
 
 
 def check_dispatcher() -> Iterator[CheckResult]:
@@ -70,7 +72,7 @@ def _running(area: str, root: Path) -> CheckResult:
         with contextlib.suppress(psutil.Error):
             line = process.cmdline()
             if "jupyter_to_job.dispatcher" in line and str(root) in line:
-                memory = formats.size(process.memory_info().rss)
+                memory = format_bytes(process.memory_info().rss)
                 said = f"Running: process {process.pid}, {memory}"
                 if line[0] == sys.executable:
                     return ok(area, said)

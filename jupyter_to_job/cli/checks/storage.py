@@ -12,6 +12,8 @@ import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from job_runner.protocol.units import format_bytes
+
 from .. import session
 from ..display import formats
 from .result import CheckResult, ok, problem, warning
@@ -159,7 +161,7 @@ _TRIALS: dict[str, Callable[[Path], None]] = {
 
 def _space(area: str, folder: Path) -> CheckResult:
     free = shutil.disk_usage(folder).free
-    message = f"{formats.size(free)} are free at {folder}"
+    message = f"{format_bytes(free)} are free at {folder}"
     if free < TOO_LITTLE:
         return problem(area, f"Only {message}.", "Free some space: jobs fail with DiskFull.")
     if free < LITTLE:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from job_runner.protocol.units import format_duration
+
 from .. import exits, options, session
 from ..display import formats, output
 
@@ -136,7 +138,7 @@ def _marked(name: str, default: str) -> str:
 
 
 def _limit(seconds: int | None) -> str:
-    return "none" if seconds is None else formats.duration(seconds)
+    return "none" if seconds is None else format_duration(seconds)
 
 
 def _room(device: dict[str, Any]) -> str:

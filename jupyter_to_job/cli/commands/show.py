@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from job_runner.protocol.units import format_duration
+
 from ...domain.job import DeliveryState, Job
 from .. import session
 from ..display import formats
@@ -44,7 +46,7 @@ def _progress(job: Job) -> Iterator[Line]:
         moment = getattr(job, name)
         yield name, f"{moment[:19].replace('T', ' ')} UTC, {formats.ago(moment)}" if moment else ""
     spent = formats.elapsed(job)
-    yield "took" if job.finished else "runs for", "" if spent is None else formats.duration(spent)
+    yield "took" if job.finished else "runs for", "" if spent is None else format_duration(spent)
 
 
 def _result(job: Job) -> Iterator[Line]:
@@ -68,7 +70,7 @@ def _asked(job: Job) -> Iterator[Line]:
         yield "input", path
     yield "isolated", "yes" if job.isolated else ""
     yield "output", job.output or ""
-    yield "limit", formats.duration(job.max_runtime) if job.max_runtime else ""
+    yield "limit", format_duration(job.max_runtime) if job.max_runtime else ""
     yield "priority", str(job.priority) if job.priority else ""
     yield "backend", job.backend
     yield "owner", job.owner

@@ -5,21 +5,9 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import Any
 
+from job_runner.protocol.units import format_bytes, format_bytes_of, format_duration
+
 from ...domain.job import Job
-
-_STEPS = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s"))
-
-
-def duration(seconds: float) -> str:
-    """Return seconds as `0.4 s`, `12 s`, `3 min 5 s`, `2 h 10 min` or `4 d 3 h`."""
-    if seconds < 9.95:
-        return f"{max(seconds, 0.0):.1f} s"
-    whole = round(seconds)
-    for size, unit, part, part_unit in _STEPS:
-        if whole >= size:
-            rest = whole % size // part
-            return f"{whole // size} {unit}" + (f" {rest} {part_unit}" if rest else "")
-    return f"{whole} s"
 
 
 def clock(seconds: float) -> str:
@@ -27,15 +15,6 @@ def clock(seconds: float) -> str:
     whole = max(int(seconds), 0)
     hours, minutes = divmod(whole // 60, 60)
     return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"
-
-
-def size(amount: float) -> str:
-    """Return bytes as `512 B`, `3.4 MiB`."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if amount < 1024:
-            return f"{amount:.0f} B" if unit == "B" else f"{amount:.1f} {unit}"
-        amount /= 1024
-    return f"{amount:.1f} TiB"
 
 
 def moment(text: str) -> datetime:
@@ -87,9 +66,9 @@ def plural(count: int, thing: str) -> str:
 def usage(figures: dict[str, Any]) -> list[tuple[str, str]]:
     """Return lines of a job's usage: what, and its peak and mean; what is unknown is left out."""
     kinds = (
-        ("memory", "memory", size),
+        ("memory", "memory", format_bytes),
         ("CPU", "cpu", lambda cores: f"{cores:.2f} cores"),
-        ("GPU memory", "gpu_memory", size),
+        ("GPU memory", "gpu_memory", format_bytes),
         ("GPU busy", "gpu_utilisation", lambda share: f"{share:.0%}"),
     )
     lines = []
@@ -101,7 +80,7 @@ def usage(figures: dict[str, Any]) -> list[tuple[str, str]]:
         if said:
             lines.append((title, ", ".join(said)))
     if figures.get("cpu_seconds") is not None:
-        lines.append(("CPU time", duration(figures["cpu_seconds"])))
+        lines.append(("CPU time", format_duration(figures["cpu_seconds"])))
     return lines
 
 
@@ -116,7 +95,7 @@ def receipt(job: Job) -> str | None:
     if figures.get("cpu_mean") is not None and figures.get("cpu_given"):
         said.append(f"{figures['cpu_mean']:.1f} of {figures['cpu_given']:g} CPU on average")
     if figures.get("memory_peak") is not None and figures.get("memory_given"):
-        amount = used_of(figures["memory_peak"], figures["memory_given"])
+        amount = format_bytes_of(figures["memory_peak"], figures["memory_given"])
         said.append(f"{amount} of memory at most")
     if figures.get("gpu_idle"):
         said.append("no GPU")
@@ -135,11 +114,3 @@ def advice(figures: dict[str, Any]) -> str | None:
     if figures.get("larger"):
         return f"flavor {figures['larger']} has more memory"
     return None
-
-
-def used_of(used: float, given: float) -> str:
-    """Return bytes out of bytes: `1.2 of 16 GiB`, and of much fewer `51.3 MiB of 16 GiB`."""
-    amount = size(given).split()[1]
-    unit = 1024 ** ("B", "KiB", "MiB", "GiB", "TiB").index(amount)
-    shown = size(used) if used < 0.1 * unit else f"{used / unit:.1f}"
-    return f"{shown} of {given / unit:.4g} {amount}"

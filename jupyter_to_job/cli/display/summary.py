@@ -10,6 +10,8 @@ from pathlib import Path
 
 import click
 
+from job_runner.protocol.units import format_duration
+
 from ...domain.errors import JobsError
 from ...domain.job import Job
 from . import formats, output
@@ -43,7 +45,7 @@ def _path(job: Job, root: Path) -> str:
 
 def _line(job: Job) -> None:
     spent = formats.elapsed(job)
-    took = "" if spent is None else f" in {formats.duration(spent)}"
+    took = "" if spent is None else f" in {format_duration(spent)}"
     output.note(f"{job.name} {formats.state(job)}{took}{': ' + job.message if job.message else ''}")
     if (receipt := formats.receipt(job)) is not None:
         output.note(f"{job.name} {receipt}.")
@@ -66,7 +68,7 @@ def _table(
         tables.Column("JOB", [*(job.name for job in jobs), *failures], least=20),
         tables.Column("STATE", [*(job.state.value for job in jobs), *("refused" for _ in none)]),
         tables.Column("CELLS", [*(formats.cells(job) for job in jobs), *none], drop=1),
-        tables.Column("TIME", [*("" if t is None else formats.duration(t) for t in times), *none]),
+        tables.Column("TIME", [*("" if t is None else format_duration(t) for t in times), *none]),
         tables.Column(
             "RESULT",
             [*(_outcome(job, paths) for job in jobs), *(f.message for f in failures.values())],

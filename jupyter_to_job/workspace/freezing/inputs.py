@@ -16,6 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
+from job_runner.protocol.units import format_bytes
+
 from ...domain.errors import BadInput, TooLarge
 from ..paths import SpecialFile, Workspace
 from .ignore import IGNORE_FILE, Ignored, IgnoreFiles
@@ -68,7 +70,7 @@ class Plan:
         ]
         more = f" ({', '.join(left_out)})" if left_out else ""
         noun = "file" if len(self.files) == 1 else "files"
-        return f"sends {len(self.files)} {noun}, {as_size(self.total)}{more}"
+        return f"sends {len(self.files)} {noun}, {format_bytes(self.total)}{more}"
 
 
 def plan_inputs(workspace: Workspace, patterns: Sequence[str], cap: int | None = None) -> Plan:
@@ -88,23 +90,12 @@ def plan_inputs(workspace: Workspace, patterns: Sequence[str], cap: int | None =
     if cap is not None and plan.total > cap:
         largest = max(plan.files, key=lambda file: file.size)
         raise TooLarge(
-            f"The inputs are {as_size(plan.total)}, over the limit of {as_size(cap)}; the largest "
-            f"is {largest.path} ({as_size(largest.size)}).",
+            f"The inputs are {format_bytes(plan.total)}, over the limit of {format_bytes(cap)}; "
+            f"the largest is {largest.path} ({format_bytes(largest.size)}).",
             f"Name less, list what is not needed in {IGNORE_FILE}, or raise "
             "JUPYTER_TO_JOB_INPUT_CAP.",
         )
     return plan
-
-
-def as_size(count: int) -> str:
-    """Return a number of bytes for people: `3.4 MiB`."""
-    if count < 1024:
-        return f"{count} bytes" if count != 1 else "1 byte"
-    amount, units = count / 1024, iter(("KiB", "MiB", "GiB", "TiB"))
-    unit = next(units)
-    while amount >= 1024 and unit != "TiB":
-        amount, unit = amount / 1024, next(units)
-    return f"{amount:.3g} {unit}"
 
 
 @dataclass

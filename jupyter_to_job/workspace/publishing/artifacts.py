@@ -13,8 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
+from job_runner.protocol.units import format_bytes
+
 from ...domain.errors import BadInput, TooLarge
-from ..freezing.inputs import as_size
 from ..paths import Workspace, open_regular
 from .publish import as_cannot_publish, candidates
 from .temp_files import copy, digest_of, draft_folder, sweep
@@ -58,8 +59,8 @@ def find_artifacts(folder: Path, notebook: str) -> list[Artifact]:
     total = sum(file.size for file in files)
     if len(files) > MAX_FILES or total > MAX_BYTES:
         raise TooLarge(
-            f"The run created {len(files):,} files, {as_size(total)}; at most {MAX_FILES:,} files "
-            f"and {as_size(MAX_BYTES)} are copied to the workspace.",
+            f"The run created {len(files):,} files, {format_bytes(total)}; at most "
+            f"{MAX_FILES:,} files and {format_bytes(MAX_BYTES)} are copied to the workspace.",
             f"Until retention clears them they are in {folder}.",
         )
     return files
