@@ -1,16 +1,24 @@
-"""What to say to somebody who asked for a name that is not there."""
+"""Hints for a name that does not exist: the nearest name that does."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+_MAX_COMPARED = 100
+"""Characters of a name that are compared: comparing takes the square of its length."""
 
-def did_you_mean(asked: str, names: Iterable[str]) -> str:
-    """Return a hint: the name that was probably meant, and all that there are."""
-    known = sorted(names)
-    near = get_close_matches(asked[:100], known, n=1)
-    if len(known) == 1:
-        return f"There is only {known[0]!r}."
-    meant = f"Did you mean {near[0]!r}? " if near else ""
-    return f"{meant}Choose one of: {', '.join(known)}."
+
+def nearest_name(name: str, names: Iterable[str]) -> str | None:
+    """Return the one of `names` that was probably meant by `name`, if any."""
+    return next(iter(get_close_matches(name[:_MAX_COMPARED], list(names), n=1)), None)
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Return a hint: the name that was probably meant, and all that exist."""
+    choices = sorted(names)
+    if len(choices) == 1:
+        return f"There is only {choices[0]!r}."
+    nearest = nearest_name(name, choices)
+    question = f"Did you mean {nearest!r}? " if nearest else ""
+    return f"{question}Choose one of: {', '.join(choices)}."

@@ -1,18 +1,19 @@
-"""Holds plain values to the models and rules, and says of each fault where it is and what to do."""
+"""Checks a catalog by the models and rules. Each fault has its place and a hint."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from ..domain.errors import Fault
 from .catalog import Catalog
 from .models import Allowed, Default, Device, Flavor, Toleration
-from .rules import Finding, did_you_mean, findings
-from .yaml_reader import Node, clip
+from .rules import Finding, check_rules, name_hint
+from .yaml_reader import clip, find_places, plain_value
 
 _Path = tuple[Any, ...]
 _MODELS: tuple[tuple[int, str, str, type[BaseModel]], ...] = (
@@ -23,50 +24,48 @@ _MODELS: tuple[tuple[int, str, str, type[BaseModel]], ...] = (
     (3, "flavors", "`allowed`", Allowed),
     (4, "devices", "a toleration", Toleration),
 )
-"""Length and beginning of the path of each model, what to call it."""
+"""By length and first key of its path: a model, and its name in messages."""
 
 
-def check(root: Node) -> tuple[Catalog | None, list[Fault]]:
+def check(root: yaml.Node) -> tuple[Catalog | None, list[Fault]]:
     """Return the catalog in `root` and all that is wrong with it, in the file's order."""
     catalog = None
-    found: list[Finding] = []
+    findings: list[Finding] = []
+    document = plain_value(root)
     try:
-        catalog = Catalog.model_validate(root.value)
+        catalog = Catalog.model_validate(document)
     except ValidationError as error:
-        found = [_finding(e) for e in error.errors(include_url=False)]
-    found += findings(root.value)
-    faults = {_placed(root, finding) for finding in found}
-    return catalog, sorted(faults)
+        findings = [_finding(details) for details in error.errors(include_url=False)]
+    findings += check_rules(document)
+    return catalog, sorted({_fault(root, finding) for finding in findings})
 
 
-def _placed(root: Node, finding: Finding) -> Fault:
-    key, value = root.find(finding.path)
+def _fault(root: yaml.Node, finding: Finding) -> Fault:
+    key, value = find_places(root, finding.path)
     return Fault(*(key if finding.at_key else value), finding.message, finding.hint)
 
 
 def _finding(error: ErrorDetails) -> Finding:
-    """Say one of pydantic's errors in the words of the file."""
+    """Put one of pydantic's errors into the words of the file."""
     path, kind, context = tuple(error["loc"]), error["type"], error.get("ctx", {})
     name = clip(str(path[-1])) if path else "the catalog"
     if kind == "wrong":
         if name == "[key]":
             return Finding(path[:-1], context["message"], context["hint"], at_key=True)
-        said = (
-            context["message"] if isinstance(path[-1], int) else f"`{name}`: {context['message']}"
-        )
-        return Finding(path, said, context["hint"], at_key=error["input"] is None)
+        label = "" if isinstance(path[-1], int) else f"`{name}`: "
+        message = label + context["message"]
+        return Finding(path, message, context["hint"], at_key=error["input"] is None)
     if kind == "extra_forbidden":
-        return Finding(path, *_unknown(path), at_key=True)
+        return Finding(path, *_unknown_key(path), at_key=True)
     if kind == "missing":
-        what, _ = _model_at(path[:-1])
-        return Finding(path, f"`{name}` is missing from {what}.", "Add it.", at_key=True)
+        owner, _ = _model_at(path[:-1])
+        return Finding(path, f"`{name}` is missing from {owner}.", "Add it.", at_key=True)
     if kind == "literal_error":
         hint = f"Write {context['expected']}."
         return Finding(path, f"`{name}`: {clip(repr(error['input']))} is not allowed.", hint)
-    if kind in _WANTED:
-        wanted, hint = _WANTED[kind]
-        has = _KINDS[type(error["input"])]
-        message = f"`{name}` must be {wanted}, and is {has}."
+    if kind in _TYPES:
+        expected, hint = _TYPES[kind]
+        message = f"`{name}` must be {expected}, and is {_KINDS[type(error['input'])]}."
         return Finding(path, message, hint, at_key=error["input"] is None)
     if kind == "too_short":
         return Finding(path, f"`{name}` is empty.", "List one at least.")
@@ -76,7 +75,7 @@ def _finding(error: ErrorDetails) -> Finding:
 
 
 _KINDS = {str: "text", type(None): "empty", list: "a list", dict: "a mapping"}
-_WANTED = {
+_TYPES = {
     "string_type": ("text", "Write one value behind the colon."),
     "dict_type": ("a mapping", "Write key: value lines below it, or {} for none."),
     "model_type": ("a mapping", "Write key: value lines below it, or {} for none."),
@@ -85,18 +84,18 @@ _WANTED = {
 
 
 def _model_at(path: Sequence[Any]) -> tuple[str, type[BaseModel]]:
-    for length, beginning, what, model in _MODELS:
-        if len(path) == length and (not beginning or path[0] == beginning):
-            return what, model
+    for length, section, label, model in _MODELS:
+        if len(path) == length and (not section or path[0] == section):
+            return label, model
     return "what is above", BaseModel
 
 
-def _unknown(path: _Path) -> tuple[str, str]:
-    """Say that the last key of `path` is not known, and what could have been meant."""
-    what, model = _model_at(path[:-1])
+def _unknown_key(path: _Path) -> tuple[str, str]:
+    """Return message and hint for a last key of `path` that the model does not have."""
+    owner, model = _model_at(path[:-1])
     key = str(path[-1])
     hint = f"Delete it, or name it `x-{clip(key)}` if it is for you."
-    for _, _, other, there in _MODELS:
-        if other in ("a flavor", "a device", "the catalog") and key in there.model_fields:
-            hint = f"It belongs to {other}."
-    return f"`{clip(key)}` is no key of {what}.", did_you_mean(key, list(model.model_fields), hint)
+    for _, _, label, candidate in _MODELS:
+        if label in ("a flavor", "a device", "the catalog") and key in candidate.model_fields:
+            hint = f"It belongs to {label}."
+    return f"`{clip(key)}` is no key of {owner}.", name_hint(key, model.model_fields, hint)

@@ -1,18 +1,18 @@
-"""Reads YAML into plain values that remember their places, within bounds.
+"""Reads YAML into PyYAML's nodes, which know their lines and columns, within bounds.
 
-PyYAML's own way to values recurses, expands aliases without limit, lets the last of two equal keys
-win, and turns `yes`, `010` and `1.10` into something else than what stands there. So this builds
-the values from the parser's events: without recursion, counting what aliases stand for, and with
-every scalar as the text that was written (`null` is None). The models know which types they want.
+PyYAML's composer recurses and keeps equal keys, and its constructor expands aliases without limit
+and turns `yes`, `010` and `1.10` into something else than the file says. So a composer of our own
+checks depth and size before it descends, merges mappings, and takes every scalar as the text that
+is written (`null` is None). The models know which types they want.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
 import yaml
+from yaml.composer import Composer
 from yaml.reader import Reader
 
 from ..domain.errors import Fault
@@ -26,251 +26,209 @@ LONG_TEXT = 1000
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NULLS = frozenset(["", "~", "null", "Null", "NULL"])
+_NULL, _MERGE, _TEXT = "null", "<<", "text"
+"""Tags that `_Composer.resolve` gives to scalars without a tag."""
 _YAML = "tag:yaml.org,2002:"
 _CORE = ("str", "int", "float", "bool", "null", "map", "seq")
 _CORE_TAGS = frozenset(["!", *(_YAML + name for name in _CORE)])
 
 
-class Place(NamedTuple):
-    """Where something begins: line and column, counted from 1."""
-
-    line: int = 1
-    column: int = 1
-
-
-@dataclass
-class Node:
-    """A value and its place; of a list or mapping also those of its parts, by index or key.
-
-    `value` is None, text, a list or a dict of the same; `size` counts the values in it.
-    """
-
-    place: Place
-    value: Any = None
-    size: int = 1
-    keys: dict[Any, Place] = field(default_factory=dict)
-    parts: dict[Any, Node] = field(default_factory=dict)
-
-    def find(self, path: Sequence[Any]) -> tuple[Place, Place]:
-        """Return the places of key and value at `path`, or of the nearest that is there."""
-        node, key = self, self.place
-        for step in path:
-            if step not in node.parts:
-                break
-            key, node = node.keys[step], node.parts[step]
-        return key, node.place
+Place = tuple[int, int]
+"""Where something begins: line and column, counted from 1."""
 
 
 class Unreadable(Exception):
-    """Nothing can be made of the text beyond this fault; `faults` has it last."""
+    """Nothing can be made of the text beyond the last of `faults`."""
 
     def __init__(self, faults: Sequence[Fault]) -> None:
         super().__init__(faults[-1].message)
         self.faults = list(faults)
 
 
-def read(data: bytes) -> tuple[Node, list[Fault]]:
-    """Return the one document in `data`, and what is wrong with it that could be passed over.
+def read(data: bytes) -> tuple[yaml.Node, list[Fault]]:
+    """Return the one document in `data`, and those faults that do not prevent reading it.
 
-    Raises Unreadable.
+    In the nodes the `value` of a mapping is a dict: by key, the nodes of key and value. Raises
+    Unreadable.
     """
     if len(data) > MAX_BYTES:
         raise Unreadable([Fault(1, 1, f"The file is over {MAX_BYTES >> 20} MiB.", "Shorten it.")])
-    builder = _Builder()
+    text, faults = _decode(data), list[Fault]()
+    loader: Any = type("_Loader", (_Composer, _LOADER), {})
     try:
-        for event in yaml.parse(_text(data), Loader=_LOADER):
-            builder.take(event)
+        return loader(text, faults).read_document(), faults
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         # The parser in Python lets through what chr() and int() say of escapes and versions.
-        raise Unreadable([*builder.faults, _syntax(error)]) from error
-    if builder.root is None:
-        raise Unreadable([Fault(1, 1, "The file is empty.", "Begin with the shipped one.")])
-    return builder.root, builder.faults
+        raise Unreadable([*faults, _syntax_fault(error)]) from error
 
 
-def _text(data: bytes) -> str:
-    """Decode, and refuse what YAML does not allow: parsers disagree on the place of those."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        place = _place_at(error.object[: error.start].decode("utf-8-sig"))
-        fault = Fault(*place, "This is not UTF-8.", "Save the file as UTF-8.")
-        raise Unreadable([fault]) from error
-    odd = Reader.NON_PRINTABLE.search(text)
-    if odd:
-        raise Unreadable([_not_allowed(odd[0], _place_at(text[: odd.start()]))])
-    return text
+def plain_value(node: yaml.Node) -> Any:
+    """Return None, text, or a list or dict of the same."""
+    if isinstance(node, yaml.MappingNode):
+        return {key: plain_value(value) for key, (_, value) in node.value.items()}
+    if isinstance(node, yaml.SequenceNode):
+        return [plain_value(item) for item in node.value]
+    return None if node.tag == _NULL else node.value
 
 
-def _not_allowed(character: str, place: Place) -> Fault:
-    message = f"The character U+{ord(character):04X} is not allowed."
-    return Fault(*place, message, "Delete it.")
-
-
-def _place_at(before: str) -> Place:
-    """Return the place behind the text `before`."""
-    return Place(before.count("\n") + 1, len(before) - before.rfind("\n"))
-
-
-def _place_of(mark: Any) -> Place:
-    """Return the place of PyYAML's mark, which counts from 0; None: the beginning."""
-    return Place() if mark is None else Place(mark.line + 1, mark.column + 1)
-
-
-def _syntax(error: Exception) -> Fault:
-    place = _place_of(getattr(error, "problem_mark", None) or getattr(error, "context_mark", None))
-    said = [getattr(error, name, None) for name in ("problem", "context")]
-    what = ", ".join(part for part in said if part) or "cannot be read"
-    return Fault(*place, f"This is no YAML: {what}.", "Look at indentation, quotes and brackets.")
-
-
-@dataclass
-class _Open:
-    """A list or mapping that has begun; `key` waits for its value, and is None in it for `<<`."""
-
-    node: Node
-    anchor: str | None
-    key: tuple[str | None, Place] | None = None
-    merged: list[Node] = field(default_factory=list)
-
-
-class _Builder:
-    """Puts events together. `faults` are those that could be passed over."""
-
-    def __init__(self) -> None:
-        self.root: Node | None = None
-        self.faults: list[Fault] = []
-        self._anchors: dict[str, Node] = {}
-        self._open: list[_Open] = []
-        self._values = 0
-
-    def take(self, event: yaml.Event) -> None:
-        """Take the next event. Raises Unreadable where there is no going on."""
-        place = _place_of(event.start_mark)
-        if isinstance(event, yaml.DocumentStartEvent) and self.root is not None:
-            self._fail(place, "A second document begins here.", "Keep one, delete the other.")
-        if isinstance(event, yaml.AliasEvent):
-            self._alias(event.anchor, place)
-        elif isinstance(event, yaml.NodeEvent):
-            self._check_tag(getattr(event, "tag", None), place)
-            self._count(_weight(getattr(event, "value", "")), place)
-            if isinstance(event, yaml.ScalarEvent):
-                self._scalar(event, place)
-            else:
-                self._begin(event, place)
-        elif isinstance(event, yaml.CollectionEndEvent):
-            self._end()
-
-    def _begin(self, event: yaml.NodeEvent, place: Place) -> None:
-        if len(self._open) == MAX_DEPTH:
-            self._fail(place, f"Nested deeper than {MAX_DEPTH} levels.", "Flatten it.")
-        above = self._open[-1] if self._open else None
-        if above is not None and isinstance(above.node.value, dict) and above.key is None:
-            self._fail(place, "A key must be plain text.", "Write it as key: value.")
-        value: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
-        self._open.append(_Open(Node(place, value), event.anchor))
-
-    def _end(self) -> None:
-        done = self._open.pop()
-        for other in done.merged:  # what stands in the mapping itself wins
-            for key, part in other.parts.items():
-                if key not in done.node.parts:
-                    _put(done.node, key, other.keys[key], part)
-        if done.anchor is not None:
-            self._anchors[done.anchor] = done.node
-        self._add(done.node)
-
-    def _scalar(self, event: yaml.ScalarEvent, place: Place) -> None:
-        above = self._open[-1] if self._open else None
-        odd = Reader.NON_PRINTABLE.search(event.value)  # written as an escape: "\\0"
-        if odd:
-            self.faults.append(_not_allowed(odd[0], place))
-        node = Node(place, event.value, _weight(event.value))
-        if event.anchor is not None:
-            self._anchors[event.anchor] = node
-        if above is not None and isinstance(above.node.value, dict) and above.key is None:
-            merge = event.implicit[0] and event.value == "<<"
-            self._take_key(above, None if merge else event.value, place)
-            return
-        if event.value in _NULLS and event.implicit[0]:
-            node.value = None
-        self._add(node)
-
-    def _take_key(self, above: _Open, key: str | None, place: Place) -> None:
-        if key is not None and key in above.node.parts:
-            first = above.node.keys[key].line
-            self._fault(place, f"`{clip(key)}` is here twice, first in line {first}.", "Keep one.")
-        above.key = (key, place)
-
-    def _alias(self, name: str | None, place: Place) -> None:
-        node = self._anchors.get(name) if name is not None else None
-        if node is None:
-            self._fail(place, f"There is no &{clip(str(name))} before this.", "Define it above.")
-        self._count(node.size, place)
-        above = self._open[-1] if self._open else None
-        if above is not None and isinstance(above.node.value, dict) and above.key is None:
-            if not isinstance(node.value, str):
-                self._fail(place, "A key must be plain text.", "Write it as key: value.")
-            self._take_key(above, node.value, place)
+def find_places(node: yaml.Node, path: Sequence[Any]) -> tuple[Place, Place]:
+    """Return the places (line and column) of key and value at `path`, or of the nearest above."""
+    key = node
+    for step in path:
+        if isinstance(node, yaml.MappingNode) and step in node.value:
+            key, node = node.value[step]
+        elif isinstance(node, yaml.SequenceNode) and isinstance(step, int):
+            key = node = node.value[step]
         else:
-            self._add(node)
-
-    def _add(self, node: Node) -> None:
-        """Put a finished value where it belongs."""
-        if not self._open:
-            self.root = node
-            return
-        above = self._open[-1]
-        if above.key is None:
-            index = len(above.node.value)
-            above.node.value.append(node.value)
-            above.node.keys[index], above.node.parts[index] = node.place, node
-            above.node.size += node.size
-            return
-        key, place = above.key
-        above.key = None
-        if key is None:
-            above.merged.extend(self._mappings(node, place))
-        else:
-            _put(above.node, key, place, node)
-
-    def _mappings(self, node: Node, place: Place) -> Iterator[Node]:
-        """Yield what `<<` merges: the mapping, or those of the list."""
-        for found in node.parts.values() if isinstance(node.value, list) else (node,):
-            if isinstance(found.value, dict):
-                yield found
-            else:
-                self._fault(place, "`<<` merges mappings only.", "Give it the alias of one.")
-
-    def _check_tag(self, tag: str | None, place: Place) -> None:
-        if tag is not None and tag not in _CORE_TAGS:
-            shown = clip(tag.replace(_YAML, "!!"))
-            self._fault(place, f"The tag {shown} is not allowed.", "Delete it.")
-
-    def _count(self, more: int, place: Place) -> None:
-        self._values += more
-        if self._values > MAX_VALUES:
-            message = f"More than {MAX_VALUES} values up to here, aliases expanded."
-            self._fail(place, message, "Write fewer.")
-
-    def _fault(self, place: Place, message: str, hint: str) -> None:
-        self.faults.append(Fault(*place, message, hint))
-
-    def _fail(self, place: Place, message: str, hint: str) -> NoReturn:
-        raise Unreadable([*self.faults, Fault(*place, message, hint)])
-
-
-def _put(into: Node, key: str, place: Place, part: Node) -> None:
-    into.value[key] = part.value
-    into.keys[key], into.parts[key] = place, part
-    into.size += _weight(key) + part.size
-
-
-def _weight(text: str) -> int:
-    return 1 + len(text) // LONG_TEXT
+            break
+    return _place_of(key.start_mark), _place_of(node.start_mark)
 
 
 def clip(text: str, limit: int = 60) -> str:
     """Return text for a message: on one line, and not longer than a line."""
     line = text if text.isprintable() else repr(text)[1:-1]
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+class _Composer(Composer):
+    """Composes nodes from the events of the loader that it is mixed into, in C or in Python."""
+
+    check_event: Callable[[type[yaml.Event]], bool]
+    peek_event: Callable[[], Any]
+    get_event: Callable[[], Any]
+
+    def __init__(self, text: str, faults: list[Fault]) -> None:
+        _LOADER.__init__(self, text)
+        self.anchors = {}  # the loader in C has none
+        self._faults = faults
+        self._depth = 0
+        self._count = 0
+        self._counts: dict[str, int] = {}
+        """By anchor: how many values its node has. An unfinished node is not in it."""
+
+    def read_document(self) -> yaml.Node:
+        """Return the only document's node. Raises Unreadable and YAMLError."""
+        root = self.get_node() if self.check_node() else None
+        if root is None:
+            self._fail(None, "The file is empty.", "Begin with the shipped one.")
+        if not self.check_event(yaml.StreamEndEvent):
+            mark = self.peek_event().start_mark
+            self._fail(mark, "A second document begins here.", "Keep one, delete the other.")
+        return root
+
+    def resolve(self, kind: Any, value: Any, implicit: Any) -> str:
+        """Return the tag of a node that has none: a quoted scalar is always text."""
+        if kind is yaml.ScalarNode and implicit[0]:
+            return _NULL if value in _NULLS else _MERGE if value == "<<" else _TEXT
+        return _TEXT
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """Compose the next node, within the bounds."""
+        event = self.peek_event()
+        mark, anchor = event.start_mark, event.anchor
+        is_key = isinstance(parent, yaml.MappingNode) and index is None
+        if isinstance(event, yaml.AliasEvent):
+            return self._compose_alias(anchor, mark, is_key=is_key)
+        if event.tag is not None and event.tag not in _CORE_TAGS:
+            tag = clip(event.tag.replace(_YAML, "!!"))
+            self._faults.append(_fault(mark, f"The tag {tag} is not allowed.", "Delete it."))
+        start = self._count
+        self._add_to_count(getattr(event, "value", ""), mark)
+        if isinstance(event, yaml.ScalarEvent):
+            character = Reader.NON_PRINTABLE.search(event.value)  # written as an escape: "\\0"
+            if character:
+                self._faults.append(_character_fault(character[0], _place_of(mark)))
+        elif self._depth == MAX_DEPTH:
+            self._fail(mark, f"Nested deeper than {MAX_DEPTH} levels.", "Flatten it.")
+        elif is_key:
+            self._fail(mark, "A key must be plain text.", "Write it as key: value.")
+        self.anchors.pop(anchor, None)  # YAML lets an anchor be defined again, PyYAML does not
+        self._counts.pop(anchor, None)
+        self._depth += 1
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        self._counts[anchor] = self._count - start
+        return node
+
+    def _compose_alias(self, anchor: str, mark: Any, *, is_key: bool) -> yaml.Node:
+        if anchor not in self._counts:
+            self._fail(mark, f"There is no &{clip(anchor)} before this.", "Define it above.")
+        self._add_to_count(self._counts[anchor], mark)
+        self.get_event()
+        node = self.anchors[anchor]
+        if is_key and not isinstance(node, yaml.ScalarNode):
+            self._fail(mark, "A key must be plain text.", "Write it as key: value.")
+        return yaml.ScalarNode(_TEXT, node.value, mark) if is_key else node
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        """Compose a mapping. Its own keys count before those that `<<` merges."""
+        node = super().compose_mapping_node(anchor)
+        pairs: dict[str, tuple[yaml.Node, yaml.Node]] = {}
+        merged: list[yaml.Node] = []
+        for key, value in node.value:
+            if key.tag == _MERGE:
+                sources = value.value if isinstance(value, yaml.SequenceNode) else [value]
+                merged += [source for source in sources if isinstance(source, yaml.MappingNode)]
+                if not all(isinstance(source, yaml.MappingNode) for source in sources):
+                    message, hint = "`<<` merges mappings only.", "Give it the alias of one."
+                    self._faults.append(_fault(key.start_mark, message, hint))
+                continue
+            if key.value in pairs:
+                line = pairs[key.value][0].start_mark.line + 1
+                message = f"`{clip(key.value)}` is here twice, first in line {line}."
+                self._faults.append(_fault(key.start_mark, message, "Keep one."))
+            pairs[key.value] = key, value
+        for source in merged:
+            for name, pair in source.value.items():
+                pairs.setdefault(name, pair)
+        node.value = pairs
+        return node
+
+    def _add_to_count(self, added: int | str, mark: Any) -> None:
+        self._count += added if isinstance(added, int) else 1 + len(added) // LONG_TEXT
+        if self._count > MAX_VALUES:
+            message = f"More than {MAX_VALUES} values up to here, aliases expanded."
+            self._fail(mark, message, "Write fewer.")
+
+    def _fail(self, mark: Any, message: str, hint: str) -> NoReturn:
+        raise Unreadable([*self._faults, _fault(mark, message, hint)])
+
+
+def _decode(data: bytes) -> str:
+    """Decode, and refuse characters that YAML does not allow: parsers disagree on their place."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        place = _end_of(error.object[: error.start].decode("utf-8-sig"))
+        fault = Fault(*place, "This is not UTF-8.", "Save the file as UTF-8.")
+        raise Unreadable([fault]) from error
+    character = Reader.NON_PRINTABLE.search(text)
+    if character:
+        raise Unreadable([_character_fault(character[0], _end_of(text[: character.start()]))])
+    return text
+
+
+def _character_fault(character: str, place: Place) -> Fault:
+    message = f"The character U+{ord(character):04X} is not allowed."
+    return Fault(*place, message, "Delete it.")
+
+
+def _syntax_fault(error: Exception) -> Fault:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    parts = [getattr(error, name, None) for name in ("problem", "context")]
+    problem = ", ".join(part for part in parts if part) or "cannot be read"
+    hint = "Look at indentation, quotes and brackets."
+    return _fault(mark, f"This is no YAML: {problem}.", hint)
+
+
+def _fault(mark: Any, message: str, hint: str) -> Fault:
+    return Fault(*_place_of(mark), message, hint)
+
+
+def _place_of(mark: Any) -> Place:
+    """Return the place of PyYAML's mark, which counts from 0; of no mark, the beginning."""
+    return (1, 1) if mark is None else (mark.line + 1, mark.column + 1)
+
+
+def _end_of(text: str) -> Place:
+    return text.count("\n") + 1, len(text) - text.rfind("\n")
