@@ -28,14 +28,14 @@ class Backend(Protocol):
     """Starts runners for job directories."""
 
     name: str
-    has_line: bool
-    """Whether jobs wait in a line of its own: then they have positions and priorities."""
+    has_queue: bool
+    """Whether jobs wait in a queue of its own: then they have positions and priorities."""
 
     def admit(self, demand: Mapping[str, Decimal], kernel: str | None) -> None:
         """Raise NeverFits or UnknownChoice for what could never run here; else return."""
         ...
 
-    def changed(self, job: str) -> None:
+    def notify(self, job: str) -> None:
         """Take notice of a new job, or of a new wish (cancel, delete) in its directory.
 
         Safe to repeat. Raises Unavailable when nothing can be started now; the job stays recorded.
@@ -46,7 +46,7 @@ class Backend(Protocol):
         """Tell whether an attempt without an outcome still runs; `attempt` is its directory."""
         ...
 
-    def placements(self, waiting: Sequence[Request]) -> Mapping[str, Placement]:
+    def queue_status(self, waiting: Sequence[Request]) -> Mapping[str, Placement]:
         """Return what is known of jobs without an attempt, by name; a job left out is waiting."""
         ...
 

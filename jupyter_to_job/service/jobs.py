@@ -109,7 +109,7 @@ class JobService:
         caller = caller or self._caller
         request, created = self._intake().accept(asked, frozen, caller, transfer)
         job = self._look(self._seen(request))  # before the backend begins, which would compete
-        self._core.backend.changed(request.name)
+        self._core.backend.notify(request.name)
         return job, created
 
     def preflight(self, asked: Submission) -> Preflight:
@@ -226,7 +226,7 @@ class JobService:
         if not self.get(name).state.final:
             wish = {"time": times.now(), "who": self._caller.owner}
             self._core.exchange.write_once(name, layout.CANCEL, wish)
-            self._core.backend.changed(name)
+            self._core.backend.notify(name)
         return self.get(name)
 
     def delete(self, name: str) -> None:
@@ -238,7 +238,7 @@ class JobService:
         request = core.exchange.request(name)
         core.exchange.write_once(name, layout.CANCEL, wish)
         core.exchange.write_once(name, layout.DELETE, wish)
-        core.backend.changed(name)
+        core.backend.notify(name)
         # It may have ended before it was wished away: then nobody looks at the wish any more.
         with contextlib.suppress(NotFound, FileNotFoundError):
             if core.view.job(request, Placement()).decided:
@@ -255,7 +255,7 @@ class JobService:
     def _look(self, request: Request) -> Job:
         core, name, placement = self._core, request.name, Placement()
         if not core.view.has_begun(name):
-            placement = core.backend.placements(core.roster.waiting(request)).get(name, placement)
+            placement = core.backend.queue_status(core.roster.waiting(request)).get(name, placement)
         return _for_reader(core.view.job(request, placement), request, self._caller.workspace)
 
     def _nudge(self, active: Collection[str]) -> None:
@@ -265,7 +265,7 @@ class JobService:
         """
         for name in active if self.nudges else ():
             with contextlib.suppress(NotFound, Unavailable):
-                self._core.backend.changed(name)
+                self._core.backend.notify(name)
 
     def _mine(self, name: str) -> Request:
         return self._seen(self._core.exchange.request(name))

@@ -213,7 +213,7 @@ def test_signals_that_its_starter_blocks_reach_it(cli: Cli) -> None:
 def job_for(backend: LocalBackend, exchange: Path) -> None:
     """Tell the backend of a job; wait until the dispatcher that it started has failed."""
     try:
-        backend.changed("a-job-abcd2345")
+        backend.notify("a-job-abcd2345")
     finally:
         until(lambda: not has_dispatcher(exchange, this_host()), "its end")
 
@@ -226,7 +226,7 @@ def test_one_that_ends_at_once_is_told_of(tmp_path: Path, monkeypatch: pytest.Mo
         job_for(backend, tmp_path)
     lock = take_lock(tmp_path, this_host())
     assert lock is not None
-    backend.changed("a-job-abcd2345")  # another process's dispatcher is here
+    backend.notify("a-job-abcd2345")  # another process's dispatcher is here
     os.close(lock)
 
 

@@ -153,7 +153,7 @@ def test_threads_that_look_at_once_count_once(tmp_path: Path) -> None:
     snapshot = f'{{"nbformat": 4, "metadata": {{}}, "cells": [{",".join([cell] * 200)}]}}'
     exchange.create(request(), snapshot.encode())
     backend = MemoryBackend(exchange)
-    backend.changed(JOB)
+    backend.notify(JOB)
     for _ in range(20):
         view = JobReader(exchange, backend.alive)
         with ThreadPoolExecutor(8) as pool:

@@ -120,7 +120,7 @@ def test_rerun(jobs: RemoteJobs, ended: Job, workspace: Path, exchange: FileExch
 def test_a_priority_without_a_line_is_refused(
     jobs: RemoteJobs, ended: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(MemoryBackend, "has_line", False)
+    monkeypatch.setattr(MemoryBackend, "has_queue", False)
     with pytest.raises(Refused, match="no line"):
         jobs.rerun(ended.name, Changes(priority=1))
 

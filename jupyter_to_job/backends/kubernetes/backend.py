@@ -19,7 +19,7 @@ class KubernetesBackend:
     """
 
     name = "kubernetes"
-    has_line = False
+    has_queue = False
 
     def __init__(
         self, poke: Callable[[str], None], pod_of: Callable[[str], PodRecord | None]
@@ -30,7 +30,7 @@ class KubernetesBackend:
     def admit(self, demand: Mapping[str, Decimal], kernel: str | None) -> None:
         """See the port: the scheduler says what fits, the image which kernels there are."""
 
-    def changed(self, job: str) -> None:
+    def notify(self, job: str) -> None:
         """See the port."""
         self._poke(job)
 
@@ -38,7 +38,7 @@ class KubernetesBackend:
         """See the port: only the reconciler declares an attempt dead, by writing its outcome."""
         return True
 
-    def placements(self, waiting: Sequence[Request]) -> Mapping[str, Placement]:
+    def queue_status(self, waiting: Sequence[Request]) -> Mapping[str, Placement]:
         """See the port."""
         pods = {request.name: self._pod_of(request.name) for request in waiting}
         return {name: placement_of(pod) for name, pod in pods.items() if pod is not None}

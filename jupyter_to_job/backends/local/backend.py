@@ -34,7 +34,7 @@ class LocalBackend:
     """
 
     name = "local"
-    has_line = True
+    has_queue = True
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class LocalBackend:
 
             require_kernel(kernel)
 
-    def changed(self, job: str) -> None:
+    def notify(self, job: str) -> None:
         """See the port: starts this host's dispatcher, unless another host sees to the job."""
         status = self._started.poll() if self._started is not None else None
         at_once = (status or 0) > 0 and time.monotonic() - self._started_at < _AT_ONCE
@@ -95,12 +95,12 @@ class LocalBackend:
         """See the port."""
         return liveness.is_alive(attempt)
 
-    def placements(self, waiting: Sequence[Request]) -> Mapping[str, Placement]:
+    def queue_status(self, waiting: Sequence[Request]) -> Mapping[str, Placement]:
         """See the port: each host has a line of its own."""
         here, lines = hosts.this_host(), dict[str, list[Request]]()
         for request in in_line(waiting):
             lines.setdefault(request.environment.host or here, []).append(request)
-            self._host_of[request.name] = request.environment.host  # `changed` will want to know
+            self._host_of[request.name] = request.environment.host  # `notify` needs it
         served = {host: self._served(host) for host in {here, *lines}}
         starting = {job for one in served.values() if one is not None for job in one.held}
         placed = {}

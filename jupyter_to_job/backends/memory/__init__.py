@@ -31,12 +31,12 @@ Hold = Literal["queued", "running"]
 class MemoryBackend:
     """Implements `backends.port.Backend`; `ended` is told the name of a job that has ended.
 
-    A job has run when `changed` returns, unless `hold` is set: then it stays `queued`, or
+    A job has run when `notify` returns, unless `hold` is set: then it stays `queued`, or
     `running` in its first cell, until a cancel.
     """
 
     name = "memory"
-    has_line = True
+    has_queue = True
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class MemoryBackend:
     def admit(self, demand: Mapping[str, Decimal], kernel: str | None) -> None:
         """See the port: everything fits."""
 
-    def changed(self, job: str) -> None:
+    def notify(self, job: str) -> None:
         """See the port."""
         directory = self._exchange.directory(job)
         cancelled = (directory / layout.CANCEL).exists()
@@ -77,7 +77,7 @@ class MemoryBackend:
         """See the port."""
         return liveness.is_alive(attempt)
 
-    def placements(self, waiting: Sequence[Request]) -> Mapping[str, Placement]:
+    def queue_status(self, waiting: Sequence[Request]) -> Mapping[str, Placement]:
         """See the port: held jobs wait by priority, then in the order in which they came."""
         line = sorted(waiting, key=lambda r: (-r.priority, r.submitted, r.name))
         return {r.name: Placement(position=place) for place, r in enumerate(line, start=1)}

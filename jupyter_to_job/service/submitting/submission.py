@@ -165,7 +165,7 @@ class SubmissionService:
         Raises UnknownChoice, Refused, or NeverFits, which says what would fit.
         """
         choice = self.catalog.choose(asked.flavor, asked.device, caller.groups)
-        if asked.priority and not self.backend.has_line:
+        if asked.priority and not self.backend.has_queue:
             raise Refused("This backend has no line to go first in.", "Leave the priority out.")
         try:
             self.backend.admit(choice.demand, kernel)
