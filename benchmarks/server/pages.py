@@ -13,7 +13,7 @@ from .peer import Peer
 from .row import MS, Report, Row
 
 SETTLE = 3.0
-"""Seconds after which our index takes a directory that changed: see `exchange.index.RACY`."""
+"""Seconds after which our index takes a directory that changed: see `exchange.stamps.RACY`."""
 
 
 def pages(ours: Ours, peer: Peer, jobs: int, looks: int, report: Report) -> None:

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
@@ -22,13 +23,14 @@ from job_runner.protocol.outcome import Outcome, read_outcome
 
 from ..domain.errors import BadInput, Conflict, Damaged, NotFound, Unavailable
 from ..domain.names import is_job_name
-from .index import stamp_of
+from .filesystem import is_network
 from .request import InputFile, Request
+from .stamps import StampCache, stamp_of
 
 LEFTOVER_SECONDS = 3600.0
 KEYS = ".keys"
-KEPT = 1000
-"""Requests that are kept in memory, since they never change: the line is looked at all the time."""
+MAX_CACHED_REQUESTS = 1000
+"""Requests that are kept in memory: they never change, and the queue is read all the time."""
 Writer = Callable[[Path], InputFile]
 """Writes one input at the path it is given, and returns its record."""
 
@@ -43,7 +45,13 @@ class FileExchange:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._listing = threading.Lock()
-        self._requests: dict[str, tuple[str, Request]] = {}
+        self._names: StampCache[Path, frozenset[str]] = StampCache()
+        self._requests: StampCache[str, Request] = StampCache(MAX_CACHED_REQUESTS)
+
+    @cached_property
+    def is_local(self) -> bool:
+        """Whether times of files can be relied on here: on a network file system they cannot."""
+        return not is_network(self.root)
 
     def sweep(self) -> None:
         """Delete what killed processes left behind, an hour later: drafts, graves, empty claims."""
@@ -119,16 +127,20 @@ class FileExchange:
         """Take back the claim of a submission that came to nothing."""
         (self.root / KEYS / key).unlink(missing_ok=True)
 
-    def jobs(self) -> list[str]:
-        """Return the names of all jobs, in no order."""
+    def jobs(self) -> frozenset[str]:
+        """Return the names of all jobs: the very same set while none came or went."""
+        stamp = stamp_of(self.root) if self.is_local else None
+        return self._names.get(self.root, stamp, self._read_names)
+
+    def _read_names(self) -> frozenset[str]:
         try:
             # One after the other: each entry gives Python's lock away, and two threads that did so
             # 10,000 times would do little else.
             with self._listing, os.scandir(self.root) as entries:
                 folders = [e.name for e in entries if e.is_dir(follow_symlinks=False)]
         except FileNotFoundError:
-            return []
-        return [name for name in folders if is_job_name(name)]
+            return frozenset()
+        return frozenset(filter(is_job_name, folders))
 
     def directory(self, job: str) -> Path:
         """Return the job's directory. Raises NotFound."""
@@ -142,15 +154,10 @@ class FileExchange:
         # Deleted and submitted again under one key, a job may get the inode of the one before: so
         # one that is younger than clocks are coarse has no stamp, and is read.
         stamp = stamp_of(f"{self.root}/{job}/{layout.REQUEST}") if is_job_name(job) else None
-        known = self._requests.get(job)
-        if known is not None and known[0] == stamp:
-            return known[1]
-        request = Request.from_document(self.document(job, layout.REQUEST) or {})
-        if stamp is not None:
-            if len(self._requests) >= KEPT:
-                self._requests.clear()
-            self._requests[job] = stamp, request
-        return request
+        return self._requests.get(job, stamp, partial(self._read_request, job))
+
+    def _read_request(self, job: str) -> Request:
+        return Request.from_document(self.document(job, layout.REQUEST) or {})
 
     def document(self, job: str, path: str, *fields: str) -> dict[str, Any] | None:
         """Return one JSON document of the job, or None if it is not there.

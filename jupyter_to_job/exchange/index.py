@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ..domain.job import Job
 from .filesystem import is_network
+from .stamps import StampCache, format_stamp
 
 if TYPE_CHECKING:
     import sqlite3
@@ -30,9 +31,6 @@ _Answer = TypeVar("_Answer")
 FOLDER = ".index"
 PATIENCE = 1.0
 """Seconds to wait for others who use the index, before doing without."""
-RACY = 2.0
-"""Seconds for which a directory may change without a new stamp: clocks of file systems are coarse.
-A younger one is not indexed."""
 MAX_ROW = 64 << 10
 """Bytes of a row at most: a job with larger parameters is read from its directory."""
 _COLUMNS = (
@@ -87,15 +85,6 @@ class IndexRow:
 _NONE: Mapping[str, IndexRow] = {}
 
 
-def stamp_of(directory: Path | str) -> str | None:
-    """Return the stamp of a job's directory; None if it is out of reach, or changed just now."""
-    try:
-        seen = os.stat(directory)  # noqa: PTH116 - text, where there are many
-    except OSError:
-        return None
-    return _stamp(seen) if time.time() - seen.st_ctime > RACY else None
-
-
 class Index:
     """The index of one exchange, safe to use from many processes at once.
 
@@ -108,7 +97,7 @@ class Index:
         self._root = root
         self._folder = root / FOLDER
         self._local: bool | None = None
-        self._read: tuple[tuple[int, int, int] | None, Mapping[str, IndexRow]] = (None, _NONE)
+        self._rows: StampCache[Path, Mapping[str, IndexRow] | None] = StampCache()
 
     @property
     def is_local(self) -> bool:
@@ -129,19 +118,23 @@ class Index:
         Rows of an older time do no harm: each one is held to its directory before it counts.
         """
         try:
-            seen = self._file.stat()
+            status = self._file.stat()
         except OSError:
             return _NONE
-        state = (seen.st_ino, seen.st_size, seen.st_mtime_ns)
-        if state != self._read[0]:
-            chosen = ", ".join((*_COLUMNS, "crc"))
-            rows = self._use(
-                fcntl.LOCK_SH,
-                lambda database: database.execute(f"SELECT {chosen} FROM settled").fetchall(),  # noqa: S608
-            )
-            sound = [IndexRow(*values) for *values, crc in rows or () if crc == _crc(values)]
-            self._read = (state if rows is not None else None, {row.name: row for row in sound})
-        return self._read[1]
+        stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
+        return self._rows.get(self._file, stamp, self._read_rows) or _NONE
+
+    def _read_rows(self) -> Mapping[str, IndexRow] | None:
+        """Read the sound rows; None where the database cannot be read now."""
+        chosen = ", ".join((*_COLUMNS, "crc"))
+        rows = self._use(
+            fcntl.LOCK_SH,
+            lambda database: database.execute(f"SELECT {chosen} FROM settled").fetchall(),  # noqa: S608
+        )
+        if rows is None:
+            return None
+        sound = (IndexRow(*values) for *values, crc in rows if crc == _crc(values))
+        return {row.name: row for row in sound}
 
     def write(self, settled: Iterable[IndexRow], names: Container[str]) -> None:
         """Keep some jobs, and forget those that are none of `names` any more.
@@ -168,7 +161,7 @@ class Index:
     def is_current(self, row: IndexRow) -> bool:
         """Tell whether the job's directory is as it was when the row was made."""
         try:
-            return _stamp(os.stat(f"{self._root}/{row.name}")) == row.stamp  # noqa: PTH116 - 10,000
+            return format_stamp(os.stat(f"{self._root}/{row.name}")) == row.stamp  # noqa: PTH116
         except OSError:
             return False
 
@@ -258,10 +251,6 @@ def _can_be_kept(row: IndexRow) -> bool:
         return len("".join(row.values()).encode()) <= MAX_ROW
     except UnicodeEncodeError:
         return False
-
-
-def _stamp(seen: os.stat_result) -> str:
-    return f"{seen.st_dev}.{seen.st_ino}.{seen.st_ctime_ns}"
 
 
 def _crc(values: Iterable[str]) -> int:

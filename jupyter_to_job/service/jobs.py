@@ -48,8 +48,8 @@ class ServiceContext:
     exchange: FileExchange
     backend: Backend
     catalog: Callable[[], Catalog]
-    view: JobReader
-    roster: JobLister
+    reader: JobReader
+    lister: JobLister
     output_cap: int | None = None
     """How many bytes of output a job may keep; None: as many as it likes."""
 
@@ -61,9 +61,10 @@ class ServiceContext:
         catalog: Callable[[], Catalog],
         output_cap: int | None = None,
     ) -> ServiceContext:
-        """Build a core with a view of its own."""
-        view = JobReader(exchange, backend.alive)
-        return cls(exchange, backend, catalog, view, JobLister(exchange, backend, view), output_cap)
+        """Build a context with a reader of its own."""
+        reader = JobReader(exchange, backend.alive)
+        lister = JobLister(exchange, backend, reader)
+        return cls(exchange, backend, catalog, reader, lister, output_cap)
 
 
 class JobService:
@@ -140,7 +141,7 @@ class JobService:
         """See the port. The cursor is the (submitted, name) of the last job shown."""
         jobs: list[Job] = []
         last: ListEntry | None = None
-        for entry in self._core.roster.newest(states, cursor):
+        for entry in self._core.lister.newest(states, cursor):
             if not self._visible(entry.subject):
                 continue
             if last is not None and len(jobs) == limit:
@@ -189,14 +190,14 @@ class JobService:
         return describe(core.catalog(), self._caller.groups, core.backend.resources())
 
     def changes(self) -> Iterator[Job | Deleted | None]:
-        """See the port: looks at active jobs every `Watch.tick` seconds."""
+        """See the port: looks at active jobs every `ChangeFeed.interval` seconds."""
         core = self._core
-        watch = ChangeFeed(core.exchange, core.roster, core.view)
+        watch = ChangeFeed(core.exchange, core.lister, core.reader)
         last: dict[str, Job] = {}
         first, nudged = True, 0.0
         while True:
             active = []
-            for request, seen in watch.look():
+            for request, seen in watch.poll():
                 if not self._visible(request):
                     continue
                 job = _for_reader(seen, request, self._caller.workspace)
@@ -208,7 +209,7 @@ class JobService:
                     del last[job.name]
                 elif not job.decided:
                     active.append(job.name)
-            for name, whose in watch.gone:
+            for name, whose in watch.deleted:
                 last.pop(name, None)
                 if self._visible(whose):
                     yield Deleted(name)
@@ -217,7 +218,7 @@ class JobService:
                 self._nudge(active)
             first = False
             yield None
-            time.sleep(watch.tick)
+            time.sleep(watch.interval)
 
     # Acting ---------------------------------------------------------------------------------
 
@@ -241,7 +242,7 @@ class JobService:
         core.backend.notify(name)
         # It may have ended before it was wished away: then nobody looks at the wish any more.
         with contextlib.suppress(NotFound, FileNotFoundError):
-            if core.view.job(request, Placement()).decided:
+            if core.reader.job(request, Placement()).decided:
                 core.exchange.remove(name)
 
     def deliver(self, name: str) -> Job:
@@ -254,9 +255,11 @@ class JobService:
 
     def _look(self, request: Request) -> Job:
         core, name, placement = self._core, request.name, Placement()
-        if not core.view.has_begun(name):
-            placement = core.backend.queue_status(core.roster.waiting(request)).get(name, placement)
-        return _for_reader(core.view.job(request, placement), request, self._caller.workspace)
+        if not core.reader.has_attempt(name):
+            placement = core.backend.queue_status(core.lister.waiting_requests(request)).get(
+                name, placement
+            )
+        return _for_reader(core.reader.job(request, placement), request, self._caller.workspace)
 
     def _nudge(self, active: Collection[str]) -> None:
         """See that somebody works on active jobs: whoever did may be dead.
@@ -272,7 +275,7 @@ class JobService:
 
     def _seen(self, request: Request) -> Request:
         """Return the request if the caller may see its job. Raises NotFound."""
-        if not self._visible(request) or self._core.view.is_deleted(request.name):
+        if not self._visible(request) or self._core.reader.is_deleted(request.name):
             raise NotFound(f"There is no job {request.name!r}.", "See `jupyter-to-job list --all`.")
         return request
 

@@ -135,7 +135,7 @@ def test_preflight_of_what_is_fine(place: Place) -> None:
     assert [(p.code, p.blocking) for p in found.problems] == [("unknown_parameter", False)]
     assert "typo" in found.problems[0].message
     assert not found.isolated
-    assert place.exchange.jobs() == []
+    assert place.exchange.jobs() == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_what_never_fits_is_refused_and_says_what_would(place: Place) -> None:
     assert (problem.code, problem.hint, problem.blocking) == (
         "never_fits", caught.value.hint, True
     )  # fmt: skip
-    assert place.exchange.jobs() == []
+    assert place.exchange.jobs() == frozenset()
 
 
 @ON_LOCAL

@@ -148,7 +148,7 @@ def test_refused_at_once(place: Place, asked: Submission, error: type[JobsError]
         place.service.submit(asked)
     assert caught.value.message
     assert "\0" not in str(caught.value)
-    assert place.exchange.jobs() == []
+    assert place.exchange.jobs() == frozenset()
 
 
 def test_a_link_out_of_the_workspace_is_refused(place: Place, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from job_runner.protocol import documents, layout, liveness
 from job_runner.protocol.journal.journal import JournalWriter
 from job_runner.protocol.outcome import Outcome, write_outcome
 from jupyter_to_job.exchange import FileExchange, InputFile, Request
-from jupyter_to_job.exchange.index import RACY
+from jupyter_to_job.exchange.stamps import RACY
 
 RESULT = b'{"nbformat": 4, "cells": []}'
 SHA256 = "e" * 64

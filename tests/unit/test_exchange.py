@@ -17,7 +17,7 @@ from job_runner.protocol.journal import journal
 from jupyter_to_job.backends.memory import MemoryBackend
 from jupyter_to_job.domain.errors import BadInput, Conflict, Damaged, NotFound
 from jupyter_to_job.domain.state import Placement
-from jupyter_to_job.exchange import FileExchange, Request, index
+from jupyter_to_job.exchange import FileExchange, Request, stamps
 from jupyter_to_job.exchange.files import WrongOffset
 from jupyter_to_job.service.reading.view import JobReader
 
@@ -87,7 +87,7 @@ def test_a_name_that_is_used_again_at_once(
     exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another job's request may have the same inode, length and coarse time."""
-    monkeypatch.setattr(index, "_stamp", lambda _: "the same")
+    monkeypatch.setattr(stamps, "format_stamp", lambda _: "the same")
     for flavor in ("small", "large"):
         assert exchange.create(request("other-abcd2345", flavor), b"{}")
         assert exchange.request("other-abcd2345").flavor == flavor
@@ -140,7 +140,7 @@ def test_no_path_leads_out(exchange: FileExchange, path: str) -> None:
 
 def test_removed_is_gone_at_once(exchange: FileExchange) -> None:
     exchange.remove(JOB)
-    assert exchange.jobs() == []
+    assert exchange.jobs() == frozenset()
     with pytest.raises(NotFound):
         exchange.directory(JOB)
     assert list(exchange.root.iterdir()) == []

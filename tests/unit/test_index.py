@@ -17,7 +17,7 @@ import pytest
 from job_runner.protocol import documents, layout
 from jupyter_to_job.backends.memory import MemoryBackend
 from jupyter_to_job.domain.job import DeliveryState
-from jupyter_to_job.exchange import FileExchange, index
+from jupyter_to_job.exchange import FileExchange, index, stamps
 from jupyter_to_job.exchange.filesystem import is_network
 from jupyter_to_job.exchange.index import Index, IndexRow
 from jupyter_to_job.flavors import load_catalog
@@ -33,7 +33,7 @@ NAMES = [f"train-{a}{b}aaaaaa" for a in "abc" for b in "abcd"]
 @pytest.fixture
 def exchange(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileExchange:
     """An exchange of twelve delivered jobs; nothing waits for clocks of file systems."""
-    monkeypatch.setattr(index, "RACY", 0.05)
+    monkeypatch.setattr(stamps, "RACY", 0.05)
     monkeypatch.setattr(os, "fsync", lambda _: None)
     if is_network(tmp_path):
         pytest.skip("there is no index on a network file system")
@@ -246,7 +246,7 @@ def test_what_is_gone_is_forgotten(exchange: FileExchange) -> None:
 
 def _list_for_ever(root: Path) -> None:
     """List, forgetting the index every time: there is always somebody who writes it."""
-    index.RACY = 0.05
+    stamps.RACY = 0.05
     exchange = FileExchange(root)
     while True:
         listed(exchange)
@@ -255,7 +255,7 @@ def _list_for_ever(root: Path) -> None:
 
 
 def _list_often(root: Path, times: int) -> None:
-    index.RACY = 0.05
+    stamps.RACY = 0.05
     for _ in range(times):
         assert listed(FileExchange(root)) == NAMES[::-1]
 

@@ -138,7 +138,7 @@ def test_looking_is_no_work_for_the_reconciler(
 ) -> None:
     name = jobs.submit(Submission("dir/train.ipynb"))[0].name
     poked: list[str] = []
-    monkeypatch.setattr(MemoryBackend, "changed", lambda _, job: poked.append(job))
+    monkeypatch.setattr(MemoryBackend, "notify", lambda _, job: poked.append(job))
     assert not jobs.get(name).decided
     assert [job.name for job in jobs.find().jobs] == [name]
     assert poked == []

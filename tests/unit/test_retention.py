@@ -99,7 +99,7 @@ def test_what_is_gone_says_so(exchange: FileExchange) -> None:
         assert f"{JOB}.ipynb" in caught.value.hint
     assert jobs.deliver(JOB).delivery.state is DeliveryState.DELIVERED
     jobs.delete(JOB)
-    assert exchange.jobs() == []
+    assert exchange.jobs() == frozenset()
 
 
 def test_a_result_that_goes_while_it_is_asked_for(

@@ -12,7 +12,7 @@ import pytest
 from job_runner.protocol import documents, layout
 from jupyter_to_job.backends.memory import MemoryBackend
 from jupyter_to_job.domain.job import State
-from jupyter_to_job.exchange import FileExchange, index
+from jupyter_to_job.exchange import FileExchange, stamps
 from jupyter_to_job.exchange.filesystem import is_network
 from jupyter_to_job.exchange.index import Index, IndexRow
 from jupyter_to_job.flavors import load_catalog
@@ -28,7 +28,7 @@ RACY = 0.05
 
 @pytest.fixture
 def exchange(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileExchange:
-    monkeypatch.setattr(index, "RACY", RACY)
+    monkeypatch.setattr(stamps, "RACY", RACY)
     monkeypatch.setattr(os, "fsync", lambda _: None)
     if is_network(tmp_path):
         pytest.skip("there is no index on a network file system")
@@ -111,7 +111,7 @@ def test_whatever_happens(exchange: FileExchange, seed: int) -> None:
         if chance.random() < 0.5:
             continue
         new = service(FileExchange(exchange.root))
-        new._core.roster._index._local = False
+        new._core.lister._index._local = False
         for states in ([], [State.QUEUED], [State.SUCCEEDED, State.FAILED]):
             assert pages(lives_long, states) == pages(new, states)
         for name in exchange.jobs():

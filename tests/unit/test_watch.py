@@ -14,10 +14,9 @@ from job_runner.protocol import documents, layout, liveness
 from jupyter_to_job.backends.memory import MemoryBackend
 from jupyter_to_job.domain.errors import NotFound
 from jupyter_to_job.domain.job import DeliveryState, Job, State
-from jupyter_to_job.exchange import FileExchange, index
+from jupyter_to_job.exchange import FileExchange, files, stamps
 from jupyter_to_job.flavors import load_catalog
 from jupyter_to_job.service.jobs import JobService, ServiceContext
-from jupyter_to_job.service.reading import changes
 from jupyter_to_job.service.reading.changes import ChangeFeed
 from jupyter_to_job.service.submitting.submission import Caller
 
@@ -28,7 +27,7 @@ from . import exchanges
 @pytest.fixture
 def exchange(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileExchange:
     monkeypatch.setattr(os, "fsync", lambda _: None)
-    monkeypatch.setattr(index, "RACY", 0.05)
+    monkeypatch.setattr(stamps, "RACY", 0.05)
     made = FileExchange(tmp_path / "exchange")
     made.prepare()
     return made
@@ -40,18 +39,18 @@ def core(exchange: FileExchange) -> ServiceContext:
 
 def watch_of(exchange: FileExchange) -> ChangeFeed:
     made = core(exchange)
-    return ChangeFeed(exchange, made.roster, made.view)
+    return ChangeFeed(exchange, made.lister, made.reader)
 
 
 def seen(looking: ChangeFeed) -> dict[str, tuple[str, str]]:
-    return {job.name: (job.state.value, job.delivery.state.value) for _, job in looking.look()}
+    return {job.name: (job.state.value, job.delivery.state.value) for _, job in looking.poll()}
 
 
 @pytest.mark.parametrize("network", [False, True])
 def test_from_new_to_settled(
     exchange: FileExchange, network: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(changes, "is_network", lambda _: network)
+    monkeypatch.setattr(files, "is_network", lambda _: network)
     exchanges.settle(exchange, "old-aaaaaaaa")
     looking = watch_of(exchange)
     assert seen(looking) == {"old-aaaaaaaa": ("succeeded", "delivered")}
@@ -62,7 +61,7 @@ def test_from_new_to_settled(
     assert seen(looking) == {"new-aaaaaaaa": ("succeeded", "pending")}
     documents.write_document(directory / "held.json", {"message": "gone"})
     assert seen(looking) == {"new-aaaaaaaa": ("succeeded", "held")}
-    until(lambda: index.stamp_of(directory), "a stamp to rely on")
+    until(lambda: stamps.stamp_of(directory), "a stamp to rely on")
     seen(looking)
     assert seen(looking) == {}  # held: only its directory is looked at
     exchanges.deliver(directory)
@@ -77,9 +76,9 @@ def test_settled_jobs_cost_nothing(exchange: FileExchange, monkeypatch: pytest.M
         exchanges.settle(exchange, f"old-{'abcde'[number] * 8}")
     claim = liveness.claim_attempt(exchanges.add(exchange, "open-aaaaaaaa"), 1)
     for name in exchange.jobs():
-        until(partial(index.stamp_of, exchange.root / name), "a stamp to rely on")
+        until(partial(stamps.stamp_of, exchange.root / name), "a stamp to rely on")
     JobService(core(exchange), Caller("me", "/w")).find()  # fills the index
-    until(lambda: index.stamp_of(exchange.root), "a stamp to rely on")
+    until(lambda: stamps.stamp_of(exchange.root), "a stamp to rely on")
     read: list[str] = []
     document = FileExchange.document
 
@@ -93,10 +92,10 @@ def test_settled_jobs_cost_nothing(exchange: FileExchange, monkeypatch: pytest.M
         assert set(seen(looking)) == {"open-aaaaaaaa"}
     assert set(read) == {"open-aaaaaaaa"}
 
-    def never(_: FileExchange) -> list[str]:
+    def never(_: FileExchange) -> frozenset[str]:
         raise AssertionError("the names are read again")
 
-    monkeypatch.setattr(FileExchange, "jobs", never)
+    monkeypatch.setattr(FileExchange, "_read_names", never)
     seen(looking)
     claim.release()
 

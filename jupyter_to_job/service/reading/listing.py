@@ -5,155 +5,148 @@ from __future__ import annotations
 import heapq
 import threading
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
+from pathlib import Path
+from typing import NamedTuple
 
 from ...backends.port import Backend
 from ...domain.errors import Damaged, NotFound
 from ...domain.job import Job, State
 from ...domain.state import Placement
 from ...exchange import FileExchange, Request
-from ...exchange.index import Index, IndexRow, stamp_of
+from ...exchange.index import Index, IndexRow
+from ...exchange.stamps import StampCache, stamp_of
 from .view import JobReader
 
 
 @dataclass(frozen=True)
 class ListEntry:
-    """A job in the list: who asked for it and from where."""
+    """A job in the list, and the request or row that tells its owner and its source."""
 
     subject: Request | IndexRow
     age: str
-    """By what jobs are in order, and what a cursor holds."""
-    _job: Callable[[], Job | None] = field(repr=False)
+    """The key by which jobs are sorted; cursors hold it."""
+    _read: Callable[[], Job | None] = field(repr=False)
 
     def job(self) -> Job | None:
-        """Return the whole of it as it is now, with paths relative to the submitter's workspace.
+        """Return the job as it is now, with paths relative to the submitter's workspace.
 
         None if it is gone.
         """
-        return self._job()
+        return self._read()
 
 
 _BY_AGE = attrgetter("age")
 
 
-@dataclass(frozen=True)
-class _Snapshot:
-    """All jobs of a moment; it is good for as long as the exchange's folder has that `stamp`.
+class _Snapshot(NamedTuple):
+    """The list of all jobs, valid while the exchange's directory keeps its change stamp.
 
-    Within that time no name appears, goes, or becomes another job's. What may change is inside of
-    a job's directory, and looked at when the job is shown: not its place in the list, nor that it
-    has ended.
+    Within that time no name appears, goes, or becomes another job's. A job's own directory may
+    change; it is read when the job is shown. Neither its place in the list nor that it has ended
+    can change.
     """
 
-    stamp: str | None = None
-    rows: Mapping[str, IndexRow] = field(default_factory=dict)
-    """What it was made from: all that the index had."""
-    settled: tuple[IndexRow, ...] = ()
+    settled: tuple[IndexRow, ...]
     """Oldest first."""
-    others: tuple[str, ...] = ()
-    """Names of those that the index does not know."""
+    unsettled: tuple[str, ...]
+    """Names of the jobs that the index does not know."""
 
 
 class JobLister:
-    """Looks at many jobs at once, and keeps the index right by the way."""
+    """Reads many jobs at once, and brings the index up to date on the way."""
 
-    def __init__(self, exchange: FileExchange, backend: Backend, view: JobReader) -> None:
+    def __init__(self, exchange: FileExchange, backend: Backend, reader: JobReader) -> None:
         self._exchange = exchange
         self._backend = backend
-        self._view = view
+        self._reader = reader
         self._index = Index(exchange.root)
-        self._looking = threading.Lock()
-        self._seen = _Snapshot()
-        self._begun: frozenset[str] = frozenset()
+        self._snapshots: StampCache[Path, _Snapshot] = StampCache()
+        self._snapshot_lock = threading.Lock()
+        self._started: frozenset[str] = frozenset()
 
     def newest(
         self, states: Collection[State] = (), before: str | None = None
     ) -> Iterator[ListEntry]:
-        """Yield the jobs that can be read, newest first; only those older than an age `before`.
+        """Yield the readable jobs, newest first; only those older than the age `before`.
 
-        With `states` those that are in one of them: a settled one may have left it just now.
+        With `states` only jobs in one of them; a settled job may have changed its state just now.
         """
-        sight = self._sight()
-        looked = [
-            ListEntry(request, _age(request), partial(_itself, job))
-            for request, job in self.look(self.requests(sight.others))
+        snapshot = self._snapshot()
+        entries = [
+            _entry(request, job)
+            for request, job in self.read_jobs(self.read_requests(snapshot.unsettled))
             if not states or job.state in states
         ]
-        looked = [entry for entry in looked if before is None or entry.age < before]
-        looked.sort(key=_BY_AGE, reverse=True)
-        settled = self._settled(sight, {state.value for state in states}, before)
-        return heapq.merge(settled, looked, key=_BY_AGE, reverse=True)
+        entries = [entry for entry in entries if before is None or entry.age < before]
+        entries.sort(key=_BY_AGE, reverse=True)
+        settled = self._settled_entries(snapshot.settled, {s.value for s in states}, before)
+        return heapq.merge(settled, entries, key=_BY_AGE, reverse=True)
 
-    def _settled(
-        self, sight: _Snapshot, states: set[str], before: str | None
+    def _settled_entries(
+        self, rows: tuple[IndexRow, ...], states: set[str], before: str | None
     ) -> Iterator[ListEntry]:
-        rows, end = sight.settled, len(sight.settled)
-        if before is not None:
-            end = bisect_left(rows, before, key=_age)
-        for at in range(end - 1, -1, -1):
-            row = rows[at]
+        end = len(rows) if before is None else bisect_left(rows, before, key=_age)
+        for position in range(end - 1, -1, -1):
+            row = rows[position]
             if not states or row.state in states:
-                yield ListEntry(row, _age(row), partial(self._now, row))
+                yield ListEntry(row, _age(row), partial(self._read_settled, row))
 
-    def _now(self, row: IndexRow) -> Job | None:
+    def _read_settled(self, row: IndexRow) -> Job | None:
         """Return a settled job, from its directory if something happened to it."""
         if self._index.is_current(row):
             return row.job()
-        return next((job for _, job in self.look(self.requests([row.name]))), None)
+        return next((job for _, job in self.read_jobs(self.read_requests([row.name]))), None)
 
-    def _sight(self) -> _Snapshot:
-        with self._looking:  # 10,000 times `stat`: two threads at once would hinder each other
-            self._seen = self._looked_again()
-            return self._seen
+    def _snapshot(self) -> _Snapshot:
+        with self._snapshot_lock:  # 10,000 times `stat`: two threads at once slow each other down
+            # Without a stamp, on a network file system or just after a change, it is read anew.
+            stamp = stamp_of(self._exchange.root) if self._index.is_local else None
+            rows_and_stamp = stamp and (stamp, self._index.rows())
+            return self._snapshots.get(self._exchange.root, rows_and_stamp, self._read_snapshot)
 
-    def _looked_again(self) -> _Snapshot:
-        # A stamp that is too young to be relied on is None: then all of it is done again.
-        stamp = stamp_of(self._exchange.root) if self._index.is_local else None
-        rows = self._index.rows()
-        if stamp is not None and stamp == self._seen.stamp and rows is self._seen.rows:
-            return self._seen
+    def _read_snapshot(self) -> _Snapshot:
         names = self._exchange.jobs()
-        found = (rows[name] for name in names if name in rows)
-        settled = {row.name: row for row in found if self._index.is_current(row)}
-        others = tuple(name for name in names if name not in settled)
-        return _Snapshot(stamp, rows, tuple(sorted(settled.values(), key=_age)), others)
+        settled = self._index.read(names)
+        rows = sorted(settled.values(), key=_age)
+        return _Snapshot(tuple(rows), tuple(names - settled.keys()))
 
-    def settled(self, names: Iterable[str]) -> dict[str, IndexRow]:
-        """Return those of `names` that the index knows to be settled."""
+    def settled_rows(self, names: Iterable[str]) -> dict[str, IndexRow]:
+        """Return the rows of those of `names` that the index knows to be settled."""
         return self._index.read(names)
 
-    def requests(self, names: Iterable[str]) -> list[Request]:
-        """Return what was asked of those that can be read, and are not being deleted."""
-        found = []
+    def read_requests(self, names: Iterable[str]) -> list[Request]:
+        """Return the requests that can be read and whose jobs are not being deleted."""
+        requests = []
         for name in names:
             try:
                 request = self._exchange.request(name)
             except (NotFound, Damaged):
                 continue
-            if not self._view.is_deleted(name):
-                found.append(request)
-        return found
+            if not self._reader.is_deleted(name):
+                requests.append(request)
+        return requests
 
-    def look(self, requests: Iterable[Request]) -> list[tuple[Request, Job]]:
+    def read_jobs(self, requests: Iterable[Request]) -> list[tuple[Request, Job]]:
         """Return jobs as they stand now; those that are deleted meanwhile are left out."""
         requests = list(requests)
-        waiting = [r for r in requests if not self._view.has_begun(r.name)]
-        # A name that had begun may be another job's by now.
-        self._begun = self._begun.difference(r.name for r in waiting)
-        placements = self._backend.placements(waiting) if waiting else {}
-        found, settled = [], []
+        waiting = [r for r in requests if not self._reader.has_attempt(r.name)]
+        # A name that had an attempt may be another job's by now.
+        self._started = self._started.difference(r.name for r in waiting)
+        placements = self._backend.queue_status(waiting) if waiting else {}
+        jobs, settled = [], []
         for request in requests:
             stamp = stamp_of(f"{self._exchange.root}/{request.name}")
             try:
-                job = self._view.job(request, placements.get(request.name, Placement()))
+                job = self._reader.job(request, placements.get(request.name, Placement()))
             except (NotFound, Damaged):
                 continue
-            if self._view.is_deleted(request.name):
+            if self._reader.is_deleted(request.name):
                 continue
-            found.append((request, job))
+            jobs.append((request, job))
             if job.decided and stamp is not None:
                 settled.append(
                     IndexRow.of(
@@ -161,24 +154,25 @@ class JobLister:
                     )
                 )
         if settled:
-            self._index.write(settled, set(self._exchange.jobs()))
-        return found
+            self._index.write(settled, self._exchange.jobs())
+        return jobs
 
-    def waiting(self, asked: Request) -> list[Request]:
-        """Return what was asked of all jobs that nothing was started for; `asked` is one of them.
+    def waiting_requests(self, request: Request) -> list[Request]:
+        """Return the requests of all jobs that nothing was started for, `request` among them.
 
-        Whichever has begun once is not looked at again.
+        A job that had an attempt once is not looked at again.
         """
         names = self._exchange.jobs()
-        begun = self._begun - {asked.name}
-        waiting = [n for n in names if n not in begun and not self._view.has_begun(n)]
-        self._begun = frozenset(names).difference(waiting)
-        own = [asked] if asked.name in waiting else []  # it may have begun just now
-        return own + self.requests(name for name in waiting if name != asked.name)
+        unstarted = names - (self._started - {request.name})
+        waiting = {name for name in unstarted if not self._reader.has_attempt(name)}
+        self._started = names - waiting
+        # The job itself may have been started just now.
+        own_request = [request] if request.name in waiting else []
+        return own_request + self.read_requests(waiting - {request.name})
 
 
-def _itself(job: Job) -> Job:
-    return job
+def _entry(request: Request, job: Job) -> ListEntry:
+    return ListEntry(request, _age(request), lambda: job)
 
 
 def _age(subject: Request | IndexRow) -> str:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from functools import cached_property
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +31,11 @@ from ...domain.state import (
     delivered_attempt,
 )
 from ...exchange import FileExchange, Request
-from ...exchange.filesystem import is_network
-from ...exchange.index import stamp_of
+from ...exchange.stamps import StampCache, stamp_of
 
 _FIRST_ATTEMPT = layout.attempt_dir(Path(), 1)
 _SUBMITTED = frozenset([layout.REQUEST, layout.ORIGIN, layout.SNAPSHOT, layout.INPUTS])
+MAX_CACHED_JOBS = 1 << 14
 _ROOM = 1 << 20
 """Bytes beyond its journal's that a result and its documents may need."""
 
@@ -72,14 +72,9 @@ class JobReader:
         self._alive = alive
         self._followed: dict[tuple[str, str, int], _Followed] = {}
         self._lock = threading.Lock()  # a server looks from several threads
-        self._untouched: dict[str, str] = {}
-        """Stamps of directories in which there was nothing but what was submitted."""
+        self._untouched: StampCache[str, bool] = StampCache(MAX_CACHED_JOBS)
 
-    @cached_property
-    def _is_local(self) -> bool:
-        return not is_network(self._exchange.root)
-
-    def has_begun(self, name: str) -> bool:
+    def has_attempt(self, name: str) -> bool:
         """Tell whether anything was started for a job, or claimed."""
         # One of 10,000: `Path` would take longer than the file system does.
         return os.path.exists(f"{self._exchange.root}/{name}/{_FIRST_ATTEMPT}")  # noqa: PTH110
@@ -119,7 +114,7 @@ class JobReader:
 
     def forget(self, name: str) -> None:
         """Drop what is kept about a job that will not change any more."""
-        self._untouched.pop(name, None)
+        self._untouched.forget(name)
         with self._lock:
             for key in [k for k in self._followed if k[0] == name]:
                 del self._followed[key]
@@ -127,19 +122,9 @@ class JobReader:
     def _is_untouched(self, name: str) -> bool:
         """Tell whether there is nothing in a job's directory but what was submitted."""
         directory = f"{self._exchange.root}/{name}"
-        # Of 500 in the line most are as they were: a stat each.
-        stamp = stamp_of(directory) if self._is_local else None
-        if stamp is not None and self._untouched.get(name) == stamp:
-            return True
-        try:
-            names = set(os.listdir(directory))  # noqa: PTH208 - text, as above
-        except OSError:  # for a closer look to explain
-            return False
-        if layout.REQUEST not in names or not names <= _SUBMITTED:
-            return False
-        if stamp is not None:
-            self._untouched[name] = stamp
-        return True
+        # Most of 500 waiting jobs are as they were: a stat each.
+        stamp = stamp_of(directory) if self._exchange.is_local else None
+        return self._untouched.get(name, stamp, partial(_is_untouched, directory))
 
     def _attempt(self, request: Request, number: int) -> _Attempt:
         name = request.name
@@ -197,6 +182,14 @@ class JobReader:
         if shutil.disk_usage(self._exchange.root).free > room_for(journal_bytes) + _ROOM:
             return None
         return "The exchange's disk is full: the result is put together when there is space again."
+
+
+def _is_untouched(directory: str) -> bool:
+    try:
+        names = set(os.listdir(directory))  # noqa: PTH208 - text, as above
+    except OSError:  # reading the job explains it
+        return False
+    return layout.REQUEST in names and names <= _SUBMITTED
 
 
 def _ended(number: int, outcome: Outcome, journal_bytes: int) -> _Attempt:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from jupyter_core.paths import jupyter_path
 
-from ...exchange.index import stamp_of
+from ...exchange.stamps import StampCache, stamp_of
 
 _FOLDERS = frozenset(["site-packages", "dist-packages"])
 _KINDS = (".dist-info", ".egg-info")
@@ -44,16 +44,12 @@ def installed(path: Iterable[str]) -> dict[str, list[str]]:
     named = [folder for folder in path if Path(folder).name in _FOLDERS]
     folders = tuple(folder for folder in named if os.path.isdir(folder))  # noqa: PTH112 - text
     stamps = tuple(stamp_of(folder) for folder in folders)
-    return _found(folders) if None in stamps else _known(folders, stamps)
+    stamp = None if None in stamps else stamps
+    return _installed.get(folders, stamp, functools.partial(_found, folders))
 
 
-@functools.lru_cache(maxsize=2)
-def _known(
-    folders: tuple[str, ...],
-    stamps: tuple[str | None, ...],  # noqa: ARG001 - a key
-) -> dict[str, list[str]]:
-    """Return the very same until something is installed or removed: nobody may write in it."""
-    return _found(folders)
+_installed: StampCache[tuple[str, ...], dict[str, list[str]]] = StampCache(max_entries=2)
+"""The very same object until something is installed or removed: nobody may write in it."""
 
 
 def _found(folders: Iterable[str]) -> dict[str, list[str]]:
