@@ -10,9 +10,9 @@ import notifications from './plugins/notifications';
 import panel from './plugins/panel';
 import submit from './plugins/submit';
 
-export { ApiError, type Failure } from './jobs/client';
+export { ApiError, type FailureKind } from './jobs/client';
 export type { Changes, Choices, Job, Submission } from './jobs/job';
-export type { ISource } from './source';
+export type { INotebookSource } from './source';
 export { IJobs, ISubmitDialog } from './tokens';
 
 export default [

@@ -7,17 +7,17 @@ import type {
   ReadonlyPartialJSONObject
 } from '@lumino/coreutils';
 
-import type { IReader } from './jobs/client';
-import { commandLine } from './jobs/commandLine';
-import { isFinal, type Job, resultOf } from './jobs/job';
-import { rerunSource } from './submit/rerunSource';
+import type { IJournalApi } from './jobs/client';
+import { formatCommandLine } from './jobs/commandLine';
+import { isFinal, type Job, resultPath } from './jobs/job';
+import { createRerunSource } from './submit/rerunSource';
 import type { IJobs, ISubmitDialog } from './tokens';
-import { tellRefusal } from './ui/errors';
+import { showError } from './ui/errors';
 import { openResult } from './ui/openResult';
-import { toast } from './ui/toast';
+import { showToast } from './ui/toast';
 
 /** The commands, by what they do. */
-export const JOB = {
+export const CommandIDs = {
   open: 'jupyter-to-job:open-result',
   watch: 'jupyter-to-job:watch',
   logs: 'jupyter-to-job:logs',
@@ -30,37 +30,42 @@ export const JOB = {
 } as const;
 
 /** Those that ask before something is lost. */
-const ASKING: readonly string[] = [JOB.cancel, JOB.delete];
+const CONFIRMED_COMMANDS: readonly string[] = [
+  CommandIDs.cancel,
+  CommandIDs.delete
+];
 
 /** What the commands work with. */
-export type Means = {
+export type CommandServices = {
   commands: CommandRegistry;
   jobs: IJobs;
-  reader: IReader;
+  journalApi: IJournalApi;
   dialog: ISubmitDialog | null;
   trans: TranslationBundle;
 };
 
-type Action = {
+type JobAction = {
   id: string;
   label: string;
   caption: string;
   /** Whether it makes sense for the job. */
-  suits: (job: Job) => boolean;
-  act: (job: Job, args: ReadonlyPartialJSONObject) => Promise<unknown>;
+  appliesTo: (job: Job) => boolean;
+  run: (job: Job, args: ReadonlyPartialJSONObject) => Promise<unknown>;
 };
 
 /** Add the commands, but for those that open a view of their own. */
-export function addJobCommands(means: Means): void {
-  [...shown(means), ...ended(means), ...again(means)].forEach(action =>
-    add(means, action)
-  );
+export function addJobCommands(services: CommandServices): void {
+  [
+    ...resultActions(services),
+    ...endingActions(services),
+    ...rerunActions(services)
+  ].forEach(action => addCommand(services, action));
 }
 
 /** What commands of jobs take, as a JSON schema; `asks`: those that ask before something is lost. */
-export function describeJob(
+export function describeJobArguments(
   trans: TranslationBundle,
-  asks = false
+  hasAsk = false
 ): ReadonlyJSONObject {
   const ask = {
     type: 'boolean',
@@ -72,65 +77,73 @@ export function describeJob(
     type: 'object',
     properties: {
       name: { type: 'string', description: trans.__("The job's name") },
-      ...(asks ? { ask } : {})
+      ...(hasAsk ? { ask } : {})
     },
     required: ['name']
   };
 }
 
 /** The job's name among a command's arguments. */
-export function nameOf(args: ReadonlyPartialJSONObject): string {
+export function jobNameOf(args: ReadonlyPartialJSONObject): string {
   return typeof args.name === 'string' ? args.name : '';
 }
 
-function add(means: Means, { id, label, caption, suits, act }: Action): void {
-  const { commands, jobs, trans } = means;
-  const known = (args: ReadonlyPartialJSONObject) => jobs.get(nameOf(args));
+function addCommand(
+  services: CommandServices,
+  { id, label, caption, appliesTo, run }: JobAction
+): void {
+  const { commands, jobs, trans } = services;
+  const findJob = (args: ReadonlyPartialJSONObject) =>
+    jobs.get(jobNameOf(args));
   commands.addCommand(id, {
     label,
     caption,
-    describedBy: { args: describeJob(trans, ASKING.includes(id)) },
-    isVisible: args => known(args) !== undefined && suits(known(args)!),
+    describedBy: {
+      args: describeJobArguments(trans, CONFIRMED_COMMANDS.includes(id))
+    },
+    isVisible: args => findJob(args) !== undefined && appliesTo(findJob(args)!),
     // One that is not known yet is asked for.
     isEnabled: args =>
-      nameOf(args) !== '' && (known(args) === undefined || suits(known(args)!)),
+      jobNameOf(args) !== '' &&
+      (findJob(args) === undefined || appliesTo(findJob(args)!)),
     execute: async args => {
       try {
-        return await act(await jobs.find(nameOf(args)), args);
+        return await run(await jobs.find(jobNameOf(args)), args);
       } catch (error) {
-        tellRefusal(error, trans, false);
+        showError(error, trans, false);
         return null;
       }
     }
   });
 }
 
-function shown(means: Means): Action[] {
-  const { commands, jobs, trans } = means;
+function resultActions(services: CommandServices): JobAction[] {
+  const { commands, jobs, trans } = services;
   return [
     {
-      id: JOB.open,
+      id: CommandIDs.open,
       label: trans.__('Open Result'),
       caption: trans.__('Open the executed notebook'),
-      suits: job => resultOf(job) !== null,
-      act: job => openResult(commands, resultOf(job) ?? '', trans)
+      appliesTo: job => resultPath(job) !== null,
+      run: job => openResult(commands, resultPath(job) ?? '', trans)
     },
     {
-      id: JOB.deliver,
+      id: CommandIDs.deliver,
       label: trans.__('Deliver Result'),
       caption: trans.__('Try again to put the result beside its source'),
-      suits: ({ delivery }) => delivery.state === 'held',
-      act: async ({ name }) => tellDelivery(await jobs.deliver(name), means)
+      appliesTo: ({ delivery }) => delivery.state === 'held',
+      run: async ({ name }) =>
+        notifyDelivery(await jobs.deliver(name), services)
     },
     {
-      id: JOB.copy,
+      id: CommandIDs.copy,
       label: trans.__('Copy Command'),
       caption: trans.__('Copy the command that submits the same in a terminal'),
-      suits: () => true,
-      act: job => {
-        const text = commandLine(job);
+      appliesTo: () => true,
+      run: job => {
+        const text = formatCommandLine(job);
         Clipboard.copyToSystem(text);
-        toast({ type: 'info', text: trans.__('Copied: %1', text) }, trans);
+        showToast({ type: 'info', text: trans.__('Copied: %1', text) }, trans);
         return Promise.resolve(text);
       }
     }
@@ -138,35 +151,35 @@ function shown(means: Means): Action[] {
 }
 
 /** Say what became of a second try: the job's end was told before. */
-function tellDelivery(job: Job, { commands, trans }: Means): Job {
+function notifyDelivery(job: Job, { commands, trans }: CommandServices): Job {
   const { name, delivery } = job;
-  const path = resultOf(job);
+  const path = resultPath(job);
   if (path !== null) {
     const open = {
       label: trans.__('Open'),
       callback: () => void openResult(commands, path, trans)
     };
     const text = trans.__('The result of %1 was delivered', name);
-    toast({ type: 'success', text, actions: [open] }, trans);
+    showToast({ type: 'success', text, actions: [open] }, trans);
   } else if (delivery.state === 'held') {
     const text = trans.__('Not delivered: %1', delivery.message ?? '');
-    toast({ type: 'warning', text }, trans);
+    showToast({ type: 'warning', text }, trans);
   }
   return job;
 }
 
-function ended({ jobs, trans }: Means): Action[] {
+function endingActions({ jobs, trans }: CommandServices): JobAction[] {
   return [
     {
-      id: JOB.cancel,
+      id: CommandIDs.cancel,
       label: trans.__('Cancel Job'),
       caption: trans.__('End the run; what it wrote so far is delivered'),
-      suits: job => !isFinal(job) && !job.cancel_requested,
-      act: async (job, { ask }) => {
+      appliesTo: job => !isFinal(job) && !job.cancel_requested,
+      run: async (job, { ask }) => {
         const isSure =
           ask === false ||
           job.state === 'queued' ||
-          (await isConfirmed({
+          (await confirm({
             title: trans.__('Cancel %1?', job.name),
             body: trans.__(
               'The run ends. What it wrote so far is delivered as a notebook.'
@@ -178,11 +191,11 @@ function ended({ jobs, trans }: Means): Action[] {
       }
     },
     {
-      id: JOB.delete,
+      id: CommandIDs.delete,
       label: trans.__('Delete Job…'),
       caption: trans.__('Forget the job; a delivered notebook stays'),
-      suits: () => true,
-      act: async (job, { ask }) => {
+      appliesTo: () => true,
+      run: async (job, { ask }) => {
         const body = isFinal(job)
           ? trans.__(
               'Its logs are gone then, and it cannot be rerun. A delivered notebook stays.'
@@ -190,7 +203,7 @@ function ended({ jobs, trans }: Means): Action[] {
           : trans.__('It is ended, and nothing of it is delivered.');
         const isSure =
           ask === false ||
-          (await isConfirmed({
+          (await confirm({
             title: trans.__('Delete %1?', job.name),
             body,
             yes: trans.__('Delete Job'),
@@ -202,34 +215,39 @@ function ended({ jobs, trans }: Means): Action[] {
   ];
 }
 
-function again({ jobs, reader, dialog, trans }: Means): Action[] {
+function rerunActions({
+  jobs,
+  journalApi: reader,
+  dialog,
+  trans
+}: CommandServices): JobAction[] {
   return [
     {
-      id: JOB.rerun,
+      id: CommandIDs.rerun,
       label: trans.__('Rerun'),
       caption: trans.__('Run it again as it was frozen: a new job'),
-      suits: isFinal,
-      act: job => jobs.rerun(job.name)
+      appliesTo: isFinal,
+      run: job => jobs.rerun(job.name)
     },
     {
-      id: JOB.rerunWith,
+      id: CommandIDs.rerunWith,
       label: trans.__('Rerun with Changes…'),
       caption: trans.__('Run what was frozen again, with other choices'),
-      suits: job => dialog !== null && isFinal(job),
-      act: async job =>
-        dialog?.ask(await rerunSource(job, jobs, reader, trans)) ?? null
+      appliesTo: job => dialog !== null && isFinal(job),
+      run: async job =>
+        dialog?.ask(await createRerunSource(job, jobs, reader, trans)) ?? null
     }
   ];
 }
 
-type Question = { title: string; body: string; yes: string; no: string };
+type Confirmation = { title: string; body: string; yes: string; no: string };
 
-async function isConfirmed({
+async function confirm({
   title,
   body,
   yes,
   no
-}: Question): Promise<boolean> {
+}: Confirmation): Promise<boolean> {
   const { button } = await showDialog({
     title,
     body,

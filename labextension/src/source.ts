@@ -2,21 +2,21 @@
 import type { Choices, Job, Submission } from './jobs/job';
 
 /** A notebook that stands ready to be sent. */
-export interface ISource {
+export interface INotebookSource {
   /** Its path, relative to the server's root: what choices are remembered by. */
   readonly path: string;
   /** What is to be known about what will run, if anything. */
   readonly note: string | null;
   /** Choices to begin with, which count more than remembered ones. */
-  readonly given: Choices;
+  readonly initialChoices: Choices;
   /** Resolves when what is on the screen is on disk; rejects if it will not be. */
   readonly ready?: Promise<void>;
   /** Whether it has nothing to do with what was chosen for the notebook the last time. */
-  readonly forgets?: boolean;
+  readonly ignoresMemory?: boolean;
   /** Whether files can be chosen to go along. */
   readonly takesFiles: boolean;
   /** What preflight is asked about, once it is ready: the notebook as it is on disk. */
-  look(): Submission;
+  toSubmission(): Submission;
   /** Have it run, once it is ready; the same key and choices again are the same job. */
   submit(choices: Choices, idempotencyKey: string): Promise<Job>;
 }

@@ -4,8 +4,8 @@
 import { Token } from '@lumino/coreutils';
 import type { ISignal } from '@lumino/signaling';
 
-import type { Changes, Copying, Job, Submission } from './jobs/job';
-import type { ISource } from './source';
+import type { Changes, CopyProgress, Job, Submission } from './jobs/job';
+import type { INotebookSource } from './source';
 
 /** The jobs that this page knows of, kept true by the server's events. */
 export interface IJobs {
@@ -18,7 +18,7 @@ export interface IJobs {
   /** A job that this page submitted, or saw unfinished, has ended as `isSettled` says: once each. */
   readonly settled: ISignal<IJobs, Job>;
   /** The files that go along with a submission are being copied. */
-  readonly copying: ISignal<IJobs, Copying>;
+  readonly copyProgressed: ISignal<IJobs, CopyProgress>;
   /** What is known of the list itself has changed: the five fields below. */
   readonly conditionChanged: ISignal<IJobs, void>;
   /** Whether the server's list was had once. */
@@ -29,12 +29,12 @@ export interface IJobs {
   readonly error: unknown;
   /** Whether the server has older jobs than those that are known. */
   readonly hasMore: boolean;
-  /** Whether events come: `barred` where the server does not let this user have them. */
-  readonly feed: 'live' | 'lost' | 'barred' | 'unknown';
+  /** Whether events come: `forbidden` where the server does not let this user have them. */
+  readonly feed: 'live' | 'lost' | 'forbidden' | 'unknown';
   /** The jobs that are known, newest first; the array changes in place. */
   readonly all: readonly Job[];
   /** How many jobs have not ended. */
-  readonly unfinished: number;
+  readonly unfinishedCount: number;
   /** The job of that name as last heard of. */
   get(name: string): Job | undefined;
   /**
@@ -56,7 +56,7 @@ export interface IJobs {
   /** Ask the server for its newest jobs, after events may have been missed; see `error`. */
   refresh(): Promise<void>;
   /** Ask for older jobs, for many of them if somebody searches; see `error`. */
-  more(isSearch?: boolean): Promise<void>;
+  loadMore(isSearch?: boolean): Promise<void>;
 }
 
 /** The token under which `IJobs` is provided. */
@@ -68,21 +68,21 @@ export const IJobs = new Token<IJobs>(
 /** Asks what a job needs to know, and submits it. */
 export interface ISubmitDialog {
   /** Ask in the dialog; resolves to the job, or to null if the user thought better of it. */
-  ask(source: ISource): Promise<Job | null>;
+  ask(source: INotebookSource): Promise<Job | null>;
   /**
    * Submit without asking, with the choices that the source comes with.
    *
    * @throws ApiError where the server refused, or could not be reached.
    */
-  submit(source: ISource): Promise<Job>;
+  submit(source: INotebookSource): Promise<Job>;
   /**
    * Submit without asking, with what was chosen for this notebook the last time.
    *
    * @throws ApiError where the server refused, or could not be reached.
    */
-  submitAgain(source: ISource): Promise<Job>;
+  submitAgain(source: INotebookSource): Promise<Job>;
   /** Have the catalog at hand before anybody asks; never fails. */
-  prepare(): Promise<void>;
+  preloadCatalog(): Promise<void>;
 }
 
 /** The token under which `ISubmitDialog` is provided. */

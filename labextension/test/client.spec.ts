@@ -34,7 +34,7 @@ test.each([
   [500, '<html>Internal Server Error</html>', 'broken'],
   [200, '<html>Log in</html>', 'broken']
 ])('an answer %i of %j is %s', async (status, body, failure) => {
-  await expect(answering(status, body).health()).rejects.toMatchObject({
+  await expect(answering(status, body).getHealth()).rejects.toMatchObject({
     failure
   });
 });

@@ -1,40 +1,40 @@
 /** What the dialog's model decides: choices, when to ask, what blocks, and how it sends. */
 import type { Catalog, Preflight } from '../src/api';
-import { Asker } from '../src/dialog/latestQuery';
-import { Memory } from '../src/dialog/memory';
+import { LatestQuery } from '../src/dialog/latestQuery';
+import { ChoiceMemory } from '../src/dialog/memory';
 import { SubmitModel } from '../src/dialog/model';
-import { ApiError, type ICounter } from '../src/jobs/client';
+import { ApiError, type IDialogApi } from '../src/jobs/client';
 import type { Choices, Job, Submission } from '../src/jobs/job';
-import type { ISource } from '../src/source';
+import type { INotebookSource } from '../src/source';
 import { CATALOG, flavor, job, preflight, TRANS } from './fixtures';
 
 /** Let everything that is due happen. */
 const settle = () => new Promise(resolve => setTimeout(resolve, 5));
 
 /** A server in memory: it says what it is told to say. */
-class Server implements ICounter {
+class Server implements IDialogApi {
   readonly asked: Submission[] = [];
   readonly calledOff: string[] = [];
   catalog: Catalog | ApiError = CATALOG;
   answer: (asked: Submission) => Preflight = () => preflight();
 
-  health() {
+  getHealth() {
     const health = { status: 'ok', version: '1', backend: 'local' } as const;
     return Promise.resolve({ ...health, events: true });
   }
 
-  flavors(): Promise<Catalog> {
+  getCatalog(): Promise<Catalog> {
     return this.catalog instanceof ApiError
       ? Promise.reject(this.catalog)
       : Promise.resolve(this.catalog);
   }
 
-  preflight(submission: Submission): Promise<Preflight> {
+  checkSubmission(submission: Submission): Promise<Preflight> {
     this.asked.push(submission);
     return Promise.resolve(this.answer(submission));
   }
 
-  callOff(key: string): Promise<void> {
+  withdraw(key: string): Promise<void> {
     this.calledOff.push(key);
     return Promise.resolve();
   }
@@ -43,13 +43,16 @@ class Server implements ICounter {
 type Sent = { choices: Choices; key: string };
 
 /** A source that keeps what was sent, and answers as it is told. */
-function source(sent: Sent[], answers: (Job | ApiError)[] = []): ISource {
+function source(
+  sent: Sent[],
+  answers: (Job | ApiError)[] = []
+): INotebookSource {
   return {
     path: 'study.ipynb',
     note: null,
-    given: {},
+    initialChoices: {},
     takesFiles: true,
-    look: () => ({ notebook: 'study.ipynb' }),
+    toSubmission: () => ({ notebook: 'study.ipynb' }),
     submit: (choices, key) => {
       sent.push({ choices, key });
       const answer = answers.shift() ?? job();
@@ -73,7 +76,7 @@ async function open(
     { choices },
     0
   );
-  await model.refresh();
+  await model.refreshCatalog();
   await settle();
   return { model, server, sent };
 }
@@ -87,9 +90,9 @@ describe('SubmitModel', () => {
   it('follows a flavor with a device that it has', async () => {
     const { model } = await open({ flavor: 'gpu', device: 'part' });
     expect(model.device).toBe('part');
-    model.choose('small');
+    model.chooseFlavor('small');
     expect(model.device).toBe('cpu');
-    model.choose('gpu');
+    model.chooseFlavor('gpu');
     expect(model.device).toBe('part');
   });
 
@@ -114,8 +117,8 @@ describe('SubmitModel', () => {
   it('asks about the newest choices only', async () => {
     const { model, server } = await open();
     expect(server.asked).toHaveLength(1);
-    model.type('name', 'a');
-    model.type('name', 'ab');
+    model.setText('name', 'a');
+    model.setText('name', 'ab');
     expect(model.isChecking).toBe(true);
     await settle();
     expect(server.asked.map(({ name }) => name)).toEqual([undefined, 'ab']);
@@ -124,8 +127,8 @@ describe('SubmitModel', () => {
 
   it('does not ask about what is wrong in itself, and does not send it', async () => {
     const { model, server, sent } = await open();
-    model.type('maxRuntime', 'soon');
-    model.type('priority', '101');
+    model.setText('maxRuntime', 'soon');
+    model.setText('priority', '101');
     await settle();
     expect(server.asked).toHaveLength(1);
     expect(model.problems).toHaveLength(2);
@@ -145,7 +148,7 @@ describe('SubmitModel', () => {
     const { model, sent } = await open({}, server);
     expect(model.isBlocked).toBe(true);
     expect(await model.send()).toBeNull();
-    model.choose('gpu');
+    model.chooseFlavor('gpu');
     expect(model.isBlocked).toBe(false);
     expect(await model.send()).toEqual(job());
     expect(sent).toHaveLength(1);
@@ -161,7 +164,7 @@ describe('SubmitModel', () => {
     expect(model.choices.inputs).toBeUndefined();
     model.change(() => (model.files.isolated = true));
     await settle();
-    model.change(() => model.files.take('a.csv', false));
+    model.change(() => model.files.setIncluded('a.csv', false));
     model.change(() => model.files.add('/more/*.csv'));
     await settle();
     expect(model.choices.inputs).toEqual(['helpers.py', 'more/*.csv']);
@@ -175,9 +178,9 @@ describe('SubmitModel', () => {
     const { model, sent } = await open({}, new Server(), answers);
     await Promise.all([model.send(), model.send()]);
     expect(sent).toHaveLength(1);
-    expect(model.failure).toEqual({ error: lost, sent: true });
+    expect(model.failure).toEqual({ error: lost, isSubmission: true });
     await model.send();
-    model.type('name', 'other');
+    model.setText('name', 'other');
     await model.send();
     const [first, second, third] = sent.map(({ key }) => key);
     expect(second).toBe(first);
@@ -187,37 +190,37 @@ describe('SubmitModel', () => {
   it('keeps what was typed when the server refuses', async () => {
     const refusal = new ApiError('refused', 'Changed.', 'Save it.');
     const { model } = await open({}, new Server(), [refusal]);
-    model.type('name', 'mine');
+    model.setText('name', 'mine');
     expect(await model.send()).toBeNull();
     expect(model.texts.name).toBe('mine');
     expect(model.isBlocked).toBe(false);
-    model.type('name', 'yours');
+    model.setText('name', 'yours');
     expect(model.failure).toBeNull();
   });
 
   it('calls off what is being sent, and follows its copying', async () => {
     const { model, server } = await open();
     const sending = model.send();
-    const key = model.sending!;
-    model.observe({ key: 'another', bytes: 1, total: 2 });
-    expect(model.copying).toBeNull();
-    model.observe({ key, bytes: 1, total: 2 });
-    expect(model.copying).toMatchObject({ bytes: 1, total: 2 });
-    model.type('name', 'too late');
+    const key = model.sendingKey!;
+    model.onCopyProgress({ key: 'another', bytes: 1, total: 2 });
+    expect(model.copyProgress).toBeNull();
+    model.onCopyProgress({ key, bytes: 1, total: 2 });
+    expect(model.copyProgress).toMatchObject({ bytes: 1, total: 2 });
+    model.setText('name', 'too late');
     expect(model.texts.name).toBe('');
-    const calling = model.callOff();
-    expect(model.isCallingOff).toBe(true);
+    const calling = model.withdraw();
+    expect(model.isWithdrawing).toBe(true);
     await calling;
     expect(server.calledOff).toEqual([key]);
     await sending;
-    expect([model.copying, model.isCallingOff]).toEqual([null, false]);
+    expect([model.copyProgress, model.isWithdrawing]).toEqual([null, false]);
   });
 
   it('takes a new key after one that was called off', async () => {
     const gone = new ApiError('refused', 'Withdrawn.', null, 'withdrawn');
     const { model, sent } = await open({}, new Server(), [gone]);
     expect(await model.send()).toBeNull();
-    expect([model.isCalledOff, model.failure]).toEqual([true, null]);
+    expect([model.isWithdrawn, model.failure]).toEqual([true, null]);
     expect(await model.send()).toEqual(job());
     expect(sent[1]!.key).not.toBe(sent[0]!.key);
   });
@@ -232,7 +235,7 @@ describe('SubmitModel', () => {
       expect(await model.send()).toBeNull();
       expect(sent).toEqual([]);
       server.catalog = CATALOG;
-      await model.refresh();
+      await model.refreshCatalog();
       expect(model.isBlocked).toBe(false);
     }
   );
@@ -253,7 +256,7 @@ describe('Asker', () => {
     const asked: number[] = [];
     const told: unknown[] = [];
     let answer: (value: string) => void = () => undefined;
-    const asker = new Asker<number, string>(
+    const asker = new LatestQuery<number, string>(
       question => {
         asked.push(question);
         return new Promise(resolve => (answer = resolve));
@@ -261,9 +264,9 @@ describe('Asker', () => {
       found => told.push(found),
       0
     );
-    asker.put(1, true);
-    asker.put(2, true);
-    asker.put(3, true);
+    asker.ask(1, true);
+    asker.ask(2, true);
+    asker.ask(3, true);
     expect(asked).toEqual([1]);
     answer('one');
     await settle();
@@ -271,7 +274,7 @@ describe('Asker', () => {
     answer('three');
     await settle();
     expect(told).toEqual(['three']);
-    asker.put(4, true);
+    asker.ask(4, true);
     asker.dispose();
     answer('four');
     await settle();
@@ -281,12 +284,12 @@ describe('Asker', () => {
 
 describe('Memory', () => {
   it('forgets the notebook that was submitted longest ago', async () => {
-    const memory = new Memory(null);
+    const memory = new ChoiceMemory(null);
     for (let count = 0; count < 51; count++) {
-      await memory.keep(`${count}.ipynb`, { declined: [`${count}`] });
+      await memory.save(`${count}.ipynb`, { declined: [`${count}`] });
     }
-    expect(await memory.recall('0.ipynb')).toEqual({});
-    expect(await memory.recall('50.ipynb')).toEqual({ declined: ['50'] });
+    expect(await memory.load('0.ipynb')).toEqual({});
+    expect(await memory.load('50.ipynb')).toEqual({ declined: ['50'] });
   });
 
   it('does without a store that fails, or holds something else', async () => {
@@ -295,10 +298,10 @@ describe('Memory', () => {
       save: () => Promise.reject(new Error('full'))
     };
     jest.spyOn(console, 'warn').mockImplementation(() => undefined);
-    const memory = new Memory(broken as never);
-    expect(await memory.recall('a.ipynb')).toEqual({});
-    expect(await memory.recall('b')).toEqual({ choices: {} });
-    await memory.keep('a.ipynb', { declined: ['b'] });
-    expect(await memory.recall('a.ipynb')).toEqual({ declined: ['b'] });
+    const memory = new ChoiceMemory(broken as never);
+    expect(await memory.load('a.ipynb')).toEqual({});
+    expect(await memory.load('b')).toEqual({ choices: {} });
+    await memory.save('a.ipynb', { declined: ['b'] });
+    expect(await memory.load('a.ipynb')).toEqual({ declined: ['b'] });
   });
 });

@@ -1,5 +1,11 @@
 /** Times and amounts as people say and type them. */
-import { cpus, duration, memory, parseDuration, size } from '../src/ui/format';
+import {
+  parseCpus,
+  formatDuration,
+  formatMemory,
+  parseDuration,
+  formatBytes
+} from '../src/ui/format';
 import { TRANS } from './fixtures';
 
 describe('words', () => {
@@ -13,7 +19,7 @@ describe('words', () => {
     [356_400, '4 d 3 h'],
     [86_460, '1 d']
   ])('says %d seconds', (seconds, words) => {
-    expect(duration(seconds, TRANS)).toBe(words);
+    expect(formatDuration(seconds, TRANS)).toBe(words);
   });
 
   it.each([
@@ -33,13 +39,13 @@ describe('words', () => {
   });
 
   it('says amounts', () => {
-    expect([512, 3_565_158, 1 << 30].map(size)).toEqual([
+    expect([512, 3_565_158, 1 << 30].map(formatBytes)).toEqual([
       '512 B',
       '3.4 MiB',
       '1 GiB'
     ]);
-    expect(['500m', '2'].map(cpus)).toEqual([0.5, 2]);
-    expect(['16Gi', '500M', '1024'].map(memory)).toEqual([
+    expect(['500m', '2'].map(parseCpus)).toEqual([0.5, 2]);
+    expect(['16Gi', '500M', '1024'].map(formatMemory)).toEqual([
       '16 GiB',
       '500 MB',
       '1024 B'

@@ -1,6 +1,6 @@
 /** What the model makes of the server's news, in whatever order they arrive. */
 import type { Page } from '../src/api';
-import { ApiError, type IClient, type Which } from '../src/jobs/client';
+import { ApiError, type IJobsApi, type JobsQuery } from '../src/jobs/client';
 import type { Job } from '../src/jobs/job';
 import { Jobs } from '../src/jobs/model';
 import { job } from './fixtures';
@@ -10,16 +10,16 @@ const NOW = [0, 0];
 type Answer = Job | ApiError | (() => Job);
 
 /** A server in memory: what it is told to answer, in turn, and what it was asked. */
-class Server implements IClient {
+class Server implements IJobsApi {
   readonly keys: string[] = [];
-  readonly asked: Which[] = [];
+  readonly asked: JobsQuery[] = [];
   listed: Job[] = [];
   /** Runs while a page is on its way. */
   meanwhile = () => {};
 
   constructor(private readonly _answers: Answer[] = []) {}
 
-  page(which: Which): Promise<Page> {
+  listJobs(which: JobsQuery): Promise<Page> {
     this.asked.push(which);
     const states = which.state?.split(',');
     const wanted = this.listed.filter(
@@ -35,32 +35,32 @@ class Server implements IClient {
     return Promise.resolve(page);
   }
 
-  get(name: string): Promise<Job> {
+  getJob(name: string): Promise<Job> {
     const found = this.listed.find(each => each.name === name);
     return found === undefined
       ? Promise.reject(NOT_FOUND)
       : Promise.resolve(found);
   }
 
-  submit(_: unknown, idempotencyKey: string): Promise<Job> {
+  submitJob(_: unknown, idempotencyKey: string): Promise<Job> {
     this.keys.push(idempotencyKey);
     return this._answer();
   }
 
-  rerun(_: string, __: unknown, idempotencyKey: string): Promise<Job> {
+  rerunJob(_: string, __: unknown, idempotencyKey: string): Promise<Job> {
     this.keys.push(idempotencyKey);
     return this._answer();
   }
 
-  cancel(): Promise<Job> {
+  cancelJob(): Promise<Job> {
     return this._answer();
   }
 
-  deliver(): Promise<Job> {
+  deliverResult(): Promise<Job> {
     return this._answer();
   }
 
-  async delete(): Promise<void> {
+  async deleteJob(): Promise<void> {
     await this._answer();
   }
 
@@ -104,16 +104,16 @@ describe('the end of a job', () => {
   it('is told once, when the delivery is decided', async () => {
     const { jobs, ends } = watch(new Server([job()]));
     await jobs.submit({ notebook: 'study.ipynb' });
-    jobs.observe(job({ state: 'running' }));
-    jobs.observe(job({ state: 'succeeded' }));
+    jobs.update(job({ state: 'running' }));
+    jobs.update(job({ state: 'succeeded' }));
     expect(ends).toEqual([]);
-    jobs.observe(DELIVERED);
-    jobs.observe(DELIVERED);
+    jobs.update(DELIVERED);
+    jobs.update(DELIVERED);
     expect(ends).toEqual(END);
   });
 
   it('is told where events overtook the answer', async () => {
-    const server = new Server([() => (jobs.observe(DELIVERED), job())]);
+    const server = new Server([() => (jobs.update(DELIVERED), job())]);
     const { jobs, ends } = watch(server);
     const answer = await jobs.submit({ notebook: 'study.ipynb' });
     expect(answer.state).toBe('succeeded');
@@ -122,7 +122,7 @@ describe('the end of a job', () => {
 
   it('is told once where all events overtook the answer', async () => {
     const server = new Server([
-      () => (jobs.observe(job()), jobs.observe(DELIVERED), job())
+      () => (jobs.update(job()), jobs.update(DELIVERED), job())
     ]);
     const { jobs, ends } = watch(server);
     await jobs.submit({ notebook: 'study.ipynb' });
@@ -150,18 +150,18 @@ describe('the end of a job', () => {
     server.listed = [job({ state: 'running' })];
     const { jobs, ends } = watch(server);
     await jobs.refresh();
-    expect(jobs.unfinished).toBe(1);
+    expect(jobs.unfinishedCount).toBe(1);
     server.listed = [DELIVERED];
     await jobs.refresh();
     expect(ends).toEqual(END);
-    expect(jobs.unfinished).toBe(0);
+    expect(jobs.unfinishedCount).toBe(0);
   });
 
   it('is not undone by older news', () => {
     const { jobs } = watch(new Server());
-    jobs.observe(job());
-    jobs.observe(DELIVERED);
-    jobs.observe(job({ state: 'running' }));
+    jobs.update(job());
+    jobs.update(DELIVERED);
+    jobs.update(job({ state: 'running' }));
     expect(jobs.get(DELIVERED.name)?.state).toBe('succeeded');
   });
 });
@@ -204,7 +204,7 @@ describe('the list', () => {
   it('is in order, whatever comes when', () => {
     const { jobs } = watch(new Server());
     const [a, b, c] = history(3) as [Job, Job, Job];
-    [b, c, a, { ...b, priority: 1 }].forEach(each => jobs.observe(each));
+    [b, c, a, { ...b, priority: 1 }].forEach(each => jobs.update(each));
     expect(names(jobs)).toEqual([a.name, b.name, c.name]);
     expect(jobs.get(b.name)?.priority).toBe(1);
   });
@@ -215,9 +215,9 @@ describe('the list', () => {
     const { jobs } = watch(server);
     await jobs.refresh();
     expect([jobs.all.length, jobs.hasMore]).toEqual([50, true]);
-    await Promise.all([jobs.more(), jobs.more()]);
+    await Promise.all([jobs.loadMore(), jobs.loadMore()]);
     expect([jobs.all.length, jobs.hasMore]).toEqual([100, true]);
-    await jobs.more();
+    await jobs.loadMore();
     expect([jobs.all.length, jobs.hasMore]).toEqual([120, false]);
     expect(names(jobs)).toEqual(server.listed.map(({ name }) => name));
   });
@@ -240,7 +240,7 @@ describe('the list', () => {
     server.listed = [...history(80), old];
     const { jobs, ends } = watch(server);
     await jobs.refresh();
-    expect(jobs.unfinished).toBe(1);
+    expect(jobs.unfinishedCount).toBe(1);
     server.listed[80] = { ...DELIVERED, name: 'old', submitted: '00001' };
     await jobs.refresh();
     expect(ends).toEqual(['old succeeded']);
@@ -251,7 +251,7 @@ describe('the list', () => {
     server.listed = history(120);
     const { jobs } = watch(server);
     await jobs.refresh();
-    await jobs.more();
+    await jobs.loadMore();
     server.listed = server.listed.filter((_, index) => index !== 7);
     await jobs.refresh();
     expect(jobs.all).toHaveLength(99);
@@ -263,11 +263,11 @@ describe('the list', () => {
     server.listed = history(60, 500);
     const { jobs } = watch(server);
     await jobs.refresh();
-    await jobs.more();
+    await jobs.loadMore();
     server.listed = [...history(200), ...server.listed];
     await jobs.refresh();
     while (jobs.hasMore) {
-      await jobs.more();
+      await jobs.loadMore();
     }
     expect(names(jobs)).toEqual(server.listed.map(({ name }) => name));
   });
@@ -277,13 +277,13 @@ describe('the list', () => {
     server.listed = [job()];
     const { jobs } = watch(server);
     await jobs.refresh();
-    server.meanwhile = () => jobs.observe(job({ state: 'running' }));
+    server.meanwhile = () => jobs.update(job({ state: 'running' }));
     await jobs.refresh();
     expect(jobs.get('study-aaaaaaaa')?.state).toBe('running');
-    server.meanwhile = () => jobs.forget('study-aaaaaaaa');
+    server.meanwhile = () => jobs.remove('study-aaaaaaaa');
     await jobs.refresh();
     expect(jobs.all).toEqual([]);
-    expect(jobs.unfinished).toBe(0);
+    expect(jobs.unfinishedCount).toBe(0);
   });
 
   it('tells why it could not be had, until it can', async () => {
@@ -307,10 +307,10 @@ describe('the list', () => {
     const { jobs } = watch(new Server([NOT_FOUND, job()]));
     const removed: string[] = [];
     jobs.removed.connect((_, name) => removed.push(name));
-    jobs.observe(job());
+    jobs.update(job());
     await expect(jobs.cancel('study-aaaaaaaa')).rejects.toBe(NOT_FOUND);
     expect(removed).toEqual(['study-aaaaaaaa']);
-    jobs.observe(job({ state: 'running' }));
+    jobs.update(job({ state: 'running' }));
     expect(jobs.all).toEqual([]);
   });
 });

@@ -1,11 +1,11 @@
 /** A run record by record: the cases of `tests/unit/test_fold.py`, and what a page adds to them. */
 import type * as nbformat from '@jupyterlab/nbformat';
 
-import type { IClient } from '../src/jobs/client';
+import type { IJobsApi } from '../src/jobs/client';
 import { Jobs } from '../src/jobs/model';
 import { Fold, type JournalRecord } from '../src/live/fold';
-import { Follower, type Piece } from '../src/live/follower';
-import { notesIn } from '../src/live/notices';
+import { Follower, type Chunk } from '../src/live/follower';
+import { createNotices } from '../src/live/notices';
 import { MOST_OUTPUTS, MOST_TEXT, Outputs } from '../src/live/outputs';
 import { StreamText } from '../src/live/streamText';
 import { job, TRANS } from './fixtures';
@@ -47,9 +47,9 @@ function shown(text: string, display_id?: string, i = 1): JournalRecord {
 }
 
 function run(...records: JournalRecord[]): Fold {
-  const fold = new Fold(notesIn(TRANS));
+  const fold = new Fold(createNotices(TRANS));
   [PREPARED, { k: 'cell_start', i: 1 }, ...records].forEach(record =>
-    fold.feed(record)
+    fold.apply(record)
   );
   return fold;
 }
@@ -113,10 +113,10 @@ describe('Fold', () => {
   it('tells how cells stand', () => {
     const fold = run();
     expect(fold.current).toBe(fold.cells[1]);
-    fold.feed({ k: 'cell_end', i: 1, ok: true, execution_count: 7 });
+    fold.apply({ k: 'cell_end', i: 1, ok: true, execution_count: 7 });
     expect(fold.current).toBeNull();
-    fold.feed({ k: 'cell_start', i: 3 });
-    fold.feed({ k: 'end', state: 'failed', cell: 3, banner: [] });
+    fold.apply({ k: 'cell_start', i: 3 });
+    fold.apply({ k: 'end', state: 'failed', cell: 3, banner: [] });
     expect(fold.cells.map(({ state }) => state)).toEqual([
       'idle',
       'done',
@@ -133,8 +133,8 @@ describe('Fold', () => {
       [2, cell('markdown', 'Here')]
     ];
     const end = { k: 'end', state: 'failed', message: 'm', cell: 1, banner };
-    fold.feed(end);
-    fold.feed(end);
+    fold.apply(end);
+    fold.apply(end);
     expect(fold.cells.map(({ cell: { source } }) => source)).toEqual([
       'It failed',
       '# T',
@@ -144,7 +144,7 @@ describe('Fold', () => {
       '2'
     ]);
     expect(fold.end).toEqual({ state: 'failed', message: 'm' });
-    fold.feed(out('late'));
+    fold.apply(out('late'));
     expect(plain(fold, 3)).toEqual(['alate']);
   });
 
@@ -163,47 +163,47 @@ describe('Fold', () => {
   });
 
   it('shows what belongs to no known cell', () => {
-    const fold = new Fold(notesIn(TRANS));
-    fold.feed({ k: 'damaged', bytes: 3 });
-    fold.feed(out('x', 'stdout', 99));
+    const fold = new Fold(createNotices(TRANS));
+    fold.apply({ k: 'damaged', bytes: 3 });
+    fold.apply(out('x', 'stdout', 99));
     expect(fold.cells).toHaveLength(2);
-    fold.feed(PREPARED);
+    fold.apply(PREPARED);
     expect(fold.cells).toHaveLength(6);
     expect(plain(fold, 5)).toEqual(['x']);
-    fold.feed({ k: 'from a newer runner' });
-    fold.feed({ k: 'constructor' });
-    fold.feed({});
+    fold.apply({ k: 'from a newer runner' });
+    fold.apply({ k: 'constructor' });
+    fold.apply({});
   });
 
   it('wants the notebook where that did not come', () => {
-    const fold = new Fold(notesIn(TRANS));
-    fold.feed({ k: 'omitted', of: 'prepared', bytes: 2 << 20 });
-    expect(fold.isWanting).toBe(true);
-    fold.prepare(PREPARED.notebook as nbformat.INotebookContent);
-    expect([fold.isWanting, fold.cells.length]).toEqual([false, 4]);
+    const fold = new Fold(createNotices(TRANS));
+    fold.apply({ k: 'omitted', of: 'prepared', bytes: 2 << 20 });
+    expect(fold.needsNotebook).toBe(true);
+    fold.setNotebook(PREPARED.notebook as nbformat.INotebookContent);
+    expect([fold.needsNotebook, fold.cells.length]).toEqual([false, 4]);
   });
 
   it('begins anew with a second attempt', () => {
     const fold = run(out('a'));
-    fold.take();
-    fold.feed({ k: 'start' });
-    fold.feed(PREPARED);
-    expect(fold.take().isNew).toBe(true);
+    fold.takeChanges();
+    fold.apply({ k: 'start' });
+    fold.apply(PREPARED);
+    expect(fold.takeChanges().isReplaced).toBe(true);
     expect(plain(fold)).toEqual([]);
   });
 
   it('tells what is another, and nothing else', () => {
     const fold = run(out('a'), shown('b'));
-    expect(fold.take().isNew).toBe(true);
+    expect(fold.takeChanges().isReplaced).toBe(true);
     const [first, second] = fold.cells[1]!.outputs.shown;
-    fold.feed(shown('c', undefined, 3));
-    expect([...fold.take().changed]).toEqual([fold.cells[3]]);
-    fold.feed(out('d'));
+    fold.apply(shown('c', undefined, 3));
+    expect([...fold.takeChanges().changed]).toEqual([fold.cells[3]]);
+    fold.apply(out('d'));
     const after = fold.cells[1]!.outputs.shown;
     expect([after[0], after[1]]).toEqual([first, second]);
     expect(after[0]).toBe(first);
-    expect(fold.take().changed.size).toBe(1);
-    expect(fold.take().changed.size).toBe(0);
+    expect(fold.takeChanges().changed.size).toBe(1);
+    expect(fold.takeChanges().changed.size).toBe(0);
   });
 });
 
@@ -211,7 +211,7 @@ describe('what is shown of much', () => {
   it('is the end of a long text', () => {
     const fold = run();
     for (let line = 0; line < 20_000; line += 1) {
-      fold.feed(out(`line ${line} ${'x'.repeat(40)}\n`));
+      fold.apply(out(`line ${line} ${'x'.repeat(40)}\n`));
     }
     const [note, text] = plain(fold) as [string, string];
     expect(note).toContain('of text are not shown here');
@@ -223,7 +223,7 @@ describe('what is shown of much', () => {
   it('is the last of many outputs', () => {
     const fold = run();
     for (let count = 0; count < 3 * MOST_OUTPUTS; count += 1) {
-      fold.feed(shown(String(count)));
+      fold.apply(shown(String(count)));
     }
     const texts = plain(fold);
     expect(texts.length).toBeLessThan(MOST_OUTPUTS + 2);
@@ -243,7 +243,7 @@ test.each([
     }
   ]
 ])('an output that was %s is updated no more', (_, lose) => {
-  const outputs = new Outputs(notesIn(TRANS));
+  const outputs = new Outputs(createNotices(TRANS));
   const output = { output_type: 'display_data', data: {}, metadata: {} };
   const display = outputs.add(output);
   expect(display.isShown()).toBe(true);
@@ -293,7 +293,7 @@ describe('Follower', () => {
     readonly asked: number[] = [];
     failure: Error | null = null;
 
-    read = (_: string, offset: number): Promise<Piece> => {
+    read = (_: string, offset: number): Promise<Chunk> => {
       this.asked.push(offset);
       if (this.failure !== null) {
         return Promise.reject(this.failure);
@@ -310,8 +310,8 @@ describe('Follower', () => {
   const told = (journal: number, state: 'running' | 'succeeded' = 'running') =>
     job({ journal, state });
 
-  function follow(server: Server): { jobs: Jobs; follower: Follower<Piece> } {
-    const jobs = new Jobs({} as IClient);
+  function follow(server: Server): { jobs: Jobs; follower: Follower<Chunk> } {
+    const jobs = new Jobs({} as IJobsApi);
     const follower = new Follower(job().name, jobs, server.read, () => {});
     return { jobs, follower };
   }
@@ -321,14 +321,14 @@ describe('Follower', () => {
   it('reads each byte once, and only when there are some', async () => {
     const server = new Server();
     const { jobs, follower } = follow(server);
-    await follower.more();
+    await follower.readMore();
     expect(server.asked).toEqual([0, 10, 20, 25]);
-    expect(follower.reading).toBe('waiting');
-    jobs.observe(told(25));
+    expect(follower.readState).toBe('waiting');
+    jobs.update(told(25));
     await settle();
     expect(server.asked).toHaveLength(4);
     server.size = 31;
-    jobs.observe(told(31));
+    jobs.update(told(31));
     await settle();
     expect(server.asked.slice(4)).toEqual([25]);
   });
@@ -337,10 +337,10 @@ describe('Follower', () => {
     const server = new Server();
     server.isFinal = true;
     const { jobs, follower } = follow(server);
-    await follower.more();
-    expect(follower.reading).toBe('ended');
+    await follower.readMore();
+    expect(follower.readState).toBe('ended');
     const { length } = server.asked;
-    jobs.observe(told(99, 'succeeded'));
+    jobs.update(told(99, 'succeeded'));
     await settle();
     expect(server.asked).toHaveLength(length);
   });
@@ -348,16 +348,16 @@ describe('Follower', () => {
   it('goes on where it was when the connection is back', async () => {
     const server = new Server();
     const { jobs, follower } = follow(server);
-    await follower.more();
+    await follower.readMore();
     server.failure = new Error('no connection');
     server.size = 40;
-    jobs.observe(told(40));
+    jobs.update(told(40));
     await settle();
-    expect(follower.reading).toBe('lost');
+    expect(follower.readState).toBe('lost');
     server.failure = null;
-    jobs.observe(told(40, 'succeeded'));
+    jobs.update(told(40, 'succeeded'));
     await settle();
-    expect(follower.reading).toBe('waiting');
-    expect(follower.share).toBe(1);
+    expect(follower.readState).toBe('waiting');
+    expect(follower.fraction).toBe(1);
   });
 });

@@ -1,5 +1,5 @@
 /** 10,000 jobs: what a change costs. */
-import type { IClient } from '../src/jobs/client';
+import type { IJobsApi } from '../src/jobs/client';
 import type { Job } from '../src/jobs/job';
 import { Jobs } from '../src/jobs/model';
 import { PanelModel } from '../src/panel/model';
@@ -12,12 +12,10 @@ function name(index: number): string {
 }
 
 describe('10,000 jobs', () => {
-  const jobs = new Jobs({} as IClient);
+  const jobs = new Jobs({} as IJobsApi);
   const model = new PanelModel(jobs);
   const told = (index: number, changes: Partial<Job> = {}) =>
-    jobs.observe(
-      job({ name: name(index), submitted: name(index), ...changes })
-    );
+    jobs.update(job({ name: name(index), submitted: name(index), ...changes }));
 
   /** Milliseconds for each of so many. */
   const cost = (times: number, work: (index: number) => void): number => {

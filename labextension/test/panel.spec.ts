@@ -1,17 +1,22 @@
 /** What the panel shows, and how it says it. */
-import type { IClient } from '../src/jobs/client';
-import { commandLine } from '../src/jobs/commandLine';
+import type { IJobsApi } from '../src/jobs/client';
+import { formatCommandLine } from '../src/jobs/commandLine';
 import type { Job } from '../src/jobs/job';
 import { Jobs } from '../src/jobs/model';
 import { Announcer } from '../src/panel/announcer';
 import { PanelModel } from '../src/panel/model';
-import { progress, receipt, remark, standing } from '../src/ui/statusText';
+import {
+  progressText,
+  usageText,
+  noteText,
+  statusText
+} from '../src/ui/statusText';
 import { job, TRANS } from './fixtures';
 
 function panel(...known: Partial<Job>[]): { model: PanelModel; jobs: Jobs } {
-  const jobs = new Jobs({} as IClient);
+  const jobs = new Jobs({} as IJobsApi);
   known.forEach((each, index) =>
-    jobs.observe(
+    jobs.update(
       job({ name: `j-${index}`, submitted: String(9 - index), ...each })
     )
   );
@@ -48,9 +53,9 @@ describe('PanelModel', () => {
     model.isGrouped = true;
     const open = ['[b.ipynb]', 'j-0', 'j-2', '[a.ipynb]', 'j-1'];
     expect(shown(model)).toEqual(open);
-    model.toggle('b.ipynb');
+    model.toggleGroup('b.ipynb');
     expect(shown(model)).toEqual(['[b.ipynb]', '[a.ipynb]', 'j-1']);
-    model.toggle('b.ipynb');
+    model.toggleGroup('b.ipynb');
     expect(shown(model)).toEqual(open);
   });
 
@@ -58,9 +63,9 @@ describe('PanelModel', () => {
     const { model, jobs } = panel({});
     const before = model.rows;
     expect(model.rows).toBe(before);
-    jobs.observe(job({ name: 'j-0', submitted: '9' }));
+    jobs.update(job({ name: 'j-0', submitted: '9' }));
     expect(model.rows).toBe(before);
-    jobs.observe(job({ name: 'j-0', submitted: '9', state: 'running' }));
+    jobs.update(job({ name: 'j-0', submitted: '9', state: 'running' }));
     expect(model.rows).not.toBe(before);
   });
 });
@@ -74,7 +79,7 @@ describe('Announcer', () => {
     const said: string[] = [];
     const announcer = new Announcer(jobs, text => said.push(text), TRANS);
     const change = (index: number, changes: Partial<Job>) =>
-      jobs.observe(
+      jobs.update(
         job({ name: `j-${index}`, submitted: String(9 - index), ...changes })
       );
     change(0, { state: 'running' });
@@ -92,7 +97,7 @@ describe('Announcer', () => {
 
 describe('words', () => {
   it('tell how a job stands', () => {
-    const said = (changes: Partial<Job>) => standing(job(changes), TRANS);
+    const said = (changes: Partial<Job>) => statusText(job(changes), TRANS);
     expect(said({})).toBe('Queued');
     expect(said({ position: 1 })).toBe('Queued: next in line');
     expect(said({ position: 3 })).toBe('Queued: place 3 in line');
@@ -108,7 +113,7 @@ describe('words', () => {
   });
 
   it('tell why it failed or waits, and what became of its result', () => {
-    const said = (changes: Partial<Job>) => remark(job(changes), TRANS);
+    const said = (changes: Partial<Job>) => noteText(job(changes), TRANS);
     expect(said({})).toBeNull();
     expect(said({ reason: 'QuotaExceeded' })).toBe('It is over the quota');
     expect(said({ state: 'failed', reason: 'KernelDied' })).toBe(
@@ -120,7 +125,7 @@ describe('words', () => {
 
   it('count the cell that runs, and not one too many', () => {
     const said = (cells_done: number, cells_total: number) =>
-      progress(
+      progressText(
         job({ progress: { cells_done, cells_total, current_cell: null } }),
         TRANS
       );
@@ -139,7 +144,7 @@ describe('words', () => {
       enough: 'small'
     };
     const said = (changes: Record<string, unknown>) =>
-      receipt(job({ usage: { ...usage, ...changes } }), TRANS);
+      usageText(job({ usage: { ...usage, ...changes } }), TRANS);
     expect(said({})).toBe(
       'Used 0.9 of 4 CPU, 1.2 of 16 GiB; small would have been enough.'
     );
@@ -149,12 +154,12 @@ describe('words', () => {
     expect(said({ enough: null, memory_peak: GiB / 16, gpu_idle: true })).toBe(
       'Used 0.9 of 4 CPU, 64 MiB of 16 GiB, no GPU.'
     );
-    expect(receipt(job({ usage: { wall: 3 } }), TRANS)).toBeNull();
-    expect(receipt(job(), TRANS)).toBeNull();
+    expect(usageText(job({ usage: { wall: 3 } }), TRANS)).toBeNull();
+    expect(usageText(job(), TRANS)).toBeNull();
   });
 
   it('give a command that a shell takes as it was', () => {
-    expect(commandLine(job({ max_runtime: 60 }))).toBe(
+    expect(formatCommandLine(job({ max_runtime: 60 }))).toBe(
       'jupyter-to-job submit study.ipynb -f small -d cpu --max-runtime 60'
     );
     const strange = job({
@@ -163,7 +168,7 @@ describe('words', () => {
       inputs: ['*.csv'],
       isolated: true
     });
-    expect(commandLine(strange)).toBe(
+    expect(formatCommandLine(strange)).toBe(
       `jupyter-to-job submit 'it'"'"'s $HOME/a b.ipynb' -f small -d cpu ` +
         `-p rate 0.1 -p title '"x y"' -i '*.csv' --isolated`
     );

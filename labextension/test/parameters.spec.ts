@@ -10,7 +10,7 @@ function parameter(source: string | null, type: string | null = null) {
 
 function form(source: string | null, type: string | null = null) {
   const made = new ParameterForm(TRANS);
-  made.declare([parameter(source, type)]);
+  made.setParameters([parameter(source, type)]);
   return made;
 }
 
@@ -65,7 +65,7 @@ describe('ParameterForm', () => {
     [null, 'str', 'text', '']
   ])('shows the default %s (%s) as %s', (source, type, kind, text) => {
     const [field] = form(source, type).fields!;
-    expect(field).toMatchObject({ kind, text, changed: false, error: null });
+    expect(field).toMatchObject({ kind, text, isChanged: false, error: null });
   });
 
   it.each([
@@ -81,10 +81,10 @@ describe('ParameterForm', () => {
     ['60 * 60', 'int', '5', 5]
   ])('sends for %s (%s) what %s stands for', (source, type, text, value) => {
     const made = form(source, type);
-    made.type('p', text);
-    expect(made.isWrong).toBe(false);
+    made.setText('p', text);
+    expect(made.hasErrors).toBe(false);
     expect(made.values).toEqual({ p: value });
-    expect(made.fields![0]).toMatchObject({ text, changed: true });
+    expect(made.fields![0]).toMatchObject({ text, isChanged: true });
   });
 
   it.each([
@@ -94,9 +94,9 @@ describe('ParameterForm', () => {
     ['60 * 60', 'int', '']
   ])('sends nothing for %s where %s changes nothing', (source, type, text) => {
     const made = form(source, type);
-    made.type('p', text);
+    made.setText('p', text);
     expect(made.values).toEqual({});
-    expect(made.isWrong).toBe(false);
+    expect(made.hasErrors).toBe(false);
   });
 
   it.each([
@@ -108,20 +108,20 @@ describe('ParameterForm', () => {
     ['{}', null, '']
   ])('does not take for %s (%s) the text "%s"', (source, type, text) => {
     const made = form(source, type);
-    made.type('p', text);
-    expect(made.isWrong).toBe(true);
+    made.setText('p', text);
+    expect(made.hasErrors).toBe(true);
     expect(made.values).toEqual({});
-    expect(made.fields![0]).toMatchObject({ text, changed: true });
+    expect(made.fields![0]).toMatchObject({ text, isChanged: true });
     expect(made.fields![0]!.error).not.toBeNull();
     made.reset('p');
-    expect(made.isWrong).toBe(false);
+    expect(made.hasErrors).toBe(false);
   });
 
   it('begins with the values of the last time, and forgets those of others', () => {
     const made = new ParameterForm(TRANS, { p: 5, gone: 1 });
     expect(made.values).toEqual({ p: 5, gone: 1 });
-    made.declare([parameter('3')]);
+    made.setParameters([parameter('3')]);
     expect(made.values).toEqual({ p: 5 });
-    expect(made.fields![0]).toMatchObject({ text: '5', changed: true });
+    expect(made.fields![0]).toMatchObject({ text: '5', isChanged: true });
   });
 });

@@ -5,12 +5,12 @@
 import { Dialog } from '@jupyterlab/apputils';
 
 import type { Job } from '../jobs/job';
-import { Form } from './form';
+import { SubmitForm } from './form';
 import type { SubmitModel } from './model';
-import { ANSWER } from './status';
+import { STATUS_ID } from './status';
 
 /** Where Enter does what it does anywhere else, and does not send. */
-const KEEPS_ENTER = 'summary, button, textarea, [data-enter="own"]';
+const ENTER_CONTROLS = 'summary, button, textarea, [data-enter="own"]';
 
 /** Asks for what a model wants to know, and sends it. */
 export class SubmitDialog extends Dialog<unknown> {
@@ -18,23 +18,23 @@ export class SubmitDialog extends Dialog<unknown> {
     const { trans } = _model;
     super({
       title: trans.__('SUBMIT JOB'),
-      body: new Form(_model),
+      body: new SubmitForm(_model),
       hasClose: true,
       buttons: [
         Dialog.cancelButton({ label: trans.__('Cancel') }),
-        Dialog.okButton({ label: trans.__('SEND'), className: SEND })
+        Dialog.okButton({ label: trans.__('SEND'), className: SEND_CLASS })
       ]
     });
     this.addClass('jp-ToJobDialog');
     this.node.setAttribute('aria-label', trans.__('SUBMIT JOB'));
-    this._send = this.node.querySelector(`.${SEND}`)!;
-    this._send.setAttribute('aria-describedby', ANSWER);
-    _model.changed.connect(this._update, this);
-    this._update();
+    this._sendButton = this.node.querySelector(`.${SEND_CLASS}`)!;
+    this._sendButton.setAttribute('aria-describedby', STATUS_ID);
+    _model.changed.connect(this._updateSendButton, this);
+    this._updateSendButton();
   }
 
   /** Show the dialog; resolves to the job, or to null if the user thought better of it. */
-  async ask(): Promise<Job | null> {
+  async run(): Promise<Job | null> {
     await this.launch();
     return this._job;
   }
@@ -57,24 +57,24 @@ export class SubmitDialog extends Dialog<unknown> {
    * not wait for that closes all the same: an answer may never come.
    */
   override reject(): void {
-    if (this._model.sending !== null && !this._model.isCallingOff) {
-      void this._model.callOff();
+    if (this._model.sendingKey !== null && !this._model.isWithdrawing) {
+      void this._model.withdraw();
     } else {
       super.reject();
     }
   }
 
   /** Make room for another dialog: JupyterLab shows one at a time. */
-  giveWay(): void {
-    this.hasGivenWay = true;
+  suspend(): void {
+    this.isSuspended = true;
     super.reject();
   }
 
   /** Whether it closed for another dialog, and the user has said nothing yet. */
-  hasGivenWay = false;
+  isSuspended = false;
 
   override dispose(): void {
-    this._model.changed.disconnect(this._update, this);
+    this._model.changed.disconnect(this._updateSendButton, this);
     super.dispose();
   }
 
@@ -83,19 +83,19 @@ export class SubmitDialog extends Dialog<unknown> {
 
   protected override _evtKeydown(event: KeyboardEvent): void {
     const target = event.target as Element;
-    if (isKept(event, target)) {
+    if (isHandledByControl(event, target)) {
       return;
     }
     if (event.key === 'Enter' && event.repeat) {
       // The shortcut's own, still held down: sending takes a stroke of its own.
-      swallow(event);
+      stopEvent(event);
     } else if (
       event.key === 'Tab' &&
       !event.shiftKey &&
-      target === this._send
+      target === this._sendButton
     ) {
       // From the last control to the first, which JupyterLab looked for before there were any.
-      swallow(event);
+      stopEvent(event);
       this.node.querySelector('button')?.focus();
     } else {
       super._evtKeydown(event);
@@ -103,31 +103,31 @@ export class SubmitDialog extends Dialog<unknown> {
   }
 
   /** A disabled button would lose the focus, and with it Escape: it only says that it is. */
-  private _update(): void {
-    const { isBlocked, sending } = this._model;
-    this._send.setAttribute(
+  private _updateSendButton(): void {
+    const { isBlocked, sendingKey } = this._model;
+    this._sendButton.setAttribute(
       'aria-disabled',
-      String(isBlocked || sending !== null)
+      String(isBlocked || sendingKey !== null)
     );
   }
 
-  private readonly _send: Element;
+  private readonly _sendButton: Element;
   private _job: Job | null = null;
 }
 
-const SEND = 'jp-ToJobDialog-send';
+const SEND_CLASS = 'jp-ToJobDialog-send';
 
 /** Whether a control of the form does with the key what it does anywhere else. */
-function isKept(event: KeyboardEvent, target: Element): boolean {
+function isHandledByControl(event: KeyboardEvent, target: Element): boolean {
   return (
     target.closest('.jp-ToJobDialog-form') !== null &&
     (event.isComposing ||
-      (event.key === 'Enter' && target.matches(KEEPS_ENTER)) ||
+      (event.key === 'Enter' && target.matches(ENTER_CONTROLS)) ||
       event.key.startsWith('Arrow'))
   );
 }
 
-function swallow(event: KeyboardEvent): void {
+function stopEvent(event: KeyboardEvent): void {
   event.stopPropagation();
   event.preventDefault();
 }

@@ -3,60 +3,60 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { type ReactElement, useId, useState } from 'react';
 
 import type { Preflight } from '../api';
-import { size } from '../ui/format';
-import { Section, Tick } from './section';
-import type { Shown } from './shown';
+import { formatBytes } from '../ui/format';
+import { Section, Checkbox } from './section';
+import type { ModelProps } from './shown';
 
 /** What goes along, folded away. */
-export function Files({ model }: Shown): ReactElement {
+export function FilesSection({ model }: ModelProps): ReactElement {
   const { files, preflight, trans } = model;
-  const count = files.chosen.length;
+  const count = files.paths.length;
   return (
     <Section
-      label={
+      sectionLabel={
         count === 0
           ? trans.__('Files to send along')
           : trans.__('Files to send along (%1)', count)
       }
     >
-      <Tick
+      <Checkbox
         label={trans.__('Isolated: run in a scratch copy')}
-        isTicked={files.isolated}
-        onTick={isTicked => {
+        isChecked={files.isolated}
+        onToggle={isTicked => {
           model.change(() => (files.isolated = isTicked));
         }}
         help={
-          files.isNeeded
+          files.isRunIsolated
             ? trans.__('The run sees only the files that are sent along.')
             : trans.__(
                 'Without it the run works in the notebook’s folder and sees all files there, as the editor does: none need to be sent.'
               )
         }
       />
-      <Suggested model={model} />
-      <Added model={model} />
+      <SuggestedFiles model={model} />
+      <AddedFiles model={model} />
       <AddFile model={model} />
-      <p className="jp-ToJobDialog-help">{sum(preflight, trans)}</p>
+      <p className="jp-ToJobDialog-help">{sizeText(preflight, trans)}</p>
     </Section>
   );
 }
 
-function Suggested({ model }: Shown): ReactElement | null {
+function SuggestedFiles({ model }: ModelProps): ReactElement | null {
   const { files, trans } = model;
-  return files.suggested.length === 0 ? null : (
+  return files.suggestions.length === 0 ? null : (
     <fieldset className="jp-ToJobDialog-list">
       <legend>{trans.__('The notebook seems to need')}</legend>
-      {files.suggested.map(({ path, size: bytes, why }) => (
-        <Tick
+      {files.suggestions.map(({ path, size: bytes, why }) => (
+        <Checkbox
           key={path}
           label={
             <>
-              <code>{path}</code> ({size(bytes)})
+              <code>{path}</code> ({formatBytes(bytes)})
             </>
           }
-          isTicked={files.takes(path)}
-          onTick={isTicked => {
-            model.change(() => files.take(path, isTicked));
+          isChecked={files.includes(path)}
+          onToggle={isTicked => {
+            model.change(() => files.setIncluded(path, isTicked));
           }}
           help={why}
         />
@@ -65,11 +65,11 @@ function Suggested({ model }: Shown): ReactElement | null {
   );
 }
 
-function Added({ model }: Shown): ReactElement | null {
+function AddedFiles({ model }: ModelProps): ReactElement | null {
   const { files, trans } = model;
-  return files.added.length === 0 ? null : (
+  return files.userPaths.length === 0 ? null : (
     <ul className="jp-ToJobDialog-list" aria-label={trans.__('Added by you')}>
-      {files.added.map(path => (
+      {files.userPaths.map(path => (
         <li key={path}>
           <code>{path}</code>{' '}
           <button
@@ -85,7 +85,7 @@ function Added({ model }: Shown): ReactElement | null {
   );
 }
 
-function AddFile({ model }: Shown): ReactElement {
+function AddFile({ model }: ModelProps): ReactElement {
   const { files, trans } = model;
   const id = useId();
   const [path, setPath] = useState('');
@@ -131,20 +131,23 @@ function AddFile({ model }: Shown): ReactElement {
   );
 }
 
-const NOTHING = { inputs: [], input_cap: null, ignored: 0 };
+const NO_INPUTS = { inputs: [], input_cap: null, ignored: 0 };
 
 /** How much goes along, of how much, and what is left out of it. */
-function sum(preflight: Preflight | null, trans: TranslationBundle): string {
-  const { inputs, input_cap: cap, ignored } = preflight ?? NOTHING;
-  const bytes = size(inputs.reduce((all, input) => all + input.size, 0));
-  const words = [
+function sizeText(
+  preflight: Preflight | null,
+  trans: TranslationBundle
+): string {
+  const { inputs, input_cap: cap, ignored } = preflight ?? NO_INPUTS;
+  const bytes = formatBytes(inputs.reduce((all, input) => all + input.size, 0));
+  const sentences = [
     trans._n('%1 file, %2.', '%1 files, %2.', inputs.length, bytes)
   ];
   if (typeof cap === 'number') {
-    words.push(trans.__('At most %1 may go along.', size(cap)));
+    sentences.push(trans.__('At most %1 may go along.', formatBytes(cap)));
   }
   if (ignored > 0) {
-    words.push(trans._n('%1 is ignored.', '%1 are ignored.', ignored));
+    sentences.push(trans._n('%1 is ignored.', '%1 are ignored.', ignored));
   }
-  return words.join(' ');
+  return sentences.join(' ');
 }

@@ -3,12 +3,16 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { type ReactElement, useId } from 'react';
 
 import type { Device, Flavor } from '../api';
-import { devicesOf, type Isolation, whyNot } from '../jobs/catalog';
-import { cpus, duration, memory } from '../ui/format';
-import type { Shown } from './shown';
+import {
+  listDevices,
+  type Isolation,
+  unavailableReason
+} from '../jobs/catalog';
+import { parseCpus, formatDuration, formatMemory } from '../ui/format';
+import type { ModelProps } from './shown';
 
 /** The flavors, as radio buttons that look like cards. */
-export function Flavors({ model }: Shown): ReactElement {
+export function FlavorCards({ model }: ModelProps): ReactElement {
   const { catalog, trans } = model;
   return (
     <fieldset className="jp-ToJobDialog-choice" role="radiogroup">
@@ -21,13 +25,13 @@ export function Flavors({ model }: Shown): ReactElement {
           />
         ) : (
           Object.entries(catalog.flavors).map(([name, flavor]) => (
-            <Card
+            <FlavorCard
               key={name}
               name={name}
               flavor={flavor}
-              unavailable={whyNot(catalog, name)}
+              unavailable={unavailableReason(catalog, name)}
               isChosen={model.flavor === name}
-              choose={() => model.choose(name)}
+              choose={() => model.chooseFlavor(name)}
               trans={trans}
             />
           ))
@@ -46,7 +50,7 @@ type CardProps = {
   trans: TranslationBundle;
 };
 
-function Card(props: CardProps): ReactElement {
+function FlavorCard(props: CardProps): ReactElement {
   const { name, flavor, unavailable, isChosen, choose, trans } = props;
   const id = useId();
   const reason = unavailable === '' ? trans.__('Not for you.') : unavailable;
@@ -73,12 +77,12 @@ function Card(props: CardProps): ReactElement {
         {flavor.title || name}
       </span>
       <span id={`${id}-facts`} className="jp-ToJobDialog-facts">
-        {facts(flavor, trans)}
+        {amountsText(flavor, trans)}
       </span>
       <span id={`${id}-rest`} className="jp-ToJobDialog-words">
         {flavor.max_runtime !== null && (
           <span className="jp-ToJobDialog-facts">
-            {trans.__('At most %1', duration(flavor.max_runtime, trans))}
+            {trans.__('At most %1', formatDuration(flavor.max_runtime, trans))}
           </span>
         )}
         {reason !== null ? (
@@ -92,11 +96,11 @@ function Card(props: CardProps): ReactElement {
 }
 
 /** The amounts of a flavor, in one line. */
-function facts(flavor: Flavor, trans: TranslationBundle): string {
-  const amount = cpus(flavor.cpu);
+function amountsText(flavor: Flavor, trans: TranslationBundle): string {
+  const amount = parseCpus(flavor.cpu);
   return [
     trans._n('%2 CPU', '%2 CPUs', amount, amount),
-    memory(flavor.memory),
+    formatMemory(flavor.memory),
     flavor.gpus > 0 && trans._n('%1 GPU', '%1 GPUs', flavor.gpus)
   ]
     .filter(Boolean)
@@ -104,9 +108,9 @@ function facts(flavor: Flavor, trans: TranslationBundle): string {
 }
 
 /** The devices of the chosen flavor; nothing to choose where there is one only. */
-export function Devices({ model }: Shown): ReactElement | null {
+export function DeviceChoice({ model }: ModelProps): ReactElement | null {
   const { catalog, trans } = model;
-  const devices = catalog === null ? [] : devicesOf(catalog, model.flavor);
+  const devices = catalog === null ? [] : listDevices(catalog, model.flavor);
   const isChoice = devices.length > 1;
   return devices.length === 0 ? null : (
     <fieldset
@@ -115,7 +119,7 @@ export function Devices({ model }: Shown): ReactElement | null {
     >
       <legend>{trans.__('Device: which kind it runs on')}</legend>
       {devices.map(([name, device]) => (
-        <OneDevice
+        <DeviceOption
           key={name}
           name={name}
           device={device}
@@ -137,13 +141,13 @@ type DeviceProps = {
   trans: TranslationBundle;
 };
 
-function OneDevice(props: DeviceProps): ReactElement {
+function DeviceOption(props: DeviceProps): ReactElement {
   const { name, device, isChosen, choose, trans } = props;
   const { title, description, free, total } = device;
   const id = useId();
-  const words = [
+  const details = [
     description,
-    device.isolation && isolation(device.isolation, trans)
+    device.isolation && isolationText(device.isolation, trans)
   ];
   return (
     <label className="jp-ToJobDialog-device">
@@ -170,7 +174,7 @@ function OneDevice(props: DeviceProps): ReactElement {
                 : trans.__('%1 of %2 free now', free, total)}
             </span>
           )}
-          {words.filter(Boolean).map(text => (
+          {details.filter(Boolean).map(text => (
             <span key={text} className="jp-ToJobDialog-help">
               {text}
             </span>
@@ -182,7 +186,7 @@ function OneDevice(props: DeviceProps): ReactElement {
 }
 
 /** What a device's isolation means for the one who runs on it. */
-function isolation(kind: Isolation, trans: TranslationBundle): string {
+function isolationText(kind: Isolation, trans: TranslationBundle): string {
   switch (kind) {
     case 'full':
       return trans.__('All of it is yours while the job runs.');

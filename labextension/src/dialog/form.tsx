@@ -4,43 +4,46 @@ import { Panel } from '@lumino/widgets';
 import type { ReactElement } from 'react';
 
 import { useModel } from '../ui/useModel';
-import { Files } from './filesSection';
-import { Devices, Flavors } from './flavorCards';
+import { FilesSection } from './filesSection';
+import { DeviceChoice, FlavorCards } from './flavorCards';
 import type { SubmitModel } from './model';
-import { More } from './moreSection';
-import { Parameters } from './parametersSection';
-import type { Shown } from './shown';
-import { Answer } from './status';
+import { MoreSection } from './moreSection';
+import { ParametersSection } from './parametersSection';
+import type { ModelProps } from './shown';
+import { StatusArea } from './status';
 
 /**
  * Shows a model of a submission. A panel around what React renders, for JupyterLab's dialog waits
  * for a body of React's before it takes the focus, and keys that come sooner reach the notebook.
  */
-export class Form extends Panel {
+export class SubmitForm extends Panel {
   constructor(model: SubmitModel) {
     super();
     this.addClass('jp-ToJobDialog-form');
-    const whole = ReactWidget.create(<Whole model={model} />);
-    whole.addClass('jp-ToJobDialog-whole');
-    this.addWidget(whole);
+    const content = ReactWidget.create(<FormContent model={model} />);
+    content.addClass('jp-ToJobDialog-whole');
+    this.addWidget(content);
   }
 }
 
-function Whole({ model }: Shown): ReactElement {
+function FormContent({ model }: ModelProps): ReactElement {
   useModel(model);
   const { source } = model;
   return (
     <>
-      <div className="jp-ToJobDialog-fields" aria-busy={model.sending !== null}>
+      <div
+        className="jp-ToJobDialog-fields"
+        aria-busy={model.sendingKey !== null}
+      >
         <p className="jp-ToJobDialog-notebook">{source.path}</p>
         {source.note && <p className="jp-ToJobDialog-note">{source.note}</p>}
-        <Flavors model={model} />
-        <Devices model={model} />
-        <Parameters model={model} />
-        {source.takesFiles && <Files model={model} />}
-        <More model={model} />
+        <FlavorCards model={model} />
+        <DeviceChoice model={model} />
+        <ParametersSection model={model} />
+        {source.takesFiles && <FilesSection model={model} />}
+        <MoreSection model={model} />
       </div>
-      <Answer model={model} />
+      <StatusArea model={model} />
     </>
   );
 }

@@ -8,63 +8,74 @@ import type { IDisposable } from '@lumino/disposable';
 import { type ISignal, Signal } from '@lumino/signaling';
 
 import type { Catalog, Job, Preflight, Problem } from '../api';
-import { devicesOf, usualDevice, usualFlavor, whyNot } from '../jobs/catalog';
-import { ApiError, type ICounter } from '../jobs/client';
-import type { Choices, Copying } from '../jobs/job';
-import type { ISource } from '../source';
+import {
+  listDevices,
+  defaultDevice,
+  defaultFlavor,
+  unavailableReason
+} from '../jobs/catalog';
+import { ApiError, type IDialogApi } from '../jobs/client';
+import type { Choices, CopyProgress } from '../jobs/job';
+import type { INotebookSource } from '../source';
 import { parseDuration } from '../ui/format';
 import { FileList } from './files';
-import { Asker } from './latestQuery';
-import type { Remembered } from './memory';
+import { LatestQuery } from './latestQuery';
+import type { RememberedChoices } from './memory';
 import { ParameterForm } from './parameters';
 
 /** Choices that are plain text as they stand in the form; empty: not chosen. */
-export type Texts = Record<
+export type TextFields = Record<
   'maxRuntime' | 'name' | 'output' | 'priority',
   string
 >;
 
 /** Why a request did not do what was asked; `sent`: it was the submission itself. */
-export type Failed = { error: unknown; sent: boolean };
+export type RequestFailure = { error: unknown; isSubmission: boolean };
 
 /** One submission, from the first choice to the job. */
 export class SubmitModel implements IDisposable {
   constructor(
-    readonly source: ISource,
-    private readonly _server: ICounter,
+    readonly source: INotebookSource,
+    private readonly _api: IDialogApi,
     readonly trans: TranslationBundle,
-    remembered: Remembered = {},
-    rest?: number
+    rememberedChoices: RememberedChoices = {},
+    debounceMs?: number
   ) {
-    const begin: Choices = { ...remembered.choices, ...source.given };
-    this._flavor = begin.flavor;
-    this._device = begin.device;
-    this._env = begin.env;
-    this.parameters = new ParameterForm(trans, begin.parameters);
-    this.files = new FileList(begin, remembered.declined);
-    this.texts = {
-      maxRuntime: String(begin.max_runtime ?? ''),
-      name: begin.name ?? '',
-      output: begin.output ?? '',
-      priority: String(begin.priority ?? '')
+    const initial: Choices = {
+      ...rememberedChoices.choices,
+      ...source.initialChoices
     };
-    this._asker = new Asker(
+    this._flavor = initial.flavor;
+    this._device = initial.device;
+    this._env = initial.env;
+    this.parameters = new ParameterForm(trans, initial.parameters);
+    this.files = new FileList(initial, rememberedChoices.declined);
+    this.texts = {
+      maxRuntime: String(initial.max_runtime ?? ''),
+      name: initial.name ?? '',
+      output: initial.output ?? '',
+      priority: String(initial.priority ?? '')
+    };
+    this._preflightQuery = new LatestQuery(
       async choices => {
         await source.ready;
-        return this._server.preflight({ ...source.look(), ...choices });
+        return this._api.checkSubmission({
+          ...source.toSubmission(),
+          ...choices
+        });
       },
-      (answer, error) => this._answered(answer, error),
-      rest
+      (answer, error) => this._onPreflight(answer, error),
+      debounceMs
     );
   }
 
   /** Whether waiting jobs have an order that a priority could change. */
-  hasLine = false;
+  hasQueue = false;
   /** What becomes of the last sending. */
-  sent: Promise<Job | null> = Promise.resolve(null);
+  submission: Promise<Job | null> = Promise.resolve(null);
   readonly parameters: ParameterForm;
   readonly files: FileList;
-  readonly texts: Texts;
+  readonly texts: TextFields;
 
   /** Something that is shown has changed. */
   get changed(): ISignal<this, void> {
@@ -87,31 +98,31 @@ export class SubmitModel implements IDisposable {
 
   /** Whether the server is still being asked about the choices as they stand. */
   get isChecking(): boolean {
-    return this._asker.isPending;
+    return this._preflightQuery.isPending;
   }
 
   /** What went wrong with the last request; null where nothing did. */
-  get failure(): Failed | null {
+  get failure(): RequestFailure | null {
     return this._failure;
   }
 
   /** The key of what is being sent; null while nothing is. */
-  get sending(): string | null {
-    return this._sending;
+  get sendingKey(): string | null {
+    return this._sendingKey;
   }
 
-  get copying(): Copying | null {
-    return this._copying;
+  get copyProgress(): CopyProgress | null {
+    return this._copyProgress;
   }
 
   /** Whether what is being sent was called off, and nobody knows yet whether in time. */
-  get isCallingOff(): boolean {
-    return this._isCallingOff;
+  get isWithdrawing(): boolean {
+    return this._isWithdrawing;
   }
 
   /** Whether what was sent last was called off in time. */
-  get isCalledOff(): boolean {
-    return this._isCalledOff;
+  get isWithdrawn(): boolean {
+    return this._isWithdrawn;
   }
 
   /** The flavor that will be asked for. */
@@ -121,9 +132,9 @@ export class SubmitModel implements IDisposable {
       return this._flavor;
     }
     const chosen = this._flavor;
-    return chosen !== undefined && whyNot(catalog, chosen) === null
+    return chosen !== undefined && unavailableReason(catalog, chosen) === null
       ? chosen
-      : usualFlavor(catalog);
+      : defaultFlavor(catalog);
   }
 
   /** The device that will be asked for: the chosen one as long as the flavor has it. */
@@ -132,17 +143,17 @@ export class SubmitModel implements IDisposable {
     if (catalog === null) {
       return this._device;
     }
-    const names = devicesOf(catalog, this.flavor).map(([name]) => name);
+    const names = listDevices(catalog, this.flavor).map(([name]) => name);
     return this._device !== undefined && names.includes(this._device)
       ? this._device
-      : usualDevice(catalog, this.flavor);
+      : defaultDevice(catalog, this.flavor);
   }
 
   /** Everything that was chosen, in the words of the request. */
   get choices(): Choices {
     const { maxRuntime, name, output, priority } = this.texts;
     const parameters = this.parameters.values;
-    const inputs = this.files.chosen;
+    const inputs = this.files.paths;
     return {
       ...(this.flavor && { flavor: this.flavor }),
       ...(this.device && { device: this.device }),
@@ -158,7 +169,7 @@ export class SubmitModel implements IDisposable {
   }
 
   /** What is to be remembered of this dialog; environment variables may hold secrets, and are not. */
-  get remembered(): Remembered {
+  get remembered(): RememberedChoices {
     const { choices } = this;
     delete choices.env;
     return { choices, declined: this.files.declined };
@@ -168,16 +179,18 @@ export class SubmitModel implements IDisposable {
   get problems(): Problem[] {
     // The last answer was about other choices as long as a new one is awaited.
     const heard = this.isChecking ? [] : (this._preflight?.problems ?? []);
-    return [...this._ownProblems(), ...heard];
+    return [...this._formProblems(), ...heard];
   }
 
   /** Whether sending would be in vain. */
   get isBlocked(): boolean {
-    return this.problems.some(({ blocking }) => blocking) || this.isHopeless;
+    return (
+      this.problems.some(({ blocking }) => blocking) || this.isServerUnusable
+    );
   }
 
   /** Whether there is nobody to send to: no server part, or one that cannot be used. */
-  get isHopeless(): boolean {
+  get isServerUnusable(): boolean {
     const error = this._failure?.error;
     return (
       error instanceof ApiError &&
@@ -186,26 +199,26 @@ export class SubmitModel implements IDisposable {
   }
 
   /** Take a catalog, fresh or from before. */
-  offer(catalog: Catalog): void {
+  setCatalog(catalog: Catalog): void {
     this._catalog = catalog;
-    if (this._askedAbout !== JSON.stringify(this.choices)) {
-      this._ask(true);
+    if (this._checkedChoices !== JSON.stringify(this.choices)) {
+      this._checkChoices(true);
     }
-    this._tell();
+    this._emitChanged();
   }
 
   /** Ask the server what may be chosen now; the form stays as it is meanwhile. */
-  async refresh(): Promise<void> {
+  async refreshCatalog(): Promise<void> {
     this._failure = null;
-    this._tell();
+    this._emitChanged();
     try {
-      this.offer(await this._server.flavors());
+      this.setCatalog(await this._api.getCatalog());
     } catch (error) {
-      this._fail(error, false);
+      this._setFailure(error, false);
     }
   }
 
-  choose(flavor: string): void {
+  chooseFlavor(flavor: string): void {
     this.change(() => (this._flavor = flavor));
   }
 
@@ -213,45 +226,45 @@ export class SubmitModel implements IDisposable {
     this.change(() => (this._device = device));
   }
 
-  type(field: keyof Texts, text: string): void {
+  setText(field: keyof TextFields, text: string): void {
     this.change(() => (this.texts[field] = text));
   }
 
   /** Change something, parameters and files included; not while it is being sent. */
-  change(by: () => void): void {
-    if (this._sending === null) {
-      by();
+  change(update: () => void): void {
+    if (this._sendingKey === null) {
+      update();
       this._failure = null;
-      this._isCalledOff = false;
-      if (this._ownProblems().length === 0) {
-        this._ask(false);
+      this._isWithdrawn = false;
+      if (this._formProblems().length === 0) {
+        this._checkChoices(false);
       }
-      this._tell();
+      this._emitChanged();
     }
   }
 
   /** Take note of how the copying goes, of whichever submission. */
-  observe(copying: Copying): void {
-    if (copying.key === this._sending) {
-      this._copying = copying;
-      this._tell();
+  onCopyProgress(progress: CopyProgress): void {
+    if (progress.key === this._sendingKey) {
+      this._copyProgress = progress;
+      this._emitChanged();
     }
   }
 
   /** Send; null where it was not accepted, which `failure` then explains. One at a time. */
   send(): Promise<Job | null> {
-    if (this._sending !== null || this.isBlocked) {
+    if (this._sendingKey !== null || this.isBlocked) {
       return Promise.resolve(null);
     }
-    return (this.sent = this._send());
+    return (this.submission = this._send());
   }
 
   /** Call off what is being sent. Whether it was in time, the answer to the sending tells. */
-  async callOff(): Promise<void> {
-    if (this._sending !== null) {
-      this._isCallingOff = true;
-      this._tell();
-      await this._server.callOff(this._sending).catch(error => {
+  async withdraw(): Promise<void> {
+    if (this._sendingKey !== null) {
+      this._isWithdrawing = true;
+      this._emitChanged();
+      await this._api.withdraw(this._sendingKey).catch(error => {
         console.warn('jupyter-to-job: could not be called off', error);
       });
     }
@@ -263,41 +276,41 @@ export class SubmitModel implements IDisposable {
 
   dispose(): void {
     this._isDisposed = true;
-    this._asker.dispose();
+    this._preflightQuery.dispose();
     Signal.clearData(this);
   }
 
   private async _send(): Promise<Job | null> {
     const choices = this.choices;
-    this._sending = this._keyOf(choices);
+    this._sendingKey = this._idempotencyKey(choices);
     this._failure = null;
-    this._isCalledOff = false;
-    this._tell();
+    this._isWithdrawn = false;
+    this._emitChanged();
     try {
       await this.source.ready;
-      return await this.source.submit(choices, this._sending);
+      return await this.source.submit(choices, this._sendingKey);
     } catch (error) {
       if (error instanceof ApiError && error.code === 'withdrawn') {
-        this._isCalledOff = true;
-        this._keyed = NEVER; // That key is spent: the server refuses it from now on.
+        this._isWithdrawn = true;
+        this._lastRequest = NO_REQUEST; // That key is spent: the server refuses it from now on.
       } else {
-        this._fail(error, true);
+        this._setFailure(error, true);
       }
       return null;
     } finally {
-      this._sending = null;
-      this._copying = null;
-      this._isCallingOff = false;
-      this._tell();
+      this._sendingKey = null;
+      this._copyProgress = null;
+      this._isWithdrawing = false;
+      this._emitChanged();
     }
   }
 
-  private _ownProblems(): Problem[] {
+  private _formProblems(): Problem[] {
     const { maxRuntime, priority } = this.texts;
-    const found: Problem[] = [];
+    const problems: Problem[] = [];
     const add = (message: string, hint: string) =>
-      found.push({ code: 'form', message, hint, blocking: true });
-    if (this.parameters.isWrong) {
+      problems.push({ code: 'form', message, hint, blocking: true });
+    if (this.parameters.hasErrors) {
       add(this.trans.__('A parameter has a value that it cannot take.'), '');
     }
     if (maxRuntime.trim() && parseDuration(maxRuntime.trim()) === null) {
@@ -308,44 +321,44 @@ export class SubmitModel implements IDisposable {
       const hint = this.trans.__('It is a whole number from -100 to 100.');
       add(this.trans.__('The priority is out of its range.'), hint);
     }
-    return found;
+    return problems;
   }
 
-  private _ask(now: boolean): void {
-    this._askedAbout = JSON.stringify(this.choices);
-    this._asker.put(this.choices, now);
+  private _checkChoices(isImmediate: boolean): void {
+    this._checkedChoices = JSON.stringify(this.choices);
+    this._preflightQuery.ask(this.choices, isImmediate);
   }
 
-  private _answered(answer: Preflight | null, error: unknown): void {
+  private _onPreflight(answer: Preflight | null, error: unknown): void {
     if (answer === null) {
-      this._askedAbout = null; // to be asked again
-      this._fail(error, false);
+      this._checkedChoices = null; // to be asked again
+      this._setFailure(error, false);
       return;
     }
     this._preflight = answer;
-    this.parameters.declare(answer.parameters);
-    this.files.suggest(answer);
-    if (this._askedAbout !== JSON.stringify(this.choices)) {
-      this._ask(true); // The answer itself has changed the question: files are suggested, say.
+    this.parameters.setParameters(answer.parameters);
+    this.files.onPreflight(answer);
+    if (this._checkedChoices !== JSON.stringify(this.choices)) {
+      this._checkChoices(true); // The answer itself has changed the question: files are suggested, say.
     }
-    this._tell();
+    this._emitChanged();
   }
 
-  private _fail(error: unknown, sent: boolean): void {
-    this._failure = { error, sent };
-    this._tell();
+  private _setFailure(error: unknown, isSubmission: boolean): void {
+    this._failure = { error, isSubmission };
+    this._emitChanged();
   }
 
   /** The same key for the same request, so that sending again is safe, and else a new one. */
-  private _keyOf(choices: Choices): string {
+  private _idempotencyKey(choices: Choices): string {
     const request = JSON.stringify(choices);
-    if (request !== this._keyed.request) {
-      this._keyed = { request, key: UUID.uuid4() };
+    if (request !== this._lastRequest.request) {
+      this._lastRequest = { request, key: UUID.uuid4() };
     }
-    return this._keyed.key;
+    return this._lastRequest.key;
   }
 
-  private _tell(): void {
+  private _emitChanged(): void {
     if (!this._isDisposed) {
       this._version += 1;
       this._changed.emit();
@@ -357,21 +370,21 @@ export class SubmitModel implements IDisposable {
   private readonly _env: Record<string, string> | undefined;
   private _catalog: Catalog | null = null;
   private _preflight: Preflight | null = null;
-  private _askedAbout: string | null = null;
-  private _failure: Failed | null = null;
-  private _sending: string | null = null;
-  private _copying: Copying | null = null;
-  private _isCallingOff = false;
-  private _isCalledOff = false;
-  private _keyed = NEVER;
+  private _checkedChoices: string | null = null;
+  private _failure: RequestFailure | null = null;
+  private _sendingKey: string | null = null;
+  private _copyProgress: CopyProgress | null = null;
+  private _isWithdrawing = false;
+  private _isWithdrawn = false;
+  private _lastRequest = NO_REQUEST;
   private _version = 0;
   private _isDisposed = false;
-  private readonly _asker: Asker<Choices, Preflight>;
+  private readonly _preflightQuery: LatestQuery<Choices, Preflight>;
   private readonly _changed = new Signal<this, void>(this);
 }
 
 /** No request yet that a key belongs to. */
-const NEVER = { request: '', key: '' };
+const NO_REQUEST = { request: '', key: '' };
 
 function isPriority(text: string): boolean {
   return /^[+-]?\d{1,3}$/.test(text) && Math.abs(Number(text)) <= 100;

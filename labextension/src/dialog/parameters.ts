@@ -12,18 +12,18 @@ import { readLiteral } from './literals';
  * What a field takes: `json` is a list, a dictionary or nothing; `any` belongs to a default that is
  * no literal, and takes JSON if it is JSON, and else text, as the command line does.
  */
-export type Kind = 'bool' | 'int' | 'float' | 'text' | 'json' | 'any';
+export type FieldKind = 'bool' | 'int' | 'float' | 'text' | 'json' | 'any';
 
 /** One parameter as it is shown. */
-export type Field = {
+export type ParameterField = {
   name: string;
-  kind: Kind;
+  kind: FieldKind;
   help: string | null;
   /** The default as source text, for those that cannot be shown as a value. */
   source: string | null;
   /** What stands in the control; `'true'` and `'false'` for a checkbox. */
   text: string;
-  changed: boolean;
+  isChanged: boolean;
   error: string | null;
 };
 
@@ -38,8 +38,10 @@ export class ParameterForm {
   }
 
   /** The fields, in the notebook's order; null as long as nobody has read the notebook. */
-  get fields(): Field[] | null {
-    return this._declared && this._declared.map(each => this._field(each));
+  get fields(): ParameterField[] | null {
+    return (
+      this._parameters && this._parameters.map(each => this._toField(each))
+    );
   }
 
   /** What is to be sent: only what differs from the notebook's defaults. */
@@ -48,82 +50,82 @@ export class ParameterForm {
   }
 
   /** Whether a field holds what it cannot take. */
-  get isWrong(): boolean {
-    return this._wrong.size > 0;
+  get hasErrors(): boolean {
+    return this._invalidTexts.size > 0;
   }
 
   /** Take note of what the notebook declares; values for others are forgotten. */
-  declare(parameters: readonly Parameter[]): void {
-    this._declared = parameters;
+  setParameters(parameters: readonly Parameter[]): void {
+    this._parameters = parameters;
     const names = new Set(parameters.map(({ name }) => name));
-    for (const name of [...this._values.keys(), ...this._wrong.keys()]) {
+    for (const name of [...this._values.keys(), ...this._invalidTexts.keys()]) {
       if (!names.has(name)) {
-        this._forget(name);
+        this._clear(name);
       }
     }
   }
 
   /** Put what was typed into a field. */
-  type(name: string, text: string): void {
-    const parameter = this._declared?.find(each => each.name === name);
+  setText(name: string, text: string): void {
+    const parameter = this._parameters?.find(each => each.name === name);
     if (parameter === undefined) {
       return;
     }
-    this._forget(name);
+    this._clear(name);
     if (text === '' && defaultOf(parameter) === undefined) {
       return; // An empty field leaves a default that cannot be shown as it is.
     }
-    const value = read(text, kindOf(parameter));
+    const value = parseText(text, kindOf(parameter));
     if (value === undefined) {
-      this._wrong.set(name, text);
+      this._invalidTexts.set(name, text);
     } else if (!isDefault(value, parameter)) {
       this._values.set(name, value);
-      this._typed.set(name, text);
+      this._validTexts.set(name, text);
     }
   }
 
   /** Take a field back to the notebook's default. */
   reset(name: string): void {
-    this._forget(name);
+    this._clear(name);
   }
 
-  private _field(parameter: Parameter): Field {
+  private _toField(parameter: Parameter): ParameterField {
     const { name, help } = parameter;
     const kind = kindOf(parameter);
     const value = this._values.get(name);
-    const usual = defaultOf(parameter);
-    const wrong = this._wrong.get(name);
-    const untouched =
-      typeof usual === 'number' ? parameter.default?.trim() : undefined;
-    const shown =
+    const defaultValue = defaultOf(parameter);
+    const invalidText = this._invalidTexts.get(name);
+    const defaultText =
+      typeof defaultValue === 'number' ? parameter.default?.trim() : undefined;
+    const valueText =
       value === undefined
-        ? (untouched ?? show(usual, kind))
-        : show(value, kind);
+        ? (defaultText ?? formatValue(defaultValue, kind))
+        : formatValue(value, kind);
     return {
       name,
       kind,
       help,
-      source: usual === undefined ? parameter.default : null,
-      text: wrong ?? this._typed.get(name) ?? shown,
-      changed: value !== undefined || wrong !== undefined,
-      error: wrong === undefined ? null : explain(kind, this._trans)
+      source: defaultValue === undefined ? parameter.default : null,
+      text: invalidText ?? this._validTexts.get(name) ?? valueText,
+      isChanged: value !== undefined || invalidText !== undefined,
+      error: invalidText === undefined ? null : errorText(kind, this._trans)
     };
   }
 
-  private _forget(name: string): void {
+  private _clear(name: string): void {
     this._values.delete(name);
-    this._typed.delete(name);
-    this._wrong.delete(name);
+    this._validTexts.delete(name);
+    this._invalidTexts.delete(name);
   }
 
-  private _declared: readonly Parameter[] | null = null;
+  private _parameters: readonly Parameter[] | null = null;
   private readonly _values: Map<string, JSONValue>;
   /** How changed values were typed: `1e3` is not to become `1000` under the user's hands. */
-  private readonly _typed = new Map<string, string>();
-  private readonly _wrong = new Map<string, string>();
+  private readonly _validTexts = new Map<string, string>();
+  private readonly _invalidTexts = new Map<string, string>();
 }
 
-const HINTED: [RegExp, Kind][] = [
+const TYPE_HINTS: [RegExp, FieldKind][] = [
   [/^bool/i, 'bool'],
   [/^int/i, 'int'],
   [/^(float|double|number)/i, 'float'],
@@ -132,22 +134,24 @@ const HINTED: [RegExp, Kind][] = [
 ];
 
 /** What a parameter takes: by its default, and by the type that the notebook gives for it. */
-function kindOf(parameter: Parameter): Kind {
-  const hinted = HINTED.find(([type]) => type.test(parameter.type ?? ''))?.[1];
+function kindOf(parameter: Parameter): FieldKind {
+  const hint = TYPE_HINTS.find(([type]) =>
+    type.test(parameter.type ?? '')
+  )?.[1];
   const value = defaultOf(parameter);
   switch (typeof value) {
     case 'boolean':
       return 'bool';
     case 'number':
       // `rate = 1` may well become 0.5: only a notebook that says int means whole numbers.
-      return hinted === 'int' ? 'int' : 'float';
+      return hint === 'int' ? 'int' : 'float';
     case 'string':
       return 'text';
     case 'object':
       return 'json';
     default:
       // A checkbox has no third state for a default that is an expression.
-      return hinted === undefined || hinted === 'bool' ? 'any' : hinted;
+      return hint === undefined || hint === 'bool' ? 'any' : hint;
   }
 }
 
@@ -159,12 +163,12 @@ function defaultOf(parameter: Parameter): JSONValue | undefined {
 }
 
 function isDefault(value: JSONValue, parameter: Parameter): boolean {
-  const usual = defaultOf(parameter);
-  return usual !== undefined && JSONExt.deepEqual(value, usual);
+  const defaultValue = defaultOf(parameter);
+  return defaultValue !== undefined && JSONExt.deepEqual(value, defaultValue);
 }
 
 /** The value that a text stands for; undefined if it is none of this kind. */
-function read(text: string, kind: Kind): JSONValue | undefined {
+function parseText(text: string, kind: FieldKind): JSONValue | undefined {
   const trimmed = text.trim();
   switch (kind) {
     case 'bool':
@@ -172,9 +176,9 @@ function read(text: string, kind: Kind): JSONValue | undefined {
     case 'text':
       return text;
     case 'int':
-      return WHOLE.test(trimmed) ? number(trimmed) : undefined;
+      return INTEGER_PATTERN.test(trimmed) ? parseNumber(trimmed) : undefined;
     case 'float':
-      return trimmed === '' ? undefined : number(trimmed);
+      return trimmed === '' ? undefined : parseNumber(trimmed);
     case 'json':
       return readLiteral(text);
     case 'any': {
@@ -184,7 +188,7 @@ function read(text: string, kind: Kind): JSONValue | undefined {
   }
 }
 
-function show(value: JSONValue | undefined, kind: Kind): string {
+function formatValue(value: JSONValue | undefined, kind: FieldKind): string {
   if (value === undefined) {
     return '';
   }
@@ -192,7 +196,7 @@ function show(value: JSONValue | undefined, kind: Kind): string {
   return isPlain && typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-function explain(kind: Kind, trans: TranslationBundle): string {
+function errorText(kind: FieldKind, trans: TranslationBundle): string {
   switch (kind) {
     case 'int':
       return trans.__('A whole number, such as 42.');
@@ -203,13 +207,13 @@ function explain(kind: Kind, trans: TranslationBundle): string {
   }
 }
 
-const WHOLE = /^[+-]?\d+$/;
+const INTEGER_PATTERN = /^[+-]?\d+$/;
 
 /** A number that arrives as it was typed: neither infinite nor rounded to fit. */
-function number(text: string): number | undefined {
+function parseNumber(text: string): number | undefined {
   const value = Number(text);
   return Number.isFinite(value) &&
-    (Number.isSafeInteger(value) || !WHOLE.test(text))
+    (Number.isSafeInteger(value) || !INTEGER_PATTERN.test(text))
     ? value
     : undefined;
 }

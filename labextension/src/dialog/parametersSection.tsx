@@ -2,22 +2,22 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { ReactElement } from 'react';
 
-import type { Field } from './parameters';
-import { Line, Section, Tick } from './section';
-import type { Shown } from './shown';
+import type { ParameterField } from './parameters';
+import { TextField, Section, Checkbox } from './section';
+import type { ModelProps } from './shown';
 
 /** The parameters that the notebook declares, folded away. */
-export function Parameters({ model }: Shown): ReactElement {
+export function ParametersSection({ model }: ModelProps): ReactElement {
   const { parameters, trans } = model;
   const { fields } = parameters;
   return (
-    <Section label={label(fields, trans)}>
+    <Section sectionLabel={label(fields, trans)}>
       {fields?.map(field => (
-        <Parameter
+        <ParameterControl
           key={field.name}
           field={field}
           type={text => {
-            model.change(() => parameters.type(field.name, text));
+            model.change(() => parameters.setText(field.name, text));
           }}
           reset={() => model.change(() => parameters.reset(field.name))}
           trans={trans}
@@ -39,51 +39,54 @@ export function Parameters({ model }: Shown): ReactElement {
   );
 }
 
-function label(fields: Field[] | null, trans: TranslationBundle): string {
+function label(
+  fields: ParameterField[] | null,
+  trans: TranslationBundle
+): string {
   if (fields === null) {
     return trans.__('Parameters');
   }
-  const changed = fields.filter(field => field.changed).length;
+  const changed = fields.filter(field => field.isChanged).length;
   return changed === 0
     ? trans.__('Parameters (%1)', fields.length)
     : trans.__('Parameters (%1, %2 changed)', fields.length, changed);
 }
 
 type ParameterProps = {
-  field: Field;
+  field: ParameterField;
   type: (text: string) => void;
   reset: () => void;
   trans: TranslationBundle;
 };
 
-function Parameter({
+function ParameterControl({
   field,
   type,
   reset,
   trans
 }: ParameterProps): ReactElement {
-  const { name, kind, text, help, error, changed, source } = field;
+  const { name, kind, text, help, error, isChanged, source } = field;
   return (
     <div className="jp-ToJobDialog-parameter">
       {kind === 'bool' ? (
-        <Tick
+        <Checkbox
           label={<code>{name}</code>}
-          isTicked={text === 'true'}
-          onTick={isTicked => type(String(isTicked))}
+          isChecked={text === 'true'}
+          onToggle={isTicked => type(String(isTicked))}
           help={help}
         />
       ) : (
-        <Line
+        <TextField
           label={<code>{name}</code>}
           text={text}
           onType={type}
-          numeric={kind === 'int' || kind === 'float'}
+          isNumeric={kind === 'int' || kind === 'float'}
           placeholder={source ?? undefined}
           help={help}
           error={error}
         />
       )}
-      {changed && (
+      {isChanged && (
         <button
           className="jp-ToJobDialog-link"
           onClick={reset}

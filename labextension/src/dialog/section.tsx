@@ -3,30 +3,30 @@ import { type ReactElement, type ReactNode, useId } from 'react';
 
 /** A part of the form that opens on demand; its label says what is in it. */
 export function Section(props: {
-  label: string;
+  sectionLabel: string;
   children: ReactNode;
 }): ReactElement {
   return (
     <details className="jp-ToJobDialog-section">
-      <summary>{props.label}</summary>
+      <summary>{props.sectionLabel}</summary>
       <div className="jp-ToJobDialog-rows">{props.children}</div>
     </details>
   );
 }
 
-type LineProps = {
+type TextFieldProps = {
   label: ReactNode;
   text: string;
   onType: (text: string) => void;
   help?: string | null;
   error?: string | null;
   placeholder?: string;
-  numeric?: boolean;
+  isNumeric?: boolean;
 };
 
 /** A line of text with its label, help, and what is wrong with it. */
-export function Line(props: LineProps): ReactElement {
-  const { label, text, onType, help, error, placeholder, numeric } = props;
+export function TextField(props: TextFieldProps): ReactElement {
+  const { label, text, onType, help, error, placeholder, isNumeric } = props;
   const id = useId();
   return (
     <div className="jp-ToJobDialog-row">
@@ -35,7 +35,7 @@ export function Line(props: LineProps): ReactElement {
         id={id}
         className="jp-mod-styled"
         type="text"
-        inputMode={numeric ? 'decimal' : undefined}
+        inputMode={isNumeric ? 'decimal' : undefined}
         value={text}
         placeholder={placeholder}
         spellCheck={false}
@@ -44,37 +44,37 @@ export function Line(props: LineProps): ReactElement {
         aria-describedby={help || error ? `${id}-help` : undefined}
         onChange={event => onType(event.target.value)}
       />
-      <Words id={`${id}-help`} help={help} error={error} />
+      <HelpText id={`${id}-help`} help={help} error={error} />
     </div>
   );
 }
 
 /** A box to tick, with its label and help. */
-export function Tick(props: {
+export function Checkbox(props: {
   label: ReactNode;
-  isTicked: boolean;
-  onTick: (isTicked: boolean) => void;
+  isChecked: boolean;
+  onToggle: (isTicked: boolean) => void;
   help?: string | null;
 }): ReactElement {
-  const { label, isTicked, onTick, help } = props;
+  const { label, isChecked, onToggle, help } = props;
   const id = useId();
   return (
     <div className="jp-ToJobDialog-row jp-mod-tick">
       <label>
         <input
           type="checkbox"
-          checked={isTicked}
+          checked={isChecked}
           aria-describedby={help ? id : undefined}
-          onChange={event => onTick(event.target.checked)}
+          onChange={event => onToggle(event.target.checked)}
         />
         {label}
       </label>
-      <Words id={id} help={help} />
+      <HelpText id={id} help={help} />
     </div>
   );
 }
 
-function Words(props: {
+function HelpText(props: {
   id: string;
   help?: string | null;
   error?: string | null;

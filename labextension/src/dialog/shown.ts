@@ -2,4 +2,4 @@
 import type { SubmitModel } from './model';
 
 /** The model that it shows. */
-export type Shown = { model: SubmitModel };
+export type ModelProps = { model: SubmitModel };

@@ -2,16 +2,16 @@
 import type { ReactElement } from 'react';
 
 import type { Problem } from '../api';
-import { wording } from '../ui/errors';
-import { size } from '../ui/format';
+import { errorText } from '../ui/errors';
+import { formatBytes } from '../ui/format';
 import type { SubmitModel } from './model';
-import type { Shown } from './shown';
+import type { ModelProps } from './shown';
 
 /** The id of what SEND is described by: why it cannot be pressed, above all. */
-export const ANSWER = 'jp-ToJobDialog-answer';
+export const STATUS_ID = 'jp-ToJobDialog-answer';
 
 /** The dialog's live regions; they are always there, or a screen reader would miss what comes. */
-export function Answer({ model }: Shown): ReactElement {
+export function StatusArea({ model }: ModelProps): ReactElement {
   const { failure, problems, trans } = model;
   const mayScroll = failure !== null || problems.length > 0;
   return (
@@ -21,28 +21,28 @@ export function Answer({ model }: Shown): ReactElement {
       aria-label={trans.__('What the server says')}
       tabIndex={mayScroll ? 0 : undefined}
     >
-      <div id={ANSWER}>
+      <div id={STATUS_ID}>
         <div role="alert">
-          <Failure model={model} />
+          <RequestError model={model} />
         </div>
         <div role="status">
-          <Problems model={model} />
-          <Progress model={model} />
+          <ProblemList model={model} />
+          <SendProgress model={model} />
         </div>
       </div>
     </div>
   );
 }
 
-function Failure({ model }: Shown): ReactElement | null {
+function RequestError({ model }: ModelProps): ReactElement | null {
   const { failure, trans } = model;
   return failure === null ? null : (
     <p className="jp-ToJobDialog-problem jp-mod-blocking">
-      {wording(failure.error, trans, failure.sent)}{' '}
-      {!failure.sent && (
+      {errorText(failure.error, trans, failure.isSubmission)}{' '}
+      {!failure.isSubmission && (
         <button
           className="jp-ToJobDialog-link"
-          onClick={() => void model.refresh()}
+          onClick={() => void model.refreshCatalog()}
         >
           {trans.__('Try again')}
         </button>
@@ -51,18 +51,18 @@ function Failure({ model }: Shown): ReactElement | null {
   );
 }
 
-function Problems({ model }: Shown): ReactElement | null {
+function ProblemList({ model }: ModelProps): ReactElement | null {
   const { problems } = model;
   return problems.length === 0 ? null : (
     <ul className="jp-ToJobDialog-problems">
-      {problems.map((problem, at) => (
-        <OneProblem key={`${at} ${problem.code}`} {...problem} />
+      {problems.map((problem, index) => (
+        <ProblemItem key={`${index} ${problem.code}`} {...problem} />
       ))}
     </ul>
   );
 }
 
-function OneProblem({ message, hint, blocking }: Problem): ReactElement {
+function ProblemItem({ message, hint, blocking }: Problem): ReactElement {
   return (
     <li
       className={`jp-ToJobDialog-problem${blocking ? ' jp-mod-blocking' : ''}`}
@@ -73,34 +73,38 @@ function OneProblem({ message, hint, blocking }: Problem): ReactElement {
   );
 }
 
-function Progress({ model }: Shown): ReactElement | null {
-  const { copying, isCallingOff, sending, trans } = model;
-  if (isCallingOff) {
+function SendProgress({ model }: ModelProps): ReactElement | null {
+  const { copyProgress, isWithdrawing, sendingKey, trans } = model;
+  if (isWithdrawing) {
     return (
       <p className="jp-ToJobDialog-help">
         {trans.__('Calling off… Cancel once more to close without waiting.')}
       </p>
     );
   }
-  if (copying !== null) {
-    const { bytes, total } = copying;
+  if (copyProgress !== null) {
+    const { bytes, total } = copyProgress;
     return (
       <label className="jp-ToJobDialog-copying">
-        {trans.__('Copying files: %1 of %2', size(bytes), size(total))}
+        {trans.__(
+          'Copying files: %1 of %2',
+          formatBytes(bytes),
+          formatBytes(total)
+        )}
         <progress value={bytes} max={total} />
       </label>
     );
   }
   return (
     <p className="jp-ToJobDialog-help">
-      {sending === null ? idleWords(model) : trans.__('Sending…')}
+      {sendingKey === null ? idleText(model) : trans.__('Sending…')}
     </p>
   );
 }
 
-function idleWords(model: SubmitModel): string {
-  const { catalog, failure, isCalledOff, isChecking, trans } = model;
-  if (isCalledOff) {
+function idleText(model: SubmitModel): string {
+  const { catalog, failure, isWithdrawn, isChecking, trans } = model;
+  if (isWithdrawn) {
     return trans.__('Called off: nothing was submitted.');
   }
   return isChecking || (catalog === null && failure === null)

@@ -8,54 +8,49 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { UUID } from '@lumino/coreutils';
 
 import type { Catalog, Job } from '../api';
-import type { ICounter } from '../jobs/client';
-import type { Copying } from '../jobs/job';
-import type { ISource } from '../source';
+import type { IDialogApi } from '../jobs/client';
+import type { CopyProgress } from '../jobs/job';
+import type { INotebookSource } from '../source';
 import type { ISubmitDialog } from '../tokens';
 import { SubmitDialog } from './dialog';
-import { Memory } from './memory';
+import { ChoiceMemory } from './memory';
 import { SubmitModel } from './model';
 
 /** Backends in which waiting jobs stand in a line that a priority changes. */
-const WITH_LINE = ['local', 'memory'];
+const QUEUEING_BACKENDS = ['local', 'memory'];
 
 /** Opens dialogs, and submits without one. */
-export class Desk implements ISubmitDialog {
+export class SubmitDialogs implements ISubmitDialog {
   constructor(
-    private readonly _server: ICounter,
+    private readonly _api: IDialogApi,
     state: IStateDB | null,
     private readonly _trans: TranslationBundle
   ) {
-    this._memory = new Memory(state);
+    this._memory = new ChoiceMemory(state);
   }
 
   /**
    * Until the dialog is shown, only the page's own memory is awaited: it is there, and has the
    * focus, before the next key.
    */
-  async ask(source: ISource): Promise<Job | null> {
-    const remembered = source.forgets
+  async ask(source: INotebookSource): Promise<Job | null> {
+    const remembered = source.ignoresMemory
       ? {}
-      : await this._memory.recall(source.path);
-    const model = new SubmitModel(
-      source,
-      this._server,
-      this._trans,
-      remembered
-    );
+      : await this._memory.load(source.path);
+    const model = new SubmitModel(source, this._api, this._trans, remembered);
     this._model = model;
-    model.hasLine = this._hasLine;
+    model.hasQueue = this._hasQueue;
     if (this._catalog !== null) {
-      model.offer(this._catalog);
+      model.setCatalog(this._catalog);
     }
-    void model.refresh();
-    this._meet().catch(() => {
+    void model.refreshCatalog();
+    this._loadHealth().catch(() => {
       // What keeps the server from answering this, the model's own request tells.
     });
     try {
-      const job = await this._show(model);
-      if (job !== null && !source.forgets) {
-        await this._memory.keep(source.path, model.remembered);
+      const job = await this._runDialog(model);
+      if (job !== null && !source.ignoresMemory) {
+        await this._memory.save(source.path, model.remembered);
       }
       return job;
     } finally {
@@ -67,72 +62,75 @@ export class Desk implements ISubmitDialog {
     }
   }
 
-  async submit(source: ISource): Promise<Job> {
+  async submit(source: INotebookSource): Promise<Job> {
     await source.ready;
-    return source.submit(source.given, UUID.uuid4());
+    return source.submit(source.initialChoices, UUID.uuid4());
   }
 
-  async submitAgain(source: ISource): Promise<Job> {
-    const last = await this._memory.recall(source.path);
+  async submitAgain(source: INotebookSource): Promise<Job> {
+    const remembered = await this._memory.load(source.path);
     await source.ready;
-    return source.submit({ ...last.choices, ...source.given }, UUID.uuid4());
+    return source.submit(
+      { ...remembered.choices, ...source.initialChoices },
+      UUID.uuid4()
+    );
   }
 
   /** Have the cards at hand before anybody asks; where it fails, the dialog tells why. */
-  async prepare(): Promise<void> {
+  async preloadCatalog(): Promise<void> {
     try {
-      await this._memory.recall('');
-      this._catalog = await this._server.flavors();
-      await this._meet();
+      await this._memory.load('');
+      this._catalog = await this._api.getCatalog();
+      await this._loadHealth();
     } catch (error) {
       console.warn('jupyter-to-job: the flavors are not known yet', error);
     }
   }
 
   /** Take note of how far the inputs of a submission are copied. */
-  observe(copying: Copying): void {
-    this._model?.observe(copying);
+  onCopyProgress(progress: CopyProgress): void {
+    this._model?.onCopyProgress(progress);
   }
 
   /**
    * Show the dialog while the notebook is being saved: an Enter that follows the shortcut is meant
    * for SEND, and not for the cell. Saving may have a question of its own, which then goes first.
    */
-  private async _show(model: SubmitModel): Promise<Job | null> {
+  private async _runDialog(model: SubmitModel): Promise<Job | null> {
     const { ready } = model.source;
     const dialog = new SubmitDialog(model);
-    const giveWay = (_: unknown, other: unknown) => {
+    const onDialogAdded = (_: unknown, other: unknown) => {
       if (other !== dialog) {
-        dialog.giveWay();
+        dialog.suspend();
       }
     };
-    Dialog.tracker.widgetAdded.connect(giveWay);
-    let refusal: unknown = null;
-    const saved = Promise.resolve(ready)
+    Dialog.tracker.widgetAdded.connect(onDialogAdded);
+    let saveError: unknown = null;
+    const saving = Promise.resolve(ready)
       .catch((error: unknown) => {
-        refusal = error;
-        dialog.giveWay();
+        saveError = error;
+        dialog.suspend();
       })
-      .finally(() => Dialog.tracker.widgetAdded.disconnect(giveWay));
-    const job = await dialog.ask();
-    if (!dialog.hasGivenWay) {
+      .finally(() => Dialog.tracker.widgetAdded.disconnect(onDialogAdded));
+    const job = await dialog.run();
+    if (!dialog.isSuspended) {
       return job;
     }
-    await saved;
-    if (refusal !== null) {
-      throw refusal as Error;
+    await saving;
+    if (saveError !== null) {
+      throw saveError as Error;
     }
-    return (await model.sent) ?? this._show(model);
+    return (await model.submission) ?? this._runDialog(model);
   }
 
-  private async _meet(): Promise<void> {
-    const { backend } = await this._server.health();
-    this._hasLine = WITH_LINE.includes(backend);
+  private async _loadHealth(): Promise<void> {
+    const { backend } = await this._api.getHealth();
+    this._hasQueue = QUEUEING_BACKENDS.includes(backend);
   }
 
-  private readonly _memory: Memory;
+  private readonly _memory: ChoiceMemory;
   private _catalog: Catalog | null = null;
-  private _hasLine = false;
+  private _hasQueue = false;
   /** The dialog's that was opened last, while it is open. */
   private _model: SubmitModel | null = null;
 }

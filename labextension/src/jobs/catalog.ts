@@ -6,15 +6,20 @@ import type { Catalog, Device } from '../api';
 export type Isolation = Exclude<Device['isolation'], null>;
 
 /** The flavor that is taken where nobody chose one that can be had. */
-export function usualFlavor(catalog: Catalog): string | undefined {
-  const usual = catalog.default.flavor;
-  return whyNot(catalog, usual) === null
-    ? usual
-    : Object.keys(catalog.flavors).find(name => whyNot(catalog, name) === null);
+export function defaultFlavor(catalog: Catalog): string | undefined {
+  const preferred = catalog.default.flavor;
+  return unavailableReason(catalog, preferred) === null
+    ? preferred
+    : Object.keys(catalog.flavors).find(
+        name => unavailableReason(catalog, name) === null
+      );
 }
 
 /** Why a flavor cannot be had here: `''` where that is all that is known, null if it can be had. */
-export function whyNot(catalog: Catalog, name: string): string | null {
+export function unavailableReason(
+  catalog: Catalog,
+  name: string
+): string | null {
   const flavor = catalog.flavors[name];
   if (flavor === undefined) {
     return '';
@@ -23,7 +28,7 @@ export function whyNot(catalog: Catalog, name: string): string | null {
 }
 
 /** The devices of a flavor, by name, in the catalog's order. */
-export function devicesOf(
+export function listDevices(
   catalog: Catalog,
   flavor: string | undefined
 ): [string, Device][] {
@@ -35,12 +40,12 @@ export function devicesOf(
 }
 
 /** The device that a flavor comes with where nobody chose one of its own. */
-export function usualDevice(
+export function defaultDevice(
   catalog: Catalog,
   flavor: string | undefined
 ): string | undefined {
-  const names = devicesOf(catalog, flavor).map(([name]) => name);
-  const usual = catalog.default.device;
-  const isUsual = flavor === catalog.default.flavor && usual !== null;
-  return isUsual && names.includes(usual) ? usual : names[0];
+  const names = listDevices(catalog, flavor).map(([name]) => name);
+  const preferred = catalog.default.device;
+  const isPreferred = flavor === catalog.default.flavor && preferred !== null;
+  return isPreferred && names.includes(preferred) ? preferred : names[0];
 }

@@ -20,17 +20,17 @@ import type { Changes, Submission } from './job';
  * such routes, `outdated` where it has others of ours, `unreachable` where no answer came, `broken`
  * for an answer that is none of ours.
  */
-export type Failure =
+export type FailureKind =
   'refused' | 'missing' | 'outdated' | 'unreachable' | 'broken';
 
 /** What stands in front answers so where no server does: proxies, and JupyterHub (424). */
-const NO_SERVER = [424, 502, 503, 504];
+const GATEWAY_ERRORS = [424, 502, 503, 504];
 
 /** A request that did not do what was asked. */
 export class ApiError extends Error {
   constructor(
     /** What kind of failure it was. */
-    readonly failure: Failure,
+    readonly failure: FailureKind,
     message: string,
     /** What the user can do about it, in the server's words. */
     readonly hint: string | null = null,
@@ -43,62 +43,65 @@ export class ApiError extends Error {
 }
 
 /** What the model needs of the server. */
-export interface IClient {
+export interface IJobsApi {
   /** Jobs, newest first. */
-  page(which: Which): Promise<Page>;
+  listJobs(which: JobsQuery): Promise<Page>;
   /** A job as it stands. */
-  get(name: string): Promise<Job>;
+  getJob(name: string): Promise<Job>;
   /** Send a notebook; the same key again is the same job. */
-  submit(submission: Submission, idempotencyKey: string): Promise<Job>;
+  submitJob(submission: Submission, idempotencyKey: string): Promise<Job>;
   /** Have a job run again as it was frozen; the same key again is the same job. */
-  rerun(name: string, changes: Changes, idempotencyKey: string): Promise<Job>;
+  rerunJob(
+    name: string,
+    changes: Changes,
+    idempotencyKey: string
+  ): Promise<Job>;
   /** Have a job ended. */
-  cancel(name: string): Promise<Job>;
+  cancelJob(name: string): Promise<Job>;
   /** Have a held result delivered. */
-  deliver(name: string): Promise<Job>;
+  deliverResult(name: string): Promise<Job>;
   /** Have a job forgotten. */
-  delete(name: string): Promise<void>;
+  deleteJob(name: string): Promise<void>;
 }
 
 /** Which jobs of the list. */
-export type Which = { limit: number; state?: string; cursor?: string };
+export type JobsQuery = { limit: number; state?: string; cursor?: string };
 
 /** What those need of the server who show what a job writes. */
-export interface IReader {
+export interface IJournalApi {
   /** Records of the journal from an offset on; negative: from its end. */
-  journal(name: string, offset: number): Promise<Journal>;
+  readJournal(name: string, offset: number): Promise<Journal>;
   /** Text from an offset of the journal on. */
-  logs(name: string, offset: number): Promise<Logs>;
+  readLogs(name: string, offset: number): Promise<Logs>;
   /** The result, or what exists of it. */
-  notebook(name: string): Promise<unknown>;
+  getNotebook(name: string): Promise<unknown>;
 }
 
 /** What the dialog needs of the server. */
-export interface ICounter {
+export interface IDialogApi {
   /** What the server part is. */
-  health(): Promise<Health>;
+  getHealth(): Promise<Health>;
   /** What may be chosen, and what is free of it now. */
-  flavors(): Promise<Catalog>;
+  getCatalog(): Promise<Catalog>;
   /** What a submission would meet. */
-  preflight(submission: Submission): Promise<Preflight>;
+  checkSubmission(submission: Submission): Promise<Preflight>;
   /** Call off a submission whose inputs are still being copied. */
-  callOff(idempotencyKey: string): Promise<void>;
+  withdraw(idempotencyKey: string): Promise<void>;
 }
 
 /** The REST interface of the server that this page belongs to. */
-export class Client implements IClient, ICounter, IReader {
+export class Client implements IJobsApi, IDialogApi, IJournalApi {
   constructor(private readonly _settings: ServerConnection.ISettings) {}
 
-  page(which: Which): Promise<Page> {
-    const query = URLExt.objectToQueryString(which);
-    return this._request<Page>(`jobs${query}`);
+  listJobs(query: JobsQuery): Promise<Page> {
+    return this._request<Page>(`jobs${URLExt.objectToQueryString(query)}`);
   }
 
-  get(name: string): Promise<Job> {
-    return this._request<Job>(route(name));
+  getJob(name: string): Promise<Job> {
+    return this._request<Job>(jobRoute(name));
   }
 
-  submit(submission: Submission, idempotencyKey: string): Promise<Job> {
+  submitJob(submission: Submission, idempotencyKey: string): Promise<Job> {
     return this._request<Job>('jobs', {
       method: 'POST',
       body: JSON.stringify(submission),
@@ -106,56 +109,60 @@ export class Client implements IClient, ICounter, IReader {
     });
   }
 
-  rerun(name: string, changes: Changes, idempotencyKey: string): Promise<Job> {
-    return this._request<Job>(`${route(name)}/rerun`, {
+  rerunJob(
+    name: string,
+    changes: Changes,
+    idempotencyKey: string
+  ): Promise<Job> {
+    return this._request<Job>(`${jobRoute(name)}/rerun`, {
       method: 'POST',
       body: JSON.stringify(changes),
       headers: { 'Idempotency-Key': idempotencyKey }
     });
   }
 
-  cancel(name: string): Promise<Job> {
-    return this._request<Job>(`${route(name)}/cancel`, { method: 'POST' });
+  cancelJob(name: string): Promise<Job> {
+    return this._request<Job>(`${jobRoute(name)}/cancel`, { method: 'POST' });
   }
 
-  deliver(name: string): Promise<Job> {
-    return this._request<Job>(`${route(name)}/deliver`, { method: 'POST' });
+  deliverResult(name: string): Promise<Job> {
+    return this._request<Job>(`${jobRoute(name)}/deliver`, { method: 'POST' });
   }
 
-  async delete(name: string): Promise<void> {
-    await this._request(route(name), { method: 'DELETE' });
+  async deleteJob(name: string): Promise<void> {
+    await this._request(jobRoute(name), { method: 'DELETE' });
   }
 
-  journal(name: string, offset: number): Promise<Journal> {
-    return this._request<Journal>(`${route(name)}/journal?offset=${offset}`);
+  readJournal(name: string, offset: number): Promise<Journal> {
+    return this._request<Journal>(`${jobRoute(name)}/journal?offset=${offset}`);
   }
 
-  logs(name: string, offset: number): Promise<Logs> {
-    return this._request<Logs>(`${route(name)}/logs?offset=${offset}`);
+  readLogs(name: string, offset: number): Promise<Logs> {
+    return this._request<Logs>(`${jobRoute(name)}/logs?offset=${offset}`);
   }
 
-  notebook(name: string): Promise<unknown> {
-    return this._request<unknown>(`${route(name)}/notebook`);
+  getNotebook(name: string): Promise<unknown> {
+    return this._request<unknown>(`${jobRoute(name)}/notebook`);
   }
 
-  health(): Promise<Health> {
+  getHealth(): Promise<Health> {
     return this._request<Health>('health');
   }
 
-  flavors(): Promise<Catalog> {
+  getCatalog(): Promise<Catalog> {
     return this._request<Catalog>('flavors');
   }
 
-  preflight(submission: Submission): Promise<Preflight> {
+  checkSubmission(submission: Submission): Promise<Preflight> {
     return this._request<Preflight>('preflight', {
       method: 'POST',
       body: JSON.stringify(submission)
     });
   }
 
-  async callOff(idempotencyKey: string): Promise<void> {
-    const route = `submissions/${encodeURIComponent(idempotencyKey)}`;
-    await this._request(route, { method: 'DELETE' });
+  async withdraw(idempotencyKey: string): Promise<void> {
+    const key = encodeURIComponent(idempotencyKey);
+    await this._request(`submissions/${key}`, { method: 'DELETE' });
   }
 
   private async _request<T>(route: string, init: RequestInit = {}): Promise<T> {
@@ -187,7 +194,7 @@ export class Client implements IClient, ICounter, IReader {
   }
 }
 
-function route(name: string): string {
+function jobRoute(name: string): string {
   return `jobs/${encodeURIComponent(name)}`;
 }
 
@@ -207,6 +214,6 @@ function toError(status: number, body: unknown): ApiError {
       error.code ?? null
     );
   }
-  const failure = NO_SERVER.includes(status) ? 'unreachable' : 'broken';
+  const failure = GATEWAY_ERRORS.includes(status) ? 'unreachable' : 'broken';
   return new ApiError(status === 404 ? 'missing' : failure, `HTTP ${status}`);
 }

@@ -11,60 +11,65 @@ import {
 import { type ISignal, Signal } from '@lumino/signaling';
 
 /** A connection that the server's events come through. */
-export class EventLine {
+export class EventConnection {
   constructor(private readonly _settings: ServerConnection.ISettings) {}
 
   /** An event came. */
-  get heard(): ISignal<EventLine, Event.Emission> {
-    return this._heard;
+  get eventReceived(): ISignal<EventConnection, Event.Emission> {
+    return this._eventReceived;
   }
 
   /** The connection is there (again): what was missed before can be asked for. */
-  get opened(): ISignal<EventLine, void> {
+  get opened(): ISignal<EventConnection, void> {
     return this._opened;
   }
 
   /** The connection was lost, or could not be had; it is tried again, less and less often. */
-  get closed(): ISignal<EventLine, void> {
+  get closed(): ISignal<EventConnection, void> {
     return this._closed;
   }
 
   /** Connect now, unless that is so or under way. */
   connect(): void {
-    if (this._isUp) {
+    if (this._isOpen) {
       return;
     }
     this.disconnect();
     this._manager = new EventManager({
-      serverSettings: { ...this._settings, WebSocket: this._watched() },
+      serverSettings: {
+        ...this._settings,
+        WebSocket: this._observedWebSocket()
+      },
       // A hidden page hears what happens, too: its toasts wait for the user.
       standby: 'never'
     });
-    this._manager.stream.connect((_, emission) => this._heard.emit(emission));
+    this._manager.stream.connect((_, emission) =>
+      this._eventReceived.emit(emission)
+    );
   }
 
   /** Listen no more. */
   disconnect(): void {
-    this._isUp = false;
+    this._isOpen = false;
     this._manager?.dispose();
     this._manager = null;
     this._socket = null;
   }
 
   /** A WebSocket that tells of its own beginning and end; one of a former manager is not heard. */
-  private _watched(): typeof WebSocket {
-    const tell = (socket: WebSocket) => {
+  private _observedWebSocket(): typeof WebSocket {
+    const observe = (socket: WebSocket) => {
       this._socket = socket;
       const isCurrent = () => socket === this._socket && this._manager !== null;
       socket.addEventListener('open', () => {
         if (isCurrent()) {
-          this._isUp = true;
+          this._isOpen = true;
           this._opened.emit();
         }
       });
       socket.addEventListener('close', () => {
         if (isCurrent()) {
-          this._isUp = false;
+          this._isOpen = false;
           this._closed.emit();
         }
       });
@@ -72,15 +77,15 @@ export class EventLine {
     return class extends this._settings.WebSocket {
       constructor(url: string | URL, protocols?: string | string[]) {
         super(url, protocols);
-        tell(this);
+        observe(this);
       }
     };
   }
 
   private _manager: EventManager | null = null;
   private _socket: WebSocket | null = null;
-  private _isUp = false;
-  private readonly _heard = new Signal<this, Event.Emission>(this);
+  private _isOpen = false;
+  private readonly _eventReceived = new Signal<this, Event.Emission>(this);
   private readonly _opened = new Signal<this, void>(this);
   private readonly _closed = new Signal<this, void>(this);
 }

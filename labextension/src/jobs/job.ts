@@ -23,13 +23,13 @@ export const SUBMISSION_EVENT =
   'https://schema.jupyter-to-job.io/submission/v1';
 
 /** How far the files of the submission with this idempotency key are copied, in bytes. */
-export type Copying = { key: string; bytes: number; total: number };
+export type CopyProgress = { key: string; bytes: number; total: number };
 
 /** What says which notebook it is. */
-type Which = 'notebook' | 'content' | 'expected_sha256';
+type NotebookFields = 'notebook' | 'content' | 'expected_sha256';
 
 /** What a user may say of it, in the words of the request. */
-type Said =
+type ChoiceFields =
   | 'flavor'
   | 'device'
   | 'isolated'
@@ -41,7 +41,7 @@ type Said =
 
 /** What a job may be told beside its notebook: the server's catalog fills in what is left out. */
 export type Choices = {
-  [Field in Said]?: Exclude<Request[Field], null>;
+  [Field in ChoiceFields]?: Exclude<Request[Field], null>;
 } & {
   parameters?: Record<string, JSONValue>;
   /** Files, folders and globs: a browser has no blobs of them. */
@@ -49,7 +49,7 @@ export type Choices = {
 };
 
 /** What is sent to have a notebook run. */
-export type Submission = Choices & Pick<Request, Which>;
+export type Submission = Choices & Pick<Request, NotebookFields>;
 
 /** What is to be different when a job runs again. */
 export type Changes = Partial<Differences>;
@@ -60,12 +60,15 @@ export function isFinal(job: Job): boolean {
 }
 
 /** Where the result of a job is, relative to the server's root; null: nowhere. */
-export function resultOf({ delivery }: Job): string | null {
+export function resultPath({ delivery }: Job): string | null {
   return delivery.state === 'delivered' ? delivery.path : null;
 }
 
 /** The seconds that a job has run, until `now` if it still does; null where nobody knows. */
-export function elapsed(job: Job, now: number = Date.now()): number | null {
+export function elapsedSeconds(
+  job: Job,
+  now: number = Date.now()
+): number | null {
   const { started, finished } = job;
   if (started === null || (isFinal(job) && finished === null)) {
     return null;

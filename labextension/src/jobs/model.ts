@@ -7,25 +7,25 @@ import { JSONExt, type ReadonlyJSONValue, UUID } from '@lumino/coreutils';
 import { type ISignal, Signal } from '@lumino/signaling';
 
 import type { IJobs } from '../tokens';
-import { ApiError, type IClient } from './client';
+import { ApiError, type IJobsApi } from './client';
 import {
   type Changes,
-  type Copying,
+  type CopyProgress,
   isFinal,
   isSettled,
   type Job,
   type Submission
 } from './job';
-import { age, OrderedJobs } from './orderedJobs';
+import { sortKey, OrderedJobs } from './orderedJobs';
 
 /** How long to wait before each further try of a submission that got no answer, in milliseconds. */
-const RETRY_DELAYS = [500, 2000];
+const RETRY_DELAYS_MS = [500, 2000];
 
 /** Jobs of a page. */
-const PAGE = 50;
+const PAGE_SIZE = 50;
 
 /** Jobs of a page while somebody searches: as many as the server gives at a time. */
-const LONG_PAGE = 500;
+const MAX_PAGE_SIZE = 500;
 
 /** The jobs that this page knows of. */
 export class Jobs implements IJobs {
@@ -34,8 +34,8 @@ export class Jobs implements IJobs {
    * @param retryDelays pauses before sending an unanswered submission again, in milliseconds
    */
   constructor(
-    private readonly _client: IClient,
-    private readonly _retryDelays: readonly number[] = RETRY_DELAYS
+    private readonly _client: IJobsApi,
+    private readonly _retryDelays: readonly number[] = RETRY_DELAYS_MS
   ) {}
 
   get changed(): ISignal<IJobs, Job> {
@@ -54,8 +54,8 @@ export class Jobs implements IJobs {
     return this._settled;
   }
 
-  get copying(): ISignal<IJobs, Copying> {
-    return this._copying;
+  get copyProgressed(): ISignal<IJobs, CopyProgress> {
+    return this._copyProgressed;
   }
 
   get conditionChanged(): ISignal<IJobs, void> {
@@ -63,11 +63,11 @@ export class Jobs implements IJobs {
   }
 
   get all(): readonly Job[] {
-    return this._known.list;
+    return this._jobs.list;
   }
 
-  get unfinished(): number {
-    return this._unfinished.size;
+  get unfinishedCount(): number {
+    return this._unfinishedNames.size;
   }
 
   get isLoaded(): boolean {
@@ -75,7 +75,7 @@ export class Jobs implements IJobs {
   }
 
   get isBusy(): boolean {
-    return this._asking > 0;
+    return this._requestCount > 0;
   }
 
   get error(): unknown {
@@ -86,12 +86,12 @@ export class Jobs implements IJobs {
     return this._cursor !== null;
   }
 
-  /** Whether events come; `barred`: they never will, the server does not let this user listen. */
-  get feed(): 'live' | 'lost' | 'barred' | 'unknown' {
+  /** Whether events come; `forbidden`: they never will, the server does not let this user listen. */
+  get feed(): 'live' | 'lost' | 'forbidden' | 'unknown' {
     return this._feed;
   }
 
-  set feed(feed: 'live' | 'lost' | 'barred' | 'unknown') {
+  set feed(feed: 'live' | 'lost' | 'forbidden' | 'unknown') {
     if (feed !== this._feed) {
       this._feed = feed;
       this._conditionChanged.emit();
@@ -99,18 +99,22 @@ export class Jobs implements IJobs {
   }
 
   get(name: string): Job | undefined {
-    return this._known.get(name);
+    return this._jobs.get(name);
   }
 
   async find(name: string): Promise<Job> {
-    return this.get(name) ?? this._about(name, () => this._client.get(name));
+    return (
+      this.get(name) ?? this._requestJob(name, () => this._client.getJob(name))
+    );
   }
 
   submit(
     submission: Submission,
     idempotencyKey: string = UUID.uuid4()
   ): Promise<Job> {
-    return this._add(() => this._client.submit(submission, idempotencyKey));
+    return this._create(() =>
+      this._client.submitJob(submission, idempotencyKey)
+    );
   }
 
   rerun(
@@ -118,113 +122,117 @@ export class Jobs implements IJobs {
     changes: Changes = {},
     idempotencyKey: string = UUID.uuid4()
   ): Promise<Job> {
-    return this._add(() => this._client.rerun(name, changes, idempotencyKey));
+    return this._create(() =>
+      this._client.rerunJob(name, changes, idempotencyKey)
+    );
   }
 
   cancel(name: string): Promise<Job> {
-    return this._about(name, () => this._client.cancel(name));
+    return this._requestJob(name, () => this._client.cancelJob(name));
   }
 
   deliver(name: string): Promise<Job> {
-    return this._about(name, () => this._client.deliver(name));
+    return this._requestJob(name, () => this._client.deliverResult(name));
   }
 
   async delete(name: string): Promise<void> {
-    await this._unlessGone(name, () => this._client.delete(name));
-    this.forget(name);
+    await this._removeIfNotFound(name, () => this._client.deleteJob(name));
+    this.remove(name);
   }
 
   /** Ask for the newest jobs; while that is under way, at most one more time after it. */
   refresh(): Promise<void> {
-    this._next ??= this._refreshing.then(() => {
-      this._next = null;
-      return this._work(() => this._catchUp());
+    this._nextRefresh ??= this._refresh.then(() => {
+      this._nextRefresh = null;
+      return this._trackLoading(() => this._loadNewest());
     });
-    this._refreshing = this._next;
-    return this._next;
+    this._refresh = this._nextRefresh;
+    return this._nextRefresh;
   }
 
-  more(isSearch = false): Promise<void> {
-    this._loading ??= this._work(() => this._loadMore(isSearch)).finally(() => {
-      this._loading = null;
+  loadMore(isSearch = false): Promise<void> {
+    this._pageLoad ??= this._trackLoading(() =>
+      this._loadNextPage(isSearch)
+    ).finally(() => {
+      this._pageLoad = null;
     });
-    return this._loading;
+    return this._pageLoad;
   }
 
   /** Take note of what the server says about a job; news older than a known end is dropped. */
-  observe(job: Job): void {
-    this._heard.set(job.name, ++this._clock);
-    this._note(job);
+  update(job: Job): void {
+    this._lastEvents.set(job.name, ++this._eventCount);
+    this._store(job);
   }
 
   /** A job was deleted. Names are not used again: whatever is heard of it later is older. */
-  forget(name: string): void {
-    this._gone.add(name);
-    this._heard.delete(name);
-    this._unfinished.delete(name);
-    if (this._known.delete(name)) {
+  remove(name: string): void {
+    this._deletedNames.add(name);
+    this._lastEvents.delete(name);
+    this._unfinishedNames.delete(name);
+    if (this._jobs.delete(name)) {
       this._removed.emit(name);
     }
   }
 
   /** Pass on how a submission's files are being copied. */
-  tellCopying(copying: Copying): void {
-    this._copying.emit(copying);
+  reportCopyProgress(progress: CopyProgress): void {
+    this._copyProgressed.emit(progress);
   }
 
-  private _note(job: Job): void {
-    const before = this.get(job.name);
-    const ended = before !== undefined && isSettled(before);
-    if (this._gone.has(job.name) || (ended && !isSettled(job))) {
+  private _store(job: Job): void {
+    const previous = this.get(job.name);
+    const wasSettled = previous !== undefined && isSettled(previous);
+    if (this._deletedNames.has(job.name) || (wasSettled && !isSettled(job))) {
       return;
     }
-    if (before !== undefined && isSame(before, job)) {
+    if (previous !== undefined && isEqual(previous, job)) {
       return;
     }
-    this._known.set(job);
+    this._jobs.set(job);
     if (isFinal(job)) {
-      this._unfinished.delete(job.name);
+      this._unfinishedNames.delete(job.name);
     } else {
-      this._unfinished.add(job.name);
+      this._unfinishedNames.add(job.name);
     }
     this._changed.emit(job);
-    if (before !== undefined && !ended && isSettled(job)) {
-      this._settle(job);
+    if (previous !== undefined && !wasSettled && isSettled(job)) {
+      this._emitSettled(job);
     }
   }
 
   /** Take note of an answer, unless events of that job came after the question. */
-  private _noteAnswer(job: Job, asked: number): void {
-    if ((this._heard.get(job.name) ?? 0) <= asked) {
-      this._note(job);
+  private _storeResponse(job: Job, sentAt: number): void {
+    if ((this._lastEvents.get(job.name) ?? 0) <= sentAt) {
+      this._store(job);
     }
   }
 
-  private _settle(job: Job): void {
-    if (!this._told.has(job.name)) {
-      this._told.add(job.name);
+  private _emitSettled(job: Job): void {
+    if (!this._settledNames.has(job.name)) {
+      this._settledNames.add(job.name);
       this._settled.emit(job);
     }
   }
 
   /** Have a job made, and take note of it. */
-  private async _add(send: () => Promise<Job>): Promise<Job> {
-    const answer = await this._send(send);
-    this._submitted.emit(answer);
-    const heard = this.get(answer.name);
-    if (heard === undefined) {
-      this._note(answer);
+  private async _create(send: () => Promise<Job>): Promise<Job> {
+    const response = await this._sendWithRetries(send);
+    this._submitted.emit(response);
+    const stored = this.get(response.name);
+    if (stored === undefined) {
+      this._store(response);
     }
-    const job = heard ?? answer;
+    const job = stored ?? response;
     if (isSettled(job)) {
       // Events overtook the answer, or it was sent before: the end of an unknown job is not told.
-      this._settle(job);
+      this._emitSettled(job);
     }
     return job;
   }
 
   /** Send until there is an answer; its key makes sure that a repeated request is no second job. */
-  private async _send(send: () => Promise<Job>): Promise<Job> {
+  private async _sendWithRetries(send: () => Promise<Job>): Promise<Job> {
     for (const delay of this._retryDelays) {
       try {
         return await send();
@@ -239,139 +247,147 @@ export class Jobs implements IJobs {
   }
 
   /** Ask about one job, and take note of the answer. */
-  private async _about(name: string, ask: () => Promise<Job>): Promise<Job> {
-    const asked = this._clock;
-    const job = await this._unlessGone(name, ask);
-    this._noteAnswer(job, asked);
+  private async _requestJob(
+    name: string,
+    request: () => Promise<Job>
+  ): Promise<Job> {
+    const sentAt = this._eventCount;
+    const job = await this._removeIfNotFound(name, request);
+    this._storeResponse(job, sentAt);
     return job;
   }
 
-  private async _unlessGone<T>(
+  private async _removeIfNotFound<T>(
     name: string,
-    ask: () => Promise<T>
+    request: () => Promise<T>
   ): Promise<T> {
     try {
-      return await ask();
+      return await request();
     } catch (error) {
       if (error instanceof ApiError && error.code === 'not_found') {
-        this.forget(name);
+        this.remove(name);
       }
       throw error;
     }
   }
 
   /** Do what asks for jobs, and know how that went. */
-  private async _work(work: () => Promise<void>): Promise<void> {
-    this._asking += 1;
+  private async _trackLoading(load: () => Promise<void>): Promise<void> {
+    this._requestCount += 1;
     this._conditionChanged.emit();
     try {
-      await work();
+      await load();
       this._error = null;
       this._isLoaded = true;
     } catch (error) {
       this._error = error;
     } finally {
-      this._asking -= 1;
+      this._requestCount -= 1;
       this._conditionChanged.emit();
     }
   }
 
-  private async _catchUp(): Promise<void> {
-    const asked = this._clock;
-    const page = await this._client.page({ limit: PAGE });
+  private async _loadNewest(): Promise<void> {
+    const sentAt = this._eventCount;
+    const page = await this._client.listJobs({ limit: PAGE_SIZE });
     const overlaps = page.jobs.some(({ name }) => this.get(name) !== undefined);
-    const oldest = page.next === null ? '' : age(page.jobs.at(-1)!);
-    const listed = new Set(page.jobs.map(({ name }) => name));
+    const oldest = page.next === null ? '' : sortKey(page.jobs.at(-1)!);
+    const listedNames = new Set(page.jobs.map(({ name }) => name));
     for (const job of [...this.all]) {
-      const isHeard = (this._heard.get(job.name) ?? 0) > asked;
+      const isNewer = (this._lastEvents.get(job.name) ?? 0) > sentAt;
       // What is not listed although it is not older is gone. Without an overlap nobody knows what
       // lies between: the list begins anew.
       if (
-        !listed.has(job.name) &&
-        !isHeard &&
-        (age(job) >= oldest || !overlaps)
+        !listedNames.has(job.name) &&
+        !isNewer &&
+        (sortKey(job) >= oldest || !overlaps)
       ) {
-        this._lose(job, age(job) >= oldest);
+        this._drop(job, sortKey(job) >= oldest);
       }
     }
     if (!overlaps || page.next === null || !this._isLoaded) {
       this._cursor = page.next;
     }
-    page.jobs.forEach(job => this._noteAnswer(job, asked));
+    page.jobs.forEach(job => this._storeResponse(job, sentAt));
     if (page.next !== null) {
-      await this._catchUpOlder(oldest);
+      await this._loadOlderUnfinished(oldest);
     }
   }
 
   /** Ask for the unfinished jobs that are older than the first page: a long list has some. */
-  private async _catchUpOlder(oldest: string): Promise<void> {
-    const asked = this._clock;
-    const open = [...this._unfinished].filter(
-      name => age(this.get(name)!) < oldest
+  private async _loadOlderUnfinished(oldest: string): Promise<void> {
+    const sentAt = this._eventCount;
+    const olderNames = [...this._unfinishedNames].filter(
+      name => sortKey(this.get(name)!) < oldest
     );
     const state = 'queued,starting,running';
-    const { jobs } = await this._client.page({ state, limit: LONG_PAGE });
-    jobs.forEach(job => this._noteAnswer(job, asked));
-    const listed = new Set(jobs.map(({ name }) => name));
-    for (const name of open.filter(each => !listed.has(each))) {
-      await this._about(name, () => this._client.get(name)).catch(error => {
-        if (this.get(name) !== undefined) {
-          throw error;
+    const { jobs } = await this._client.listJobs({
+      state,
+      limit: MAX_PAGE_SIZE
+    });
+    jobs.forEach(job => this._storeResponse(job, sentAt));
+    const listedNames = new Set(jobs.map(({ name }) => name));
+    for (const name of olderNames.filter(each => !listedNames.has(each))) {
+      await this._requestJob(name, () => this._client.getJob(name)).catch(
+        error => {
+          if (this.get(name) !== undefined) {
+            throw error;
+          }
         }
-      });
+      );
     }
   }
 
-  private async _loadMore(isSearch: boolean): Promise<void> {
+  private async _loadNextPage(isSearch: boolean): Promise<void> {
     if (this._cursor === null) {
       return;
     }
     const cursor = this._cursor;
-    const asked = this._clock;
-    const limit = isSearch ? LONG_PAGE : PAGE;
-    const page = await this._client.page({ limit, cursor });
+    const sentAt = this._eventCount;
+    const limit = isSearch ? MAX_PAGE_SIZE : PAGE_SIZE;
+    const page = await this._client.listJobs({ limit, cursor });
     if (cursor === this._cursor) {
       this._cursor = page.next;
     }
-    page.jobs.forEach(job => this._noteAnswer(job, asked));
+    page.jobs.forEach(job => this._storeResponse(job, sentAt));
   }
 
   /** Show a job no more: because it was deleted, or because it has to be loaded again. */
-  private _lose(job: Job, isDeleted: boolean): void {
+  private _drop(job: Job, isDeleted: boolean): void {
     if (isDeleted) {
-      this.forget(job.name);
-    } else if (isFinal(job) && this._known.delete(job.name)) {
+      this.remove(job.name);
+    } else if (isFinal(job) && this._jobs.delete(job.name)) {
       this._removed.emit(job.name);
     }
   }
 
-  private readonly _known = new OrderedJobs();
-  private readonly _unfinished = new Set<string>();
-  private readonly _gone = new Set<string>();
+  private readonly _jobs = new OrderedJobs();
+  private readonly _unfinishedNames = new Set<string>();
+  private readonly _deletedNames = new Set<string>();
   /** Whose end was told: once is enough. */
-  private readonly _told = new Set<string>();
+  private readonly _settledNames = new Set<string>();
   /** Counts what events told; of each job, the count at its last event. */
-  private _clock = 0;
-  private readonly _heard = new Map<string, number>();
+  private _eventCount = 0;
+  private readonly _lastEvents = new Map<string, number>();
   private _cursor: string | null = null;
-  private _feed: 'live' | 'lost' | 'barred' | 'unknown' = 'unknown';
+  private _feed: 'live' | 'lost' | 'forbidden' | 'unknown' = 'unknown';
   private _isLoaded = false;
-  private _asking = 0;
+  private _requestCount = 0;
   private _error: unknown = null;
-  private _refreshing: Promise<void> = Promise.resolve();
-  private _next: Promise<void> | null = null;
-  private _loading: Promise<void> | null = null;
+  private _refresh: Promise<void> = Promise.resolve();
+  private _nextRefresh: Promise<void> | null = null;
+  private _pageLoad: Promise<void> | null = null;
   private readonly _changed = new Signal<IJobs, Job>(this);
   private readonly _removed = new Signal<IJobs, string>(this);
   private readonly _submitted = new Signal<IJobs, Job>(this);
   private readonly _settled = new Signal<IJobs, Job>(this);
-  private readonly _copying = new Signal<IJobs, Copying>(this);
+  private readonly _copyProgressed = new Signal<IJobs, CopyProgress>(this);
   private readonly _conditionChanged = new Signal<IJobs, void>(this);
 }
 
-function isSame(one: Job, other: Job): boolean {
+function isEqual(left: Job, right: Job): boolean {
   return JSONExt.deepEqual(
-    one as unknown as ReadonlyJSONValue,
-    other as unknown as ReadonlyJSONValue
+    left as unknown as ReadonlyJSONValue,
+    right as unknown as ReadonlyJSONValue
   );
 }

@@ -14,13 +14,13 @@ export class OrderedJobs {
 
   /** Add a job, or put it in the place of what was known of it. */
   set(job: Job): void {
-    const before = this._byName.get(job.name);
-    if (before !== undefined && age(before) !== age(job)) {
+    const previous = this._byName.get(job.name);
+    if (previous !== undefined && sortKey(previous) !== sortKey(job)) {
       this.delete(job.name);
     }
-    const at = this._place(age(job));
-    const isKnown = this._list[at]?.name === job.name;
-    this._list.splice(at, isKnown ? 1 : 0, job);
+    const index = this._findIndex(sortKey(job));
+    const isKnown = this._list[index]?.name === job.name;
+    this._list.splice(index, isKnown ? 1 : 0, job);
     this._byName.set(job.name, job);
   }
 
@@ -30,17 +30,17 @@ export class OrderedJobs {
     if (job === undefined) {
       return false;
     }
-    this._list.splice(this._place(age(job)), 1);
+    this._list.splice(this._findIndex(sortKey(job)), 1);
     return this._byName.delete(name);
   }
 
   /** Where a job of that age stands, or would. */
-  private _place(wanted: string): number {
+  private _findIndex(key: string): number {
     let low = 0;
     let high = this._list.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (age(this._list[middle]!) > wanted) {
+      if (sortKey(this._list[middle]!) > key) {
         low = middle + 1;
       } else {
         high = middle;
@@ -54,6 +54,6 @@ export class OrderedJobs {
 }
 
 /** What the server orders jobs by: a greater text is a newer job. */
-export function age({ submitted, name }: Job): string {
+export function sortKey({ submitted, name }: Job): string {
   return `${submitted ?? ''} ${name}`;
 }

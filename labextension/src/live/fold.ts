@@ -5,7 +5,7 @@
  */
 import type * as nbformat from '@jupyterlab/nbformat';
 
-import { type Display, type Notes, Outputs } from './outputs';
+import { type Display, type Notices, Outputs } from './outputs';
 
 /** A record of the journal (docs/protocol.md): whoever reads one checks what it needs. */
 export type JournalRecord = { k?: unknown; [field: string]: unknown };
@@ -17,7 +17,7 @@ export type CellState = 'idle' | 'running' | 'done' | 'failed';
 export class LiveCell {
   constructor(
     readonly cell: nbformat.ICell,
-    notes: Notes
+    notes: Notices
   ) {
     this.outputs = new Outputs(notes);
   }
@@ -28,12 +28,12 @@ export class LiveCell {
 }
 
 /** How the run ended. */
-export type End = { state: string; message: string | null };
+export type RunEnd = { state: string; message: string | null };
 
 /** What is new since the last look. */
-export type News = {
+export type FoldChanges = {
   /** Whether it is another notebook: nothing of what was shown holds. */
-  isNew: boolean;
+  isReplaced: boolean;
   /** Cells that came into the notebook, in this order. */
   inserted: [index: number, cell: LiveCell][];
   /** Cells that show something else. */
@@ -42,11 +42,11 @@ export type News = {
 
 /** A run, record by record. */
 export class Fold {
-  constructor(private readonly _notes: Notes) {}
+  constructor(private readonly _notices: Notices) {}
 
   /** The cells in their order, with those that tell how it ended. */
   get cells(): readonly LiveCell[] {
-    return this._shown;
+    return this._cells;
   }
 
   /** The notebook's metadata and format. */
@@ -59,95 +59,97 @@ export class Fold {
     return this._current;
   }
 
-  get end(): End | null {
+  get end(): RunEnd | null {
     return this._end;
   }
 
   /** Whether the notebook itself was too large to come with its record: it has to be given. */
-  get isWanting(): boolean {
-    return this._isWanting;
+  get needsNotebook(): boolean {
+    return this._needsNotebook;
   }
 
   /** Take one more record; kinds that are not known are a newer runner's. */
-  feed(record: JournalRecord): void {
-    if (typeof record.k === 'string' && Object.hasOwn(RULES, record.k)) {
-      RULES[record.k]!(this, record);
+  apply(record: JournalRecord): void {
+    if (typeof record.k === 'string' && Object.hasOwn(RECORD_RULES, record.k)) {
+      RECORD_RULES[record.k]!(this, record);
     }
   }
 
   /** Take what has changed since the last time. */
-  take(): News {
-    const news = this._news;
-    this._news = nothing();
+  takeChanges(): FoldChanges {
+    const news = this._changes;
+    this._changes = noChanges();
     return news;
   }
 
   /** Show this notebook, without what stands in it as outputs. */
-  prepare({ cells, ...notebook }: nbformat.INotebookContent): void {
+  setNotebook({ cells, ...notebook }: nbformat.INotebookContent): void {
     this._notebook = notebook;
-    this._prepared = cells.map(cell => new LiveCell(cell, this._notes));
-    this._shown = [...this._prepared];
-    this._isWanting = false;
-    this._news = { ...nothing(), isNew: true };
-    const early = [...this._recovered];
-    this._recovered.clear();
+    this._notebookCells = cells.map(cell => new LiveCell(cell, this._notices));
+    this._cells = [...this._notebookCells];
+    this._needsNotebook = false;
+    this._changes = { ...noChanges(), isReplaced: true };
+    const early = [...this._extraCells];
+    this._extraCells.clear();
     for (const [index, cell] of early) {
-      cell.outputs.shown.forEach(output => this._at(index).outputs.add(output));
+      cell.outputs.shown.forEach(output =>
+        this._cellAt(index).outputs.add(output)
+      );
     }
   }
 
   /** @internal The runner began: a second attempt begins from nothing. */
-  _begin(): void {
+  _restart(): void {
     if (this._notebook !== null) {
-      this._shown = this._prepared = [];
+      this._cells = this._notebookCells = [];
       this._notebook = null;
-      this._news = { ...nothing(), isNew: true };
+      this._changes = { ...noChanges(), isReplaced: true };
     }
-    this._recovered.clear();
+    this._extraCells.clear();
     this._displays.clear();
-    this._clearNext.clear();
+    this._pendingClears.clear();
     this._current = null;
     this._end = null;
   }
 
   /** @internal */
-  _want(): void {
-    this._isWanting = this._notebook === null;
+  _requestNotebook(): void {
+    this._needsNotebook = this._notebook === null;
   }
 
   /** @internal */
-  _start(index: number): void {
-    const cell = this._at(index);
+  _startCell(index: number): void {
+    const cell = this._cellAt(index);
     cell.state = 'running';
     this._current = cell;
-    this._news.changed.add(cell);
+    this._changes.changed.add(cell);
   }
 
   /** @internal */
-  _finish(index: number, isOk: boolean, count: number | null): void {
-    const cell = this._at(index);
+  _endCell(index: number, isOk: boolean, count: number | null): void {
+    const cell = this._cellAt(index);
     cell.state = isOk ? 'done' : 'failed';
     cell.executionCount = count;
     if (this._current === cell) {
       this._current = null;
     }
-    this._news.changed.add(cell);
+    this._changes.changed.add(cell);
   }
 
   /** @internal */
-  _print(index: number | null, name: string, text: string): void {
-    const cell = index === null ? this._now() : this._at(index);
-    this._clearIfDue(cell);
+  _addStream(index: number | null, name: string, text: string): void {
+    const cell = index === null ? this._currentCell() : this._cellAt(index);
+    this._applyPendingClear(cell);
     cell.outputs.stream(name, text);
-    this._news.changed.add(cell);
+    this._changes.changed.add(cell);
   }
 
   /** @internal */
-  _display(index: number, output: nbformat.IOutput, id: unknown): void {
-    const cell = this._at(index);
-    this._clearIfDue(cell);
+  _addOutput(index: number, output: nbformat.IOutput, id: unknown): void {
+    const cell = this._cellAt(index);
+    this._applyPendingClear(cell);
     if (typeof id === 'string') {
-      this._update(id, output);
+      this._updateDisplay(id, output);
     }
     const display = cell.outputs.add(output);
     if (typeof id === 'string') {
@@ -155,103 +157,103 @@ export class Fold {
       const shown = places.filter(place => place.display.isShown());
       this._displays.set(id, [...shown, { cell, display }]);
     }
-    this._news.changed.add(cell);
+    this._changes.changed.add(cell);
   }
 
   /** @internal */
-  _update(id: string, shown: nbformat.IOutput): void {
+  _updateDisplay(id: string, shown: nbformat.IOutput): void {
     for (const { cell, display } of this._displays.get(id) ?? []) {
       display.update(shown);
-      this._news.changed.add(cell);
+      this._changes.changed.add(cell);
     }
   }
 
   /** @internal */
-  _clear(index: number, isLater: boolean): void {
-    const cell = this._at(index);
-    this._clearNext.add(cell);
+  _clearCell(index: number, isLater: boolean): void {
+    const cell = this._cellAt(index);
+    this._pendingClears.add(cell);
     if (!isLater) {
-      this._clearIfDue(cell);
+      this._applyPendingClear(cell);
     }
   }
 
   /** @internal */
-  _tell(kind: 'damaged' | 'omitted', bytes: number): void {
-    this._print(null, 'stderr', this._notes[kind](bytes));
+  _addNotice(kind: 'damaged' | 'omitted', bytes: number): void {
+    this._addStream(null, 'stderr', this._notices[kind](bytes));
   }
 
   /** @internal */
-  _cap(index: number, bytes: number | null, limit: number): void {
-    this._print(index, 'stderr', this._notes.capped(bytes, limit));
+  _addLimitNotice(index: number, bytes: number | null, limit: number): void {
+    this._addStream(index, 'stderr', this._notices.capped(bytes, limit));
   }
 
   /** @internal The first end counts: two hosts may have finished the same dead attempt. */
-  _close(end: End, cell: unknown, banner: unknown): void {
+  _endRun(end: RunEnd, cell: unknown, banner: unknown): void {
     if (this._end !== null) {
       return;
     }
     this._end = end;
-    const last = typeof cell === 'number' ? this._at(cell) : this._current;
+    const last = typeof cell === 'number' ? this._cellAt(cell) : this._current;
     if (last?.state === 'running') {
       last.state = 'failed';
-      this._news.changed.add(last);
+      this._changes.changed.add(last);
     }
     this._current = null;
     for (const [position, content] of Array.isArray(banner)
       ? (banner as [number, nbformat.ICell][])
       : []) {
-      this._insert(position, new LiveCell(content, this._notes));
+      this._insertCell(position, new LiveCell(content, this._notices));
     }
   }
 
-  private _insert(position: number, cell: LiveCell): void {
-    this._shown.splice(position, 0, cell);
-    this._news.inserted.push([position, cell]);
+  private _insertCell(position: number, cell: LiveCell): void {
+    this._cells.splice(position, 0, cell);
+    this._changes.inserted.push([position, cell]);
   }
 
-  private _clearIfDue(cell: LiveCell): void {
-    if (this._clearNext.delete(cell)) {
+  private _applyPendingClear(cell: LiveCell): void {
+    if (this._pendingClears.delete(cell)) {
       cell.outputs.clear();
-      this._news.changed.add(cell);
+      this._changes.changed.add(cell);
     }
   }
 
   /** The cell that runs; where none does, one for what belongs to nobody. */
-  private _now(): LiveCell {
-    return this._current ?? this._at(-1);
+  private _currentCell(): LiveCell {
+    return this._current ?? this._cellAt(-1);
   }
 
   /** A code cell by its index; a new one if the record that told of it is damaged. */
-  private _at(index: number): LiveCell {
-    const prepared = this._prepared[index];
+  private _cellAt(index: number): LiveCell {
+    const prepared = this._notebookCells[index];
     if (prepared?.cell.cell_type === 'code') {
       return prepared;
     }
-    let cell = this._recovered.get(index);
+    let cell = this._extraCells.get(index);
     if (cell === undefined) {
-      cell = new LiveCell({ ...EMPTY }, this._notes);
-      this._recovered.set(index, cell);
-      this._insert(this._shown.length, cell);
+      cell = new LiveCell({ ...EMPTY_CELL }, this._notices);
+      this._extraCells.set(index, cell);
+      this._insertCell(this._cells.length, cell);
     }
     return cell;
   }
 
   private _notebook: Omit<nbformat.INotebookContent, 'cells'> | null = null;
-  private _prepared: LiveCell[] = [];
-  private _shown: LiveCell[] = [];
-  private readonly _recovered = new Map<number, LiveCell>();
+  private _notebookCells: LiveCell[] = [];
+  private _cells: LiveCell[] = [];
+  private readonly _extraCells = new Map<number, LiveCell>();
   private readonly _displays = new Map<
     string,
     { cell: LiveCell; display: Display }[]
   >();
-  private readonly _clearNext = new Set<LiveCell>();
+  private readonly _pendingClears = new Set<LiveCell>();
   private _current: LiveCell | null = null;
-  private _end: End | null = null;
-  private _isWanting = false;
-  private _news: News = nothing();
+  private _end: RunEnd | null = null;
+  private _needsNotebook = false;
+  private _changes: FoldChanges = noChanges();
 }
 
-const EMPTY: nbformat.ICell = {
+const EMPTY_CELL: nbformat.ICell = {
   cell_type: 'code',
   source: '',
   metadata: {},
@@ -259,29 +261,29 @@ const EMPTY: nbformat.ICell = {
   execution_count: null
 };
 
-function nothing(): News {
-  return { isNew: false, inserted: [], changed: new Set() };
+function noChanges(): FoldChanges {
+  return { isReplaced: false, inserted: [], changed: new Set() };
 }
 
 type Rule = (run: Fold, record: JournalRecord) => void;
 
 /** What each kind of record does. */
-const RULES: Record<string, Rule> = {
-  start: run => run._begin(),
+const RECORD_RULES: Record<string, Rule> = {
+  start: run => run._restart(),
   prepared: (run, { notebook }) => {
     if (run.notebook === null) {
-      run.prepare(notebook as nbformat.INotebookContent);
+      run.setNotebook(notebook as nbformat.INotebookContent);
     }
   },
-  cell_start: (run, { i }) => run._start(i as number),
+  cell_start: (run, { i }) => run._startCell(i as number),
   cell_end: (run, { i, ok, execution_count }) =>
-    run._finish(i as number, ok === true, execution_count as number | null),
+    run._endCell(i as number, ok === true, execution_count as number | null),
   output: (run, { i, output, display_id }) => {
     const shown = output as nbformat.IOutput;
     if (shown.output_type === 'stream') {
-      run._print(i as number, shown.name as string, shown.text as string);
+      run._addStream(i as number, shown.name as string, shown.text as string);
     } else {
-      run._display(
+      run._addOutput(
         i as number,
         shown,
         'data' in shown ? display_id : undefined
@@ -289,24 +291,27 @@ const RULES: Record<string, Rule> = {
     }
   },
   update_display: (run, { display_id, data, metadata }) =>
-    run._update(display_id as string, { data, metadata } as nbformat.IOutput),
-  clear: (run, { i, wait }) => run._clear(i as number, wait === true),
-  damaged: (run, { bytes }) => run._tell('damaged', bytes as number),
+    run._updateDisplay(
+      display_id as string,
+      { data, metadata } as nbformat.IOutput
+    ),
+  clear: (run, { i, wait }) => run._clearCell(i as number, wait === true),
+  damaged: (run, { bytes }) => run._addNotice('damaged', bytes as number),
   dropped: (run, { i, bytes, limit }) =>
-    run._cap(
+    run._addLimitNotice(
       i as number,
       (bytes as number | undefined) ?? null,
       limit as number
     ),
   omitted: (run, { of, bytes }) => {
     if (of === 'prepared') {
-      run._want();
+      run._requestNotebook();
     } else if (of === 'output' || of === 'update_display') {
-      run._tell('omitted', bytes as number);
+      run._addNotice('omitted', bytes as number);
     }
   },
   end: (run, { state, message, cell, banner }) =>
-    run._close(
+    run._endRun(
       { state: state as string, message: (message as string | null) ?? null },
       cell,
       banner

@@ -9,35 +9,35 @@ import { isFinal, type Job } from '../jobs/job';
 import type { IJobs } from '../tokens';
 
 /** What comes of one request: where to go on, and whether that was all. */
-export type Piece = { next: number; end: boolean };
+export type Chunk = { next: number; end: boolean };
 
 /** More of a journal than this is not read from its beginning, in bytes. */
-const MOST = 64 << 20;
+const MAX_BACKLOG = 64 << 20;
 
 /** How much of such a one is read, from its end, in bytes. */
-const LAST = 16 << 20;
+const TAIL_SIZE = 16 << 20;
 
 /** How it goes: reading what is there, waiting for more, all read, or not to be had. */
-export type Reading = 'reading' | 'waiting' | 'ended' | 'lost' | 'gone';
+export type ReadState = 'reading' | 'waiting' | 'ended' | 'lost' | 'gone';
 
 /** What can be seen of a follower, whatever it reads. */
 export interface IFollower {
   readonly name: string;
   /** How it goes has changed, or a piece was read. */
   readonly changed: ISignal<IFollower, void>;
-  readonly reading: Reading;
+  readonly readState: ReadState;
   /** Why it cannot be had; null: it can. */
   readonly error: unknown;
   /** Whether what stands between the first and the last part was left out. */
-  readonly isShortened: boolean;
+  readonly isTruncated: boolean;
   /** How much of what there is was read, from 0 to 1. */
-  readonly share: number;
+  readonly fraction: number;
   /** Read on, as far as there is something; once more if that is already under way. */
-  more(): Promise<void>;
+  readMore(): Promise<void>;
 }
 
 /** Follows one job. */
-export class Follower<P extends Piece> implements IFollower {
+export class Follower<P extends Chunk> implements IFollower {
   /**
    * @param read asks for what stands from an offset on; negative: from the end
    * @param take gets each piece, in order
@@ -46,45 +46,45 @@ export class Follower<P extends Piece> implements IFollower {
     readonly name: string,
     private readonly _jobs: IJobs,
     private readonly _read: (name: string, offset: number) => Promise<P>,
-    private readonly _take: (piece: P) => void | Promise<void>
+    private readonly _onChunk: (piece: P) => void | Promise<void>
   ) {
-    _jobs.changed.connect(this._onChanged, this);
-    _jobs.removed.connect(this._onRemoved, this);
-    _jobs.conditionChanged.connect(this._onCondition, this);
+    _jobs.changed.connect(this._onJobChanged, this);
+    _jobs.removed.connect(this._onJobRemoved, this);
+    _jobs.conditionChanged.connect(this._onConditionChanged, this);
   }
 
   get changed(): ISignal<this, void> {
     return this._changed;
   }
 
-  get reading(): Reading {
-    return this._reading;
+  get readState(): ReadState {
+    return this._readState;
   }
 
   get error(): unknown {
     return this._error;
   }
 
-  get isShortened(): boolean {
-    return this._isShortened;
+  get isTruncated(): boolean {
+    return this._isTruncated;
   }
 
-  get share(): number {
+  get fraction(): number {
     const size = this._jobs.get(this.name)?.journal ?? 0;
     return size === 0 ? 1 : Math.min(this._offset / size, 1);
   }
 
-  async more(): Promise<void> {
-    this._isWanted = true;
-    if (this._isWorking || this._reading === 'ended') {
+  async readMore(): Promise<void> {
+    this._isRequested = true;
+    if (this._isReading || this._readState === 'ended') {
       return;
     }
-    this._isWorking = true;
-    while (this._isWanted && !this._isDisposed) {
-      this._isWanted = false;
-      await this._work();
+    this._isReading = true;
+    while (this._isRequested && !this._isDisposed) {
+      this._isRequested = false;
+      await this._readToEnd();
     }
-    this._isWorking = false;
+    this._isReading = false;
   }
 
   dispose(): void {
@@ -93,38 +93,38 @@ export class Follower<P extends Piece> implements IFollower {
     Signal.clearData(this);
   }
 
-  private async _work(): Promise<void> {
-    this._set('reading');
+  private async _readToEnd(): Promise<void> {
+    this._setReadState('reading');
     try {
-      let piece: P | null = null;
+      let chunk: P | null = null;
       do {
         const from = this._offset;
-        piece = await this._read(this.name, this._place());
+        chunk = await this._read(this.name, this._nextOffset());
         if (this._isDisposed) {
           return;
         }
-        await this._take(piece);
-        this._offset = piece.next;
+        await this._onChunk(chunk);
+        this._offset = chunk.next;
         this._changed.emit();
-        if (piece.next === from) {
+        if (chunk.next === from) {
           break;
         }
-      } while (!piece.end && !this._isDisposed && !this._isUpToDate);
+      } while (!chunk.end && !this._isDisposed && !this._isUpToDate);
       this._error = null;
-      this._set(piece.end ? 'ended' : 'waiting');
+      this._setReadState(chunk.end ? 'ended' : 'waiting');
     } catch (error) {
       const isGone = error instanceof ApiError && error.code === 'not_found';
       this._error = error;
-      this._set(isGone ? 'gone' : 'lost');
+      this._setReadState(isGone ? 'gone' : 'lost');
     }
   }
 
   /** Where to read: the middle of what is too long is left out. */
-  private _place(): number {
+  private _nextOffset(): number {
     const size = this._jobs.get(this.name)?.journal ?? 0;
-    if (this._offset > 0 && size - this._offset > MOST) {
-      this._isShortened = true;
-      return -LAST;
+    if (this._offset > 0 && size - this._offset > MAX_BACKLOG) {
+      this._isTruncated = true;
+      return -TAIL_SIZE;
     }
     return this._offset;
   }
@@ -135,40 +135,40 @@ export class Follower<P extends Piece> implements IFollower {
     return job !== undefined && !isFinal(job) && this._offset >= job.journal;
   }
 
-  private _set(reading: Reading): void {
-    this._reading = reading;
+  private _setReadState(reading: ReadState): void {
+    this._readState = reading;
     this._changed.emit();
   }
 
-  private _onChanged(_: IJobs, job: Job): void {
+  private _onJobChanged(_: IJobs, job: Job): void {
     if (job.name === this.name) {
       if (job.journal > this._offset || isFinal(job)) {
-        void this.more();
+        void this.readMore();
       }
       this._changed.emit();
     }
   }
 
-  private _onRemoved(_: IJobs, name: string): void {
-    if (name === this.name && this._reading !== 'ended') {
-      void this.more();
+  private _onJobRemoved(_: IJobs, name: string): void {
+    if (name === this.name && this._readState !== 'ended') {
+      void this.readMore();
     }
   }
 
   /** The list could be had again: so can what a job writes. Or it cannot, which is to be shown. */
-  private _onCondition({ error, isBusy }: IJobs): void {
-    if (this._reading === 'lost' && error === null && !isBusy) {
-      void this.more();
+  private _onConditionChanged({ error, isBusy }: IJobs): void {
+    if (this._readState === 'lost' && error === null && !isBusy) {
+      void this.readMore();
     }
     this._changed.emit();
   }
 
   private _offset = 0;
-  private _reading: Reading = 'reading';
+  private _readState: ReadState = 'reading';
   private _error: unknown = null;
-  private _isShortened = false;
-  private _isWorking = false;
-  private _isWanted = false;
+  private _isTruncated = false;
+  private _isReading = false;
+  private _isRequested = false;
   private _isDisposed = false;
   private readonly _changed = new Signal<this, void>(this);
 }

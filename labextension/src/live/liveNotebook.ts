@@ -10,10 +10,10 @@ import { Notebook, NotebookModel, StaticNotebook } from '@jupyterlab/notebook';
 import type { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import type { ITranslator } from '@jupyterlab/translation';
 
-import type { Fold, LiveCell, News } from './fold';
+import type { Fold, LiveCell, FoldChanges } from './fold';
 
 /** What a notebook is rendered with. */
-export type Renderers = {
+export type RenderServices = {
   rendermime: IRenderMimeRegistry;
   editorServices: IEditorServices;
   translator: ITranslator;
@@ -23,7 +23,7 @@ export type Renderers = {
 export class LiveNotebook extends StaticNotebook {
   constructor(
     private readonly _fold: Fold,
-    { rendermime, editorServices, translator }: Renderers
+    { rendermime, editorServices, translator }: RenderServices
   ) {
     const { factoryService, mimeTypeService } = editorServices;
     super({
@@ -45,26 +45,26 @@ export class LiveNotebook extends StaticNotebook {
     for (const name of ['jpKernelUser', 'jpUndoer', 'jpCodeRunner']) {
       delete this.node.dataset[name];
     }
-    for (const event of LEAVING) {
-      const leave = (each: Event) => this._leave(each);
+    for (const event of SCROLL_EVENTS) {
+      const leave = (each: Event) => this._onUserScroll(each);
       this.node.addEventListener(event, leave, { passive: true });
     }
   }
 
   /** Show what has changed; `isLatest`: for now nothing more is to come. */
   sync(isLatest: boolean): void {
-    this._isFollowing ||= this._isBack();
-    const news = this._fold.take();
-    if (news.isNew || this.model === null) {
-      this._renew();
+    this._isFollowing ||= this._isAtEnd();
+    const news = this._fold.takeChanges();
+    if (news.isReplaced || this.model === null) {
+      this._replaceModel();
     } else {
-      this._insert(news.inserted);
+      this._insertCells(news.inserted);
       for (const cell of news.changed) {
-        this._show(cell);
+        this._updateCell(cell);
       }
     }
     if (isLatest) {
-      this._keepInSight();
+      this._scrollToNewest();
     }
   }
 
@@ -74,7 +74,7 @@ export class LiveNotebook extends StaticNotebook {
     model?.dispose();
   }
 
-  private _renew(): void {
+  private _replaceModel(): void {
     const before = this.model;
     const { cells, notebook } = this._fold;
     const model = new NotebookModel({ translator: this.translator });
@@ -87,19 +87,19 @@ export class LiveNotebook extends StaticNotebook {
     });
     this.model = model;
     before?.dispose();
-    this._drawn = new WeakMap();
-    cells.forEach(cell => this._show(cell));
+    this._renderedOutputs = new WeakMap();
+    cells.forEach(cell => this._updateCell(cell));
   }
 
-  private _insert(inserted: News['inserted']): void {
+  private _insertCells(inserted: FoldChanges['inserted']): void {
     for (const [index, cell] of inserted) {
       this.model!.sharedModel.insertCell(index, toReadOnly(cell));
-      this._show(cell);
+      this._updateCell(cell);
     }
   }
 
   /** Bring a cell's outputs and prompt up to date, at the cost of what is another. */
-  private _show(cell: LiveCell): void {
+  private _updateCell(cell: LiveCell): void {
     const index = this._fold.cells.indexOf(cell);
     const shown = this.model!.cells.get(index) as CodeCellModel | undefined;
     if (shown?.type !== 'code') {
@@ -107,7 +107,7 @@ export class LiveNotebook extends StaticNotebook {
     }
     shown.executionState = cell.state === 'running' ? 'running' : 'idle';
     shown.executionCount = cell.executionCount;
-    const before = this._drawn.get(cell) ?? [];
+    const before = this._renderedOutputs.get(cell) ?? [];
     const now = cell.outputs.shown;
     if (now.length < before.length) {
       shown.outputs.clear();
@@ -121,20 +121,20 @@ export class LiveNotebook extends StaticNotebook {
         }
       });
     }
-    this._drawn.set(cell, now);
+    this._renderedOutputs.set(cell, now);
   }
 
-  private _keepInSight(): void {
-    this._kept = this._newest;
-    if (this._isFollowing && this._kept >= 0) {
-      void this.scrollToItem(this._kept, 'end').catch(() => {
+  private _scrollToNewest(): void {
+    this._followedIndex = this._newestIndex;
+    if (this._isFollowing && this._followedIndex >= 0) {
+      void this.scrollToItem(this._followedIndex, 'end').catch(() => {
         // Not rendered yet: the next piece tries again.
       });
     }
   }
 
   /** The cell in which something happens: it runs, or it failed; -1: none. */
-  private get _newest(): number {
+  private get _newestIndex(): number {
     const { current, cells, end } = this._fold;
     if (end === null) {
       return cells.findIndex(cell => cell === current);
@@ -144,43 +144,54 @@ export class LiveNotebook extends StaticNotebook {
       : cells.map(({ state }) => state).lastIndexOf('failed');
   }
 
-  private _leave(event: Event): void {
-    if (!(event instanceof KeyboardEvent) || MOVING.includes(event.key)) {
+  private _onUserScroll(event: Event): void {
+    if (!(event instanceof KeyboardEvent) || SCROLL_KEYS.includes(event.key)) {
       this._isFollowing = false;
-      this._left = performance.now();
+      this._lastUserScroll = performance.now();
     }
   }
 
   /** Whether somebody who scrolled away rests at the end again: of everything, or of that cell. */
-  private _isBack(): boolean {
+  private _isAtEnd(): boolean {
     const { scrollTop, scrollHeight, clientHeight } = this.outerNode;
     const { bottom } = this.outerNode.getBoundingClientRect();
-    const cell = this.widgets[this._kept]?.node.getBoundingClientRect();
+    const cell =
+      this.widgets[this._followedIndex]?.node.getBoundingClientRect();
     const below = (cell?.bottom ?? Infinity) - bottom;
     const isAtEnd =
-      scrollHeight - scrollTop - clientHeight < NEAR ||
-      (below < NEAR && below > -clientHeight / 3);
+      scrollHeight - scrollTop - clientHeight < END_MARGIN ||
+      (below < END_MARGIN && below > -clientHeight / 3);
     // Who is about to leave is still there at first.
-    return isAtEnd && performance.now() - this._left > REST;
+    return isAtEnd && performance.now() - this._lastUserScroll > RESUME_MS;
   }
 
   /** Whether the cell that runs, and then one that failed, is kept in sight: nobody reads elsewhere. */
   private _isFollowing = true;
   /** The cell that was to be in sight the last time. */
-  private _kept = -1;
+  private _followedIndex = -1;
   /** When somebody looked elsewhere, in milliseconds. */
-  private _left = 0;
+  private _lastUserScroll = 0;
   /** What of each cell is in the page. */
-  private _drawn = new WeakMap<LiveCell, readonly nbformat.IOutput[]>();
+  private _renderedOutputs = new WeakMap<
+    LiveCell,
+    readonly nbformat.IOutput[]
+  >();
 }
 
 /** How near is at the end, in pixels, and how long nobody moves who rests, in milliseconds. */
-const NEAR = 40;
-const REST = 1000;
+const END_MARGIN = 40;
+const RESUME_MS = 1000;
 
 /** By what somebody looks elsewhere. */
-const LEAVING = ['wheel', 'touchmove', 'keydown', 'mousedown'];
-const MOVING = ['PageUp', 'PageDown', 'Home', 'End', 'ArrowUp', 'ArrowDown'];
+const SCROLL_EVENTS = ['wheel', 'touchmove', 'keydown', 'mousedown'];
+const SCROLL_KEYS = [
+  'PageUp',
+  'PageDown',
+  'Home',
+  'End',
+  'ArrowUp',
+  'ArrowDown'
+];
 
 /** A cell without outputs, that cannot be changed. */
 function toReadOnly({ cell }: LiveCell): nbformat.ICell {

@@ -3,24 +3,24 @@ import type { IRenderMime, IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { Panel, PanelLayout, Widget } from '@lumino/widgets';
 
 import type { Logs } from '../api';
-import { JOB } from '../jobCommands';
+import { CommandIDs } from '../jobCommands';
 import { Follower } from './follower';
-import { Heading } from './heading';
+import { LiveHeading } from './heading';
 import { StreamText } from './streamText';
-import type { Means } from './watchView';
+import type { ViewServices } from './watchView';
 
 /** Characters of a part, which is rendered as a whole, and how many parts are kept. */
-const PART = 16 << 10;
-const MOST_PARTS = 64;
+const PART_CHARS = 16 << 10;
+const MAX_PARTS = 64;
 
 /** What printed text is to JupyterLab's renderers: text with colours, and never HTML. */
-const TEXT = 'application/vnd.jupyter.stdout';
+const TEXT_MIME_TYPE = 'application/vnd.jupyter.stdout';
 
 /** A text of which only the last part is ever rendered again. */
-class Text extends Panel {
+class LogText extends Panel {
   constructor(
     private readonly _rendermime: IRenderMimeRegistry,
-    private readonly _cut: string
+    private readonly _truncationText: string
   ) {
     super();
     this.addClass('jp-ToJob-text');
@@ -35,38 +35,40 @@ class Text extends Panel {
     const isAtEnd = scrollHeight - scrollTop - clientHeight < 40;
     this._stream.feed(text);
     let rest = this._stream.text;
-    while (rest.length > PART) {
-      const end = rest.lastIndexOf('\n', PART) + 1 || PART;
-      this._draw(rest.slice(0, end));
-      this._last = null;
+    while (rest.length > PART_CHARS) {
+      const end = rest.lastIndexOf('\n', PART_CHARS) + 1 || PART_CHARS;
+      this._renderPart(rest.slice(0, end));
+      this._lastPart = null;
       rest = rest.slice(end);
       this._stream = new StreamText(Infinity);
       this._stream.feed(rest);
     }
-    this._draw(rest);
-    this._bound();
+    this._renderPart(rest);
+    this._dropOldParts();
     if (isAtEnd) {
       this.node.scrollTop = this.node.scrollHeight;
     }
   }
 
-  private _draw(text: string): void {
-    if (this._last === null) {
-      this._last = this._rendermime.createRenderer(TEXT);
-      this.addWidget(this._last);
+  private _renderPart(text: string): void {
+    if (this._lastPart === null) {
+      this._lastPart = this._rendermime.createRenderer(TEXT_MIME_TYPE);
+      this.addWidget(this._lastPart);
     }
-    const model = this._rendermime.createModel({ data: { [TEXT]: text } });
-    void this._last.renderModel(model);
+    const model = this._rendermime.createModel({
+      data: { [TEXT_MIME_TYPE]: text }
+    });
+    void this._lastPart.renderModel(model);
   }
 
-  private _bound(): void {
-    while (this.widgets.length > MOST_PARTS) {
+  private _dropOldParts(): void {
+    while (this.widgets.length > MAX_PARTS) {
       this.widgets[0]!.dispose();
-      this.node.dataset.cut = this._cut;
+      this.node.dataset.cut = this._truncationText;
     }
   }
 
-  private _last: IRenderMime.IRenderer | null = null;
+  private _lastPart: IRenderMime.IRenderer | null = null;
   /** The last part's text: what a progress bar overwrites is gone. */
   private _stream = new StreamText(Infinity);
 }
@@ -74,22 +76,25 @@ class Text extends Panel {
 /** A job's logs. */
 export class LogsView extends Widget {
   constructor(
-    readonly job: string,
-    means: Means,
+    readonly jobName: string,
+    services: ViewServices,
     rendermime: IRenderMimeRegistry
   ) {
     super();
-    const { jobs, reader, trans } = means;
+    const { jobs, journalApi: reader, trans } = services;
     this.addClass('jp-ToJob-watch');
-    const text = new Text(
+    const text = new LogText(
       rendermime,
       trans.__('The beginning is no longer shown: the result has all.')
     );
-    text.node.setAttribute('aria-label', trans.__('Text that %1 printed', job));
+    text.node.setAttribute(
+      'aria-label',
+      trans.__('Text that %1 printed', jobName)
+    );
     this._follower = new Follower(
-      job,
+      jobName,
       jobs,
-      (name, offset) => reader.logs(name, offset),
+      (name, offset) => reader.readLogs(name, offset),
       (piece: Logs) => {
         if (piece.text !== '') {
           text.append(piece.text);
@@ -98,10 +103,14 @@ export class LogsView extends Widget {
     );
     const layout = (this.layout = new PanelLayout());
     layout.addWidget(
-      new Heading({ ...means, follower: this._follower, other: JOB.watch })
+      new LiveHeading({
+        ...services,
+        follower: this._follower,
+        otherCommand: CommandIDs.watch
+      })
     );
     layout.addWidget(text);
-    void this._follower.more();
+    void this._follower.readMore();
   }
 
   override dispose(): void {

@@ -1,11 +1,11 @@
 /** What is said in a running notebook in place of what is not shown. */
 import type { TranslationBundle } from '@jupyterlab/translation';
 
-import { size } from '../ui/format';
-import type { Notes } from './outputs';
+import { formatBytes } from '../ui/format';
+import type { Notices } from './outputs';
 
 /** The notes in the user's language. */
-export function notesIn(trans: TranslationBundle): Notes {
+export function createNotices(trans: TranslationBundle): Notices {
   const line = (words: string) => `[… ${words} …]\n`;
   return {
     dropped: (characters, outputs) =>
@@ -13,7 +13,7 @@ export function notesIn(trans: TranslationBundle): Notes {
         outputs === 0
           ? trans.__(
               'the first %1 of text are not shown here: the result has all',
-              size(characters)
+              formatBytes(characters)
             )
           : trans._n(
               '%1 earlier output is not shown here: the result has all',
@@ -22,12 +22,12 @@ export function notesIn(trans: TranslationBundle): Notes {
             )
       ),
     damaged: bytes =>
-      line(trans.__('%1 of the journal are damaged here', size(bytes))),
+      line(trans.__('%1 of the journal are damaged here', formatBytes(bytes))),
     omitted: bytes =>
       line(
         trans.__(
           'an output of %1 is not shown here: the result has it',
-          size(bytes)
+          formatBytes(bytes)
         )
       ),
     capped: (bytes, limit) =>
@@ -35,12 +35,12 @@ export function notesIn(trans: TranslationBundle): Notes {
         bytes === null
           ? trans.__(
               'the output of this run reached its cap of %1: from here on much of it may be dropped',
-              size(limit)
+              formatBytes(limit)
             )
           : trans.__(
               "%1 of this cell's output dropped here: the run is over its cap of %2",
-              size(bytes),
-              size(limit)
+              formatBytes(bytes),
+              formatBytes(limit)
             )
       )
   };

@@ -11,7 +11,7 @@ export const MOST_OUTPUTS = 200;
 export const MOST_DATA = 8 << 20;
 
 /** How a note on what is not shown is worded. */
-export type Notes = {
+export type Notices = {
   /** Of so many characters of text, or outputs. */
   dropped: (characters: number, outputs: number) => string;
   damaged: (bytes: number) => string;
@@ -39,7 +39,7 @@ const GONE: nbformat.IOutput = { output_type: 'gone' };
 
 /** The outputs of a cell. */
 export class Outputs {
-  constructor(private readonly _notes: Notes) {}
+  constructor(private readonly _notes: Notices) {}
 
   /** What is shown; an output that is the same as before is the same object. */
   get shown(): readonly nbformat.IOutput[] {

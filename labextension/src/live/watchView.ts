@@ -3,52 +3,56 @@ import type * as nbformat from '@jupyterlab/nbformat';
 import { PanelLayout, Widget } from '@lumino/widgets';
 
 import type { Journal } from '../api';
-import { JOB } from '../jobCommands';
-import type { IReader } from '../jobs/client';
+import { CommandIDs } from '../jobCommands';
+import type { IJournalApi } from '../jobs/client';
 import type { IJobs } from '../tokens';
 import { Fold, type JournalRecord } from './fold';
 import { Follower } from './follower';
-import { Heading, type Subject } from './heading';
-import { LiveNotebook, type Renderers } from './liveNotebook';
-import { notesIn } from './notices';
+import { LiveHeading, type HeadingProps } from './heading';
+import { LiveNotebook, type RenderServices } from './liveNotebook';
+import { createNotices } from './notices';
 
 /** What a view of a job needs. */
-export type Means = Pick<Subject, 'jobs' | 'commands' | 'trans'> & {
-  reader: IReader;
+export type ViewServices = Pick<HeadingProps, 'jobs' | 'commands' | 'trans'> & {
+  journalApi: IJournalApi;
 };
 
 /** A job's notebook as it runs. */
 export class WatchView extends Widget {
   constructor(
-    readonly job: string,
-    means: Means,
-    renderers: Renderers
+    readonly jobName: string,
+    services: ViewServices,
+    renderServices: RenderServices
   ) {
     super();
-    const { jobs, reader, trans } = means;
+    const { jobs, journalApi: reader, trans } = services;
     this._jobs = jobs;
-    this._reader = reader;
+    this._journalApi = reader;
     this.addClass('jp-ToJob-watch');
-    this._fold = new Fold(notesIn(trans));
+    this._fold = new Fold(createNotices(trans));
     this._follower = new Follower(
-      job,
+      jobName,
       jobs,
-      (name, offset) => reader.journal(name, offset),
-      piece => this._take(piece)
+      (name, offset) => reader.readJournal(name, offset),
+      chunk => this._onRecords(chunk)
     );
-    this._notebook = new LiveNotebook(this._fold, renderers);
+    this._notebook = new LiveNotebook(this._fold, renderServices);
     const layout = (this.layout = new PanelLayout());
     layout.addWidget(
-      new Heading({ ...means, follower: this._follower, other: JOB.logs })
+      new LiveHeading({
+        ...services,
+        follower: this._follower,
+        otherCommand: CommandIDs.logs
+      })
     );
     layout.addWidget(this._notebook);
     const { outerNode } = this._notebook;
     outerNode.tabIndex = 0; // so that the keyboard can scroll it
     outerNode.setAttribute('role', 'region');
-    outerNode.setAttribute('aria-label', trans.__('Cells of %1', job));
+    outerNode.setAttribute('aria-label', trans.__('Cells of %1', jobName));
     // The menus of notebooks that can be edited are not this one's.
     this.node.addEventListener('contextmenu', event => event.stopPropagation());
-    void this._follower.more();
+    void this._follower.readMore();
   }
 
   override dispose(): void {
@@ -56,22 +60,22 @@ export class WatchView extends Widget {
     super.dispose();
   }
 
-  private async _take({ records, next, end }: Journal): Promise<void> {
+  private async _onRecords({ records, next, end }: Journal): Promise<void> {
     for (const record of records as JournalRecord[]) {
-      this._fold.feed(record);
-      if (this._fold.isWanting) {
-        const notebook = await this._reader.notebook(this.job);
-        this._fold.prepare(withoutBanners(notebook as Content));
+      this._fold.apply(record);
+      if (this._fold.needsNotebook) {
+        const notebook = await this._journalApi.getNotebook(this.jobName);
+        this._fold.setNotebook(withoutBanners(notebook as Content));
       }
     }
     if (!this.isDisposed) {
-      const size = this._jobs.get(this.job)?.journal ?? 0;
+      const size = this._jobs.get(this.jobName)?.journal ?? 0;
       this._notebook.sync(end || next >= size);
     }
   }
 
   private readonly _jobs: IJobs;
-  private readonly _reader: IReader;
+  private readonly _journalApi: IJournalApi;
   private readonly _fold: Fold;
   private readonly _follower: Follower<Journal>;
   private readonly _notebook: LiveNotebook;

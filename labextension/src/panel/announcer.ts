@@ -6,20 +6,20 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { isFinal, type Job } from '../jobs/job';
 import type { IJobs } from '../tokens';
-import { standing } from '../ui/statusText';
+import { statusText } from '../ui/statusText';
 
 /** How long changes are gathered, in milliseconds. */
-const REST = 1000;
+const GATHER_MS = 1000;
 
 /** More changes than this are told by their number only. */
-const MOST = 3;
+const MAX_NAMED = 3;
 
 /** Says what changed. */
 export class Announcer {
   /** @param say gets each announcement */
   constructor(
     private readonly _jobs: IJobs,
-    private readonly _say: (text: string) => void,
+    private readonly _announce: (text: string) => void,
     private readonly _trans: TranslationBundle
   ) {
     _jobs.all.forEach(job => this._states.set(job.name, job.state));
@@ -32,29 +32,29 @@ export class Announcer {
   }
 
   private _onChanged(_: IJobs, job: Job): void {
-    const before = this._states.get(job.name);
+    const previous = this._states.get(job.name);
     this._states.set(job.name, job.state);
-    if (before === undefined || before === job.state || isFinal(job)) {
+    if (previous === undefined || previous === job.state || isFinal(job)) {
       return;
     }
-    this._news.set(job.name, job);
-    this._timer ??= setTimeout(() => this._tell(), REST);
+    this._pending.set(job.name, job);
+    this._timer ??= setTimeout(() => this._announcePending(), GATHER_MS);
   }
 
-  private _tell(): void {
+  private _announcePending(): void {
     this._timer = undefined;
-    const news = [...this._news.values()];
-    this._news.clear();
-    this._say(
-      news.length > MOST
-        ? this._trans.__('%1 jobs changed', news.length)
-        : news
-            .map(job => `${job.name}: ${standing(job, this._trans)}`)
+    const jobs = [...this._pending.values()];
+    this._pending.clear();
+    this._announce(
+      jobs.length > MAX_NAMED
+        ? this._trans.__('%1 jobs changed', jobs.length)
+        : jobs
+            .map(job => `${job.name}: ${statusText(job, this._trans)}`)
             .join('. ')
     );
   }
 
   private readonly _states = new Map<string, string>();
-  private readonly _news = new Map<string, Job>();
+  private readonly _pending = new Map<string, Job>();
   private _timer: ReturnType<typeof setTimeout> | undefined;
 }

@@ -3,13 +3,13 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { HTMLSelect } from '@jupyterlab/ui-components';
 import type { ReactElement } from 'react';
 
-import { trouble } from '../ui/errors';
+import { connectionProblem } from '../ui/errors';
 import type { Filter, PanelModel } from './model';
 
 type Props = { model: PanelModel; trans: TranslationBundle };
 
 /** The fields that choose what is shown. */
-export function Head({ model, trans }: Props): ReactElement {
+export function ListControls({ model, trans }: Props): ReactElement {
   const filters: Record<Filter, string> = {
     all: trans.__('All jobs'),
     waiting: trans.__('Queued'),
@@ -59,11 +59,14 @@ export function Head({ model, trans }: Props): ReactElement {
 }
 
 /** What keeps the list from being true, and what to do about it. */
-export function Notice({ model: { jobs }, trans }: Props): ReactElement | null {
-  const words = trouble(jobs.error, jobs.feed, trans);
-  return words === null ? null : (
+export function ConnectionNotice({
+  model: { jobs },
+  trans
+}: Props): ReactElement | null {
+  const text = connectionProblem(jobs.error, jobs.feed, trans);
+  return text === null ? null : (
     <div className="jp-ToJob-notice" role="alert">
-      <p>{words}</p>
+      <p>{text}</p>
       <button
         className="jp-mod-styled jp-mod-reject"
         aria-disabled={jobs.isBusy}

@@ -10,121 +10,128 @@ import {
   useState
 } from 'react';
 
-import type { PanelModel, Row } from './model';
-import { type Desk, JobRow } from './row';
-import { Windowed } from './windowed';
+import type { PanelModel, ListRow } from './model';
+import { type RowServices, JobRow } from './row';
+import { WindowedList } from './windowed';
 
-type Props = Desk & { model: PanelModel };
+type Props = RowServices & { model: PanelModel };
 
 /** The lines that the model has. */
-export function List({ model, ...desk }: Props): ReactElement {
+export function JobList({ model, ...services }: Props): ReactElement {
   const { rows, jobs, isFiltered } = model;
   const keys = useMemo(() => rows.map(({ key }) => key), [rows]);
-  const [activeKey, setActive] = useState('');
-  const active = useActive(keys, activeKey);
-  const place = useRef<HTMLDivElement>(null);
-  const onKeyDown = useMover(place, keys, active, setActive);
+  const [activeKey, setActiveKey] = useState('');
+  const activeIndex = useActiveIndex(keys, activeKey);
+  const container = useRef<HTMLDivElement>(null);
+  const onKeyDown = useArrowKeys(container, keys, activeIndex, setActiveKey);
   const onEnd = useCallback(() => {
     // Who filters asks for more themselves: nobody wants 10,000 jobs to be read for a word.
     if (jobs.hasMore && !jobs.isBusy && jobs.error === null && !isFiltered) {
-      void jobs.more();
+      void jobs.loadMore();
     }
   }, [jobs, isFiltered]);
   const render = (index: number) => (
-    <Line
-      {...desk}
+    <ListLine
+      {...services}
       model={model}
       row={rows[index]!}
-      isActive={index === active}
+      isActive={index === activeIndex}
     />
   );
   return (
     <div
       className="jp-ToJob-list-of-jobs"
-      ref={place}
+      ref={container}
       onKeyDown={onKeyDown}
       onFocus={({ target }) => {
         const line = target.closest<HTMLElement>('li[data-key]');
         if (line !== null) {
-          setActive(line.dataset.key!);
+          setActiveKey(line.dataset.key!);
         }
       }}
     >
       {rows.length > 0 && (
-        <Windowed
-          label={desk.trans.__('Jobs')}
+        <WindowedList
+          label={services.trans.__('Jobs')}
           keys={keys}
-          kept={active}
+          pinnedIndex={activeIndex}
           render={render}
           onEnd={onEnd}
         />
       )}
-      <Rest model={model} {...desk} />
+      <ListFooter model={model} {...services} />
     </div>
   );
 }
 
 /** The index of the line that the keyboard is at; after that line is gone, of the one in its place. */
-function useActive(keys: readonly string[], key: string): number {
-  const last = useRef(0);
-  const at = keys.indexOf(key);
+function useActiveIndex(keys: readonly string[], key: string): number {
+  const lastIndex = useRef(0);
+  const index = keys.indexOf(key);
   const active =
-    at === -1 ? Math.max(Math.min(last.current, keys.length - 1), 0) : at;
+    index === -1
+      ? Math.max(Math.min(lastIndex.current, keys.length - 1), 0)
+      : index;
   useEffect(() => {
-    last.current = active;
+    lastIndex.current = active;
   }, [active]);
   return active;
 }
 
 /** Arrow keys, Home and End move between lines; Tab goes into one. */
-function useMover(
-  place: React.RefObject<HTMLDivElement>,
+function useArrowKeys(
+  container: React.RefObject<HTMLDivElement>,
   keys: readonly string[],
-  active: number,
-  setActive: (key: string) => void
+  activeIndex: number,
+  setActiveKey: (key: string) => void
 ): (event: KeyboardEvent) => void {
-  const [wanted, setWanted] = useState<string | null>(null);
+  const [focusKey, setFocusKey] = useState<string | null>(null);
   useEffect(() => {
-    if (wanted !== null) {
-      const line = place.current?.querySelector(
-        `li[data-key="${CSS.escape(wanted)}"]`
+    if (focusKey !== null) {
+      const line = container.current?.querySelector(
+        `li[data-key="${CSS.escape(focusKey)}"]`
       );
       line?.querySelector<HTMLElement>('[data-main]')?.focus();
       line?.scrollIntoView({ block: 'nearest' });
-      setWanted(null);
+      setFocusKey(null);
     }
-  }, [wanted, place]);
+  }, [focusKey, container]);
   return event => {
     const steps: Record<string, number> = {
-      ArrowDown: active + 1,
-      ArrowUp: active - 1,
+      ArrowDown: activeIndex + 1,
+      ArrowUp: activeIndex - 1,
       Home: 0,
       End: keys.length - 1
     };
     const key = keys[steps[event.key] ?? -1];
     if (key !== undefined) {
       event.preventDefault();
-      setActive(key);
-      setWanted(key);
+      setActiveKey(key);
+      setFocusKey(key);
     }
   };
 }
 
-type LineProps = Props & { row: Row; isActive: boolean };
+type LineProps = Props & { row: ListRow; isActive: boolean };
 
-function Line({ row, model, isActive, ...desk }: LineProps): ReactElement {
+function ListLine({
+  row,
+  model,
+  isActive,
+  ...services
+}: LineProps): ReactElement {
   if (row.kind === 'job') {
-    return <JobRow {...desk} job={row.job} isActive={isActive} />;
+    return <JobRow {...services} job={row.job} isActive={isActive} />;
   }
   const Caret = row.isOpen ? caretDownIcon : caretRightIcon;
-  const count = desk.trans._n('%1 job', '%1 jobs', row.jobs.length);
+  const count = services.trans._n('%1 job', '%1 jobs', row.jobs.length);
   return (
     <button
       className="jp-ToJob-notebook-group"
       data-main
       tabIndex={isActive ? 0 : -1}
       aria-expanded={row.isOpen}
-      onClick={() => model.toggle(row.notebook)}
+      onClick={() => model.toggleGroup(row.notebook)}
     >
       <Caret.react tag="span" aria-hidden="true" />
       <span>{row.notebook}</span>
@@ -134,7 +141,7 @@ function Line({ row, model, isActive, ...desk }: LineProps): ReactElement {
 }
 
 /** What is said below the list, or in its place. */
-function Rest({ model, trans }: Props): ReactElement | null {
+function ListFooter({ model, trans }: Props): ReactElement | null {
   const { jobs, rows, isFiltered } = model;
   if (rows.length === 0 && !jobs.isLoaded) {
     return jobs.error === null ? (
@@ -148,7 +155,7 @@ function Rest({ model, trans }: Props): ReactElement | null {
         <button
           className="jp-mod-styled jp-mod-reject"
           aria-disabled={jobs.isBusy}
-          onClick={() => void jobs.more(true)}
+          onClick={() => void jobs.loadMore(true)}
         >
           {trans.__('Search Older Jobs')}
         </button>

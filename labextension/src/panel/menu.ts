@@ -3,26 +3,26 @@ import type { CommandRegistry } from '@lumino/commands';
 import { Menu } from '@lumino/widgets';
 import type { MouseEvent } from 'react';
 
-import { JOB } from '../jobCommands';
+import { CommandIDs } from '../jobCommands';
 import type { Job } from '../jobs/job';
 
-const ITEMS: readonly (string | null)[] = [
-  JOB.open,
-  JOB.watch,
-  JOB.logs,
-  JOB.deliver,
+const MENU_ITEMS: readonly (string | null)[] = [
+  CommandIDs.open,
+  CommandIDs.watch,
+  CommandIDs.logs,
+  CommandIDs.deliver,
   null,
-  JOB.cancel,
+  CommandIDs.cancel,
   null,
-  JOB.rerun,
-  JOB.rerunWith,
-  JOB.copy,
+  CommandIDs.rerun,
+  CommandIDs.rerunWith,
+  CommandIDs.copy,
   null,
-  JOB.delete
+  CommandIDs.delete
 ];
 
 /** Open the menu where somebody clicked, or beside the button that was pressed. */
-export function openMenu(
+export function openJobMenu(
   event: MouseEvent<HTMLElement>,
   { name }: Job,
   { commands }: { commands: CommandRegistry }
@@ -30,7 +30,7 @@ export function openMenu(
   event.preventDefault();
   event.stopPropagation();
   const menu = new Menu({ commands });
-  for (const command of ITEMS) {
+  for (const command of MENU_ITEMS) {
     menu.addItem(
       command === null ? { type: 'separator' } : { command, args: { name } }
     );

@@ -8,7 +8,7 @@ import type { IJobs } from '../tokens';
 export type Filter = 'all' | 'waiting' | 'running' | 'succeeded' | 'failed';
 
 /** A line of the list: a notebook's name, or a job. */
-export type Row =
+export type ListRow =
   | {
       kind: 'group';
       key: string;
@@ -18,7 +18,7 @@ export type Row =
     }
   | { kind: 'job'; key: string; job: Job };
 
-const STATES: Record<Filter, readonly Job['state'][]> = {
+const FILTER_STATES: Record<Filter, readonly Job['state'][]> = {
   all: [],
   waiting: ['queued'],
   running: ['starting', 'running'],
@@ -29,7 +29,7 @@ const STATES: Record<Filter, readonly Job['state'][]> = {
 /** The panel's state. */
 export class PanelModel {
   constructor(readonly jobs: IJobs) {
-    const changed = () => this._touch();
+    const changed = () => this._emitChanged();
     jobs.changed.connect(changed, this);
     jobs.removed.connect(changed, this);
     jobs.conditionChanged.connect(changed, this);
@@ -51,7 +51,7 @@ export class PanelModel {
 
   set filter(filter: Filter) {
     this._filter = filter;
-    this._touch();
+    this._emitChanged();
   }
 
   /** Words that each have to be in a job's name, notebook, flavor, device, reason or message. */
@@ -61,7 +61,7 @@ export class PanelModel {
 
   set query(query: string) {
     this._query = query;
-    this._touch();
+    this._emitChanged();
   }
 
   get isGrouped(): boolean {
@@ -70,7 +70,7 @@ export class PanelModel {
 
   set isGrouped(isGrouped: boolean) {
     this._isGrouped = isGrouped;
-    this._touch();
+    this._emitChanged();
   }
 
   /** Whether some jobs may not be shown. */
@@ -79,21 +79,23 @@ export class PanelModel {
   }
 
   /** Fold a group, or unfold it. */
-  toggle(notebook: string): void {
-    if (!this._closed.delete(notebook)) {
-      this._closed.add(notebook);
+  toggleGroup(notebook: string): void {
+    if (!this._collapsed.delete(notebook)) {
+      this._collapsed.add(notebook);
     }
-    this._touch();
+    this._emitChanged();
   }
 
   /** The lines to show; the same array until something changes. */
-  get rows(): readonly Row[] {
-    if (this._rowsOf !== this._version) {
-      this._rowsOf = this._version;
+  get rows(): readonly ListRow[] {
+    if (this._rowsVersion !== this._version) {
+      this._rowsVersion = this._version;
       const jobs = this.isFiltered
-        ? this.jobs.all.filter(this._filterOf())
+        ? this.jobs.all.filter(this._createFilter())
         : this.jobs.all;
-      this._rows = this._isGrouped ? this._grouped(jobs) : jobs.map(toRow);
+      this._rows = this._isGrouped
+        ? this._groupByNotebook(jobs)
+        : jobs.map(toRow);
     }
     return this._rows;
   }
@@ -103,9 +105,9 @@ export class PanelModel {
     Signal.clearData(this);
   }
 
-  private _filterOf(): (job: Job) => boolean {
+  private _createFilter(): (job: Job) => boolean {
     const words = this._query.toLowerCase().split(/\s+/).filter(Boolean);
-    const states = STATES[this._filter];
+    const states = FILTER_STATES[this._filter];
     return job => {
       const text = [
         job.name,
@@ -124,7 +126,7 @@ export class PanelModel {
     };
   }
 
-  private _grouped(jobs: readonly Job[]): Row[] {
+  private _groupByNotebook(jobs: readonly Job[]): ListRow[] {
     const groups = new Map<string, Job[]>();
     for (const job of jobs) {
       const group = groups.get(job.notebook);
@@ -135,8 +137,8 @@ export class PanelModel {
       }
     }
     return [...groups].flatMap(([notebook, members]) => {
-      const isOpen = !this._closed.has(notebook);
-      const head: Row = {
+      const isOpen = !this._collapsed.has(notebook);
+      const head: ListRow = {
         kind: 'group',
         key: `of ${notebook}`,
         notebook,
@@ -147,7 +149,7 @@ export class PanelModel {
     });
   }
 
-  private _touch(): void {
+  private _emitChanged(): void {
     this._version += 1;
     this._changed.emit();
   }
@@ -156,12 +158,12 @@ export class PanelModel {
   private _filter: Filter = 'all';
   private _query = '';
   private _isGrouped = false;
-  private _rows: readonly Row[] = [];
-  private _rowsOf = -1;
-  private readonly _closed = new Set<string>();
+  private _rows: readonly ListRow[] = [];
+  private _rowsVersion = -1;
+  private readonly _collapsed = new Set<string>();
   private readonly _changed = new Signal<this, void>(this);
 }
 
-function toRow(job: Job): Row {
+function toRow(job: Job): ListRow {
   return { kind: 'job', key: job.name, job };
 }

@@ -9,12 +9,12 @@ import { jobsIcon } from '../ui/icons';
 import { useKeptFocus } from '../ui/useKeptFocus';
 import { useModel } from '../ui/useModel';
 import { Announcer } from './announcer';
-import { Head, Notice } from './head';
-import { List } from './list';
+import { ListControls, ConnectionNotice } from './head';
+import { JobList } from './list';
 import type { PanelModel } from './model';
 
 /** The panel's id: what the layout is restored by. */
-export const PANEL = 'jupyter-to-job-jobs';
+export const PANEL_ID = 'jupyter-to-job-jobs';
 
 /** Shows the jobs, and in its tab how many have not ended. */
 export class JobsPanel extends ReactWidget {
@@ -24,7 +24,7 @@ export class JobsPanel extends ReactWidget {
     private readonly _trans: TranslationBundle
   ) {
     super();
-    this.id = PANEL;
+    this.id = PANEL_ID;
     this.addClass('jp-ToJob-panel');
     this.node.setAttribute('role', 'region');
     this.node.setAttribute('aria-label', _trans.__('Jobs'));
@@ -41,11 +41,11 @@ export class JobsPanel extends ReactWidget {
 
   protected override render(): ReactElement {
     return (
-      <Whole
+      <PanelContent
         model={this._model}
         commands={this._commands}
         trans={this._trans}
-        place={this.node}
+        container={this.node}
       />
     );
   }
@@ -63,21 +63,21 @@ export class JobsPanel extends ReactWidget {
     super.onActivateRequest(msg);
     // The first time it is not drawn yet.
     void Promise.resolve(this.renderPromise).then(() => {
-      entrance(this.node)?.focus();
+      findFocusTarget(this.node)?.focus();
     });
   }
 
   /** JupyterLab 4.4's side bar puts a dataset of its own in the place of ours: heard as a change. */
   private _updateBadge(): void {
-    const count = this._model.jobs.unfinished;
+    const count = this._model.jobs.unfinishedCount;
     const caption =
       count === 0
         ? this._trans.__('Jobs')
         : this._trans._n('Jobs (%1 unfinished)', 'Jobs (%1 unfinished)', count);
-    const unfinished = count > 99 ? '99+' : count === 0 ? '' : String(count);
+    const badge = count > 99 ? '99+' : count === 0 ? '' : String(count);
     this.title.caption = caption;
-    if (this.title.dataset.unfinished !== unfinished) {
-      this.title.dataset = { ...this.title.dataset, unfinished };
+    if (this.title.dataset.unfinished !== badge) {
+      this.title.dataset = { ...this.title.dataset, unfinished: badge };
     }
   }
 }
@@ -87,33 +87,38 @@ type Props = {
   commands: CommandRegistry;
   trans: TranslationBundle;
   /** What it is shown in. */
-  place: HTMLElement;
+  container: HTMLElement;
 };
 
 /** Where the keyboard goes in the panel: to the job that it was at, if there is one. */
-function entrance(panel: HTMLElement): HTMLElement | null {
+function findFocusTarget(panel: HTMLElement): HTMLElement | null {
   return (
     panel.querySelector<HTMLElement>('[data-main][tabindex="0"]') ??
     panel.querySelector('input')
   );
 }
 
-function Whole({ model, commands, trans, place }: Props): ReactElement {
+function PanelContent({
+  model,
+  commands,
+  trans,
+  container
+}: Props): ReactElement {
   useModel(model);
-  useKeptFocus(place, entrance);
-  const [said, say] = useState('');
+  useKeptFocus(container, findFocusTarget);
+  const [announcement, announce] = useState('');
   useEffect(() => {
-    const announcer = new Announcer(model.jobs, say, trans);
+    const announcer = new Announcer(model.jobs, announce, trans);
     return () => announcer.dispose();
   }, [model, trans]);
   return (
     <>
       <h2 className="jp-ToJob-heading">{trans.__('Jobs')}</h2>
-      <Head model={model} trans={trans} />
-      <Notice model={model} trans={trans} />
-      <List model={model} commands={commands} trans={trans} />
+      <ListControls model={model} trans={trans} />
+      <ConnectionNotice model={model} trans={trans} />
+      <JobList model={model} commands={commands} trans={trans} />
       <div className="jp-ToJob-spoken" aria-live="polite">
-        {said}
+        {announcement}
       </div>
     </>
   );

@@ -12,16 +12,19 @@ import {
 import type { CommandRegistry } from '@lumino/commands';
 import { memo, type MouseEvent, type ReactElement } from 'react';
 
-import { JOB } from '../jobCommands';
-import { isFinal, type Job, resultOf } from '../jobs/job';
-import { Bar, Clock, type Told } from '../ui/progress';
-import { receipt, remark, standing } from '../ui/statusText';
-import { openMenu } from './menu';
+import { CommandIDs } from '../jobCommands';
+import { isFinal, type Job, resultPath } from '../jobs/job';
+import { ProgressBar, ElapsedTime, type JobTextProps } from '../ui/progress';
+import { usageText, noteText, statusText } from '../ui/statusText';
+import { openJobMenu } from './menu';
 
 /** What all lines are given. */
-export type Desk = { commands: CommandRegistry; trans: TranslationBundle };
+export type RowServices = {
+  commands: CommandRegistry;
+  trans: TranslationBundle;
+};
 
-type Props = Desk & { job: Job; isActive: boolean };
+type Props = RowServices & { job: Job; isActive: boolean };
 
 const ICONS: Record<Job['state'], LabIcon> = {
   queued: circleEmptyIcon,
@@ -38,14 +41,16 @@ export const JobRow = memo(function JobRow(props: Props): ReactElement {
   const { name, state } = job;
   const Icon = ICONS[state];
   const tabIndex = isActive ? 0 : -1;
-  const main = resultOf(job) === null ? JOB.watch : JOB.open;
-  const note = remark(job, trans);
-  const open = (event: MouseEvent<HTMLElement>) => openMenu(event, job, props);
+  const mainCommand =
+    resultPath(job) === null ? CommandIDs.watch : CommandIDs.open;
+  const note = noteText(job, trans);
+  const onMenu = (event: MouseEvent<HTMLElement>) =>
+    openJobMenu(event, job, props);
   return (
     <article
       className={`jp-ToJob-row jp-mod-${state}`}
       aria-label={name}
-      onContextMenu={open}
+      onContextMenu={onMenu}
     >
       <Icon.react className="jp-ToJob-state" tag="span" aria-hidden="true" />
       <div className="jp-ToJob-what">
@@ -53,28 +58,28 @@ export const JobRow = memo(function JobRow(props: Props): ReactElement {
           className="jp-ToJob-name"
           data-main
           tabIndex={tabIndex}
-          title={commands.caption(main, { name })}
-          onClick={() => void commands.execute(main, { name })}
+          title={commands.caption(mainCommand, { name })}
+          onClick={() => void commands.execute(mainCommand, { name })}
         >
           {name}
         </button>
-        <Facts job={job} trans={trans} />
+        <JobFacts job={job} trans={trans} />
         {note !== null && <p className="jp-ToJob-remark">{note}</p>}
-        <Receipt job={job} trans={trans} />
-        <Actions {...props} tabIndex={tabIndex} open={open} />
+        <UsageLine job={job} trans={trans} />
+        <RowActions {...props} tabIndex={tabIndex} onMenu={onMenu} />
       </div>
     </article>
   );
 });
 
-function Facts({ job, trans }: Told): ReactElement {
+function JobFacts({ job, trans }: JobTextProps): ReactElement {
   return (
     <>
       <p className="jp-ToJob-standing">
-        <strong>{standing(job, trans)}</strong>
-        {!isFinal(job) && <Clock job={job} trans={trans} />}
+        <strong>{statusText(job, trans)}</strong>
+        {!isFinal(job) && <ElapsedTime job={job} trans={trans} />}
       </p>
-      {job.state === 'running' && <Bar job={job} trans={trans} />}
+      {job.state === 'running' && <ProgressBar job={job} trans={trans} />}
       <p className="jp-ToJob-origin">
         <span>{job.notebook}</span>{' '}
         <span>{`${job.flavor} · ${job.device}`}</span>
@@ -83,51 +88,80 @@ function Facts({ job, trans }: Told): ReactElement {
   );
 }
 
-function Receipt({ job, trans }: Told): ReactElement | null {
-  const words = isFinal(job) ? receipt(job, trans) : null;
-  return words === null ? null : <p className="jp-ToJob-receipt">{words}</p>;
+function UsageLine({ job, trans }: JobTextProps): ReactElement | null {
+  const text = isFinal(job) ? usageText(job, trans) : null;
+  return text === null ? null : <p className="jp-ToJob-receipt">{text}</p>;
 }
 
-type Act = Props & {
+type ActionsProps = Props & {
   tabIndex: number;
-  open: (event: MouseEvent<HTMLElement>) => void;
+  onMenu: (event: MouseEvent<HTMLElement>) => void;
 };
 
-function Actions({ job, trans, commands, tabIndex, open }: Act): ReactElement {
+function RowActions(props: ActionsProps): ReactElement {
+  const { job, trans, tabIndex, onMenu } = props;
   const { name } = job;
-  const button = (command: string, label: string, spoken: string) =>
-    commands.isVisible(command, { name }) && (
-      <button
-        className="jp-ToJob-action"
-        tabIndex={tabIndex}
-        aria-label={spoken}
-        title={commands.caption(command, { name })}
-        onClick={() => void commands.execute(command, { name })}
-      >
-        {label}
-      </button>
-    );
   return (
     <div className="jp-ToJob-actions">
-      {button(
-        JOB.open,
-        trans.__('Open'),
-        trans.__('Open the result of %1', name)
+      <ActionButton
+        {...props}
+        command={CommandIDs.open}
+        label={trans.__('Open')}
+        ariaLabel={trans.__('Open the result of %1', name)}
+      />
+      {!isFinal(job) && (
+        <ActionButton
+          {...props}
+          command={CommandIDs.watch}
+          label={trans.__('Watch')}
+          ariaLabel={trans.__('Watch %1 live', name)}
+        />
       )}
-      {!isFinal(job) &&
-        button(JOB.watch, trans.__('Watch'), trans.__('Watch %1 live', name))}
-      {button(JOB.cancel, trans.__('Cancel'), trans.__('Cancel %1', name))}
-      {button(JOB.deliver, trans.__('Deliver'), trans.__('Deliver %1', name))}
+      <ActionButton
+        {...props}
+        command={CommandIDs.cancel}
+        label={trans.__('Cancel')}
+        ariaLabel={trans.__('Cancel %1', name)}
+      />
+      <ActionButton
+        {...props}
+        command={CommandIDs.deliver}
+        label={trans.__('Deliver')}
+        ariaLabel={trans.__('Deliver %1', name)}
+      />
       <button
         className="jp-ToJob-action jp-mod-more"
         tabIndex={tabIndex}
         aria-haspopup="menu"
         aria-label={trans.__('More actions for %1', name)}
         title={trans.__('More actions')}
-        onClick={open}
+        onClick={onMenu}
       >
         <ellipsesIcon.react tag="span" aria-hidden="true" />
       </button>
     </div>
   );
+}
+
+type ActionButtonProps = ActionsProps & {
+  command: string;
+  label: string;
+  ariaLabel: string;
+};
+
+/** Runs a command for the job; nothing where the command does not apply to it. */
+function ActionButton(props: ActionButtonProps): ReactElement | null {
+  const { command, commands, label, ariaLabel, tabIndex } = props;
+  const args = { name: props.job.name };
+  return commands.isVisible(command, args) ? (
+    <button
+      className="jp-ToJob-action"
+      tabIndex={tabIndex}
+      aria-label={ariaLabel}
+      title={commands.caption(command, args)}
+      onClick={() => void commands.execute(command, args)}
+    >
+      {label}
+    </button>
+  ) : null;
 }

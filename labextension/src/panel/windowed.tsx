@@ -12,7 +12,7 @@ import {
 } from 'react';
 
 /** What a line is taken to be high before it was in sight, in pixels. */
-const GUESS = 72;
+const ESTIMATED_HEIGHT = 72;
 
 /** How far beyond what is in sight lines are kept ready, in pixels. */
 const MARGIN = 600;
@@ -21,27 +21,32 @@ type Props = {
   label: string;
   keys: readonly string[];
   /** The line that stays in the page wherever it is scrolled to: it may have the focus. */
-  kept: number;
+  pinnedIndex: number;
   render: (index: number) => ReactElement;
   /** Called when the end comes near. */
   onEnd: () => void;
 };
 
 /** Shows lines by their keys. */
-export function Windowed(props: Props): ReactElement {
-  const { keys, kept, render, label, onEnd } = props;
+export function WindowedList(props: Props): ReactElement {
+  const { keys, pinnedIndex, render, label, onEnd } = props;
   const scroller = useRef<HTMLDivElement>(null);
   const heights = useRef(new Map<string, number>());
-  const [, again] = useReducer((count: number) => count + 1, 0);
-  const { spans, isAtEnd } = plan(keys, kept, heights.current, scroller);
-  useMeasured(scroller, heights.current, again);
+  const [, rerender] = useReducer((count: number) => count + 1, 0);
+  const { spans, isAtEnd } = planSpans(
+    keys,
+    pinnedIndex,
+    heights.current,
+    scroller
+  );
+  useMeasuredHeights(scroller, heights.current, rerender);
   useLayoutEffect(() => {
     if (isAtEnd) {
       onEnd();
     }
   });
   return (
-    <div className="jp-ToJob-scroller" ref={scroller} onScroll={again}>
+    <div className="jp-ToJob-scroller" ref={scroller} onScroll={rerender}>
       <ul className="jp-ToJob-jobs" aria-label={label}>
         {spans.map(span =>
           'gap' in span ? (
@@ -69,20 +74,20 @@ export function Windowed(props: Props): ReactElement {
 type Span = { index: number } | { gap: number; before: number };
 
 /** Which lines are to be in the page, and how much room the others take. */
-function plan(
+function planSpans(
   keys: readonly string[],
-  kept: number,
+  pinnedIndex: number,
   heights: ReadonlyMap<string, number>,
   { current }: RefObject<HTMLDivElement>
 ): { spans: Span[]; isAtEnd: boolean } {
   const top = (current?.scrollTop ?? 0) - MARGIN;
   const bottom = top + (current?.clientHeight || 800) + 2 * MARGIN;
   const spans: Span[] = [];
-  let at = 0;
+  let offset = 0;
   let gap = 0;
   keys.forEach((key, index) => {
-    const height = heights.get(key) ?? GUESS;
-    if ((at + height > top && at < bottom) || index === kept) {
+    const height = heights.get(key) ?? ESTIMATED_HEIGHT;
+    if ((offset + height > top && offset < bottom) || index === pinnedIndex) {
       if (gap > 0) {
         spans.push({ gap, before: index });
       }
@@ -91,41 +96,41 @@ function plan(
     } else {
       gap += height;
     }
-    at += height;
+    offset += height;
   });
   if (gap > 0) {
     spans.push({ gap, before: keys.length });
   }
-  return { spans, isAtEnd: at < bottom };
+  return { spans, isAtEnd: offset < bottom };
 }
 
 /** Keep the heights of the lines that are in the page, and render again if one was another. */
-function useMeasured(
+function useMeasuredHeights(
   scroller: RefObject<HTMLDivElement>,
   heights: Map<string, number>,
-  again: () => void
+  rerender: () => void
 ): void {
   const measure = useCallback(() => {
-    let isOther = false;
+    let isChanged = false;
     scroller.current
       ?.querySelectorAll<HTMLElement>('li[data-key]')
       .forEach(({ dataset, offsetHeight }) => {
         if (offsetHeight > 0 && heights.get(dataset.key!) !== offsetHeight) {
           heights.set(dataset.key!, offsetHeight);
-          isOther = true;
+          isChanged = true;
         }
       });
-    if (isOther) {
-      again();
+    if (isChanged) {
+      rerender();
     }
-  }, [scroller, heights, again]);
+  }, [scroller, heights, rerender]);
   useLayoutEffect(measure);
   useLayoutEffect(() => {
     const observer = new ResizeObserver(() => {
       heights.clear(); // Another width breaks lines elsewhere.
-      again();
+      rerender();
     });
     observer.observe(scroller.current!);
     return () => observer.disconnect();
-  }, [scroller, heights, again]);
+  }, [scroller, heights, rerender]);
 }

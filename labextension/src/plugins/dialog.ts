@@ -6,7 +6,7 @@ import type {
 import { IStateDB } from '@jupyterlab/statedb';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
-import { Desk } from '../dialog/submitDialogs';
+import { SubmitDialogs } from '../dialog/submitDialogs';
 import { Client } from '../jobs/client';
 import { IJobs, ISubmitDialog } from '../tokens';
 
@@ -23,13 +23,15 @@ const plugin: JupyterFrontEndPlugin<ISubmitDialog> = {
     state: IStateDB | null,
     translator: ITranslator | null
   ): ISubmitDialog => {
-    const desk = new Desk(
+    const dialogs = new SubmitDialogs(
       new Client(serviceManager.serverSettings),
       state,
       (translator ?? nullTranslator).load('jupyter_to_job')
     );
-    jobs.copying.connect((_, copying) => desk.observe(copying));
-    return desk;
+    jobs.copyProgressed.connect((_, progress) =>
+      dialogs.onCopyProgress(progress)
+    );
+    return dialogs;
   }
 };
 

@@ -21,7 +21,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     translator: ITranslator | null
   ): void => {
     const trans = (translator ?? nullTranslator).load('jupyter_to_job');
-    const selected = () => {
+    const selectedNotebook = () => {
       const items = [...(tracker.currentWidget?.selectedItems() ?? [])];
       const [item] = items;
       return items.length === 1 && item?.type === 'notebook' ? item : null;
@@ -31,9 +31,9 @@ const plugin: JupyterFrontEndPlugin<void> = {
       caption: trans.__('Run the selected notebook as a job, as it is on disk'),
       icon: submitIcon,
       describedBy: { args: { type: 'object', properties: {} } },
-      isVisible: () => selected() !== null,
+      isVisible: () => selectedNotebook() !== null,
       execute: () => {
-        const path = selected()?.path;
+        const path = selectedNotebook()?.path;
         return path === undefined ? null : commands.execute(SUBMIT, { path });
       }
     });

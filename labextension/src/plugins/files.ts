@@ -25,13 +25,13 @@ const plugin: JupyterFrontEndPlugin<void> = {
     if (browsers === null) {
       return; // a page without a file browser, as Notebook's have it
     }
-    const awaited = new Set<string>();
+    const undelivered = new Set<string>();
     jobs.changed.connect((_, { name, delivery }: Job) => {
       if (delivery.state !== 'delivered') {
-        awaited.add(name);
+        undelivered.add(name);
         return;
       }
-      if (!awaited.delete(name)) {
+      if (!undelivered.delete(name)) {
         return; // It was there before this page looked.
       }
       const folder = PathExt.dirname(delivery.path ?? '');

@@ -9,9 +9,9 @@ import type {
 import type { Event } from '@jupyterlab/services';
 
 import { Client } from '../jobs/client';
-import { EventLine } from '../jobs/eventConnection';
+import { EventConnection } from '../jobs/eventConnection';
 import {
-  type Copying,
+  type CopyProgress,
   DELETED_EVENT,
   type Job,
   JOB_EVENT,
@@ -29,19 +29,21 @@ const plugin: JupyterFrontEndPlugin<IJobs> = {
     const settings = serviceManager.serverSettings;
     const client = new Client(settings);
     const jobs = new Jobs(client);
-    const line = new EventLine(settings);
-    line.heard.connect((_, emission) => hear(jobs, emission));
+    const connection = new EventConnection(settings);
+    connection.eventReceived.connect((_, emission) =>
+      handleEvent(jobs, emission)
+    );
     // The list is asked for when events come: so nothing lies between the two.
-    line.opened.connect(() => {
+    connection.opened.connect(() => {
       jobs.feed = 'live';
       void jobs.refresh();
     });
-    line.closed.connect(() => {
+    connection.closed.connect(() => {
       const isFirst = jobs.feed !== 'lost';
       jobs.feed = 'lost';
       if (isFirst) {
         void jobs.refresh();
-        void learnWhy(jobs, line, client);
+        void checkPermission(jobs, connection, client);
       }
     });
     // A computer that slept, or a tab that was frozen, may have lost its event stream unnoticed.
@@ -53,16 +55,16 @@ const plugin: JupyterFrontEndPlugin<IJobs> = {
     // The next try of itself may be half a minute away.
     window.addEventListener('online', () => {
       if (jobs.feed === 'lost') {
-        line.connect();
+        connection.connect();
       }
     });
     // Who could ask again with success is connected again at once, too.
     jobs.conditionChanged.connect(() => {
       if (jobs.feed === 'lost' && !jobs.isBusy && jobs.error === null) {
-        line.connect();
+        connection.connect();
       }
     });
-    line.connect();
+    connection.connect();
     return jobs;
   }
 };
@@ -70,31 +72,33 @@ const plugin: JupyterFrontEndPlugin<IJobs> = {
 export default plugin;
 
 /** Take note of what an event says. */
-function hear(jobs: Jobs, emission: Event.Emission): void {
-  const { schema_id, ...said } = emission;
-  const entries = Object.entries(said).filter(([key]) => !key.startsWith('_'));
-  const fields: unknown = Object.fromEntries(entries);
+function handleEvent(jobs: Jobs, emission: Event.Emission): void {
+  const { schema_id, ...payload } = emission;
+  // JupyterLab adds `__timestamp__` and the like to what the schema describes.
+  const fields: unknown = Object.fromEntries(
+    Object.entries(payload).filter(([key]) => !key.startsWith('_'))
+  );
   if (schema_id === JOB_EVENT) {
-    jobs.observe(fields as Job);
+    jobs.update(fields as Job);
   } else if (schema_id === DELETED_EVENT) {
-    jobs.forget((fields as Pick<Job, 'name'>).name);
+    jobs.remove((fields as Pick<Job, 'name'>).name);
   } else if (schema_id === SUBMISSION_EVENT) {
-    jobs.tellCopying(fields as Copying);
+    jobs.reportCopyProgress(fields as CopyProgress);
   }
 }
 
 /** Ask why no events come: who may not have them is not to try for ever. */
-async function learnWhy(
+async function checkPermission(
   jobs: Jobs,
-  line: EventLine,
+  connection: EventConnection,
   client: Client
 ): Promise<void> {
-  const mayListen = await client.health().then(
+  const mayListen = await client.getHealth().then(
     ({ events }) => events,
     () => true
   );
   if (!mayListen) {
-    line.disconnect();
-    jobs.feed = 'barred';
+    connection.disconnect();
+    jobs.feed = 'forbidden';
   }
 }

@@ -17,15 +17,15 @@ import {
 } from '@jupyterlab/translation';
 import type { Widget } from '@lumino/widgets';
 
-import { describeJob, JOB, nameOf } from '../jobCommands';
+import { describeJobArguments, CommandIDs, jobNameOf } from '../jobCommands';
 import { Client } from '../jobs/client';
 import { LogsView } from '../live/logsView';
 import { WatchView } from '../live/watchView';
 import { IJobs } from '../tokens';
-import { tellRefusal } from '../ui/errors';
+import { showError } from '../ui/errors';
 import { jobsIcon } from '../ui/icons';
 
-type View = Widget & { readonly job: string };
+type JobView = Widget & { readonly jobName: string };
 
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-to-job:live',
@@ -39,21 +39,21 @@ const plugin: JupyterFrontEndPlugin<void> = {
     rendermime: IRenderMimeRegistry,
     editorServices: IEditorServices,
     restorer: ILayoutRestorer | null,
-    languages: ITranslator | null
+    optionalTranslator: ITranslator | null
   ): void => {
-    const translator = languages ?? nullTranslator;
+    const translator = optionalTranslator ?? nullTranslator;
     const trans = translator.load('jupyter_to_job');
     const { commands, serviceManager } = app;
-    const reader = new Client(serviceManager.serverSettings);
-    const means = { jobs, commands, reader, trans };
+    const journalApi = new Client(serviceManager.serverSettings);
+    const services = { jobs, commands, journalApi, trans };
     const { contents } = serviceManager;
     addView(app, jobs, restorer, trans, {
-      command: JOB.watch,
+      command: CommandIDs.watch,
       label: trans.__('Watch Live'),
       caption: trans.__('See the notebook fill in as it runs'),
       title: name => name,
-      spoken: name => trans.__('%1, as it runs', name),
-      make: (name, notebook) => {
+      ariaLabel: name => trans.__('%1, as it runs', name),
+      create: (name, notebook) => {
         // What its text refers to lies beside the source.
         const resolver = new RenderMimeRegistry.UrlResolver({
           path: notebook,
@@ -64,80 +64,88 @@ const plugin: JupyterFrontEndPlugin<void> = {
           editorServices,
           translator
         };
-        return new WatchView(name, means, renderers);
+        return new WatchView(name, services, renderers);
       }
     });
     addView(app, jobs, restorer, trans, {
-      command: JOB.logs,
+      command: CommandIDs.logs,
       label: trans.__('Show Logs'),
       caption: trans.__('Read what it prints'),
       title: name => trans.__('Logs of %1', name),
-      spoken: name => trans.__('Logs of %1', name),
-      make: name => new LogsView(name, means, rendermime)
+      ariaLabel: name => trans.__('Logs of %1', name),
+      create: name => new LogsView(name, services, rendermime)
     });
   }
 };
 
 export default plugin;
 
-type Kind = {
+type ViewOptions = {
   command: string;
   label: string;
   caption: string;
   title: (name: string) => string;
   /** What a screen reader calls it. */
-  spoken: (name: string) => string;
-  make: (name: string, notebook: string) => View;
+  ariaLabel: (name: string) => string;
+  create: (name: string, notebook: string) => JobView;
 };
 
-/** Add a command that opens one view a job in the main area, and have it restored. */
+/** Add a command that opens one view for each job in the main area, and restores it on reload. */
 function addView(
   { commands, shell }: JupyterFrontEnd,
   jobs: IJobs,
   restorer: ILayoutRestorer | null,
   trans: TranslationBundle,
-  { command, label, caption, title, spoken, make }: Kind
+  options: ViewOptions
 ): void {
-  const tracker = new WidgetTracker<MainAreaWidget<View>>({
+  const { command, label, caption } = options;
+  const tracker = new WidgetTracker<MainAreaWidget<JobView>>({
     namespace: command.replace(':', '-')
   });
   const open = async (name: string) => {
     const { notebook } = await jobs.find(name);
-    const known = tracker.find(({ content }) => content.job === name);
-    if (known !== undefined) {
-      shell.activateById(known.id);
-      return known;
+    let widget = tracker.find(({ content }) => content.jobName === name);
+    if (widget === undefined) {
+      widget = createWidget(name, notebook, options);
+      shell.add(widget, 'main', { type: label });
+      await tracker.add(widget);
     }
-    const widget = new MainAreaWidget({ content: make(name, notebook) });
-    widget.content.node.setAttribute('aria-label', spoken(name));
-    widget.id = `${command.replace(':', '-')}-${name}`;
-    widget.title.label = title(name);
-    widget.title.icon = jobsIcon;
-    widget.title.closable = true;
-    widget.toolbar.hide();
-    shell.add(widget, 'main', { type: label });
-    await tracker.add(widget);
     shell.activateById(widget.id);
     return widget;
   };
   commands.addCommand(command, {
     label,
     caption,
-    describedBy: { args: describeJob(trans) },
-    isEnabled: args => nameOf(args) !== '',
-    isVisible: args => nameOf(args) !== '',
+    describedBy: { args: describeJobArguments(trans) },
+    isEnabled: args => jobNameOf(args) !== '',
+    isVisible: args => jobNameOf(args) !== '',
     execute: async args => {
       try {
-        return await open(nameOf(args));
+        return await open(jobNameOf(args));
       } catch (error) {
-        tellRefusal(error, trans, false);
+        showError(error, trans, false);
         return null;
       }
     }
   });
   void restorer?.restore(tracker, {
     command,
-    args: ({ content }) => ({ name: content.job }),
-    name: ({ content }) => content.job
+    args: ({ content }) => ({ name: content.jobName }),
+    name: ({ content }) => content.jobName
   });
+}
+
+function createWidget(
+  name: string,
+  notebook: string,
+  { command, title, ariaLabel, create }: ViewOptions
+): MainAreaWidget<JobView> {
+  const widget = new MainAreaWidget({ content: create(name, notebook) });
+  widget.content.node.setAttribute('aria-label', ariaLabel(name));
+  widget.id = `${command.replace(':', '-')}-${name}`;
+  widget.title.label = title(name);
+  widget.title.icon = jobsIcon;
+  widget.title.closable = true;
+  widget.toolbar.hide();
+  return widget;
 }

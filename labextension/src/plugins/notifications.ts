@@ -13,12 +13,12 @@ import {
   type TranslationBundle
 } from '@jupyterlab/translation';
 
-import { elapsed, type Job, resultOf } from '../jobs/job';
+import { elapsedSeconds, type Job, resultPath } from '../jobs/job';
 import { IJobs } from '../tokens';
-import { duration } from '../ui/format';
+import { formatDuration } from '../ui/format';
 import { openResult } from '../ui/openResult';
-import { whyItFailed } from '../ui/statusText';
-import { type Toast, toast } from '../ui/toast';
+import { failureText } from '../ui/statusText';
+import { type Toast, showToast } from '../ui/toast';
 
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-to-job:notifications',
@@ -32,19 +32,19 @@ const plugin: JupyterFrontEndPlugin<void> = {
     translator: ITranslator | null
   ): void => {
     const trans = (translator ?? nullTranslator).load('jupyter_to_job');
-    const shown = new Map<string, string>();
+    const toastIds = new Map<string, string>();
 
     jobs.submitted.connect((_, { name }: Job) => {
       const text = trans.__('Submitted as %1', name);
-      shown.set(name, toast({ type: 'info', text }, trans));
+      toastIds.set(name, showToast({ type: 'info', text }, trans));
     });
     jobs.settled.connect((_, job: Job) => {
-      const actions = openAction(job, trans, path => {
+      const actions = openActions(job, trans, path => {
         void openResult(commands, path, trans);
       });
-      const replaces = shown.get(job.name);
-      shown.delete(job.name);
-      toast({ ...ending(job, trans), actions, replaces }, trans);
+      const replaces = toastIds.get(job.name);
+      toastIds.delete(job.name);
+      showToast({ ...endToast(job, trans), actions, replaces }, trans);
     });
   }
 };
@@ -52,19 +52,19 @@ const plugin: JupyterFrontEndPlugin<void> = {
 export default plugin;
 
 /** How a job ended, in one sentence. */
-function ending(job: Job, trans: TranslationBundle): Toast {
+function endToast(job: Job, trans: TranslationBundle): Toast {
   const { name, state, delivery } = job;
   if (state === 'failed') {
-    const text = trans.__('%1 failed: %2', name, whyItFailed(job, trans));
+    const text = trans.__('%1 failed: %2', name, failureText(job, trans));
     return { type: 'error', text };
   }
-  const time = elapsed(job);
+  const time = elapsedSeconds(job);
   const text =
     state === 'cancelled'
       ? trans.__('%1 was cancelled', name)
       : time === null
         ? trans.__('%1 finished', name)
-        : trans.__('%1 finished in %2', name, duration(time, trans));
+        : trans.__('%1 finished in %2', name, formatDuration(time, trans));
   if (delivery.state === 'held' || delivery.state === 'failed') {
     return {
       type: 'warning',
@@ -79,12 +79,12 @@ function ending(job: Job, trans: TranslationBundle): Toast {
 }
 
 /** The button that opens the result, where there is one. */
-function openAction(
+function openActions(
   job: Job,
   trans: TranslationBundle,
   open: (path: string) => void
 ): Notification.IAction[] {
-  const path = resultOf(job);
+  const path = resultPath(job);
   return path === null
     ? []
     : [{ label: trans.__('Open'), callback: () => open(path) }];

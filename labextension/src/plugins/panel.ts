@@ -11,15 +11,15 @@ import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import { addJobCommands } from '../jobCommands';
 import { Client } from '../jobs/client';
 import { PanelModel } from '../panel/model';
-import { JobsPanel, PANEL } from '../panel/panel';
+import { JobsPanel, PANEL_ID } from '../panel/panel';
 import { IJobs, ISubmitDialog } from '../tokens';
 import { jobsIcon } from '../ui/icons';
 
 /** Shows the panel. */
-const SHOW = 'jupyter-to-job:show-jobs';
+const SHOW_JOBS = 'jupyter-to-job:show-jobs';
 
 /** Where it is remembered whether jobs are grouped. */
-const GROUPED = 'jupyter-to-job:panel-grouped';
+const GROUPED_KEY = 'jupyter-to-job:panel-grouped';
 
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-to-job:panel',
@@ -43,41 +43,44 @@ const plugin: JupyterFrontEndPlugin<void> = {
     translator: ITranslator | null
   ): void => {
     const trans = (translator ?? nullTranslator).load('jupyter_to_job');
-    const reader = new Client(serviceManager.serverSettings);
-    addJobCommands({ commands, jobs, reader, dialog, trans });
+    const client = new Client(serviceManager.serverSettings);
+    addJobCommands({ commands, jobs, journalApi: client, dialog, trans });
 
     const model = new PanelModel(jobs);
     const panel = new JobsPanel(model, commands, trans);
     shell.add(panel, 'left', { rank: 250, type: 'Jobs' });
-    restorer?.add(panel, PANEL);
+    restorer?.add(panel, PANEL_ID);
     if (state !== null) {
-      void remember(model, state);
+      void persistGrouping(model, state);
     }
 
-    commands.addCommand(SHOW, {
+    commands.addCommand(SHOW_JOBS, {
       label: trans.__('Show Jobs'),
       caption: trans.__('Open the list of jobs'),
       icon: jobsIcon,
       describedBy: { args: { type: 'object', properties: {} } },
       execute: async () => {
         await Promise.resolve(); // the command palette gives the focus back first
-        shell.activateById(PANEL);
+        shell.activateById(PANEL_ID);
       }
     });
-    palette?.addItem({ command: SHOW, category: trans.__('Jobs') });
+    palette?.addItem({ command: SHOW_JOBS, category: trans.__('Jobs') });
   }
 };
 
 export default plugin;
 
 /** Keep over reloads how the list is shown. */
-async function remember(model: PanelModel, state: IStateDB): Promise<void> {
-  model.isGrouped = (await state.fetch(GROUPED)) === true;
-  let last = model.isGrouped;
+async function persistGrouping(
+  model: PanelModel,
+  state: IStateDB
+): Promise<void> {
+  model.isGrouped = (await state.fetch(GROUPED_KEY)) === true;
+  let savedValue = model.isGrouped;
   model.changed.connect(({ isGrouped }) => {
-    if (isGrouped !== last) {
-      last = isGrouped;
-      void state.save(GROUPED, isGrouped);
+    if (isGrouped !== savedValue) {
+      savedValue = isGrouped;
+      void state.save(GROUPED_KEY, isGrouped);
     }
   });
 }

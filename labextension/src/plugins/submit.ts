@@ -10,7 +10,7 @@ import { ICommandPalette, IToolbarWidgetRegistry } from '@jupyterlab/apputils';
 import { INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
-import { describeArguments, SUBMIT } from '../submit/submitArguments';
+import { describeSubmitArguments, SUBMIT } from '../submit/submitArguments';
 import { SubmitButton } from '../submit/submitButton';
 import { Submitter } from '../submit/submitter';
 import { IJobs, ISubmitDialog } from '../tokens';
@@ -40,11 +40,11 @@ const plugin: JupyterFrontEndPlugin<void> = {
     palette: ICommandPalette | null
   ): void => {
     const trans = (translator ?? nullTranslator).load('jupyter_to_job');
-    const means = { contents, jobs, trans };
-    const submitter = new Submitter(means, dialog, tracker, () =>
+    const services = { contents, jobs, trans };
+    const submitter = new Submitter(services, dialog, tracker, () =>
       commands.notifyCommandChanged(SUBMIT)
     );
-    tracker?.currentChanged.connect(submitter.changed, submitter);
+    tracker?.currentChanged.connect(submitter.notifyReadiness, submitter);
 
     commands.addCommand(SUBMIT, {
       label: ({ ask }) =>
@@ -53,7 +53,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
           : trans.__('SUBMIT JOB'),
       caption: trans.__('Save this notebook and run it as a job'),
       icon: submitIcon,
-      describedBy: { args: describeArguments(trans) },
+      describedBy: { args: describeSubmitArguments(trans) },
       isEnabled: args => submitter.isReady(args),
       execute: args => submitter.execute(args)
     });
@@ -66,7 +66,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     palette?.addItem({ command: SUBMIT, category });
     palette?.addItem({ command: SUBMIT, category, args: { ask: false } });
     // The cards are at hand when the first notebook's button is clicked.
-    tracker?.widgetAdded.connect(submitter.prepare, submitter);
+    tracker?.widgetAdded.connect(submitter.preloadCatalog, submitter);
   }
 };
 

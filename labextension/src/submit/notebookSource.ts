@@ -10,15 +10,15 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { JSONObject } from '@lumino/coreutils';
 
 import type { Choices, Submission } from '../jobs/job';
-import type { ISource } from '../source';
+import type { INotebookSource } from '../source';
 import type { IJobs } from '../tokens';
-import { CannotFreeze, NoServer, SaveRefused } from '../ui/errors';
+import { CannotSubmit, NoConnection, SaveFailed } from '../ui/errors';
 
 /** The drives whose files lie on the server's own disk; `RTC` is older collaborative editing's. */
-const OWN_DRIVES = ['', 'RTC'];
+const LOCAL_DRIVES = ['', 'RTC'];
 
 /** What sources are made with. */
-export type Means = {
+export type SourceServices = {
   contents: Contents.IManager;
   jobs: IJobs;
   trans: TranslationBundle;
@@ -31,38 +31,38 @@ export type Means = {
  *
  * @throws CannotFreeze where the server could not see what the user sees.
  */
-export function freeze(
+export function createEditorSource(
   context: DocumentRegistry.IContext<INotebookModel>,
-  given: Choices,
-  { contents, jobs, trans }: Means
-): ISource {
-  const notebook = ownPath(context.path, contents, trans);
+  initialChoices: Choices,
+  { contents, jobs, trans }: SourceServices
+): INotebookSource {
+  const notebook = serverPath(context.path, contents, trans);
   const { collaborative } = context.model;
-  const mustSave = context.model.dirty && !collaborative;
-  if (mustSave && context.canSave === false) {
-    throw new CannotFreeze(
+  const needsSave = context.model.dirty && !collaborative;
+  if (needsSave && context.canSave === false) {
+    throw new CannotSubmit(
       trans.__(
         'This notebook is read-only and has unsaved changes: save a copy first.'
       )
     );
   }
-  const ready = mustSave
+  const ready = needsSave
     ? context.save().catch((error: unknown) => {
         throw error instanceof ServerConnection.NetworkError
-          ? new NoServer(
+          ? new NoConnection(
               trans.__(
                 'There is no connection to the server, so the notebook could not be saved. Try again when it is back.'
               )
             )
-          : new SaveRefused(String(error));
+          : new SaveFailed(String(error));
       })
     : undefined;
   // Asked for each time: autosave may write the notebook once more while the dialog is open.
-  const look = (): Submission => ({
+  const toSubmission = (): Submission => ({
     notebook,
-    ...(collaborative ? {} : digest(context.contentsModel))
+    ...(collaborative ? {} : expectedHash(context.contentsModel))
   });
-  const content = oncePerKey(() =>
+  const contentFor = memoizeByKey(() =>
     collaborative
       ? { content: context.model.toJSON() as unknown as JSONObject }
       : {}
@@ -70,12 +70,12 @@ export function freeze(
   return {
     path: notebook,
     note: null,
-    given,
+    initialChoices,
     ready,
     takesFiles: true,
-    look,
+    toSubmission,
     submit: (choices, key) =>
-      jobs.submit({ ...look(), ...content(key), ...choices }, key)
+      jobs.submit({ ...toSubmission(), ...contentFor(key), ...choices }, key)
   };
 }
 
@@ -84,13 +84,13 @@ export function freeze(
  *
  * @throws CannotFreeze where it is not on the server's disk.
  */
-export function asOnDisk(
+export function createFileSource(
   path: string,
   hasUnsavedChanges: boolean,
-  given: Choices,
-  { contents, jobs, trans }: Means
-): ISource {
-  const notebook = ownPath(path, contents, trans);
+  initialChoices: Choices,
+  { contents, jobs, trans }: SourceServices
+): INotebookSource {
+  const notebook = serverPath(path, contents, trans);
   return {
     path: notebook,
     note: hasUnsavedChanges
@@ -98,32 +98,32 @@ export function asOnDisk(
           'It is open with unsaved changes, and what is on disk is sent: save it first if they should count.'
         )
       : null,
-    given,
+    initialChoices,
     takesFiles: true,
-    look: () => ({ notebook }),
+    toSubmission: () => ({ notebook }),
     submit: (choices, key) => jobs.submit({ notebook, ...choices }, key)
   };
 }
 
 /** What was made for a key stays: sent again it is the same job, although others went on typing. */
-function oncePerKey<T>(make: () => T): (key: string) => T {
-  let made: { key: string; value: T } | null = null;
+function memoizeByKey<T>(compute: () => T): (key: string) => T {
+  let cached: { key: string; value: T } | null = null;
   return key => {
-    if (made?.key !== key) {
-      made = { key, value: make() };
+    if (cached?.key !== key) {
+      cached = { key, value: compute() };
     }
-    return made.value;
+    return cached.value;
   };
 }
 
 /** The path as the server knows it. */
-function ownPath(
+function serverPath(
   path: string,
   contents: Contents.IManager,
   trans: TranslationBundle
 ): string {
-  if (!OWN_DRIVES.includes(contents.driveName(path))) {
-    throw new CannotFreeze(
+  if (!LOCAL_DRIVES.includes(contents.driveName(path))) {
+    throw new CannotSubmit(
       trans.__('This notebook is not on the server: copy it there first.')
     );
   }
@@ -131,7 +131,7 @@ function ownPath(
 }
 
 /** What the file's bytes were when the editor last read or wrote them, where the server told. */
-function digest(
+function expectedHash(
   file: Omit<Contents.IModel, 'content'> | null
 ): Pick<Submission, 'expected_sha256'> {
   return file?.hash && file.hash_algorithm === 'sha256'

@@ -2,46 +2,48 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { JSONValue } from '@lumino/coreutils';
 
-import type { IReader } from '../jobs/client';
+import type { IJournalApi } from '../jobs/client';
 import type { Changes, Choices, Job, Submission } from '../jobs/job';
-import type { ISource } from '../source';
+import type { INotebookSource } from '../source';
 import type { IJobs } from '../tokens';
 
 /** What the dialog is to know of a job that runs again. */
-export async function rerunSource(
+export async function createRerunSource(
   job: Job,
   jobs: IJobs,
-  reader: IReader,
+  journalApi: IJournalApi,
   trans: TranslationBundle
-): Promise<ISource> {
-  const content = await frozen(job, reader);
+): Promise<INotebookSource> {
+  const content = await fetchFrozenNotebook(job, journalApi);
   return {
     path: job.notebook,
     note: trans.__(
       'The notebook runs again as it was frozen for %1, not as it is now.',
       job.name
     ),
-    given: choicesOf(job),
-    forgets: true,
+    initialChoices: choicesOfJob(job),
+    ignoresMemory: true,
     takesFiles: false,
-    look: (): Submission => ({ notebook: job.notebook, content }),
-    submit: (choices, key) => jobs.rerun(job.name, changesOf(choices), key)
+    toSubmission: (): Submission => ({ notebook: job.notebook, content }),
+    submit: (choices, key) => jobs.rerun(job.name, toChanges(choices), key)
   };
 }
 
 /** The notebook that ran, without what it printed: what its parameters are read from. */
-async function frozen(
+async function fetchFrozenNotebook(
   { name }: Job,
-  reader: IReader
+  journalApi: IJournalApi
 ): Promise<Submission['content']> {
-  const notebook = (await reader.notebook(name).catch(() => null)) as {
+  const notebook = (await journalApi.getNotebook(name).catch(() => null)) as {
     cells?: { cell_type?: string; metadata?: { tags?: string[] } }[];
   } | null;
   if (!Array.isArray(notebook?.cells)) {
     return undefined; // It was cleared: the notebook on disk is the best guess.
   }
   const cells = notebook.cells
-    .filter(({ metadata }) => !metadata?.tags?.some(tag => ADDED.includes(tag)))
+    .filter(
+      ({ metadata }) => !metadata?.tags?.some(tag => RUN_TAGS.includes(tag))
+    )
     .map(cell =>
       cell.cell_type === 'code'
         ? { ...cell, outputs: [], execution_count: null }
@@ -51,9 +53,9 @@ async function frozen(
 }
 
 /** Tags of the cells that a run adds. */
-const ADDED = ['injected-parameters', 'papermill-error-cell-tag'];
+const RUN_TAGS = ['injected-parameters', 'papermill-error-cell-tag'];
 
-function choicesOf(job: Job): Choices {
+function choicesOfJob(job: Job): Choices {
   const { flavor, device, priority } = job;
   const parameters = job.parameters as Record<string, JSONValue>;
   return {
@@ -66,10 +68,10 @@ function choicesOf(job: Job): Choices {
   };
 }
 
-function changesOf(choices: Choices): Changes {
+function toChanges(choices: Choices): Changes {
   // What was frozen stays: inputs and isolation are not to be changed.
-  const fixed = ['inputs', 'isolated'];
+  const frozenFields = ['inputs', 'isolated'];
   return Object.fromEntries(
-    Object.entries(choices).filter(([name]) => !fixed.includes(name))
+    Object.entries(choices).filter(([name]) => !frozenFields.includes(name))
   );
 }

@@ -14,7 +14,7 @@ export const SUBMIT = 'jupyter-to-job:submit';
 /** Submits the notebook that is selected in the file browser, as it is on disk. */
 export const SUBMIT_FILE = 'jupyter-to-job:submit-file';
 
-const CHOICES: Record<keyof Choices, ReadonlyJSONObject> = {
+const CHOICE_SCHEMAS: Record<keyof Choices, ReadonlyJSONObject> = {
   flavor: { type: 'string' },
   device: { type: 'string' },
   parameters: { type: 'object' },
@@ -28,40 +28,41 @@ const CHOICES: Record<keyof Choices, ReadonlyJSONObject> = {
 };
 
 /** What the command takes, as a JSON schema. */
-export function describeArguments(
+export function describeSubmitArguments(
   trans: TranslationBundle
 ): ReadonlyJSONObject {
-  const described = (type: string, description: string) => ({
+  const describe = (type: string, description: string) => ({
     type,
     description
   });
   return {
     type: 'object',
     properties: {
-      [SemanticCommand.WIDGET]: described(
+      [SemanticCommand.WIDGET]: describe(
         'string',
         trans.__('The id of the notebook panel; the current one if left out')
       ),
-      path: described(
+      path: describe(
         'string',
         trans.__('Instead of a panel: the path of a notebook, sent as on disk')
       ),
-      ask: described(
+      ask: describe(
         'boolean',
         trans.__(
           'Whether to ask in the dialog: true with the choices given filled in, false with the last choices; if left out only where no choice is given'
         )
       ),
-      ...CHOICES
+      ...CHOICE_SCHEMAS
     },
     additionalProperties: true
   };
 }
 
 /** The choices among a command's arguments. */
-export function choicesOf(args: ReadonlyPartialJSONObject): Choices {
-  const given = Object.entries(args).filter(
-    ([name, value]) => name in CHOICES && value !== undefined && value !== null
+export function parseChoices(args: ReadonlyPartialJSONObject): Choices {
+  const entries = Object.entries(args).filter(
+    ([name, value]) =>
+      name in CHOICE_SCHEMAS && value !== undefined && value !== null
   );
-  return Object.fromEntries(given);
+  return Object.fromEntries(entries);
 }

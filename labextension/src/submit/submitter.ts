@@ -4,79 +4,95 @@ import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
 import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 
 import type { Job } from '../jobs/job';
-import type { ISource } from '../source';
+import type { INotebookSource } from '../source';
 import type { ISubmitDialog } from '../tokens';
-import { tellRefusal } from '../ui/errors';
-import { asOnDisk, freeze, type Means } from './notebookSource';
-import { choicesOf } from './submitArguments';
+import { showError } from '../ui/errors';
+import {
+  createFileSource,
+  createEditorSource,
+  type SourceServices
+} from './notebookSource';
+import { parseChoices } from './submitArguments';
 
 type Arguments = ReadonlyPartialJSONObject;
 
 /** Submits what a call of the command means. */
 export class Submitter {
-  /** @param changed told when a notebook has become ready, or is no longer */
+  /** @param notifyReadiness told when a notebook has become ready, or is no longer */
   constructor(
-    private readonly _means: Means,
+    private readonly _services: SourceServices,
     private readonly _dialog: ISubmitDialog,
     private readonly _tracker: INotebookTracker | null,
-    readonly changed: () => void
+    readonly notifyReadiness: () => void
   ) {}
 
   /** Whether there is such a notebook, and it is not being submitted already. */
   isReady(args: Arguments): boolean {
-    const subject = this._subject(args);
-    return subject !== null && !this._busy.has(subject);
+    const target = this._findTarget(args);
+    return target !== null && !this._submitting.has(target);
   }
 
   /** Submit; null where nothing was submitted, which the user then knows. */
   async execute(args: Arguments): Promise<Job | null> {
-    const subject = this._subject(args);
-    if (subject === null || this._busy.has(subject)) {
+    const target = this._findTarget(args);
+    if (target === null || this._submitting.has(target)) {
       return null;
     }
     // One click is one job: until it is answered, its notebook takes no other.
-    this._busy.add(subject);
-    this.changed();
+    this._submitting.add(target);
+    this.notifyReadiness();
     try {
-      return await this._submit(this._source(subject, args), args);
+      return await this._submit(this._createSource(target, args), args);
     } catch (error) {
-      tellRefusal(error, this._means.trans);
+      showError(error, this._services.trans);
       return null;
     } finally {
-      this._busy.delete(subject);
-      this.changed();
+      this._submitting.delete(target);
+      this.notifyReadiness();
     }
   }
 
   /** Have the dialog ready, once. */
-  prepare(): void {
-    if (!this._isPrepared) {
-      this._isPrepared = true;
-      void this._dialog.prepare();
+  preloadCatalog(): void {
+    if (!this._isPreloaded) {
+      this._isPreloaded = true;
+      void this._dialog.preloadCatalog();
     }
   }
 
-  private _submit(source: ISource, { ask }: Arguments): Promise<Job | null> {
+  private _submit(
+    source: INotebookSource,
+    { ask }: Arguments
+  ): Promise<Job | null> {
     if (ask === false) {
       return this._dialog.submitAgain(source);
     }
-    const isAsked = ask === true || Object.keys(source.given).length === 0;
-    return isAsked ? this._dialog.ask(source) : this._dialog.submit(source);
+    const opensDialog =
+      ask === true || Object.keys(source.initialChoices).length === 0;
+    return opensDialog ? this._dialog.ask(source) : this._dialog.submit(source);
   }
 
-  private _source(subject: NotebookPanel | string, args: Arguments): ISource {
-    const given = choicesOf(args);
-    if (typeof subject !== 'string') {
-      return freeze(subject.context, given, this._means);
+  private _createSource(
+    target: NotebookPanel | string,
+    args: Arguments
+  ): INotebookSource {
+    const choices = parseChoices(args);
+    if (typeof target !== 'string') {
+      return createEditorSource(target.context, choices, this._services);
     }
-    const open = this._tracker?.find(
-      ({ context }) => context.path === subject && context.model.dirty
+    const dirtyPanel = this._tracker?.find(
+      ({ context }) => context.path === target && context.model.dirty
     );
-    return asOnDisk(subject, open !== undefined, given, this._means);
+    return createFileSource(
+      target,
+      dirtyPanel !== undefined,
+      choices,
+      this._services
+    );
   }
 
   /** The notebook that a call means: a panel, or a path. */
-  private _subject(args: Arguments): NotebookPanel | string | null {
+  private _findTarget(args: Arguments): NotebookPanel | string | null {
     if (typeof args.path === 'string') {
       return args.path;
     }
@@ -86,6 +102,6 @@ export class Submitter {
       : (this._tracker?.find(panel => panel.id === id) ?? null);
   }
 
-  private readonly _busy = new Set<NotebookPanel | string>();
-  private _isPrepared = false;
+  private readonly _submitting = new Set<NotebookPanel | string>();
+  private _isPreloaded = false;
 }

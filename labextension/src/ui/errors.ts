@@ -3,57 +3,61 @@ import { Dialog, showErrorMessage } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { ApiError } from '../jobs/client';
-import { toast } from './toast';
+import { showToast } from './toast';
 
 /** Why this notebook cannot be sent as it stands, in words for the user. */
-export class CannotFreeze extends Error {}
+export class CannotSubmit extends Error {}
 
 /** There is no server that it could be saved on. */
-export class NoServer extends CannotFreeze {}
+export class NoConnection extends CannotSubmit {}
 
 /** The user was asked or told about the save by JupyterLab itself, and there is nothing to add. */
-export class SaveRefused extends Error {}
+export class SaveFailed extends Error {}
 
 /** Tell the user what went wrong, unless they know already; `sent` as for `wording`. */
-export function tellRefusal(
+export function showError(
   error: unknown,
   trans: TranslationBundle,
-  sent = true
+  isSubmission = true
 ): void {
-  if (error instanceof SaveRefused) {
+  if (error instanceof SaveFailed) {
     return;
   }
-  if (!(error instanceof ApiError || error instanceof CannotFreeze)) {
+  if (!(error instanceof ApiError || error instanceof CannotSubmit)) {
     console.error(error);
   }
-  const text = wording(error, trans, sent);
+  const text = errorText(error, trans, isSubmission);
   if (isUnreachable(error)) {
     // JupyterLab fetches what shows its toasts with the first one, and now that is in vain.
     const close = Dialog.okButton({ label: trans.__('Close') });
     void showErrorMessage(trans.__('Jupyter to Job'), text, [close]);
   } else {
-    toast({ type: 'error', text }, trans);
+    showToast({ type: 'error', text }, trans);
   }
 }
 
 function isUnreachable(error: unknown): boolean {
   return error instanceof ApiError
     ? error.failure === 'unreachable'
-    : error instanceof NoServer;
+    : error instanceof NoConnection;
 }
 
 /** What went wrong, and the next step; `sent`: with a submission, and not with a question. */
-export function wording(
+export function errorText(
   error: unknown,
   trans: TranslationBundle,
-  sent = true
+  isSubmission = true
 ): string {
   if (!(error instanceof ApiError)) {
-    return refused(error instanceof Error ? error.message : String(error));
+    return rejectionText(
+      error instanceof Error ? error.message : String(error)
+    );
   }
   switch (error.failure) {
     case 'refused':
-      return refused([error.message, error.hint].filter(Boolean).join(' '));
+      return rejectionText(
+        [error.message, error.hint].filter(Boolean).join(' ')
+      );
     case 'missing':
       return trans.__(
         'The server part of Jupyter to Job is not installed or not enabled on this server: ask who runs it, or install jupyter-to-job there and restart it.'
@@ -63,7 +67,7 @@ export function wording(
         'The server part of Jupyter to Job is older than this page: restart Jupyter Server, then reload the page.'
       );
     case 'unreachable':
-      return sent
+      return isSubmission
         ? trans.__(
             'The connection to the server was lost: it is not known whether the notebook was submitted. Sending again is safe: it stays one job.'
           )
@@ -75,13 +79,13 @@ export function wording(
       );
   }
 
-  function refused(why: string): string {
-    return sent ? trans.__('Not submitted: %1', why) : why;
+  function rejectionText(why: string): string {
+    return isSubmission ? trans.__('Not submitted: %1', why) : why;
   }
 }
 
 /** Why what is shown may not be so; null where nothing is wrong. */
-export function trouble(
+export function connectionProblem(
   error: unknown,
   feed: string,
   trans: TranslationBundle
@@ -92,9 +96,9 @@ export function trouble(
     );
   }
   if (error !== null) {
-    return wording(error, trans, false);
+    return errorText(error, trans, false);
   }
-  if (feed === 'barred') {
+  if (feed === 'forbidden') {
     return trans.__(
       'You are not allowed to listen to the events of this server, so this list does not change by itself.'
     );

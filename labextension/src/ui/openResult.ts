@@ -5,7 +5,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { CommandRegistry } from '@lumino/commands';
 
 import { ApiError } from '../jobs/client';
-import { tellRefusal } from './errors';
+import { showError } from './errors';
 
 /** Open a delivered notebook, at the cell that failed, if one did; or say why it cannot be opened. */
 export async function openResult(
@@ -14,43 +14,50 @@ export async function openResult(
   trans: TranslationBundle
 ): Promise<void> {
   try {
-    await open(commands, path);
+    await openAtFailedCell(commands, path);
   } catch (error) {
-    tellRefusal(whyNot(error, path, trans), trans, false);
+    showError(toOpenError(error, path, trans), trans, false);
   }
 }
 
 /** Toasts outlive what they offer, and of that JupyterLab says no more than `404 Not Found`. */
-function whyNot(error: unknown, path: string, trans: TranslationBundle): Error {
-  const said = error instanceof Error ? error.message : String(error);
+function toOpenError(
+  error: unknown,
+  path: string,
+  trans: TranslationBundle
+): Error {
+  const detail = error instanceof Error ? error.message : String(error);
   return error instanceof ServerConnection.NetworkError
-    ? new ApiError('unreachable', said)
+    ? new ApiError('unreachable', detail)
     : new Error(
         trans.__(
           '%1 cannot be opened (%2). If it was moved or deleted, the job can be rerun.',
           path,
-          said
+          detail
         )
       );
 }
 
-async function open(commands: CommandRegistry, path: string): Promise<void> {
-  const opened: unknown = await commands.execute('docmanager:open', { path });
+async function openAtFailedCell(
+  commands: CommandRegistry,
+  path: string
+): Promise<void> {
+  const widget: unknown = await commands.execute('docmanager:open', { path });
   // Notebook 7 opens another page, and then there is nothing to scroll here.
-  const panel = opened as Partial<NotebookPanel> | undefined;
+  const panel = widget as Partial<NotebookPanel> | undefined;
   if (panel?.content === undefined || panel.context === undefined) {
     return;
   }
   await Promise.all([panel.context.ready, panel.revealed]);
-  const failed = failedCell(panel.content);
-  if (failed !== -1) {
-    panel.content.activeCellIndex = failed;
-    await panel.content.scrollToItem(failed, 'center');
+  const index = findFailedCell(panel.content);
+  if (index !== -1) {
+    panel.content.activeCellIndex = index;
+    await panel.content.scrollToItem(index, 'center');
   }
 }
 
 /** The index of the cell that papermill's conventions call failed; -1: none. */
-function failedCell({ widgets }: Notebook): number {
+function findFailedCell({ widgets }: Notebook): number {
   return widgets.findIndex(({ model }) => {
     const run: unknown = model.getMetadata('papermill');
     return (run as { status?: string } | undefined)?.status === 'failed';

@@ -2,18 +2,18 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { type ReactElement, useEffect, useState } from 'react';
 
-import { elapsed, type Job } from '../jobs/job';
-import { duration } from './format';
-import { progress } from './statusText';
+import { elapsedSeconds, type Job } from '../jobs/job';
+import { formatDuration } from './format';
+import { progressText } from './statusText';
 
 /** What parts of a job's line are given. */
-export type Told = { job: Job; trans: TranslationBundle };
+export type JobTextProps = { job: Job; trans: TranslationBundle };
 
 /** How far a run is. */
-export function Bar({ job, trans }: Told): ReactElement | null {
+export function ProgressBar({ job, trans }: JobTextProps): ReactElement | null {
   const { cells_done, cells_total } = job.progress;
-  const words = progress(job, trans);
-  return words === null ? null : (
+  const text = progressText(job, trans);
+  return text === null ? null : (
     <div
       className="jp-ToJob-bar"
       role="progressbar"
@@ -21,7 +21,7 @@ export function Bar({ job, trans }: Told): ReactElement | null {
       aria-valuemin={0}
       aria-valuemax={cells_total}
       aria-valuenow={cells_done}
-      aria-valuetext={words}
+      aria-valuetext={text}
     >
       <span style={{ width: `${(100 * cells_done) / cells_total}%` }} />
     </div>
@@ -29,26 +29,26 @@ export function Bar({ job, trans }: Told): ReactElement | null {
 }
 
 /** The cell that a run is at, and how long it has taken so far. */
-export function Clock({ job, trans }: Told): ReactElement | null {
+export function ElapsedTime({ job, trans }: JobTextProps): ReactElement | null {
   const now = useNow(job.started !== null);
-  const seconds = elapsed(job, now);
-  const said = [
-    job.state === 'running' ? progress(job, trans) : null,
-    seconds === null ? null : duration(Math.floor(seconds), trans)
+  const seconds = elapsedSeconds(job, now);
+  const parts = [
+    job.state === 'running' ? progressText(job, trans) : null,
+    seconds === null ? null : formatDuration(Math.floor(seconds), trans)
   ].filter(Boolean);
-  return said.length === 0 ? null : <span> · {said.join(' · ')}</span>;
+  return parts.length === 0 ? null : <span> · {parts.join(' · ')}</span>;
 }
 
 /** The time, told anew each second while somebody wants it; nothing is asked of the server. */
-function useNow(isWanted: boolean): number {
+function useNow(isActive: boolean): number {
   const [now, setNow] = useState(Date.now);
   useEffect(() => {
-    if (!isWanted) {
+    if (!isActive) {
       return;
     }
     setNow(Date.now());
     const timer = setInterval(() => setNow(Date.now()), 1000);
     return () => clearInterval(timer);
-  }, [isWanted]);
+  }, [isActive]);
   return now;
 }

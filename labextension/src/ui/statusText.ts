@@ -1,31 +1,31 @@
 /** A job in plain words: how it stands, and what it used. */
 import type { TranslationBundle } from '@jupyterlab/translation';
 
-import { elapsed, type Job } from '../jobs/job';
-import { duration, size } from './format';
+import { elapsedSeconds, type Job } from '../jobs/job';
+import { formatDuration, formatBytes } from './format';
 
 /** How a job stands, in a few words. */
-export function standing(job: Job, trans: TranslationBundle): string {
+export function statusText(job: Job, trans: TranslationBundle): string {
   if (job.cancel_requested && job.finished === null) {
     return trans.__('Being cancelled');
   }
   switch (job.state) {
     case 'queued':
-      return queued(job, trans);
+      return queuedText(job, trans);
     case 'starting':
       return trans.__('Starting');
     case 'running':
       return trans.__('Running');
     case 'succeeded':
-      return withTime(job, trans.__('Succeeded'), trans);
+      return withElapsed(job, trans.__('Succeeded'), trans);
     case 'failed':
-      return withTime(job, trans.__('Failed'), trans);
+      return withElapsed(job, trans.__('Failed'), trans);
     case 'cancelled':
-      return withTime(job, trans.__('Cancelled'), trans);
+      return withElapsed(job, trans.__('Cancelled'), trans);
   }
 }
 
-function queued({ position }: Job, trans: TranslationBundle): string {
+function queuedText({ position }: Job, trans: TranslationBundle): string {
   if (position === null) {
     return trans.__('Queued');
   }
@@ -34,39 +34,39 @@ function queued({ position }: Job, trans: TranslationBundle): string {
     : trans.__('Queued: place %1 in line', position);
 }
 
-function withTime(job: Job, words: string, trans: TranslationBundle): string {
-  const seconds = elapsed(job);
+function withElapsed(job: Job, text: string, trans: TranslationBundle): string {
+  const seconds = elapsedSeconds(job);
   return seconds === null
-    ? words
-    : trans.__('%1 after %2', words, duration(seconds, trans));
+    ? text
+    : trans.__('%1 after %2', text, formatDuration(seconds, trans));
 }
 
 /** What there is to say of it beside: why it failed or waits, and what became of its result. */
-export function remark(job: Job, trans: TranslationBundle): string | null {
+export function noteText(job: Job, trans: TranslationBundle): string | null {
   const { delivery, state } = job;
-  const said =
+  const stateNote =
     state === 'failed'
-      ? sentence(whyItFailed(job, trans))
-      : (job.message ?? waits(job, trans));
-  const where =
+      ? capitalize(failureText(job, trans))
+      : (job.message ?? waitingText(job, trans));
+  const deliveryNote =
     delivery.state === 'held' || delivery.state === 'failed'
       ? trans.__('Not delivered: %1', delivery.message ?? '')
       : null;
-  return [said, where].filter(Boolean).join(' ') || null;
+  return [stateNote, deliveryNote].filter(Boolean).join(' ') || null;
 }
 
-function waits(job: Job, trans: TranslationBundle): string | null {
+function waitingText(job: Job, trans: TranslationBundle): string | null {
   return job.state === 'queued' && job.reason !== null
-    ? sentence(reason(job.reason, trans) ?? job.reason)
+    ? capitalize(reasonText(job.reason, trans) ?? job.reason)
     : null;
 }
 
-function sentence(words: string): string {
-  return words.charAt(0).toLocaleUpperCase() + words.slice(1);
+function capitalize(text: string): string {
+  return text.charAt(0).toLocaleUpperCase() + text.slice(1);
 }
 
 /** How far a run is, as `cell 3 of 7`; null before anybody counted the cells. */
-export function progress(
+export function progressText(
   { progress: { cells_done, cells_total } }: Job,
   trans: TranslationBundle
 ): string | null {
@@ -83,32 +83,35 @@ export function progress(
  * What an ended job used of what it had, and what would suit it; null where nothing is known:
  * `Used 0.9 of 4 CPU, 1.2 of 16 GiB; small would have been enough.`
  */
-export function receipt(job: Job, trans: TranslationBundle): string | null {
+export function usageText(job: Job, trans: TranslationBundle): string | null {
   const usage = job.usage ?? {};
-  const figure = (key: string) => {
+  const numberOf = (key: string) => {
     const value = usage[key];
     return typeof value === 'number' ? value : null;
   };
-  const [cpu, cores] = [figure('cpu_mean'), figure('cpu_given')];
-  const [memory, given] = [figure('memory_peak'), figure('memory_given')];
-  const busy = figure('gpu_utilisation_mean');
-  const said = [
+  const [cpu, cores] = [numberOf('cpu_mean'), numberOf('cpu_given')];
+  const [memoryPeak, memoryLimit] = [
+    numberOf('memory_peak'),
+    numberOf('memory_given')
+  ];
+  const gpuShare = numberOf('gpu_utilisation_mean');
+  const figures = [
     cpu !== null && cores !== null && cores > 0
       ? trans.__('%1 of %2 CPU', cpu.toFixed(1), Number(cores.toFixed(2)))
       : null,
-    memory !== null && given !== null && given > 0
-      ? of(memory, given, trans)
+    memoryPeak !== null && memoryLimit !== null && memoryLimit > 0
+      ? usedOfText(memoryPeak, memoryLimit, trans)
       : null,
     usage.gpu_idle === true
       ? trans.__('no GPU')
-      : busy === null
+      : gpuShare === null
         ? null
-        : trans.__('%1 % of its GPU', Math.round(busy * 100))
+        : trans.__('%1 % of its GPU', Math.round(gpuShare * 100))
   ].filter(each => each !== null);
-  if (said.length === 0) {
+  if (figures.length === 0) {
     return null;
   }
-  const used = said.join(trans.__(', '));
+  const used = figures.join(trans.__(', '));
   if (typeof usage.enough === 'string') {
     return trans.__('Used %1; %2 would have been enough.', used, usage.enough);
   }
@@ -118,16 +121,24 @@ export function receipt(job: Job, trans: TranslationBundle): string | null {
 }
 
 /** Bytes out of bytes: `1.2 of 16 GiB`, and of much fewer `51.3 MiB of 16 GiB`. */
-function of(used: number, given: number, trans: TranslationBundle): string {
-  const whole = size(given);
-  const one = given / Number(whole.split(' ')[0]);
-  const amount = used < 0.1 * one ? size(used) : (used / one).toFixed(1);
-  return trans.__('%1 of %2', amount, whole);
+function usedOfText(
+  used: number,
+  limit: number,
+  trans: TranslationBundle
+): string {
+  const limitText = formatBytes(limit);
+  const unit = limit / Number(limitText.split(' ')[0]);
+  const amount =
+    used < 0.1 * unit ? formatBytes(used) : (used / unit).toFixed(1);
+  return trans.__('%1 of %2', amount, limitText);
 }
 
 /** Why a job failed, in plain words; null for a reason that this version does not know. */
-export function reason(name: string, trans: TranslationBundle): string | null {
-  const words: Record<string, string> = {
+export function reasonText(
+  name: string,
+  trans: TranslationBundle
+): string | null {
+  const texts: Record<string, string> = {
     CellError: trans.__('a cell raised an error'),
     KernelDied: trans.__('the kernel died'),
     OutOfMemory: trans.__('it needed more memory than its flavor has'),
@@ -149,12 +160,14 @@ export function reason(name: string, trans: TranslationBundle): string | null {
     Lost: trans.__('it was killed, or its machine went away'),
     BackendError: trans.__('what runs the jobs had an error')
   };
-  return words[name] ?? null;
+  return texts[name] ?? null;
 }
 
 /** The reason in plain words, then what the server said of this very case. */
-export function whyItFailed(job: Job, trans: TranslationBundle): string {
-  const words = job.reason === null ? null : reason(job.reason, trans);
-  const said = [words && trans.__('%1.', words), job.message].filter(Boolean);
-  return said.length > 0 ? said.join(' ') : (job.reason ?? '');
+export function failureText(job: Job, trans: TranslationBundle): string {
+  const reason = job.reason === null ? null : reasonText(job.reason, trans);
+  const sentences = [reason && trans.__('%1.', reason), job.message].filter(
+    Boolean
+  );
+  return sentences.length > 0 ? sentences.join(' ') : (job.reason ?? '');
 }

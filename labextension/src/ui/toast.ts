@@ -3,10 +3,10 @@ import { Dialog, Notification, showDialog } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
 /** How long a toast stays, in milliseconds; it remains in the notification centre after that. */
-const AUTO_CLOSE = 15_000;
+const AUTO_CLOSE_MS = 15_000;
 
 /** How much of a message is shown. */
-const SHOWN = 140;
+const MAX_CHARS = 140;
 
 /** Something to tell the user. */
 export type Toast = {
@@ -18,7 +18,7 @@ export type Toast = {
 };
 
 /** Show a toast, with a way to the whole text where it is long; returns the notification's id. */
-export function toast(
+export function showToast(
   { type, text, actions = [], replaces }: Toast,
   trans: TranslationBundle
 ): string {
@@ -34,8 +34,8 @@ export function toast(
     }
   };
   const options = {
-    autoClose: AUTO_CLOSE,
-    actions: text.length > SHOWN ? [...actions, details] : actions
+    autoClose: AUTO_CLOSE_MS,
+    actions: text.length > MAX_CHARS ? [...actions, details] : actions
   };
   if (
     replaces !== undefined &&

@@ -4,18 +4,18 @@ import { useLayoutEffect } from 'react';
 /**
  * Give the focus to somebody else where what had it is no longer shown.
  *
- * @param place what it is kept in
- * @param next finds who gets it
+ * @param container what it is kept in
+ * @param findTarget finds who gets it
  */
 export function useKeptFocus(
-  place: HTMLElement,
-  next: (place: HTMLElement) => HTMLElement | null
+  container: HTMLElement,
+  findTarget: (place: HTMLElement) => HTMLElement | null
 ): void {
   // Asked while what is old is still there: nobody tells when it is removed.
-  const hadFocus = place.contains(document.activeElement);
+  const hadFocus = container.contains(document.activeElement);
   useLayoutEffect(() => {
     if (hadFocus && document.activeElement === document.body) {
-      next(place)?.focus();
+      findTarget(container)?.focus();
     }
   });
 }
