@@ -1,23 +1,23 @@
-"""The disposable index: what is known of settled jobs, so that a list reads no 10,000 directories.
+"""The disposable index of settled jobs, so that a list need not read 10,000 directories.
 
-Never a source of truth. Each row carries the stamp of the job's directory (its inode, and when a
-name in it was last made, renamed or removed) and counts only while the directory still has it; each
-carries its own checksum; and whatever is wrong with the whole makes it be thrown away and built
-again. Without an index, as on network file systems, everything works, and reads directories.
+It is never a source of truth. A row counts only while the job's directory has the stamp that the
+row carries: its inode, and the time when a name in it was last made, renamed or removed. Each row
+has a checksum. A damaged index is thrown away and built again. Without an index, as on network file
+systems, everything works, and reads directories.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import time
 import zlib
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..domain.job import Job
 from .filesystem import is_network
@@ -29,15 +29,17 @@ if TYPE_CHECKING:
 _Answer = TypeVar("_Answer")
 
 FOLDER = ".index"
-PATIENCE = 1.0
-"""Seconds to wait for others who use the index, before doing without."""
+BUSY_TIMEOUT = 1.0
+"""Seconds to wait for other processes that use the index, before doing without."""
+RETRY_INTERVAL = 30.0
+"""Seconds to do without an index that is locked, before waiting for it again."""
 MAX_ROW = 64 << 10
 """Bytes of a row at most: a job with larger parameters is read from its directory."""
 _COLUMNS = (
     "name", "stamp", "owner", "source", "workspace", "submitted", "state", "delivery", "document"
 )  # fmt: skip
 _VERSION = zlib.crc32(" ".join([*(f.name for f in fields(Job)), *_COLUMNS]).encode()) >> 1
-"""Another version of this package, with other fields, finds an index of another version."""
+"""Differs between versions of this package that have other fields, and is never 0."""
 
 
 @dataclass(frozen=True)
@@ -88,34 +90,32 @@ _NONE: Mapping[str, IndexRow] = {}
 class Index:
     """The index of one exchange, safe to use from many processes at once.
 
-    Every use opens it anew under a lock that the kernel drops with its process: so that throwing
-    it away never meets somebody in the middle of it, and a killed writer leaves nothing behind but
-    what SQLite rolls back.
+    Every use opens the database anew, and SQLite's locks keep processes apart. There is no journal
+    file beside the database, so that it can be removed at any time: a process that has it open goes
+    on with a file without a name. Where a killed writer leaves it damaged, it is built again.
     """
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self._folder = root / FOLDER
-        self._local: bool | None = None
+        self._busy_until = float("-inf")
         self._rows: StampCache[Path, Mapping[str, IndexRow] | None] = StampCache()
 
-    @property
+    @cached_property
     def is_local(self) -> bool:
         """Whether the exchange is where times of files can be relied on: else there is no index."""
-        if self._local is None:
-            self._local = self._root.is_dir() and not is_network(self._root)
-        return self._local
+        return not is_network(self._root)
 
     def read(self, names: Iterable[str]) -> dict[str, IndexRow]:
-        """Return what is known of those of `names` whose directories have not changed since."""
+        """Return the rows of those of `names` whose directories have not changed since."""
         rows = self.rows()
-        found = (rows[name] for name in names if name in rows)
-        return {row.name: row for row in found if self.is_current(row)}
+        indexed = (rows[name] for name in names if name in rows)
+        return {row.name: row for row in indexed if self.is_current(row)}
 
     def rows(self) -> Mapping[str, IndexRow]:
         """Return all sound rows: the very same object, while nothing was written.
 
-        Rows of an older time do no harm: each one is held to its directory before it counts.
+        Old rows do no harm: each one is compared with its directory before it counts.
         """
         try:
             status = self._file.stat()
@@ -126,37 +126,37 @@ class Index:
 
     def _read_rows(self) -> Mapping[str, IndexRow] | None:
         """Read the sound rows; None where the database cannot be read now."""
-        chosen = ", ".join((*_COLUMNS, "crc"))
-        rows = self._use(
-            fcntl.LOCK_SH,
-            lambda database: database.execute(f"SELECT {chosen} FROM settled").fetchall(),  # noqa: S608
-        )
+
+        def select(database: sqlite3.Connection) -> list[tuple[Any, ...]]:
+            columns = ", ".join((*_COLUMNS, "crc"))
+            return database.execute(f"SELECT {columns} FROM settled").fetchall()  # noqa: S608
+
+        rows = self._use(select)
         if rows is None:
             return None
         sound = (IndexRow(*values) for *values, crc in rows if crc == _crc(values))
         return {row.name: row for row in sound}
 
     def write(self, settled: Iterable[IndexRow], names: Container[str]) -> None:
-        """Keep some jobs, and forget those that are none of `names` any more.
+        """Keep the rows of some jobs, and remove the rows of those that are not in `names`.
 
         Nothing is lost where that cannot be done now.
         """
-        rows = [row for row in settled if _can_be_kept(row)]
+        rows = [row for row in settled if _fits(row)]
         if not rows:
             return
 
-        def keep(database: sqlite3.Connection) -> None:
+        def insert(database: sqlite3.Connection) -> None:
             marks = ", ".join("?" * (len(_COLUMNS) + 1))
             database.executemany(
                 f"INSERT OR REPLACE INTO settled VALUES ({marks})",  # noqa: S608
                 [(*row.values(), _crc(row.values())) for row in rows],
             )
-            kept = database.execute("SELECT name FROM settled").fetchall()
-            gone = [row for row in kept if row[0] not in names]
-            database.executemany("DELETE FROM settled WHERE name = ?", gone)
-            database.commit()
+            indexed = database.execute("SELECT name FROM settled").fetchall()
+            removed = [row for row in indexed if row[0] not in names]
+            database.executemany("DELETE FROM settled WHERE name = ?", removed)
 
-        self._use(fcntl.LOCK_EX, keep)
+        self._use(insert, create=True)
 
     def is_current(self, row: IndexRow) -> bool:
         """Tell whether the job's directory is as it was when the row was made."""
@@ -165,88 +165,64 @@ class Index:
         except OSError:
             return False
 
-    def _use(self, how: int, work: Callable[[sqlite3.Connection], _Answer]) -> _Answer | None:
-        """Return what `work` on the database returns; None where there is none to use now.
+    def _use(
+        self, work: Callable[[sqlite3.Connection], _Answer], *, create: bool = False
+    ) -> _Answer | None:
+        """Return what `work` returns for the database; None where it cannot be used now.
 
-        What is damaged is removed, and whoever comes next begins anew.
+        A database that another process keeps locked is left alone for `RETRY_INTERVAL`. A damaged
+        one is removed: the next writer begins a new one.
         """
-        lock = self._lock(how)
-        if lock is None:
+        if not self.is_local or time.monotonic() < self._busy_until:
             return None
         import sqlite3
 
         try:
-            if how == fcntl.LOCK_SH and not self._file.exists():
-                return None
-            with contextlib.closing(self._database()) as database:
-                return work(database)
+            if create:
+                self._folder.mkdir(mode=0o700, exist_ok=True)
+                self._file.touch(mode=0o600)
+            address = f"{self._file.absolute().as_uri()}?mode=rw"  # without creating it
+            connect = sqlite3.connect(address, timeout=BUSY_TIMEOUT, isolation_level=None, uri=True)
+            with contextlib.closing(connect) as database:
+                database.execute("PRAGMA journal_mode = MEMORY")
+                database.execute("BEGIN IMMEDIATE" if create else "BEGIN")
+                answer = work(database) if self._has_table(database, create=create) else None
+                database.execute("COMMIT")
+                return answer
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-            # Full, busy or read-only says nothing about it; a table that is not there does.
-            passing = isinstance(error, sqlite3.OperationalError) and "no such" not in str(error)
-            if not passing:
-                self._throw_away(lock)
-            return None
+            is_operational = isinstance(error, sqlite3.OperationalError)
+            if is_operational and "locked" in str(error):
+                self._busy_until = time.monotonic() + RETRY_INTERVAL
+            elif not is_operational or "no such" in str(error):
+                # Full or read-only says nothing about the database; a missing column does.
+                for path in self._folder.glob(f"{self._file.name}*"):
+                    with contextlib.suppress(OSError):
+                        path.unlink(missing_ok=True)
         except OSError:
-            return None
-        finally:
-            os.close(lock)
+            pass
+        return None
+
+    def _has_table(self, database: sqlite3.Connection, *, create: bool) -> bool:
+        """Tell whether the table exists, after making it if need be. Raises DatabaseError."""
+        import sqlite3
+
+        version = database.execute("PRAGMA user_version").fetchone()[0]
+        if version not in (0, _VERSION):
+            raise sqlite3.DatabaseError("The index is of another version.")
+        if version == 0 and create:
+            columns = ", ".join(f"{column} TEXT NOT NULL" for column in _COLUMNS)
+            columns = columns.replace("NOT NULL", "PRIMARY KEY NOT NULL", 1)
+            database.execute(f"CREATE TABLE settled ({columns}, crc INTEGER NOT NULL)")
+            database.execute(f"PRAGMA user_version = {_VERSION}")
+        return version != 0 or create
 
     @property
     def _file(self) -> Path:
         return self._folder / "settled.sqlite"
 
-    def _lock(self, how: int) -> int | None:
-        """Take the lock and return its descriptor; None if that cannot be had."""
-        if not self.is_local:
-            return None
-        try:
-            self._folder.mkdir(mode=0o700, exist_ok=True)
-            lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError:
-            return None
-        end = time.monotonic() + PATIENCE
-        while True:
-            try:
-                fcntl.flock(lock, how | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() > end:
-                    os.close(lock)
-                    return None
-                time.sleep(PATIENCE / 200)
-            else:
-                return lock
 
-    def _database(self) -> sqlite3.Connection:
-        """Open the database, and make its table if it is new. Raises DatabaseError."""
-        import sqlite3
-
-        new = not self._file.exists()
-        if new:
-            self._file.touch(mode=0o600)
-        database = sqlite3.connect(self._file, timeout=PATIENCE)
-        try:
-            if new:
-                columns = ", ".join(f"{column} TEXT NOT NULL" for column in _COLUMNS)
-                columns = columns.replace("NOT NULL", "PRIMARY KEY NOT NULL", 1)
-                database.execute(f"CREATE TABLE settled ({columns}, crc INTEGER NOT NULL)")
-                database.execute(f"PRAGMA user_version = {_VERSION}")
-            elif database.execute("PRAGMA user_version").fetchone()[0] != _VERSION:
-                raise sqlite3.DatabaseError("of another version")
-        except BaseException:
-            database.close()
-            raise
-        return database
-
-    def _throw_away(self, lock: int) -> None:
-        """Remove the database, unless somebody uses it: then the next one who notices does."""
-        with contextlib.suppress(OSError):
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            for path in self._folder.glob(f"{self._file.name}*"):
-                path.unlink(missing_ok=True)
-
-
-def _can_be_kept(row: IndexRow) -> bool:
-    """Tell whether a row is of a size for it, and text that SQLite takes: a path may be neither."""
+def _fits(row: IndexRow) -> bool:
+    """Tell whether a row is small enough, and text that SQLite takes: a path may be neither."""
     try:
         return len("".join(row.values()).encode()) <= MAX_ROW
     except UnicodeEncodeError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import multiprocessing
 import os
@@ -191,16 +192,28 @@ def test_a_folder_that_cannot_be_written_is_done_without(exchange: FileExchange)
     assert listed(exchange) == NAMES[::-1]
 
 
-def test_a_lock_that_is_never_given_back_is_done_without(
+def test_a_lock_that_is_never_given_back_is_waited_for_once(
     exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import fcntl
-
     listed(exchange)
-    monkeypatch.setattr(index, "PATIENCE", 0.05)
-    with (exchange.root / ".index" / "lock").open("rb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        assert listed(exchange) == NAMES[::-1]
+    monkeypatch.setattr(index, "BUSY_TIMEOUT", 0.05)
+    jobs = service(exchange)
+    waits: list[float] = []
+    connect = sqlite3.connect
+
+    def counted(*arguments: object, **options: object) -> sqlite3.Connection:
+        waits.append(index.BUSY_TIMEOUT)
+        return connect(*arguments, **options)  # type: ignore[call-overload, no-any-return]
+
+    with contextlib.closing(connect(file_of(exchange), isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        monkeypatch.setattr(sqlite3, "connect", counted)
+        for _ in range(5):
+            assert [job.name for job in jobs.find(limit=500).jobs] == NAMES[::-1]
+        assert len(waits) == 1
+        other.execute("ROLLBACK")
+    monkeypatch.setattr(index, "RETRY_INTERVAL", 0.0)
+    assert listed(exchange) == NAMES[::-1] and len(waits) == 2
 
 
 def test_not_on_a_network_file_system(
