@@ -20,7 +20,7 @@ from job_runner.protocol import documents, layout
 
 from ..domain.errors import Conflict, Damaged, JobsError, NotFound, Refused
 from ..exchange import Exchange, Request
-from ..exchange.files import WrongOffset
+from ..exchange.port import WrongOffset
 from .untrusted_files import UntrustedFolder
 
 TICK = 0.2

@@ -20,7 +20,7 @@ from job_runner.protocol.result.result import write_result
 from ..api import ApiRequest, ApiResponse
 from ..domain.errors import BadInput, Conflict, NotFound, Refused, TooLarge, Unavailable
 from ..exchange import FileExchange
-from ..exchange.files import WrongOffset
+from ..exchange.port import WrongOffset
 from .documents import MAX_DOCUMENT, check_delivery, check_outcome, pod_in
 from .identity import AgentPod, DevPod, Identity
 

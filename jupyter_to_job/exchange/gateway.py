@@ -15,7 +15,7 @@ from urllib.parse import quote
 import httpx
 
 from ..domain.errors import BY_CODE, JobsError, NotFound, Refused, Unavailable
-from .files import WrongOffset
+from .port import WrongOffset
 
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
 

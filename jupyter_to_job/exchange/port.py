@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from ..domain.errors import Conflict
+
 
 class Exchange(Protocol):
     """Reads and writes pieces of job directories."""
@@ -27,6 +29,16 @@ class Exchange(Protocol):
     def append(self, job: str, path: str, offset: int, data: bytes) -> int:
         """Append to a growing piece and return its new length.
 
-        Raises Conflict, with the true length in `length`, when `offset` is not the present end.
+        Raises WrongOffset when `offset` is not the present end.
         """
         ...
+
+
+class WrongOffset(Conflict):
+    """An append that does not begin at the end, which is at `length` bytes."""
+
+    code = "wrong_offset"
+
+    def __init__(self, message: str, length: int) -> None:
+        super().__init__(message, "Send from there.")
+        self.length = length

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-import jupyter_to_job.exchange.files
+import jupyter_to_job.exchange.port
 import jupyter_to_job.workspace.publishing.publish  # noqa: F401 - it has an error of the tree, too
 from jupyter_to_job.api import error_response
 from jupyter_to_job.cli import exits

@@ -18,7 +18,7 @@ from jupyter_to_job.backends.memory import MemoryBackend
 from jupyter_to_job.domain.errors import BadInput, Conflict, Damaged, NotFound
 from jupyter_to_job.domain.state import Placement
 from jupyter_to_job.exchange import FileExchange, Request, stamps
-from jupyter_to_job.exchange.files import WrongOffset
+from jupyter_to_job.exchange.port import WrongOffset
 from jupyter_to_job.service.reading.view import JobReader
 
 JOB = "train-abcd2345"

@@ -19,7 +19,7 @@ from jupyter_to_job.controller.exchange_routes import ExchangeRoutes
 from jupyter_to_job.controller.identity import AgentPod, DevPod, Identity
 from jupyter_to_job.domain.errors import JobsError
 from jupyter_to_job.exchange import FileExchange, Request
-from jupyter_to_job.exchange.files import WrongOffset
+from jupyter_to_job.exchange.port import WrongOffset
 
 JOB = "train-abcdefgh"
 ADA, EVE = DevPod("ada", {}), DevPod("eve", {})

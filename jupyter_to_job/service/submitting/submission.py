@@ -108,7 +108,7 @@ class SubmissionService:
             key = key_digest(caller.owner, frozen.notebook, asked.idempotency_key)
         for draw in range(_DRAWS):
             # A retry meets its job even if that could not be submitted any more.
-            claimed = None if key is None else self.exchange.claimed(f"{key}-{draw + 1}")
+            claimed = None if key is None else self.exchange.claimed_name(f"{key}-{draw + 1}")
             known = self._known(claimed, key, digest) if claimed is not None else None
             if known is not None:
                 return known, False
@@ -156,7 +156,7 @@ class SubmissionService:
             )
         except JobsError:
             if claim is not None:
-                self.exchange.disclaim(claim)
+                self.exchange.release_claim(claim)
             raise
 
     def choose(self, asked: Submission, kernel: str | None, caller: Caller) -> Choice:

@@ -1,0 +1,114 @@
+"""Pieces of job directories in files: the port's side of the exchange on a file system."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+from job_runner.protocol import documents, layout
+
+from ..domain.errors import BadInput, Conflict, NotFound, Unavailable
+from ..domain.names import is_job_name
+from .port import WrongOffset
+
+
+class FilePieces:
+    """Implements `exchange.Exchange` on the job directories below `root`.
+
+    The methods that write raise Unavailable when the disk is full or cannot be written to.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def directory(self, job: str) -> Path:
+        """Return the job's directory. Raises NotFound."""
+        path = self.root / job
+        if not is_job_name(job) or not (path / layout.REQUEST).is_file():
+            raise NotFound(f"There is no job {job!r}.", "See `jupyter-to-job list --all`.")
+        return path
+
+    def read(self, job: str, path: str, offset: int = 0) -> bytes | None:
+        """See `Exchange.read`."""
+        file = self.open(job, path)
+        if file is None:
+            return None
+        with file:
+            file.seek(offset)
+            return file.read()
+
+    def open(self, job: str, path: str) -> BinaryIO | None:
+        """Open one piece, which may be larger than memory; None if it is not there."""
+        try:
+            return path_inside(self.directory(job), path).open("rb")
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+            return None
+
+    def size(self, job: str, path: str) -> int | None:
+        """See `Exchange.size`."""
+        try:
+            return path_inside(self.directory(job), path).stat().st_size
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def put(self, job: str, path: str, data: bytes) -> None:
+        """See `Exchange.put`."""
+        target = path_inside(self.directory(job), path)
+        with writing(job):
+            make_folders(target.parent)
+            if not documents.write_bytes_once(target, data) and target.read_bytes() != data:
+                raise Conflict(f"{job}/{path} is there with other bytes.")
+
+    def append(self, job: str, path: str, offset: int, data: bytes) -> int:
+        """See `Exchange.append`."""
+        target = path_inside(self.directory(job), path)
+        with writing(job):
+            make_folders(target.parent)
+            descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                length = file.seek(0, os.SEEK_END)
+                if length != offset:
+                    raise WrongOffset(f"{job}/{path} ends at {length}, not at {offset}.", length)
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            if length == 0:
+                documents.sync_directory(target.parent)  # its name must survive a crash, too
+        return length + len(data)
+
+
+@contextlib.contextmanager
+def writing(job: str = "") -> Iterator[None]:
+    """Translate errors of the file system into errors of our tree."""
+    try:
+        yield
+    except OSError as error:
+        if job and error.errno == errno.ENOENT:  # removed meanwhile
+            raise NotFound(f"There is no job {job!r}.") from error
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise Unavailable(
+                "The exchange's disk is full.", "Make space, then try again."
+            ) from error
+        raise Unavailable(
+            f"The exchange cannot be written to: {error.strerror}.",
+            "`jupyter-to-job doctor` says how to mend it.",
+        ) from error
+
+
+def make_folders(folder: Path) -> None:
+    """Make a folder and those above it, all private: `mkdir` sets the mode of the last one only."""
+    if not folder.is_dir():
+        make_folders(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def path_inside(root: Path, path: str) -> Path:
+    """Return root/path for a relative path that stays inside. Raises BadInput."""
+    parts = PurePosixPath(path).parts
+    if not parts or path.startswith("/") or ".." in parts or "\0" in path:
+        raise BadInput(f"{path!r} is no path inside a job.")
+    return root.joinpath(*parts)
