@@ -9,8 +9,10 @@ from .pages import ROOT, page
 PAGE = page("docs/jupyterlab.md")
 HEADING = "## From other extensions and from commands"
 COMMAND = re.compile(r"\bjupyter-to-job:[a-z-]+")
-CONSTANT = re.compile(r"^(?:export )?const [A-Z_]+ = (?:'|\{).*?;$", re.MULTILINE | re.DOTALL)
-ADDS = re.compile(r"\.addCommand\(|^export const (?:JOB|SUBMIT)", re.MULTILINE)
+CONSTANT = re.compile(
+    r"^(?:export )?const (?:[A-Z_]+|CommandIDs) = (?:'|\{).*?;$", re.MULTILINE | re.DOTALL
+)
+ADDS = re.compile(r"\.addCommand\(|^export const (?:CommandIDs|SUBMIT)", re.MULTILINE)
 KEPT = {"jupyter-to-job:panel-grouped"}
 """Names of what is remembered."""
 
