@@ -1,8 +1,8 @@
-"""What a process shows as its command line: a copy of another one is to show its own.
+"""Changes the command line of a forked process, which would else show its parent's.
 
-The system reads it from the memory in which the arguments were handed over, and a process may
-write there (proc(5): `arg_start` and `arg_end` of `stat`). setproctitle, which others use, takes
-the space of the variables behind it as well, and makes one text of all arguments: who looks for a
+The system reads the command line from the memory that held the arguments at the start, and a
+process may write there (proc(5): `arg_start` and `arg_end` of `stat`). The package setproctitle
+also takes the space of the environment and joins all arguments into one text: a search for a
 process by one argument, or by a variable, would not find it.
 """
 
@@ -11,15 +11,12 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Sequence
-from pathlib import Path
 
-_STAT = Path("/proc/self/stat")
-_ARG_START, _ARG_END = 45, 46
-"""Their places after the name; proc(5) counts from 1, and two fields more."""
+from .host.proc import ARGUMENTS, stat_fields
 
 
 def fits_command_line(command: Sequence[str]) -> bool:
-    """Tell whether a copy of this process can show `command`; never elsewhere than on Linux."""
+    """Tell whether a fork of this process can show `command`. Only Linux can."""
     start, end = _space()
     return len(_line(command)) <= end - start
 
@@ -27,19 +24,20 @@ def fits_command_line(command: Sequence[str]) -> bool:
 def set_command_line(command: Sequence[str]) -> None:
     """Show `command`, which fits, as the command line of this process.
 
-    What is left of the space looks like empty arguments behind it: less of it nobody may show.
+    The rest of the area is filled with zeros and reads as empty trailing arguments: a process
+    cannot shrink it.
     """
     start, end = _space()
     ctypes.memmove(start, _line(command).ljust(end - start, b"\0"), end - start)
 
 
 def _space() -> tuple[int, int]:
-    """Return where in memory the arguments begin and end; both 0 where nobody tells."""
+    """Return where in memory the arguments begin and end; both 0 where the system hides it."""
     try:
-        fields = _STAT.read_text().rpartition(")")[2].split()
-        return int(fields[_ARG_START]), int(fields[_ARG_END])
-    except (OSError, IndexError, ValueError):
+        start, end = map(int, stat_fields("self")[ARGUMENTS])
+    except (OSError, ValueError):
         return 0, 0
+    return start, end
 
 
 def _line(command: Sequence[str]) -> bytes:

@@ -10,10 +10,10 @@ from typing import Any
 
 from ..diagnosis import endings
 from ..diagnosis.endings import End
+from ..host.gpu_devices import DEVICE_ORDER, VISIBLE_DEVICES
 from ..protocol import liveness
 from ..protocol.journal.journal import JournalWriter
 from ..protocol.result.result import Written
-from ..resources import gpu
 from ..resources.usage import Usage
 from . import disk_reserve
 from .finalize import end_record
@@ -44,9 +44,12 @@ class Attempt:
 
     @property
     def variables(self) -> dict[str, str]:
-        """Return the job's own variables, but none that lead to GPUs not chosen for it."""
+        """Return the job's own variables, without those that would select other GPUs.
+
+        Where whoever started this runner set them, they select the job's GPUs.
+        """
         asked: dict[str, str] = self.request.get("env") or {}
-        chosen = os.environ.keys() & gpu.DEVICE_VARIABLES
+        chosen = os.environ.keys() & {VISIBLE_DEVICES, DEVICE_ORDER}
         return {name: value for name, value in asked.items() if name not in chosen}
 
     def emit(self, record: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from ..diagnosis.endings import End, Exit
 from ..kernel import cleanup
 from ..protocol import documents, layout, liveness
 from ..protocol.journal.journal import JournalWriter
-from ..protocol.outcome import Outcome, read_outcome, write_outcome
+from ..protocol.outcome import LOST_MESSAGE, Outcome, read_outcome, write_outcome
 from ..protocol.result.result import write_result
 from ..resources.usage import Usage
 from . import disk_reserve, workdir
@@ -24,7 +24,6 @@ from .finalize import (
 
 _TOLD = "Terminated"
 """The reason of a caller that ended the run itself, now."""
-LOST = "The runner was killed or its host went away; what it had printed is kept."
 
 
 def finish_job(job_dir: Path, reason: str | None, message: str | None) -> int:
@@ -38,7 +37,7 @@ def finish_job(job_dir: Path, reason: str | None, message: str | None) -> int:
         raise FileNotFoundError(f"{job_dir} holds no {layout.REQUEST}")
     numbers = layout.attempts(job_dir)
     if not numbers:
-        return _never_started(job_dir, End(reason or "Lost", message or LOST, None))
+        return _never_started(job_dir, End(reason or "Lost", message or LOST_MESSAGE, None))
     directory = layout.attempt_dir(job_dir, numbers[-1])
     try:
         claim = liveness.take_over(directory)
@@ -47,7 +46,7 @@ def finish_job(job_dir: Path, reason: str | None, message: str | None) -> int:
     try:
         liveness.sweep_claims(job_dir)
         if read_outcome(directory) is None:
-            _finish(job_dir, claim, reason or "Lost", message or LOST)
+            _finish(job_dir, claim, reason or "Lost", message or LOST_MESSAGE)
         return Exit.SUCCEEDED
     finally:
         claim.release()

@@ -80,7 +80,7 @@ class Diagnosis:
     def kernel_died(self, status: int | None, last_words: str, cell: int | None) -> End:
         """Return the end for a kernel that died in `cell`; None: between two cells."""
         figures = self._figures()
-        if status == -signal.SIGKILL and (figures.kills or figures.near):
+        if status == -signal.SIGKILL and (figures.kills or figures.near_limit):
             return endings.killed_for_memory(figures, cell)
         return self._noted(endings.kernel_died(status, cell, self._said, last_words), figures)
 

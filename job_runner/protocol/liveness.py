@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..host import proc
 from . import documents, layout
 
 HEARTBEAT_INTERVAL = 10.0
@@ -31,7 +32,6 @@ HEARTBEAT_INTERVAL = 10.0
 HEARTBEAT_TIMEOUT = 120.0
 """Seconds after the last touch for which a run of another host counts as alive."""
 
-_PROC = Path("/proc")
 _DRAFT = ".attempt-"
 
 
@@ -188,8 +188,8 @@ def _describe_host() -> dict[str, Any]:
 
 @functools.cache
 def _boot_id() -> str | None:
-    if _PROC.exists():
-        return (_PROC / "sys/kernel/random/boot_id").read_text().strip()
+    if proc.PROC.exists():
+        return (proc.PROC / "sys/kernel/random/boot_id").read_text().strip()
     return _run_command("sysctl", "-n", "kern.bootsessionuuid")  # macOS
 
 
@@ -198,13 +198,12 @@ def _start_time(pid: int) -> int | str | None:
 
     Without /proc it is the time of day, as `ps` tells it. None: there is no such process.
     """
-    if not _PROC.exists():
+    if not proc.PROC.exists():
         return _run_command("ps", "-o", "lstart=", "-p", str(pid))
     try:
-        stat = (_PROC / str(pid) / "stat").read_text()
+        return int(proc.stat_fields(pid)[proc.START_TIME])
     except (FileNotFoundError, ProcessLookupError):
         return None
-    return int(stat.rpartition(")")[2].split()[19])
 
 
 def _run_command(*command: str) -> str | None:

@@ -8,6 +8,9 @@ from typing import Any
 
 from . import documents, layout
 
+LOST_MESSAGE = "The runner was killed or its host went away; what it had printed is kept."
+"""The message of an attempt whose runner ended without an outcome (reason `Lost`)."""
+
 
 @dataclass(frozen=True)
 class Outcome:

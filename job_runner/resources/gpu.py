@@ -1,123 +1,109 @@
-"""Memory and utilisation of the GPUs that a run may use, as the vendor's library tells them.
+"""Memory and utilisation of the GPUs that a run may use, as the driver's library reports them.
 
-Imported and asked in a thread that nobody waits for: a driver may hang. Whatever it cannot tell is
-None, and nothing of it ever ends a run.
+A thread that nobody waits for imports and calls the library, because a driver may hang. Whatever
+the driver does not report is None, and no fault of it ever ends a run.
 """
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-VISIBLE = "CUDA_VISIBLE_DEVICES"
-ORDER = "CUDA_DEVICE_ORDER"
-DEVICE_VARIABLES = (VISIBLE, ORDER)
-"""With these whoever starts a runner chooses its GPUs: a job's own values do not count then."""
-_DRIVERS_ORDER = "PCI_BUS_ID"
-"""By default CUDA counts the fastest GPU first, and nobody but CUDA knows which one that is."""
-_LIBRARY = "libnvidia-ml.so.1"
-_OWN_NAMESPACE = Path("/proc/self/ns/pid")
-_FIRST_NAMESPACE = "pid:[4026531836]"
-"""What Linux always calls the host's own process ids, in which the driver counts."""
+from ..host.gpu_devices import (
+    DEVICE_ORDER,
+    DRIVER_ORDER,
+    VISIBLE_DEVICES,
+    is_driver_installed,
+    select_visible,
+)
+
+_PID_NAMESPACE = Path("/proc/self/ns/pid")
+_INITIAL_NAMESPACE = "pid:[4026531836]"
+"""Linux's constant name for the namespace of the host's own process ids, which the driver uses."""
 
 
 @dataclass(frozen=True)
 class GpuSample:
-    """One look: bytes on all GPUs together, and their mean utilisation from 0 to 1."""
+    """One sample: bytes on all GPUs together, and their mean utilisation from 0 to 1."""
 
     memory: int | None
     utilisation: float | None
 
 
-Read = Callable[[Collection[int]], GpuSample]
+ReadGpus = Callable[[Collection[int]], GpuSample]
 
 
-def open_nvml(environ: Mapping[str, str]) -> Read | None:
-    """Return what to call with the process ids of a run; None where there is no GPU to look at.
+def open_nvml(environ: Mapping[str, str]) -> ReadGpus | None:
+    """Return a function that samples the GPUs for a run's process ids; None if there is no GPU.
 
-    `environ` is the run's environment: CUDA's variables in it say which GPUs it sees.
+    `environ` is the run's environment: CUDA's variables in it say which GPUs the run sees.
     """
-    try:
-        ctypes.CDLL(_LIBRARY)
-    except OSError:
+    if not is_driver_installed():
         return None
     import pynvml
 
     try:
         pynvml.nvmlInit()
-        devices = _devices(pynvml, environ)
+        devices = _visible_devices(pynvml, environ)
     except pynvml.NVMLError:
         return None
-    return _Reader(pynvml, devices) if devices else None
+    return _GpuReader(pynvml, devices) if devices else None
 
 
-def _devices(nvml: Any, environ: Mapping[str, str]) -> list[Any]:
-    """Return the handles of the GPUs that CUDA would use: up to the first name that is wrong.
+def _visible_devices(nvml: Any, environ: Mapping[str, str]) -> list[Any]:
+    """Return the handles of the GPUs that CUDA would use.
 
-    None of them where CUDA may count them in another order than the driver does.
+    Return none of them where CUDA may count them in another order than the driver does.
     """
     gpus = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())]
-    if VISIBLE not in environ:
+    if VISIBLE_DEVICES not in environ:
         return gpus
-    names = [name.strip() for name in environ[VISIBLE].split(",")]
-    is_numbered = any(map(str.isdecimal, names)) and environ.get(ORDER) != _DRIVERS_ORDER
-    if is_numbered and len(set(map(nvml.nvmlDeviceGetName, gpus))) > 1:
+    names = [name.strip() for name in environ[VISIBLE_DEVICES].split(",")]
+    has_indices = any(map(str.isdecimal, names)) and environ.get(DEVICE_ORDER) != DRIVER_ORDER
+    if has_indices and len(set(map(nvml.nvmlDeviceGetName, gpus))) > 1:
         return []
-    handles: list[Any] = []
-    for name in names:
-        handle = _device(nvml, name, gpus)
-        if handle is None:
-            break
-        handles.append(handle)
-    return handles
+    # The driver lists no partitions of GPUs (MIG) beside the GPUs.
+    partitions = [_find_partition(nvml, name) for name in names if name.startswith("MIG-")]
+    devices = [[device] for device in (*gpus, *partitions) if device is not None]
+    return select_visible(environ[VISIBLE_DEVICES], devices, nvml.nvmlDeviceGetUUID)
 
 
-def _device(nvml: Any, name: str, gpus: list[Any]) -> Any:
-    """Return a GPU by index, by (the beginning of) its UUID, or a MIG device by UUID, or None."""
-    if name.isdecimal():
-        return gpus[int(name)] if int(name) < len(gpus) else None
-    if name.startswith("MIG-"):
-        try:
-            return nvml.nvmlDeviceGetHandleByUUID(name)
-        except nvml.NVMLError:
-            return None
-    if name.startswith("GPU-"):
-        for handle in gpus:
-            if nvml.nvmlDeviceGetUUID(handle).startswith(name):
-                return handle
-    return None
+def _find_partition(nvml: Any, uuid: str) -> Any:
+    try:
+        return nvml.nvmlDeviceGetHandleByUUID(uuid)
+    except nvml.NVMLError:
+        return None
 
 
-class _Reader:
-    """Reads some GPUs again and again."""
+class _GpuReader:
+    """Samples the same GPUs again and again."""
 
     def __init__(self, nvml: Any, devices: list[Any]) -> None:
         self._nvml = nvml
         self._devices = devices
-        # In a container process ids are others: the run's own ones are not found in the list.
-        self._knows_processes = _is_first_namespace()
+        # In a container process ids differ from the driver's: the run's are not in its list.
+        self._knows_processes = _is_initial_namespace()
 
     def __call__(self, pids: Collection[int]) -> GpuSample:
         memory = [self._memory(device, pids) for device in self._devices]
         rates = [self._utilisation(device) for device in self._devices]
-        known = [rate for rate in rates if rate is not None]
+        reported = [rate for rate in rates if rate is not None]
         return GpuSample(
             None if None in memory else sum(used for used in memory if used is not None),
-            sum(known) / len(known) if known else None,
+            sum(reported) / len(reported) if reported else None,
         )
 
     def _memory(self, device: Any, pids: Collection[int]) -> int | None:
-        """Return what the processes use on a GPU, or all that is used if nobody tells."""
+        """Return the bytes that the processes use on a GPU, or all used bytes of the GPU."""
         try:
             running = self._nvml.nvmlDeviceGetComputeRunningProcesses(device)
-            ours = [process.usedGpuMemory for process in running if process.pid in pids]
-            self._knows_processes = self._knows_processes or bool(ours)
-            if self._knows_processes and None not in ours:
-                return int(sum(ours))
-        except self._nvml.NVMLError:  # too old a driver, or not allowed: the whole GPU then
+            amounts = [process.usedGpuMemory for process in running if process.pid in pids]
+            self._knows_processes = self._knows_processes or bool(amounts)
+            if self._knows_processes and None not in amounts:
+                return int(sum(amounts))
+        except self._nvml.NVMLError:  # the driver is too old, or does not allow it
             self._knows_processes = False
         try:
             return int(self._nvml.nvmlDeviceGetMemoryInfo(device).used)
@@ -127,12 +113,12 @@ class _Reader:
     def _utilisation(self, device: Any) -> float | None:
         try:
             return float(self._nvml.nvmlDeviceGetUtilizationRates(device).gpu) / 100
-        except self._nvml.NVMLError:  # not told for a part of a GPU (MIG)
+        except self._nvml.NVMLError:  # not reported for a part of a GPU (MIG)
             return None
 
 
-def _is_first_namespace() -> bool:
+def _is_initial_namespace() -> bool:
     try:
-        return str(_OWN_NAMESPACE.readlink()) == _FIRST_NAMESPACE
+        return str(_PID_NAMESPACE.readlink()) == _INITIAL_NAMESPACE
     except OSError:
         return False

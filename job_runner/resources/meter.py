@@ -9,16 +9,15 @@ second.
 
 from __future__ import annotations
 
-import os
 import resource
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 import psutil
 
-from .process_tree import PROC, TICKS, cpu_seconds, resident, total
+from ..host.proc import CLOCK_TICKS, CPU_TIMES, PROC, RESIDENT_PAGES, read_file, stat_fields
+from .process_tree import cpu_seconds, resident, total
 
 _OWN_CLOCK = 2
 """Linux's name for a process's clock is the complement of its number, and this for all threads."""
@@ -45,7 +44,6 @@ class Meter:
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
-        self._files = PROC / str(pid)
         self._others: tuple[int, ...] = ()
         self._others_cpu = 0.0
         self._waited = 0.0
@@ -60,8 +58,8 @@ class Meter:
         try:
             if not PROC.is_dir():
                 return Reading(cpu_seconds(self._pid), int(resident(self._pid)), 0)
-            own, waited, pages = _stat(self._files / "stat")
-            highest = _peak_rss(self._files / "status")
+            own, waited, pages = _stat(self._pid)
+            highest = _peak_rss(self._pid)
         except (OSError, ValueError, IndexError, psutil.Error):
             return None
         cpu = _clock(self._pid, own) + waited + self._used_by_others(waited)
@@ -82,18 +80,18 @@ class Meter:
         return self._others_cpu
 
 
-def _stat(file: Path) -> tuple[float, float, int]:
+def _stat(pid: int) -> tuple[float, float, int]:
     """Return a process's CPU seconds, those of its children that it waited for, and its pages."""
-    # proc(5): the name, in brackets, may hold anything; the state behind it is field 3.
-    fields = _content(file).rpartition(b")")[2].split()
-    user, system, children_user, children_system = map(int, fields[11:15])
-    return (user + system) / TICKS, (children_user + children_system) / TICKS, int(fields[21])
+    fields = stat_fields(pid)
+    user, system, children_user, children_system = map(int, fields[CPU_TIMES])
+    cpu, children_cpu = user + system, children_user + children_system
+    return cpu / CLOCK_TICKS, children_cpu / CLOCK_TICKS, int(fields[RESIDENT_PAGES])
 
 
-def _peak_rss(file: Path) -> int:
+def _peak_rss(pid: int) -> int:
     """Return the most bytes that a process ever had; 0 where it is not told, or it has ended."""
-    _, found, rest = _content(file).partition(b"\nVmHWM:")
-    return int(rest.split(None, 1)[0]) << 10 if found else 0
+    _, label, value = read_file(f"{PROC}/{pid}/status").partition(b"\nVmHWM:")
+    return int(value.split(None, 1)[0]) << 10 if label else 0
 
 
 def _clock(pid: int, otherwise: float) -> float:
@@ -101,12 +99,3 @@ def _clock(pid: int, otherwise: float) -> float:
         return time.clock_gettime(~pid << 3 | _OWN_CLOCK)
     except (OSError, OverflowError):  # a sandbox that lacks it, or a process that ended
         return otherwise
-
-
-def _content(file: Path) -> bytes:
-    """Return a short file of /proc: without a file object, which takes longer than the system."""
-    handle = os.open(file, os.O_RDONLY)
-    try:
-        return os.read(handle, 4096)
-    finally:
-        os.close(handle)

@@ -15,14 +15,11 @@ import os
 import resource
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import psutil
 
-PROC = Path("/proc")
-"""Where Linux tells of processes; on other systems psutil does."""
-TICKS = os.sysconf("SC_CLK_TCK")
-"""Parts of a second in which /proc counts CPU."""
+from ..host.proc import CLOCK_TICKS, CPU_TIMES, PROC, stat_fields
+
 _HAS_CHILDREN = (PROC / "self/task" / str(os.getpid()) / "children").exists()
 
 
@@ -123,6 +120,4 @@ def cpu_seconds(pid: int) -> float:
     if not PROC.is_dir():
         times = psutil.Process(pid).cpu_times()
         return float(times.user + times.system)
-    stat = (PROC / str(pid) / "stat").read_bytes()
-    # proc(5): utime, stime, cutime, cstime are fields 14 to 17; the name before may hold anything.
-    return sum(map(int, stat.rpartition(b")")[2].split()[11:15])) / TICKS
+    return sum(map(int, stat_fields(pid)[CPU_TIMES])) / CLOCK_TICKS

@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 
 from job_runner.protocol import documents, layout, liveness
+from job_runner.protocol.outcome import LOST_MESSAGE
 
 from ..backends.local.hosts import host_folder
 from ..exchange import FileExchange, Request
@@ -43,7 +44,6 @@ _NO_PROGRAM = (
     errno.E2BIG,
 )
 """What starting an interpreter that is gone or broken fails with; whatever else, passes."""
-_LOST = "The runner was killed or its host went away; what it had printed is kept."
 _log = logging.getLogger(__name__)
 
 
@@ -197,7 +197,7 @@ class Processes:
 
     def why(self, job: str) -> tuple[str, str]:
         """Return reason and message for an attempt that died without an outcome."""
-        return self._why.get(job, ("Lost", _LOST))
+        return self._why.get(job, ("Lost", LOST_MESSAGE))
 
     # Inside ---------------------------------------------------------------------------------
 

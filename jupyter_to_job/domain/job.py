@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Any
 
+from job_runner.protocol.progress import Progress
+
 
 class State(str, Enum):
     """Where a job is. The last three are final."""
@@ -45,15 +47,6 @@ class Delivery:
     def decided(self) -> bool:
         """Whether nothing more happens by itself."""
         return self.state is not DeliveryState.PENDING
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Code cells that ran, of how many, and the index (in the notebook) of the one running."""
-
-    cells_done: int = 0
-    cells_total: int = 0
-    current_cell: int | None = None
 
 
 @dataclass(frozen=True)
@@ -130,7 +123,7 @@ class Job:
     reason: str | None = None
     message: str | None = None
     position: int | None = None
-    progress: Progress = Progress()
+    progress: Progress = field(default_factory=Progress)
     delivery: Delivery = Delivery()
     usage: dict[str, Any] | None = None
     submitted: str | None = None

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from job_runner.protocol.outcome import LOST_MESSAGE
+
 from .job import State
 from .reasons import Kind, kind_of
 
@@ -52,9 +54,6 @@ class JobStatus:
     position: int | None = None
 
 
-LOST = "The process that ran it was killed or its host went away; what it had printed is kept."
-
-
 def delivered_attempt(attempts: tuple[AttemptStatus, ...]) -> AttemptStatus | None:
     """Return the attempt that is delivered: the highest that succeeded, else the highest ended."""
     ended = [a for a in attempts if a.ended is not None]
@@ -79,7 +78,7 @@ def compute_state(
     if latest.alive:
         return JobStatus(State.RUNNING if latest.running else State.STARTING)
     # Dead, and nobody has finished it yet: it is called already what its outcome is going to say.
-    return _ended(Ended(State.FAILED, "Lost", LOST, cancelled_at or ""), cancelled_at)
+    return _ended(Ended(State.FAILED, "Lost", LOST_MESSAGE, cancelled_at or ""), cancelled_at)
 
 
 def _ended(ended: Ended, cancelled_at: str | None) -> JobStatus:

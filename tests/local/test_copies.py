@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from job_runner import proctitle
+from job_runner.host import proc
 from job_runner.log import log_line
 from jupyter_to_job.dispatcher.forks import Fork
 
@@ -168,7 +169,7 @@ def test_only_what_fits_is_shown_and_nothing_where_nobody_tells_where(
 ) -> None:
     assert proctitle.fits_command_line(["a"])
     assert not proctitle.fits_command_line(["a" * (1 << 22)])
-    monkeypatch.setattr(proctitle, "_STAT", tmp_path / "hidden")
+    monkeypatch.setattr(proc, "PROC", tmp_path / "hidden")
     assert not proctitle.fits_command_line(["a"])
 
 

@@ -136,7 +136,7 @@ def look(
     """What a run with these variables is told, in a process that loads the pretend driver."""
     script = textwrap.dedent(
         f"""
-        from job_runner import gpu
+        from job_runner.resources import gpu
         read = gpu.open_nvml({environment!r})
         seen = None if read is None else read([1 << 30])
         print(None if seen is None else (seen.memory, seen.utilisation))

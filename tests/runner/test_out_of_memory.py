@@ -14,6 +14,7 @@ import pytest
 
 from job_runner.resources import host_memory
 
+from .. import pretend_cgroups
 from .jobs import Job, banner, notebook, until
 
 MIB = 1 << 20
@@ -163,18 +164,14 @@ def test_a_stranger_that_was_killed(group: _Group, job: Callable[..., Job], tmp_
 
 
 @pytest.mark.parametrize("alone", [True, False])
-def test_whose_kill_it_was(alone: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_whose_kill_it_was(alone: bool, tmp_path: Path) -> None:
     """In a group of others a kill counts if a process of the run goes at about that time."""
-    (tmp_path / "self").write_text("0::/\n")
+    procs = f"{os.getpid()}\n{'' if alone else '0'}\n"
+    files = {"memory.events": "oom_kill 2\n", "cgroup.procs": procs}
+    proc = pretend_cgroups.build(tmp_path, "0::/\n", files)
     events = tmp_path / "memory.events"
-    events.write_text("oom_kill 2\n")
-    strangers = "" if alone else "0\n"
-    (tmp_path / "cgroup.procs").write_text(f"{os.getpid()}\n{strangers}")
-    monkeypatch.setattr(host_memory, "_CGROUP", tmp_path)
-    monkeypatch.setattr(host_memory, "_SELF", tmp_path / "self")
-    monkeypatch.setattr(host_memory.oom_kills, "__defaults__", (tmp_path, tmp_path / "self"))
     with subprocess.Popen(["sleep", "100"]) as worker:
-        kills = host_memory.OomKillCounter(worker.pid)
+        kills = host_memory.OomKillCounter(worker.pid, proc)
         pids = [os.getpid(), worker.pid]
         assert (kills.alone, kills.count(pids)) == (alone, 0)
         events.write_text("oom_kill 3\n")
@@ -198,8 +195,7 @@ def test_whose_kill_it_was(alone: bool, monkeypatch: pytest.MonkeyPatch, tmp_pat
 def test_the_peak_is_read_from_both_versions(
     own: str, files: dict[str, str], peak: int | None, tmp_path: Path
 ) -> None:
-    write(tmp_path, own, files)
-    assert host_memory.peak(tmp_path, tmp_path / "self") == peak
+    assert host_memory.peak(pretend_cgroups.build(tmp_path, own, files)) == peak
 
 
 @pytest.mark.parametrize(
@@ -219,12 +215,5 @@ def test_the_peak_is_read_from_both_versions(
 def test_the_limits_of_the_groups_around_ours_count(
     own: str, files: dict[str, str], ceiling: int, tmp_path: Path
 ) -> None:
-    write(tmp_path, own, files)
-    assert host_memory.effective_limit(None, tmp_path, tmp_path / "self") == ceiling
-
-
-def write(root: Path, own: str, files: dict[str, str]) -> None:
-    (root / "self").write_text(own)
-    for name, content in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(content)
+    proc = pretend_cgroups.build(tmp_path, own, files)
+    assert host_memory.effective_limit(None, proc) == ceiling

@@ -12,11 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell, new_notebook
 
+from job_runner.host.cgroups import cgroup_folders
 from job_runner.kernel.messages import records_of
 from job_runner.protocol import liveness
 from job_runner.resources import host_memory
-from job_runner.resources.host_memory import oom_kills
+from job_runner.resources.host_memory import read_oom_kills
 from job_runner.resources.usage import Usage
+
+from .. import pretend_cgroups
 
 
 @pytest.mark.parametrize(
@@ -68,11 +71,8 @@ def test_what_changes_nothing_in_a_notebook_is_no_record(
 def test_oom_kills_are_read_from_both_versions_of_control_groups(
     own: str, files: dict[str, str], count: int, tmp_path: Path
 ) -> None:
-    (tmp_path / "self").write_text(own)
-    for name, content in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(content)
-    assert oom_kills(tmp_path, tmp_path / "self") == count
+    proc = pretend_cgroups.build(tmp_path, own, files)
+    assert read_oom_kills(cgroup_folders("memory", proc)) == count
 
 
 @pytest.mark.parametrize(
@@ -88,11 +88,8 @@ def test_oom_kills_are_read_from_both_versions_of_control_groups(
 def test_the_least_of_all_limits_counts(
     own: str, files: dict[str, str], limit: int | None, ceiling: int, tmp_path: Path
 ) -> None:
-    (tmp_path / "self").write_text(own)
-    for name, content in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(content)
-    assert host_memory.effective_limit(limit, tmp_path, tmp_path / "self") == ceiling
+    proc = pretend_cgroups.build(tmp_path, own, files)
+    assert host_memory.effective_limit(limit, proc) == ceiling
 
 
 def test_usage_is_null_where_unknown() -> None:

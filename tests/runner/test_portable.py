@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from job_runner.host import proc
 from job_runner.protocol import liveness
 
 from .jobs import Job, notebook
@@ -45,7 +46,7 @@ def test_a_kernel_that_dies(job: Callable[..., Job], elsewhere: dict[str, str]) 
 @pytest.mark.skipif(shutil.which("ps") is None, reason="no ps here (Debian: procps)")
 def test_who_a_process_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """Told by `ps` where there is no /proc."""
-    monkeypatch.setattr(liveness, "_PROC", Path("/nowhere"))
+    monkeypatch.setattr(proc, "PROC", Path("/nowhere"))
     runner = liveness.describe_process()
     assert runner["pid"] == os.getpid() and runner["start_time"]
     assert liveness.is_same_process(runner)

@@ -40,8 +40,8 @@ class Answers(Probe):
     """A driver that answers at once."""
 
     def __init__(self, found: Devices) -> None:
-        self.trouble = ""
-        self._found = found
+        self.problem = ""
+        self._devices = found
 
 
 def machine_with(found: Devices, setting: str = "") -> Machine:

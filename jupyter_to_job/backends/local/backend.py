@@ -17,7 +17,7 @@ from ..port import Resource
 from . import hosts
 from .capacity import admit
 from .dispatcher_process import ensure_dispatcher, last_words
-from .gpus import BOUND, GPU
+from .gpus import DRIVER_TIMEOUT, GPU
 from .queue import demand_of, in_line
 from .slots import Allocation, Machine, SlotReport, published, sum_of
 
@@ -55,7 +55,7 @@ class LocalBackend:
         """See the port. The kernel is looked up where the runner will look, too."""
         asked = {name: amount for name, amount in demand.items() if amount}
         machine = self._machine()
-        machine.knows(asked, wait=BOUND)
+        machine.knows(asked, wait=DRIVER_TIMEOUT)
         try:
             admit(asked, machine.total)
         except NeverFits as error:
@@ -124,7 +124,7 @@ class LocalBackend:
             total, held = known.total, list(known.held.values())
         else:
             machine = self._machine()
-            machine.knows([GPU], wait=BOUND)
+            machine.knows([GPU], wait=DRIVER_TIMEOUT)
             total, held = machine.total, list(self._left_running(known.held if known else {}))
         used = sum_of(held)
         return {

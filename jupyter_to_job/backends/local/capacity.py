@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 
+from job_runner.host.cgroups import usable_cpus, usable_memory
+
 from ...domain.errors import BadInput, NeverFits
 from ...domain.quantities import format_resource, parse_quantity
-from .machine import cpus, memory
 
 Amounts = Mapping[str, Decimal]
 """Resource name to amount: `cpu` in cores, `memory` in bytes, accelerators in units."""
@@ -29,7 +30,7 @@ def capacity(setting: str = "") -> dict[str, Decimal]:
 
     Accelerators that nobody configured are `slots.Machine`'s to find. Raises BadInput.
     """
-    return {"cpu": cpus(), "memory": memory(), **configured(setting)}
+    return {"cpu": usable_cpus(), "memory": Decimal(usable_memory()), **configured(setting)}
 
 
 def admit(demand: Amounts, total: Amounts) -> None:

@@ -17,8 +17,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from job_runner.host.gpu_devices import (
+    DEVICE_ORDER,
+    DRIVER_ORDER,
+    VISIBLE_DEVICES,
+    is_driver_installed,
+)
+
 from .capacity import Amounts, capacity, configured
-from .gpus import ORDER, VISIBLE, Devices, Probe, driver_present, is_device
+from .gpus import Devices, Probe, is_device
 from .hosts import SLOTS, host_folder
 
 
@@ -52,10 +59,10 @@ class Machine:
         if self._asked or not set(names) - {"cpu", "memory"}:
             return True
         self._probe = self._probe or self._start()
-        found = self._probe.found(wait)
+        found = self._probe.devices(wait)
         if found is None:
             return False
-        self._asked, self.trouble = True, self._probe.trouble
+        self._asked, self.trouble = True, self._probe.problem
         for name, ids in found.items():
             if name not in self._configured:
                 self.total[name] = Decimal(len(ids))
@@ -73,7 +80,7 @@ class Machine:
     @cached_property
     def has_devices(self) -> bool:
         """Whether a job could find GPUs here that it did not ask for."""
-        return any(is_device(name) for name in self.total) or driver_present()
+        return any(is_device(name) for name in self.total) or is_driver_installed()
 
 
 @dataclass
@@ -122,9 +129,9 @@ class Slots:
         ids = [device for devices in holding.devices.values() for device in devices]
         if ids:
             # Pretended ids are indices: CUDA is to count as the driver does, whom the runner asks.
-            return {VISIBLE: ",".join(ids), ORDER: "PCI_BUS_ID"}
+            return {VISIBLE_DEVICES: ",".join(ids), DEVICE_ORDER: DRIVER_ORDER}
         accelerated = set(holding.demand) - {"cpu", "memory"}
-        return {} if accelerated or not self.machine.has_devices else {VISIBLE: ""}
+        return {} if accelerated or not self.machine.has_devices else {VISIBLE_DEVICES: ""}
 
     def _free(self, name: str) -> tuple[str, ...]:
         taken = {d for holding in self.held.values() for d in holding.devices.get(name, ())}

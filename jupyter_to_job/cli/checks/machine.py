@@ -18,18 +18,20 @@ _TAIL = 64 << 10
 
 def check_gpus() -> Iterator[CheckResult]:
     """Look for GPUs; none is fine."""
-    from ...backends.local.gpus import BOUND, Probe, driver_present
+    from job_runner.host.gpu_devices import is_driver_installed
+
+    from ...backends.local.gpus import DRIVER_TIMEOUT, Probe
 
     area = "GPUs"
-    if not driver_present():
+    if not is_driver_installed():
         yield ok(area, "No NVIDIA driver here: jobs get CPUs only")
         return
     probe = Probe()
-    found = probe.found(BOUND) or probe.found()
-    if found is None or probe.trouble:
+    found = probe.devices(DRIVER_TIMEOUT) or probe.devices()
+    if found is None or probe.problem:
         yield problem(
             area,
-            f"There is a driver, but {probe.trouble or 'no answer from it'}.",
+            f"There is a driver, but {probe.problem or 'no answer from it'}.",
             "Does `nvidia-smi` work? If not, mend the driver; else reinstall nvidia-ml-py.",
         )
     elif not found:

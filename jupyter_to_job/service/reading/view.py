@@ -15,13 +15,13 @@ from typing import Any
 from job_runner.protocol import layout
 from job_runner.protocol.journal import journal
 from job_runner.protocol.outcome import Outcome
-from job_runner.protocol.progress import ProgressFold
+from job_runner.protocol.progress import Progress, ProgressFold
 from job_runner.protocol.result.result import room_for
 
 from ...domain import times
 from ...domain.advice import gpu_idle, smallest_sufficient
 from ...domain.errors import Damaged, NotFound
-from ...domain.job import Delivery, DeliveryState, Job, Progress, State
+from ...domain.job import Delivery, DeliveryState, Job, State
 from ...domain.state import (
     AttemptStatus,
     Ended,
@@ -145,10 +145,8 @@ class JobReader:
             raise Damaged(f"{what} cannot be read: {error.strerror}.") from error
         ended = None if alive else _end_from_journal(fold.end)
         seen = AttemptStatus(number, alive, fold.running, ended)
-        done = fold.progress
-        progress = Progress(done.cells_done, done.cells_total, done.current_cell)
         started = times.from_unix(fold.began)
-        return _Attempt(seen, None, started, progress, offset, fold.usage)
+        return _Attempt(seen, None, started, fold.progress, offset, fold.usage)
 
     def _follow(self, request: Request, number: int, path: Path) -> tuple[int, ProgressFold]:
         """Take the new records of a journal; return where it ends and what it comes to."""

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from job_runner.host.cgroups import usable_cpus, usable_memory
 from jupyter_to_job.backends.local.gpus import GPU, MIG
-from jupyter_to_job.backends.local.machine import cpus, memory
 from jupyter_to_job.backends.local.nvml import visible
 
-HERE = (cpus(Path("/nowhere")), memory(Path("/nowhere")))
+INSTALLED = (usable_cpus(Path("/nowhere")), usable_memory(Path("/nowhere")))
 """What there is without any control group."""
 
 
@@ -36,7 +36,7 @@ V1 = (
 
 
 def test_no_control_groups() -> None:
-    assert HERE[0] >= 1 and HERE[1] > 2**27
+    assert INSTALLED[0] >= 1 and INSTALLED[1] > 2**27
 
 
 def test_version_2_counts_the_folders_above_too(tmp_path: Path) -> None:
@@ -49,8 +49,8 @@ def test_version_2_counts_the_folders_above_too(tmp_path: Path) -> None:
         cg__user__me__memory_DOT_max="104857600\n",
         cg__user__memory_DOT_max="max\n",
     )
-    assert cpus(found) == min(HERE[0], Decimal("1.5"))
-    assert memory(found) == 100 * 2**20
+    assert usable_cpus(found) == min(INSTALLED[0], Decimal("1.5"))
+    assert usable_memory(found) == 100 * 2**20
 
 
 def test_version_1(tmp_path: Path) -> None:
@@ -65,8 +65,8 @@ def test_version_1(tmp_path: Path) -> None:
             "cg__memory__memory_DOT_limit_in_bytes": "9223372036854771712\n",
         },
     )
-    assert cpus(found) == 1
-    assert memory(found) == 50 * 2**20
+    assert usable_cpus(found) == 1
+    assert usable_memory(found) == 50 * 2**20
 
 
 def test_a_container_sees_its_group_as_the_root(tmp_path: Path) -> None:
@@ -77,16 +77,16 @@ def test_a_container_sees_its_group_as_the_root(tmp_path: Path) -> None:
         V2.replace(" / ", " /kubepods/pod1/box "),
         cg__memory_DOT_max="104857600\n",
     )
-    assert memory(found) == 100 * 2**20
+    assert usable_memory(found) == 100 * 2**20
 
 
 def test_less_than_a_core_is_one(tmp_path: Path) -> None:
-    assert cpus(proc(tmp_path, "0::/\n", V2, cg__cpu_DOT_max="20000 100000\n")) == 1
+    assert usable_cpus(proc(tmp_path, "0::/\n", V2, cg__cpu_DOT_max="20000 100000\n")) == 1
 
 
 @pytest.mark.parametrize("text", ["", "-1 100000", "garbage", "max", "0 0"])
 def test_no_limit(tmp_path: Path, text: str) -> None:
-    assert cpus(proc(tmp_path, "0::/\n", V2, cg__cpu_DOT_max=text)) == HERE[0]
+    assert usable_cpus(proc(tmp_path, "0::/\n", V2, cg__cpu_DOT_max=text)) == INSTALLED[0]
 
 
 PART = f"{MIG}1g.10gb"
