@@ -81,10 +81,10 @@ class Engine:
         self._kernel.listen(self)
         work = asyncio.create_task(self._run_cells(cells))
         try:
-            ends: set[asyncio.Future[Any]] = {work, self._kernel.broken}
+            ends: set[asyncio.Future[Any]] = {work, self._kernel.error}
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-            if self._kernel.broken.done():
-                self._kernel.broken.result()
+            if self._kernel.error.done():
+                self._kernel.error.result()
             return work.result()
         finally:
             work.cancel()
@@ -158,7 +158,7 @@ class Engine:
         while not turn.idle.done():
             await asyncio.wait({turn.idle}, timeout=_PATIENCE)
             if not turn.idle.done():
-                self._turns[self._kernel.ask()] = turn
+                self._turns[self._kernel.request_info()] = turn
         turn.idle.result()
 
     def on_reply(self, message: Message) -> None:
@@ -204,7 +204,7 @@ class Engine:
             turn.asked = True
             turn.reply.set_result({"status": "error", "ename": INPUT_REFUSED})
 
-    def on_pause(self) -> None:
+    def on_batch_end(self) -> None:
         """Tell what is held: nothing waits for what may never come."""
         if not self._held:
             return
@@ -221,12 +221,12 @@ class Engine:
         if self._held and not (
             self._held_size + size <= MAX_STREAM_CHARS and _is_same_stream(self._held[0], record)
         ):
-            self.on_pause()
+            self.on_batch_end()
         self._held.append(record)
         self._held_size += size
 
     def _say(self, record: Record) -> None:
-        self.on_pause()
+        self.on_batch_end()
         self._emit(record)
 
     def _end_of(self, reply: Record, index: int, count: int | None) -> End | None:

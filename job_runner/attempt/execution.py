@@ -57,7 +57,7 @@ async def _run(attempt: Attempt, process: KernelProcess) -> End:
         return end
     finally:
         write = attempt.write_result if attempt.recorded else None
-        await kernel.close(kindly=ended_kindly, meanwhile=write)
+        await kernel.shutdown(graceful=ended_kindly, while_waiting=write)
 
 
 async def _prepare_and_execute(
@@ -66,7 +66,7 @@ async def _prepare_and_execute(
     try:
         kernel.connect()
         notebook = _prepare(attempt, process)
-        with Reaper(spare=kernel.pid):
+        with Reaper(spare=kernel.process.pid):
             return await _execute(attempt, kernel, notebook, stopped)
     except RunFailed as failed:
         return failed.end
@@ -95,7 +95,9 @@ async def _execute(
     """Execute all cells of a notebook whose kernel is on its way, as long as it can be recorded."""
     request = attempt.request
     environ = {**os.environ, **attempt.variables}
-    with Monitor(kernel.pid, request.get("memory_limit"), attempt.usage, environ) as monitor:
+    with Monitor(
+        kernel.process.pid, request.get("memory_limit"), attempt.usage, environ
+    ) as monitor:
         work = asyncio.create_task(
             _execute_cells(attempt, kernel, notebook, stopped, monitor, environ)
         )
@@ -121,7 +123,7 @@ async def _execute_cells(
 ) -> End:
     if not await wait_until_ready(kernel, stopped):
         return endings.terminated(None)
-    attempt.emit({"k": "kernel", "pid": kernel.pid, "language_info": kernel.language_info})
+    attempt.emit({"k": "kernel", "pid": kernel.process.pid, "language_info": kernel.language_info})
     witness = Diagnosis(monitor.figures, attempt.request, environ)
 
     def emit(record: dict[str, Any]) -> None:

@@ -86,7 +86,9 @@ def _run(attempt: Attempt) -> End:
     """Start the kernel, and only then what takes time to import. Raises RunFailed, OSError."""
     snapshot = (attempt.job_dir / layout.SNAPSHOT).read_bytes()
     process = KernelProcess(
-        kernel_name(snapshot, attempt.request.get("kernel")), str(attempt.directory)
+        kernel_name(snapshot, attempt.request.get("kernel")),
+        str(attempt.directory),
+        attempt.request.get("kernel_spec"),
     )
     try:
         start = {"kernel": process.name, "sockets": str(process.folder)}
@@ -96,7 +98,7 @@ def _run(attempt: Attempt) -> End:
 
         return execute(attempt, process, failure)
     finally:
-        process.end()
+        process.close()
         workdir.collect_artifacts(attempt.job_dir, attempt.directory)
 
 

@@ -43,7 +43,8 @@ async def wait_until_ready(kernel: KernelClient, stop: asyncio.Future[None]) -> 
             return True
         if stop.done():
             return False
-        raise endings.no_kernel(kernel.name, f"it ended at once. {kernel.last_words()}")
+        message = f"it ended at once. {kernel.process.last_log_line()}"
+        raise endings.no_kernel(kernel.process.name, message)
     finally:
         died.cancel()
         ready.cancel()
@@ -84,7 +85,9 @@ async def supervise(
         if is_over and monitor.limit is not None:
             return endings.memory_limit_exceeded(monitor.used, monitor.limit, engine.current)
         if is_dead:
-            return witness.kernel_died(kernel.exit_status(), kernel.last_words(), engine.current)
+            process = kernel.process
+            status, log_line = process.exit_status(), process.last_log_line()
+            return witness.kernel_died(status, log_line, engine.current)
         if is_stopped:
             return witness.broken_off(endings.terminated(cell))
         return witness.broken_off(endings.deadline(limit or 0, cell))

@@ -1,6 +1,6 @@
-"""A kernel as the loop sees it: asked and heard over its wire, watched without polling.
+"""The client of a running kernel: sends requests, hands on messages, notices its death.
 
-Its process was started before (`spawn`); what it says goes to whoever listens (`engine`).
+The process was started before (see `process`); the messages go to a listener (see `engine`).
 """
 
 from __future__ import annotations
@@ -18,153 +18,136 @@ from .shutdown import ShutdownWait
 from .startup_code import STARTUP_CODE
 
 START_TIMEOUT = 60.0
-"""Seconds for a kernel to answer: imports from a cold network disk take their time."""
-_ASK_AGAIN = 1.0
-_ASK_SOON = 0.02
-"""The same for a kernel that answers, but whose output is not heard yet."""
-_POLL = 0.1
+"""Seconds for a kernel to answer: imports from a cold network disk are slow."""
+_INFO_INTERVAL = 1.0
+"""Seconds between two info requests to a kernel that has not answered yet."""
+_SUBSCRIPTION_INTERVAL = 0.02
+"""The same once the kernel answers, while its iopub is not subscribed yet."""
+_EXIT_POLL_INTERVAL = 0.1
 
 
 class Listener(Protocol):
-    """Takes what a kernel says."""
+    """Handles the messages of a kernel."""
 
     def on_published(self, message: Message) -> None:
-        """Take what came on iopub."""
+        """Handle a message of iopub or stdin."""
 
     def on_reply(self, message: Message) -> None:
-        """Take the answer to a request."""
+        """Handle the reply to a request."""
 
-    def on_pause(self) -> None:
-        """Know that nothing more is at hand for now."""
+    def on_batch_end(self) -> None:
+        """Handle the end of a batch: no more messages have come so far."""
 
 
 class KernelClient:
-    """A kernel whose process was started; `died` is set as soon as that is gone.
+    """The client of a kernel whose process was started; `died` is set once that is gone.
 
-    Make it, and use it, where a loop runs.
+    Create and use it inside a running event loop.
     """
 
     def __init__(self, process: KernelProcess) -> None:
-        self._process = process
+        self.process = process
         self.died = asyncio.Event()
         self.language_info: dict[str, Any] = {}
-        self._greeting = _ReadyListener()
-        self._listener: Listener = self._greeting
-        self._wire: KernelChannels | None = None
+        self._ready_listener = _ReadyListener()
+        self._listener: Listener = self._ready_listener
+        self._channels: KernelChannels | None = None
         self._pidfd = -1
         self._poll: asyncio.TimerHandle | None = None
-        self._watch()
+        self._watch_process()
 
     @property
-    def pid(self) -> int:
-        """Return the process id; it leads a session of its own."""
-        return self._process.pid
-
-    @property
-    def broken(self) -> asyncio.Future[None]:
-        """Return the future that gets the exception of a listener, or of the wire itself."""
-        return self._connected.broken
-
-    def exit_status(self) -> int | None:
-        """Return the exit status of a kernel that died: negative for a signal."""
-        return self._process.exit_status()
-
-    def last_words(self) -> str:
-        """Return the last line that the kernel's process wrote to its own stdout or stderr."""
-        return self._process.last_words()
-
-    @property
-    def name(self) -> str:
-        """Return the name that the kernel is installed as."""
-        return self._process.name
+    def error(self) -> asyncio.Future[None]:
+        """Return the future that gets the exception of a listener, or of the channels."""
+        return self._connected.error
 
     def connect(self) -> None:
-        """Connect, and ask the first questions: the kernel finds them when it begins to listen."""
-        assert self._process.connection is not None
-        self._wire = KernelChannels(
-            self._process.connection,
-            publish=lambda message: self._listener.on_published(message),
-            reply=lambda message: self._listener.on_reply(message),
-            pause=lambda: self._listener.on_pause(),
+        """Connect, and send the first requests: the kernel reads them once it listens."""
+        self._channels = KernelChannels(
+            self.process.connection_info,
+            on_published=lambda message: self._listener.on_published(message),
+            on_reply=lambda message: self._listener.on_reply(message),
+            on_batch_end=lambda: self._listener.on_batch_end(),
         )
-        self._greeting.asked.add(self.ask())
-        if self._process.spec.is_ipykernel:
-            # Requests are taken in their order: this one is done before the first cell.
+        self._ready_listener.requests.add(self.request_info())
+        if self.process.is_ipykernel:
+            # A kernel handles requests in order: this code runs before the first cell.
             self._execute(STARTUP_CODE, silent=True)
 
     async def ready(self) -> None:
-        """Wait until the kernel answers and its output is heard. Raises RunFailed."""
+        """Wait until the kernel answers and its iopub is subscribed. Raises RunFailed."""
         try:
-            await asyncio.wait_for(self._answer(), START_TIMEOUT)
+            await asyncio.wait_for(self._wait_for_info(), START_TIMEOUT)
         except asyncio.TimeoutError as error:
-            message = f"no answer within {START_TIMEOUT:g} s. {self.last_words()}"
-            raise no_kernel(self._process.name, message) from error
+            message = f"no answer within {START_TIMEOUT:g} s. {self.process.last_log_line()}"
+            raise no_kernel(self.process.name, message) from error
 
     def listen(self, listener: Listener) -> None:
-        """Have `listener` take what the kernel says from now on."""
+        """Hand all further messages to `listener`."""
         self._listener = listener
 
     def execute(self, code: str) -> str:
-        """Send a cell and return the message's id. Nobody answers `input()`: it raises at once."""
+        """Send a cell and return the message's id. `input()` raises at once: no user is there."""
         return self._execute(code, silent=False)
 
-    def ask(self) -> str:
-        """Ask for the kernel's info, a question that changes nothing; return the message's id."""
+    def request_info(self) -> str:
+        """Request the kernel's info, which changes nothing in it; return the message's id."""
         return self._connected.send("shell", "kernel_info_request", {})
 
     def interrupt(self) -> None:
-        """Interrupt the cell that runs, in the way that the kernel wants."""
-        if self._process.spec.interrupt_mode == "message":
+        """Interrupt the running cell in the way that the kernel's specification names."""
+        if self.process.spec.interrupt_mode == "message":
             self._connected.send("control", "interrupt_request", {})
         else:
-            self._process.signal(signal.SIGINT)
+            self.process.signal(signal.SIGINT)
 
-    async def close(self, *, kindly: bool, meanwhile: Callable[[], object] | None = None) -> None:
-        """End the kernel and all that it started, and remove what it leaves on the disk.
+    async def shutdown(
+        self, *, graceful: bool, while_waiting: Callable[[], object] | None = None
+    ) -> None:
+        """Shut the kernel down, or kill it with all that it started; then stop listening.
 
-        `kindly`: ask first, and wait a little. `meanwhile` is called while it goes.
+        With `graceful` the kernel is asked to exit and has a while for it. `while_waiting` is
+        called meanwhile. The process is closed by whoever started it, outside the loop.
         """
         try:
-            parting = None
-            if kindly and not self.died.is_set():
-                parting = ShutdownWait(self.pid)
+            shutdown_wait = None
+            if graceful and not self.died.is_set():
+                shutdown_wait = ShutdownWait(self.process.pid)
                 self._connected.send("control", "shutdown_request", {"restart": False})
-                # Now: it would look for the kernel until that is gone.
+                # Closed now: the sockets would try to reconnect once the kernel is gone.
                 self._connected.close(sending=True)
             else:
-                self._process.kill()
-            if meanwhile is not None:
-                meanwhile()
-            if parting is not None:
-                await parting.wait(self.died)
+                self.process.kill()
+            if while_waiting is not None:
+                while_waiting()
+            if shutdown_wait is not None:
+                await shutdown_wait.wait(self.died)
         finally:
-            self._unwatch()
-            if self._wire is not None:
-                self._wire.close()
-            self._process.end()
+            self._unwatch_process()
+            if self._channels is not None:
+                self._channels.close()
 
     @property
     def _connected(self) -> KernelChannels:
-        assert self._wire is not None
-        return self._wire
+        assert self._channels is not None
+        return self._channels
 
-    async def _answer(self) -> None:
-        """Ask for the kernel's info until an answer has come, and its output is heard."""
-        greeting = self._greeting
-        while True:
-            waits: set[asyncio.Future[Any]] = {greeting.heard, greeting.answered}
-            open_ones = {future for future in waits if not future.done()}
-            if not open_ones:
-                break
-            patience = _ASK_SOON if greeting.answered.done() else _ASK_AGAIN
-            done, _ = await asyncio.wait(
-                {*open_ones, self.broken}, timeout=patience, return_when=asyncio.FIRST_COMPLETED
+    async def _wait_for_info(self) -> None:
+        """Request the kernel's info until a reply has come and iopub is subscribed."""
+        listener = self._ready_listener
+        while not (listener.subscribed.done() and listener.info.done()):
+            interval = _SUBSCRIPTION_INTERVAL if listener.info.done() else _INFO_INTERVAL
+            futures: list[asyncio.Future[Any]] = [listener.subscribed, listener.info, self.error]
+            completed, _ = await asyncio.wait(
+                [future for future in futures if not future.done()],
+                timeout=interval,
+                return_when=asyncio.FIRST_COMPLETED,
             )
-            if self.broken.done():
-                self.broken.result()
-            if not done:
-                greeting.asked.add(self.ask())
-        info = greeting.answered.result().get("language_info")
+            if self.error.done():
+                self.error.result()
+            if not completed:
+                listener.requests.add(self.request_info())
+        info = listener.info.result().get("language_info")
         self.language_info = info if isinstance(info, dict) else {}
 
     def _execute(self, code: str, *, silent: bool) -> str:
@@ -178,27 +161,28 @@ class KernelClient:
         }
         return self._connected.send("shell", "execute_request", content)
 
-    def _watch(self) -> None:
+    def _watch_process(self) -> None:
         """Set `died` when the process is gone."""
         loop = asyncio.get_running_loop()
         try:
-            self._pidfd = os.pidfd_open(self.pid)
+            self._pidfd = os.pidfd_open(self.process.pid)
         except (AttributeError, OSError):  # macOS, or a sandbox that lacks the call
-            self._poll = loop.call_later(_POLL, self._look)
+            self._poll = loop.call_later(_EXIT_POLL_INTERVAL, self._poll_process)
         else:
             loop.add_reader(self._pidfd, self._on_death)
 
-    def _look(self) -> None:
-        if self.exit_status() is not None:
+    def _poll_process(self) -> None:
+        if self.process.exit_status() is not None:
             self._on_death()
         else:
-            self._poll = asyncio.get_running_loop().call_later(_POLL, self._look)
+            loop = asyncio.get_running_loop()
+            self._poll = loop.call_later(_EXIT_POLL_INTERVAL, self._poll_process)
 
     def _on_death(self) -> None:
         self.died.set()
-        self._unwatch()
+        self._unwatch_process()
 
-    def _unwatch(self) -> None:
+    def _unwatch_process(self) -> None:
         if self._poll is not None:
             self._poll.cancel()
         if self._pidfd >= 0:
@@ -208,27 +192,28 @@ class KernelClient:
 
 
 class _ReadyListener:
-    """Listens for the first signs: an answer on shell, and that iopub is subscribed.
+    """Waits for the two signs of a ready kernel: a reply on shell, and a message on iopub.
 
-    ipykernel 7 says so itself; of another kernel the echo of one of our questions tells.
+    ipykernel 7 sends `iopub_welcome` to a new subscriber. With another kernel, an iopub message
+    whose parent is one of `requests` shows that the subscription works.
     """
 
     def __init__(self) -> None:
         loop = asyncio.get_running_loop()
-        self.asked: set[str] = set()
-        self.heard: asyncio.Future[None] = loop.create_future()
-        self.answered: asyncio.Future[dict[str, Any]] = loop.create_future()
+        self.requests: set[str] = set()
+        self.subscribed: asyncio.Future[None] = loop.create_future()
+        self.info: asyncio.Future[dict[str, Any]] = loop.create_future()
 
     def on_published(self, message: Message) -> None:
-        """Take a welcome, or an echo."""
-        is_sign = message.kind == "iopub_welcome" or message.parent in self.asked
-        if is_sign and not self.heard.done():
-            self.heard.set_result(None)
+        """Note that iopub is subscribed."""
+        is_sign = message.kind == "iopub_welcome" or message.parent in self.requests
+        if is_sign and not self.subscribed.done():
+            self.subscribed.set_result(None)
 
     def on_reply(self, message: Message) -> None:
         """Take the kernel's info."""
-        if message.parent in self.asked and not self.answered.done():
-            self.answered.set_result(message.content)
+        if message.parent in self.requests and not self.info.done():
+            self.info.set_result(message.content)
 
-    def on_pause(self) -> None:
-        """Nothing is held back."""
+    def on_batch_end(self) -> None:
+        """Do nothing: no message is held back."""

@@ -1,6 +1,6 @@
-"""A kernel's process: started before anything heavy is imported, never left behind.
+"""A kernel's process: jupyter_client starts it, and nothing of it is left behind.
 
-Nothing here needs an event loop; `kernel` talks to what was started here.
+Nothing here needs an event loop; `client` talks to what was started here.
 """
 
 from __future__ import annotations
@@ -10,23 +10,31 @@ import ctypes
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
+from jupyter_client.kernelspec import KernelSpec
+from jupyter_client.manager import KernelManager
+
 from ..diagnosis.endings import RunFailed, no_kernel
-from . import connection, kernelspec
 from .cleanup import ATTEMPT_VARIABLE, TERMINATION_LOG, end_session, make_sockets_folder
-from .connection import Connection
 from .crash_log import last_log_line
-from .kernelspec import KernelSpec
+from .kernelspec import (
+    ResolvedKernelSpec,
+    is_ipykernel,
+    is_python_program,
+    resolve_kernel_spec,
+)
+from .ports import reserve_ports
 
 _REAP_TIMEOUT = 5.0
 _PR_SET_PDEATHSIG = 1
-_OOM_SCORE = Path("/proc/self/oom_score_adj")
-_OOM_FIRST, _OOM_MOST = 100, 1000
+_OOM_SCORE_FILE = Path("/proc/self/oom_score_adj")
+_OOM_SCORE_STEP, _MAX_OOM_SCORE = 100, 1000
 """In thousandths of all memory: as if the kernel used a tenth more than it does."""
 _NO_HISTORY = "--HistoryManager.hist_file=:memory:"
 """The history's database would be shared with every other kernel of this user."""
@@ -35,35 +43,42 @@ _QUIET_DEBUGGER = {"PYDEVD_DISABLE_FILE_VALIDATION": "1"}
 
 
 class KernelProcess:
-    """The process of one run's kernel, and the folder (0700) that we share with it.
+    """The process of one run's kernel, and the folder (0700) that the runner shares with it.
 
     `mark` goes into its environment, so that its descendants are known wherever they went.
+    `recorded` is the kernel's specification if request.json has it.
     """
 
-    def __init__(self, name: str, mark: str) -> None:
+    def __init__(self, name: str, mark: str, recorded: dict[str, Any] | None = None) -> None:
         self.name = name
         self.folder = make_sockets_folder()
-        self.connection: Connection | None = None
         self._mark = mark
+        self._recorded = recorded
         self._spec: KernelSpec | None = None
-        self._words: IO[bytes] | None = None
+        self._log: IO[bytes] | None = None
         self._process: subprocess.Popen[bytes] | None = None
-        self._manager: Any = None
-        self._has_ended = False
+        self._manager: KernelManager | None = None
+        self._ports: list[socket.socket] = []
+        self._is_closed = False
 
     @property
     def spec(self) -> KernelSpec:
         """Return the kernel's specification. Raises RunFailed."""
         if self._spec is None:
-            self._spec = kernelspec.find(self.name)
+            self._spec = resolve_kernel_spec(self.name, self._recorded)
         return self._spec
 
     @property
     def language(self) -> str | None:
         """Return the language of the kernel's specification; None if it is not installed."""
         with contextlib.suppress(RunFailed):
-            return self.spec.language
+            return str(self.spec.language)
         return None
+
+    @property
+    def is_ipykernel(self) -> bool:
+        """Tell whether it is Python's own kernel. Raises RunFailed."""
+        return is_ipykernel(self.spec)
 
     @property
     def pid(self) -> int:
@@ -71,79 +86,67 @@ class KernelProcess:
         assert self._process is not None
         return self._process.pid
 
+    @property
+    def connection_info(self) -> dict[str, Any]:
+        """Return where a started kernel listens, as jupyter_client describes it."""
+        assert self._manager is not None
+        return dict(self._manager.get_connection_info())
+
     def start(self, cwd: Path, env: dict[str, str]) -> None:
         """Start the kernel; it does not listen yet. Raises RunFailed."""
         spec = self.spec
         environment = {**_QUIET_DEBUGGER, **os.environ, **env, ATTEMPT_VARIABLE: self._mark}
         environment.pop(TERMINATION_LOG, None)
-        self._words = (self.folder / "words").open("wb")
-        how: dict[str, Any] = {
-            "cwd": str(cwd),
-            "stdout": self._words,
-            "stderr": self._words,
-            "preexec_fn": _preexec(),
-        }
         try:
-            if spec.is_plain:
-                self._start_plain(environment, how)
-            else:
-                self._start_by_provisioner(environment, how)
-        except Exception as error:  # whatever a provisioner may raise: the kernel did not start
-            raise no_kernel(self.name, error) from error
-
-    def _start_plain(self, environment: dict[str, str], how: dict[str, Any]) -> None:
-        in_folder = self.spec.is_python_program
-        self.connection = (
-            connection.ipc_connection(self.folder) if in_folder else connection.tcp_connection()
-        )
-        file = self.folder / "kernel.json"
-        self.connection.write(file, self.name)
-        command = self.spec.command(file) + self._arguments()
-        # Where nothing tells it of our death, ipykernel looks for its parent itself.
-        environment = {**self.spec.environment(environment), "JPY_PARENT_PID": str(os.getpid())}
-        self._process = subprocess.Popen(
-            command, env=environment, stdin=subprocess.DEVNULL, start_new_session=True, **how
-        )
-
-    def _start_by_provisioner(self, environment: dict[str, str], how: dict[str, Any]) -> None:
-        from jupyter_client.manager import KernelManager
-
-        self._manager = manager = KernelManager(kernel_name=self.name)
-        manager.connection_file = str(self.folder / "kernel.json")
-        if self.spec.is_python_program:
-            manager.transport, manager.ip = "ipc", str(self.folder / "s")
-        if manager.has_trait("transport_encryption"):
-            manager.set_trait("transport_encryption", "disabled")
-        try:
-            manager.start_kernel(env=environment, extra_arguments=self._arguments(), **how)
+            self._log = (self.folder / "log").open("wb")
+            self._manager = manager = self._make_manager(spec)
+            manager.start_kernel(
+                env=environment,
+                extra_arguments=[_NO_HISTORY] if self.is_ipykernel else [],
+                cwd=str(cwd),
+                stdin=subprocess.DEVNULL,
+                stdout=self._log,
+                stderr=self._log,
+                preexec_fn=_preexec(),
+            )
             self._process = getattr(manager.provisioner, "process", None)
             if self._process is None:
                 raise ValueError("it is not a process of this machine.")
-        except Exception:
-            if self._process is None and manager.has_kernel:
-                manager.shutdown_kernel(now=True)
-            raise
-        self.connection = connection.from_info(dict(manager.get_connection_info()))
+        except Exception as error:  # whatever a provisioner may raise: the kernel did not start
+            if self._process is None and self._manager is not None and self._manager.has_kernel:
+                self._manager.shutdown_kernel(now=True)
+            raise no_kernel(self.name, error) from error
 
-    def _arguments(self) -> list[str]:
-        return [_NO_HISTORY] if self.spec.is_ipykernel else []
+    def _make_manager(self, spec: KernelSpec) -> KernelManager:
+        manager = KernelManager(
+            kernel_name=self.name,
+            kernel_spec_manager=ResolvedKernelSpec(spec),
+            connection_file=str(self.folder / "kernel.json"),
+        )
+        if is_python_program(spec):
+            manager.transport, manager.ip = "ipc", str(self.folder / "s")
+        else:
+            self._ports = reserve_ports(manager)
+        if manager.has_trait("transport_encryption"):  # jupyter_client 8.9 and newer
+            manager.set_trait("transport_encryption", "disabled")
+        return manager
 
     def exit_status(self) -> int | None:
         """Return the exit status of a kernel that died: negative for a signal."""
         assert self._process is not None
         if not hasattr(os, "waitid"):  # macOS, before Python 3.13
             return self._process.poll()
-        # Looking without reaping: until `end` nobody else can get the process's number.
+        # The process is not reaped here: until `close` nobody else can get its number.
         with contextlib.suppress(ChildProcessError):
-            seen = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            if seen is not None:
-                exited = seen.si_code == os.CLD_EXITED
-                return seen.si_status if exited else -seen.si_status
+            status = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if status is not None:
+                has_exited = status.si_code == os.CLD_EXITED
+                return status.si_status if has_exited else -status.si_status
         return self._process.returncode
 
-    def last_words(self) -> str:
+    def last_log_line(self) -> str:
         """Return the last line that the kernel's process wrote to its own stdout or stderr."""
-        return last_log_line(self.folder / "words")
+        return last_log_line(self.folder / "log")
 
     def signal(self, number: int) -> None:
         """Send a signal to the kernel and what it runs: its process group."""
@@ -155,11 +158,14 @@ class KernelProcess:
         self.signal(signal.SIGKILL)
         end_session(self.pid, self._mark)
 
-    def end(self) -> None:
-        """Kill and bury what still runs, and remove what is on the disk; once."""
-        if self._has_ended:
+    def close(self) -> None:
+        """Kill and reap what still runs, and remove what is on the disk; once.
+
+        Call it where no event loop runs.
+        """
+        if self._is_closed:
             return
-        self._has_ended = True
+        self._is_closed = True
         if self._process is not None:
             self.kill()
             # A process that hangs in a driver cannot be waited for: bounded.
@@ -167,28 +173,29 @@ class KernelProcess:
                 self._process.wait(_REAP_TIMEOUT)
         if self._manager is not None:
             self._manager.cleanup_resources()
-        if self._words is not None:
-            self._words.close()
+        for resource in (self._log, *self._ports):
+            if resource is not None:
+                resource.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def _preexec() -> Callable[[], None] | None:
-    """Return what a child runs before exec; None where nothing of it is known.
+    """Return what the kernel's process runs before exec; None elsewhere than on Linux.
 
-    It is killed when the runner is: else a kernel outlives a SIGKILLed one and keeps its GPU. And
-    where memory is short it is killed before the runner, which is to tell of it.
+    The kernel is killed when the runner is killed: else it would live on and keep its GPU. Where
+    memory is short the kernel is killed before the runner, which then reports it.
     """
     if sys.platform != "linux":
         return None
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     parent = os.getpid()
 
-    def set_order_of_deaths() -> None:
+    def set_oom_score_and_pdeathsig() -> None:
         with contextlib.suppress(OSError, ValueError):
-            score = int(_OOM_SCORE.read_text())
-            _OOM_SCORE.write_text(str(min(score + _OOM_FIRST, _OOM_MOST)))
+            score = int(_OOM_SCORE_FILE.read_text())
+            _OOM_SCORE_FILE.write_text(str(min(score + _OOM_SCORE_STEP, _MAX_OOM_SCORE)))
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != parent:  # it is dead already, and no signal comes
+        if os.getppid() != parent:  # the runner is dead already: no signal comes
             os._exit(1)
 
-    return set_order_of_deaths
+    return set_oom_score_and_pdeathsig

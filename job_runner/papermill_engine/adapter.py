@@ -38,7 +38,7 @@ def execute(nb_man: Any, kernel_name: str, options: Options) -> None:
     except RunFailed as failure:
         raise RuntimeError(failure.end.message) from failure
     finally:
-        process.end()
+        process.close()
     if end.exit_code == Exit.KERNEL_DIED:
         raise DeadKernelError(end.message)
     if end.exit_code == Exit.TERMINATED:
@@ -105,7 +105,7 @@ async def _execute(nb_man: Any, process: KernelProcess, options: Options) -> End
         kernel.connect()
         await asyncio.wait_for(wait_until_ready(kernel, manager.timeout), options.start_timeout)
         notebook.metadata.language_info = nbformat.from_dict(kernel.language_info)
-        with Monitor(kernel.pid, None, Usage(), os.environ) as monitor:
+        with Monitor(kernel.process.pid, None, Usage(), os.environ) as monitor:
             witness = Diagnosis(monitor.figures)
             end = await supervise(
                 Engine(kernel, manager.on_record, witness.cell_failed),
@@ -124,4 +124,4 @@ async def _execute(nb_man: Any, process: KernelProcess, options: Options) -> End
         message = f"The kernel {process.name!r} did not answer within {options.start_timeout} s."
         raise RuntimeError(message) from error
     finally:
-        await kernel.close(kindly=kindly)
+        await kernel.shutdown(graceful=kindly)

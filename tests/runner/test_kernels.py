@@ -16,13 +16,14 @@ import psutil
 import pytest
 import zmq
 from jupyter_client.kernelspec import KernelSpecManager
+from jupyter_client.manager import KernelManager
 
 from job_runner.attempt import engine as engine_module
 from job_runner.attempt.engine import Engine
 from job_runner.diagnosis.endings import RunFailed
-from job_runner.kernel import connection, kernelspec
 from job_runner.kernel.channels import KernelChannels, Message
 from job_runner.kernel.client import KernelClient
+from job_runner.kernel.kernelspec import is_python_program, resolve_kernel_spec
 from job_runner.kernel.process import KernelProcess
 
 from .jobs import Job, notebook
@@ -47,7 +48,7 @@ def with_kernel(
         process.start(folder, {})
         return asyncio.run(run())
     finally:
-        process.end()
+        process.close()
         assert not process.folder.exists()
 
 
@@ -58,10 +59,10 @@ def test_a_death_is_noticed_without_pidfds(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setattr(os, "pidfd_open", missing)
 
     async def die(kernel: KernelClient) -> int | None:
-        os.kill(kernel.pid, signal.SIGSEGV)
+        os.kill(kernel.process.pid, signal.SIGSEGV)
         await asyncio.wait_for(kernel.died.wait(), 5)
-        status = kernel.exit_status()
-        await kernel.close(kindly=False)
+        status = kernel.process.exit_status()
+        await kernel.shutdown(graceful=False)
         return status
 
     assert with_kernel(tmp_path, die) == -signal.SIGSEGV
@@ -73,7 +74,7 @@ async def close_after(kernel: KernelClient, source: str) -> float:
     await kernel.ready()
     await Engine(kernel, lambda _: None).run([cell(source)])
     began = time.monotonic()
-    await kernel.close(kindly=True)
+    await kernel.shutdown(graceful=True)
     return time.monotonic() - began
 
 
@@ -158,7 +159,7 @@ class _Forgetful:
     """A kernel whose queue lost the `idle` of a cell, and that answers the question after it."""
 
     def __init__(self) -> None:
-        self.broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.error: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def listen(self, engine: Engine) -> None:
         self._engine = engine
@@ -170,7 +171,7 @@ class _Forgetful:
         self._say(lambda: self._engine.on_published(output))
         return code
 
-    def ask(self) -> str:
+    def request_info(self) -> str:
         idle = Message("status", "question", {"execution_state": "idle"})
         self._say(lambda: self._engine.on_published(idle))
         return "question"
@@ -178,7 +179,7 @@ class _Forgetful:
     def _say(self, said: Callable[[], None]) -> None:
         loop = asyncio.get_running_loop()
         loop.call_soon(said)
-        loop.call_soon(lambda: self._engine.on_pause())
+        loop.call_soon(lambda: self._engine.on_batch_end())
 
 
 def test_a_lost_idle_does_not_hang_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,7 +203,7 @@ def test_output_that_comes_together_is_one_record(tmp_path: Path) -> None:
         kernel.connect()
         await kernel.ready()
         await Engine(kernel, records.append).run([cell(source)])
-        await kernel.close(kindly=False)
+        await kernel.shutdown(graceful=False)
 
     with_kernel(tmp_path, run)
     outputs = [r["output"] for r in records if r["k"] == "output"]
@@ -213,15 +214,17 @@ def test_output_that_comes_together_is_one_record(tmp_path: Path) -> None:
 
 
 class _Peer:
-    """A kernel's end of a wire, in the hands of a test."""
+    """A kernel's end of the channels, in the hands of a test."""
 
-    def __init__(self, place: connection.Connection) -> None:
+    def __init__(self, connection: Record) -> None:
         self._context = zmq.Context()
         kinds = {"iopub": zmq.XPUB, "shell": zmq.ROUTER, "control": zmq.ROUTER}
         self.sockets = {name: self._context.socket(kind) for name, kind in kinds.items()}
         for name, socket in self.sockets.items():
             socket.setsockopt(zmq.SNDHWM, 0)
-            socket.bind(place.address(name))
+            separator = "-" if connection["transport"] == "ipc" else ":"
+            port = connection[f"{name}_port"]
+            socket.bind(f"{connection['transport']}://{connection['ip']}{separator}{port}")
 
     def wait_for_subscription(self) -> None:
         assert self.sockets["iopub"].poll(5000)
@@ -248,12 +251,19 @@ class _Peer:
         self._context.destroy(linger=0)
 
 
-@pytest.mark.parametrize("place", ["folder", "ports"])
-def test_a_wire(tmp_path: Path, place: str) -> None:
+def connection_info(folder: Path, transport: str) -> Record:
+    """Return where a kernel would listen, as jupyter_client describes it."""
+    manager = KernelManager(transport=transport, connection_file=str(folder / "kernel.json"))
+    if transport == "ipc":
+        manager.ip = str(folder / "s")
+    manager.write_connection_file()
+    return dict(manager.get_connection_info())
+
+
+@pytest.mark.parametrize("transport", ["ipc", "tcp"])
+def test_channels(tmp_path: Path, transport: str) -> None:
     """A flood comes whole, in order, and lets others have their turn; a forged message ends it."""
-    there = (
-        connection.ipc_connection(tmp_path) if place == "folder" else connection.tcp_connection()
-    )
+    there = connection_info(tmp_path, transport)
     peer = _Peer(there)
     taken: list[Message] = []
     turns = 0
@@ -263,13 +273,13 @@ def test_a_wire(tmp_path: Path, place: str) -> None:
         wire = KernelChannels(there, taken.append, lambda _: None, lambda: None)
         await asyncio.to_thread(peer.wait_for_subscription)
         for number in range(5000):
-            peer.publish(there.key, {"text": str(number)})
+            peer.publish(there["key"], {"text": str(number)})
         while len(taken) < 5000:
             await asyncio.sleep(0)
             turns += 1
         peer.publish(b"another key", {"text": "forged"})
         with pytest.raises(ValueError, match="not signed"):
-            await asyncio.wait_for(wire.broken, 5)
+            await asyncio.wait_for(wire.error, 5)
         wire.close()
 
     try:
@@ -283,7 +293,7 @@ def test_a_wire(tmp_path: Path, place: str) -> None:
 
 def test_a_flood_keeps_no_answer_waiting(tmp_path: Path) -> None:
     """However much is published, an answer is heard at once: the next cell may end the flood."""
-    there = connection.ipc_connection(tmp_path)
+    there = connection_info(tmp_path, "ipc")
     peer = _Peer(there)
     taken: list[Message] = []
     before_answer: list[int] = []
@@ -295,8 +305,8 @@ def test_a_flood_keeps_no_answer_waiting(tmp_path: Path) -> None:
         await asyncio.to_thread(peer.wait_for_subscription)
         wire.send("shell", "kernel_info_request", {})
         for _ in range(20_000):
-            peer.publish(there.key, {})
-        peer.answer(there.key)
+            peer.publish(there["key"], {})
+        peer.answer(there["key"])
         while not before_answer:
             await asyncio.sleep(0)
         wire.close()
@@ -324,20 +334,30 @@ def test_kernels_are_found_as_jupyter_finds_them(
     monkeypatch.setenv("JUPYTER_PATH", f"{first}{os.pathsep}{second}")
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("mine", "MINE", "python3"):
-        ours, theirs = kernelspec.find(name), KernelSpecManager().get_kernel_spec(name)
-        assert (str(ours.folder), ours.argv, ours.language, ours.env, ours.interrupt_mode) == (
-            theirs.resource_dir,
-            theirs.argv,
-            theirs.language,
-            theirs.env,
-            theirs.interrupt_mode,
-        )
-    mine = kernelspec.find("mine")
-    assert mine.environment({"HOME": "/h"}) == {"HOME": "/h", "WHERE": "/h/x"}
-    assert not mine.is_python_program
-    native = kernelspec.find("python3")
-    assert native.command(Path("c")) == [sys.executable, str(native.folder), f"{tmp_path}/f"]
-    assert "PYTHONEXECUTABLE" not in native.environment({"PYTHONEXECUTABLE": "x"})
+        ours, theirs = resolve_kernel_spec(name, None), KernelSpecManager().get_kernel_spec(name)
+        assert (ours.resource_dir, ours.to_dict()) == (theirs.resource_dir, theirs.to_dict())
+    assert not is_python_program(resolve_kernel_spec("mine", None))
+    assert is_python_program(resolve_kernel_spec("python3", None))
+
+
+def test_a_recorded_specification_counts_more_than_the_name(
+    job: Callable[..., Job], tmp_path: Path
+) -> None:
+    """What was resolved at submission runs, whatever is installed here under its name."""
+    recorded = {
+        "argv": ["python3", "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+        "env": {"FROM": "${BASE}/recorded"},
+        "language": "python",
+        "display_name": "Recorded",
+        "interrupt_mode": "message",
+        "metadata": {},
+        "resource_dir": str(tmp_path),
+        "of_a_newer_version": 1,
+    }
+    source = "import os; print(os.environ['FROM'])"
+    made = job(notebook(source, kernel="only-recorded"), kernel_spec=recorded)
+    assert made.run(BASE="/b") == 0, made.outcome().message
+    assert made.printed() == "/b/recorded\n"
 
 
 @pytest.mark.parametrize(
@@ -352,7 +372,7 @@ def test_a_kernel_that_cannot_be_used(
     if text:
         (tmp_path / "kernels/odd/kernel.json").write_text(text)
     with pytest.raises(RunFailed, match=said):
-        kernelspec.find("odd")
+        with_kernel(tmp_path, lambda _: asyncio.sleep(0), "odd")
 
 
 PROVISIONER = """

@@ -9,8 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import zmq
+from jupyter_client.manager import KernelManager
 
-from job_runner.kernel import connection
+from job_runner.diagnosis.endings import RunFailed
+from job_runner.kernel import process as process_module
+from job_runner.kernel.ports import reserve_ports
+from job_runner.kernel.process import KernelProcess
 
 from .jobs import BOUND, RUNNER, Job, notebook, stream
 
@@ -91,18 +96,34 @@ def test_what_cannot_be_printed_is_no_success(tmp_path: Path) -> None:
         assert subprocess.run(command, stdout=full, timeout=BOUND, check=False).returncode == 74
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems have one address")
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not hold ports")
 def test_runs_that_begin_together_do_not_meet() -> None:
-    """Each has an address of its own: what is free now may be taken when the kernel binds it."""
-    drawn = [connection.tcp_connection() for _ in range(50)]
-    assert len({each.ip for each in drawn}) == 50
-    assert all(each.ip.startswith("127.") and len(set(each.ports.values())) == 5 for each in drawn)
+    """No port is given to two of them, and the kernel of each can listen there."""
+    held = [holder for _ in range(50) for holder in reserve_ports(KernelManager())]
+    ports = [holder.getsockname()[1] for holder in held]
+    assert len(set(ports)) == 50 * 5
+    context = zmq.Context()
+    kernel, client = context.socket(zmq.REP), context.socket(zmq.REQ)
+    kernel.bind(f"tcp://127.0.0.1:{ports[0]}")
+    client.connect(f"tcp://127.0.0.1:{ports[0]}")
+    client.send(b"heard")
+    assert kernel.poll(5000)
+    assert kernel.recv() == b"heard"
+    context.destroy(linger=0)
+    for holder in held:
+        holder.close()
 
 
-def test_no_free_port_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "_is_free", lambda _host, _port: False)
-    with pytest.raises(OSError, match="no free ports"):
-        connection.tcp_connection()
+def test_no_free_port_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def no_port(_manager: KernelManager) -> None:
+        raise OSError("no free ports")
+
+    monkeypatch.setattr(process_module, "reserve_ports", no_port)
+    recorded = {"argv": ["other-program"]}
+    process = KernelProcess("other", "mark", recorded)
+    with pytest.raises(RunFailed, match="no free ports"):
+        process.start(tmp_path, {})
+    process.close()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux has a score")
