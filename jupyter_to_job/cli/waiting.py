@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from ..domain.errors import Cleared, NotFound, Unavailable
-from ..domain.job import Deleted, DeliveryState, Job
+from ..domain.job import Deleted, Job
+from ..service.delivery import deliver_if_pulling
 from ..service.port import Jobs
 from .display import output
 from .display.progress import ProgressDisplay, board
@@ -58,7 +59,7 @@ def _follow(services: Mapping[str, Jobs], jobs: dict[str, Job], seen: ProgressDi
     """Keep `jobs` up to date, and shown, until all are decided."""
 
     def take(name: str, job: Job) -> None:
-        jobs[name] = _pulled(services[name], job)
+        jobs[name] = deliver_if_pulling(services[name], job)
         seen.show(jobs[name])
 
     any_service = next(iter(services.values()))
@@ -87,9 +88,3 @@ def changes(service: Jobs) -> Iterator[Job | None]:
             if time.monotonic() - heard > PATIENCE:
                 raise
             time.sleep(1.0)
-
-
-def _pulled(service: Jobs, job: Job) -> Job:
-    """Publish an ended job's result where this process is the one that reaches the workspace."""
-    pending = job.state.final and job.delivery.state is DeliveryState.PENDING
-    return service.deliver(job.name) if pending and service.pulls else job

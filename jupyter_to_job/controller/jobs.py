@@ -13,7 +13,7 @@ from ..domain.job import Job, Submission
 from ..domain.preflight import Preflight
 from ..domain.transfer import Transfer
 from ..service.jobs import JobService, ServiceContext
-from ..service.submitting.preflight import look_at_choice
+from ..service.submitting.preflight import check_choice
 from ..service.submitting.submission import Caller
 from ..workspace import Frozen, Input, kernel_of, open_regular
 from .identity import DevPod
@@ -46,13 +46,12 @@ class Blobs:
 class GatewayJobs(JobService):
     """Implements `service.port.Jobs` for one dev pod's owner."""
 
-    nudges = False  # the reconciler lives in this process, and looks at all jobs by itself
-
     def __init__(self, core: ServiceContext, caller: DevPod) -> None:
         # Paths cross as absolute ones without their slash: see `service.remote`.
         super().__init__(
             core,
             Caller(caller.owner, "/", origin=caller.origin, sees_workspace=False),
+            wake=lambda _: None,  # the reconciler in this process needs no waking
         )
         self._blobs = Blobs(core.exchange.root, caller.owner)
 
@@ -72,7 +71,7 @@ class GatewayJobs(JobService):
             inputs.append(Input(path, blob.stat().st_size, partial(open_regular, str(blob), path)))
         kernel = kernel_of(data, asked.notebook)
         source = Path("/", asked.notebook)
-        return self.accept(
+        return self.submit_frozen(
             asked,
             Frozen(asked.notebook, source, data, asked.expected_sha256, kernel, tuple(inputs)),
             transfer=transfer,
@@ -80,7 +79,7 @@ class GatewayJobs(JobService):
 
     def preflight(self, asked: Submission) -> Preflight:
         """See the port: the choice only, for the workspace is on the other side."""
-        chosen = look_at_choice(self._intake, asked, None, self._caller)
+        chosen = check_choice(self._submissions, asked, None, self._caller)
         return Preflight(tuple(chosen), isolated=True)
 
     def deliver(self, name: str) -> Job:

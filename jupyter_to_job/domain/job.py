@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from typing import Any
 
@@ -135,6 +136,13 @@ class Job:
     def decided(self) -> bool:
         """Whether the job has ended and its delivery is settled: when a `--wait` returns."""
         return self.state.final and self.delivery.decided
+
+    def with_paths(self, convert: Callable[[str], str]) -> Job:
+        """Return the job with the paths of its notebook and its delivery converted."""
+        delivery = self.delivery
+        if delivery.path is not None:
+            delivery = replace(delivery, path=convert(delivery.path))
+        return replace(self, notebook=convert(self.notebook), delivery=delivery)
 
     def to_json(self) -> dict[str, Any]:
         """Return the job as plain JSON types."""

@@ -1,7 +1,7 @@
 """Turns changes of jobs into jupyter_events events, so that no browser ever polls.
 
-The service's feed blocks, so it has a thread of its own; where the workspace is on this side of a
-gateway, ended jobs are also delivered from here.
+The service's feed blocks, so it has a thread of its own. Where the workspace is on this side of a
+gateway, this thread also delivers ended jobs.
 """
 
 from __future__ import annotations
@@ -15,97 +15,94 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..domain.errors import JobsError
-from ..domain.job import Deleted, DeliveryState, Job
+from ..domain.job import Deleted, Job
+from ..service.delivery import deliver_if_pulling
 from ..service.port import Jobs
 
-MOST = 4
-"""Events of one job in a second; its last state is always told."""
-PERIOD = 1 / MOST
-RETRY = 2.0
-"""Seconds before the feed is taken up again after the backend could not be reached."""
+MAX_EVENTS = 4
+"""Events of one job in a second. Its final state is always emitted."""
+EVENT_INTERVAL = 1 / MAX_EVENTS
+RETRY_INTERVAL = 2.0
+"""Seconds before the feed is started again after the backend could not be reached."""
 
 
 @dataclass
 class _RateLimit:
-    """What was told of a job: the state last, and when its last events were."""
+    """The state of a job's previous event, and the times of its most recent events."""
 
-    mark: str = ""
-    times: deque[float] = field(default_factory=lambda: deque(maxlen=MOST))
+    state: str = ""
+    times: deque[float] = field(default_factory=lambda: deque(maxlen=MAX_EVENTS))
 
-    def may_tell(self, mark: str, moment: float) -> bool:
-        """Tell whether it is time: for a new state as soon as there is room in a second."""
-        if len(self.times) == MOST and moment - self.times[0] < 1.0:
+    def allows(self, state: str, moment: float) -> bool:
+        """Tell whether an event may be emitted: a new state needs only room in the second."""
+        if len(self.times) == MAX_EVENTS and moment - self.times[0] < 1.0:
             return False
-        return not self.times or mark != self.mark or moment - self.times[-1] >= PERIOD
+        return not self.times or state != self.state or moment - self.times[-1] >= EVENT_INTERVAL
 
 
 class Feed:
-    """Calls `tell` with every job that changed or was deleted, from a thread of its own."""
+    """Calls `emit` with every job that changed or was deleted, from a thread of its own."""
 
     def __init__(
         self,
         jobs: Jobs,
-        tell: Callable[[Job | Deleted], object],
+        emit: Callable[[Job | Deleted], object],
         log: logging.Logger | Any,
     ) -> None:
         self._jobs = jobs
-        self._emit = tell
+        self._emit = emit
         self._log = log
         self._stopping = threading.Event()
-        self._told: dict[str, _RateLimit] = {}
+        self._limits: dict[str, _RateLimit] = {}
         self._pending: dict[str, Job] = {}
 
     def start(self) -> None:
-        """Begin, in a thread that does not keep the server from ending."""
+        """Start a thread that does not keep the server from ending."""
         threading.Thread(target=self._run, name="jupyter-to-job-feed", daemon=True).start()
 
     def stop(self) -> None:
-        """End soon."""
+        """Ask the thread to end."""
         self._stopping.set()
 
     def _run(self) -> None:
         while not self._stopping.is_set():
             try:
-                for news in self._jobs.changes():
+                for change in self._jobs.changes():
                     if self._stopping.is_set():
                         return
-                    if isinstance(news, Deleted):
-                        self._pending.pop(news.name, None)
-                        self._emit(news)
-                    elif news is not None:
-                        self._pending[news.name] = self._pulled(news)
-                    self._tell()
+                    if isinstance(change, Deleted):
+                        self._pending.pop(change.name, None)
+                        self._emit(change)
+                    elif change is not None:
+                        self._pending[change.name] = self._deliver_if_pulling(change)
+                    self._emit_due()
             except JobsError as error:
                 self._log.warning("The feed of jobs stopped: %s", error)
             except Exception:
                 self._log.exception("The feed of jobs failed")
-            self._stopping.wait(RETRY)
+            self._stopping.wait(RETRY_INTERVAL)
 
-    def _tell(self) -> None:
-        """Emit what is due, and forget those of whom nothing was to tell for a second."""
+    def _emit_due(self) -> None:
+        """Emit the events that are due, and forget the limits of jobs quiet for a second."""
         moment = time.monotonic()
         for name, job in list(self._pending.items()):
-            mark = f"{job.state.value} {job.delivery.state.value}"
-            told = self._told.setdefault(name, _RateLimit())
-            if told.may_tell(mark, moment):
+            state = f"{job.state.value} {job.delivery.state.value}"
+            limit = self._limits.setdefault(name, _RateLimit())
+            if limit.allows(state, moment):
                 self._emit(job)
-                told.mark = mark
-                told.times.append(moment)
+                limit.state = state
+                limit.times.append(moment)
                 del self._pending[name]
-        for name in self._told.keys() - self._pending.keys():
-            if moment - self._told[name].times[-1] > 1.0:
-                del self._told[name]
+        for name in self._limits.keys() - self._pending.keys():
+            if moment - self._limits[name].times[-1] > 1.0:
+                del self._limits[name]
 
-    def _pulled(self, job: Job) -> Job:
-        """Deliver an ended job from here, where nobody else reaches the workspace."""
-        pending = job.state.final and job.delivery.state is DeliveryState.PENDING
-        if not (pending and self._jobs.pulls):
-            return job
+    def _deliver_if_pulling(self, job: Job) -> Job:
         try:
-            return self._jobs.deliver(job.name)
+            return deliver_if_pulling(self._jobs, job)
         except JobsError as error:
             if error.retryable:
                 raise
-            # It would be so again: one job must not keep the feed from the others.
+            # Another try would fail, too: one job must not keep the feed from the others.
             self._log.warning("%s cannot be delivered: %s", job.name, error)
             return job

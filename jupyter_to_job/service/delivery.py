@@ -1,7 +1,7 @@
 """Delivery: the result becomes a new notebook in the workspace, exactly once.
 
-The same functions serve the dispatcher, a dev pod that pulls, and the courier: whoever is first
-wins, the others notice.
+The same functions serve the dispatcher, a dev pod that pulls, and the courier. The first process
+that publishes wins; the others notice.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from job_runner.protocol import layout
 
 from ..domain import times
 from ..domain.errors import Damaged, TooLarge
-from ..domain.job import State
+from ..domain.job import DeliveryState, Job, State
 from ..domain.state import AttemptStatus, Ended, delivered_attempt
 from ..exchange import FileExchange, Request
 from ..workspace import CannotPublish, Published, Workspace, publish
 from ..workspace.publishing.artifacts import find_artifacts, publish_artifacts
 from ..workspace.publishing.sign import sign
+from .port import Jobs
 from .reading.view import has_result
 
 
@@ -30,29 +31,35 @@ def publish_result(request: Request, content: BinaryIO, workspace: Workspace) ->
     return published
 
 
+def deliver_if_pulling(jobs: Jobs, job: Job) -> Job:
+    """Deliver an ended job where only this process reaches the workspace; return the job."""
+    is_due = jobs.pulls and job.state.final and job.delivery.state is DeliveryState.PENDING
+    return jobs.deliver(job.name) if is_due else job
+
+
 def record_of(published: Published) -> dict[str, Any]:
     """Return delivery.json."""
     return {"path": published.path, "sha256": published.sha256, "time": times.now()}
 
 
 def find_delivered_attempt(exchange: FileExchange, name: str) -> int | None:
-    """Return the attempt whose result is the job's, or None while there is none with a result."""
-    seen = []
+    """Return the number of the attempt whose result is the job's, or None while none has one."""
+    statuses = []
     for number in layout.attempts(exchange.directory(name)):
         outcome = exchange.outcome(name, number)
         if outcome is not None and has_result(outcome):
             ended = Ended(State(outcome.state), outcome.reason, None, outcome.finished)
-            seen.append(AttemptStatus(number, alive=False, ended=ended))
-    winner = delivered_attempt(tuple(seen))
+            statuses.append(AttemptStatus(number, alive=False, ended=ended))
+    winner = delivered_attempt(tuple(statuses))
     return winner.number if winner else None
 
 
 def deliver(exchange: FileExchange, name: str) -> bool:
-    """Publish the job's result from this host; True once it is published, whoever did it.
+    """Publish the job's result from this host; True once it is published, by any process.
 
     Where the folder cannot be written the reason is kept (`held`), and a later call tries again.
-    Artifacts follow the notebook. Once that is published a later call does not look at it again:
-    its owner may be editing it.
+    Artifacts follow the notebook. A later call leaves a published notebook alone: its owner may be
+    editing it.
     """
     if exchange.document(name, layout.DELIVERY) is not None:
         return True
@@ -69,11 +76,11 @@ def deliver(exchange: FileExchange, name: str) -> bool:
                 published = publish_result(request, content, workspace)
         artifacts = _publish_artifacts(request, attempt / layout.ARTIFACTS, workspace, published)
     except CannotPublish as error:
-        held = {"message": str(error)}
+        document = {"message": str(error)}
         if published is not None:
-            held["message"] = f"{published.path} is there, but not what the run created: {error}"
-            held.update(asdict(published))
-        exchange.write(name, layout.HELD, held)
+            message = f"{published.path} is there, but not what the run created: {error}"
+            document = {"message": message, **asdict(published)}
+        exchange.write(name, layout.HELD, document)
         return False
     exchange.write_once(name, layout.DELIVERY, record_of(published) | artifacts)
     return True
@@ -91,17 +98,17 @@ def _opened_result(exchange: FileExchange, name: str, attempt: Path) -> BinaryIO
 
 def _published_before(exchange: FileExchange, name: str) -> Published | None:
     """Return the notebook that an earlier try published before its artifacts were held."""
-    held = exchange.document(name, layout.HELD) or {}
-    return Published(held["path"], held["sha256"]) if "path" in held else None
+    document = exchange.document(name, layout.HELD) or {}
+    return Published(document["path"], document["sha256"]) if "path" in document else None
 
 
 def _publish_artifacts(
     request: Request, folder: Path, workspace: Workspace, published: Published
 ) -> dict[str, Any]:
-    """Publish what the run created; return what delivery.json says of it."""
+    """Publish the files that the run created; return their part of delivery.json."""
     try:
-        found = find_artifacts(folder, request.notebook)
+        artifacts = find_artifacts(folder, request.notebook)
     except TooLarge as error:  # trying again would not help
         return {"artifacts": [], "message": str(error)}
-    paths = publish_artifacts(workspace, published.path, request.name, found)
+    paths = publish_artifacts(workspace, published.path, request.name, artifacts)
     return {"artifacts": list(paths)} if paths else {}

@@ -1,7 +1,7 @@
 """The same use cases behind a gateway. Freezing and publishing happen on this side.
 
-A gateway knows no workspace roots: paths cross as absolute ones without their leading slash, so
-that a server and a command line with different roots mean the same files.
+A gateway knows no workspace roots. Paths cross as absolute ones without their leading slash, so a
+server and a command line with different roots mean the same files.
 """
 
 from __future__ import annotations
@@ -18,25 +18,35 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, cast
 
+import httpx
+
 from job_runner.protocol import documents, layout
 
-from ..domain.errors import BadInput, Conflict, Damaged, NotFound, TooLarge, Unavailable
+from ..domain.errors import (
+    BadInput,
+    Conflict,
+    Damaged,
+    NotFound,
+    TooLarge,
+    Unavailable,
+    no_room,
+)
 from ..domain.job import Changes, Deleted, Delivery, DeliveryState, Job, State, Submission
 from ..domain.names import is_job_name
 from ..domain.preflight import Preflight
 from ..domain.transfer import Transfer
 from ..exchange import Request
 from ..exchange.gateway import Gateway, GatewayExchange
-from ..workspace import CannotPublish, Frozen, Workspace, freeze, resolve_output
+from ..workspace import CannotPublish, Frozen, Workspace, resolve_output
 from .delivery import publish_result, record_of
 from .port import Page, Records, Text
 from .submitting.packages import packages_of
-from .submitting.preflight import look_at_files
-from .submitting.submission import local_environment
+from .submitting.preflight import inspect_files
+from .submitting.submission import freeze_submission, local_environment
 
-RETRIES = 3
+MAX_TRIES = 3
 DELETED = "deleted"
-"""Name of the server-sent events that tell of a deleted job; those of a Job have none."""
+"""Name of the server-sent events for a deleted job; events with a Job have no name."""
 MAX_BLOB = 100 << 20
 """Bytes of one file that a gateway takes."""
 
@@ -61,42 +71,29 @@ class RemoteJobs:
         self._tree = Workspace(workspace, roots)
         self._input_cap = input_cap
 
-    def submit(self, asked: Submission, transfer: Transfer | None = None) -> tuple[Job, bool]:
+    def submit(self, submission: Submission, transfer: Transfer | None = None) -> tuple[Job, bool]:
         """See the port. Sent again after a lost connection it is still one job."""
-        if asked.output is not None:
-            asked = replace(asked, output=resolve_output(self._tree, asked.output))
-        frozen = freeze(
-            self._tree,
-            asked.notebook,
-            asked.inputs,
-            asked.expected_sha256,
-            self._input_cap,
-            asked.content,
-        )
+        submission, frozen = freeze_submission(self._tree, submission, self._input_cap)
         transfer = transfer or Transfer()
         inputs = self._upload(frozen, transfer)
         transfer.confirm()
         body = {
-            **self._body(asked),
+            **self._body(submission),
             "expected_sha256": frozen.sha256,
             "inputs": inputs,
             "packages": packages_of(frozen.kernel),
         }
-        headers = {"Idempotency-Key": asked.idempotency_key or uuid.uuid4().hex}
-        answer = _again(lambda: self._gateway.call("POST", "jobs", json=body, headers=headers))
-        return self._job(answer.json()), answer.status_code == 201
+        response = self._post("jobs", body, submission.idempotency_key)
+        return self._job(response.json()), response.status_code == 201
 
-    def preflight(self, asked: Submission) -> Preflight:
-        """See the port: what the workspace tells, and what the gateway does."""
+    def preflight(self, submission: Submission) -> Preflight:
+        """See the port: the problems of the workspace, then those of the gateway."""
         environment = local_environment(sys.executable)
-        files = look_at_files(self._tree, asked, self._input_cap, environment)
-        answer = self._gateway.call("POST", "preflight", json=self._body(asked))
-        there = Preflight.from_json(answer.json())
-        return replace(
-            there,
-            problems=files.problems + there.problems,
-            **files.shown(),
-        )
+        files = inspect_files(self._tree, submission, self._input_cap, environment)
+        response = self._gateway.call("POST", "preflight", json=self._body(submission))
+        remote = Preflight.from_json(response.json())
+        problems = files.problems + remote.problems
+        return replace(files, problems=problems, isolated=remote.isolated, mounts=remote.mounts)
 
     def rerun(self, name: str, changes: Changes, transfer: Transfer | None = None) -> Job:
         """See the port. Sent again after a lost connection it is still one job."""
@@ -109,10 +106,8 @@ class RemoteJobs:
             body["output"] = self._absolute(resolve_output(self._tree, changes.output))
         if transfer is not None:
             transfer.confirm()  # nothing is copied from here
-        headers = {"Idempotency-Key": changes.idempotency_key or uuid.uuid4().hex}
-        path = _path(name, "/rerun")
-        answer = _again(lambda: self._gateway.call("POST", path, json=body, headers=headers))
-        return self._job(answer.json())
+        response = self._post(_path(name, "/rerun"), body, changes.idempotency_key)
+        return self._job(response.json())
 
     def get(self, name: str) -> Job:
         """See the port."""
@@ -139,10 +134,10 @@ class RemoteJobs:
         self._gateway.call("DELETE", _path(name))
 
     def deliver(self, name: str) -> Job:
-        """Fetch the result and publish it in this workspace (`pull`), unless somebody did.
+        """Fetch the result and publish it in this workspace (`pull`), unless that was done.
 
-        A job whose source is outside of this workspace is left to whoever can reach it. Where the
-        folder cannot be written the job is `held` for this reader, and a later call tries again.
+        A job whose source is outside of this workspace is left to processes that reach it. Where
+        the folder cannot be written the job is `held` for this reader; a later call tries again.
         """
         job = self.get(name)
         if job.delivery.path is not None or not job.state.final:
@@ -156,39 +151,38 @@ class RemoteJobs:
             return job
         try:
             with result:
-                here = self._here(self._request(name))
-                published = publish_result(here, result, self._tree)
+                request = self._in_workspace(self._request(name))
+                published = publish_result(request, result, self._tree)
         except CannotPublish as error:
             return replace(job, delivery=Delivery(DeliveryState.HELD, None, str(error)))
         record = record_of(replace(published, path=self._absolute(published.path)))
-        # Another one of this user's processes may have been first: then its record stands.
+        # Another process of this user may have published first: then its record stands.
         with contextlib.suppress(Conflict):
             self._exchange.put(name, layout.DELIVERY, documents.encode(record))
         return self.get(name)
 
     def logs(self, name: str, offset: int = 0) -> Text:
         """See the port."""
-        answer = self._gateway.call("GET", _path(name, "/logs"), params={"offset": offset})
-        return Text(**answer.json())
+        response = self._gateway.call("GET", _path(name, "/logs"), params={"offset": offset})
+        return Text(**response.json())
 
     def journal(self, name: str, offset: int = 0) -> Records:
         """See the port."""
-        answer = self._gateway.call("GET", _path(name, "/journal"), params={"offset": offset})
-        return Records(**answer.json())
+        response = self._gateway.call("GET", _path(name, "/journal"), params={"offset": offset})
+        return Records(**response.json())
 
     def notebook(self, name: str) -> BinaryIO:
         """See the port: fetched into a file without a name."""
         with self._gateway.stream("GET", _path(name, "/notebook")) as response:
             try:
                 with contextlib.ExitStack() as undo:
-                    whole = undo.enter_context(tempfile.TemporaryFile())
-                    whole.writelines(response.iter_bytes())
-                    whole.seek(0)
+                    file = undo.enter_context(tempfile.TemporaryFile())
+                    file.writelines(response.iter_bytes())
+                    file.seek(0)
                     undo.pop_all()
             except OSError as error:
-                said = f"The notebook cannot be fetched: {error.strerror}."
-                raise Unavailable(said, f"Make space in {tempfile.gettempdir()}.") from error
-        return cast("BinaryIO", whole)
+                raise no_room("The notebook cannot be fetched", error) from error
+        return cast("BinaryIO", file)
 
     def flavors(self) -> dict[str, Any]:
         """See the port."""
@@ -211,11 +205,8 @@ class RemoteJobs:
         raise Unavailable("The gateway ended the stream of events.", "It is taken up again.")
 
     def _upload(self, frozen: Frozen, transfer: Transfer) -> list[dict[str, str]]:
-        """Send snapshot and inputs as blobs, before the request that names them.
-
-        Returns the inputs as that request names them.
-        """
-        for item in frozen.inputs:  # before anything is sent
+        """Send snapshot and inputs as blobs; return the inputs as the submission names them."""
+        for item in frozen.inputs:  # nothing was sent yet
             _check_size(item.path, item.size)
         transfer.expect(sum(item.size for item in frozen.inputs))
         self._put_blob(frozen.notebook, frozen.data)
@@ -235,7 +226,7 @@ class RemoteJobs:
         """Send one blob and return its digest."""
         _check_size(path, len(data))
         digest = hashlib.sha256(data).hexdigest()
-        _again(partial(self._gateway.call, "PUT", f"blobs/{digest}", content=data))
+        _retry(partial(self._gateway.call, "PUT", f"blobs/{digest}", content=data))
         return digest
 
     def _request(self, name: str) -> Request:
@@ -244,19 +235,24 @@ class RemoteJobs:
             raise Damaged(f"{name} has no {layout.REQUEST}.")
         return Request.from_document(json.loads(data))
 
-    def _body(self, asked: Submission) -> dict[str, Any]:
-        """Return the body of a submission, but for what goes as blobs."""
+    def _post(self, path: str, body: dict[str, Any], key: str | None) -> httpx.Response:
+        """Send a submission, again after a lost connection: with its key it is still one job."""
+        headers = {"Idempotency-Key": key or uuid.uuid4().hex}
+        return _retry(lambda: self._gateway.call("POST", path, json=body, headers=headers))
+
+    def _body(self, submission: Submission) -> dict[str, Any]:
+        """Return the body of a submission, without the files that go as blobs."""
         return {
-            "notebook": self._absolute(asked.notebook),
-            "flavor": asked.flavor,
-            "device": asked.device,
-            "parameters": asked.parameters,
-            "isolated": asked.isolated,
-            "env": asked.env,
-            "max_runtime": asked.max_runtime,
-            "output": None if asked.output is None else self._absolute(asked.output),
-            "name": asked.name,
-            "priority": asked.priority,
+            "notebook": self._absolute(submission.notebook),
+            "flavor": submission.flavor,
+            "device": submission.device,
+            "parameters": submission.parameters,
+            "isolated": submission.isolated,
+            "env": submission.env,
+            "max_runtime": submission.max_runtime,
+            "output": None if submission.output is None else self._absolute(submission.output),
+            "name": submission.name,
+            "priority": submission.priority,
         }
 
     def _absolute(self, path: str) -> str:
@@ -270,20 +266,17 @@ class RemoteJobs:
         relative = str(absolute.relative_to(self._workspace))
         return f"{relative}/" if path.endswith("/") else relative
 
-    def _here(self, request: Request) -> Request:
+    def _in_workspace(self, request: Request) -> Request:
+        """Return the request with paths that are relative to this workspace."""
         output = None if request.output is None else self._relative(request.output)
         return replace(request, notebook=self._relative(request.notebook), output=output)
 
     def _job(self, document: dict[str, Any]) -> Job:
-        job = Job.from_json(document)
-        delivery = job.delivery
-        if delivery.path is not None:
-            delivery = replace(delivery, path=self._relative(delivery.path))
-        return replace(job, notebook=self._relative(job.notebook), delivery=delivery)
+        return Job.from_json(document).with_paths(self._relative)
 
 
 def _path(name: str, action: str = "") -> str:
-    """Return the route of a job. Raises NotFound for what is no name: it could be another route."""
+    """Return the route of a job. Raises NotFound for an invalid name: it may be another route."""
     if not is_job_name(name):
         raise NotFound(f"There is no job {name!r}.", "See `jupyter-to-job list --all`.")
     return f"jobs/{name}{action}"
@@ -294,9 +287,9 @@ def _check_size(path: str, size: int) -> None:
         raise TooLarge(f"{path} is over {MAX_BLOB >> 20} MiB.", "Send a smaller one.")
 
 
-def _again(call: Callable[[], Any]) -> Any:
-    """Call again after a lost connection: only for what is harmless to repeat."""
-    for _ in range(RETRIES - 1):
+def _retry(call: Callable[[], httpx.Response]) -> httpx.Response:
+    """Call again after a lost connection: only for requests that are harmless to repeat."""
+    for _ in range(MAX_TRIES - 1):
         try:
             return call()
         except Unavailable:

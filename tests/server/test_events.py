@@ -20,7 +20,7 @@ from jupyter_server.serverapp import ServerApp
 from jupyter_to_job.api.events import DELETED_SCHEMA_ID, JOB_SCHEMA_ID, SUBMISSION_SCHEMA_ID
 from jupyter_to_job.domain.job import Deleted, Job, Progress, State
 from jupyter_to_job.domain.transfer import Transfers
-from jupyter_to_job.server.feed import MOST, Feed
+from jupyter_to_job.server.feed import MAX_EVENTS, Feed
 
 from .test_routes import API, ended, post, refusal, write_notebook
 from .trees import tree
@@ -192,5 +192,6 @@ def test_at_most_four_a_second_and_the_last_one() -> None:
     assert over.wait(10)
     feed.stop()
     times = [moment for moment, _ in told]
-    assert all(later - earlier >= 0.99 for earlier, later in zip(times, times[MOST:], strict=False))
+    pairs = zip(times, times[MAX_EVENTS:], strict=False)
+    assert all(later - earlier >= 0.99 for earlier, later in pairs)
     assert len(told) >= 8

@@ -39,9 +39,8 @@ def exchange(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileExchange:
 
 def service(exchange: FileExchange) -> JobService:
     backend = MemoryBackend(exchange, hold="queued")
-    jobs = JobService(ServiceContext.of(exchange, backend, load_catalog), Caller("me", "/w"))
-    jobs.nudges = False  # looking changes nothing
-    return jobs
+    context = ServiceContext.of(exchange, backend, load_catalog)
+    return JobService(context, Caller("me", "/w"), wake=lambda _: None)  # looking changes nothing
 
 
 def pages(jobs: JobService, states: list[State]) -> list[dict[str, object]]:
@@ -111,7 +110,7 @@ def test_whatever_happens(exchange: FileExchange, seed: int) -> None:
         if chance.random() < 0.5:
             continue
         new = service(FileExchange(exchange.root))
-        new._core.lister._index._local = False
+        new._context.lister._index._local = False
         for states in ([], [State.QUEUED], [State.SUCCEEDED, State.FAILED]):
             assert pages(lives_long, states) == pages(new, states)
         for name in exchange.jobs():

@@ -1,4 +1,4 @@
-"""The flavors on either side of the one that a job gets: what its receipt will be held against."""
+"""The flavors around the one that a job gets: its receipt compares the usage with them."""
 
 from __future__ import annotations
 
@@ -13,36 +13,39 @@ if TYPE_CHECKING:
     from ...flavors import Catalog, Choice
 
 Demand = Mapping[str, Decimal]
-_MOST = 20
-"""Smaller flavors to keep: a catalog may have thousands, and each request would hold them."""
+MAX_SMALLER = 20
+"""Smaller flavors to record: a catalog may have thousands, and every request records them."""
 
 
 def alternative_flavors(
     catalog: Catalog, choice: Choice, groups: frozenset[str], admit: Callable[[Demand], None]
 ) -> AlternativeFlavors:
-    """Return the flavors around `choice` that somebody in `groups` may use.
+    """Return the flavors around `choice` that a member of `groups` may use.
 
-    Smaller: no more of anything, and less of something; or without the accelerator that `choice`
-    has. The larger one has to be one that `admit` lets pass: it raises NeverFits for others.
+    A smaller flavor has no more of anything and less of something, or lacks the accelerator that
+    `choice` has. The larger flavor is one for which `admit` does not raise NeverFits.
     """
-    own = choice.demand
+    required = choice.demand
     smaller: dict[tuple[str, bool], Choice] = {}
     larger: list[Choice] = []
-    for other in _permitted(catalog, choice, groups):
-        demand = other.demand
-        is_same, frees_gpu = _is_same(other, choice), _frees_gpu(other, choice)
-        if is_same and demand["memory"] > own["memory"]:
-            larger.append(other)
+    for candidate in _permitted(catalog, choice, groups):
+        demand = candidate.demand
+        is_same, frees_gpu = _is_same(candidate, choice), _frees_gpu(candidate, choice)
+        if is_same and demand["memory"] > required["memory"]:
+            larger.append(candidate)
         if frees_gpu or (
             is_same
-            and demand != own
-            and demand["cpu"] <= own["cpu"]
-            and demand["memory"] <= own["memory"]
+            and demand != required
+            and demand["cpu"] <= required["cpu"]
+            and demand["memory"] <= required["memory"]
         ):
-            smaller.setdefault((other.flavor_name, frees_gpu), other)
-    ordered = sorted(smaller.values(), key=lambda c: (not _frees_gpu(c, choice), _size(c, own)))
+            smaller.setdefault((candidate.flavor_name, frees_gpu), candidate)
+    ordered = sorted(
+        smaller.values(), key=lambda c: (not _frees_gpu(c, choice), _size(c, required))
+    )
     return AlternativeFlavors(
-        tuple(_alternative(other, choice) for other in ordered[:_MOST]), _next(larger, admit)
+        tuple(_alternative(candidate, choice) for candidate in ordered[:MAX_SMALLER]),
+        _next(larger, admit),
     )
 
 
@@ -55,43 +58,47 @@ def _permitted(catalog: Catalog, choice: Choice, groups: frozenset[str]) -> Iter
             yield from catalog.choices(name)
 
 
-def _is_same(other: Choice, choice: Choice) -> bool:
+def _is_same(candidate: Choice, choice: Choice) -> bool:
     """Tell whether two choices give the same accelerators, or none. Parts are not compared.
 
-    Of one device only: what another has in common with it the catalog does not tell.
+    Only choices of one device count: the catalog does not say what two devices have in common.
     """
     if not choice.accelerators:
-        return not other.accelerators
-    return other.device_name == choice.device_name and other.accelerators == choice.accelerators
-
-
-def _frees_gpu(other: Choice, choice: Choice) -> bool:
-    return bool(choice.accelerators) and not other.accelerators
-
-
-def _size(choice: Choice, own: Demand) -> Decimal:
-    """Return how much a choice is beside another: a core weighs as much as its share of memory."""
-    return sum(
-        (choice.demand[name] / own[name] for name in ("cpu", "memory") if own[name]), Decimal(0)
+        return not candidate.accelerators
+    return (
+        candidate.device_name == choice.device_name
+        and candidate.accelerators == choice.accelerators
     )
 
 
-def _alternative(other: Choice, choice: Choice) -> Alternative:
-    demand = other.demand
+def _frees_gpu(candidate: Choice, choice: Choice) -> bool:
+    return bool(choice.accelerators) and not candidate.accelerators
+
+
+def _size(choice: Choice, required: Demand) -> Decimal:
+    """Return the size relative to `required`: cores and memory weigh the same."""
+    return sum(
+        (choice.demand[name] / required[name] for name in ("cpu", "memory") if required[name]),
+        Decimal(0),
+    )
+
+
+def _alternative(candidate: Choice, choice: Choice) -> Alternative:
+    demand = candidate.demand
     return Alternative(
-        other.flavor_name,
+        candidate.flavor_name,
         float(demand["cpu"]),
         int(demand["memory"]),
-        other.flavor.max_runtime,
-        _frees_gpu(other, choice),
+        candidate.flavor.max_runtime,
+        _frees_gpu(candidate, choice),
     )
 
 
 def _next(larger: list[Choice], admit: Callable[[Demand], None]) -> str | None:
-    for other in sorted(larger, key=lambda c: (c.demand["memory"], c.demand["cpu"])):
+    for candidate in sorted(larger, key=lambda c: (c.demand["memory"], c.demand["cpu"])):
         try:
-            admit(other.demand)
+            admit(candidate.demand)
         except NeverFits:
             continue
-        return other.flavor_name
+        return candidate.flavor_name
     return None

@@ -1,8 +1,8 @@
-"""Before sending: what a submission would meet, without recording anything.
+"""Checks a submission before it is sent, without recording anything.
 
 Codes are stable: `bad_notebook`, `stale`, `unknown_choice`, `refused`, `never_fits`, `no_kernel`,
-`missing_input`, `too_large`, `bad_input` are blocking, for `submit` refuses them; `not_writable`,
-`unknown_parameter` and `not_inspected` are not.
+`missing_input`, `too_large`, `bad_input` block, since `submit` refuses them; `not_writable`,
+`unknown_parameter` and `not_inspected` do not.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
-from pathlib import Path, PurePosixPath
-from typing import Any
+from dataclasses import replace
+from pathlib import PurePosixPath
 
 from ...domain.errors import BadInput, BadNotebook, JobsError, TooLarge, UnknownChoice
 from ...domain.job import Submission
@@ -25,108 +24,98 @@ from ...exchange.request import Environment
 from ...workspace import Plan, Workspace, freeze, plan_inputs, resolve_output, suggest
 from .submission import Caller, SubmissionService
 
-PATIENCE = 30.0
+INSPECT_TIMEOUT = 30.0
 """Seconds for reading a notebook's parameters."""
 
 
-@dataclass(frozen=True)
-class FilesReport:
-    """What was found out in the workspace; `kernel` is what the notebook names."""
-
-    problems: tuple[Problem, ...]
-    parameters: tuple[Parameter, ...] = ()
-    suggested: tuple[SuggestedInput, ...] = ()
-    kernel: str | None = None
-    inputs: tuple[PlannedInput, ...] = ()
-    ignored: int = 0
-    input_cap: int | None = None
-
-    def shown(self) -> dict[str, Any]:
-        """Return all but the problems as the fields of a Preflight."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "problems"}
-
-
-def look_at_files(
-    workspace: Workspace, asked: Submission, input_cap: int | None, environment: Environment
-) -> FilesReport:
-    """Look at the notebook, the inputs and the place of the result: the workspace's side."""
-    found = _look_at_notebook(workspace, asked, environment)
-    plan, over = _plan(workspace, asked, input_cap)
+def inspect_files(
+    workspace: Workspace, submission: Submission, input_cap: int | None, environment: Environment
+) -> Preflight:
+    """Check the notebook, the inputs and the result's folder: the side of the workspace."""
+    report = _inspect_notebook(workspace, submission, environment)
+    plan, input_problems = _plan(workspace, submission, input_cap)
+    problems = (*report.problems, *input_problems, *_output_problems(workspace, submission))
     return replace(
-        found,
-        problems=(*found.problems, *over, *_target_problems(workspace, asked)),
+        report,
+        problems=problems,
         inputs=tuple(PlannedInput(i.path, i.size) for i in plan.files),
         ignored=plan.ignored,
         input_cap=input_cap,
     )
 
 
-def _look_at_notebook(
-    workspace: Workspace, asked: Submission, environment: Environment
-) -> FilesReport:
+def _inspect_notebook(
+    workspace: Workspace, submission: Submission, environment: Environment
+) -> Preflight:
     try:
         frozen = freeze(
             workspace,
-            asked.notebook,
-            expected_sha256=asked.expected_sha256,
-            content=asked.content,
+            submission.notebook,
+            expected_sha256=submission.expected_sha256,
+            content=submission.content,
         )
     except JobsError as error:
-        return FilesReport((_problem(error),))
+        return Preflight((_problem(error),))
     outline = frozen.outline
     assert outline is not None  # `freeze` just made it
     declaring = frozen.data if outline.declaring is None else outline.declaring.encode()
-    parameters, problems = _parameters(declaring, asked, environment)
-    named = suggest(workspace, asked.notebook, outline.code, outline.language)
-    suggested = tuple(SuggestedInput(s.path, s.size, s.why) for s in named)
-    return FilesReport(tuple(problems), parameters, suggested, outline.kernel)
+    parameters, problems = _parameters(declaring, submission, environment)
+    suggestions = suggest(workspace, submission.notebook, outline.code, outline.language)
+    suggested = tuple(SuggestedInput(s.path, s.size, s.why) for s in suggestions)
+    return Preflight(tuple(problems), parameters, suggested=suggested, kernel=outline.kernel)
 
 
-def _plan(workspace: Workspace, asked: Submission, cap: int | None) -> tuple[Plan, list[Problem]]:
-    """Return what would go along, and why it may not; what is too large is shown all the same."""
-    if not asked.inputs:
+def _plan(
+    workspace: Workspace, submission: Submission, cap: int | None
+) -> tuple[Plan, list[Problem]]:
+    """Return the inputs that would be sent, even if they are too large, and their problems."""
+    if not submission.inputs:
         return Plan(), []
     try:
-        return plan_inputs(workspace, asked.inputs, cap), []
+        return plan_inputs(workspace, submission.inputs, cap), []
     except TooLarge as error:
         with contextlib.suppress(TooLarge):
-            return plan_inputs(workspace, asked.inputs), [_problem(error)]
+            return plan_inputs(workspace, submission.inputs), [_problem(error)]
         return Plan(), [_problem(error)]
     except BadInput as error:
         return Plan(), [_problem(error, "missing_input")]
 
 
-def look_at_choice(
-    intake: Callable[[], SubmissionService], asked: Submission, kernel: str | None, caller: Caller
+def check_choice(
+    submissions: Callable[[], SubmissionService],
+    submission: Submission,
+    kernel: str | None,
+    caller: Caller,
 ) -> Iterator[Problem]:
-    """Yield what keeps the backend from taking it: the gateway's side, where there is one."""
+    """Yield why the backend would not take it: the gateway's side, where there is one."""
     try:
-        taker = intake()
-        validate_submission(asked)
-        taker.choose(asked, None, caller)
+        service = submissions()
+        validate_submission(submission)
+        service.choose(submission, None, caller)
     except JobsError as error:
         yield _problem(error)
         return
     try:
-        taker.backend.admit({}, kernel)
+        service.backend.admit({}, kernel)
     except UnknownChoice as error:
         yield _problem(error, "no_kernel")
 
 
 def preflight(
-    intake: Callable[[], SubmissionService], asked: Submission, caller: Caller
+    submissions: Callable[[], SubmissionService], submission: Submission, caller: Caller
 ) -> Preflight:
-    """Return the whole answer where this process reaches workspace and backend.
+    """Return all that is known where this process reaches workspace and backend.
 
-    `intake` makes what takes submissions; a catalog that is broken is a problem like others.
+    `submissions` returns the service that would record the job. It raises BadCatalog for a broken
+    catalog, which becomes one of the problems.
     """
-    workspace = Workspace(Path(caller.workspace), [Path(root) for root in caller.roots])
-    files = look_at_files(workspace, asked, caller.input_cap, caller.environment)
-    chosen = tuple(look_at_choice(intake, asked, files.kernel, caller))
-    return Preflight(
-        problems=files.problems + chosen,
-        **files.shown(),
-        isolated=asked.isolated or not caller.sees_workspace,
+    workspace = caller.open_workspace()
+    report = inspect_files(workspace, submission, caller.input_cap, caller.environment)
+    problems = tuple(check_choice(submissions, submission, report.kernel, caller))
+    return replace(
+        report,
+        problems=report.problems + problems,
+        isolated=submission.isolated or not caller.sees_workspace,
     )
 
 
@@ -134,61 +123,61 @@ def _problem(error: JobsError, code: str | None = None) -> Problem:
     return Problem(code or error.code, error.message, error.hint)
 
 
-def _target_problems(workspace: Workspace, asked: Submission) -> Iterator[Problem]:
+def _output_problems(workspace: Workspace, submission: Submission) -> Iterator[Problem]:
     """Yield why the result could not be published: it would be held."""
-    if asked.output is not None:
+    if submission.output is not None:
         try:
-            resolve_output(workspace, asked.output)
+            resolve_output(workspace, submission.output)
         except JobsError as error:
             yield _problem(error)
             return
     try:
-        target = workspace.real(asked.output or asked.notebook)
+        target = workspace.real(submission.output or submission.notebook)
     except BadInput:
-        return  # said already
-    folder = target if asked.output is not None and target.is_dir() else target.parent
+        return  # reading the notebook has reported it
+    folder = target if submission.output is not None and target.is_dir() else target.parent
     if not os.access(folder, os.W_OK | os.X_OK):
-        shown = PurePosixPath(asked.output or asked.notebook).parent
+        parent = PurePosixPath(submission.output or submission.notebook).parent
         state = "cannot be written to" if folder.is_dir() else "is not there"
         yield Problem(
             "not_writable",
-            f"The folder {shown} {state}: the result would be held.",
+            f"The folder {parent} {state}: the result would be held.",
             "Mend it before the job ends, or choose another with --output.",
             blocking=False,
         )
 
 
 def _parameters(
-    declaring: bytes, asked: Submission, environment: Environment
+    declaring: bytes, submission: Submission, environment: Environment
 ) -> tuple[tuple[Parameter, ...], list[Problem]]:
-    """Read the notebook's parameters, as the runner does; and say which that are set it has not.
+    """Read the notebook's parameters, as the runner does, and check those that are set.
 
     `declaring` is a notebook with the cell that declares them.
     """
     try:
-        found = _inspect(declaring, environment)
+        parameters = _inspect(declaring, environment)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         message = f"The parameters could not be read: {error}."
         return (), [Problem("not_inspected", message, blocking=False)]
     except BadNotebook as error:
         return (), [_problem(error)]
-    if found is None:  # papermill cannot read this language
+    if parameters is None:  # papermill cannot read this language
         return (), []
-    known = {parameter.name for parameter in found}
-    return found, [
+    declared = {parameter.name for parameter in parameters}
+    return parameters, [
         Problem(
             "unknown_parameter",
             f"{name} is no parameter of this notebook.",
             "It is set all the same. Tag the cell with the defaults `parameters`.",
             blocking=False,
         )
-        for name in asked.parameters
-        if name not in known
+        for name in submission.parameters
+        if name not in declared
     ]
 
 
 def _inspect(declaring: bytes, environment: Environment) -> tuple[Parameter, ...] | None:
-    """Ask `job_runner inspect`, as a process: it imports what a server has no use for."""
+    """Run `job_runner inspect`, as a process: a server does not need what that imports."""
     with tempfile.NamedTemporaryFile(suffix=".ipynb") as file:
         file.write(declaring)
         file.flush()
@@ -198,16 +187,16 @@ def _inspect(declaring: bytes, environment: Environment) -> tuple[Parameter, ...
             cwd="/",  # `-m` looks for modules here first, and notebooks have files of any name
             capture_output=True,
             text=True,
-            timeout=PATIENCE,
+            timeout=INSPECT_TIMEOUT,
             check=False,
         )
     if ran.returncode != 0:
-        said = (ran.stderr.strip().splitlines() or [f"exit status {ran.returncode}"])[-1]
-        message = said.removeprefix("job_runner: ").rstrip(".")
+        line = (ran.stderr.strip().splitlines() or [f"exit status {ran.returncode}"])[-1]
+        message = line.removeprefix("job_runner: ").rstrip(".")
         if ran.returncode == 2:
             raise BadNotebook(f"{message}.")
         raise ValueError(message)
-    found = json.loads(ran.stdout)
-    if found is None:
+    parameters = json.loads(ran.stdout)
+    if parameters is None:
         return None
-    return tuple(Parameter(p["name"], p["type"], p["default"], p["help"]) for p in found)
+    return tuple(Parameter(p["name"], p["type"], p["default"], p["help"]) for p in parameters)

@@ -1,4 +1,4 @@
-"""A job once more: what was frozen then, taken from the exchange and not from the disk."""
+"""Submits a job again from the snapshot and inputs in the exchange, not from the workspace."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .submission import Caller
 
 
 def stored_snapshot(exchange: FileExchange, request: Request) -> Frozen:
-    """Return the job's own snapshot and inputs. Raises Cleared, or Damaged where they are not."""
+    """Return the job's own snapshot and inputs. Raises Cleared, or Damaged if they changed."""
     name = request.name
     raise_if_cleared(exchange, name)
     data = exchange.read(name, layout.SNAPSHOT)
@@ -37,7 +37,7 @@ def stored_snapshot(exchange: FileExchange, request: Request) -> Frozen:
 
 
 def resubmission(request: Request, changes: Changes) -> Submission:
-    """Return what was asked for then, with the changes."""
+    """Return the job's submission with the changes."""
     same_flavor = changes.flavor in (None, request.flavor)
     limit = request.max_runtime
     if not same_flavor and limit == request.flavor_spec.get("max_runtime"):
@@ -60,17 +60,17 @@ def resubmission(request: Request, changes: Changes) -> Submission:
 
 
 def original_caller(request: Request, caller: Caller) -> Caller:
-    """Return the caller at the place of the first submission.
+    """Return the caller with the workspace and the environment of the original submission.
 
-    Its interpreter and variables are taken if they are this host's and the interpreter is there:
-    the kernel's name means something in that environment, and perhaps nothing in ours.
+    That environment is used if it is of this host and its interpreter still exists: the kernel's
+    name means something there, and perhaps nothing in this process's environment.
     """
-    then = request.environment
-    usable = then.host == caller.environment.host and Path(then.interpreter).is_file()
+    original = request.environment
+    usable = original.host == caller.environment.host and Path(original.interpreter).is_file()
     return replace(
         caller,
         workspace=request.workspace,
         roots=request.roots,
-        environment=then if usable else caller.environment,
-        knows_kernels=not usable or then == caller.environment,
+        environment=original if usable else caller.environment,
+        knows_kernels=not usable or original == caller.environment,
     )

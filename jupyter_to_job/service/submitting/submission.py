@@ -1,10 +1,9 @@
-"""Taking a submission: check it, resolve it, record it. After this nothing else is consulted."""
+"""Checks a submission, resolves it, and records it: nothing else is needed to run the job."""
 
 from __future__ import annotations
 
 import os
 import socket
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
@@ -23,15 +22,14 @@ from ...domain.submission_rules import validate_submission
 from ...domain.transfer import Transfer
 from ...exchange import FileExchange, Request
 from ...exchange.request import Environment, digest_of
-from ...workspace import Frozen, freeze_input
+from ...workspace import Frozen, Workspace, freeze, freeze_input, resolve_output
 from ..catalog import fitting
 from .alternatives import alternative_flavors
-from .packages import packages_of
 
 if TYPE_CHECKING:
     from ...flavors import Catalog, Choice
 
-_PASSED_ON = frozenset(
+_FORWARDED_VARIABLES = frozenset(
     [
         "PATH",
         "HOME",
@@ -50,24 +48,26 @@ _PASSED_ON = frozenset(
         "NO_PROXY",
     ]
 )
-_DRAWS = 8
-_MAX_DEPTH = 100
+_MAX_NAME_DRAWS = 8
 _NOT_COMPARED = frozenset(
     ["idempotency_key", "content", "expected_sha256", "input_digests", "packages"]
 )
-"""What may differ between two submissions that are the same: the snapshot has its own digest."""
+"""Fields in which equal submissions may differ: the snapshot has its own digest."""
 
 
 @dataclass(frozen=True)
 class Caller:
-    """Who submits, and how the notebook's side looks from there.
+    """The person who submits, and the machine that the notebook is on.
 
-    `workspace` is the absolute root on the caller's side; `environment` what its runner starts
-    with; `origin` what a gateway read of the dev pod; `sees_workspace` whether a runner of this
-    backend finds the workspace at the same path; `enforce_memory` whether the runner has to hold
-    its kernel to the flavor's memory (a container does that by itself); `roots` the folders outside
-    that links in the workspace may lead to; `input_cap` how many bytes the inputs may be in all;
-    `knows_kernels` whether the environment's kernels are the ones that this process finds.
+    - `workspace`: the absolute root on the caller's side.
+    - `environment`: the interpreter and variables that the runner starts with.
+    - `origin`: what a gateway read from the dev pod.
+    - `sees_workspace`: whether a runner of this backend finds the workspace at the same path.
+    - `enforce_memory`: whether the runner holds its kernel to the flavor's memory. A container
+      does that by itself.
+    - `roots`: the folders outside the workspace that links in it may lead to.
+    - `input_cap`: the bytes that the inputs may have in all.
+    - `knows_kernels`: whether the environment's kernels are the ones that this process finds.
     """
 
     owner: str
@@ -81,6 +81,10 @@ class Caller:
     input_cap: int | None = None
     knows_kernels: bool = True
 
+    def open_workspace(self) -> Workspace:
+        """Return the caller's file tree, where this process reaches it."""
+        return Workspace(Path(self.workspace), [Path(root) for root in self.roots])
+
 
 @dataclass(frozen=True)
 class SubmissionService:
@@ -92,33 +96,38 @@ class SubmissionService:
     output_cap: int | None = None
     """How many bytes of output a job may keep; None: as many as it likes."""
 
-    def accept(
-        self, asked: Submission, frozen: Frozen, caller: Caller, transfer: Transfer | None = None
+    def submit(
+        self,
+        submission: Submission,
+        frozen: Frozen,
+        caller: Caller,
+        transfer: Transfer | None = None,
     ) -> tuple[Request, bool]:
-        """Record the job and return what was recorded, and whether it is new.
+        """Record the job; return its request and whether it is new.
 
-        Raises what `check` and `choose` do, Conflict where the idempotency key belongs to another
-        request, and Withdrawn. Whatever is refused leaves nothing behind.
+        Raises what `validate_submission` and `choose` do, Conflict where the idempotency key
+        belongs to another submission, and Withdrawn. A refused submission leaves nothing behind.
         """
         transfer = transfer or Transfer()
-        validate_submission(asked)
-        digest = digest_of(_comparable(asked), frozen.sha256)
+        validate_submission(submission)
+        digest = digest_of(_comparable(submission), frozen.sha256)
         key = None
-        if asked.idempotency_key is not None:
-            key = key_digest(caller.owner, frozen.notebook, asked.idempotency_key)
-        for draw in range(_DRAWS):
-            # A retry meets its job even if that could not be submitted any more.
+        if submission.idempotency_key is not None:
+            key = key_digest(caller.owner, frozen.notebook, submission.idempotency_key)
+        for draw in range(_MAX_NAME_DRAWS):
+            # A retry finds its job even if that could not be submitted any more.
             claimed = None if key is None else self.exchange.claimed_name(f"{key}-{draw + 1}")
-            known = self._known(claimed, key, digest) if claimed is not None else None
-            if known is not None:
-                return known, False
-            choice = self.choose(asked, frozen.kernel if caller.knows_kernels else None, caller)
-            name = self._name(asked, frozen, caller, key, draw)
-            known = self._known(name, key, digest)
-            if known is not None:
-                return known, False
+            earlier = self._earlier(claimed, key, digest) if claimed is not None else None
+            if earlier is not None:
+                return earlier, False
+            kernel = frozen.kernel if caller.knows_kernels else None
+            choice = self.choose(submission, kernel, caller)
+            name = self._name(submission, frozen, caller, key, draw)
+            earlier = self._earlier(name, key, digest)
+            if earlier is not None:
+                return earlier, False
             request = replace(
-                _request(asked, frozen, caller, choice),
+                _request(submission, frozen, caller, choice),
                 name=name,
                 backend=self.backend.name,
                 digest=digest,
@@ -126,14 +135,14 @@ class SubmissionService:
                 output_limit=self.output_cap,
                 neighbours=alternative_flavors(self.catalog, choice, caller.groups, self._admit),
             )
-            # The first name of a key follows from it: whoever comes next claims the same one.
+            # The first name of a key follows from the key: a later submission claims it again.
             claim = f"{key}-1" if key is not None and draw == 0 else None
             created = self._create(request, frozen, caller, transfer, claim)
             if created is not None:
                 return created, True
-            known = self._known(name, key, digest)
-            if known is not None:  # somebody with the same key was faster
-                return known, False
+            earlier = self._earlier(name, key, digest)
+            if earlier is not None:  # another process with the same key was faster
+                return earlier, False
         raise Conflict("No free job name was found.", "Submit again.")
 
     def _create(
@@ -144,10 +153,7 @@ class SubmissionService:
         transfer: Transfer,
         claim: str | None,
     ) -> Request | None:
-        """Record a job with its inputs. None if the name is taken already.
-
-        `claim` is taken back where that fails.
-        """
+        """Record a job with its inputs; None if the name is taken. A failure frees `claim`."""
         transfer.expect(sum(item.size for item in frozen.inputs))
         inputs = {i.path: partial(freeze_input, i, step=transfer.step) for i in frozen.inputs}
         try:
@@ -159,20 +165,20 @@ class SubmissionService:
                 self.exchange.release_claim(claim)
             raise
 
-    def choose(self, asked: Submission, kernel: str | None, caller: Caller) -> Choice:
+    def choose(self, submission: Submission, kernel: str | None, caller: Caller) -> Choice:
         """Return the flavor and device that a submission gets here.
 
         Raises UnknownChoice, Refused, or NeverFits, which says what would fit.
         """
-        choice = self.catalog.choose(asked.flavor, asked.device, caller.groups)
-        if asked.priority and not self.backend.has_queue:
+        choice = self.catalog.choose(submission.flavor, submission.device, caller.groups)
+        if submission.priority and not self.backend.has_queue:
             raise Refused("This backend has no line to go first in.", "Leave the priority out.")
         try:
             self.backend.admit(choice.demand, kernel)
         except NeverFits as error:
-            # Other settings may be in force here than where `resources` are known from.
-            there = fitting(self.catalog, self.backend.resources(), caller.groups)
-            names = [] if choice.flavor_name in there else there
+            # The process that published `resources` may have other settings than this one.
+            names = fitting(self.catalog, self.backend.resources(), caller.groups)
+            names = [] if choice.flavor_name in names else names
             hint = f"What fits here: {', '.join(names)}." if names else error.hint
             raise NeverFits(error.message, hint) from error
         return choice
@@ -181,49 +187,69 @@ class SubmissionService:
         self.backend.admit(demand, None)
 
     def _name(
-        self, asked: Submission, frozen: Frozen, caller: Caller, key: str | None, draw: int
+        self, submission: Submission, frozen: Frozen, caller: Caller, key: str | None, draw: int
     ) -> str:
         """Return a name to try: for a key always the same one in the same draw, in any process."""
-        chosen = asked.idempotency_key if draw == 0 else None
-        name = job_name(frozen.notebook, owner=caller.owner, key=chosen, label=asked.name)
+        seed = submission.idempotency_key if draw == 0 else None
+        name = job_name(frozen.notebook, owner=caller.owner, key=seed, label=submission.name)
         return name if key is None else self.exchange.claim(f"{key}-{draw + 1}", name)
 
-    def _known(self, name: str, key: str | None, digest: str) -> Request | None:
-        """Return the job of this name if it is the key's, from an earlier submission.
+    def _earlier(self, name: str, key: str | None, digest: str) -> Request | None:
+        """Return the request of this name if an earlier submission with `key` made it.
 
-        Raises Conflict if that was another one, Unavailable while the job is being deleted.
+        Raises Conflict if that was another submission, Unavailable while the job is being deleted.
         """
         if key is None:
             return None
         try:
-            known = self.exchange.request(name)
-            deleted = self.exchange.document(name, layout.DELETE) is not None
+            request = self.exchange.request(name)
+            is_deleted = self.exchange.document(name, layout.DELETE) is not None
         except NotFound:
             return None
-        if known.key != key:
+        if request.key != key:
             return None
-        if deleted:
+        if is_deleted:
             raise Unavailable(f"{name} is just being deleted.", "Submit again in a moment.")
-        if known.digest != digest:
+        if request.digest != digest:
             raise Conflict("This idempotency key belongs to another submission.", "Use a new one.")
-        return known
+        return request
+
+
+def freeze_submission(
+    workspace: Workspace, submission: Submission, input_cap: int | None
+) -> tuple[Submission, Frozen]:
+    """Freeze notebook and inputs; return the submission with its output resolved, and these.
+
+    Raises what `resolve_output` and `freeze` do.
+    """
+    if submission.output is not None:
+        submission = replace(submission, output=resolve_output(workspace, submission.output))
+    frozen = freeze(
+        workspace,
+        submission.notebook,
+        submission.inputs,
+        submission.expected_sha256,
+        input_cap,
+        submission.content,
+    )
+    return submission, frozen
 
 
 def local_environment(interpreter: str) -> Environment:
-    """Return what a runner of this process's own environment starts with."""
+    """Return the environment of a runner that `interpreter` runs on this host."""
     variables = {
         name: value
         for name, value in os.environ.items()
-        if name in _PASSED_ON or name.startswith(("LC_", "CONDA_"))
+        if name in _FORWARDED_VARIABLES or name.startswith(("LC_", "CONDA_"))
     }
     return Environment(interpreter, socket.gethostname(), variables)
 
 
-def _request(asked: Submission, frozen: Frozen, caller: Caller, choice: Choice) -> Request:
-    """Fill in request.json, but for what the intake itself decides."""
+def _request(submission: Submission, frozen: Frozen, caller: Caller, choice: Choice) -> Request:
+    """Return the request, but for the fields that `SubmissionService.submit` fills in."""
     source = Path(caller.workspace, frozen.notebook)
-    isolated = asked.isolated or not caller.sees_workspace
-    limits = [s for s in (asked.max_runtime, choice.flavor.max_runtime) if s is not None]
+    isolated = submission.isolated or not caller.sees_workspace
+    limits = [s for s in (submission.max_runtime, choice.flavor.max_runtime) if s is not None]
     return Request(
         name="",
         owner=caller.owner,
@@ -240,28 +266,20 @@ def _request(asked: Submission, frozen: Frozen, caller: Caller, choice: Choice) 
         submitted=times.now(),
         backend="",
         digest="",
-        parameters=asked.parameters,
+        parameters=submission.parameters,
         isolated=isolated,
         cwd=None if isolated else str(source.parent),
-        env=asked.env,
+        env=submission.env,
         environment=caller.environment,
         kernel=frozen.kernel,
         max_runtime=min(limits, default=None),
-        packages=_packages(asked, frozen, caller),
+        packages=submission.packages,
         memory_limit=int(choice.demand["memory"]) if caller.enforce_memory else None,
-        priority=asked.priority,
-        output=asked.output,
+        priority=submission.priority,
+        output=submission.output,
     )
 
 
-def _packages(asked: Submission, frozen: Frozen, caller: Caller) -> dict[str, list[str]] | None:
-    """Return the packages of the submitter's environment: as they were sent, or if it is ours."""
-    if asked.packages is not None:
-        return asked.packages
-    is_ours = caller.environment.interpreter == sys.executable
-    return packages_of(frozen.kernel) if is_ours else None
-
-
-def _comparable(asked: Submission) -> dict[str, Any]:
-    names = (field.name for field in fields(asked) if field.name not in _NOT_COMPARED)
-    return {name: getattr(asked, name) for name in names}
+def _comparable(submission: Submission) -> dict[str, Any]:
+    names = (field.name for field in fields(submission) if field.name not in _NOT_COMPARED)
+    return {name: getattr(submission, name) for name in names}
