@@ -1,6 +1,4 @@
-/**
- * Jupyter to Job in the browser: a list of small plugins, each of which can be switched off alone.
- */
+/** The JupyterLab extension: a list of small plugins, each of which can be disabled alone. */
 import dialog from './plugins/dialog';
 import fileMenu from './plugins/fileMenu';
 import files from './plugins/files';

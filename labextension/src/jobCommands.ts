@@ -1,4 +1,4 @@
-/** What can be done with a job: one command each, of which every one takes the job's name. */
+/** The commands that act on one job. Each takes the job's name as its argument. */
 import { Clipboard, Dialog, showDialog } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { CommandRegistry } from '@lumino/commands';
@@ -16,7 +16,7 @@ import { showError } from './ui/errors';
 import { openResult } from './ui/openResult';
 import { showToast } from './ui/toast';
 
-/** The commands, by what they do. */
+/** The ids of the commands. */
 export const CommandIDs = {
   open: 'jupyter-to-job:open-result',
   watch: 'jupyter-to-job:watch',
@@ -29,13 +29,13 @@ export const CommandIDs = {
   delete: 'jupyter-to-job:delete'
 } as const;
 
-/** Those that ask before something is lost. */
+/** Commands that ask for confirmation. */
 const CONFIRMED_COMMANDS: readonly string[] = [
   CommandIDs.cancel,
   CommandIDs.delete
 ];
 
-/** What the commands work with. */
+/** Services that the commands use. */
 export type CommandServices = {
   commands: CommandRegistry;
   jobs: IJobs;
@@ -48,12 +48,12 @@ type JobAction = {
   id: string;
   label: string;
   caption: string;
-  /** Whether it makes sense for the job. */
+  /** Whether the command makes sense for the job. */
   appliesTo: (job: Job) => boolean;
   run: (job: Job, args: ReadonlyPartialJSONObject) => Promise<unknown>;
 };
 
-/** Add the commands, but for those that open a view of their own. */
+/** Add all commands except those that open a view, which their plugin adds. */
 export function addJobCommands(services: CommandServices): void {
   [
     ...resultActions(services),
@@ -62,7 +62,10 @@ export function addJobCommands(services: CommandServices): void {
   ].forEach(action => addCommand(services, action));
 }
 
-/** What commands of jobs take, as a JSON schema; `asks`: those that ask before something is lost. */
+/**
+ * The arguments of a job's command as a JSON schema; `hasAsk` for commands that ask for
+ * confirmation.
+ */
 export function describeJobArguments(
   trans: TranslationBundle,
   hasAsk = false
@@ -83,7 +86,7 @@ export function describeJobArguments(
   };
 }
 
-/** The job's name among a command's arguments. */
+/** Read the job's name from a command's arguments. */
 export function jobNameOf(args: ReadonlyPartialJSONObject): string {
   return typeof args.name === 'string' ? args.name : '';
 }
@@ -102,7 +105,7 @@ function addCommand(
       args: describeJobArguments(trans, CONFIRMED_COMMANDS.includes(id))
     },
     isVisible: args => findJob(args) !== undefined && appliesTo(findJob(args)!),
-    // One that is not known yet is asked for.
+    // A job that is not loaded yet is requested on execution.
     isEnabled: args =>
       jobNameOf(args) !== '' &&
       (findJob(args) === undefined || appliesTo(findJob(args)!)),
@@ -150,7 +153,7 @@ function resultActions(services: CommandServices): JobAction[] {
   ];
 }
 
-/** Say what became of a second try: the job's end was told before. */
+/** Notify the user of the outcome of a second delivery: the job's end was notified before. */
 function notifyDelivery(job: Job, { commands, trans }: CommandServices): Job {
   const { name, delivery } = job;
   const path = resultPath(job);
@@ -251,7 +254,7 @@ async function confirm({
   const { button } = await showDialog({
     title,
     body,
-    defaultButton: 0, // Enter loses nothing.
+    defaultButton: 0, // Enter takes the harmless button.
     buttons: [
       Dialog.cancelButton({ label: no }),
       Dialog.warnButton({ label: yes })

@@ -1,22 +1,22 @@
-/** What a dialog is about: a notebook, and what it takes to have it run. */
+/** A notebook that can be submitted, as the dialog sees it. */
 import type { Choices, Job, Submission } from './jobs/job';
 
-/** A notebook that stands ready to be sent. */
+/** A notebook that is ready to be submitted. */
 export interface INotebookSource {
-  /** Its path, relative to the server's root: what choices are remembered by. */
+  /** The path, relative to the server's root. Choices are remembered under it. */
   readonly path: string;
-  /** What is to be known about what will run, if anything. */
+  /** A note for the user about what will run, or null. */
   readonly note: string | null;
-  /** Choices to begin with, which count more than remembered ones. */
+  /** Initial choices, which override remembered ones. */
   readonly initialChoices: Choices;
-  /** Resolves when what is on the screen is on disk; rejects if it will not be. */
+  /** Resolves when the notebook is saved; rejects if it cannot be. */
   readonly ready?: Promise<void>;
-  /** Whether it has nothing to do with what was chosen for the notebook the last time. */
+  /** Whether remembered choices are neither used nor updated. */
   readonly ignoresMemory?: boolean;
-  /** Whether files can be chosen to go along. */
+  /** Whether input files can be chosen. */
   readonly takesFiles: boolean;
-  /** What preflight is asked about, once it is ready: the notebook as it is on disk. */
+  /** The submission that preflight checks, once `ready` has resolved. */
   toSubmission(): Submission;
-  /** Have it run, once it is ready; the same key and choices again are the same job. */
+  /** Submit it, once `ready` has resolved. The same key and choices again give the same job. */
   submit(choices: Choices, idempotencyKey: string): Promise<Job>;
 }

@@ -1,91 +1,94 @@
-/**
- * What other extensions may ask of this one: submit notebooks, and follow the jobs.
- */
+/** The interfaces that other extensions can use: submit notebooks and follow jobs. */
 import { Token } from '@lumino/coreutils';
 import type { ISignal } from '@lumino/signaling';
 
 import type { Changes, CopyProgress, Job, Submission } from './jobs/job';
 import type { INotebookSource } from './source';
 
-/** The jobs that this page knows of, kept true by the server's events. */
+/** The jobs that this page knows, kept up to date by the server's events. */
 export interface IJobs {
-  /** A job was seen for the first time, or is no longer what it was. */
+  /** A job is new to this page, or has changed. */
   readonly changed: ISignal<IJobs, Job>;
-  /** A job of this name was deleted, or has to be loaded again. */
+  /** The job of this name was deleted, or has to be loaded again. */
   readonly removed: ISignal<IJobs, string>;
   /** This page submitted a job. */
   readonly submitted: ISignal<IJobs, Job>;
-  /** A job that this page submitted, or saw unfinished, has ended as `isSettled` says: once each. */
+  /**
+   * A job that this page submitted or saw unfinished is settled (see `isSettled`). Emitted once a
+   * job.
+   */
   readonly settled: ISignal<IJobs, Job>;
-  /** The files that go along with a submission are being copied. */
+  /** The server has copied more of a submission's input files. */
   readonly copyProgressed: ISignal<IJobs, CopyProgress>;
-  /** What is known of the list itself has changed: the five fields below. */
+  /** One of the five fields below has changed. */
   readonly conditionChanged: ISignal<IJobs, void>;
-  /** Whether the server's list was had once. */
+  /** Whether the job list was loaded at least once. */
   readonly isLoaded: boolean;
-  /** Whether the server is being asked for jobs. */
+  /** Whether a request for the job list is in progress. */
   readonly isBusy: boolean;
-  /** Why the last request for jobs failed; null: it did not. */
+  /** The error of the last request for the job list; null if it succeeded. */
   readonly error: unknown;
-  /** Whether the server has older jobs than those that are known. */
+  /** Whether the server has older jobs that are not loaded yet. */
   readonly hasMore: boolean;
-  /** Whether events come: `forbidden` where the server does not let this user have them. */
+  /** The state of the event stream; `forbidden` if the server does not let this user subscribe. */
   readonly feed: 'live' | 'lost' | 'forbidden' | 'unknown';
-  /** The jobs that are known, newest first; the array changes in place. */
+  /** The loaded jobs, newest first. The array changes in place. */
   readonly all: readonly Job[];
-  /** How many jobs have not ended. */
+  /** The number of jobs that have not ended. */
   readonly unfinishedCount: number;
-  /** The job of that name as last heard of. */
+  /** The loaded job of that name. */
   get(name: string): Job | undefined;
   /**
-   * The job of that name as last heard of, or as the server says.
+   * The loaded job of that name, or else the server's answer.
    *
-   * @throws ApiError as all that follow: where the server refused, or could not be reached.
+   * @throws ApiError (as all methods below) if the server refuses or cannot be reached.
    */
   find(name: string): Promise<Job>;
-  /** Send a notebook; each call is one job, but for calls with the same idempotency key. */
+  /** Submit a notebook. Each call makes one job, except for calls with the same idempotency key. */
   submit(submission: Submission, idempotencyKey?: string): Promise<Job>;
-  /** Have a job run again as it was frozen, with changes: a new job. */
+  /** Run a job again as it was frozen, with changes. This makes a new job. */
   rerun(name: string, changes?: Changes, idempotencyKey?: string): Promise<Job>;
-  /** Have a job ended; what it wrote so far is delivered. */
+  /** Cancel a job. What it wrote so far is delivered. */
   cancel(name: string): Promise<Job>;
-  /** Have a result delivered that was held. */
+  /** Deliver a held result. */
   deliver(name: string): Promise<Job>;
-  /** Have a job forgotten; what runs is stopped. A delivered notebook stays. */
+  /** Delete a job, and stop it if it runs. A delivered notebook stays. */
   delete(name: string): Promise<void>;
-  /** Ask the server for its newest jobs, after events may have been missed; see `error`. */
+  /**
+   * Load the newest jobs, for example after events may have been missed. Failures go to `error`.
+   */
   refresh(): Promise<void>;
-  /** Ask for older jobs, for many of them if somebody searches; see `error`. */
+  /** Load a page of older jobs, a larger one for a search. Failures go to `error`. */
   loadMore(isSearch?: boolean): Promise<void>;
 }
 
-/** The token under which `IJobs` is provided. */
+/** The token that provides `IJobs`. */
 export const IJobs = new Token<IJobs>(
   'jupyter-to-job:IJobs',
   'Submits notebooks as jobs and follows the jobs of this server.'
 );
 
-/** Asks what a job needs to know, and submits it. */
+/** Submits notebooks, with or without the dialog. */
 export interface ISubmitDialog {
-  /** Ask in the dialog; resolves to the job, or to null if the user thought better of it. */
+  /** Open the dialog; resolves to the job, or to null if the user cancels. */
   ask(source: INotebookSource): Promise<Job | null>;
   /**
-   * Submit without asking, with the choices that the source comes with.
+   * Submit without the dialog, with the source's initial choices.
    *
-   * @throws ApiError where the server refused, or could not be reached.
+   * @throws ApiError if the server refuses or cannot be reached.
    */
   submit(source: INotebookSource): Promise<Job>;
   /**
-   * Submit without asking, with what was chosen for this notebook the last time.
+   * Submit without the dialog, with what was chosen for this notebook the last time.
    *
-   * @throws ApiError where the server refused, or could not be reached.
+   * @throws ApiError if the server refuses or cannot be reached.
    */
   submitAgain(source: INotebookSource): Promise<Job>;
-  /** Have the catalog at hand before anybody asks; never fails. */
+  /** Load the catalog before the first dialog opens. Never fails. */
   preloadCatalog(): Promise<void>;
 }
 
-/** The token under which `ISubmitDialog` is provided. */
+/** The token that provides `ISubmitDialog`. */
 export const ISubmitDialog = new Token<ISubmitDialog>(
   'jupyter-to-job:ISubmitDialog',
   'Asks what a job needs to know, and submits it.'

@@ -162,7 +162,7 @@ describe('SubmitModel', () => {
       preflight({ suggested: [helper, data], isolated: isolated ?? false });
     const { model } = await open({}, server);
     expect(model.choices.inputs).toBeUndefined();
-    model.change(() => (model.files.isolated = true));
+    model.change(() => (model.files.isIsolated = true));
     await settle();
     model.change(() => model.files.setIncluded('a.csv', false));
     model.change(() => model.files.add('/more/*.csv'));

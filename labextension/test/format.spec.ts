@@ -1,10 +1,10 @@
 /** Times and amounts as people say and type them. */
 import {
-  parseCpus,
+  formatBytes,
   formatDuration,
   formatMemory,
-  parseDuration,
-  formatBytes
+  parseCpus,
+  parseDuration
 } from '../src/ui/format';
 import { TRANS } from './fixtures';
 

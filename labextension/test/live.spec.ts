@@ -4,7 +4,7 @@ import type * as nbformat from '@jupyterlab/nbformat';
 import type { IJobsApi } from '../src/jobs/client';
 import { Jobs } from '../src/jobs/model';
 import { Fold, type JournalRecord } from '../src/live/fold';
-import { Follower, type Chunk } from '../src/live/follower';
+import { type Chunk, Follower } from '../src/live/follower';
 import { createNotices } from '../src/live/notices';
 import { MOST_OUTPUTS, MOST_TEXT, Outputs } from '../src/live/outputs';
 import { StreamText } from '../src/live/streamText';

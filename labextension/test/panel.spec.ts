@@ -6,10 +6,10 @@ import { Jobs } from '../src/jobs/model';
 import { Announcer } from '../src/panel/announcer';
 import { PanelModel } from '../src/panel/model';
 import {
-  progressText,
-  usageText,
   noteText,
-  statusText
+  progressText,
+  statusText,
+  usageText
 } from '../src/ui/statusText';
 import { job, TRANS } from './fixtures';
 

@@ -1,6 +1,6 @@
 /**
- * JupyterLab's own dialog, so that focus, Escape and themes are native; but SEND replies in place,
- * and it closes only when the job is there.
+ * The submit dialog. It is JupyterLab's dialog, so focus, Escape and themes work as elsewhere, but
+ * it stays open after SEND until the job exists.
  */
 import { Dialog } from '@jupyterlab/apputils';
 
@@ -9,10 +9,10 @@ import { SubmitForm } from './form';
 import type { SubmitModel } from './model';
 import { STATUS_ID } from './status';
 
-/** Where Enter does what it does anywhere else, and does not send. */
+/** Controls in which Enter keeps its usual effect and does not send. */
 const ENTER_CONTROLS = 'summary, button, textarea, [data-enter="own"]';
 
-/** Asks for what a model wants to know, and sends it. */
+/** The dialog of a submission. */
 export class SubmitDialog extends Dialog<unknown> {
   constructor(private readonly _model: SubmitModel) {
     const { trans } = _model;
@@ -33,7 +33,7 @@ export class SubmitDialog extends Dialog<unknown> {
     this._updateSendButton();
   }
 
-  /** Show the dialog; resolves to the job, or to null if the user thought better of it. */
+  /** Show the dialog; resolves to the job, or to null if the user cancels. */
   async run(): Promise<Job | null> {
     await this.launch();
     return this._job;
@@ -53,8 +53,8 @@ export class SubmitDialog extends Dialog<unknown> {
   }
 
   /**
-   * Close; but what is being sent is called off first, and its answer tells whether it was. Who does
-   * not wait for that closes all the same: an answer may never come.
+   * Close. A submission that is being sent is withdrawn first, and its answer closes the dialog; a
+   * second call closes at once, because an answer may never come.
    */
   override reject(): void {
     if (this._model.sendingKey !== null && !this._model.isWithdrawing) {
@@ -64,13 +64,13 @@ export class SubmitDialog extends Dialog<unknown> {
     }
   }
 
-  /** Make room for another dialog: JupyterLab shows one at a time. */
+  /** Close for another dialog, because JupyterLab shows one at a time. */
   suspend(): void {
     this.isSuspended = true;
     super.reject();
   }
 
-  /** Whether it closed for another dialog, and the user has said nothing yet. */
+  /** Whether it was closed by `suspend` and not by the user. */
   isSuspended = false;
 
   override dispose(): void {
@@ -78,7 +78,7 @@ export class SubmitDialog extends Dialog<unknown> {
     super.dispose();
   }
 
-  /** Nothing: the model knows what is valid. */
+  /** Disabled: the model validates. */
   protected override _checkValidation(): void {}
 
   protected override _evtKeydown(event: KeyboardEvent): void {
@@ -87,14 +87,15 @@ export class SubmitDialog extends Dialog<unknown> {
       return;
     }
     if (event.key === 'Enter' && event.repeat) {
-      // The shortcut's own, still held down: sending takes a stroke of its own.
+      // Enter is still held down from the shortcut that opened the dialog.
       stopEvent(event);
     } else if (
       event.key === 'Tab' &&
       !event.shiftKey &&
       target === this._sendButton
     ) {
-      // From the last control to the first, which JupyterLab looked for before there were any.
+      // Move from the last control to the first. JupyterLab's own trap looked for it before the
+      // form was rendered.
       stopEvent(event);
       this.node.querySelector('button')?.focus();
     } else {
@@ -102,7 +103,10 @@ export class SubmitDialog extends Dialog<unknown> {
     }
   }
 
-  /** A disabled button would lose the focus, and with it Escape: it only says that it is. */
+  /**
+   * Mark SEND with `aria-disabled`. A truly disabled button would lose the focus, and with it
+   * Escape.
+   */
   private _updateSendButton(): void {
     const { isBlocked, sendingKey } = this._model;
     this._sendButton.setAttribute(
@@ -117,7 +121,7 @@ export class SubmitDialog extends Dialog<unknown> {
 
 const SEND_CLASS = 'jp-ToJobDialog-send';
 
-/** Whether a control of the form does with the key what it does anywhere else. */
+/** Whether a control of the form handles the key itself. */
 function isHandledByControl(event: KeyboardEvent, target: Element): boolean {
   return (
     target.closest('.jp-ToJobDialog-form') !== null &&

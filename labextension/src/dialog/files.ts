@@ -1,49 +1,40 @@
-/** The files that go along: chosen by the user, or suggested because the notebook names them. */
+/** The input files: chosen by the user, or suggested because the notebook names them. */
 import type { Preflight, SuggestedInput } from '../api';
 import type { Choices } from '../jobs/job';
 
-/** What was chosen, and what the server said about it. */
+/** The list of input files. */
 export class FileList {
-  constructor(
-    { inputs, isolated: isIsolated }: Choices,
-    declinedPaths: string[] = []
-  ) {
+  constructor({ inputs, isolated }: Choices, declinedPaths: string[] = []) {
     this._userPaths = [...(inputs ?? [])];
     this._declinedPaths = new Set(declinedPaths);
-    this._isIsolated = isIsolated ?? false;
+    this.isIsolated = isolated ?? false;
   }
 
-  /** Whether the run gets a scratch copy of the files, by the user's will. */
-  get isolated(): boolean {
-    return this._isIsolated;
-  }
+  /** Whether the user wants the run in a scratch copy. */
+  isIsolated: boolean;
 
-  set isolated(isolated: boolean) {
-    this._isIsolated = isolated;
-  }
-
-  /** Whether the run sees only what is sent along, by anybody's will. */
+  /** Whether the run sees only the input files, because the user or the backend isolates it. */
   get isRunIsolated(): boolean {
-    return this._isIsolated || this._isBackendIsolated;
+    return this.isIsolated || this._isBackendIsolated;
   }
 
-  /** What the notebook seems to need. */
+  /** Files that the notebook seems to need. */
   get suggestions(): readonly SuggestedInput[] {
     return this._suggestions;
   }
 
-  /** What the user added, without what is among the suggestions. */
+  /** Paths that the user added, except suggestions. */
   get userPaths(): string[] {
-    const paths = new Set(this._suggestions.map(({ path }) => path));
-    return this._userPaths.filter(path => !paths.has(path));
+    const suggested = new Set(this._suggestions.map(({ path }) => path));
+    return this._userPaths.filter(path => !suggested.has(path));
   }
 
-  /** Suggestions that the user turned down. */
-  get declined(): string[] {
+  /** Suggested paths that the user declined. */
+  get declinedPaths(): string[] {
     return [...this._declinedPaths];
   }
 
-  /** All that will be sent along, as paths, folders and globs. */
+  /** All inputs to send: paths, folders and globs. */
   get paths(): string[] {
     const accepted = this._suggestions.filter(({ path }) =>
       this.includes(path)
@@ -51,7 +42,7 @@ export class FileList {
     return [...accepted.map(({ path }) => path), ...this.userPaths];
   }
 
-  /** Whether a suggestion is followed: where the run would miss it, it is unless turned down. */
+  /** Whether a suggested path is sent. In an isolated run it is unless declined. */
   includes(path: string): boolean {
     return (
       this._userPaths.includes(path) ||
@@ -59,7 +50,7 @@ export class FileList {
     );
   }
 
-  /** Follow a suggestion, or turn it down. */
+  /** Accept or decline a suggested path. */
   setIncluded(path: string, isIncluded: boolean): void {
     if (isIncluded) {
       this._declinedPaths.delete(path);
@@ -78,20 +69,19 @@ export class FileList {
     }
   }
 
-  /** Take away what was added. */
+  /** Remove an added path. */
   remove(path: string): void {
     this._userPaths = this._userPaths.filter(each => each !== path);
   }
 
-  /** Take note of what the server found. */
+  /** Take the suggestions of a preflight answer. */
   onPreflight({ suggested, isolated }: Preflight): void {
-    this._suggestions = suggested ?? []; // a server part before this one says nothing
-    this._isBackendIsolated = isolated && !this._isIsolated;
+    this._suggestions = suggested ?? []; // older servers send none
+    this._isBackendIsolated = isolated && !this.isIsolated;
   }
 
   private _userPaths: string[];
   private readonly _declinedPaths: Set<string>;
-  private _isIsolated: boolean;
   private _isBackendIsolated = false;
   private _suggestions: readonly SuggestedInput[] = [];
 }

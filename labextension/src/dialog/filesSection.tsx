@@ -1,19 +1,19 @@
-/** Files that go along: those that the notebook names, and those that the user adds. */
+/** The section of input files: suggested ones, and those that the user adds. */
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { type ReactElement, useId, useState } from 'react';
 
 import type { Preflight } from '../api';
 import { formatBytes } from '../ui/format';
-import { Section, Checkbox } from './section';
-import type { ModelProps } from './shown';
+import type { ModelProps } from './section';
+import { Checkbox, Section } from './section';
 
-/** What goes along, folded away. */
+/** The input files, collapsed. */
 export function FilesSection({ model }: ModelProps): ReactElement {
   const { files, preflight, trans } = model;
   const count = files.paths.length;
   return (
     <Section
-      sectionLabel={
+      label={
         count === 0
           ? trans.__('Files to send along')
           : trans.__('Files to send along (%1)', count)
@@ -21,9 +21,9 @@ export function FilesSection({ model }: ModelProps): ReactElement {
     >
       <Checkbox
         label={trans.__('Isolated: run in a scratch copy')}
-        isChecked={files.isolated}
-        onToggle={isTicked => {
-          model.change(() => (files.isolated = isTicked));
+        isChecked={files.isIsolated}
+        onToggle={isChecked => {
+          model.change(() => (files.isIsolated = isChecked));
         }}
         help={
           files.isRunIsolated
@@ -55,8 +55,8 @@ function SuggestedFiles({ model }: ModelProps): ReactElement | null {
             </>
           }
           isChecked={files.includes(path)}
-          onToggle={isTicked => {
-            model.change(() => files.setIncluded(path, isTicked));
+          onToggle={isChecked => {
+            model.change(() => files.setIncluded(path, isChecked));
           }}
           help={why}
         />
@@ -133,7 +133,7 @@ function AddFile({ model }: ModelProps): ReactElement {
 
 const NO_INPUTS = { inputs: [], input_cap: null, ignored: 0 };
 
-/** How much goes along, of how much, and what is left out of it. */
+/** Number and size of the inputs, the limit, and what is ignored. */
 function sizeText(
   preflight: Preflight | null,
   trans: TranslationBundle

@@ -1,17 +1,17 @@
-/** How much and which kind: flavors as cards, and the devices that the chosen one has. */
+/** The choice of a flavor, as cards, and of one of its devices. */
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { type ReactElement, useId } from 'react';
 
 import type { Device, Flavor } from '../api';
 import {
-  listDevices,
   type Isolation,
+  listDevices,
   unavailableReason
 } from '../jobs/catalog';
-import { parseCpus, formatDuration, formatMemory } from '../ui/format';
-import type { ModelProps } from './shown';
+import { formatDuration, formatMemory, parseCpus } from '../ui/format';
+import type { ModelProps } from './section';
 
-/** The flavors, as radio buttons that look like cards. */
+/** The flavors as radio buttons that look like cards. */
 export function FlavorCards({ model }: ModelProps): ReactElement {
   const { catalog, trans } = model;
   return (
@@ -95,7 +95,7 @@ function FlavorCard(props: CardProps): ReactElement {
   );
 }
 
-/** The amounts of a flavor, in one line. */
+/** The resources of a flavor, in one line. */
 function amountsText(flavor: Flavor, trans: TranslationBundle): string {
   const amount = parseCpus(flavor.cpu);
   return [
@@ -107,7 +107,7 @@ function amountsText(flavor: Flavor, trans: TranslationBundle): string {
     .join(' · ');
 }
 
-/** The devices of the chosen flavor; nothing to choose where there is one only. */
+/** The devices of the chosen flavor; a single one is shown without a radio button. */
 export function DeviceChoice({ model }: ModelProps): ReactElement | null {
   const { catalog, trans } = model;
   const devices = catalog === null ? [] : listDevices(catalog, model.flavor);
@@ -135,7 +135,7 @@ export function DeviceChoice({ model }: ModelProps): ReactElement | null {
 type DeviceProps = {
   name: string;
   device: Device;
-  /** Null where there is nothing to choose. */
+  /** Null if there is only one device. */
   isChosen: boolean | null;
   choose: () => void;
   trans: TranslationBundle;
@@ -185,7 +185,7 @@ function DeviceOption(props: DeviceProps): ReactElement {
   );
 }
 
-/** What a device's isolation means for the one who runs on it. */
+/** Explain a device's isolation. */
 function isolationText(kind: Isolation, trans: TranslationBundle): string {
   switch (kind) {
     case 'full':

@@ -1,4 +1,4 @@
-/** The dialog's body: how much and which kind in sight, everything else folded away. */
+/** The dialog's form. Flavor and device are in sight, everything else is collapsed. */
 import { ReactWidget } from '@jupyterlab/ui-components';
 import { Panel } from '@lumino/widgets';
 import type { ReactElement } from 'react';
@@ -9,12 +9,12 @@ import { DeviceChoice, FlavorCards } from './flavorCards';
 import type { SubmitModel } from './model';
 import { MoreSection } from './moreSection';
 import { ParametersSection } from './parametersSection';
-import type { ModelProps } from './shown';
+import type { ModelProps } from './section';
 import { StatusArea } from './status';
 
 /**
- * Shows a model of a submission. A panel around what React renders, for JupyterLab's dialog waits
- * for a body of React's before it takes the focus, and keys that come sooner reach the notebook.
+ * The dialog's body. It is a panel around the React widget: JupyterLab's dialog waits for a React
+ * body before it takes the focus, and keys typed meanwhile would reach the notebook.
  */
 export class SubmitForm extends Panel {
   constructor(model: SubmitModel) {

@@ -1,13 +1,13 @@
-/** Asks again after every change: not at every keystroke, and never twice at a time. */
+/** Runs a query after changes: debounced, and never two at a time. */
 
-/** How long a form must rest before the question is asked, in milliseconds. */
+/** How long to wait for further changes, in milliseconds. */
 const DEBOUNCE_MS = 250;
 
-/** Keeps an answer that belongs to the newest question. */
+/** Reports the answer to the latest question only. */
 export class LatestQuery<Question, Answer> {
   /**
-   * @param ask asks; may reject
-   * @param told hears the answer to the newest question, or why there is none
+   * @param query runs the query; may reject
+   * @param onAnswer gets the answer to the latest question, or null and the error
    */
   constructor(
     private readonly _query: (question: Question) => Promise<Answer>,
@@ -15,12 +15,12 @@ export class LatestQuery<Question, Answer> {
     private readonly _debounceMs: number = DEBOUNCE_MS
   ) {}
 
-  /** Whether the last answer is not that of the newest question. */
+  /** Whether the answer to the latest question is still missing. */
   get isPending(): boolean {
     return this._pending !== null || this._isRunning;
   }
 
-  /** Ask this next; `now` without waiting for more changes. */
+  /** Ask this next; `isImmediate` without waiting for further changes. */
   ask(question: Question, isImmediate = false): void {
     this._pending = { question };
     clearTimeout(this._timer);
@@ -31,7 +31,7 @@ export class LatestQuery<Question, Answer> {
     }
   }
 
-  /** Ask no more, and tell of no answer. */
+  /** Stop asking, and report no more answers. */
   dispose(): void {
     this._isDisposed = true;
     clearTimeout(this._timer);
@@ -39,7 +39,7 @@ export class LatestQuery<Question, Answer> {
 
   private async _runQuery(): Promise<void> {
     if (this._isRunning || this._pending === null || this._isDisposed) {
-      return; // What is under way comes back here when it is answered.
+      return; // A running query calls this again when it is answered.
     }
     const { question } = this._pending;
     this._pending = null;

@@ -1,31 +1,30 @@
 /**
- * What was chosen for each notebook the last time: enough to submit again with two keystrokes, and
- * no more notebooks than somebody works with.
+ * Remembers the choices for each notebook, so that it can be submitted again with two keystrokes.
  */
 import type { IStateDB } from '@jupyterlab/statedb';
 import type { ReadonlyPartialJSONValue } from '@lumino/coreutils';
 
 import type { Choices } from '../jobs/job';
 
-/** Choices of one notebook, and the suggested files that were turned down. */
+/** Choices for one notebook, and the suggested files that were declined. */
 export type RememberedChoices = { choices?: Choices; declined?: string[] };
 
 const KEY = 'jupyter-to-job:choices';
 
-/** How many notebooks are remembered; the one submitted longest ago is forgotten first. */
+/** How many notebooks are remembered. The one submitted longest ago is dropped first. */
 const MAX_NOTEBOOKS = 50;
 
-/** Remembers in JupyterLab's own state, and for this page only where there is none. */
+/** Stores choices in JupyterLab's state database; without one, until the page is closed. */
 export class ChoiceMemory {
   constructor(private readonly _state: IStateDB | null) {}
 
-  /** What was chosen for this notebook the last time. */
+  /** Load the choices for a notebook. */
   async load(path: string): Promise<RememberedChoices> {
     const entries = await this._loadEntries();
     return entries.find(([notebook]) => notebook === path)?.[1] ?? {};
   }
 
-  /** Keep what was chosen. Never fails: a memory is no reason to disturb anyone. */
+  /** Save the choices for a notebook. Never fails: a lost memory must not disturb a submission. */
   async save(path: string, choices: RememberedChoices): Promise<void> {
     const entries = await this._loadEntries();
     const otherEntries = entries.filter(([notebook]) => notebook !== path);
@@ -39,11 +38,11 @@ export class ChoiceMemory {
     });
   }
 
-  /** What is known, read once: nobody else writes it while this page lives. */
+  /** Load all entries, once: only this page writes them while it lives. */
   private async _loadEntries(): Promise<MemoryEntry[]> {
     if (this._entries === null) {
-      const stored: unknown = await this._state?.fetch(KEY).catch(() => null);
-      this._entries = Array.isArray(stored) ? stored.filter(isEntry) : [];
+      const value: unknown = await this._state?.fetch(KEY).catch(() => null);
+      this._entries = Array.isArray(value) ? value.filter(isEntry) : [];
     }
     return this._entries;
   }
@@ -53,7 +52,7 @@ export class ChoiceMemory {
 
 type MemoryEntry = [path: string, remembered: RememberedChoices];
 
-/** Whether what was stored is ours: another version may have written something else. */
+/** Whether a stored entry has our format: another version may have written it. */
 function isEntry(entry: unknown): entry is MemoryEntry {
   return (
     Array.isArray(entry) &&

@@ -1,6 +1,6 @@
 /**
- * What the dialog knows and decides: choices, the server's word on them, and how the sending goes.
- * It thinks and never shows; the form shows it, and calls its methods.
+ * The model of the submit dialog: choices, preflight's answer, and the state of sending. It has no
+ * user interface; the form renders it and calls its methods.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { UUID } from '@lumino/coreutils';
@@ -9,9 +9,9 @@ import { type ISignal, Signal } from '@lumino/signaling';
 
 import type { Catalog, Job, Preflight, Problem } from '../api';
 import {
-  listDevices,
   defaultDevice,
   defaultFlavor,
+  listDevices,
   unavailableReason
 } from '../jobs/catalog';
 import { ApiError, type IDialogApi } from '../jobs/client';
@@ -23,13 +23,13 @@ import { LatestQuery } from './latestQuery';
 import type { RememberedChoices } from './memory';
 import { ParameterForm } from './parameters';
 
-/** Choices that are plain text as they stand in the form; empty: not chosen. */
+/** Choices that are text fields; empty if not chosen. */
 export type TextFields = Record<
   'maxRuntime' | 'name' | 'output' | 'priority',
   string
 >;
 
-/** Why a request did not do what was asked; `sent`: it was the submission itself. */
+/** A failed request; `isSubmission` if it was the submission itself. */
 export type RequestFailure = { error: unknown; isSubmission: boolean };
 
 /** One submission, from the first choice to the job. */
@@ -69,15 +69,15 @@ export class SubmitModel implements IDisposable {
     );
   }
 
-  /** Whether waiting jobs have an order that a priority could change. */
+  /** Whether the backend has a queue, in which priority counts. */
   hasQueue = false;
-  /** What becomes of the last sending. */
+  /** The outcome of the latest `send`. */
   submission: Promise<Job | null> = Promise.resolve(null);
   readonly parameters: ParameterForm;
   readonly files: FileList;
   readonly texts: TextFields;
 
-  /** Something that is shown has changed. */
+  /** Something that the form shows has changed. */
   get changed(): ISignal<this, void> {
     return this._changed;
   }
@@ -87,7 +87,7 @@ export class SubmitModel implements IDisposable {
     return this._version;
   }
 
-  /** The catalog; null until it was heard of. */
+  /** The catalog; null until it is loaded. */
   get catalog(): Catalog | null {
     return this._catalog;
   }
@@ -96,17 +96,17 @@ export class SubmitModel implements IDisposable {
     return this._preflight;
   }
 
-  /** Whether the server is still being asked about the choices as they stand. */
+  /** Whether preflight has not answered yet for the current choices. */
   get isChecking(): boolean {
     return this._preflightQuery.isPending;
   }
 
-  /** What went wrong with the last request; null where nothing did. */
+  /** The error of the latest request; null if it succeeded. */
   get failure(): RequestFailure | null {
     return this._failure;
   }
 
-  /** The key of what is being sent; null while nothing is. */
+  /** The idempotency key of the submission that is being sent; null if none is. */
   get sendingKey(): string | null {
     return this._sendingKey;
   }
@@ -115,29 +115,29 @@ export class SubmitModel implements IDisposable {
     return this._copyProgress;
   }
 
-  /** Whether what is being sent was called off, and nobody knows yet whether in time. */
+  /** Whether the submission is being withdrawn, and it is not known yet if in time. */
   get isWithdrawing(): boolean {
     return this._isWithdrawing;
   }
 
-  /** Whether what was sent last was called off in time. */
+  /** Whether the latest submission was withdrawn in time. */
   get isWithdrawn(): boolean {
     return this._isWithdrawn;
   }
 
-  /** The flavor that will be asked for. */
+  /** The flavor to submit with: the chosen one if it is available. */
   get flavor(): string | undefined {
     const catalog = this._catalog;
     if (catalog === null) {
       return this._flavor;
     }
-    const chosen = this._flavor;
-    return chosen !== undefined && unavailableReason(catalog, chosen) === null
-      ? chosen
+    const flavor = this._flavor;
+    return flavor !== undefined && unavailableReason(catalog, flavor) === null
+      ? flavor
       : defaultFlavor(catalog);
   }
 
-  /** The device that will be asked for: the chosen one as long as the flavor has it. */
+  /** The device to submit with: the chosen one if the flavor has it. */
   get device(): string | undefined {
     const catalog = this._catalog;
     if (catalog === null) {
@@ -149,7 +149,7 @@ export class SubmitModel implements IDisposable {
       : defaultDevice(catalog, this.flavor);
   }
 
-  /** Everything that was chosen, in the words of the request. */
+  /** All choices, as fields of the request. */
   get choices(): Choices {
     const { maxRuntime, name, output, priority } = this.texts;
     const parameters = this.parameters.values;
@@ -160,7 +160,8 @@ export class SubmitModel implements IDisposable {
       ...(Object.keys(parameters).length > 0 && { parameters }),
       ...(this._env && { env: this._env }),
       ...(this.source.takesFiles && inputs.length > 0 && { inputs }),
-      ...(this.source.takesFiles && this.files.isolated && { isolated: true }),
+      ...(this.source.takesFiles &&
+        this.files.isIsolated && { isolated: true }),
       ...(maxRuntime.trim() && { max_runtime: maxRuntime.trim() }),
       ...(name.trim() && { name: name.trim() }),
       ...(output.trim() && { output: output.trim() }),
@@ -168,28 +169,30 @@ export class SubmitModel implements IDisposable {
     };
   }
 
-  /** What is to be remembered of this dialog; environment variables may hold secrets, and are not. */
+  /** The choices to remember. Environment variables may hold secrets and are left out. */
   get remembered(): RememberedChoices {
     const { choices } = this;
     delete choices.env;
-    return { choices, declined: this.files.declined };
+    return { choices, declined: this.files.declinedPaths };
   }
 
-  /** What is to be known before sending: what is wrong in the form, then the server's word. */
+  /** Problems of the form, followed by those that preflight found. */
   get problems(): Problem[] {
-    // The last answer was about other choices as long as a new one is awaited.
-    const heard = this.isChecking ? [] : (this._preflight?.problems ?? []);
-    return [...this._formProblems(), ...heard];
+    // Preflight's last answer is about other choices while a new one is awaited.
+    const serverProblems = this.isChecking
+      ? []
+      : (this._preflight?.problems ?? []);
+    return [...this._formProblems(), ...serverProblems];
   }
 
-  /** Whether sending would be in vain. */
+  /** Whether sending would fail. */
   get isBlocked(): boolean {
     return (
       this.problems.some(({ blocking }) => blocking) || this.isServerUnusable
     );
   }
 
-  /** Whether there is nobody to send to: no server part, or one that cannot be used. */
+  /** Whether the server extension is missing or too old. */
   get isServerUnusable(): boolean {
     const error = this._failure?.error;
     return (
@@ -198,7 +201,7 @@ export class SubmitModel implements IDisposable {
     );
   }
 
-  /** Take a catalog, fresh or from before. */
+  /** Set the catalog, a new or a cached one. */
   setCatalog(catalog: Catalog): void {
     this._catalog = catalog;
     if (this._checkedChoices !== JSON.stringify(this.choices)) {
@@ -207,7 +210,7 @@ export class SubmitModel implements IDisposable {
     this._emitChanged();
   }
 
-  /** Ask the server what may be chosen now; the form stays as it is meanwhile. */
+  /** Load the catalog again, and keep the form usable meanwhile. */
   async refreshCatalog(): Promise<void> {
     this._failure = null;
     this._emitChanged();
@@ -230,7 +233,7 @@ export class SubmitModel implements IDisposable {
     this.change(() => (this.texts[field] = text));
   }
 
-  /** Change something, parameters and files included; not while it is being sent. */
+  /** Change choices, parameters or files. Ignored while sending. */
   change(update: () => void): void {
     if (this._sendingKey === null) {
       update();
@@ -243,7 +246,7 @@ export class SubmitModel implements IDisposable {
     }
   }
 
-  /** Take note of how the copying goes, of whichever submission. */
+  /** Store the progress of copying, if it belongs to this submission. */
   onCopyProgress(progress: CopyProgress): void {
     if (progress.key === this._sendingKey) {
       this._copyProgress = progress;
@@ -251,7 +254,7 @@ export class SubmitModel implements IDisposable {
     }
   }
 
-  /** Send; null where it was not accepted, which `failure` then explains. One at a time. */
+  /** Send, one submission at a time; resolves to null if it was not accepted (see `failure`). */
   send(): Promise<Job | null> {
     if (this._sendingKey !== null || this.isBlocked) {
       return Promise.resolve(null);
@@ -259,7 +262,7 @@ export class SubmitModel implements IDisposable {
     return (this.submission = this._send());
   }
 
-  /** Call off what is being sent. Whether it was in time, the answer to the sending tells. */
+  /** Withdraw the submission that is being sent. The answer to sending tells if it was in time. */
   async withdraw(): Promise<void> {
     if (this._sendingKey !== null) {
       this._isWithdrawing = true;
@@ -292,7 +295,7 @@ export class SubmitModel implements IDisposable {
     } catch (error) {
       if (error instanceof ApiError && error.code === 'withdrawn') {
         this._isWithdrawn = true;
-        this._lastRequest = NO_REQUEST; // That key is spent: the server refuses it from now on.
+        this._lastRequest = NO_REQUEST; // The server refuses a withdrawn key from now on.
       } else {
         this._setFailure(error, true);
       }
@@ -331,7 +334,7 @@ export class SubmitModel implements IDisposable {
 
   private _onPreflight(answer: Preflight | null, error: unknown): void {
     if (answer === null) {
-      this._checkedChoices = null; // to be asked again
+      this._checkedChoices = null; // so that the next catalog asks again
       this._setFailure(error, false);
       return;
     }
@@ -339,7 +342,7 @@ export class SubmitModel implements IDisposable {
     this.parameters.setParameters(answer.parameters);
     this.files.onPreflight(answer);
     if (this._checkedChoices !== JSON.stringify(this.choices)) {
-      this._checkChoices(true); // The answer itself has changed the question: files are suggested, say.
+      this._checkChoices(true); // The answer changed the choices, for example by suggesting files.
     }
     this._emitChanged();
   }
@@ -349,7 +352,7 @@ export class SubmitModel implements IDisposable {
     this._emitChanged();
   }
 
-  /** The same key for the same request, so that sending again is safe, and else a new one. */
+  /** The same key for the same request makes a repetition safe; another request gets a new key. */
   private _idempotencyKey(choices: Choices): string {
     const request = JSON.stringify(choices);
     if (request !== this._lastRequest.request) {
@@ -383,7 +386,7 @@ export class SubmitModel implements IDisposable {
   private readonly _changed = new Signal<this, void>(this);
 }
 
-/** No request yet that a key belongs to. */
+/** The initial value of `_lastRequest`. */
 const NO_REQUEST = { request: '', key: '' };
 
 function isPriority(text: string): boolean {

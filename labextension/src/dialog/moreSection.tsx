@@ -1,13 +1,13 @@
-/** What is seldom asked for: time limit, name, where the result goes, priority. */
+/** The section of less common choices: time limit, name, destination, priority. */
 import { PathExt } from '@jupyterlab/coreutils';
 import type { ReactElement } from 'react';
 
 import { formatDuration } from '../ui/format';
 import type { TextFields } from './model';
-import { TextField, Section } from './section';
-import type { ModelProps } from './shown';
+import type { ModelProps } from './section';
+import { Section, TextField } from './section';
 
-/** The rest of what may be chosen, folded away. */
+/** The remaining choices, collapsed. */
 export function MoreSection({ model }: ModelProps): ReactElement {
   const { trans, texts } = model;
   const count = Object.values(texts).filter(text => text.trim()).length;
@@ -17,7 +17,7 @@ export function MoreSection({ model }: ModelProps): ReactElement {
   });
   return (
     <Section
-      sectionLabel={
+      label={
         count === 0
           ? trans.__('Time limit, name, result')
           : trans.__('Time limit, name, result (%1 set)', count)

@@ -1,6 +1,6 @@
 /**
- * The notebook's parameters as a typed form: what is shown for each, and which value it stands for.
- * What was not changed is not sent, so that the notebook's own defaults go on being the truth.
+ * The model of the parameter fields. Unchanged parameters are not sent, so that the notebook's own
+ * defaults apply.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { JSONExt, type JSONValue } from '@lumino/coreutils';
@@ -9,52 +9,55 @@ import type { Parameter } from '../api';
 import { readLiteral } from './literals';
 
 /**
- * What a field takes: `json` is a list, a dictionary or nothing; `any` belongs to a default that is
- * no literal, and takes JSON if it is JSON, and else text, as the command line does.
+ * The kind of a field's values: `json` is a list, a dictionary or null. `any` is for defaults that
+ * are no literal: it takes JSON, or else text, as the command line does.
  */
 export type FieldKind = 'bool' | 'int' | 'float' | 'text' | 'json' | 'any';
 
-/** One parameter as it is shown. */
+/** A parameter as the form shows it. */
 export type ParameterField = {
   name: string;
   kind: FieldKind;
   help: string | null;
-  /** The default as source text, for those that cannot be shown as a value. */
+  /** The default's source text, if it cannot be shown as a value. */
   source: string | null;
-  /** What stands in the control; `'true'` and `'false'` for a checkbox. */
+  /** The control's text; `'true'` or `'false'` for a checkbox. */
   text: string;
   isChanged: boolean;
   error: string | null;
 };
 
-/** The form's fields, and what they hold. */
+/** The parameter fields and their values. */
 export class ParameterForm {
-  /** @param given values that differ from the defaults: what was sent the last time, say */
+  /**
+   * @param initialValues values that differ from the defaults, for example those of the last
+   * submission
+   */
   constructor(
     private readonly _trans: TranslationBundle,
-    given: Record<string, JSONValue> = {}
+    initialValues: Record<string, JSONValue> = {}
   ) {
-    this._values = new Map(Object.entries(given));
+    this._values = new Map(Object.entries(initialValues));
   }
 
-  /** The fields, in the notebook's order; null as long as nobody has read the notebook. */
+  /** The fields in the notebook's order; null until preflight has read the notebook. */
   get fields(): ParameterField[] | null {
     return (
       this._parameters && this._parameters.map(each => this._toField(each))
     );
   }
 
-  /** What is to be sent: only what differs from the notebook's defaults. */
+  /** The values to send: only those that differ from the defaults. */
   get values(): Record<string, JSONValue> {
     return Object.fromEntries(this._values);
   }
 
-  /** Whether a field holds what it cannot take. */
+  /** Whether a field has an invalid value. */
   get hasErrors(): boolean {
     return this._invalidTexts.size > 0;
   }
 
-  /** Take note of what the notebook declares; values for others are forgotten. */
+  /** Set the notebook's parameters, and drop values of others. */
   setParameters(parameters: readonly Parameter[]): void {
     this._parameters = parameters;
     const names = new Set(parameters.map(({ name }) => name));
@@ -65,7 +68,7 @@ export class ParameterForm {
     }
   }
 
-  /** Put what was typed into a field. */
+  /** Set a field's text. */
   setText(name: string, text: string): void {
     const parameter = this._parameters?.find(each => each.name === name);
     if (parameter === undefined) {
@@ -73,7 +76,7 @@ export class ParameterForm {
     }
     this._clear(name);
     if (text === '' && defaultOf(parameter) === undefined) {
-      return; // An empty field leaves a default that cannot be shown as it is.
+      return; // An empty field keeps a default that cannot be shown.
     }
     const value = parseText(text, kindOf(parameter));
     if (value === undefined) {
@@ -84,7 +87,7 @@ export class ParameterForm {
     }
   }
 
-  /** Take a field back to the notebook's default. */
+  /** Reset a field to the notebook's default. */
   reset(name: string): void {
     this._clear(name);
   }
@@ -120,7 +123,7 @@ export class ParameterForm {
 
   private _parameters: readonly Parameter[] | null = null;
   private readonly _values: Map<string, JSONValue>;
-  /** How changed values were typed: `1e3` is not to become `1000` under the user's hands. */
+  /** The texts of changed values: `1e3` must not become `1000` while the user types. */
   private readonly _validTexts = new Map<string, string>();
   private readonly _invalidTexts = new Map<string, string>();
 }
@@ -133,7 +136,7 @@ const TYPE_HINTS: [RegExp, FieldKind][] = [
   [/^(list|dict|tuple|array|vector|map)/i, 'json']
 ];
 
-/** What a parameter takes: by its default, and by the type that the notebook gives for it. */
+/** The kind of a parameter, by its default and by the type that the notebook declares. */
 function kindOf(parameter: Parameter): FieldKind {
   const hint = TYPE_HINTS.find(([type]) =>
     type.test(parameter.type ?? '')
@@ -143,19 +146,19 @@ function kindOf(parameter: Parameter): FieldKind {
     case 'boolean':
       return 'bool';
     case 'number':
-      // `rate = 1` may well become 0.5: only a notebook that says int means whole numbers.
+      // `rate = 1` may become 0.5: only a declared int means whole numbers.
       return hint === 'int' ? 'int' : 'float';
     case 'string':
       return 'text';
     case 'object':
       return 'json';
     default:
-      // A checkbox has no third state for a default that is an expression.
+      // A checkbox cannot show a default that is an expression.
       return hint === undefined || hint === 'bool' ? 'any' : hint;
   }
 }
 
-/** The default as a value; undefined where it is no literal, or None, which says nothing of a type. */
+/** The default as a value; undefined if it is no literal, or null, which has no type. */
 function defaultOf(parameter: Parameter): JSONValue | undefined {
   return parameter.default === null
     ? undefined
@@ -167,7 +170,7 @@ function isDefault(value: JSONValue, parameter: Parameter): boolean {
   return defaultValue !== undefined && JSONExt.deepEqual(value, defaultValue);
 }
 
-/** The value that a text stands for; undefined if it is none of this kind. */
+/** Parse a field's text; undefined if it is invalid. */
 function parseText(text: string, kind: FieldKind): JSONValue | undefined {
   const trimmed = text.trim();
   switch (kind) {
@@ -209,7 +212,7 @@ function errorText(kind: FieldKind, trans: TranslationBundle): string {
 
 const INTEGER_PATTERN = /^[+-]?\d+$/;
 
-/** A number that arrives as it was typed: neither infinite nor rounded to fit. */
+/** Parse a number; undefined if it would overflow, or be rounded as an integer. */
 function parseNumber(text: string): number | undefined {
   const value = Number(text);
   return Number.isFinite(value) &&

@@ -1,17 +1,17 @@
-/** The notebook's parameters, each with the control of its kind. */
+/** The section of parameters, each with a control of its kind. */
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { ReactElement } from 'react';
 
 import type { ParameterField } from './parameters';
-import { TextField, Section, Checkbox } from './section';
-import type { ModelProps } from './shown';
+import type { ModelProps } from './section';
+import { Checkbox, Section, TextField } from './section';
 
-/** The parameters that the notebook declares, folded away. */
+/** The declared parameters, collapsed. */
 export function ParametersSection({ model }: ModelProps): ReactElement {
   const { parameters, trans } = model;
   const { fields } = parameters;
   return (
-    <Section sectionLabel={label(fields, trans)}>
+    <Section label={sectionLabel(fields, trans)}>
       {fields?.map(field => (
         <ParameterControl
           key={field.name}
@@ -39,17 +39,17 @@ export function ParametersSection({ model }: ModelProps): ReactElement {
   );
 }
 
-function label(
+function sectionLabel(
   fields: ParameterField[] | null,
   trans: TranslationBundle
 ): string {
   if (fields === null) {
     return trans.__('Parameters');
   }
-  const changed = fields.filter(field => field.isChanged).length;
-  return changed === 0
+  const changedCount = fields.filter(field => field.isChanged).length;
+  return changedCount === 0
     ? trans.__('Parameters (%1)', fields.length)
-    : trans.__('Parameters (%1, %2 changed)', fields.length, changed);
+    : trans.__('Parameters (%1, %2 changed)', fields.length, changedCount);
 }
 
 type ParameterProps = {
@@ -72,7 +72,7 @@ function ParameterControl({
         <Checkbox
           label={<code>{name}</code>}
           isChecked={text === 'true'}
-          onToggle={isTicked => type(String(isTicked))}
+          onToggle={isChecked => type(String(isChecked))}
           help={help}
         />
       ) : (

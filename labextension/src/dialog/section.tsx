@@ -1,14 +1,19 @@
-/** What is folded away, and the labelled controls in it. */
+/** Collapsible sections and labelled controls of the form. */
 import { type ReactElement, type ReactNode, useId } from 'react';
 
-/** A part of the form that opens on demand; its label says what is in it. */
+import type { SubmitModel } from './model';
+
+/** Props of the form's components. */
+export type ModelProps = { model: SubmitModel };
+
+/** A collapsible section. */
 export function Section(props: {
-  sectionLabel: string;
+  label: string;
   children: ReactNode;
 }): ReactElement {
   return (
     <details className="jp-ToJobDialog-section">
-      <summary>{props.sectionLabel}</summary>
+      <summary>{props.label}</summary>
       <div className="jp-ToJobDialog-rows">{props.children}</div>
     </details>
   );
@@ -24,7 +29,7 @@ type TextFieldProps = {
   isNumeric?: boolean;
 };
 
-/** A line of text with its label, help, and what is wrong with it. */
+/** A labelled text field with help and error. */
 export function TextField(props: TextFieldProps): ReactElement {
   const { label, text, onType, help, error, placeholder, isNumeric } = props;
   const id = useId();
@@ -49,11 +54,11 @@ export function TextField(props: TextFieldProps): ReactElement {
   );
 }
 
-/** A box to tick, with its label and help. */
+/** A labelled checkbox with help. */
 export function Checkbox(props: {
   label: ReactNode;
   isChecked: boolean;
-  onToggle: (isTicked: boolean) => void;
+  onToggle: (isChecked: boolean) => void;
   help?: string | null;
 }): ReactElement {
   const { label, isChecked, onToggle, help } = props;

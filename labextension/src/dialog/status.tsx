@@ -1,16 +1,19 @@
-/** What the server says: problems and their hints, errors, how the sending goes. */
+/** The status area: problems with their hints, errors, and the progress of sending. */
 import type { ReactElement } from 'react';
 
 import type { Problem } from '../api';
 import { errorText } from '../ui/errors';
 import { formatBytes } from '../ui/format';
 import type { SubmitModel } from './model';
-import type { ModelProps } from './shown';
+import type { ModelProps } from './section';
 
-/** The id of what SEND is described by: why it cannot be pressed, above all. */
+/** The id of the area, which describes the SEND button. */
 export const STATUS_ID = 'jp-ToJobDialog-answer';
 
-/** The dialog's live regions; they are always there, or a screen reader would miss what comes. */
+/**
+ * The dialog's live regions. They are always rendered, because screen readers miss regions that
+ * appear with their content.
+ */
 export function StatusArea({ model }: ModelProps): ReactElement {
   const { failure, problems, trans } = model;
   const mayScroll = failure !== null || problems.length > 0;

@@ -1,6 +1,6 @@
 /**
- * Where dialogs are opened: it knows the last catalog, so that the cards are there at once, and
- * what was chosen for each notebook the last time.
+ * Opens submit dialogs. It caches the catalog, so that the cards are shown at once, and remembers
+ * choices.
  */
 import { Dialog } from '@jupyterlab/apputils';
 import type { IStateDB } from '@jupyterlab/statedb';
@@ -16,10 +16,10 @@ import { SubmitDialog } from './dialog';
 import { ChoiceMemory } from './memory';
 import { SubmitModel } from './model';
 
-/** Backends in which waiting jobs stand in a line that a priority changes. */
+/** Backends whose queue takes priorities into account. */
 const QUEUEING_BACKENDS = ['local', 'memory'];
 
-/** Opens dialogs, and submits without one. */
+/** Opens submit dialogs, and submits without one. */
 export class SubmitDialogs implements ISubmitDialog {
   constructor(
     private readonly _api: IDialogApi,
@@ -30,8 +30,8 @@ export class SubmitDialogs implements ISubmitDialog {
   }
 
   /**
-   * Until the dialog is shown, only the page's own memory is awaited: it is there, and has the
-   * focus, before the next key.
+   * Only the page's own state is awaited before the dialog is shown, so that the dialog has the
+   * focus before the user's next key.
    */
   async ask(source: INotebookSource): Promise<Job | null> {
     const remembered = source.ignoresMemory
@@ -45,7 +45,7 @@ export class SubmitDialogs implements ISubmitDialog {
     }
     void model.refreshCatalog();
     this._loadHealth().catch(() => {
-      // What keeps the server from answering this, the model's own request tells.
+      // The model's own request reports why the server does not answer.
     });
     try {
       const job = await this._runDialog(model);
@@ -57,7 +57,7 @@ export class SubmitDialogs implements ISubmitDialog {
       this._catalog = model.catalog ?? this._catalog;
       model.dispose();
       if (this._model === model) {
-        this._model = null; // and with it the notebook
+        this._model = null; // releases the notebook, too
       }
     }
   }
@@ -76,7 +76,7 @@ export class SubmitDialogs implements ISubmitDialog {
     );
   }
 
-  /** Have the cards at hand before anybody asks; where it fails, the dialog tells why. */
+  /** Load the catalog and the backend's abilities. The dialog reports a failure when it opens. */
   async preloadCatalog(): Promise<void> {
     try {
       await this._memory.load('');
@@ -87,20 +87,21 @@ export class SubmitDialogs implements ISubmitDialog {
     }
   }
 
-  /** Take note of how far the inputs of a submission are copied. */
+  /** Pass the progress of copying on to the open dialog. */
   onCopyProgress(progress: CopyProgress): void {
     this._model?.onCopyProgress(progress);
   }
 
   /**
-   * Show the dialog while the notebook is being saved: an Enter that follows the shortcut is meant
-   * for SEND, and not for the cell. Saving may have a question of its own, which then goes first.
+   * Show the dialog while the notebook is being saved: an Enter after the shortcut is for SEND and
+   * not for the cell. If saving opens a dialog of its own, ours gives way and comes back
+   * afterwards.
    */
   private async _runDialog(model: SubmitModel): Promise<Job | null> {
     const { ready } = model.source;
     const dialog = new SubmitDialog(model);
-    const onDialogAdded = (_: unknown, other: unknown) => {
-      if (other !== dialog) {
+    const onDialogAdded = (_: unknown, addedDialog: unknown) => {
+      if (addedDialog !== dialog) {
         dialog.suspend();
       }
     };
@@ -131,6 +132,6 @@ export class SubmitDialogs implements ISubmitDialog {
   private readonly _memory: ChoiceMemory;
   private _catalog: Catalog | null = null;
   private _hasQueue = false;
-  /** The dialog's that was opened last, while it is open. */
+  /** The model of the open dialog. */
   private _model: SubmitModel | null = null;
 }

@@ -1,11 +1,11 @@
-/** What can be read off the catalog: which choices there are, and what is taken where none is made. */
+/** Reads the catalog: which choices exist, and the defaults. */
 
 import type { Catalog, Device } from '../api';
 
-/** How jobs on one piece of hardware are kept apart. */
+/** How jobs that share a device are isolated from each other. */
 export type Isolation = Exclude<Device['isolation'], null>;
 
-/** The flavor that is taken where nobody chose one that can be had. */
+/** The flavor to use if the user chose none, or chose one that is unavailable. */
 export function defaultFlavor(catalog: Catalog): string | undefined {
   const preferred = catalog.default.flavor;
   return unavailableReason(catalog, preferred) === null
@@ -15,7 +15,7 @@ export function defaultFlavor(catalog: Catalog): string | undefined {
       );
 }
 
-/** Why a flavor cannot be had here: `''` where that is all that is known, null if it can be had. */
+/** Why a flavor is unavailable: null if it is available, `''` if no reason is given. */
 export function unavailableReason(
   catalog: Catalog,
   name: string
@@ -39,7 +39,7 @@ export function listDevices(
   });
 }
 
-/** The device that a flavor comes with where nobody chose one of its own. */
+/** The device to use with a flavor if the user chose none. */
 export function defaultDevice(
   catalog: Catalog,
   flavor: string | undefined

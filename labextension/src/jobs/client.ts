@@ -1,6 +1,4 @@
-/**
- * The server extension's REST interface, and the one place where its answers become errors.
- */
+/** The client of the server extension's REST API. Answers become errors here and nowhere else. */
 import { URLExt } from '@jupyterlab/coreutils';
 import { ServerConnection } from '@jupyterlab/services';
 
@@ -16,25 +14,25 @@ import type {
 import type { Changes, Submission } from './job';
 
 /**
- * Why a request failed: `refused` by the server in its own words, `missing` where the server has no
- * such routes, `outdated` where it has others of ours, `unreachable` where no answer came, `broken`
- * for an answer that is none of ours.
+ * Why a request failed. `refused`: the server said no, in words. `missing`: the server has no such
+ * routes. `outdated`: it has our routes, but not this one. `unreachable`: there was no answer.
+ * `broken`: the answer is not ours.
  */
 export type FailureKind =
   'refused' | 'missing' | 'outdated' | 'unreachable' | 'broken';
 
-/** What stands in front answers so where no server does: proxies, and JupyterHub (424). */
+/** What proxies and JupyterHub (424) answer when the server behind them does not run. */
 const GATEWAY_ERRORS = [424, 502, 503, 504];
 
-/** A request that did not do what was asked. */
+/** A failed request. */
 export class ApiError extends Error {
   constructor(
-    /** What kind of failure it was. */
+    /** The kind of failure. */
     readonly failure: FailureKind,
     message: string,
-    /** What the user can do about it, in the server's words. */
+    /** What the user can do about it, as the server words it. */
     readonly hint: string | null = null,
-    /** The server's stable name for the error. */
+    /** The server's stable code of the error. */
     readonly code: string | null = null
   ) {
     super(message);
@@ -42,54 +40,54 @@ export class ApiError extends Error {
   }
 }
 
-/** What the model needs of the server. */
+/** API calls of the job model. */
 export interface IJobsApi {
-  /** Jobs, newest first. */
+  /** List jobs, newest first. */
   listJobs(which: JobsQuery): Promise<Page>;
-  /** A job as it stands. */
+  /** Get the current state of a job. */
   getJob(name: string): Promise<Job>;
-  /** Send a notebook; the same key again is the same job. */
+  /** Submit a notebook. The same key again returns the same job. */
   submitJob(submission: Submission, idempotencyKey: string): Promise<Job>;
-  /** Have a job run again as it was frozen; the same key again is the same job. */
+  /** Run a job again as it was frozen. The same key again returns the same job. */
   rerunJob(
     name: string,
     changes: Changes,
     idempotencyKey: string
   ): Promise<Job>;
-  /** Have a job ended. */
+  /** Cancel a job. */
   cancelJob(name: string): Promise<Job>;
-  /** Have a held result delivered. */
+  /** Deliver a held result. */
   deliverResult(name: string): Promise<Job>;
-  /** Have a job forgotten. */
+  /** Delete a job. */
   deleteJob(name: string): Promise<void>;
 }
 
-/** Which jobs of the list. */
+/** Selects jobs of the list. */
 export type JobsQuery = { limit: number; state?: string; cursor?: string };
 
-/** What those need of the server who show what a job writes. */
+/** API calls of the live view and the logs. */
 export interface IJournalApi {
-  /** Records of the journal from an offset on; negative: from its end. */
+  /** Read journal records from a byte offset; a negative one counts from the end. */
   readJournal(name: string, offset: number): Promise<Journal>;
-  /** Text from an offset of the journal on. */
+  /** Read printed text from a byte offset of the journal. */
   readLogs(name: string, offset: number): Promise<Logs>;
-  /** The result, or what exists of it. */
+  /** Get the result, or what exists of it so far. */
   getNotebook(name: string): Promise<unknown>;
 }
 
-/** What the dialog needs of the server. */
+/** API calls of the submit dialog. */
 export interface IDialogApi {
-  /** What the server part is. */
+  /** Get version and abilities of the server extension. */
   getHealth(): Promise<Health>;
-  /** What may be chosen, and what is free of it now. */
+  /** Get the catalog, with the units that are free now. */
   getCatalog(): Promise<Catalog>;
-  /** What a submission would meet. */
+  /** Run preflight: what would happen to this submission. */
   checkSubmission(submission: Submission): Promise<Preflight>;
-  /** Call off a submission whose inputs are still being copied. */
+  /** Withdraw a submission whose inputs are still being copied. */
   withdraw(idempotencyKey: string): Promise<void>;
 }
 
-/** The REST interface of the server that this page belongs to. */
+/** The REST client of this page's server. */
 export class Client implements IJobsApi, IDialogApi, IJournalApi {
   constructor(private readonly _settings: ServerConnection.ISettings) {}
 
@@ -198,7 +196,7 @@ function jobRoute(name: string): string {
   return `jobs/${encodeURIComponent(name)}`;
 }
 
-/** The error that an answer stands for: ours says it in words, anybody else's only by its status. */
+/** Convert an error answer. Ours has a message; of any other only the status is used. */
 function toError(status: number, body: unknown): ApiError {
   const { error } = (body ?? {}) as {
     error?: { code?: string; message?: string; hint?: string | null };

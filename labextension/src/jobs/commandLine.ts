@@ -1,31 +1,34 @@
-/** How to submit a job again from a terminal. */
+/** Formats the command that submits a job from a terminal. */
 import type { Job } from './job';
 
-/** The command that submits the same again from the workspace; `env` is known to nobody. */
+/**
+ * The command that submits the same job again from the workspace. `env` is missing: the server does
+ * not return it.
+ */
 export function formatCommandLine(job: Job): string {
-  const words = ['jupyter-to-job', 'submit', job.notebook];
-  words.push('-f', job.flavor, '-d', job.device);
+  const args = ['jupyter-to-job', 'submit', job.notebook];
+  args.push('-f', job.flavor, '-d', job.device);
   for (const [name, value] of Object.entries(job.parameters)) {
-    words.push('-p', name, JSON.stringify(value));
+    args.push('-p', name, JSON.stringify(value));
   }
-  job.inputs.forEach(path => words.push('-i', path));
+  job.inputs.forEach(path => args.push('-i', path));
   const options: [string, string | number | null][] = [
     ['--max-runtime', job.max_runtime],
     ['--priority', job.priority === 0 ? null : job.priority],
     ['--output', job.output]
   ];
   if (job.isolated) {
-    words.push('--isolated');
+    args.push('--isolated');
   }
   for (const [option, value] of options) {
     if (value !== null) {
-      words.push(option, String(value));
+      args.push(option, String(value));
     }
   }
-  return words.map(quote).join(' ');
+  return args.map(quote).join(' ');
 }
 
-/** A word as a POSIX shell takes it for one. */
+/** Quote a word for a POSIX shell. */
 function quote(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word)
     ? word

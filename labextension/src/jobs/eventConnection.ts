@@ -1,7 +1,6 @@
 /**
- * The server's events, and whether they come. JupyterLab's own event manager does the work, but an
- * instance of ours: the shared one does not tell when its connection was lost or is there again,
- * and whoever does not know that must poll, or show what is no longer so.
+ * The connection for the server's events. We use an event manager of our own: the shared one has no
+ * signals for a lost or restored connection, and without those the page would have to poll.
  */
 import {
   type Event,
@@ -10,26 +9,26 @@ import {
 } from '@jupyterlab/services';
 import { type ISignal, Signal } from '@lumino/signaling';
 
-/** A connection that the server's events come through. */
+/** Receives events, and signals when the connection opens or closes. */
 export class EventConnection {
   constructor(private readonly _settings: ServerConnection.ISettings) {}
 
-  /** An event came. */
+  /** An event has arrived. */
   get eventReceived(): ISignal<EventConnection, Event.Emission> {
     return this._eventReceived;
   }
 
-  /** The connection is there (again): what was missed before can be asked for. */
+  /** The connection is open (again). Events before that may have been missed. */
   get opened(): ISignal<EventConnection, void> {
     return this._opened;
   }
 
-  /** The connection was lost, or could not be had; it is tried again, less and less often. */
+  /** The connection was lost or refused. The event manager retries with increasing delays. */
   get closed(): ISignal<EventConnection, void> {
     return this._closed;
   }
 
-  /** Connect now, unless that is so or under way. */
+  /** Connect now, unless the connection is open. */
   connect(): void {
     if (this._isOpen) {
       return;
@@ -40,7 +39,7 @@ export class EventConnection {
         ...this._settings,
         WebSocket: this._observedWebSocket()
       },
-      // A hidden page hears what happens, too: its toasts wait for the user.
+      // Hidden pages receive events, too: their notifications wait for the user.
       standby: 'never'
     });
     this._manager.stream.connect((_, emission) =>
@@ -48,7 +47,7 @@ export class EventConnection {
     );
   }
 
-  /** Listen no more. */
+  /** Close the connection and do not reconnect. */
   disconnect(): void {
     this._isOpen = false;
     this._manager?.dispose();
@@ -56,7 +55,9 @@ export class EventConnection {
     this._socket = null;
   }
 
-  /** A WebSocket that tells of its own beginning and end; one of a former manager is not heard. */
+  /**
+   * A WebSocket class that reports opening and closing, and ignores sockets of a former manager.
+   */
   private _observedWebSocket(): typeof WebSocket {
     const observe = (socket: WebSocket) => {
       this._socket = socket;

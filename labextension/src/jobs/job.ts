@@ -1,6 +1,6 @@
 /**
- * What the server says about a job: its words, not ours. The types are generated from
- * `docs/openapi.yaml`; this module adds only what can be read off them.
+ * Jobs and submissions as the REST API defines them. The types are generated from
+ * `docs/openapi.yaml`; this module adds only what can be derived from them.
  */
 import type { JSONValue } from '@lumino/coreutils';
 
@@ -12,23 +12,23 @@ import type {
 
 export type { Delivery, Job, State as JobState, Progress } from '../api';
 
-/** The schema id of the events that tell of every change of a job. */
+/** The schema id of job events, sent at every change of a job. */
 export const JOB_EVENT = 'https://schema.jupyter-to-job.io/job/v1';
 
-/** The schema id of the events that tell that a job was deleted. */
+/** The schema id of events about deleted jobs. */
 export const DELETED_EVENT = 'https://schema.jupyter-to-job.io/job-deleted/v1';
 
-/** The schema id of the events that tell how the inputs of a submission are being copied. */
+/** The schema id of events about the copying of a submission's inputs. */
 export const SUBMISSION_EVENT =
   'https://schema.jupyter-to-job.io/submission/v1';
 
-/** How far the files of the submission with this idempotency key are copied, in bytes. */
+/** How many bytes of a submission's inputs are copied; `key` is its idempotency key. */
 export type CopyProgress = { key: string; bytes: number; total: number };
 
-/** What says which notebook it is. */
+/** Fields that identify the notebook. */
 type NotebookFields = 'notebook' | 'content' | 'expected_sha256';
 
-/** What a user may say of it, in the words of the request. */
+/** Fields of the request that a user can choose. */
 type ChoiceFields =
   | 'flavor'
   | 'device'
@@ -39,32 +39,32 @@ type ChoiceFields =
   | 'name'
   | 'priority';
 
-/** What a job may be told beside its notebook: the server's catalog fills in what is left out. */
+/** The user's choices for a job. The server fills in the rest from the catalog. */
 export type Choices = {
   [Field in ChoiceFields]?: Exclude<Request[Field], null>;
 } & {
   parameters?: Record<string, JSONValue>;
-  /** Files, folders and globs: a browser has no blobs of them. */
+  /** Files, folders and globs. A browser does not send blobs. */
   inputs?: string[];
 };
 
-/** What is sent to have a notebook run. */
+/** The body of a submission. */
 export type Submission = Choices & Pick<Request, NotebookFields>;
 
-/** What is to be different when a job runs again. */
+/** The differences of a rerun from the original job. */
 export type Changes = Partial<Differences>;
 
-/** Whether a job has ended, however. */
+/** Whether a job has ended, in whichever state. */
 export function isFinal(job: Job): boolean {
   return ['succeeded', 'failed', 'cancelled'].includes(job.state);
 }
 
-/** Where the result of a job is, relative to the server's root; null: nowhere. */
+/** The delivered notebook's path, relative to the server's root; null if there is none. */
 export function resultPath({ delivery }: Job): string | null {
   return delivery.state === 'delivered' ? delivery.path : null;
 }
 
-/** The seconds that a job has run, until `now` if it still does; null where nobody knows. */
+/** How long a job has run, in seconds, until `now` if it still runs; null if unknown. */
 export function elapsedSeconds(
   job: Job,
   now: number = Date.now()
@@ -77,7 +77,9 @@ export function elapsedSeconds(
   return Math.max(end - Date.parse(started), 0) / 1000;
 }
 
-/** Whether nothing more happens to a job: it has ended and its result is where it will be. */
+/**
+ * Whether nothing more happens to a job: it has ended, and its result is delivered or will not be.
+ */
 export function isSettled(job: Job): boolean {
   return isFinal(job) && job.delivery.state !== 'pending';
 }

@@ -1,7 +1,6 @@
 /**
- * The model behind everything that is shown: the jobs this page has heard of. It thinks and never
- * shows; it hears of jobs from events, from the answers to its own requests, and from pages of the
- * server's list, in any order.
+ * The model of the job list. It learns of jobs from events, from answers to its own requests, and
+ * from pages of the server's list, in any order.
  */
 import { JSONExt, type ReadonlyJSONValue, UUID } from '@lumino/coreutils';
 import { type ISignal, Signal } from '@lumino/signaling';
@@ -16,23 +15,20 @@ import {
   type Job,
   type Submission
 } from './job';
-import { sortKey, OrderedJobs } from './orderedJobs';
+import { OrderedJobs, sortKey } from './orderedJobs';
 
-/** How long to wait before each further try of a submission that got no answer, in milliseconds. */
+/** Delays before each retry of a submission that got no answer, in milliseconds. */
 const RETRY_DELAYS_MS = [500, 2000];
 
-/** Jobs of a page. */
+/** Jobs of a page of the list. */
 const PAGE_SIZE = 50;
 
-/** Jobs of a page while somebody searches: as many as the server gives at a time. */
+/** Jobs of a page during a search: the server's maximum. */
 const MAX_PAGE_SIZE = 500;
 
-/** The jobs that this page knows of. */
+/** Stores the jobs that this page has loaded. */
 export class Jobs implements IJobs {
-  /**
-   * @param client the server's REST interface
-   * @param retryDelays pauses before sending an unanswered submission again, in milliseconds
-   */
+  /** @param retryDelays delays before sending an unanswered submission again, in milliseconds */
   constructor(
     private readonly _client: IJobsApi,
     private readonly _retryDelays: readonly number[] = RETRY_DELAYS_MS
@@ -86,7 +82,6 @@ export class Jobs implements IJobs {
     return this._cursor !== null;
   }
 
-  /** Whether events come; `forbidden`: they never will, the server does not let this user listen. */
   get feed(): 'live' | 'lost' | 'forbidden' | 'unknown' {
     return this._feed;
   }
@@ -140,7 +135,7 @@ export class Jobs implements IJobs {
     this.remove(name);
   }
 
-  /** Ask for the newest jobs; while that is under way, at most one more time after it. */
+  /** Load the newest jobs. Calls during a refresh share one further refresh after it. */
   refresh(): Promise<void> {
     this._nextRefresh ??= this._refresh.then(() => {
       this._nextRefresh = null;
@@ -159,13 +154,13 @@ export class Jobs implements IJobs {
     return this._pageLoad;
   }
 
-  /** Take note of what the server says about a job; news older than a known end is dropped. */
+  /** Store a job from an event. An event from before the job's known end is dropped. */
   update(job: Job): void {
     this._lastEvents.set(job.name, ++this._eventCount);
     this._store(job);
   }
 
-  /** A job was deleted. Names are not used again: whatever is heard of it later is older. */
+  /** Remove a deleted job. Names are not reused, so whatever arrives for it later is outdated. */
   remove(name: string): void {
     this._deletedNames.add(name);
     this._lastEvents.delete(name);
@@ -175,7 +170,7 @@ export class Jobs implements IJobs {
     }
   }
 
-  /** Pass on how a submission's files are being copied. */
+  /** Report how much of a submission's inputs is copied. */
   reportCopyProgress(progress: CopyProgress): void {
     this._copyProgressed.emit(progress);
   }
@@ -201,7 +196,7 @@ export class Jobs implements IJobs {
     }
   }
 
-  /** Take note of an answer, unless events of that job came after the question. */
+  /** Store a job from an answer, unless an event of that job arrived after the request was sent. */
   private _storeResponse(job: Job, sentAt: number): void {
     if ((this._lastEvents.get(job.name) ?? 0) <= sentAt) {
       this._store(job);
@@ -215,7 +210,7 @@ export class Jobs implements IJobs {
     }
   }
 
-  /** Have a job made, and take note of it. */
+  /** Create a job and store it. */
   private async _create(send: () => Promise<Job>): Promise<Job> {
     const response = await this._sendWithRetries(send);
     this._submitted.emit(response);
@@ -225,13 +220,13 @@ export class Jobs implements IJobs {
     }
     const job = stored ?? response;
     if (isSettled(job)) {
-      // Events overtook the answer, or it was sent before: the end of an unknown job is not told.
+      // An event overtook the answer, or the server knew the key: `_store` has emitted nothing.
       this._emitSettled(job);
     }
     return job;
   }
 
-  /** Send until there is an answer; its key makes sure that a repeated request is no second job. */
+  /** Send until there is an answer. The idempotency key prevents a second job. */
   private async _sendWithRetries(send: () => Promise<Job>): Promise<Job> {
     for (const delay of this._retryDelays) {
       try {
@@ -246,7 +241,7 @@ export class Jobs implements IJobs {
     return send();
   }
 
-  /** Ask about one job, and take note of the answer. */
+  /** Send a request about one job and store the answer. */
   private async _requestJob(
     name: string,
     request: () => Promise<Job>
@@ -271,7 +266,7 @@ export class Jobs implements IJobs {
     }
   }
 
-  /** Do what asks for jobs, and know how that went. */
+  /** Keep `isBusy`, `error` and `isLoaded` up to date while jobs are loaded. */
   private async _trackLoading(load: () => Promise<void>): Promise<void> {
     this._requestCount += 1;
     this._conditionChanged.emit();
@@ -295,8 +290,9 @@ export class Jobs implements IJobs {
     const listedNames = new Set(page.jobs.map(({ name }) => name));
     for (const job of [...this.all]) {
       const isNewer = (this._lastEvents.get(job.name) ?? 0) > sentAt;
-      // What is not listed although it is not older is gone. Without an overlap nobody knows what
-      // lies between: the list begins anew.
+      // A job that is missing from the page, and not older than it, was deleted. Without an overlap
+      // there may be a gap between the page and the loaded jobs: drop the ended ones, and load
+      // again from the page on.
       if (
         !listedNames.has(job.name) &&
         !isNewer &&
@@ -314,7 +310,7 @@ export class Jobs implements IJobs {
     }
   }
 
-  /** Ask for the unfinished jobs that are older than the first page: a long list has some. */
+  /** Load unfinished jobs that are older than the first page, which a long list has. */
   private async _loadOlderUnfinished(oldest: string): Promise<void> {
     const sentAt = this._eventCount;
     const olderNames = [...this._unfinishedNames].filter(
@@ -352,7 +348,7 @@ export class Jobs implements IJobs {
     page.jobs.forEach(job => this._storeResponse(job, sentAt));
   }
 
-  /** Show a job no more: because it was deleted, or because it has to be loaded again. */
+  /** Drop a job because it was deleted, or because it has to be loaded again. */
   private _drop(job: Job, isDeleted: boolean): void {
     if (isDeleted) {
       this.remove(job.name);
@@ -364,9 +360,9 @@ export class Jobs implements IJobs {
   private readonly _jobs = new OrderedJobs();
   private readonly _unfinishedNames = new Set<string>();
   private readonly _deletedNames = new Set<string>();
-  /** Whose end was told: once is enough. */
+  /** Names for which `settled` was emitted. */
   private readonly _settledNames = new Set<string>();
-  /** Counts what events told; of each job, the count at its last event. */
+  /** The number of events so far, and for each job the number at its last event. */
   private _eventCount = 0;
   private readonly _lastEvents = new Map<string, number>();
   private _cursor: string | null = null;

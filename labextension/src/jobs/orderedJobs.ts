@@ -1,9 +1,11 @@
-/** Jobs in the server's order, kept so at the cost of what changes: a list may hold 10,000. */
+/**
+ * Jobs in the server's order. A change costs a binary search, because a list may hold 10,000 jobs.
+ */
 import type { Job } from './job';
 
-/** Jobs by name, and newest first. */
+/** Jobs by name and in order, newest first. */
 export class OrderedJobs {
-  /** All of them, newest first; changes in place. */
+  /** All jobs, newest first. The array changes in place. */
   get list(): readonly Job[] {
     return this._list;
   }
@@ -12,7 +14,7 @@ export class OrderedJobs {
     return this._byName.get(name);
   }
 
-  /** Add a job, or put it in the place of what was known of it. */
+  /** Add a job, or replace the job of the same name. */
   set(job: Job): void {
     const previous = this._byName.get(job.name);
     if (previous !== undefined && sortKey(previous) !== sortKey(job)) {
@@ -24,7 +26,7 @@ export class OrderedJobs {
     this._byName.set(job.name, job);
   }
 
-  /** Forget a job; tells whether it was known. */
+  /** Remove a job; returns whether it existed. */
   delete(name: string): boolean {
     const job = this._byName.get(name);
     if (job === undefined) {
@@ -34,7 +36,7 @@ export class OrderedJobs {
     return this._byName.delete(name);
   }
 
-  /** Where a job of that age stands, or would. */
+  /** The index of the job with this sort key, or the index to insert it at. */
   private _findIndex(key: string): number {
     let low = 0;
     let high = this._list.length;
@@ -53,7 +55,7 @@ export class OrderedJobs {
   private readonly _list: Job[] = [];
 }
 
-/** What the server orders jobs by: a greater text is a newer job. */
+/** The key by which the server sorts: a greater text is a newer job. */
 export function sortKey({ submitted, name }: Job): string {
   return `${submitted ?? ''} ${name}`;
 }

@@ -1,6 +1,6 @@
 /**
- * Reads what a job writes, from its beginning, and goes on whenever the job's news say that there is
- * more: one request at a time, none while nothing happens, and no byte twice.
+ * Follows a job's journal from its beginning, and reads on when the job has news. There is one
+ * request at a time, none while nothing happens, and no byte is read twice.
  */
 import { type ISignal, Signal } from '@lumino/signaling';
 
@@ -8,39 +8,39 @@ import { ApiError } from '../jobs/client';
 import { isFinal, type Job } from '../jobs/job';
 import type { IJobs } from '../tokens';
 
-/** What comes of one request: where to go on, and whether that was all. */
+/** An answer: the offset to go on from, and whether this was the end. */
 export type Chunk = { next: number; end: boolean };
 
-/** More of a journal than this is not read from its beginning, in bytes. */
+/** A backlog of more bytes than this is not read as a whole. */
 const MAX_BACKLOG = 64 << 20;
 
-/** How much of such a one is read, from its end, in bytes. */
+/** How many bytes of such a backlog are read, from its end. */
 const TAIL_SIZE = 16 << 20;
 
-/** How it goes: reading what is there, waiting for more, all read, or not to be had. */
+/** The state of reading. `lost`: a request failed. `gone`: the job or its journal was deleted. */
 export type ReadState = 'reading' | 'waiting' | 'ended' | 'lost' | 'gone';
 
-/** What can be seen of a follower, whatever it reads. */
+/** A follower, whatever it reads. */
 export interface IFollower {
   readonly name: string;
-  /** How it goes has changed, or a piece was read. */
+  /** The state has changed, or a chunk was read. */
   readonly changed: ISignal<IFollower, void>;
   readonly readState: ReadState;
-  /** Why it cannot be had; null: it can. */
+  /** The error of the latest request; null if it succeeded. */
   readonly error: unknown;
-  /** Whether what stands between the first and the last part was left out. */
+  /** Whether the middle of the journal was skipped. */
   readonly isTruncated: boolean;
-  /** How much of what there is was read, from 0 to 1. */
+  /** The share of the journal that was read, from 0 to 1. */
   readonly fraction: number;
-  /** Read on, as far as there is something; once more if that is already under way. */
+  /** Read all that is there; during a read, once more after it. */
   readMore(): Promise<void>;
 }
 
 /** Follows one job. */
 export class Follower<P extends Chunk> implements IFollower {
   /**
-   * @param read asks for what stands from an offset on; negative: from the end
-   * @param take gets each piece, in order
+   * @param read requests a chunk from an offset; a negative one counts from the end
+   * @param onChunk gets each chunk, in order
    */
   constructor(
     readonly name: string,
@@ -119,7 +119,7 @@ export class Follower<P extends Chunk> implements IFollower {
     }
   }
 
-  /** Where to read: the middle of what is too long is left out. */
+  /** The offset to read from; the middle of a large backlog is skipped. */
   private _nextOffset(): number {
     const size = this._jobs.get(this.name)?.journal ?? 0;
     if (this._offset > 0 && size - this._offset > MAX_BACKLOG) {
@@ -129,7 +129,7 @@ export class Follower<P extends Chunk> implements IFollower {
     return this._offset;
   }
 
-  /** Whether nothing more is there by what the job's news say; the end has to be read, though. */
+  /** Whether everything is read according to the job. At the end the server decides. */
   private get _isUpToDate(): boolean {
     const job = this._jobs.get(this.name);
     return job !== undefined && !isFinal(job) && this._offset >= job.journal;
@@ -155,7 +155,7 @@ export class Follower<P extends Chunk> implements IFollower {
     }
   }
 
-  /** The list could be had again: so can what a job writes. Or it cannot, which is to be shown. */
+  /** A successful request for the list means that reading can succeed, too. */
   private _onConditionChanged({ error, isBusy }: IJobs): void {
     if (this._readState === 'lost' && error === null && !isBusy) {
       void this.readMore();

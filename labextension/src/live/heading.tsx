@@ -1,4 +1,4 @@
-/** What stands above a running notebook or its logs: how the job is, and what to do next. */
+/** The heading of the live view and of the logs: the job's status, and buttons. */
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { ReactWidget } from '@jupyterlab/ui-components';
 import type { CommandRegistry } from '@lumino/commands';
@@ -8,22 +8,22 @@ import { CommandIDs } from '../jobCommands';
 import { isFinal, type Job, resultPath } from '../jobs/job';
 import type { IJobs } from '../tokens';
 import { connectionProblem, errorText } from '../ui/errors';
-import { ProgressBar, ElapsedTime } from '../ui/progress';
+import { ElapsedTime, ProgressBar } from '../ui/progress';
 import { noteText, statusText } from '../ui/statusText';
 import { useKeptFocus } from '../ui/useKeptFocus';
 import type { IFollower } from './follower';
 
-/** What a heading is about. */
+/** Props of the heading. */
 export type HeadingProps = {
   jobs: IJobs;
   follower: IFollower;
   commands: CommandRegistry;
   trans: TranslationBundle;
-  /** The command of the other view: logs for the notebook, the notebook for logs. */
+  /** The command of the other view. */
   otherCommand: string;
 };
 
-/** Tells how a job goes. */
+/** Shows the job's status above a view. */
 export class LiveHeading extends ReactWidget {
   constructor(private readonly _props: HeadingProps) {
     super();
@@ -34,7 +34,7 @@ export class LiveHeading extends ReactWidget {
   }
 
   protected override render(): ReactElement {
-    return <HeadingContent {...this._props} place={this.node} />;
+    return <HeadingContent {...this._props} container={this.node} />;
   }
 
   private _onChanged(): void {
@@ -43,9 +43,9 @@ export class LiveHeading extends ReactWidget {
 }
 
 function HeadingContent(
-  props: HeadingProps & { place: HTMLElement }
+  props: HeadingProps & { container: HTMLElement }
 ): ReactElement {
-  const { jobs, follower, trans, place } = props;
+  const { jobs, follower, trans, container: place } = props;
   useKeptFocus(place, heading => heading.querySelector('button'));
   const job = jobs.get(follower.name);
   return (
@@ -93,7 +93,7 @@ function JobStatus(props: HeadingProps & { job: Job }): ReactElement {
   );
 }
 
-/** How reading goes, where there is something to say of it. */
+/** The state of reading, unless all is well. */
 function ReadStatus({
   follower,
   jobs,
@@ -116,16 +116,16 @@ function ReadStatus({
     );
   }
   const isDeaf = jobs.feed === 'forbidden' && readState !== 'ended';
-  const words = isDeaf
+  const text = isDeaf
     ? trans.__('What comes next is not shown by itself.')
     : readState === 'lost'
       ? errorText(error, trans, false)
       : readState === 'ended'
         ? null
         : connectionProblem(jobs.error, jobs.feed, trans);
-  return words === null ? null : (
+  return text === null ? null : (
     <p className="jp-ToJob-remark" role="alert">
-      {words}{' '}
+      {text}{' '}
       <button
         className="jp-mod-styled jp-mod-reject"
         onClick={() => {

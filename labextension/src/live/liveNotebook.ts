@@ -1,7 +1,7 @@
 /**
- * The executed notebook, read-only, filling in as it runs: JupyterLab's own notebook widget on a
- * model that nobody can save. Outputs are untrusted, so what is rendered is sanitised; the delivered
- * result is trusted, and shows everything.
+ * The executed notebook while it runs: JupyterLab's notebook widget, read-only, on a model that
+ * cannot be saved. Its outputs are untrusted, hence sanitized; those of the delivered result are
+ * trusted.
  */
 import type { CodeCellModel } from '@jupyterlab/cells';
 import type { IEditorServices } from '@jupyterlab/codeeditor';
@@ -10,16 +10,16 @@ import { Notebook, NotebookModel, StaticNotebook } from '@jupyterlab/notebook';
 import type { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import type { ITranslator } from '@jupyterlab/translation';
 
-import type { Fold, LiveCell, FoldChanges } from './fold';
+import type { Fold, FoldChanges, LiveCell } from './fold';
 
-/** What a notebook is rendered with. */
+/** Services that render a notebook. */
 export type RenderServices = {
   rendermime: IRenderMimeRegistry;
   editorServices: IEditorServices;
   translator: ITranslator;
 };
 
-/** Shows a fold. */
+/** Renders a fold. */
 export class LiveNotebook extends StaticNotebook {
   constructor(
     private readonly _fold: Fold,
@@ -36,12 +36,12 @@ export class LiveNotebook extends StaticNotebook {
       notebookConfig: {
         ...StaticNotebook.defaultNotebookConfig,
         windowingMode: 'defer',
-        scrollPastEnd: false, // what is new is at the end
-        maxNumberOutputs: Infinity // ours are bounded, and it is the last ones that count
+        scrollPastEnd: false, // the view follows the end
+        maxNumberOutputs: Infinity // `Outputs` limits them, and keeps the last ones
       }
     });
     this.addClass('jp-ToJob-live');
-    // Shortcuts of notebooks that can be run and edited are not for this one.
+    // Disable the shortcuts of notebooks that can be run and edited.
     for (const name of ['jpKernelUser', 'jpUndoer', 'jpCodeRunner']) {
       delete this.node.dataset[name];
     }
@@ -51,15 +51,15 @@ export class LiveNotebook extends StaticNotebook {
     }
   }
 
-  /** Show what has changed; `isLatest`: for now nothing more is to come. */
+  /** Show all changes; `isLatest` if no more records are expected for now. */
   sync(isLatest: boolean): void {
     this._isFollowing ||= this._isAtEnd();
-    const news = this._fold.takeChanges();
-    if (news.isReplaced || this.model === null) {
+    const changes = this._fold.takeChanges();
+    if (changes.isReplaced || this.model === null) {
       this._replaceModel();
     } else {
-      this._insertCells(news.inserted);
-      for (const cell of news.changed) {
+      this._insertCells(changes.inserted);
+      for (const cell of changes.changed) {
         this._updateCell(cell);
       }
     }
@@ -75,7 +75,7 @@ export class LiveNotebook extends StaticNotebook {
   }
 
   private _replaceModel(): void {
-    const before = this.model;
+    const oldModel = this.model;
     const { cells, notebook } = this._fold;
     const model = new NotebookModel({ translator: this.translator });
     model.fromJSON({
@@ -86,7 +86,7 @@ export class LiveNotebook extends StaticNotebook {
       cells: cells.map(toReadOnly)
     });
     this.model = model;
-    before?.dispose();
+    oldModel?.dispose();
     this._renderedOutputs = new WeakMap();
     cells.forEach(cell => this._updateCell(cell));
   }
@@ -98,42 +98,42 @@ export class LiveNotebook extends StaticNotebook {
     }
   }
 
-  /** Bring a cell's outputs and prompt up to date, at the cost of what is another. */
+  /** Update a cell's outputs and prompt, at the cost of what changed. */
   private _updateCell(cell: LiveCell): void {
     const index = this._fold.cells.indexOf(cell);
-    const shown = this.model!.cells.get(index) as CodeCellModel | undefined;
-    if (shown?.type !== 'code') {
+    const model = this.model!.cells.get(index) as CodeCellModel | undefined;
+    if (model?.type !== 'code') {
       return;
     }
-    shown.executionState = cell.state === 'running' ? 'running' : 'idle';
-    shown.executionCount = cell.executionCount;
-    const before = this._renderedOutputs.get(cell) ?? [];
-    const now = cell.outputs.shown;
-    if (now.length < before.length) {
-      shown.outputs.clear();
-      now.forEach(output => shown.outputs.add(output));
+    model.executionState = cell.state === 'running' ? 'running' : 'idle';
+    model.executionCount = cell.executionCount;
+    const rendered = this._renderedOutputs.get(cell) ?? [];
+    const outputs = cell.outputs.shown;
+    if (outputs.length < rendered.length) {
+      model.outputs.clear();
+      outputs.forEach(output => model.outputs.add(output));
     } else {
-      now.forEach((output, at) => {
-        if (at >= before.length) {
-          shown.outputs.add(output);
-        } else if (output !== before[at]) {
-          shown.outputs.set(at, output);
+      outputs.forEach((output, position) => {
+        if (position >= rendered.length) {
+          model.outputs.add(output);
+        } else if (output !== rendered[position]) {
+          model.outputs.set(position, output);
         }
       });
     }
-    this._renderedOutputs.set(cell, now);
+    this._renderedOutputs.set(cell, outputs);
   }
 
   private _scrollToNewest(): void {
     this._followedIndex = this._newestIndex;
     if (this._isFollowing && this._followedIndex >= 0) {
       void this.scrollToItem(this._followedIndex, 'end').catch(() => {
-        // Not rendered yet: the next piece tries again.
+        // The cell is not rendered yet; the next call tries again.
       });
     }
   }
 
-  /** The cell in which something happens: it runs, or it failed; -1: none. */
+  /** The index of the running or failed cell; -1 if there is none. */
   private get _newestIndex(): number {
     const { current, cells, end } = this._fold;
     if (end === null) {
@@ -151,7 +151,7 @@ export class LiveNotebook extends StaticNotebook {
     }
   }
 
-  /** Whether somebody who scrolled away rests at the end again: of everything, or of that cell. */
+  /** Whether the user has scrolled back to the end of the notebook or of the followed cell. */
   private _isAtEnd(): boolean {
     const { scrollTop, scrollHeight, clientHeight } = this.outerNode;
     const { bottom } = this.outerNode.getBoundingClientRect();
@@ -161,28 +161,30 @@ export class LiveNotebook extends StaticNotebook {
     const isAtEnd =
       scrollHeight - scrollTop - clientHeight < END_MARGIN ||
       (below < END_MARGIN && below > -clientHeight / 3);
-    // Who is about to leave is still there at first.
+    // At the start of a scroll the view is still at the end.
     return isAtEnd && performance.now() - this._lastUserScroll > RESUME_MS;
   }
 
-  /** Whether the cell that runs, and then one that failed, is kept in sight: nobody reads elsewhere. */
+  /** Whether the view follows the running cell, and later the failed one. */
   private _isFollowing = true;
-  /** The cell that was to be in sight the last time. */
+  /** The cell that the view scrolled to last. */
   private _followedIndex = -1;
-  /** When somebody looked elsewhere, in milliseconds. */
+  /** When the user last scrolled, as `performance.now()`. */
   private _lastUserScroll = 0;
-  /** What of each cell is in the page. */
+  /** The rendered outputs of each cell. */
   private _renderedOutputs = new WeakMap<
     LiveCell,
     readonly nbformat.IOutput[]
   >();
 }
 
-/** How near is at the end, in pixels, and how long nobody moves who rests, in milliseconds. */
+/**
+ * The distance that counts as the end, in pixels, and the pause after scrolling, in milliseconds.
+ */
 const END_MARGIN = 40;
 const RESUME_MS = 1000;
 
-/** By what somebody looks elsewhere. */
+/** Events and keys by which the user scrolls. */
 const SCROLL_EVENTS = ['wheel', 'touchmove', 'keydown', 'mousedown'];
 const SCROLL_KEYS = [
   'PageUp',
@@ -193,7 +195,7 @@ const SCROLL_KEYS = [
   'ArrowDown'
 ];
 
-/** A cell without outputs, that cannot be changed. */
+/** A cell without outputs that cannot be edited. */
 function toReadOnly({ cell }: LiveCell): nbformat.ICell {
   const metadata = { ...cell.metadata, editable: false, deletable: false };
   return cell.cell_type === 'code'

@@ -1,4 +1,4 @@
-/** A job's logs as text, following what it prints. JupyterLab renders the colours, and no HTML. */
+/** A job's logs: the text that it prints. JupyterLab renders colors, and no HTML. */
 import type { IRenderMime, IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { Panel, PanelLayout, Widget } from '@lumino/widgets';
 
@@ -9,14 +9,14 @@ import { LiveHeading } from './heading';
 import { StreamText } from './streamText';
 import type { ViewServices } from './watchView';
 
-/** Characters of a part, which is rendered as a whole, and how many parts are kept. */
+/** Characters of a part, which is rendered as a unit, and how many parts are kept. */
 const PART_CHARS = 16 << 10;
 const MAX_PARTS = 64;
 
-/** What printed text is to JupyterLab's renderers: text with colours, and never HTML. */
+/** The MIME type that JupyterLab renders as text with colors, and never as HTML. */
 const TEXT_MIME_TYPE = 'application/vnd.jupyter.stdout';
 
-/** A text of which only the last part is ever rendered again. */
+/** A text in parts, of which only the last is rendered again. */
 class LogText extends Panel {
   constructor(
     private readonly _rendermime: IRenderMimeRegistry,
@@ -24,26 +24,26 @@ class LogText extends Panel {
   ) {
     super();
     this.addClass('jp-ToJob-text');
-    this.node.tabIndex = 0; // so that the keyboard can scroll it
+    this.node.tabIndex = 0; // makes it scrollable by keyboard
     this.node.setAttribute('role', 'log');
-    this.node.setAttribute('aria-live', 'off'); // it would never end
+    this.node.setAttribute('aria-live', 'off'); // a screen reader would not stop reading
   }
 
-  /** Show more; the end stays in sight if it was. */
+  /** Append text, and keep the end in sight if it was. */
   append(text: string): void {
     const { scrollTop, scrollHeight, clientHeight } = this.node;
     const isAtEnd = scrollHeight - scrollTop - clientHeight < 40;
     this._stream.feed(text);
-    let rest = this._stream.text;
-    while (rest.length > PART_CHARS) {
-      const end = rest.lastIndexOf('\n', PART_CHARS) + 1 || PART_CHARS;
-      this._renderPart(rest.slice(0, end));
+    let remaining = this._stream.text;
+    while (remaining.length > PART_CHARS) {
+      const end = remaining.lastIndexOf('\n', PART_CHARS) + 1 || PART_CHARS;
+      this._renderPart(remaining.slice(0, end));
       this._lastPart = null;
-      rest = rest.slice(end);
+      remaining = remaining.slice(end);
       this._stream = new StreamText(Infinity);
-      this._stream.feed(rest);
+      this._stream.feed(remaining);
     }
-    this._renderPart(rest);
+    this._renderPart(remaining);
     this._dropOldParts();
     if (isAtEnd) {
       this.node.scrollTop = this.node.scrollHeight;
@@ -69,11 +69,11 @@ class LogText extends Panel {
   }
 
   private _lastPart: IRenderMime.IRenderer | null = null;
-  /** The last part's text: what a progress bar overwrites is gone. */
+  /** The last part's text, with carriage returns applied. */
   private _stream = new StreamText(Infinity);
 }
 
-/** A job's logs. */
+/** Shows a job's logs. */
 export class LogsView extends Widget {
   constructor(
     readonly jobName: string,

@@ -1,12 +1,12 @@
-/** What is said in a running notebook in place of what is not shown. */
+/** Texts that replace outputs which the live view does not show. */
 import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { formatBytes } from '../ui/format';
 import type { Notices } from './outputs';
 
-/** The notes in the user's language. */
+/** Create the notices in the user's language. */
 export function createNotices(trans: TranslationBundle): Notices {
-  const line = (words: string) => `[… ${words} …]\n`;
+  const line = (text: string) => `[… ${text} …]\n`;
   return {
     dropped: (characters, outputs) =>
       line(

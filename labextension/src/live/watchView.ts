@@ -1,4 +1,4 @@
-/** Watch live: a heading, and the notebook below it. */
+/** The live view: a heading above the notebook. */
 import type * as nbformat from '@jupyterlab/nbformat';
 import { PanelLayout, Widget } from '@lumino/widgets';
 
@@ -8,16 +8,16 @@ import type { IJournalApi } from '../jobs/client';
 import type { IJobs } from '../tokens';
 import { Fold, type JournalRecord } from './fold';
 import { Follower } from './follower';
-import { LiveHeading, type HeadingProps } from './heading';
+import { type HeadingProps, LiveHeading } from './heading';
 import { LiveNotebook, type RenderServices } from './liveNotebook';
 import { createNotices } from './notices';
 
-/** What a view of a job needs. */
+/** Services of the live view and the logs. */
 export type ViewServices = Pick<HeadingProps, 'jobs' | 'commands' | 'trans'> & {
   journalApi: IJournalApi;
 };
 
-/** A job's notebook as it runs. */
+/** Shows a job's notebook as it runs. */
 export class WatchView extends Widget {
   constructor(
     readonly jobName: string,
@@ -47,10 +47,10 @@ export class WatchView extends Widget {
     );
     layout.addWidget(this._notebook);
     const { outerNode } = this._notebook;
-    outerNode.tabIndex = 0; // so that the keyboard can scroll it
+    outerNode.tabIndex = 0; // makes it scrollable by keyboard
     outerNode.setAttribute('role', 'region');
     outerNode.setAttribute('aria-label', trans.__('Cells of %1', jobName));
-    // The menus of notebooks that can be edited are not this one's.
+    // The context menu of notebooks that can be edited does not apply.
     this.node.addEventListener('contextmenu', event => event.stopPropagation());
     void this._follower.readMore();
   }
@@ -83,7 +83,7 @@ export class WatchView extends Widget {
 
 type Content = nbformat.INotebookContent;
 
-/** A result as it was before it ended: the records bring what tells of its end. */
+/** Remove the cells about the run's end: the records add them again. */
 function withoutBanners(notebook: Content): Content {
   const cells = notebook.cells.filter(({ metadata }) => {
     const { tags } = metadata as { tags?: string[] };

@@ -1,6 +1,6 @@
 /**
- * What a screen reader is told of jobs: changes of their states, politely, and in one go where many
- * come at once. Ends are left to the notifications, which are read out, too.
+ * Announces changes of jobs' states to screen readers, several at once in one message. Ends are
+ * left to notifications, which are read out, too.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 
@@ -8,15 +8,15 @@ import { isFinal, type Job } from '../jobs/job';
 import type { IJobs } from '../tokens';
 import { statusText } from '../ui/statusText';
 
-/** How long changes are gathered, in milliseconds. */
+/** How long changes are collected, in milliseconds. */
 const GATHER_MS = 1000;
 
-/** More changes than this are told by their number only. */
+/** More changes than this are announced by their number only. */
 const MAX_NAMED = 3;
 
-/** Says what changed. */
+/** Announces changes of jobs. */
 export class Announcer {
-  /** @param say gets each announcement */
+  /** @param announce gets each message */
   constructor(
     private readonly _jobs: IJobs,
     private readonly _announce: (text: string) => void,

@@ -1,4 +1,4 @@
-/** What stands above the list: search, filter, grouping, and what is wrong. */
+/** The controls above the list: search, filter, grouping; and the notice of connection problems. */
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { HTMLSelect } from '@jupyterlab/ui-components';
 import type { ReactElement } from 'react';
@@ -8,7 +8,7 @@ import type { Filter, PanelModel } from './model';
 
 type Props = { model: PanelModel; trans: TranslationBundle };
 
-/** The fields that choose what is shown. */
+/** The controls that select jobs. */
 export function ListControls({ model, trans }: Props): ReactElement {
   const filters: Record<Filter, string> = {
     all: trans.__('All jobs'),
@@ -38,9 +38,9 @@ export function ListControls({ model, trans }: Props): ReactElement {
           model.filter = target.value as Filter;
         }}
       >
-        {Object.entries(filters).map(([value, words]) => (
+        {Object.entries(filters).map(([value, label]) => (
           <option key={value} value={value}>
-            {words}
+            {label}
           </option>
         ))}
       </HTMLSelect>
@@ -58,7 +58,7 @@ export function ListControls({ model, trans }: Props): ReactElement {
   );
 }
 
-/** What keeps the list from being true, and what to do about it. */
+/** The connection problem, with a button to try again. */
 export function ConnectionNotice({
   model: { jobs },
   trans

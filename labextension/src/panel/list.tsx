@@ -1,4 +1,4 @@
-/** The list: its lines, what is said instead of them, and how the keyboard moves in it. */
+/** The list of jobs: lines, footer and keyboard navigation. */
 import { caretDownIcon, caretRightIcon } from '@jupyterlab/ui-components';
 import {
   type KeyboardEvent,
@@ -10,13 +10,13 @@ import {
   useState
 } from 'react';
 
-import type { PanelModel, ListRow } from './model';
-import { type RowServices, JobRow } from './row';
+import type { ListRow, PanelModel } from './model';
+import { JobRow, type RowServices } from './row';
 import { WindowedList } from './windowed';
 
 type Props = RowServices & { model: PanelModel };
 
-/** The lines that the model has. */
+/** The lines of the model. */
 export function JobList({ model, ...services }: Props): ReactElement {
   const { rows, jobs, isFiltered } = model;
   const keys = useMemo(() => rows.map(({ key }) => key), [rows]);
@@ -25,7 +25,7 @@ export function JobList({ model, ...services }: Props): ReactElement {
   const container = useRef<HTMLDivElement>(null);
   const onKeyDown = useArrowKeys(container, keys, activeIndex, setActiveKey);
   const onEnd = useCallback(() => {
-    // Who filters asks for more themselves: nobody wants 10,000 jobs to be read for a word.
+    // A filtered list loads more on request only: it might otherwise read 10,000 jobs for one word.
     if (jobs.hasMore && !jobs.isBusy && jobs.error === null && !isFiltered) {
       void jobs.loadMore();
     }
@@ -64,7 +64,9 @@ export function JobList({ model, ...services }: Props): ReactElement {
   );
 }
 
-/** The index of the line that the keyboard is at; after that line is gone, of the one in its place. */
+/**
+ * The index of the active line. When that line is removed, the line in its place becomes active.
+ */
 function useActiveIndex(keys: readonly string[], key: string): number {
   const lastIndex = useRef(0);
   const index = keys.indexOf(key);
@@ -78,7 +80,7 @@ function useActiveIndex(keys: readonly string[], key: string): number {
   return active;
 }
 
-/** Arrow keys, Home and End move between lines; Tab goes into one. */
+/** Let arrow keys, Home and End move between lines; Tab moves within one. */
 function useArrowKeys(
   container: React.RefObject<HTMLDivElement>,
   keys: readonly string[],
@@ -140,7 +142,7 @@ function ListLine({
   );
 }
 
-/** What is said below the list, or in its place. */
+/** The text below the list, or in its place. */
 function ListFooter({ model, trans }: Props): ReactElement | null {
   const { jobs, rows, isFiltered } = model;
   if (rows.length === 0 && !jobs.isLoaded) {

@@ -1,4 +1,4 @@
-/** The menu of a job: everything that can be done with it. */
+/** The menu of a job, with all its commands. */
 import type { CommandRegistry } from '@lumino/commands';
 import { Menu } from '@lumino/widgets';
 import type { MouseEvent } from 'react';
@@ -21,7 +21,7 @@ const MENU_ITEMS: readonly (string | null)[] = [
   CommandIDs.delete
 ];
 
-/** Open the menu where somebody clicked, or beside the button that was pressed. */
+/** Open the menu at the pointer, or below the button that was pressed. */
 export function openJobMenu(
   event: MouseEvent<HTMLElement>,
   { name }: Job,
@@ -38,7 +38,7 @@ export function openJobMenu(
   const opener = document.activeElement as HTMLElement | null;
   menu.aboutToClose.connect(() => {
     opener?.focus();
-    requestAnimationFrame(() => menu.dispose()); // not while it is closing
+    requestAnimationFrame(() => menu.dispose()); // it cannot be disposed while it closes
   });
   const isPointer = event.clientX !== 0 || event.clientY !== 0;
   const { left, bottom } = event.currentTarget.getBoundingClientRect();

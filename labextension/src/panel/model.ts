@@ -1,13 +1,13 @@
-/** What the panel shows of the jobs: filtered, and in groups if wanted. It thinks and never shows. */
+/** The model of the panel: jobs filtered, and grouped if wanted. */
 import { type ISignal, Signal } from '@lumino/signaling';
 
 import type { Job } from '../jobs/job';
 import type { IJobs } from '../tokens';
 
-/** Which jobs are shown. */
+/** The filter by state. */
 export type Filter = 'all' | 'waiting' | 'running' | 'succeeded' | 'failed';
 
-/** A line of the list: a notebook's name, or a job. */
+/** A line of the list: the heading of a group, or a job. */
 export type ListRow =
   | {
       kind: 'group';
@@ -35,12 +35,12 @@ export class PanelModel {
     jobs.conditionChanged.connect(changed, this);
   }
 
-  /** Something to be shown has changed. */
+  /** Something that the panel shows has changed. */
   get changed(): ISignal<PanelModel, void> {
     return this._changed;
   }
 
-  /** Grows with each change. */
+  /** Counts the changes. */
   get version(): number {
     return this._version;
   }
@@ -54,7 +54,10 @@ export class PanelModel {
     this._emitChanged();
   }
 
-  /** Words that each have to be in a job's name, notebook, flavor, device, reason or message. */
+  /**
+   * The search text. Each of its words must be in a job's name, notebook, flavor, device, reason or
+   * message.
+   */
   get query(): string {
     return this._query;
   }
@@ -73,12 +76,12 @@ export class PanelModel {
     this._emitChanged();
   }
 
-  /** Whether some jobs may not be shown. */
+  /** Whether a filter or a search hides jobs. */
   get isFiltered(): boolean {
     return this._filter !== 'all' || this._query.trim() !== '';
   }
 
-  /** Fold a group, or unfold it. */
+  /** Collapse or expand a group. */
   toggleGroup(notebook: string): void {
     if (!this._collapsed.delete(notebook)) {
       this._collapsed.add(notebook);
@@ -86,7 +89,7 @@ export class PanelModel {
     this._emitChanged();
   }
 
-  /** The lines to show; the same array until something changes. */
+  /** The lines to show. The same array is returned until something changes. */
   get rows(): readonly ListRow[] {
     if (this._rowsVersion !== this._version) {
       this._rowsVersion = this._version;

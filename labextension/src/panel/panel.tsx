@@ -9,14 +9,14 @@ import { jobsIcon } from '../ui/icons';
 import { useKeptFocus } from '../ui/useKeptFocus';
 import { useModel } from '../ui/useModel';
 import { Announcer } from './announcer';
-import { ListControls, ConnectionNotice } from './head';
+import { ConnectionNotice, ListControls } from './head';
 import { JobList } from './list';
 import type { PanelModel } from './model';
 
-/** The panel's id: what the layout is restored by. */
+/** The panel's id, under which the layout restorer knows it. */
 export const PANEL_ID = 'jupyter-to-job-jobs';
 
-/** Shows the jobs, and in its tab how many have not ended. */
+/** The list of jobs, with the number of unfinished ones on its tab. */
 export class JobsPanel extends ReactWidget {
   constructor(
     private readonly _model: PanelModel,
@@ -50,7 +50,7 @@ export class JobsPanel extends ReactWidget {
     );
   }
 
-  /** Who opens the panel wants to know how it is now; without events, nothing else may ask soon. */
+  /** Refresh when the panel is opened and there are no events. */
   protected override onAfterShow(msg: Message): void {
     super.onAfterShow(msg);
     if (this._model.jobs.feed !== 'live') {
@@ -58,16 +58,16 @@ export class JobsPanel extends ReactWidget {
     }
   }
 
-  /** Where the keyboard goes when the panel is opened: to the job that it was at. */
+  /** Focus the active job when the panel is activated. */
   protected override onActivateRequest(msg: Message): void {
     super.onActivateRequest(msg);
-    // The first time it is not drawn yet.
+    // React has not rendered yet at the first activation.
     void Promise.resolve(this.renderPromise).then(() => {
       findFocusTarget(this.node)?.focus();
     });
   }
 
-  /** JupyterLab 4.4's side bar puts a dataset of its own in the place of ours: heard as a change. */
+  /** Set the badge again when JupyterLab 4.4's side bar replaces the title's dataset. */
   private _updateBadge(): void {
     const count = this._model.jobs.unfinishedCount;
     const caption =
@@ -86,11 +86,11 @@ type Props = {
   model: PanelModel;
   commands: CommandRegistry;
   trans: TranslationBundle;
-  /** What it is shown in. */
+  /** The panel's node. */
   container: HTMLElement;
 };
 
-/** Where the keyboard goes in the panel: to the job that it was at, if there is one. */
+/** Find the element that gets the focus: the active job, or else the search field. */
 function findFocusTarget(panel: HTMLElement): HTMLElement | null {
   return (
     panel.querySelector<HTMLElement>('[data-main][tabindex="0"]') ??

@@ -1,4 +1,4 @@
-/** A job in the list. */
+/** A line of the list that shows a job. */
 import type { TranslationBundle } from '@jupyterlab/translation';
 import {
   checkIcon,
@@ -14,11 +14,11 @@ import { memo, type MouseEvent, type ReactElement } from 'react';
 
 import { CommandIDs } from '../jobCommands';
 import { isFinal, type Job, resultPath } from '../jobs/job';
-import { ProgressBar, ElapsedTime, type JobTextProps } from '../ui/progress';
-import { usageText, noteText, statusText } from '../ui/statusText';
+import { ElapsedTime, type JobTextProps, ProgressBar } from '../ui/progress';
+import { noteText, statusText, usageText } from '../ui/statusText';
 import { openJobMenu } from './menu';
 
-/** What all lines are given. */
+/** Services that lines use. */
 export type RowServices = {
   commands: CommandRegistry;
   trans: TranslationBundle;
@@ -35,7 +35,7 @@ const ICONS: Record<Job['state'], LabIcon> = {
   cancelled: stopIcon
 };
 
-/** A job; rendered again only when it is another, or becomes the one that the keyboard is at. */
+/** A job's line. It renders again only if the job or its being active changes. */
 export const JobRow = memo(function JobRow(props: Props): ReactElement {
   const { job, trans, commands, isActive } = props;
   const { name, state } = job;

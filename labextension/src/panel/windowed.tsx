@@ -1,6 +1,6 @@
 /**
- * A list of which only what is in sight is in the page, so that 10,000 lines scroll as 50 do. Lines
- * may be of any height: what was in sight once is measured, the rest is guessed.
+ * A windowed list: only lines near the visible part are in the page, so that 10,000 scroll as 50
+ * do. Lines may have any height: it is measured once they are rendered, and estimated before.
  */
 import {
   type ReactElement,
@@ -11,23 +11,25 @@ import {
   useRef
 } from 'react';
 
-/** What a line is taken to be high before it was in sight, in pixels. */
+/** The height of a line that was never rendered, in pixels. */
 const ESTIMATED_HEIGHT = 72;
 
-/** How far beyond what is in sight lines are kept ready, in pixels. */
+/** How far beyond the visible part lines are rendered, in pixels. */
 const MARGIN = 600;
 
 type Props = {
   label: string;
   keys: readonly string[];
-  /** The line that stays in the page wherever it is scrolled to: it may have the focus. */
+  /**
+   * The line that stays rendered wherever the list is scrolled to, because it may have the focus.
+   */
   pinnedIndex: number;
   render: (index: number) => ReactElement;
-  /** Called when the end comes near. */
+  /** Called when the end is near. */
   onEnd: () => void;
 };
 
-/** Shows lines by their keys. */
+/** A windowed list of lines with keys. */
 export function WindowedList(props: Props): ReactElement {
   const { keys, pinnedIndex, render, label, onEnd } = props;
   const scroller = useRef<HTMLDivElement>(null);
@@ -73,7 +75,7 @@ export function WindowedList(props: Props): ReactElement {
 
 type Span = { index: number } | { gap: number; before: number };
 
-/** Which lines are to be in the page, and how much room the others take. */
+/** The lines to render, with gaps for the others. */
 function planSpans(
   keys: readonly string[],
   pinnedIndex: number,
@@ -104,7 +106,7 @@ function planSpans(
   return { spans, isAtEnd: offset < bottom };
 }
 
-/** Keep the heights of the lines that are in the page, and render again if one was another. */
+/** Measure the rendered lines, and render again if a height changed. */
 function useMeasuredHeights(
   scroller: RefObject<HTMLDivElement>,
   heights: Map<string, number>,
@@ -127,7 +129,7 @@ function useMeasuredHeights(
   useLayoutEffect(measure);
   useLayoutEffect(() => {
     const observer = new ResizeObserver(() => {
-      heights.clear(); // Another width breaks lines elsewhere.
+      heights.clear(); // Another width breaks lines at other places.
       rerender();
     });
     observer.observe(scroller.current!);

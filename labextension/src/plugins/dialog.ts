@@ -1,4 +1,4 @@
-/** Provides the dialog. */
+/** Provides the submit dialog. */
 import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin

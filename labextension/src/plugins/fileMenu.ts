@@ -1,4 +1,4 @@
-/** SUBMIT JOB on a notebook in the file browser: it is sent as it is on disk. */
+/** Adds SUBMIT JOB to the file browser's menu. It sends the notebook as it is on disk. */
 import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin

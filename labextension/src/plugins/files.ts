@@ -1,6 +1,4 @@
-/**
- * A delivered notebook shows in the file browser at once, not at the browser's next look.
- */
+/** Refreshes the file browser when a result is delivered, before its next poll. */
 import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
@@ -23,7 +21,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     browsers: IFileBrowserFactory | null
   ): void => {
     if (browsers === null) {
-      return; // a page without a file browser, as Notebook's have it
+      return; // some pages of Notebook 7 have no file browser
     }
     const undelivered = new Set<string>();
     jobs.changed.connect((_, { name, delivery }: Job) => {
@@ -32,7 +30,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
         return;
       }
       if (!undelivered.delete(name)) {
-        return; // It was there before this page looked.
+        return; // It was delivered before this page loaded the job.
       }
       const folder = PathExt.dirname(delivery.path ?? '');
       browsers.tracker.forEach(({ model }) => {

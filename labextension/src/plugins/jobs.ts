@@ -1,6 +1,6 @@
 /**
- * Provides the model and keeps it true: it listens to the server's events, and asks for the list
- * only when events may have been missed. Nothing polls.
+ * Provides the job model and keeps it up to date: it listens to the server's events, and loads the
+ * list only when events may have been missed. Nothing polls.
  */
 import type {
   JupyterFrontEnd,
@@ -33,7 +33,7 @@ const plugin: JupyterFrontEndPlugin<IJobs> = {
     connection.eventReceived.connect((_, emission) =>
       handleEvent(jobs, emission)
     );
-    // The list is asked for when events come: so nothing lies between the two.
+    // Load the list after events have started, so that nothing is missed in between.
     connection.opened.connect(() => {
       jobs.feed = 'live';
       void jobs.refresh();
@@ -46,19 +46,19 @@ const plugin: JupyterFrontEndPlugin<IJobs> = {
         void checkPermission(jobs, connection, client);
       }
     });
-    // A computer that slept, or a tab that was frozen, may have lost its event stream unnoticed.
+    // After sleep, or in a frozen tab, the event connection may be dead without a close event.
     document.addEventListener('visibilitychange', () => {
       if (!document.hidden) {
         void jobs.refresh();
       }
     });
-    // The next try of itself may be half a minute away.
+    // The event manager's next retry may be half a minute away.
     window.addEventListener('online', () => {
       if (jobs.feed === 'lost') {
         connection.connect();
       }
     });
-    // Who could ask again with success is connected again at once, too.
+    // A request succeeded, so connecting can succeed, too.
     jobs.conditionChanged.connect(() => {
       if (jobs.feed === 'lost' && !jobs.isBusy && jobs.error === null) {
         connection.connect();
@@ -71,7 +71,7 @@ const plugin: JupyterFrontEndPlugin<IJobs> = {
 
 export default plugin;
 
-/** Take note of what an event says. */
+/** Update the model from an event. */
 function handleEvent(jobs: Jobs, emission: Event.Emission): void {
   const { schema_id, ...payload } = emission;
   // JupyterLab adds `__timestamp__` and the like to what the schema describes.
@@ -87,7 +87,7 @@ function handleEvent(jobs: Jobs, emission: Event.Emission): void {
   }
 }
 
-/** Ask why no events come: who may not have them is not to try for ever. */
+/** Ask if this user may subscribe at all, and stop retrying if not. */
 async function checkPermission(
   jobs: Jobs,
   connection: EventConnection,

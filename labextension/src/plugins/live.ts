@@ -1,4 +1,4 @@
-/** Watch live and logs: what a job writes while it runs, in the main area. */
+/** The live view and the logs of a job, in the main area. */
 import {
   ILayoutRestorer,
   type JupyterFrontEnd,
@@ -17,7 +17,7 @@ import {
 } from '@jupyterlab/translation';
 import type { Widget } from '@lumino/widgets';
 
-import { describeJobArguments, CommandIDs, jobNameOf } from '../jobCommands';
+import { CommandIDs, describeJobArguments, jobNameOf } from '../jobCommands';
 import { Client } from '../jobs/client';
 import { LogsView } from '../live/logsView';
 import { WatchView } from '../live/watchView';
@@ -54,7 +54,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
       title: name => name,
       ariaLabel: name => trans.__('%1, as it runs', name),
       create: (name, notebook) => {
-        // What its text refers to lies beside the source.
+        // Relative links in the notebook are resolved against the source's folder.
         const resolver = new RenderMimeRegistry.UrlResolver({
           path: notebook,
           contents
@@ -85,7 +85,7 @@ type ViewOptions = {
   label: string;
   caption: string;
   title: (name: string) => string;
-  /** What a screen reader calls it. */
+  /** The view's accessible name. */
   ariaLabel: (name: string) => string;
   create: (name: string, notebook: string) => JobView;
 };

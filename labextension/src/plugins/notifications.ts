@@ -1,7 +1,4 @@
-/**
- * Tells how jobs go: one notification a job, which first shows its name and at the end what became
- * of it, with a way to the result.
- */
+/** Notifies the user of submitted and ended jobs, in one notification for each job. */
 import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
@@ -18,7 +15,7 @@ import { IJobs } from '../tokens';
 import { formatDuration } from '../ui/format';
 import { openResult } from '../ui/openResult';
 import { failureText } from '../ui/statusText';
-import { type Toast, showToast } from '../ui/toast';
+import { showToast, type Toast } from '../ui/toast';
 
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-to-job:notifications',
@@ -51,7 +48,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
 
 export default plugin;
 
-/** How a job ended, in one sentence. */
+/** The notification of a job's end. */
 function endToast(job: Job, trans: TranslationBundle): Toast {
   const { name, state, delivery } = job;
   if (state === 'failed') {
@@ -78,7 +75,7 @@ function endToast(job: Job, trans: TranslationBundle): Toast {
   return { type: state === 'cancelled' ? 'info' : 'success', text };
 }
 
-/** The button that opens the result, where there is one. */
+/** The button that opens the result, if there is one. */
 function openActions(
   job: Job,
   trans: TranslationBundle,

@@ -1,4 +1,4 @@
-/** The jobs panel in the left side bar, and what can be done with a job. */
+/** The jobs panel in the left side bar, and the commands of a job. */
 import {
   ILayoutRestorer,
   type JupyterFrontEnd,
@@ -15,10 +15,10 @@ import { JobsPanel, PANEL_ID } from '../panel/panel';
 import { IJobs, ISubmitDialog } from '../tokens';
 import { jobsIcon } from '../ui/icons';
 
-/** Shows the panel. */
+/** The command that shows the panel. */
 const SHOW_JOBS = 'jupyter-to-job:show-jobs';
 
-/** Where it is remembered whether jobs are grouped. */
+/** The key in the state database for whether jobs are grouped. */
 const GROUPED_KEY = 'jupyter-to-job:panel-grouped';
 
 const plugin: JupyterFrontEndPlugin<void> = {
@@ -60,7 +60,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
       icon: jobsIcon,
       describedBy: { args: { type: 'object', properties: {} } },
       execute: async () => {
-        await Promise.resolve(); // the command palette gives the focus back first
+        await Promise.resolve(); // after the command palette has restored the focus
         shell.activateById(PANEL_ID);
       }
     });
@@ -70,7 +70,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
 
 export default plugin;
 
-/** Keep over reloads how the list is shown. */
+/** Keep over reloads whether jobs are grouped. */
 async function persistGrouping(
   model: PanelModel,
   state: IStateDB

@@ -1,6 +1,6 @@
 /**
- * The command `jupyter-to-job:submit`, and the button SUBMIT JOB in every notebook's toolbar. The
- * button belongs to the notebook it stands on, whatever is selected or focused elsewhere.
+ * The command `jupyter-to-job:submit` and the SUBMIT JOB button in notebook toolbars. A button
+ * submits the notebook it belongs to, whichever is selected or focused.
  */
 import type {
   JupyterFrontEnd,
@@ -16,7 +16,7 @@ import { Submitter } from '../submit/submitter';
 import { IJobs, ISubmitDialog } from '../tokens';
 import { submitIcon } from '../ui/icons';
 
-/** The item's name in the settings, under which users may move or hide it. */
+/** The toolbar item's name in the settings, by which users can move or hide it. */
 const TOOLBAR_ITEM = 'jupyter-to-job-submit';
 
 const plugin: JupyterFrontEndPlugin<void> = {
@@ -65,7 +65,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     const category = trans.__('Jobs');
     palette?.addItem({ command: SUBMIT, category });
     palette?.addItem({ command: SUBMIT, category, args: { ask: false } });
-    // The cards are at hand when the first notebook's button is clicked.
+    // Load the catalog before the first notebook's button is clicked.
     tracker?.widgetAdded.connect(submitter.preloadCatalog, submitter);
   }
 };

@@ -1,7 +1,7 @@
 /**
- * From the notebook on the screen to one that can be sent: the server freezes what is on its disk,
- * so what is on the screen has to get there first. A collaborative document is saved by the server,
- * never by its editors: its content itself is sent.
+ * Makes sources of notebooks. The server freezes the file on its disk, so an open notebook is saved
+ * first. A collaborative document is saved by the server and not by its editors, so its content is
+ * sent along.
  */
 import type { DocumentRegistry } from '@jupyterlab/docregistry';
 import type { INotebookModel } from '@jupyterlab/notebook';
@@ -14,10 +14,13 @@ import type { INotebookSource } from '../source';
 import type { IJobs } from '../tokens';
 import { CannotSubmit, NoConnection, SaveFailed } from '../ui/errors';
 
-/** The drives whose files lie on the server's own disk; `RTC` is older collaborative editing's. */
+/**
+ * Drives whose files lie on the server's disk. `RTC` belongs to older versions of jupyter-
+ * collaboration.
+ */
 const LOCAL_DRIVES = ['', 'RTC'];
 
-/** What sources are made with. */
+/** Services that sources use. */
 export type SourceServices = {
   contents: Contents.IManager;
   jobs: IJobs;
@@ -25,11 +28,11 @@ export type SourceServices = {
 };
 
 /**
- * Save an open notebook if it has unsaved changes, and stand ready to send what was saved; ready
- * is rejected with SaveRefused where the save failed or was called off, and with NoServer where
- * there was none: of that JupyterLab says no more than that something could not be fetched.
+ * Make a source of an open notebook, and save it if it has unsaved changes. `ready` rejects with
+ * SaveFailed if saving failed or was cancelled, and with NoConnection if the server was
+ * unreachable, where JupyterLab's message would only say that a fetch failed.
  *
- * @throws CannotFreeze where the server could not see what the user sees.
+ * @throws CannotSubmit if the notebook on the server cannot be made equal to the one on the screen.
  */
 export function createEditorSource(
   context: DocumentRegistry.IContext<INotebookModel>,
@@ -57,7 +60,7 @@ export function createEditorSource(
           : new SaveFailed(String(error));
       })
     : undefined;
-  // Asked for each time: autosave may write the notebook once more while the dialog is open.
+  // Computed for each request: autosave may save the notebook again while the dialog is open.
   const toSubmission = (): Submission => ({
     notebook,
     ...(collaborative ? {} : expectedHash(context.contentsModel))
@@ -80,9 +83,9 @@ export function createEditorSource(
 }
 
 /**
- * Stand ready to send a notebook as it is on disk.
+ * Make a source of a notebook as it is on disk.
  *
- * @throws CannotFreeze where it is not on the server's disk.
+ * @throws CannotSubmit if it is not on the server's disk.
  */
 export function createFileSource(
   path: string,
@@ -105,7 +108,10 @@ export function createFileSource(
   };
 }
 
-/** What was made for a key stays: sent again it is the same job, although others went on typing. */
+/**
+ * Compute a value once for each key: a repeated request must send the same content, even if others
+ * have edited the document since.
+ */
 function memoizeByKey<T>(compute: () => T): (key: string) => T {
   let cached: { key: string; value: T } | null = null;
   return key => {
@@ -116,7 +122,7 @@ function memoizeByKey<T>(compute: () => T): (key: string) => T {
   };
 }
 
-/** The path as the server knows it. */
+/** The path on the server's disk. */
 function serverPath(
   path: string,
   contents: Contents.IManager,
@@ -130,7 +136,7 @@ function serverPath(
   return contents.localPath(path);
 }
 
-/** What the file's bytes were when the editor last read or wrote them, where the server told. */
+/** The file's hash when the editor last read or wrote it, if the server sent one. */
 function expectedHash(
   file: Omit<Contents.IModel, 'content'> | null
 ): Pick<Submission, 'expected_sha256'> {

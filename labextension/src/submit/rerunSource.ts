@@ -1,4 +1,4 @@
-/** A job that is to run again with changes, as the dialog of SUBMIT JOB asks about it. */
+/** Makes a source of a job that runs again with changes. */
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { JSONValue } from '@lumino/coreutils';
 
@@ -7,7 +7,7 @@ import type { Changes, Choices, Job, Submission } from '../jobs/job';
 import type { INotebookSource } from '../source';
 import type { IJobs } from '../tokens';
 
-/** What the dialog is to know of a job that runs again. */
+/** Make the source of a rerun, with the job's own choices as initial choices. */
 export async function createRerunSource(
   job: Job,
   jobs: IJobs,
@@ -29,7 +29,7 @@ export async function createRerunSource(
   };
 }
 
-/** The notebook that ran, without what it printed: what its parameters are read from. */
+/** Fetch the notebook that ran, without outputs: preflight reads its parameters. */
 async function fetchFrozenNotebook(
   { name }: Job,
   journalApi: IJournalApi
@@ -38,7 +38,7 @@ async function fetchFrozenNotebook(
     cells?: { cell_type?: string; metadata?: { tags?: string[] } }[];
   } | null;
   if (!Array.isArray(notebook?.cells)) {
-    return undefined; // It was cleared: the notebook on disk is the best guess.
+    return undefined; // Its files were cleared: preflight reads the notebook on disk instead.
   }
   const cells = notebook.cells
     .filter(
@@ -69,7 +69,7 @@ function choicesOfJob(job: Job): Choices {
 }
 
 function toChanges(choices: Choices): Changes {
-  // What was frozen stays: inputs and isolation are not to be changed.
+  // A rerun uses the frozen inputs and their isolation.
   const frozenFields = ['inputs', 'isolated'];
   return Object.fromEntries(
     Object.entries(choices).filter(([name]) => !frozenFields.includes(name))

@@ -1,4 +1,6 @@
-/** The commands, and what they take: the words of the request, so that one description serves both. */
+/**
+ * The submit commands and their arguments, which have the same names as the fields of the request.
+ */
 import { SemanticCommand } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type {
@@ -8,10 +10,10 @@ import type {
 
 import type { Choices } from '../jobs/job';
 
-/** Submits a notebook, and resolves to its job where one was accepted. */
+/** The command that submits a notebook and resolves to its job, or to null. */
 export const SUBMIT = 'jupyter-to-job:submit';
 
-/** Submits the notebook that is selected in the file browser, as it is on disk. */
+/** The command that submits the notebook selected in the file browser, as it is on disk. */
 export const SUBMIT_FILE = 'jupyter-to-job:submit-file';
 
 const CHOICE_SCHEMAS: Record<keyof Choices, ReadonlyJSONObject> = {
@@ -27,7 +29,7 @@ const CHOICE_SCHEMAS: Record<keyof Choices, ReadonlyJSONObject> = {
   priority: { type: 'integer', minimum: -100, maximum: 100 }
 };
 
-/** What the command takes, as a JSON schema. */
+/** The arguments of the submit command as a JSON schema. */
 export function describeSubmitArguments(
   trans: TranslationBundle
 ): ReadonlyJSONObject {
@@ -58,7 +60,7 @@ export function describeSubmitArguments(
   };
 }
 
-/** The choices among a command's arguments. */
+/** Read the choices from a command's arguments. */
 export function parseChoices(args: ReadonlyPartialJSONObject): Choices {
   const entries = Object.entries(args).filter(
     ([name, value]) =>

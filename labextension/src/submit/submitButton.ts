@@ -1,13 +1,13 @@
-/** The button on a notebook's toolbar. */
+/** The SUBMIT JOB button of a notebook's toolbar. */
 import { SemanticCommand } from '@jupyterlab/apputils';
 import { ToolbarButton } from '@jupyterlab/ui-components';
 import type { CommandRegistry } from '@lumino/commands';
 import type { Widget } from '@lumino/widgets';
 
 /**
- * Runs a command for the panel that the button stands on. JupyterLab's own command buttons run it
- * for whichever panel is current at that moment, which need not be the one that was clicked in.
- * It is never disabled: the dialog lies over it, and gives it the focus back.
+ * Runs a command for the panel that the button belongs to. JupyterLab's own command buttons run it
+ * for the current panel, which may be another one. The button is never disabled, because the dialog
+ * gives the focus back to it.
  */
 export class SubmitButton extends ToolbarButton {
   constructor(
@@ -23,13 +23,13 @@ export class SubmitButton extends ToolbarButton {
       dataset: { 'data-command': id },
       noFocusOnClick: true,
       onClick: () => {
-        this.pressed = false; // JupyterLab takes every button for a switch
+        this.pressed = false; // JupyterLab treats every toolbar button as a toggle.
         void commands.execute(id, this._args);
       }
     });
   }
 
-  /** A panel has its id only after its toolbar was built. */
+  /** Computed late: a panel has no id yet when its toolbar is built. */
   private get _args(): { [SemanticCommand.WIDGET]: string } {
     return { [SemanticCommand.WIDGET]: this._panel.id };
   }

@@ -1,4 +1,4 @@
-/** From a call of the command to a job: which notebook is meant, and whether to ask. */
+/** Carries out the submit command: finds the notebook, and decides whether to open the dialog. */
 import { SemanticCommand } from '@jupyterlab/apputils';
 import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
 import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
@@ -8,17 +8,17 @@ import type { INotebookSource } from '../source';
 import type { ISubmitDialog } from '../tokens';
 import { showError } from '../ui/errors';
 import {
-  createFileSource,
   createEditorSource,
+  createFileSource,
   type SourceServices
 } from './notebookSource';
 import { parseChoices } from './submitArguments';
 
 type Arguments = ReadonlyPartialJSONObject;
 
-/** Submits what a call of the command means. */
+/** Submits the notebook that a call of the command means. */
 export class Submitter {
-  /** @param notifyReadiness told when a notebook has become ready, or is no longer */
+  /** @param notifyReadiness called when `isReady` may have changed */
   constructor(
     private readonly _services: SourceServices,
     private readonly _dialog: ISubmitDialog,
@@ -26,19 +26,19 @@ export class Submitter {
     readonly notifyReadiness: () => void
   ) {}
 
-  /** Whether there is such a notebook, and it is not being submitted already. */
+  /** Whether there is a notebook to submit, and it is not being submitted already. */
   isReady(args: Arguments): boolean {
     const target = this._findTarget(args);
     return target !== null && !this._submitting.has(target);
   }
 
-  /** Submit; null where nothing was submitted, which the user then knows. */
+  /** Submit; resolves to null if nothing was submitted, which the user then has been told. */
   async execute(args: Arguments): Promise<Job | null> {
     const target = this._findTarget(args);
     if (target === null || this._submitting.has(target)) {
       return null;
     }
-    // One click is one job: until it is answered, its notebook takes no other.
+    // One click makes one job: until there is an answer, the notebook cannot be submitted again.
     this._submitting.add(target);
     this.notifyReadiness();
     try {
@@ -52,7 +52,7 @@ export class Submitter {
     }
   }
 
-  /** Have the dialog ready, once. */
+  /** Load the catalog, once. */
   preloadCatalog(): void {
     if (!this._isPreloaded) {
       this._isPreloaded = true;

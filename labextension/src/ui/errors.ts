@@ -1,20 +1,20 @@
-/** Why something was not done, in plain words. */
+/** Errors and connection problems in words for the user. */
 import { Dialog, showErrorMessage } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { ApiError } from '../jobs/client';
 import { showToast } from './toast';
 
-/** Why this notebook cannot be sent as it stands, in words for the user. */
+/** The notebook cannot be submitted as it is; the message is for the user. */
 export class CannotSubmit extends Error {}
 
-/** There is no server that it could be saved on. */
+/** The notebook could not be saved because the server is unreachable. */
 export class NoConnection extends CannotSubmit {}
 
-/** The user was asked or told about the save by JupyterLab itself, and there is nothing to add. */
+/** Saving failed or was cancelled, which JupyterLab itself has shown to the user. */
 export class SaveFailed extends Error {}
 
-/** Tell the user what went wrong, unless they know already; `sent` as for `wording`. */
+/** Show an error to the user, unless JupyterLab has; `isSubmission` as for `errorText`. */
 export function showError(
   error: unknown,
   trans: TranslationBundle,
@@ -28,7 +28,8 @@ export function showError(
   }
   const text = errorText(error, trans, isSubmission);
   if (isUnreachable(error)) {
-    // JupyterLab fetches what shows its toasts with the first one, and now that is in vain.
+    // JupyterLab loads the code of its notifications on first use, which fails without a
+    // connection.
     const close = Dialog.okButton({ label: trans.__('Close') });
     void showErrorMessage(trans.__('Jupyter to Job'), text, [close]);
   } else {
@@ -42,7 +43,7 @@ function isUnreachable(error: unknown): boolean {
     : error instanceof NoConnection;
 }
 
-/** What went wrong, and the next step; `sent`: with a submission, and not with a question. */
+/** What went wrong and what to do; `isSubmission` if a submission failed, not another request. */
 export function errorText(
   error: unknown,
   trans: TranslationBundle,
@@ -84,7 +85,7 @@ export function errorText(
   }
 }
 
-/** Why what is shown may not be so; null where nothing is wrong. */
+/** Why the list may be outdated; null if nothing is wrong. */
 export function connectionProblem(
   error: unknown,
   feed: string,

@@ -1,7 +1,7 @@
-/** Times and amounts as people write them. */
+/** Formats and parses times and amounts. */
 import type { TranslationBundle } from '@jupyterlab/translation';
 
-/** Seconds as `0.4 s`, `12 s`, `3 min 5 s`, `2 h 10 min` or `4 d 3 h`. */
+/** Format seconds as `0.4 s`, `12 s`, `3 min 5 s`, `2 h 10 min` or `4 d 3 h`. */
 export function formatDuration(
   seconds: number,
   trans: TranslationBundle
@@ -30,7 +30,7 @@ export function formatDuration(
 const DURATION_PATTERN =
   /^(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?$/;
 
-/** Seconds that `90s`, `45m`, `1h30m`, `1d` or plain seconds stand for; null for anything else. */
+/** Parse `90s`, `45m`, `1h30m`, `1d` or plain seconds; null for anything else. */
 export function parseDuration(text: string): number | null {
   const plain = /^\d{1,9}$/.test(text) ? Number(text) : null;
   const parts = DURATION_PATTERN.exec(text)?.slice(1) ?? [];
@@ -42,7 +42,7 @@ export function parseDuration(text: string): number | null {
   return plain || sum || null;
 }
 
-/** Bytes as `512 B`, `3.4 MiB`. */
+/** Format bytes as `512 B` or `3.4 MiB`. */
 export function formatBytes(bytes: number): string {
   let amount = bytes;
   for (const unit of ['B', 'KiB', 'MiB', 'GiB']) {
@@ -54,14 +54,14 @@ export function formatBytes(bytes: number): string {
   return `${Number(amount.toFixed(1))} TiB`;
 }
 
-/** A quantity of CPUs as Kubernetes writes it, as people do: `500m` is `0.5`. */
+/** Parse a Kubernetes quantity of CPUs: `500m` is `0.5`. */
 export function parseCpus(quantity: string): number {
   return quantity.endsWith('m')
     ? Number(quantity.slice(0, -1)) / 1000
     : Number(quantity);
 }
 
-/** A quantity of memory as Kubernetes writes it, as people do: `16Gi` is `16 GiB`. */
+/** Format a Kubernetes quantity of memory: `16Gi` becomes `16 GiB`. */
 export function formatMemory(quantity: string): string {
   return quantity.replace(/^([\d.]+)([A-Za-z]*)$/, '$1 $2B').trim();
 }

@@ -1,4 +1,4 @@
-/** Opens a result, and shows in it where it failed. */
+/** Opens a delivered notebook and scrolls to the failed cell. */
 import type { Notebook, NotebookPanel } from '@jupyterlab/notebook';
 import { ServerConnection } from '@jupyterlab/services';
 import type { TranslationBundle } from '@jupyterlab/translation';
@@ -7,7 +7,9 @@ import type { CommandRegistry } from '@lumino/commands';
 import { ApiError } from '../jobs/client';
 import { showError } from './errors';
 
-/** Open a delivered notebook, at the cell that failed, if one did; or say why it cannot be opened. */
+/**
+ * Open a delivered notebook at the failed cell, if there is one, or show why it cannot be opened.
+ */
 export async function openResult(
   commands: CommandRegistry,
   path: string,
@@ -20,7 +22,7 @@ export async function openResult(
   }
 }
 
-/** Toasts outlive what they offer, and of that JupyterLab says no more than `404 Not Found`. */
+/** A notification may outlive its notebook, and JupyterLab's error only says `404 Not Found`. */
 function toOpenError(
   error: unknown,
   path: string,
@@ -43,7 +45,7 @@ async function openAtFailedCell(
   path: string
 ): Promise<void> {
   const widget: unknown = await commands.execute('docmanager:open', { path });
-  // Notebook 7 opens another page, and then there is nothing to scroll here.
+  // Notebook 7 opens a new page, where we cannot scroll.
   const panel = widget as Partial<NotebookPanel> | undefined;
   if (panel?.content === undefined || panel.context === undefined) {
     return;
@@ -56,7 +58,7 @@ async function openAtFailedCell(
   }
 }
 
-/** The index of the cell that papermill's conventions call failed; -1: none. */
+/** The index of the cell that papermill's metadata marks as failed; -1 if there is none. */
 function findFailedCell({ widgets }: Notebook): number {
   return widgets.findIndex(({ model }) => {
     const run: unknown = model.getMetadata('papermill');

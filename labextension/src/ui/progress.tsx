@@ -1,4 +1,4 @@
-/** How far a job is: a bar of its cells, and a clock. */
+/** Shows a job's progress: a bar of its cells, and the elapsed time. */
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { type ReactElement, useEffect, useState } from 'react';
 
@@ -6,10 +6,10 @@ import { elapsedSeconds, type Job } from '../jobs/job';
 import { formatDuration } from './format';
 import { progressText } from './statusText';
 
-/** What parts of a job's line are given. */
+/** Props of the components that show a job. */
 export type JobTextProps = { job: Job; trans: TranslationBundle };
 
-/** How far a run is. */
+/** The share of cells that are done. */
 export function ProgressBar({ job, trans }: JobTextProps): ReactElement | null {
   const { cells_done, cells_total } = job.progress;
   const text = progressText(job, trans);
@@ -28,7 +28,7 @@ export function ProgressBar({ job, trans }: JobTextProps): ReactElement | null {
   );
 }
 
-/** The cell that a run is at, and how long it has taken so far. */
+/** The current cell, and how long the job has run. */
 export function ElapsedTime({ job, trans }: JobTextProps): ReactElement | null {
   const now = useNow(job.started !== null);
   const seconds = elapsedSeconds(job, now);
@@ -39,7 +39,7 @@ export function ElapsedTime({ job, trans }: JobTextProps): ReactElement | null {
   return parts.length === 0 ? null : <span> · {parts.join(' · ')}</span>;
 }
 
-/** The time, told anew each second while somebody wants it; nothing is asked of the server. */
+/** The current time, updated each second while `isActive`. */
 function useNow(isActive: boolean): number {
   const [now, setNow] = useState(Date.now);
   useEffect(() => {

@@ -1,10 +1,10 @@
-/** A job in plain words: how it stands, and what it used. */
+/** Describes a job: its status, what failed, and what it used. */
 import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { elapsedSeconds, type Job } from '../jobs/job';
-import { formatDuration, formatBytes } from './format';
+import { formatBytes, formatDuration } from './format';
 
-/** How a job stands, in a few words. */
+/** The status in a few words. */
 export function statusText(job: Job, trans: TranslationBundle): string {
   if (job.cancel_requested && job.finished === null) {
     return trans.__('Being cancelled');
@@ -41,7 +41,7 @@ function withElapsed(job: Job, text: string, trans: TranslationBundle): string {
     : trans.__('%1 after %2', text, formatDuration(seconds, trans));
 }
 
-/** What there is to say of it beside: why it failed or waits, and what became of its result. */
+/** A note below the status: why the job failed or waits, and why its result was not delivered. */
 export function noteText(job: Job, trans: TranslationBundle): string | null {
   const { delivery, state } = job;
   const stateNote =
@@ -65,7 +65,7 @@ function capitalize(text: string): string {
   return text.charAt(0).toLocaleUpperCase() + text.slice(1);
 }
 
-/** How far a run is, as `cell 3 of 7`; null before anybody counted the cells. */
+/** The progress as `cell 3 of 7`; null if the cells are not counted yet. */
 export function progressText(
   { progress: { cells_done, cells_total } }: Job,
   trans: TranslationBundle
@@ -80,8 +80,8 @@ export function progressText(
 }
 
 /**
- * What an ended job used of what it had, and what would suit it; null where nothing is known:
- * `Used 0.9 of 4 CPU, 1.2 of 16 GiB; small would have been enough.`
+ * What an ended job used of its resources, and which flavor would suit it; null if nothing is
+ * known: `Used 0.9 of 4 CPU, 1.2 of 16 GiB; small would have been enough.`
  */
 export function usageText(job: Job, trans: TranslationBundle): string | null {
   const usage = job.usage ?? {};
@@ -120,7 +120,7 @@ export function usageText(job: Job, trans: TranslationBundle): string | null {
     : trans.__('Used %1.', used);
 }
 
-/** Bytes out of bytes: `1.2 of 16 GiB`, and of much fewer `51.3 MiB of 16 GiB`. */
+/** Format used bytes of a limit as `1.2 of 16 GiB`, or as `51.3 MiB of 16 GiB` if far below it. */
 function usedOfText(
   used: number,
   limit: number,
@@ -133,7 +133,7 @@ function usedOfText(
   return trans.__('%1 of %2', amount, limitText);
 }
 
-/** Why a job failed, in plain words; null for a reason that this version does not know. */
+/** The words for a reason; null for a reason that this version does not know. */
 export function reasonText(
   name: string,
   trans: TranslationBundle
@@ -163,7 +163,7 @@ export function reasonText(
   return texts[name] ?? null;
 }
 
-/** The reason in plain words, then what the server said of this very case. */
+/** The reason in words, followed by the server's message for this job. */
 export function failureText(job: Job, trans: TranslationBundle): string {
   const reason = job.reason === null ? null : reasonText(job.reason, trans);
   const sentences = [reason && trans.__('%1.', reason), job.message].filter(

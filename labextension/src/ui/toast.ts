@@ -1,23 +1,23 @@
-/** Notifications that keep what does not fit: JupyterLab shows 140 characters of a message. */
+/** Notifications with a way to long texts: JupyterLab shows only 140 characters of a message. */
 import { Dialog, Notification, showDialog } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
-/** How long a toast stays, in milliseconds; it remains in the notification centre after that. */
+/** How long a notification is shown, in milliseconds; it stays in the notification center. */
 const AUTO_CLOSE_MS = 15_000;
 
-/** How much of a message is shown. */
+/** How many characters of a message JupyterLab shows. */
 const MAX_CHARS = 140;
 
-/** Something to tell the user. */
+/** A notification. */
 export type Toast = {
   type: Notification.TypeOptions;
   text: string;
   actions?: Notification.IAction[];
-  /** The notification that this one takes the place of. */
+  /** The id of a notification to update instead. */
   replaces?: string;
 };
 
-/** Show a toast, with a way to the whole text where it is long; returns the notification's id. */
+/** Show a notification, with a button for the full text if that is long; returns its id. */
 export function showToast(
   { type, text, actions = [], replaces }: Toast,
   trans: TranslationBundle
@@ -25,7 +25,7 @@ export function showToast(
   const details: Notification.IAction = {
     label: trans.__('Details'),
     callback: event => {
-      event.preventDefault(); // Reading is not answering: the notification stays.
+      event.preventDefault(); // Keep the notification open.
       void showDialog({
         title: trans.__('Jupyter to Job'),
         body: text,

@@ -1,17 +1,17 @@
-/** Keeps the keyboard where it was: what goes from the page would take the focus with it. */
+/** Keeps the keyboard focus when the focused element is removed. */
 import { useLayoutEffect } from 'react';
 
 /**
- * Give the focus to somebody else where what had it is no longer shown.
+ * Move the focus when the focused element has been removed.
  *
- * @param container what it is kept in
- * @param findTarget finds who gets it
+ * @param container the element that has to keep the focus
+ * @param findTarget finds the element that gets the focus
  */
 export function useKeptFocus(
   container: HTMLElement,
-  findTarget: (place: HTMLElement) => HTMLElement | null
+  findTarget: (container: HTMLElement) => HTMLElement | null
 ): void {
-  // Asked while what is old is still there: nobody tells when it is removed.
+  // Read during render, while the old element still exists: there is no event for its removal.
   const hadFocus = container.contains(document.activeElement);
   useLayoutEffect(() => {
     if (hadFocus && document.activeElement === document.body) {

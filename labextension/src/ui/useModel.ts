@@ -1,14 +1,17 @@
-/** Binds components to a model: they are rendered again, at once, whenever it has changed. */
+/** Binds components to a model: they render synchronously whenever it has changed. */
 import type { ISignal } from '@lumino/signaling';
 import { useCallback, useSyncExternalStore } from 'react';
 
-/** What tells that it has changed, and counts how often. */
+/** A model that signals its changes and counts them. */
 export type ObservableModel = {
   readonly changed: ISignal<unknown, unknown>;
   readonly version: number;
 };
 
-/** Render with the model; at once, because a late render moves the caret of who types. */
+/**
+ * Render at each change of the model. Synchronously, because a late render moves the caret while
+ * the user types.
+ */
 export function useModel(model: ObservableModel): void {
   const subscribe = useCallback(
     (listener: () => void) => {
