@@ -48,11 +48,20 @@ class Report:
         target, ratio = self._ratios.get(name), contest.ratio(ours)
         if target is not None and ratio is not None:
             self._mark(name, ratio[0] <= target, f"{ratio[0]:.3f} of papermill, target {target}")
+        self._judge_cpu(contest, ours)
         for lane in contest.lanes:
             # To be faster than somebody who lost the output is no merit, and no fault to be slower.
             if lane.runs and lane.peer.name not in ("ours", "base") and not lane.wrong:
                 share = ours.wall / lane.wall
                 self._mark(name, share < 1, f"{share:.2f} of {lane.peer.name}", quiet=share < 1)
+
+    def _judge_cpu(self, contest: Contest, ours: Lane) -> None:
+        name, papermill = contest.workload.name, contest.lane("papermill")
+        target = targets.CPU_RATIO.get(name)
+        if target is not None and papermill is not None:
+            ratio = ours.median("cpu") / papermill.median("cpu")
+            what = f"{ratio:.3f} of papermill's own processor time, target {target}"
+            self._mark(name, ratio <= target, what)
 
     def disaster(self, name: str, who: str, seen: Sequence[Aftermath]) -> None:
         """Print how one peer's runs ended; ours have bounds."""

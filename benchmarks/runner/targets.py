@@ -1,18 +1,25 @@
-"""What the runner has to reach: every figure that a run is held to stands here and nowhere else."""
+"""The runner's targets. No other module of the benchmark states one."""
 
 from __future__ import annotations
 
 RATIO = {
-    "trivial": 0.5,
+    "trivial": 0.35,
     "cells-200": 0.13,
     "cells-1000": 0.025,
     "5x20MB": 0.3,
     "40x1MB": 0.1,
     "200x1MB": 0.02,
     "lines": 0.7,
-    "displays": 0.65,
+    "displays": 1.0,
 }
 """Our median wall time divided by papermill's, at most. Rows without one: faster than each peer."""
+
+CPU_RATIO = {"displays": 0.5}
+"""Our own processor time divided by papermill's own, at most. The kernels' time is in neither.
+
+The kernel alone takes 0.9 of papermill's wall time for `displays`, so the wall time says little
+about the runner there.
+"""
 
 RATIO_ONE_CORE = {"trivial": 0.7}
 """The same where everything has to share one core."""

@@ -1,8 +1,8 @@
-"""What the server extension has to reach: every figure that a run is held to stands here."""
+"""The server extension's targets. No other module of the benchmark states one."""
 
 from __future__ import annotations
 
-POST = 0.35
+POST = 0.4
 """Median answer to `POST jobs`, by the peer's."""
 
 DELIVERED = 0.2
