@@ -6,7 +6,7 @@ import os
 import platform
 
 
-def say() -> None:
+def print_machine() -> None:
     """Name the machine, and say whether others are at work there."""
     cpus = len(os.sched_getaffinity(0))
     load = os.getloadavg()[0]

@@ -10,15 +10,15 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .place import COMMAND, Place
-from .sidebyside import CELLS
+from .comparison import CELLS
+from .workspace import COMMAND, Workspace
 
-MOST_MEMORY = 80e6
+MAX_MEMORY = 80e6
 """Bytes that the dispatcher may use at its peak."""
 
 
 @dataclass
-class Seen:
+class FloodResult:
     """What became of a flood."""
 
     asked: int
@@ -39,20 +39,20 @@ class Seen:
         )
 
 
-def flood(place: Place, jobs: int) -> Seen:
+def flood(workspace: Workspace, jobs: int) -> FloodResult:
     """Start `jobs` processes that submit, and wait for what they submitted."""
-    place.fresh()
-    place.notebook("flood.ipynb", *CELLS)
+    workspace.use_new_exchange()
+    workspace.notebook("flood.ipynb", *CELLS)
     peaks: dict[int, int] = {}
     done = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(place, peaks, done))
+    watcher = threading.Thread(target=_watch, args=(workspace, peaks, done))
     watcher.start()
     began = time.monotonic()
     started = [
         subprocess.Popen(
             [COMMAND, "submit", "flood.ipynb"],
-            cwd=place.workspace,
-            env=place.environment,
+            cwd=workspace.folder,
+            env=workspace.environment,
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -60,30 +60,30 @@ def flood(place: Place, jobs: int) -> Seen:
     ]
     names = [name for process in started for name in process.communicate()[0].split()]
     submitting = time.monotonic() - began
-    place.settle()
+    workspace.wait_until_idle()
     whole = time.monotonic() - began
     done.set()
     watcher.join()
-    listed = json.loads(place.run(COMMAND, "list", "--all", "--json").stdout)
+    listed = json.loads(workspace.run(COMMAND, "list", "--all", "--json").stdout)
     states = dict(Counter(job["state"] for job in listed))
-    once = sum(_delivered_once(place.workspace, job) for job in listed)
-    seen = Seen(jobs, len(set(names)), states, once, submitting, whole,
+    once = sum(_delivered_once(workspace.folder, job) for job in listed)
+    result = FloodResult(jobs, len(set(names)), states, once, submitting, whole,
                 len(peaks), max(peaks.values(), default=0))  # fmt: skip
-    if (seen.submitted, once, states) != (jobs, jobs, {"succeeded": jobs}):
-        seen.faults.append("a submission was lost, failed, or not delivered exactly once")
-    if seen.peak > MOST_MEMORY:
-        seen.faults.append(f"the dispatcher took {seen.peak / 1e6:.0f} MB")
-    return seen
+    if (result.submitted, once, states) != (jobs, jobs, {"succeeded": jobs}):
+        result.faults.append("a submission was lost, failed, or not delivered exactly once")
+    if result.peak > MAX_MEMORY:
+        result.faults.append(f"the dispatcher took {result.peak / 1e6:.0f} MB")
+    return result
 
 
 def _delivered_once(workspace: Path, job: dict[str, object]) -> bool:
     return [path.stem for path in workspace.glob(f"{job['name']}*")] == [job["name"]]
 
 
-def _watch(place: Place, peaks: dict[int, int], done: threading.Event) -> None:
+def _watch(workspace: Workspace, peaks: dict[int, int], done: threading.Event) -> None:
     """Note the peak memory of each dispatcher, as the kernel keeps it."""
     while not done.wait(0.1):
-        for process in place.dispatchers():
+        for process in workspace.dispatchers():
             try:
                 status = Path(f"/proc/{process.pid}/status").read_text()
             except OSError:  # it has left

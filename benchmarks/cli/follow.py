@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import time
 
-from .place import COMMAND, Place
+from .workspace import COMMAND, Workspace
 
 LINES = 40
 CELL = f"""\
@@ -16,21 +16,21 @@ for _ in range({LINES}):
 """
 
 
-def latencies(place: Place) -> list[float]:
+def latencies(workspace: Workspace) -> list[float]:
     """Return the seconds from print to arrival, in ascending order, of a job that prints slowly."""
-    place.fresh()
-    place.notebook("prints.ipynb", CELL)
-    name = place.run(COMMAND, "submit", "prints.ipynb").stdout.strip()
+    workspace.use_new_exchange()
+    workspace.notebook("prints.ipynb", CELL)
+    name = workspace.run(COMMAND, "submit", "prints.ipynb").stdout.strip()
     with subprocess.Popen(
         [COMMAND, "logs", name, "--follow"],
-        cwd=place.workspace,
-        env=place.environment,
+        cwd=workspace.folder,
+        env=workspace.environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
     ) as following:
         assert following.stdout is not None
-        seen = [time.time() - float(line) for line in following.stdout]
-    place.settle()
-    assert len(seen) == LINES, f"{len(seen)} of {LINES} lines came"
-    return sorted(seen)
+        delays = [time.time() - float(line) for line in following.stdout]
+    workspace.wait_until_idle()
+    assert len(delays) == LINES, f"{len(delays)} of {LINES} lines came"
+    return sorted(delays)

@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from tests.ui.conftest import CHROMIUM_ARGUMENTS
 
-from ..machine import say
+from ..machine import print_machine
 from .difference import Difference
 from .server import KINDS, Start, lab_python
 
@@ -42,7 +42,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="benchmarks.lab", description=__doc__)
     parser.add_argument("--rounds", type=int, default=10, help="starts of each kind")
     rounds = parser.parse_args().rounds
-    say()
+    print_machine()
     found: dict[str, list[dict[str, float]]] = {kind: [] for kind in KINDS}
     with sync_playwright() as playwright, tempfile.TemporaryDirectory(prefix="bench-") as folder:
         browser = playwright.chromium.launch(

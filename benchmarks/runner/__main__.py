@@ -16,19 +16,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..machine import say
-from .contest import compete, once
-from .disasters import DISASTERS, suffer
-from .killed import NAME as KILLED
-from .killed import kill_some
-from .measure import Place
+from ..machine import print_machine
+from .comparison import compare, run_once
+from .failures import FAILURES, run_failure
+from .measure import RunFolders
 from .peers import PEERS, Peer, base
 from .report import Report
+from .sigkill import NAME as SIGKILL
+from .sigkill import kill_runners
 from .workloads import WORKLOADS
 
-NAMES = (*WORKLOADS, *DISASTERS, KILLED)
+NAMES = (*WORKLOADS, *FAILURES, SIGKILL)
 _REPEATS = {"quick": (3, 1), "full": (20, 3)}
-"""How often ours, and the others, go through a disaster."""
+"""How often ours, and the others, go through a failure."""
 _KILLS = {"quick": (3, 3), "full": (12, 12)}
 
 
@@ -41,21 +41,21 @@ def main(arguments: Sequence[str]) -> int:
     peers = [PEERS[name] for name in options.peers]
     if options.base is not None:
         peers.insert(1, base(options.base))
-    say()
+    print_machine()
     report = Report(one_core=options.one_core)
     with tempfile.TemporaryDirectory(prefix="bench-runner-") as root:
-        place = Place(Path(root))
+        folders = RunFolders(Path(root))
         for peer in peers:  # one turn that does not count: bytecode, profiles, font caches
-            once(place, WORKLOADS["trivial"], peer)
-        figures = _workloads(options, place, peers, report)
-        _disasters(options, place, peers, report)
+            run_once(folders, WORKLOADS["trivial"], peer)
+        figures = _run_workloads(options, folders, peers, report)
+        _run_failures(options, folders, peers, report)
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1) + "\n")
-    return report.close()
+    return report.print_summary()
 
 
-def _workloads(
-    options: argparse.Namespace, place: Place, peers: Sequence[Peer], report: Report
+def _run_workloads(
+    options: argparse.Namespace, folders: RunFolders, peers: Sequence[Peer], report: Report
 ) -> dict[str, Any]:
     figures = {}
     for name in options.only:
@@ -67,27 +67,27 @@ def _workloads(
             rounds, peer_rounds = min(rounds, 3), 3 if name == "trivial" else 1
         if options.rounds:
             rounds = peer_rounds = options.rounds
-        contest = compete(place, workload, peers, rounds, peer_rounds)
-        report.contest(contest)
+        comparison = compare(folders, workload, peers, rounds, peer_rounds)
+        report.comparison(comparison)
         sys.stdout.flush()
-        figures[name] = contest.to_json()
+        figures[name] = comparison.to_json()
     return figures
 
 
-def _disasters(
-    options: argparse.Namespace, place: Place, peers: Sequence[Peer], report: Report
+def _run_failures(
+    options: argparse.Namespace, folders: RunFolders, peers: Sequence[Peer], report: Report
 ) -> None:
     size = "quick" if options.quick else "full"
     chance = random.Random(options.seed)
     for name, peer in itertools.product(options.only, peers):
         if name not in WORKLOADS:
-            repeats = (_KILLS if name == KILLED else _REPEATS)[size][0 if peer.is_ours else 1]
+            repeats = (_KILLS if name == SIGKILL else _REPEATS)[size][0 if peer.is_ours else 1]
             repeats = options.rounds or repeats
-            if name == KILLED:
-                report.remains(name, peer.name, kill_some(place, peer, repeats, chance))
+            if name == SIGKILL:
+                report.killed_run(name, peer.name, kill_runners(folders, peer, repeats, chance))
             else:
-                seen = [suffer(place, DISASTERS[name], peer) for _ in range(repeats)]
-                report.disaster(name, peer.name, seen)
+                seen = [run_failure(folders, FAILURES[name], peer) for _ in range(repeats)]
+                report.failure(name, peer.name, seen)
             sys.stdout.flush()
 
 

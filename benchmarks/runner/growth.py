@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..machine import say
+from ..machine import print_machine
 from . import targets
-from .contest import once
-from .measure import Place, Run
+from .comparison import run_once
+from .measure import Run, RunFolders
 from .peers import OURS
 from .workloads import Workload, blocks, tiny
 
@@ -72,34 +72,34 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--cells", type=int, nargs="*", default=_CELLS, metavar="N")
     parser.add_argument("--megabytes", type=int, nargs="*", default=_MEGABYTES, metavar="N")
     options = parser.parse_args(arguments)
-    say()
+    print_machine()
     missed: list[str] = []
     with tempfile.TemporaryDirectory(prefix="bench-growth-") as root:
-        place = Place(Path(root))
-        once(place, tiny(1), OURS)  # does not count: bytecode, profiles
-        empty = _point(place, tiny(1), 0, 0, options.rounds)
-        small = [_cells(place, count, options.rounds) for count in options.cells]
+        folders = RunFolders(Path(root))
+        run_once(folders, tiny(1), OURS)  # does not count: bytecode, profiles
+        empty = _point(folders, tiny(1), 0, 0, options.rounds)
+        small = [_cells(folders, count, options.rounds) for count in options.cells]
         missed += _show("cells", empty, small)
-        large = [_megabytes(place, size, _CELL_MEGABYTES, options.rounds)
+        large = [_megabytes(folders, size, _CELL_MEGABYTES, options.rounds)
                  for size in options.megabytes]  # fmt: skip
         missed += _show("MB in cells of 10 MB", empty, large)
-        one = _megabytes(place, _ONE_CELL, _ONE_CELL, options.rounds)
+        one = _megabytes(folders, _ONE_CELL, _ONE_CELL, options.rounds)
         missed += _show("MB in one cell", empty, [one])
     print("\nmissed:\n  " + "\n  ".join(missed) if missed else "\nall targets are met")
     return 1 if missed else 0
 
 
-def _cells(place: Place, count: int, rounds: int) -> Point:
-    return _point(place, tiny(count, value_every=_VALUE_EVERY), count, 0, rounds)
+def _cells(folders: RunFolders, count: int, rounds: int) -> Point:
+    return _point(folders, tiny(count, value_every=_VALUE_EVERY), count, 0, rounds)
 
 
-def _megabytes(place: Place, size: int, cell: int, rounds: int) -> Point:
+def _megabytes(folders: RunFolders, size: int, cell: int, rounds: int) -> Point:
     workload = blocks(-(-size // cell), min(size, cell))
-    return _point(place, workload, size, cell * 1_000_000, rounds)
+    return _point(folders, workload, size, cell * 1_000_000, rounds)
 
 
-def _point(place: Place, workload: Workload, units: int, largest: int, rounds: int) -> Point:
-    done = [once(place, workload, OURS) for _ in range(rounds)]
+def _point(folders: RunFolders, workload: Workload, units: int, largest: int, rounds: int) -> Point:
+    done = [run_once(folders, workload, OURS) for _ in range(rounds)]
     wrong = next((wrong for _, wrong in done if wrong), "")
     return Point(units, largest, [run for run, _ in done], wrong)
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import psutil
 
-_LOOK = 0.02
+_SAMPLING_INTERVAL = 0.02
 """Seconds between looks at the peak memory: what is allocated after the last one is not seen."""
 _TICK = 1 / os.sysconf("SC_CLK_TCK")
 LOG = "log"
@@ -41,7 +41,7 @@ class Run:
 
 
 @dataclass
-class Place:
+class RunFolders:
     """A folder for each run below `root`, and a home that no run shares with the user."""
 
     root: Path
@@ -101,7 +101,7 @@ def start(
         )
 
 
-def last_words(folder: Path) -> str:
+def last_log_line(folder: Path) -> str:
     """Return the last line that a command said."""
     lines = (folder / LOG).read_text(errors="replace").split("\n")
     return next((line.strip()[-200:] for line in reversed(lines) if line.strip()), "")
@@ -128,7 +128,7 @@ def _wait(process: subprocess.Popen[bytes], limit: float) -> int:
     try:
         poll = select.poll()
         poll.register(pidfd, select.POLLIN)
-        while not poll.poll(_LOOK * 1000):
+        while not poll.poll(_SAMPLING_INTERVAL * 1000):
             peak = max(peak, _peak_memory(process.pid))
             if time.monotonic() > end:
                 kill_tree(process.pid)

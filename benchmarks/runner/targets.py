@@ -24,10 +24,10 @@ about the runner there.
 RATIO_ONE_CORE = {"trivial": 0.7}
 """The same where everything has to share one core."""
 
-NOTICED = 0.2
+KERNEL_DEATH_SAVED = 0.2
 """Seconds from the kernel's death until the result is there."""
 
-STOPPED = 1.0
+SIGTERM_EXIT = 1.0
 """Seconds from SIGTERM until the runner has exited, everything saved; of a cell that heeds it."""
 
 SUPERLINEAR = 1.5

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .checks import Check, Output, exactly
 from .measure import Markdown
+from .result_checks import Check, Output, exactly
 
 
 @dataclass(frozen=True)
@@ -123,8 +123,8 @@ def displays(count: int) -> Workload:
 def updates(count: int) -> Workload:
     """One output that is replaced again and again, also from a later cell."""
     cells = [
-        "shown = display('begin', display_id='it')",
-        f"for number in range({count}):\n    shown.update(number)",
+        "displayed = display('begin', display_id='it')",
+        f"for number in range({count}):\n    displayed.update(number)",
     ]
     wanted: list[list[Output]] = [[("display_data", f"{count - 1}")], []]
     return Workload("updates", cells, exactly(lambda: wanted))

@@ -21,7 +21,7 @@ What is fair here, and why:
   stands in the workspace. Then everybody's result is opened and checked: valid, executed, right.
 - The lists hold copies of a job that really ran: ours written by the exchange's own functions, the
   peer's by its own ORM. Its page is the one that it sends by default, of 1000 rows.
-- Memory is the sum of PSS over all processes of a side, server included: shared pages count once.
+- Memory is the sum of PSS over all processes of a server, server included: shared pages count once.
   A look at it costs no more than a tenth of a processor, on both sides.
 - `kernels` is what the same number of kernels cost in processor time if they do nothing but start,
   run the notebook's cells and leave, one for each processor at a time; not what their client costs.

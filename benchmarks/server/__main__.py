@@ -10,15 +10,15 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..machine import say
-from .flood import floods
+from ..machine import print_machine
+from .flood import measure_floods
+from .job_list import measure_list
 from .kernels import ROOT
-from .ours import Ours
-from .pages import pages
-from .peer import Peer, found
-from .row import Report
-from .side import PROGRAMS
-from .single import single
+from .ours import OurServer
+from .peer import PeerServer, scheduler_version
+from .report import Report
+from .server import PROGRAMS
+from .single_jobs import measure_single_jobs
 
 PARTS = ("single", "list", "flood")
 _SIZES = {
@@ -35,11 +35,11 @@ def main(arguments: Sequence[str]) -> int:
         if getattr(options, name) is None:
             setattr(options, name, size)
     try:
-        version = found(options.peer)
+        version = scheduler_version(options.peer)
     except RuntimeError as error:
         print(error, file=sys.stderr)
         return 2
-    say()
+    print_machine()
     print(f"peer: jupyter-scheduler {version}; both in {options.program}")
     report = Report()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # no server is left running
@@ -47,17 +47,17 @@ def main(arguments: Sequence[str]) -> int:
         for part in PARTS:
             if part in options.only:
                 folder = Path(root, part)
-                ours = Ours(folder / "ours", Path(sys.executable), options.program)
-                peer = Peer(folder / "peer", options.peer, options.program)
+                ours = OurServer(folder / "ours", Path(sys.executable), options.program)
+                peer = PeerServer(folder / "peer", options.peer, options.program)
                 if part == "single":
-                    single(ours, peer, options.rounds, options.jobs, report)
+                    measure_single_jobs(ours, peer, options.rounds, options.jobs, report)
                 elif part == "list":
-                    pages(ours, peer, options.listed, options.looks, report)
+                    measure_list(ours, peer, options.listed, options.looks, report)
                 else:
-                    floods(ours, peer, options.flood, options.floods, report)
+                    measure_floods(ours, peer, options.flood, options.floods, report)
     if options.json:
         options.json.write_text(json.dumps(report.figures, indent=1) + "\n")
-    return report.close()
+    return report.print_summary()
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -67,9 +67,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--program", choices=PROGRAMS, default=PROGRAMS[0],
                         help="what both are an extension of (JupyterLab)")  # fmt: skip
     parser.add_argument("--rounds", type=int, help="turns of `single`")
-    parser.add_argument("--jobs", type=int, help="jobs of each side in a turn of `single`")
+    parser.add_argument("--jobs", type=int, help="jobs of each server in a turn of `single`")
     parser.add_argument("--listed", type=int, default=10_000, help="jobs in `list`")
-    parser.add_argument("--looks", type=int, default=30, help="requests of each side in `list`")
+    parser.add_argument("--looks", type=int, default=30, help="requests of each server in `list`")
     parser.add_argument("--flood", type=int, help="jobs at once in `flood`")
     parser.add_argument("--floods", type=int, nargs=2, metavar=("OURS", "PEER"),
                         help="how often each is flooded")  # fmt: skip

@@ -9,23 +9,23 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from . import targets
-from .census import Watch
-from .kernels import Cost, alone
-from .ours import Ours
-from .peer import Peer
-from .row import GB, Report, Row
-from .side import Side
+from .kernels import KernelCost, measure_kernels
+from .ours import OurServer
+from .peer import PeerServer
+from .processes import PeakSampler
+from .report import GB, Report, Row
+from .server import MeasuredServer
 
-FULL = 50
+FULL_FLOOD = 50
 """Jobs from which on the targets hold: with fewer, starting and ending are most of it."""
-LOST = 30.0
+LOST_TIMEOUT = 30.0
 """Seconds without a process at work after which what has not ended never will."""
-LOOK = 0.02
+POLL_INTERVAL = 0.02
 
 
 @dataclass(frozen=True)
 class Flood:
-    """What became of it, in seconds and bytes: `answered` is when the last one was.
+    """One flood's figures, in seconds and bytes: `answered` is when the last answer came.
 
     `cpu` is the processor time of all: by it and the kernels' one can tell on a busy machine what
     the wall time would be on an idle one.
@@ -39,89 +39,92 @@ class Flood:
     faults: list[str]
 
 
-def floods(ours: Ours, peer: Peer, jobs: int, rounds: Sequence[int], report: Report) -> None:
+def measure_floods(
+    ours: OurServer, peer: PeerServer, jobs: int, rounds: Sequence[int], report: Report
+) -> None:
     """Flood ours and the peer so many times each, in turns, with kernels alone in between."""
-    mine, others, costs = list[Flood](), list[Flood](), list[Cost]()
+    our_floods, peer_floods, costs = list[Flood](), list[Flood](), list[KernelCost]()
     for number in range(max(rounds)):
         if number < rounds[0]:
-            costs.append(alone(ours, jobs))
-            mine.append(flood(ours, jobs))
+            costs.append(measure_kernels(ours, jobs))
+            our_floods.append(flood(ours, jobs))
         if number < rounds[1]:
-            others.append(flood(peer, jobs))
+            peer_floods.append(flood(peer, jobs))
     report.section(f"{jobs} posted at once, {rounds[0]} times, the peer {rounds[1]} times")
-    report.row(Row("all answered", [f.answered for f in mine], [f.answered for f in others],
-                   most=targets.FLOOD_ANSWERED))  # fmt: skip
-    walls, busy = [f.wall for f in mine], [f.cpu for f in mine]
+    report.add(Row("all answered", [f.answered for f in our_floods],
+                   [f.answered for f in peer_floods], limit=targets.FLOOD_ANSWERED))  # fmt: skip
+    walls, cpu_times = [f.wall for f in our_floods], [f.cpu for f in our_floods]
     wall, memory, kernels = (
         (targets.FLOOD_WALL, targets.FLOOD_MEMORY, targets.FLOOD_KERNELS)
-        if jobs >= FULL
+        if jobs >= FULL_FLOOD
         else (None, None, None)
     )
-    report.row(Row("all ended", walls, [f.wall for f in others], wall))
-    report.row(Row("  processor time", busy, [f.cpu for f in others]))
-    report.row(Row("peak memory", [f.memory for f in mine], [f.memory for f in others],
+    report.add(Row("all ended", walls, [f.wall for f in peer_floods], wall))
+    report.add(Row("  processor time", cpu_times, [f.cpu for f in peer_floods]))
+    report.add(Row("peak memory", [f.memory for f in our_floods], [f.memory for f in peer_floods],
                    memory, unit=GB))  # fmt: skip
-    report.row(Row("  processes then", [f.processes for f in mine],
-                   [f.processes for f in others], unit=(1.0, "")))  # fmt: skip
+    report.add(Row("  processes then", [f.processes for f in our_floods],
+                   [f.processes for f in peer_floods], unit=(1.0, "")))  # fmt: skip
     shares = [cost.cpu / cost.cores for cost in costs]
-    report.row(Row("all ended / kernels' CPU by cores", walls, shares, kernels))
-    report.row(Row("  the same in wall time", walls, [cost.wall for cost in costs]))
-    report.row(Row("  in processor time", busy, [cost.cpu for cost in costs]))
-    report.right("our results", [fault for f in mine for fault in f.faults])
-    lost = [fault for f in others for fault in f.faults]
-    print(f"the peer's results: {len(lost)} not right{': ' + lost[0] if lost else ''}")
+    report.add(Row("all ended / kernels' CPU by cores", walls, shares, kernels))
+    report.add(Row("  the same in wall time", walls, [cost.wall for cost in costs]))
+    report.add(Row("  in processor time", cpu_times, [cost.cpu for cost in costs]))
+    report.add_check("our results", [fault for f in our_floods for fault in f.faults])
+    peer_faults = [fault for f in peer_floods for fault in f.faults]
+    example = f": {peer_faults[0]}" if peer_faults else ""
+    print(f"the peer's results: {len(peer_faults)} not right{example}")
 
 
-def flood(side: Side, jobs: int) -> Flood:
+def flood(server: MeasuredServer, jobs: int) -> Flood:
     """Post `jobs` jobs at the same moment to a server that has had one, and wait for all."""
-    with side.running() as door:
-        side.finish(side.post(door))  # what is imported late, and profiles
-        side.drain()
-        watch, before = Watch(side.census), side.census.cpu()
-        watch.start()
+    with server.running() as client:
+        server.wait_until_ended(server.submit(client))  # what is imported late, and profiles
+        server.wait_until_idle()
+        sampler, cpu_before = PeakSampler(server.processes), server.processes.cpu()
+        sampler.start()
         try:
-            names, answered, began = _post(side, jobs)
-            wall = _wait(side, names) - began
+            names, answered, began = _submit_together(server, jobs)
+            wall = _wait(server, names) - began
         finally:
-            watch.stop()
-        side.drain()
-        cpu = side.census.cpu() - before
-        faults = [fault for name in names if (fault := side.fault(name))]
+            sampler.stop()
+        server.wait_until_idle()
+        cpu = server.processes.cpu() - cpu_before
+        faults = [fault for name in names if (fault := server.check_result(name))]
         if len(set(names)) != jobs:
             faults.append(f"{jobs} posted, {len(set(names))} jobs")
-        print(f"{side.name}: {jobs} in {wall:.1f} s, answered in {answered:.2f} s, "
-              f"{watch.memory / 1e9:.2f} GB, {watch.looks} looks", flush=True)  # fmt: skip
-        return Flood(answered, wall, cpu, watch.memory, watch.processes, faults)
+        print(f"{server.name}: {jobs} in {wall:.1f} s, answered in {answered:.2f} s, "
+              f"{sampler.memory / 1e9:.2f} GB, {sampler.samples} samples", flush=True)  # fmt: skip
+        return Flood(answered, wall, cpu, sampler.memory, sampler.processes, faults)
 
 
-def _post(side: Side, jobs: int) -> tuple[list[str], float, float]:
+def _submit_together(server: MeasuredServer, jobs: int) -> tuple[list[str], float, float]:
     """Return the jobs, the seconds until the last was answered, and when it began."""
     gate = threading.Barrier(jobs + 1)
 
-    def one() -> str:
-        door = side.door()
-        door.open()
+    def submit_one() -> str:
+        client = server.client()
+        client.connect()
         gate.wait()
-        name = side.post(door)
-        door.close()
+        name = server.submit(client)
+        client.close()
         return name
 
     with ThreadPoolExecutor(jobs) as pool:
-        posted = [pool.submit(one) for _ in range(jobs)]
+        posted = [pool.submit(submit_one) for _ in range(jobs)]
         gate.wait()
         began = time.perf_counter()
         names = [future.result() for future in posted]
         return names, time.perf_counter() - began, began
 
 
-def _wait(side: Side, names: Sequence[str]) -> float:
+def _wait(server: MeasuredServer, names: Sequence[str]) -> float:
     """Return when the last job ended; one whose process is gone never does."""
-    left = set(names)
+    unfinished = set(names)
     changed = at_work = time.perf_counter()
-    while left and time.perf_counter() - at_work < LOST:
-        time.sleep(LOOK)
-        if len(still := side.unfinished(left)) < len(left):
-            left, changed = still, time.perf_counter()
-        if time.perf_counter() - at_work > LOST / 10 and side.busy():
+    while unfinished and time.perf_counter() - at_work < LOST_TIMEOUT:
+        time.sleep(POLL_INTERVAL)
+        if len(remaining := server.unfinished(unfinished)) < len(unfinished):
+            unfinished, changed = remaining, time.perf_counter()
+        if time.perf_counter() - at_work > LOST_TIMEOUT / 10 and server.is_busy():
             at_work = time.perf_counter()
     return changed

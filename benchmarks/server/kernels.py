@@ -16,14 +16,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from .side import CELLS, Side
+from .server import CELLS, MeasuredServer
 
-START = 120.0
+START_TIMEOUT = 120.0
 ROOT = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True)
-class Cost:
+class KernelCost:
     """Processor time of the kernels and what all took, in seconds, on so many cores."""
 
     cpu: float
@@ -31,13 +31,13 @@ class Cost:
     cores: int
 
 
-def alone(side: Side, count: int) -> Cost:
-    """Measure it with a side's interpreter and folders."""
-    command = [str(side.python), "-m", "benchmarks.server.kernels", str(count)]
+def measure_kernels(server: MeasuredServer, count: int) -> KernelCost:
+    """Measure it with a server's interpreter and folders."""
+    command = [str(server.python), "-m", "benchmarks.server.kernels", str(count)]
     ran = subprocess.run(
-        command, cwd=ROOT, env=side.environment, capture_output=True, text=True, check=True
+        command, cwd=ROOT, env=server.environment, capture_output=True, text=True, check=True
     )
-    cost = Cost(**json.loads(ran.stdout))
+    cost = KernelCost(**json.loads(ran.stdout))
     print(f"{count} kernels alone: {cost.cpu:.1f} s of CPU, {cost.wall:.1f} s", flush=True)
     return cost
 
@@ -46,9 +46,9 @@ def _run(_: int) -> None:
     """Start a kernel, execute the cells, ask it to leave: as whoever executes notebooks does."""
     from jupyter_client.manager import start_new_kernel
 
-    manager, client = start_new_kernel(startup_timeout=START, kernel_name="python3")
+    manager, client = start_new_kernel(startup_timeout=START_TIMEOUT, kernel_name="python3")
     for cell in CELLS:
-        reply = client.execute_interactive(cell, timeout=START, output_hook=lambda _: None)
+        reply = client.execute_interactive(cell, timeout=START_TIMEOUT, output_hook=lambda _: None)
         assert reply["content"]["status"] == "ok", reply
     client.stop_channels()
     manager.shutdown_kernel()

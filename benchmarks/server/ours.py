@@ -16,15 +16,15 @@ from jupyter_to_job.domain.names import job_name
 from jupyter_to_job.domain.times import rfc3339
 from jupyter_to_job.exchange import FileExchange
 
-from .door import Door
-from .side import NOTEBOOK, Side
+from .client import Client
+from .server import NOTEBOOK, MeasuredServer
 
 API = "/jupyter-to-job/api"
 PAGE = 50
 
 
-class Ours(Side):
-    """SUBMIT JOB's server side."""
+class OurServer(MeasuredServer):
+    """The server side of SUBMIT JOB."""
 
     name = "ours"
     extension = "jupyter_to_job.server"
@@ -34,26 +34,26 @@ class Ours(Side):
         """Return the default place of the exchange: nothing is configured."""
         return self.root / "data" / "jupyter-to-job" / "exchange"
 
-    def post(self, door: Door) -> str:
+    def submit(self, client: Client) -> str:
         body = {
             "notebook": NOTEBOOK,
             "expected_sha256": hashlib.sha256((self.workspace / NOTEBOOK).read_bytes()).hexdigest(),
             "flavor": "small",
             "device": "cpu",
         }
-        job = door.ask("POST", f"{API}/jobs", body, Idempotency_Key=str(uuid.uuid4()))
+        job = client.request("POST", f"{API}/jobs", body, Idempotency_Key=str(uuid.uuid4()))
         return str(job["name"])
 
     def unfinished(self, jobs: Collection[str]) -> set[str]:
-        return {job for job in jobs if not self.result(job).exists()}
+        return {job for job in jobs if not self.result_path(job).exists()}
 
-    def result(self, job: str) -> Path:
+    def result_path(self, job: str) -> Path:
         return self.workspace / f"{job}.ipynb"
 
-    def page(self, door: Door) -> int:
-        return len(door.ask("GET", f"{API}/jobs?limit={PAGE}")["jobs"])
+    def list_jobs(self, client: Client) -> int:
+        return len(client.request("GET", f"{API}/jobs?limit={PAGE}")["jobs"])
 
-    def fill(self, jobs: int, sample: str) -> None:
+    def add_jobs(self, jobs: int, sample: str) -> None:
         """Copy a delivered job: submitted a minute earlier each, and delivered under its name."""
         exchange = FileExchange(self.exchange)
         request, model = exchange.request(sample), exchange.directory(sample)

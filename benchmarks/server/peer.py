@@ -9,8 +9,8 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
-from .door import Door
-from .side import NOTEBOOK, Side
+from .client import Client
+from .server import NOTEBOOK, MeasuredServer
 
 VERSION = "2.12"
 PAGE = 1000
@@ -18,7 +18,7 @@ _ENDED = ("COMPLETED", "FAILED")
 """Not STOPPED: that is what it calls a job that has not begun."""
 
 
-class Peer(Side):
+class PeerServer(MeasuredServer):
     """jupyter-scheduler with its default scheduler, executor and database."""
 
     name = "peer"
@@ -29,7 +29,7 @@ class Peer(Side):
         """Return the default place of its database."""
         return self.root / "data" / "scheduler.sqlite"
 
-    def post(self, door: Door) -> str:
+    def submit(self, client: Client) -> str:
         body = {
             "name": "trivial",
             "input_uri": NOTEBOOK,
@@ -38,13 +38,13 @@ class Peer(Side):
             "tags": [],
             "package_input_folder": False,
         }
-        return str(door.ask("POST", "/scheduler/jobs", body)["job_id"])
+        return str(client.request("POST", "/scheduler/jobs", body)["job_id"])
 
     def unfinished(self, jobs: Collection[str]) -> set[str]:
         """Look at its database, for asking the server would slow it down; and only once there is a
         result, for whoever reads makes its writers wait.
         """
-        written = {job for job in jobs if self.result(job).exists()}
+        written = {job for job in jobs if self.result_path(job).exists()}
         if not written:
             return set(jobs)
         try:
@@ -56,33 +56,33 @@ class Peer(Side):
             return set(jobs)
         return {job for job in jobs if job not in written or states[job] not in _ENDED}
 
-    def result(self, job: str) -> Path:
+    def result_path(self, job: str) -> Path:
         staged = self.root / "data" / "scheduler_staging_area" / job
         return next((p for p in staged.glob("*.ipynb") if p.name != NOTEBOOK), staged / "none")
 
-    def page(self, door: Door) -> int:
-        return len(door.ask("GET", "/scheduler/jobs")["jobs"])
+    def list_jobs(self, client: Client) -> int:
+        return len(client.request("GET", "/scheduler/jobs")["jobs"])
 
-    def small_page(self, door: Door, jobs: int) -> int:
+    def list_some_jobs(self, client: Client, jobs: int) -> int:
         """Ask for as few jobs as ours shows."""
-        return len(door.ask("GET", f"/scheduler/jobs?max_items={jobs}")["jobs"])
+        return len(client.request("GET", f"/scheduler/jobs?max_items={jobs}")["jobs"])
 
-    def download(self, door: Door, job: str) -> float:
+    def download(self, client: Client, job: str) -> float:
         """Have the files put into the workspace; return the seconds until the notebook is there."""
         began = time.perf_counter()
-        door.ask("GET", f"/scheduler/jobs/{job}/download_files")
-        there = self.workspace / "jobs" / f"trivial-{job}" / self.result(job).name
+        client.request("GET", f"/scheduler/jobs/{job}/download_files")
+        there = self.workspace / "jobs" / f"trivial-{job}" / self.result_path(job).name
         self._until(there.exists, f"{job}'s files")
         return time.perf_counter() - began
 
-    def fill(self, jobs: int, sample: str) -> None:
+    def add_jobs(self, jobs: int, sample: str) -> None:
         script = Path(__file__).with_name("fill_peer.py")
         url = f"sqlite:///{self.database}"
         command = [str(self.python), str(script), url, str(jobs), sample]
         subprocess.run(command, env=self.environment, check=True)
 
 
-def found(python: Path) -> str:
+def scheduler_version(python: Path) -> str:
     """Return the version of jupyter-scheduler in an environment. Raises RuntimeError."""
     ask = "import importlib.metadata as m; print(m.version('jupyter-scheduler'))"
     try:

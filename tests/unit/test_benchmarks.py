@@ -9,28 +9,28 @@ from typing import Any
 
 import pytest
 
-from benchmarks.runner.checks import exactly, overwritten, verdict
-from benchmarks.runner.contest import compete
-from benchmarks.runner.measure import Place, notebook
+from benchmarks.runner.comparison import compare
+from benchmarks.runner.measure import RunFolders, notebook
 from benchmarks.runner.peers import OURS
 from benchmarks.runner.report import Report
+from benchmarks.runner.result_checks import exactly, find_fault, overwritten
 from benchmarks.runner.workloads import trivial
 
 
 def test_a_workload_is_run_checked_and_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    contest = compete(Place(tmp_path), trivial(), [OURS], rounds=1, peer_rounds=0)
+    comparison = compare(RunFolders(tmp_path), trivial(), [OURS], rounds=1, peer_rounds=0)
 
-    lane = contest.lane("ours")
-    assert lane is not None
-    assert lane.wrong == ""
-    (run,) = lane.runs
+    result = comparison.find("ours")
+    assert result is not None
+    assert result.wrong == ""
+    (run,) = result.runs
     assert 0 < run.cpu < run.cpu_all
     assert 10e6 < run.memory < 500e6
     report = Report()
-    report.contest(contest)
-    assert report.close() == 0
+    report.comparison(comparison)
+    assert report.print_summary() == 0
     assert "trivial" in capsys.readouterr().out
     assert [path.name for path in tmp_path.iterdir()] == ["home"]
 
@@ -57,7 +57,7 @@ def test_lost_output_is_noticed(tmp_path: Path, outputs: list[Any], wrong: str) 
     made["cells"][0]["outputs"] = outputs
     path = tmp_path / "result.ipynb"
     path.write_text(json.dumps(made))
-    assert verdict(path, WANTED) == wrong
+    assert find_fault(path, WANTED) == wrong
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_file_that_is_no_result_is_named(
     tmp_path: Path, leave: Callable[[Path], object], wrong: str
 ) -> None:
     leave(tmp_path / "result.ipynb")
-    assert verdict(tmp_path / "result.ipynb", WANTED) == wrong
+    assert find_fault(tmp_path / "result.ipynb", WANTED) == wrong
 
 
 @pytest.mark.parametrize(

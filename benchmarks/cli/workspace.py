@@ -22,7 +22,7 @@ PAPERMILL = str(SCRIPTS / "papermill")
 
 
 @dataclass
-class Place:
+class Workspace:
     """Folders below `root`; `exchange` is the one in use."""
 
     root: Path
@@ -30,13 +30,13 @@ class Place:
     _made: int = 0
 
     def __post_init__(self) -> None:
-        self.workspace = self.root / "workspace"
+        self.folder = self.root / "workspace"
         self.home = self.root / "home"
-        for folder in (self.workspace, self.home):
+        for folder in (self.folder, self.home):
             folder.mkdir()
-        self.fresh()
+        self.use_new_exchange()
 
-    def fresh(self) -> None:
+    def use_new_exchange(self) -> None:
         """Use a new exchange: nothing runs for it."""
         self._made += 1
         self.exchange = self.root / f"exchange-{self._made}"
@@ -58,21 +58,21 @@ class Place:
             "display_name": "Python 3",
             "language": "python",
         }
-        path = self.workspace / name
+        path = self.folder / name
         nbformat.write(made, path)
         return path
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             command,
-            cwd=self.workspace,
+            cwd=self.folder,
             env=self.environment,
             capture_output=True,
             text=True,
             check=True,
         )
 
-    def timed(self, *command: str) -> float:
+    def time_command(self, *command: str) -> float:
         """Return the seconds that a command took."""
         began = time.perf_counter()
         self.run(*command)
@@ -85,7 +85,7 @@ class Place:
                 if "jupyter_to_job.dispatcher" in line and str(self.exchange) in line:
                     yield process
 
-    def settle(self) -> None:
+    def wait_until_idle(self) -> None:
         """Wait for all jobs, and end the dispatcher: the next run must not share the machine."""
         names = self.run(COMMAND, "list", "--all", "--json").stdout
         if '"name"' in names:

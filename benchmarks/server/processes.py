@@ -1,4 +1,4 @@
-"""Which processes belong to a side, and how much memory they have: by the home they all inherit."""
+"""Which processes belong to a server, and how much memory they have, by the home they inherit."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _TICK = 1 / os.sysconf("SC_CLK_TCK")
-SHARE = 0.1
+MAX_SAMPLING_SHARE = 0.1
 """Of one processor that looking may cost."""
-AT_LEAST = 0.1
+MIN_SAMPLING_INTERVAL = 0.1
 """Seconds between two looks."""
 RESIDENT = (b"jupyter_to_job.dispatcher\0", b"multiprocessing.resource_tracker")
 """In the command lines of what stays when a job has ended."""
 
 
-class Census:
+class ServerProcesses:
     """Finds the processes whose HOME is `home`; nobody else on the machine has it."""
 
     def __init__(self, home: Path) -> None:
-        self._mark = b"\0HOME=" + os.fsencode(home) + b"\0"
-        self._known: dict[tuple[str, bytes], bool] = {}
+        self._variable = b"\0HOME=" + os.fsencode(home) + b"\0"
+        self._belongs: dict[tuple[str, bytes], bool] = {}
 
     def pids(self) -> list[str]:
         """Return the processes of this home."""
-        return list(self._mine())
+        return list(self._alive())
 
-    def busy(self, server: int) -> bool:
+    def is_busy(self, server: int) -> bool:
         """Tell whether there is any process but the server and what stays."""
-        parents = {pid: status[1].decode() for pid, status in self._seen() if status[0] != b"Z"}
+        parents = {pid: status[1].decode() for pid, status in self._stats() if status[0] != b"Z"}
         lines = {pid: _read(pid, "cmdline") for pid in parents if int(pid) != server}
         stay = {pid for pid, line in lines.items() if any(name in line for name in RESIDENT)}
         # A copy of what stays has its command line, and does not stay.
@@ -39,7 +39,7 @@ class Census:
 
     def memory(self) -> tuple[int, int]:
         """Return the sum of PSS in bytes, and of how many processes."""
-        sizes = [_pss(pid) for pid in self._mine()]
+        sizes = [_pss(pid) for pid in self._alive()]
         return sum(sizes), sum(size > 0 for size in sizes)
 
     def cpu(self) -> float:
@@ -47,12 +47,12 @@ class Census:
 
         Who ended and was not waited for yet counts, too, if a look before saw it.
         """
-        return sum(sum(map(int, status[11:15])) for _, status in self._seen()) * _TICK
+        return sum(sum(map(int, status[11:15])) for _, status in self._stats()) * _TICK
 
-    def _mine(self) -> Iterator[str]:
-        return (pid for pid, status in self._seen() if status[0] != b"Z")
+    def _alive(self) -> Iterator[str]:
+        return (pid for pid, status in self._stats() if status[0] != b"Z")
 
-    def _seen(self) -> Iterator[tuple[str, list[bytes]]]:
+    def _stats(self) -> Iterator[tuple[str, list[bytes]]]:
         """Yield number and status of each process."""
         seen: dict[tuple[str, bytes], bool] = {}
         for pid in [path.name for path in Path("/proc").iterdir() if path.name.isdigit()]:
@@ -60,33 +60,35 @@ class Census:
             if len(status) < 20:
                 continue
             key = (pid, status[19])  # when it began: another one had its number before
-            if key not in self._known:
-                self._known[key] = self._mark in b"\0" + _read(pid, "environ")
-            seen[key] = self._known[key]
+            if key not in self._belongs:
+                self._belongs[key] = self._variable in b"\0" + _read(pid, "environ")
+            seen[key] = self._belongs[key]
             if seen[key]:
                 yield pid, status
-        self._known = seen
+        self._belongs = seen
 
 
-class Watch(threading.Thread):
+class PeakSampler(threading.Thread):
     """Notes the peak of memory, and of processes, until it is told to `stop`."""
 
-    def __init__(self, census: Census) -> None:
+    def __init__(self, processes: ServerProcesses) -> None:
         super().__init__(daemon=True)
-        self._census = census
+        self._processes = processes
         self._stopping = threading.Event()
-        self.memory = self.processes = self.looks = 0
+        self.memory = self.processes = self.samples = 0
 
     def run(self) -> None:
         """Look again and again."""
-        took = 0.0
-        while not self._stopping.wait(max(AT_LEAST, took / SHARE - took)):
+        elapsed = 0.0
+        while not self._stopping.wait(
+            max(MIN_SAMPLING_INTERVAL, elapsed / MAX_SAMPLING_SHARE - elapsed)
+        ):
             began = time.perf_counter()
-            memory, processes = self._census.memory()
+            memory, processes = self._processes.memory()
             self.memory = max(self.memory, memory)
             self.processes = max(self.processes, processes)
-            self.looks += 1
-            took = time.perf_counter() - began
+            self.samples += 1
+            elapsed = time.perf_counter() - began
 
     def stop(self) -> None:
         """Look no more."""

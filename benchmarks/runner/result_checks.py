@@ -1,6 +1,6 @@
 """What came out: read the way a notebook's reader does, and compared with what was printed.
 
-A verdict is one short sentence; an empty one means that all is right.
+A find_fault is one short sentence; an empty one means that all is right.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ADDED = {"papermill-error-cell-tag", "injected-parameters"}
 """Tags of cells that are not the notebook's own."""
 
 
-def verdict(path: Path, check: Check) -> str:
+def find_fault(path: Path, check: Check) -> str:
     """Return what is wrong with a result; empty if nothing is."""
     if not path.exists():
         return "no file"
@@ -36,7 +36,7 @@ def verdict(path: Path, check: Check) -> str:
         nbformat.validate(read)
     except nbformat.ValidationError as error:
         return f"not a notebook: {str(error).splitlines()[0]}"
-    return check([shown(cell) for cell in own_cells(read)])
+    return check([displayed(cell) for cell in own_cells(read)])
 
 
 def own_cells(read: dict[str, Any]) -> list[dict[str, Any]]:
@@ -48,7 +48,7 @@ def own_cells(read: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def shown(cell: dict[str, Any]) -> list[Output]:
+def displayed(cell: dict[str, Any]) -> list[Output]:
     """Return a cell's outputs as JupyterLab shows them: neighbouring streams are one."""
     merged: list[tuple[str, list[str]]] = []
     for output in cell["outputs"]:

@@ -10,18 +10,18 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from .checks import Output, verdict
-from .measure import SOURCE, Place, kill_tree, start
+from .measure import SOURCE, RunFolders, kill_tree, start
 from .peers import RESULT, Peer
+from .result_checks import Output, find_fault
 
 NAME = "runner-killed"
 _CELLS = 40
 _LINES = 10
-_EVERY = 0.005
-_ACKNOWLEDGED = 1.0
+_LINE_INTERVAL = 0.005
+_SAFE_AFTER = 1.0
 """Seconds after which a printed line has to survive everything."""
-_WITNESS = "witness"
-_FINISH_LIMIT = 60.0
+_PRINTED_LOG = "witness"
+_FINISH_TIMEOUT = 60.0
 
 _CELL = """\
 import os, time
@@ -34,7 +34,7 @@ for number in range({first}, {last}):
 
 
 @dataclass(frozen=True)
-class Remains:
+class KilledRun:
     """`kept` of the `printed` lines were in the result of a run killed after `moment` seconds."""
 
     moment: float
@@ -45,24 +45,28 @@ class Remains:
 
 def cells() -> list[str]:
     return [
-        _CELL.format(witness=_WITNESS, first=n * _LINES, last=(n + 1) * _LINES, every=_EVERY)
+        _CELL.format(
+            witness=_PRINTED_LOG, first=n * _LINES, last=(n + 1) * _LINES, every=_LINE_INTERVAL
+        )
         for n in range(_CELLS)
     ]
 
 
-def kill_some(place: Place, peer: Peer, times: int, chance: random.Random) -> list[Remains]:
+def kill_runners(
+    folders: RunFolders, peer: Peer, times: int, chance: random.Random
+) -> list[KilledRun]:
     """Run undisturbed to learn how long it takes, then kill at random moments within that."""
-    folder = place.fresh(cells())
+    folder = folders.fresh(cells())
     began = time.monotonic()
-    start(peer.command(SOURCE), folder, place.environment(peer.environment)).wait()
+    start(peer.command(SOURCE), folder, folders.environment(peer.environment)).wait()
     lasts = time.monotonic() - began
     shutil.rmtree(folder)
-    return [_kill(place, peer, chance.uniform(0, lasts)) for _ in range(times)]
+    return [_kill(folders, peer, chance.uniform(0, lasts)) for _ in range(times)]
 
 
-def _kill(place: Place, peer: Peer, moment: float) -> Remains:
-    folder = place.fresh(cells())
-    environment = place.environment(peer.environment)
+def _kill(folders: RunFolders, peer: Peer, moment: float) -> KilledRun:
+    folder = folders.fresh(cells())
+    environment = folders.environment(peer.environment)
     process = start(peer.command(SOURCE), folder, environment)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(moment)  # one that is quicker this time is complete, and checked all the same
@@ -71,17 +75,17 @@ def _kill(place: Place, peer: Peer, moment: float) -> Remains:
     process.wait()
     finish = peer.finish(folder)
     if finish is not None:
-        start(finish, folder, environment).wait(_FINISH_LIMIT)
-    remains = _remains(folder, moment, killed)
+        start(finish, folder, environment).wait(_FINISH_TIMEOUT)
+    killed_run = _killed_run(folder, moment, killed)
     shutil.rmtree(folder)
-    return remains
+    return killed_run
 
 
-def _remains(folder: Path, moment: float, killed: float) -> Remains:
-    witness = folder / _WITNESS
+def _killed_run(folder: Path, moment: float, killed: float) -> KilledRun:
+    witness = folder / _PRINTED_LOG
     # The kernel dies in the middle of things, too: its last line may be torn.
     said = witness.read_text().split("\n")[:-1] if witness.exists() else []
-    due = sum(float(line) <= killed - _ACKNOWLEDGED for line in said)
+    due = sum(float(line) <= killed - _SAFE_AFTER for line in said)
     kept = 0
 
     def check(found: list[list[Output]]) -> str:
@@ -93,7 +97,7 @@ def _remains(folder: Path, moment: float, killed: float) -> Remains:
             return "lines out of order, or torn"
         return "" if kept >= due else f"{kept} of {due} lines that were safe"
 
-    wrong = verdict(folder / RESULT, check)
+    wrong = find_fault(folder / RESULT, check)
     if wrong == "no file" and not due:
         wrong = ""  # it was killed before anything had come out
-    return Remains(moment, len(said), kept, wrong)
+    return KilledRun(moment, len(said), kept, wrong)

@@ -17,16 +17,16 @@ from typing import Any
 
 import psutil
 
-from ..runner.checks import Output, verdict
 from ..runner.measure import notebook
-from .census import Census
-from .door import Door
+from ..runner.result_checks import Output, find_fault
+from .client import Client
+from .processes import ServerProcesses
 
-START = 60.0
+START_TIMEOUT = 60.0
 """Seconds within which a server answers."""
-JOB = 600.0
+JOB_TIMEOUT = 600.0
 """Seconds within which a job, alone on the machine, has ended and left."""
-POLL = 0.005
+POLL_INTERVAL = 0.005
 NOTEBOOK = "trivial.ipynb"
 CELLS = ("import math\nprint(round(math.pi, 5))", "sum(range(1000))")
 OUTPUTS: list[list[Output]] = [[("stdout", "3.14159\n")], [("execute_result", "499500")]]
@@ -35,7 +35,7 @@ _OTHERS = ("jupyter_lsp", "jupyter_server_terminals", "notebook", "notebook_shim
 """Extensions that one of the environments may happen to have."""
 
 
-class Side(ABC):
+class MeasuredServer(ABC):
     """One extension's server. Jobs are known by what `post` returns."""
 
     name: str
@@ -47,7 +47,7 @@ class Side(ABC):
         for folder in (self.workspace, self.home, root / "config", root / "data"):
             folder.mkdir(parents=True)
         (self.workspace / NOTEBOOK).write_text(notebook(CELLS))
-        self.census = Census(self.home)
+        self.processes = ServerProcesses(self.home)
         self._token = secrets.token_hex(16)
         self._port = 0
         self._server: subprocess.Popen[bytes] | None = None
@@ -57,7 +57,7 @@ class Side(ABC):
         (root / "config" / "jupyter_server_config.json").write_text(json.dumps(config))
 
     @abstractmethod
-    def post(self, door: Door) -> str:
+    def submit(self, client: Client) -> str:
         """Submit the notebook as the extension's own button does; return what the job is called."""
 
     @abstractmethod
@@ -65,15 +65,15 @@ class Side(ABC):
         """Return those of `jobs` that have not ended, with their results in place."""
 
     @abstractmethod
-    def result(self, job: str) -> Path:
+    def result_path(self, job: str) -> Path:
         """Return where a job's executed notebook is."""
 
     @abstractmethod
-    def page(self, door: Door) -> int:
+    def list_jobs(self, client: Client) -> int:
         """Ask for the list's page that is measured; return how many jobs it has."""
 
     @abstractmethod
-    def fill(self, jobs: int, sample: str) -> None:
+    def add_jobs(self, jobs: int, sample: str) -> None:
         """Bring the store to `jobs` jobs in all, copies of `sample`; the server does not run."""
 
     @property
@@ -91,48 +91,52 @@ class Side(ABC):
         }
 
     @contextlib.contextmanager
-    def running(self) -> Iterator[Door]:
+    def running(self) -> Iterator[Client]:
         """Start the server, wait until it answers, and end all that it started afterwards."""
         try:
             self._start()
-            door = self.door()
-            self._until_it_answers(door)
-            yield door
-            door.close()
+            client = self.client()
+            self._until_it_answers(client)
+            yield client
+            client.close()
         finally:
             self._end_everything()
 
-    def door(self) -> Door:
+    def client(self) -> Client:
         """Return a connection of its own to the server."""
-        return Door(self._port, self._token)
+        return Client(self._port, self._token)
 
-    def finish(self, job: str) -> None:
+    def wait_until_ended(self, job: str) -> None:
         """Wait until a job has ended. Raises TimeoutError."""
         self._until(lambda: not self.unfinished([job]), f"{job} to end")
 
-    def drain(self) -> None:
+    def wait_until_idle(self) -> None:
         """Wait until nothing of any job is left but what is on record. Raises TimeoutError."""
-        self._until(lambda: not self.busy(), "all processes to leave", 10 * POLL)
+        self._until(lambda: not self.is_busy(), "all processes to leave", 10 * POLL_INTERVAL)
 
-    def busy(self) -> bool:
+    def is_busy(self) -> bool:
         """Tell whether there is any process but the server and what stays by design."""
         assert self._server is not None
-        return self.census.busy(self._server.pid)
+        return self.processes.is_busy(self._server.pid)
 
-    def fault(self, job: str) -> str:
+    def check_result(self, job: str) -> str:
         """Return what is wrong with a job's result; empty if nothing is."""
-        return verdict(self.result(job), lambda seen: "" if seen == OUTPUTS else f"shows {seen}")
+        return find_fault(
+            self.result_path(job), lambda seen: "" if seen == OUTPUTS else f"shows {seen}"
+        )
 
-    def log(self) -> str:
+    def log_tail(self) -> str:
         """Return the end of what the server said."""
         path = self.root / "server.log"
         return path.read_text(errors="replace")[-3000:] if path.exists() else ""
 
-    def _until(self, done: Any, what: str, pause: float = POLL) -> None:
-        end = time.monotonic() + JOB
+    def _until(self, done: Any, what: str, pause: float = POLL_INTERVAL) -> None:
+        end = time.monotonic() + JOB_TIMEOUT
         while not done():
             if time.monotonic() > end:
-                raise TimeoutError(f"{self.name}: waited {JOB:g} s for {what}\n{self.log()}")
+                raise TimeoutError(
+                    f"{self.name}: waited {JOB_TIMEOUT:g} s for {what}\n{self.log_tail()}"
+                )
             time.sleep(pause)
 
     def _start(self) -> None:
@@ -155,18 +159,18 @@ class Side(ABC):
                 start_new_session=True,
             )
 
-    def _until_it_answers(self, door: Door) -> None:
+    def _until_it_answers(self, client: Client) -> None:
         assert self._server is not None
-        end = time.monotonic() + START
+        end = time.monotonic() + START_TIMEOUT
         while True:
             try:
-                door.ask("GET", "/api/status")
+                client.request("GET", "/api/status")
                 return
             except OSError as error:
                 if time.monotonic() > end or self._server.poll() is not None:
-                    why = f"{self.name}: the server does not answer\n{self.log()}"
+                    why = f"{self.name}: the server does not answer\n{self.log_tail()}"
                     raise RuntimeError(why) from error
-                door.close()
+                client.close()
                 time.sleep(0.05)
 
     def _end_everything(self) -> None:
@@ -175,7 +179,7 @@ class Side(ABC):
         self._server.kill()
         self._server.wait()
         self._server = None
-        while left := self.census.pids():
+        while left := self.processes.pids():
             for pid in left:
                 with contextlib.suppress(psutil.NoSuchProcess):
                     psutil.Process(int(pid)).kill()

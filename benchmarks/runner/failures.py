@@ -16,15 +16,15 @@ from pathlib import Path
 
 import psutil
 
-from .checks import Output, exactly, verdict
-from .measure import SOURCE, Place, kill_tree, last_words, start
+from .measure import SOURCE, RunFolders, kill_tree, last_log_line, start
 from .peers import RESULT, Peer
+from .result_checks import Output, exactly, find_fault
 
 LINES = 20
 GRACE = 30.0
 """Seconds after which Kubernetes sends SIGKILL to whoever is still there."""
-_STARTED = 60.0
-_REACHED = "reached"
+_START_TIMEOUT = 60.0
+_MARKER = "reached"
 
 _PRINTS = f"""\
 import os, pathlib, signal, time
@@ -32,8 +32,8 @@ for number in range({LINES}):
     print('line', number, flush=True)
 """
 _SAYS = f"""
-pathlib.Path('{_REACHED}.new').write_text(repr(time.time()))
-os.rename('{_REACHED}.new', '{_REACHED}')
+pathlib.Path('{_MARKER}.new').write_text(repr(time.time()))
+os.rename('{_MARKER}.new', '{_MARKER}')
 """
 # ipykernel publishes from another thread: what it holds back itself, no client can keep.
 _DIES = f"{_PRINTS}time.sleep(0.5){_SAYS}os.kill(os.getpid(), signal.SIGKILL)"
@@ -48,7 +48,7 @@ def _printed(found: list[list[Output]]) -> str:
 
 
 @dataclass(frozen=True)
-class Disaster:
+class Failure:
     """`told`: SIGTERM is sent. `first`: as PID 1 of a namespace. `code`: how ours has to exit."""
 
     name: str
@@ -58,18 +58,18 @@ class Disaster:
     first: bool = False
 
 
-DISASTERS = {
-    disaster.name: disaster
-    for disaster in (
-        Disaster("kernel-killed", _DIES, code=4),
-        Disaster("sigterm", _WAITS, code=143, told=True),
-        Disaster("sigterm-pid1", _WAITS, code=143, told=True, first=True),
+FAILURES = {
+    failure.name: failure
+    for failure in (
+        Failure("kernel-killed", _DIES, code=4),
+        Failure("sigterm", _WAITS, code=143, told=True),
+        Failure("sigterm-pid1", _WAITS, code=143, told=True, first=True),
     )
 }
 
 
 @dataclass(frozen=True)
-class Aftermath:
+class Ending:
     """`saved` and `ended` are seconds from the blow to the result and to the runner's exit.
 
     `saved` is None where nothing was saved any more.
@@ -81,51 +81,51 @@ class Aftermath:
     wrong: str
 
 
-def suffer(place: Place, disaster: Disaster, peer: Peer) -> Aftermath:
+def run_failure(folders: RunFolders, failure: Failure, peer: Peer) -> Ending:
     """Let one run come to grief; return what became of it."""
-    folder = place.fresh([disaster.cell, "print('after')"])
-    before = _namespace() if disaster.first else []
-    environment = place.environment(peer.environment)
+    folder = folders.fresh([failure.cell, "print('after')"])
+    before = _namespace() if failure.first else []
+    environment = folders.environment(peer.environment)
     process = start([*before, *peer.command(SOURCE)], folder, environment)
     try:
-        struck = _reached(folder, process)
-        if disaster.told:
+        begin = _wait_for_marker(folder, process)
+        if failure.told:
             runner = psutil.Process(process.pid)
-            if disaster.first:
+            if failure.first:
                 (runner,) = runner.children()
-            struck = time.time()
+            begin = time.time()
             runner.send_signal(signal.SIGTERM)
         code = _exit_code(process)
-        ended = time.time() - struck
-        return _aftermath(folder / RESULT, disaster, peer, struck, ended, code)
+        ended = time.time() - begin
+        return _ending(folder / RESULT, failure, peer, begin, ended, code)
     finally:
         kill_tree(process.pid)
         process.wait()
         shutil.rmtree(folder)
 
 
-def _aftermath(
-    result: Path, disaster: Disaster, peer: Peer, struck: float, ended: float, code: int
-) -> Aftermath:
+def _ending(
+    result: Path, failure: Failure, peer: Peer, begin: float, ended: float, code: int
+) -> Ending:
     saved = None
-    if result.exists() and result.stat().st_mtime > struck:
-        saved = result.stat().st_mtime - struck
-    faults = [verdict(result, _printed)]
-    if (code != disaster.code) if peer.is_ours else code == 0:
+    if result.exists() and result.stat().st_mtime > begin:
+        saved = result.stat().st_mtime - begin
+    faults = [find_fault(result, _printed)]
+    if (code != failure.code) if peer.is_ours else code == 0:
         faults.append(f"exit {code}")
-    return Aftermath(saved, ended, code, ", ".join(filter(None, faults)))
+    return Ending(saved, ended, code, ", ".join(filter(None, faults)))
 
 
-def _reached(folder: Path, process: subprocess.Popen[bytes]) -> float:
+def _wait_for_marker(folder: Path, process: subprocess.Popen[bytes]) -> float:
     """Wait until the cell has printed everything; return when that was."""
-    until = time.monotonic() + _STARTED
+    until = time.monotonic() + _START_TIMEOUT
     while time.monotonic() < until and process.poll() is None:
-        if (folder / _REACHED).exists():
+        if (folder / _MARKER).exists():
             break
         time.sleep(0.005)
-    if not (folder / _REACHED).exists():
-        raise RuntimeError(f"the cell was never reached: {last_words(folder)}")
-    return float((folder / _REACHED).read_text())
+    if not (folder / _MARKER).exists():
+        raise RuntimeError(f"the cell was never reached: {last_log_line(folder)}")
+    return float((folder / _MARKER).read_text())
 
 
 def _exit_code(process: subprocess.Popen[bytes]) -> int:

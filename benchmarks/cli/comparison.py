@@ -7,18 +7,18 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from .place import COMMAND, PAPERMILL, Place
+from .workspace import COMMAND, PAPERMILL, Workspace
 
 CELLS = ("import math\nprint(math.pi)", "total = sum(range(1000))", "print(total)")
 
 
 @dataclass
-class Contest:
+class Comparison:
     """Runs of one command; `rival` is what its median is divided by, `target` the most allowed."""
 
     name: str
     run: Callable[[], float]
-    rival: Contest | None = None
+    rival: Comparison | None = None
     target: float | None = None
     seconds: list[float] = field(default_factory=list)
 
@@ -34,35 +34,39 @@ class Contest:
         return {"seconds": self.seconds, "ratio": self.ratio, "target": self.target}
 
 
-def side_by_side(place: Place, rounds: int) -> list[Contest]:
+def compare(workspace: Workspace, rounds: int) -> list[Comparison]:
     """Run all commands in turns, `rounds` times each, after one turn that does not count."""
-    place.notebook("three.ipynb", *CELLS)
-    floor = Contest("python -c pass", lambda: place.timed(sys.executable, "-c", "pass"))
-    papermill_help = Contest("papermill --help", lambda: place.timed(PAPERMILL, "--help"))
-    papermill = Contest(
+    workspace.notebook("three.ipynb", *CELLS)
+    floor = Comparison(
+        "python -c pass", lambda: workspace.time_command(sys.executable, "-c", "pass")
+    )
+    papermill_help = Comparison(
+        "papermill --help", lambda: workspace.time_command(PAPERMILL, "--help")
+    )
+    papermill = Comparison(
         "papermill three.ipynb out.ipynb",
-        lambda: place.timed(PAPERMILL, "three.ipynb", "out.ipynb"),
+        lambda: workspace.time_command(PAPERMILL, "three.ipynb", "out.ipynb"),
     )
 
     def submit(*more: str) -> float:
-        place.fresh()
-        took = place.timed(COMMAND, "submit", "three.ipynb", *more)
-        place.settle()
+        workspace.use_new_exchange()
+        took = workspace.time_command(COMMAND, "submit", "three.ipynb", *more)
+        workspace.wait_until_idle()
         return took
 
-    contests = [
+    comparisons = [
         floor,
         papermill_help,
-        Contest("jupyter-to-job --help", lambda: place.timed(COMMAND, "--help"),
+        Comparison("jupyter-to-job --help", lambda: workspace.time_command(COMMAND, "--help"),
                 papermill_help, 0.3),
-        Contest("jupyter-to-job submit, nothing running", submit, papermill_help, 0.8),
+        Comparison("jupyter-to-job submit, nothing running", submit, papermill_help, 0.8),
         papermill,
-        Contest("jupyter-to-job submit --wait, delivered", lambda: submit("--wait"),
+        Comparison("jupyter-to-job submit --wait, delivered", lambda: submit("--wait"),
                 papermill, 1.3),
     ]  # fmt: skip
     for number in range(rounds + 1):
-        for contest in contests:
-            seconds = contest.run()
+        for comparison in comparisons:
+            seconds = comparison.run()
             if number:
-                contest.seconds.append(seconds)
-    return contests
+                comparison.seconds.append(seconds)
+    return comparisons

@@ -12,7 +12,7 @@ _HEAD = f"{'':37}{'ours':>9} {'least-most':>16}{'peer':>9} {'least-most':>16}{'r
 
 @dataclass
 class Row:
-    """`ours` is held to `target` times `theirs`, or, where nothing is to be divided, to `most`.
+    """`ours` is held to `target` times `theirs`, or, where nothing is to be divided, to `limit`.
 
     `unit` is by what seconds or bytes are divided, and its name.
     """
@@ -21,7 +21,7 @@ class Row:
     ours: Sequence[float]
     theirs: Sequence[float] = ()
     target: float | None = None
-    most: float | None = None
+    limit: float | None = None
     unit: tuple[float, str] = (1.0, "s")
 
     @property
@@ -34,7 +34,7 @@ class Row:
     @property
     def met(self) -> bool:
         """Tell whether the row's target is met; a row without one always is."""
-        if self.most is not None and max(self.ours) > self.most:
+        if self.limit is not None and max(self.ours) > self.limit:
             return False
         return self.target is None or (self.ratio is not None and self.ratio <= self.target)
 
@@ -42,7 +42,7 @@ class Row:
         line = f"{self.name:37}{self._span(self.ours)}{self._span(self.theirs)}"
         line += f"{self.ratio:8.3f}" if self.ratio is not None else " " * 8
         held = [f"<= {self.target}"] if self.target is not None else []
-        held += [f"most <= {self.most / self.unit[0]:g} {self.unit[1]}"] if self.most else []
+        held += [f"most <= {self.limit / self.unit[0]:g} {self.unit[1]}"] if self.limit else []
         return f"{line}  {', '.join(held)}{' ' + self.verdict if held else ''}".rstrip()
 
     @property
@@ -57,7 +57,7 @@ class Row:
             "peer": list(self.theirs),
             "ratio": self.ratio,
             "target": self.target,
-            "most": self.most,
+            "limit": self.limit,
             "met": self.met,
         }
 
@@ -86,20 +86,20 @@ class Report:
         """Begin a group of rows."""
         print(f"\n{title}\n{_HEAD}", flush=True)
 
-    def row(self, row: Row) -> None:
+    def add(self, row: Row) -> None:
         """Print a row."""
         print(row, flush=True)
         self.figures[row.name] = row.to_json()
         if not row.met:
             self.missed.append(str(row.name))
 
-    def right(self, what: str, faults: Sequence[str]) -> None:
+    def add_check(self, what: str, faults: Sequence[str]) -> None:
         """Say that all of ours came out right, or what was wrong."""
         print(f"{what}: {faults[0] + f' ({len(faults)})' if faults else 'right'}", flush=True)
         if faults:
             self.missed.append(f"{what}: {faults[0]}")
 
-    def close(self) -> int:
+    def print_summary(self) -> int:
         """Print the sum; return the exit code."""
         print("\nmissed: " + "; ".join(self.missed) if self.missed else "\nall targets are met")
         return 1 if self.missed else 0
