@@ -1,4 +1,4 @@
-"""What Tab offers in a shell. Nothing here may fail or print: the shell would show it."""
+"""The candidates of Tab completion. Nothing here may fail or print: the shell would show it."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ from . import session
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-MOST = 100
+MAX_CANDIDATES = 100
 
 
-def candidates(kind: str, incomplete: str) -> list[CompletionItem]:
-    """Return what of `kind` (job, flavor or device) begins with `incomplete`."""
+def find_candidates(kind: str, incomplete: str) -> list[CompletionItem]:
+    """Return the candidates of a kind (job, flavor or device) that begin with `incomplete`."""
     from click.shell_completion import CompletionItem
 
-    found: list[CompletionItem] = []
+    candidates: list[CompletionItem] = []
     with contextlib.suppress(JobsError, OSError):
-        for value, meaning in _KINDS[kind]():
+        for value, description in _KINDS[kind]():
             if value.startswith(incomplete):
-                found.append(CompletionItem(value, help=meaning))
-            if len(found) == MOST:
+                candidates.append(CompletionItem(value, help=description))
+            if len(candidates) == MAX_CANDIDATES:
                 break
-    return found
+    return candidates
 
 
 def _jobs() -> Iterator[tuple[str, str | None]]:
-    """Yield the names of jobs, newest first; on this machine without reading one of them."""
+    """Yield the names of jobs, newest first. Local jobs are not read, only their files' times."""
     settings = session.settings()
     if settings.gateway:
-        for job in session.connect().find(limit=MOST).jobs:
+        for job in session.connect().find(limit=MAX_CANDIDATES).jobs:
             yield job.name, job.state.value
         return
     from ..exchange import FileExchange
 
     exchange = FileExchange(settings.exchange_root())
-    ages = {}
+    times = {}
     for name in exchange.jobs():
-        with contextlib.suppress(OSError):  # deleted since
-            ages[name] = (exchange.root / name / layout.REQUEST).stat().st_mtime
-    for name in sorted(ages, key=lambda n: -ages[n]):
+        with contextlib.suppress(OSError):  # deleted in the meantime
+            times[name] = (exchange.root / name / layout.REQUEST).stat().st_mtime
+    for name in sorted(times, key=times.__getitem__, reverse=True):
         yield name, None
 
 

@@ -1,4 +1,4 @@
-"""Errors and ended jobs to exit codes, in one place."""
+"""The exit codes of the command line, for errors and for jobs that ended."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..domain.job import Job, State
 
 SUCCEEDED, JOB_FAILED, USAGE, NO_SUCH_JOB, REFUSED, UNREACHABLE, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 BROKEN_PIPE = 141
-"""As the shell says it of a program that SIGPIPE ended: whoever read our output has left."""
+"""The shell's code for a program that SIGPIPE ended: the reader of our output closed it."""
 
 _CODES: tuple[tuple[type[JobsError], int], ...] = (
     (NotFound, NO_SUCH_JOB),
@@ -21,11 +21,11 @@ _CODES: tuple[tuple[type[JobsError], int], ...] = (
 )
 
 
-def code_of(error: JobsError) -> int:
-    """Return the exit code for an error."""
-    return next((code for cls, code in _CODES if isinstance(error, cls)), JOB_FAILED)
+def code_of_error(error: JobsError) -> int:
+    """Return the exit code of an error."""
+    return next((code for kind, code in _CODES if isinstance(error, kind)), JOB_FAILED)
 
 
-def code_for(jobs: Iterable[Job]) -> int:
-    """Return the exit code after waiting: of several jobs one that failed is a failure."""
+def code_of_jobs(jobs: Iterable[Job]) -> int:
+    """Return the exit code for jobs that ended: a failure if any of them did not succeed."""
     return SUCCEEDED if all(job.state is State.SUCCEEDED for job in jobs) else JOB_FAILED

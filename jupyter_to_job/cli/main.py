@@ -1,8 +1,7 @@
-"""The group of commands. A command's module is imported when that command is used, not before."""
+"""The group of commands. The module of a command is imported only when that command is used."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -14,7 +13,7 @@ from .display import output
 
 
 class CommandEntry(NamedTuple):
-    """A command: the module of `commands` that has it under its name, and its line of help."""
+    """A command: the module of `commands` that defines it, and its line of help."""
 
     module: str
     help: str
@@ -27,9 +26,9 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
     },
     "Look": {
         "list": CommandEntry("list", "List jobs, newest first."),
-        "show": CommandEntry("list", "Show all about one job."),
+        "show": CommandEntry("show", "Show all about one job."),
         "logs": CommandEntry("logs", "Print a job's text output and tracebacks."),
-        "wait": CommandEntry("rerun", "Wait until the results of jobs are delivered."),
+        "wait": CommandEntry("wait", "Wait until the results of jobs are delivered."),
     },
     "Act": {
         "cancel": CommandEntry("manage", "End jobs; what they have printed so far is delivered."),
@@ -41,49 +40,44 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
     "Set up": {
         "flavors": CommandEntry("flavors", "Show what can be asked for."),
         "doctor": CommandEntry(
-            "doctor", "Check this installation, and say how to mend what is wrong."
+            "doctor", "Check this installation, and say how to fix what is wrong."
         ),
     },
 }
-"""All commands by name, in the order in which `--help` shows them."""
-
-
-def _entries() -> Iterator[tuple[str, CommandEntry]]:
-    for section in SECTIONS.values():
-        yield from section.items()
+"""All commands by section and name, in the order in which `--help` shows them."""
+_ENTRIES = {name: entry for section in SECTIONS.values() for name, entry in section.items()}
 
 
 class Commands(click.Group):
-    """Imports commands late, and turns errors of our tree into a line on stderr and a code."""
+    """Imports commands lazily, and turns our errors into a line on stderr and an exit code."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's interface
-        """Return the names of all commands, without importing one."""
-        return [name for name, _ in _entries()]
+        """Return the names of all commands, without importing any."""
+        return list(_ENTRIES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Import one command."""
-        entry = dict(_entries()).get(cmd_name)
+        entry = _ENTRIES.get(cmd_name)
         if entry is None:
             return None
-        found = getattr(
-            import_module(f"{__package__}.commands.{entry.module}"), f"{cmd_name}_command"
-        )
-        assert isinstance(found, click.Command)
-        return found
+        module = import_module(f"{__package__}.commands.{entry.module}")
+        command = getattr(module, f"{cmd_name}_command")
+        assert isinstance(command, click.Command)
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command; for one that does not exist say which may have been meant."""
+        """Find a command. The error for an unknown name suggests a similar one."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
             from difflib import get_close_matches
 
-            near = get_close_matches(args[0], self.list_commands(ctx), n=1)
-            if not near:
+            matches = get_close_matches(args[0], _ENTRIES, n=1)
+            if not matches:
                 raise
-            raise click.UsageError(f"{error.message} Did you mean {near[0]!r}?", ctx) from error
+            raise click.UsageError(f"{error.message} Did you mean {matches[0]!r}?", ctx) from error
 
     def format_commands(
         self,
@@ -96,18 +90,18 @@ class Commands(click.Group):
                 formatter.write_dl([(name, entry.help) for name, entry in section.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
-        """Return the commands and options that begin so; only a shell's Tab comes here."""
+        """Return the commands and options that begin with `incomplete`, for Tab completion."""
         from click.shell_completion import CompletionItem
 
-        found = [
+        commands = [
             CompletionItem(name, help=entry.help)
-            for name, entry in _entries()
+            for name, entry in _ENTRIES.items()
             if name.startswith(incomplete)
         ]
-        return found + click.Command.shell_complete(self, ctx, incomplete)
+        return commands + click.Command.shell_complete(self, ctx, incomplete)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; every way in which it can end leads to one of `exits`."""
+        """Run the command, and exit with a code of `exits` however it ends."""
         output.make_safe()
         try:
             try:
@@ -115,21 +109,23 @@ class Commands(click.Group):
             finally:
                 output.flush()
         except JobsError as error:
-            output.problem(error)
-            ctx.exit(exits.code_of(error))
+            output.print_error(error)
+            ctx.exit(exits.code_of_error(error))
         except KeyboardInterrupt:
             ctx.exit(exits.INTERRUPTED)
         except BrokenPipeError:
-            output.drop()
+            output.discard_stdout()
             ctx.exit(exits.BROKEN_PIPE)
-        except OSError as error:  # the exchange's disk is full, or not ours; or that of stdout
+        except OSError as error:  # of the exchange or of stdout: a full disk, missing rights
             try:
                 output.flush()
             except OSError:
-                output.drop()
-            where = f": {error.filename}" if error.filename else ""
-            output.note(f"Error: {error.strerror or error}{where}")
-            output.note("`jupyter-to-job doctor` checks what is needed, and says how to mend it.")
+                output.discard_stdout()
+            place = f": {error.filename}" if error.filename else ""
+            output.print_note(f"Error: {error.strerror or error}{place}")
+            output.print_note(
+                "`jupyter-to-job doctor` checks what jobs need, and says how to fix it."
+            )
             ctx.exit(exits.UNREACHABLE)
 
 

@@ -1,4 +1,4 @@
-"""Options and arguments that several commands share, and what Tab completes them with."""
+"""Options and arguments that several commands share, with their Tab completion."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 WAIT = click.option("--wait", is_flag=True, help="Return when the result is delivered.")
 
 
-class _Completed(click.types.StringParamType):
-    """Text that Tab completes; what is there is looked up only then."""
+class _Candidate(click.types.StringParamType):
+    """Text that Tab completes. The candidates are looked up only when Tab is pressed."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -24,22 +24,26 @@ class _Completed(click.types.StringParamType):
         param: click.Parameter,  # noqa: ARG002 - click's interface
         incomplete: str,
     ) -> list[Any]:
-        """Return what begins so, in the order that is most useful. Never fails."""
-        from .completion import candidates
+        """Return the candidates that begin with `incomplete`, the best first. Never fails."""
+        from .completion import find_candidates
 
-        return candidates(self.name, incomplete)
+        return find_candidates(self.name, incomplete)
 
 
-ONE_JOB = click.argument("job", type=_Completed("job"))
-JOBS = click.argument("jobs", metavar="JOB...", nargs=-1, required=True, type=_Completed("job"))
+JOB = click.argument("job", type=_Candidate("job"))
+JOBS = click.argument("jobs", metavar="JOB...", nargs=-1, required=True, type=_Candidate("job"))
 FLAVOR = click.option(
-    "-f", "--flavor", type=_Completed("flavor"), help="How much; `jupyter-to-job flavors` has them."
+    "-f",
+    "--flavor",
+    type=_Candidate("flavor"),
+    help="How much; `jupyter-to-job flavors` has them.",
 )
-DEVICE = click.option("-d", "--device", type=_Completed("device"), help="Which kind of machine.")
+DEVICE = click.option("-d", "--device", type=_Candidate("device"), help="Which kind of machine.")
 PARAMETERS: tuple[Callable[[Any], Any], ...] = (
-    click.option("-p", "--parameter", "typed", nargs=2, multiple=True, metavar="NAME VALUE",
+    click.option("-p", "--parameter", "parsed_parameters", nargs=2, multiple=True,
+                 metavar="NAME VALUE",
                  help="A parameter. The value is JSON if it reads as JSON, else text."),
-    click.option("-r", "--raw", nargs=2, multiple=True, metavar="NAME TEXT",
+    click.option("-r", "--raw", "text_parameters", nargs=2, multiple=True, metavar="NAME TEXT",
                  help="A parameter that is text, whatever it looks like."),
     click.option("--params-file", type=click.Path(path_type=Path),
                  help="Parameters in a file of YAML or JSON; -p and -r win over it."),
@@ -51,7 +55,7 @@ LIMITS: tuple[Callable[[Any], Any], ...] = (
 
 
 def with_options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a decorator that adds options in the order in which `--help` shall show them."""
+    """Return a decorator that adds options, in the order in which `--help` shows them."""
 
     def add(command: Any) -> Any:
         for option in reversed(options):

@@ -1,11 +1,11 @@
-"""The service that a command talks to, and jobs looked up by what a user typed."""
+"""The service that a command talks to, and looking up jobs by the names that a user typed."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ..domain.errors import Cleared, JobsError, NotFound, Unavailable
 from ..domain.job import Job
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from ..service.port import Jobs
     from ..wiring import Settings
 
-Answer = TypeVar("Answer")
-_NAMES_LOOKED_AT = 500
+Result = TypeVar("Result")
+_MAX_NAMES_COMPARED = 500
 
 
 @functools.cache
@@ -29,7 +29,7 @@ def settings() -> Settings:
 
 
 def workspace() -> Path:
-    """Return the command line's workspace: as set, else the current directory."""
+    """Return the command line's workspace: from the settings, else the current directory."""
     return Path(settings().workspace or ".").absolute()
 
 
@@ -40,64 +40,60 @@ def connect(root: Path | None = None) -> Jobs:
 
 @functools.cache
 def _connect(root: Path) -> Jobs:
-    from ..wiring import connect as wire
+    from ..wiring import connect as connect_service
 
-    return wire(settings(), root)
-
-
-def look_up(service: Jobs, name: str) -> Job:
-    """Return the job, or raise NotFound with the names that may have been meant."""
-    return with_name_hint(service, name, service.get)
+    return connect_service(settings(), root)
 
 
-def with_name_hint(service: Jobs, name: str, act: Callable[[str], Answer]) -> Answer:
-    """Return `act(name)`; if there is no such job, raise NotFound with what may be meant."""
+def with_name_hint(service: Jobs, name: str, action: Callable[[str], Result]) -> Result:
+    """Return `action(name)`. If there is no such job, raise NotFound with similar names."""
     try:
-        return act(name)
+        return action(name)
     except Cleared:
         raise
     except NotFound as error:
-        likely = _likely(service, name)
-        if not likely:
+        names = _similar_names(service, name)
+        if not names:
             raise
-        raise NotFound(error.message, f"Did you mean {' or '.join(likely)}?") from error
+        raise NotFound(error.message, f"Did you mean {' or '.join(names)}?") from error
 
 
-def _likely(service: Jobs, name: str) -> list[str]:
-    """Return up to three names that begin with `name`, else those that are nearly it."""
+def _similar_names(service: Jobs, name: str) -> list[str]:
+    """Return up to three names of jobs that begin with `name`, else the most similar ones."""
     from difflib import get_close_matches
 
     try:
-        names = [job.name for job in service.find(limit=_NAMES_LOOKED_AT).jobs]
-    except JobsError:  # the error that is being explained is the one to tell
+        names = [job.name for job in service.find(limit=_MAX_NAMES_COMPARED).jobs]
+    except JobsError:  # the user needs the first error, not this one
         return []
     return [n for n in names if n.startswith(name)][:3] or get_close_matches(name, names, n=3)
 
 
 def for_each(
-    service: Jobs, names: Iterable[str], act: Callable[[str], Answer]
-) -> tuple[list[Answer], int]:
-    """Act on each job; one that fails is told and does not stop the others.
+    service: Jobs, names: Iterable[str], action: Callable[[str], Result]
+) -> tuple[list[Result], int]:
+    """Apply `action` to each job. A failure is printed and does not stop the others.
 
-    Returns the answers and the worst exit code. An unreachable backend ends it at once: it would
-    fail, slowly, for each.
+    Returns the results and the worst exit code. Raises Unavailable at once: the backend would
+    fail, slowly, for every other job too.
     """
-    answers: list[Answer] = []
+    results: list[Result] = []
     code = exits.SUCCEEDED
     for name in dict.fromkeys(names):
         try:
-            answers.append(with_name_hint(service, name, act))
+            results.append(with_name_hint(service, name, action))
         except Unavailable:
             raise
         except JobsError as error:
-            output.problem(error)
-            code = max(code, exits.code_of(error))
-    return answers, code
+            output.print_error(error)
+            code = max(code, exits.code_of_error(error))
+    return results, code
 
 
-def answer(jobs: list[dict[str, Any]], asked: Iterable[str]) -> None:
-    """Print jobs as JSON: the one that was asked for, or a list where several were."""
-    if len(tuple(asked)) > 1:
-        output.document(jobs)
-    elif jobs:
-        output.document(jobs[0])
+def print_jobs(jobs: Sequence[Job], *, as_list: bool) -> None:
+    """Print jobs as JSON: a list, or the document of the only job (nothing if there is none)."""
+    documents = [job.to_json() for job in jobs]
+    if as_list:
+        output.print_json(documents)
+    elif documents:
+        output.print_json(documents[0])

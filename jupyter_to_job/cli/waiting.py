@@ -1,37 +1,63 @@
-"""Waiting for jobs: follows the feed until the delivery of each is decided."""
+"""Waiting for jobs: follows the feed until the delivery of each job is decided."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
-from ..domain.errors import Cleared, NotFound, Unavailable
+from ..domain.errors import Cleared, JobsError, NotFound, Unavailable
 from ..domain.job import Deleted, Job
 from ..service.delivery import deliver_if_pulling
 from ..service.port import Jobs
+from . import exits, session
 from .display import output
-from .display.progress import ProgressDisplay, board
+from .display.progress import ProgressDisplay, choose_display
 
-PATIENCE = 60.0
-"""Seconds without a word from the gateway after which waiting is given up."""
-LOOK = 2.0
-"""Seconds between two looks of our own: the feed tells of changes, but not of a deleted job."""
+GATEWAY_TIMEOUT = 60.0
+"""Seconds without an answer of the gateway after which waiting fails."""
+POLL_INTERVAL = 2.0
+"""Seconds between two reads of our own: the feed does not report deleted jobs to everybody."""
+_RETRY_DELAY = 1.0
+
+
+def wait_and_print(
+    roots: Mapping[str, Path],
+    failures: Mapping[str, JobsError] | None = None,
+    *,
+    as_json: bool,
+    as_list: bool,
+) -> int:
+    """Wait for jobs, print how they ended, and return the exit code.
+
+    `roots` maps each job's name to the workspace of its notebook, `failures` each notebook that
+    was not submitted to its error. `as_list`: print a JSON list even for a single job.
+    """
+    from .display.summary import print_summary
+
+    jobs = wait_for({name: session.connect(root) for name, root in roots.items()})
+    if as_json:
+        session.print_jobs(jobs, as_list=as_list)
+    else:
+        print_summary(jobs, roots, failures)
+    return exits.code_of_jobs(jobs)
 
 
 def wait_for(services: Mapping[str, Jobs]) -> list[Job]:
     """Return the jobs, in the order of their names in `services`, once each delivery is decided.
 
-    Each service is the one in whose workspace the job's notebook is. Ctrl-C leaves the jobs
-    running and says how to return to them. Raises NotFound for a job that is not there or goes.
+    `services` maps each job's name to the service of the workspace that its notebook is in. Ctrl-C
+    leaves the jobs running and prints how to wait for them again. Raises NotFound for a job that
+    does not exist or is deleted in the meantime.
     """
     jobs: dict[str, Job] = {}
     try:
         jobs.update({name: service.get(name) for name, service in services.items()})
-        with board() as seen, deletion_told():
+        with choose_display() as display, explain_deletion():
             for job in jobs.values():
-                seen.show(job)
-            _follow(services, jobs, seen)
+                display.show(job)
+            _follow(services, jobs, display)
     except KeyboardInterrupt:
         print_resume_hint([n for n in services if n not in jobs or not jobs[n].decided])
         raise
@@ -39,8 +65,8 @@ def wait_for(services: Mapping[str, Jobs]) -> list[Job]:
 
 
 @contextmanager
-def deletion_told() -> Iterator[None]:
-    """Say of a job that goes while it is looked at that somebody deleted it."""
+def explain_deletion() -> Iterator[None]:
+    """Add to a NotFound that the job existed a moment ago, so that somebody deleted it."""
     try:
         yield
     except Cleared:
@@ -49,42 +75,45 @@ def deletion_told() -> Iterator[None]:
         raise NotFound(f"{error.message} It was deleted meanwhile.") from error
 
 
-def print_resume_hint(names: list[str]) -> None:
-    """Tell whoever pressed Ctrl-C that the jobs go on, and how to wait for them again."""
+def print_resume_hint(names: Sequence[str]) -> None:
+    """After Ctrl-C, print that the jobs go on, and how to wait for them again."""
     if names:
-        output.note(f"Still running. Return with: jupyter-to-job wait {' '.join(names)}")
+        output.print_note(f"Still running. Return with: jupyter-to-job wait {' '.join(names)}")
 
 
-def _follow(services: Mapping[str, Jobs], jobs: dict[str, Job], seen: ProgressDisplay) -> None:
-    """Keep `jobs` up to date, and shown, until all are decided."""
+def _follow(services: Mapping[str, Jobs], jobs: dict[str, Job], display: ProgressDisplay) -> None:
+    """Keep `jobs` and the display up to date until the delivery of all is decided."""
 
-    def take(name: str, job: Job) -> None:
+    def update(name: str, job: Job) -> None:
         jobs[name] = deliver_if_pulling(services[name], job)
-        seen.show(jobs[name])
+        display.show(jobs[name])
 
     any_service = next(iter(services.values()))
-    looked = -LOOK  # at once: a job may have ended before the feed began
-    for job in changes(any_service):
+    polled = -POLL_INTERVAL  # poll at once: a job may have ended before the feed began
+    for job in follow_changes(any_service):
         if job is not None and job.name in jobs:
             service = services[job.name]
-            take(job.name, job if service is any_service else service.get(job.name))
-        elif job is None and time.monotonic() - looked > LOOK:
-            looked = time.monotonic()
+            update(job.name, job if service is any_service else service.get(job.name))
+        elif job is None and time.monotonic() - polled > POLL_INTERVAL:
+            polled = time.monotonic()
             for name in [n for n, j in jobs.items() if not j.decided]:
-                take(name, services[name].get(name))
+                update(name, services[name].get(name))
         if all(j.decided for j in jobs.values()):
             return
 
 
-def changes(service: Jobs) -> Iterator[Job | None]:
-    """Follow the feed; a gateway that is away for less than `PATIENCE` is waited for."""
-    heard = time.monotonic()
+def follow_changes(service: Jobs) -> Iterator[Job | None]:
+    """Yield changed jobs, and None in between.
+
+    Raises Unavailable once a gateway has been away for `GATEWAY_TIMEOUT`.
+    """
+    answered = time.monotonic()
     while True:
         try:
             for job in service.changes():
-                heard = time.monotonic()
-                yield None if isinstance(job, Deleted) else job  # the next look says so
+                answered = time.monotonic()
+                yield None if isinstance(job, Deleted) else job  # the next poll raises NotFound
         except Unavailable:
-            if time.monotonic() - heard > PATIENCE:
+            if time.monotonic() - answered > GATEWAY_TIMEOUT:
                 raise
-            time.sleep(1.0)
+            time.sleep(_RETRY_DELAY)

@@ -51,7 +51,7 @@ def test_every_error() -> None:
     for code, exit_code, status, meaning in CLI.table("### Errors"):
         error = BY_CODE[code.strip("`")]("")
         assert (int(exit_code), int(status)) == (
-            exits.code_of(error),
+            exits.code_of_error(error),
             error_response(error).status,
         ), code
         assert len(meaning) > 15

@@ -98,11 +98,13 @@ def test_a_table_fits_and_what_is_cut_says_so(
     screen = _Screen()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", str(columns))
-        tables.write(
+        tables.print_table(
             [
-                tables.Column("FIRST", [row[0] for row in rows], least=8),
-                tables.Column("SECOND", [row[1] for row in rows], least=8),
-                tables.Column("THIRD", [row[2] for row in rows], drop=1, least=5, keep_end=True),
+                tables.Column("FIRST", [row[0] for row in rows], min_width=8),
+                tables.Column("SECOND", [row[1] for row in rows], min_width=8),
+                tables.Column(
+                    "THIRD", [row[2] for row in rows], drop=1, min_width=5, keep_end=True
+                ),
             ],
             screen,
         )
@@ -116,7 +118,7 @@ def test_a_table_fits_and_what_is_cut_says_so(
 
 def test_in_a_pipe_nothing_is_cut() -> None:
     pipe = io.StringIO()
-    tables.write([tables.Column("A", ["x" * 500]), tables.Column("EMPTY", [""])], pipe)
+    tables.print_table([tables.Column("A", ["x" * 500]), tables.Column("EMPTY", [""])], pipe)
     assert pipe.getvalue() == f"A\n{'x' * 500}\n"
 
 
@@ -135,16 +137,16 @@ def test_which_notebooks_are_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         (tmp_path / name).write_text(json.dumps(document))
 
     def found(*arguments: str) -> list[str]:
-        return [s.path for s in notebooks.find(tuple(map(Path, arguments))).sources]
+        return [s.path for s in notebooks.select_notebooks(tuple(map(Path, arguments))).sources]
 
     assert found(".") == ["[odd].ipynb", "a.ipynb", "papermills-own.ipynb"]
     assert sorted(found("**/*.ipynb")) == sorted([*found("."), "below/b.ipynb"])
     assert found("a.ipynb", ".", "./a.ipynb") == ["a.ipynb", "[odd].ipynb", "papermills-own.ipynb"]
     assert found("renamed-result.ipynb") == ["renamed-result.ipynb"]
     assert found("[odd].ipynb") == ["[odd].ipynb"]
-    assert not notebooks.find((Path("a.ipynb"),)).batch
-    assert notebooks.find((Path("a.*"),)).batch
-    assert notebooks.find((Path(),)).results == 1
+    assert not notebooks.select_notebooks((Path("a.ipynb"),)).is_batch
+    assert notebooks.select_notebooks((Path("a.*"),)).is_batch
+    assert notebooks.select_notebooks((Path(),)).skipped_results == 1
     for wrong in ("missing.ipynb", "no*match", "results"):
         with pytest.raises(BadInput):
             found(wrong)

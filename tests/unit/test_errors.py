@@ -30,7 +30,7 @@ def tree(root: type[errors.JobsError] = errors.JobsError) -> Iterator[type[error
 
 @pytest.mark.parametrize("code", EXITS)
 def test_exit_code(code: str) -> None:
-    assert exits.code_of(errors.BY_CODE[code]("what happened")) == EXITS[code]
+    assert exits.code_of_error(errors.BY_CODE[code]("what happened")) == EXITS[code]
 
 
 def test_codes_are_complete_and_unique() -> None:
@@ -94,4 +94,4 @@ def test_exit_code_of_ended_jobs(states: list[str], code: int) -> None:
         "max_runtime": None, "priority": 0, "backend": "local",
     }  # fmt: skip
     jobs = [Job.from_json({**asked, "state": State(state)}) for state in states]
-    assert exits.code_for(jobs) == code
+    assert exits.code_of_jobs(jobs) == code

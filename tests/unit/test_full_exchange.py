@@ -74,7 +74,7 @@ def test_a_full_disk(service: JobService, disk: Path, key: str | None) -> None:
     ):
         with pytest.raises(Unavailable, match="disk is full") as caught:
             act()
-        assert exits.code_of(caught.value) == exits.UNREACHABLE
+        assert exits.code_of_error(caught.value) == exits.UNREACHABLE
     answer = handle(service, ApiRequest("POST", "jobs", body=b'{"notebook": "a.ipynb"}'))
     assert (answer.status, "Retry-After" in answer.headers) == (503, True)
     assert files(disk) == before

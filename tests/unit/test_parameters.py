@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupyter_to_job.cli.arguments.parameters import collect
+from jupyter_to_job.cli.arguments.parameters import collect_parameters
 from jupyter_to_job.domain.errors import BadInput
 
 
 def typed(text: str) -> Any:
-    return collect(None, [("x", text)], [])["x"]
+    return collect_parameters(None, [("x", text)], [])["x"]
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_all_json_arrives(value: Any) -> None:
 
 @given(st.text())
 def test_raw_is_always_text(text: str) -> None:
-    assert collect(None, [("x", "5")], [("x", text)]) == {"x": text}
+    assert collect_parameters(None, [("x", "5")], [("x", text)]) == {"x": text}
 
 
 def test_the_command_line_wins_over_the_file(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_the_command_line_wins_over_the_file(tmp_path: Path) -> None:
     file.write_text(
         "epochs: 3\nname: night\nrates: [0.1, 1e-3]\nfrom: 2026-11-21\nok: yes\n1: one\n"
     )
-    assert collect(file, [("epochs", "5")], [("name", "5")]) == {
+    assert collect_parameters(file, [("epochs", "5")], [("name", "5")]) == {
         "epochs": 5,
         "name": "5",
         "rates": [0.1, "1e-3"],
@@ -71,7 +71,7 @@ def test_the_command_line_wins_over_the_file(tmp_path: Path) -> None:
 def test_a_json_file(tmp_path: Path) -> None:
     file = tmp_path / "parameters.json"
     file.write_text('{"epochs": 3, "name": null}')
-    assert collect(file, [], []) == {"epochs": 3, "name": None}
+    assert collect_parameters(file, [], []) == {"epochs": 3, "name": None}
 
 
 @pytest.mark.parametrize("content", ["- 1", "5", "a: [", "a: *b", b"\xff\xfe\x00"])
@@ -79,9 +79,9 @@ def test_a_file_that_holds_no_parameters(tmp_path: Path, content: str | bytes) -
     file = tmp_path / "parameters.yaml"
     file.write_bytes(content.encode() if isinstance(content, str) else content)
     with pytest.raises(BadInput):
-        collect(file, [], [])
+        collect_parameters(file, [], [])
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="missing"):
-        collect(tmp_path / "missing.yaml", [], [])
+        collect_parameters(tmp_path / "missing.yaml", [], [])

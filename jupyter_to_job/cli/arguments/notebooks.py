@@ -1,4 +1,4 @@
-"""Which notebooks the arguments of `submit` mean: files, folders, and patterns in quotes."""
+"""Selects the notebooks that the arguments of `submit` mean: files, folders and patterns."""
 
 from __future__ import annotations
 
@@ -20,54 +20,54 @@ _CHECKPOINTS = ".ipynb_checkpoints"
 
 @dataclass(frozen=True)
 class Source:
-    """A notebook to submit: the workspace that it belongs to, its path there, and as typed."""
+    """A notebook to submit: its workspace, its path there, and the path as the user gave it."""
 
     root: Path
     path: str
-    typed: str
+    argument: str
 
 
 @dataclass(frozen=True)
 class SelectedNotebooks:
-    """All notebooks that were asked for, each once; `batch` unless it was one file by its name.
+    """The notebooks to submit, each once. It is a batch unless a single file was named.
 
-    `results` counts those that were passed over because earlier jobs made them.
+    `skipped_results` counts the notebooks that were left out because earlier jobs made them.
     """
 
     sources: tuple[Source, ...]
-    batch: bool
-    results: int = 0
+    is_batch: bool
+    skipped_results: int = 0
 
 
-def find(arguments: tuple[Path, ...]) -> SelectedNotebooks:
+def select_notebooks(arguments: tuple[Path, ...]) -> SelectedNotebooks:
     """Resolve the arguments. A folder means the notebooks in it, not in the folders below it.
 
-    Of folders and patterns hidden files are left out, and the results of earlier jobs; a file that
-    is named is taken as it is. Raises BadInput for an argument that means no notebook, so that
-    nothing is submitted of a call that was mistyped.
+    Folders and patterns leave out hidden files and the results of earlier jobs; a file that is
+    named is always taken. Raises BadInput for an argument without a notebook, so that nothing is
+    submitted if an argument was mistyped.
     """
-    found: dict[str, Source] = {}
-    results = 0
-    batch = len(arguments) > 1
+    sources: dict[str, Source] = {}
+    skipped_results = 0
+    is_batch = len(arguments) > 1
     for argument in arguments:
         if os.path.lexists(argument) and not argument.is_dir():
             _check_name(argument)
             files = [argument]
         else:
-            batch = True
+            is_batch = True
             matches = list(_in_folder(argument) if argument.is_dir() else _matching(argument))
             files = [file for file in matches if not is_result(file)]
-            results += len(matches) - len(files)
+            skipped_results += len(matches) - len(files)
             if not files:
-                raise _nothing(argument, len(matches))
+                raise _no_notebook(argument, len(matches))
         for file in files:
             source = _source(file)
-            found.setdefault(str(source.root / source.path), source)
-    return SelectedNotebooks(tuple(found.values()), batch, results)
+            sources.setdefault(str(source.root / source.path), source)
+    return SelectedNotebooks(tuple(sources.values()), is_batch, skipped_results)
 
 
 def is_result(file: Path) -> bool:
-    """Tell whether a job made this notebook: papermill's metadata name a job's output."""
+    """Return whether a job made this notebook: papermill's metadata name a job's result."""
     try:
         data = file.read_bytes()
         if b'"papermill"' not in data:
@@ -75,7 +75,7 @@ def is_result(file: Path) -> bool:
         output = json.loads(data)["metadata"]["papermill"]["output_path"]
         return is_job_name(PurePath(output).stem)
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
-        return False  # whatever it is, submitting it will say so
+        return False  # if it cannot be read, submitting it reports why
 
 
 def _in_folder(folder: Path) -> Iterator[Path]:
@@ -85,7 +85,7 @@ def _in_folder(folder: Path) -> Iterator[Path]:
 
 
 def _matching(pattern: Path) -> Iterator[Path]:
-    # Not Path.glob: it takes no absolute pattern, and hidden names as any others.
+    # Path.glob takes no absolute patterns, and does not leave out hidden names.
     for text in sorted(glob.glob(str(pattern), recursive=True)):  # noqa: PTH207
         path = Path(text)
         if path.suffix == SUFFIX and _CHECKPOINTS not in path.parts and path.is_file():
@@ -100,7 +100,7 @@ def _check_name(file: Path) -> None:
         )
 
 
-def _nothing(argument: Path, results: int) -> BadInput:
+def _no_notebook(argument: Path, results: int) -> BadInput:
     if results:
         return BadInput(
             f"{argument}: all notebooks there are results of earlier jobs.",
@@ -110,21 +110,21 @@ def _nothing(argument: Path, results: int) -> BadInput:
         return BadInput(f"There is no notebook in {argument}.", "Folders below it are left out.")
     if glob.has_magic(str(argument)):
         return BadInput(f"No notebook matches {argument}.", "`**` goes into folders, too.")
-    return BadInput(f"There is no {argument}.", _near(argument) or "Check the path.")
+    return BadInput(f"There is no {argument}.", _similar_notebook(argument) or "Check the path.")
 
 
-def _near(missing: Path) -> str:
-    """Return which notebook of that folder may have been meant, "" if none is like it."""
+def _similar_notebook(missing: Path) -> str:
+    """Return a hint at a notebook of that folder with a similar name, "" if there is none."""
     try:
-        there = [path.name for path in _in_folder(missing.parent)]
+        names = [path.name for path in _in_folder(missing.parent)]
     except OSError:
         return ""
-    near = get_close_matches(missing.name, there, n=1)
-    return f"Did you mean {missing.with_name(near[0])}?" if near else ""
+    matches = get_close_matches(missing.name, names, n=1)
+    return f"Did you mean {missing.with_name(matches[0])}?" if matches else ""
 
 
 def _source(file: Path) -> Source:
-    """Place a notebook: one outside of the command line's workspace has its folder as its own."""
+    """Find a notebook's workspace: its own folder, if it is outside of the command line's."""
     root = workspace()
     path = Path(os.path.abspath(file))
     if path.is_relative_to(root):

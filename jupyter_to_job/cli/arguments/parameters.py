@@ -1,4 +1,4 @@
-"""`-p NAME VALUE`, `-r NAME TEXT`, `--params-file F`: values with the types people meant."""
+"""Parameters of `-p NAME VALUE`, `-r NAME TEXT` and `--params-file F`, with their types."""
 
 from __future__ import annotations
 
@@ -13,26 +13,30 @@ from ...domain.errors import BadInput
 from ...domain.submission_rules import check_parameters
 
 
-def collect(
-    file: Path | None, typed: Iterable[tuple[str, str]], raw: Iterable[tuple[str, str]]
+def collect_parameters(
+    file: Path | None, parsed: Iterable[tuple[str, str]], texts: Iterable[tuple[str, str]]
 ) -> dict[str, Any]:
-    """Merge all sources, the command line winning over the file. Raises BadInput."""
+    """Merge the parameters of all sources; the command line overrides the file.
+
+    `parsed` are names with a value that may be JSON, `texts` names with plain text. Raises
+    BadInput.
+    """
     parameters: dict[str, Any] = {}
     if file is not None:
         parameters.update(_read(file))
     try:
-        parameters.update({name: parse_value(text) for name, text in typed})
+        parameters.update({name: parse_value(text) for name, text in parsed})
     except NotRepresentable as error:
         raise BadInput(f"{error}.") from error
-    parameters.update(dict(raw))
-    check_parameters(parameters)  # before the first notebook of a batch is sent
+    parameters.update(dict(texts))
+    check_parameters(parameters)  # before the first notebook of a batch is submitted
     return parameters
 
 
 def _fault(error: Exception) -> str:
-    """Return what YAML says, in one line and with the place in the file."""
-    mark, what = getattr(error, "problem_mark", None), getattr(error, "problem", None)
-    return f"line {mark.line + 1}, column {mark.column + 1}: {what}" if mark else str(error)
+    """Return the message of a YAML error in one line, with its place in the file."""
+    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}" if mark else str(error)
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -48,6 +52,6 @@ def _read(file: Path) -> dict[str, Any]:
         raise BadInput(
             f"{file} holds no parameters.", "Write `name: value` lines, or a JSON object."
         )
-    # What YAML knows and JSON does not (a date, a number as a key) becomes text, as in papermill.
+    # Values that JSON lacks (a date, a number as a key) become text, as in papermill.
     parameters: dict[str, Any] = json.loads(json.dumps(document, default=str))
     return parameters

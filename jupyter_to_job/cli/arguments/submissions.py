@@ -1,4 +1,4 @@
-"""From the options of `submit` to Submissions, and of `rerun` to what changes."""
+"""Builds Submissions from the options of `submit`, and changes from those of `rerun`."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from ...domain.errors import BadInput
 from ...domain.job import Submission
 from ...domain.quantities import parse_duration
 from .notebooks import SelectedNotebooks, Source
-from .parameters import collect
+from .parameters import collect_parameters
 
 
-def submissions(
-    asked: SelectedNotebooks, options: dict[str, Any]
+def build_submissions(
+    selected: SelectedNotebooks, options: dict[str, Any]
 ) -> list[tuple[Source, Submission]]:
-    """Return what was asked for, for each notebook. Raises BadInput before any is submitted."""
+    """Return the submission of each notebook. Raises BadInput before any is submitted."""
     output = options["output"]
     if output and not Path(output).is_dir():
-        if asked.batch:
+        if selected.is_batch:
             raise BadInput(
                 f"--output {output} is no folder, and the results of a batch need one.",
                 "Make the folder first.",
@@ -27,9 +27,9 @@ def submissions(
         if output.endswith("/"):
             raise BadInput(f"There is no folder {output} for --output.", "Make the folder first.")
     common = {
-        **changes(options),
+        **collect_changes(options),
         "isolated": options["isolated"],
-        "env": dict(_variable(text) for text in options["env"]),
+        "env": dict(_split_variable(text) for text in options["env"]),
         "name": options["name"],
         "idempotency_key": options["idempotency_key"],
     }
@@ -38,33 +38,36 @@ def submissions(
             source,
             Submission(
                 notebook=source.path,
-                inputs=tuple(_inside(i, source.root) for i in options["inputs"]),
-                output=_inside(output, source.root) if output else None,
+                inputs=tuple(_workspace_path(i, source.root) for i in options["inputs"]),
+                output=_workspace_path(output, source.root) if output else None,
                 **common,
             ),
         )
-        for source in asked.sources
+        for source in selected.sources
     ]
 
 
-def changes(options: dict[str, Any]) -> dict[str, Any]:
-    """Return what flavor, device, parameters and limits were given, as fields of a Submission.
+def collect_changes(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the flavor, device, parameters and limits that were given, as Submission fields.
 
     Raises BadInput.
     """
     limit = options["max_runtime"]
-    given = {
+    fields = {
         "flavor": options["flavor"],
         "device": options["device"],
-        "parameters": collect(options["params_file"], options["typed"], options["raw"]) or None,
+        "parameters": collect_parameters(
+            options["params_file"], options["parsed_parameters"], options["text_parameters"]
+        )
+        or None,
         "max_runtime": None if limit is None else parse_duration(limit),
         "priority": options["priority"],
     }
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
-def _inside(path: str, root: Path) -> str:
-    """Return a path of the command line as a workspace path."""
+def _workspace_path(path: str, root: Path) -> str:
+    """Convert a path of the command line to a workspace path."""
     absolute = Path(os.path.abspath(path))
     if not absolute.is_relative_to(root):
         raise BadInput(
@@ -74,10 +77,8 @@ def _inside(path: str, root: Path) -> str:
     return absolute.relative_to(root).as_posix()
 
 
-def _variable(text: str) -> tuple[str, str]:
+def _split_variable(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
-    if not name or not equals:
-        raise BadInput(
-            f"{text.partition('=')[0]!r} is no NAME=VALUE.", "Write it as -e NAME=VALUE."
-        )
+    if not name or not equals:  # the value may be a secret: it is not repeated
+        raise BadInput(f"{name!r} is no NAME=VALUE.", "Write it as -e NAME=VALUE.")
     return name, value

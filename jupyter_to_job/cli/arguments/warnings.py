@@ -1,12 +1,12 @@
-"""What `submit` says beside the names: which inputs go along, and parameters that are not known.
+"""What `submit` prints beside the names: the inputs that are sent, and unknown parameters.
 
-A notebook's parameters are looked up while it is submitted, and only where some were given: it
-takes a process, and a submission must not wait for it. It never blocks one either.
+Looking up the parameters of a notebook takes a process. So it runs while the notebook is submitted,
+and only if parameters were given. A submission never waits for it, and never fails because of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,80 +23,80 @@ if TYPE_CHECKING:
     from ...service.port import Jobs
     from .notebooks import Source
 
-PATIENCE = 10.0
-"""Seconds after the last submission within which a warning still comes."""
-WORKERS = 2
+PREFLIGHT_TIMEOUT = 10.0
+"""Seconds after the last submission until which warnings are awaited."""
+MAX_PREFLIGHTS = 2
+"""Notebooks whose parameters are looked up at the same time."""
 
 
 class SubmitWarnings:
-    """A context manager: `look` at each submission; warnings come until it is left."""
+    """A context manager: `check` each submission. Leaving it prints the pending warnings."""
 
     def __init__(self) -> None:
         self._pending: dict[str, tuple[Submission, Future[Preflight]]] = {}
-        self._told: set[tuple[Path, tuple[str, ...]]] = set()
+        self._printed_inputs: set[tuple[Path, tuple[str, ...]]] = set()
         self._pool: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> SubmitWarnings:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *about: object) -> None:
+    def __exit__(self, error_type: type[BaseException] | None, *details: object) -> None:
         if self._pool is None:
             return
-        if kind is None:
-            self._warn()
+        if error_type is None:
+            self._print_warnings()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def look(self, service: Jobs, source: Source, submission: Submission) -> None:
-        """Say which inputs go along, and begin to look up the notebook's parameters."""
+    def check(self, service: Jobs, source: Source, submission: Submission) -> None:
+        """Print which inputs are sent, and start to look up the notebook's parameters."""
         inputs = (source.root, submission.inputs)
-        if submission.inputs and inputs not in self._told:
-            self._told.add(inputs)
-            _tell_inputs(*inputs)
+        if submission.inputs and inputs not in self._printed_inputs:
+            self._printed_inputs.add(inputs)
+            _print_inputs(*inputs)
         if submission.parameters:
             if self._pool is None:
                 from concurrent.futures import ThreadPoolExecutor
 
-                self._pool = ThreadPoolExecutor(WORKERS)
-            looking = self._pool.submit(service.preflight, submission)
-            self._pending[source.typed] = (submission, looking)
+                self._pool = ThreadPoolExecutor(MAX_PREFLIGHTS)
+            future = self._pool.submit(service.preflight, submission)
+            self._pending[source.argument] = (submission, future)
 
-    def _warn(self) -> None:
+    def _print_warnings(self) -> None:
         from concurrent.futures import wait
 
-        done, _ = wait([f for _, f in self._pending.values()], PATIENCE)
-        for typed, (submission, looking) in self._pending.items():
-            if looking not in done or isinstance(looking.exception(), JobsError | OSError):
-                continue  # what is wrong with the notebook its submission has said
-            seen = looking.result()
-            if all(problem.code != "unknown_parameter" for problem in seen.problems):
+        finished, _ = wait([f for _, f in self._pending.values()], PREFLIGHT_TIMEOUT)
+        for argument, (submission, future) in self._pending.items():
+            if future not in finished or isinstance(future.exception(), JobsError | OSError):
+                continue  # submitting the notebook reported the same error
+            preflight = future.result()
+            if all(problem.code != "unknown_parameter" for problem in preflight.problems):
                 continue
-            known = [parameter.name for parameter in seen.parameters]
-            for line in _unknown(typed, submission.parameters, known):
-                output.note(line)
+            declared = [parameter.name for parameter in preflight.parameters]
+            for warning in _unknown_parameters(argument, submission.parameters, declared):
+                output.print_note(warning)
 
 
-def _tell_inputs(root: Path, patterns: tuple[str, ...]) -> None:
+def _print_inputs(root: Path, patterns: tuple[str, ...]) -> None:
     from ...workspace import Workspace, plan_inputs
 
     roots = [Path(path).expanduser() for path in session.settings().roots.split(":") if path]
     try:
         plan = plan_inputs(Workspace(root, roots), patterns)
-    except JobsError:  # the submission itself will say it, for each notebook
+    except JobsError:  # the submission of each notebook reports it
         return
     summary = plan.summary()
-    output.note(summary[:1].upper() + summary[1:] + ".")
+    output.print_note(summary[:1].upper() + summary[1:] + ".")
 
 
-def _unknown(notebook: str, given: Iterable[str], known: list[str]) -> list[str]:
-    """Return warnings about parameters that the notebook does not name."""
-    unknown = [name for name in given if name not in known]
-    if not unknown:
-        return []
-    if not known:
-        return [f"Warning: {notebook} names no parameters; {', '.join(unknown)} goes in on top."]
-    lines = []
+def _unknown_parameters(
+    notebook: str, names: Iterable[str], declared: Sequence[str]
+) -> Iterable[str]:
+    """Return warnings about parameters that the notebook does not declare."""
+    unknown = [name for name in names if name not in declared]
+    if unknown and not declared:
+        yield f"Warning: {notebook} names no parameters; {', '.join(unknown)} goes in on top."
+        return
     for name in unknown:
-        near = get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known)}."
-        lines.append(f"Warning: {notebook} has no parameter {name!r}: {hint}")
-    return lines
+        matches = get_close_matches(name, declared, n=1)
+        hint = f"did you mean {matches[0]!r}?" if matches else f"it has {', '.join(declared)}."
+        yield f"Warning: {notebook} has no parameter {name!r}: {hint}"

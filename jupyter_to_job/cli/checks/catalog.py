@@ -1,4 +1,4 @@
-"""The catalog: every fault with its place, and whether what is given by default runs here."""
+"""Checks the catalog: every fault with its place, and whether the default flavor runs here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ AREA = "catalog"
 
 
 def check() -> Iterator[CheckResult]:
-    """Look at the catalog in force."""
+    """Check the catalog that is configured."""
     from ...flavors import load_catalog
 
     path = session.settings().catalog_path()
@@ -22,7 +22,7 @@ def check() -> Iterator[CheckResult]:
     except BadCatalog as error:
         for fault in error.faults:
             place = f"{path}:{fault.line}:{fault.column}"
-            yield problem(AREA, f"{place}: {fault.message}", fault.hint or "Mend that line.")
+            yield problem(AREA, f"{place}: {fault.message}", fault.hint or "Fix that line.")
         if not error.faults:
             yield problem(AREA, error.message, error.hint)
         return
@@ -31,12 +31,12 @@ def check() -> Iterator[CheckResult]:
     yield ok(AREA, f"{path}: {flavors}, {devices}")
     default = catalog.default.flavor
     try:
-        why = session.connect().flavors()["flavors"][default]["unavailable_reason"]
-    except (JobsError, OSError):  # the exchange is what cannot be used, and its own check says so
+        reason = session.connect().flavors()["flavors"][default]["unavailable_reason"]
+    except (JobsError, OSError):  # of the exchange, which has a check of its own
         return
-    if why:
+    if reason:
         yield warning(
             AREA,
-            f"The default flavor {default!r} cannot be had here: {why}",
+            f"The default flavor {default!r} cannot be had here: {reason}",
             "Make another one the default in the catalog, or submit with -f.",
         )

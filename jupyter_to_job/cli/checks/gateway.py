@@ -1,4 +1,4 @@
-"""Behind a gateway: is it reached, does it take our token, is it of our version?"""
+"""Checks a gateway: is it reached, does it accept our token, does it have our version?"""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ AREA = "gateway"
 
 
 def check() -> Iterator[CheckResult]:
-    """Ask the gateway."""
+    """Check the gateway that is configured."""
     from ...exchange.gateway import Gateway
 
     settings = session.settings()
@@ -24,12 +24,12 @@ def check() -> Iterator[CheckResult]:
     except Unavailable as error:
         yield problem(AREA, f"{settings.gateway}: {error.message}", error.hint)
         return
-    ours, theirs = version("jupyter-to-job"), str(health.get("version"))
-    said = f"{settings.gateway} answers: {health.get('status')}, version {theirs}"
-    if ours.split(".")[:2] == theirs.split(".")[:2]:
-        yield ok(AREA, said)
+    own_version, gateway_version = version("jupyter-to-job"), str(health.get("version"))
+    message = f"{settings.gateway} answers: {health.get('status')}, version {gateway_version}"
+    if own_version.split(".")[:2] == gateway_version.split(".")[:2]:
+        yield ok(AREA, message)
     else:
-        yield warning(AREA, f"{said}; here is {ours}.", "Bring both to one version.")
+        yield warning(AREA, f"{message}; here is {own_version}.", "Bring both to one version.")
     try:
         gateway.call("GET", "jobs", params={"limit": 1})
     except JobsError as error:

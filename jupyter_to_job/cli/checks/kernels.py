@@ -1,4 +1,4 @@
-"""Kernels: is each one's program there, and can the default one start?"""
+"""Checks kernels: does the program of each exist, and can the default kernel start?"""
 
 from __future__ import annotations
 
@@ -12,18 +12,16 @@ from .result import CheckResult, ok, problem, warning
 
 AREA = "kernels"
 DEFAULT = "python3"
-_BOUND = 20
-_OWN = {"python", "python3", f"python{sys.version_info[0]}.{sys.version_info[1]}"}
+_START_TIMEOUT = 20
+_OWN_PYTHONS = {"python", "python3", f"python{sys.version_info[0]}.{sys.version_info[1]}"}
 
 
 def check() -> Iterator[CheckResult]:
-    """Look at every kernel that a notebook could name."""
+    """Check every kernel that a notebook could name."""
     from jupyter_client.kernelspec import KernelSpecManager
 
-    with (
-        warnings.catch_warnings()
-    ):  # IPython's, of a home that it cannot write in: `exchange` says it
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # IPython's, of a home directory that is not writable
         specs = KernelSpecManager().get_all_specs()
     if DEFAULT not in specs:
         yield problem(
@@ -31,38 +29,38 @@ def check() -> Iterator[CheckResult]:
             f"There is no kernel {DEFAULT!r}, which notebooks without a kernel get.",
             "python -m pip install ipykernel && python -m ipykernel install --sys-prefix",
         )
-    for name, found in sorted(specs.items()):
-        yield _kernel(name, found["spec"].get("argv") or [""], found["resource_dir"])
+    for name, entry in sorted(specs.items()):
+        yield _check_kernel(name, entry["spec"].get("argv") or [""], entry["resource_dir"])
 
 
-def _kernel(name: str, argv: Sequence[str], folder: str) -> CheckResult:
+def _check_kernel(name: str, argv: Sequence[str], folder: str) -> CheckResult:
     # jupyter_client takes its own interpreter for these names, whatever PATH says.
-    program = sys.executable if argv[0] in _OWN else shutil.which(argv[0])
+    program = sys.executable if argv[0] in _OWN_PYTHONS else shutil.which(argv[0])
     if program is None:
-        says = problem if name == DEFAULT else warning
-        return says(
+        result = problem if name == DEFAULT else warning
+        return result(
             AREA,
             f"{name}: its program {argv[0]!r} does not exist.",
             f"Install it, or remove the kernel: jupyter kernelspec remove {name}  ({folder})",
         )
     if name == DEFAULT and "ipykernel_launcher" in argv:
         try:
-            ran = subprocess.run(
+            process = subprocess.run(
                 [program, "-c", "import ipykernel; print(ipykernel.__version__)"],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
-                timeout=_BOUND,
+                timeout=_START_TIMEOUT,
                 check=False,
             )
         except subprocess.TimeoutExpired:
             return problem(AREA, f"{name}: {program} does not start.", f"Run {program} by hand.")
-        if ran.returncode != 0:
-            last = (ran.stderr.strip().splitlines() or ["no message"])[-1]
+        if process.returncode != 0:
+            error = (process.stderr.strip().splitlines() or ["no message"])[-1]
             return problem(
                 AREA,
-                f"{name}: {program} cannot import ipykernel: {last}",
+                f"{name}: {program} cannot import ipykernel: {error}",
                 f"{program} -m pip install ipykernel",
             )
-        return ok(AREA, f"{name}: {program}, ipykernel {ran.stdout.strip()}")
+        return ok(AREA, f"{name}: {program}, ipykernel {process.stdout.strip()}")
     return ok(AREA, f"{name}: {program}")

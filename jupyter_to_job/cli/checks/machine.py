@@ -1,4 +1,4 @@
-"""This machine: what jobs may use, the GPUs' driver, and the dispatcher."""
+"""Checks this machine: the resources for jobs, the GPUs and their driver, the dispatcher."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from ...domain.quantities import format_resource
 from .. import session
 from .result import CheckResult, ok, problem, warning
 
-_TAIL = 64 << 10
+_LOG_TAIL = 64 << 10
+"""Bytes at the end of the dispatcher's log that are searched for an error."""
 
 
 def check_gpus() -> Iterator[CheckResult]:
-    """Look for GPUs; none is fine."""
+    """Check for GPUs. A machine without any is in order."""
     from job_runner.host.gpu_devices import is_driver_installed
 
     from ...backends.local.gpus import DRIVER_TIMEOUT, Probe
@@ -27,32 +28,32 @@ def check_gpus() -> Iterator[CheckResult]:
         yield ok(area, "No NVIDIA driver here: jobs get CPUs only")
         return
     probe = Probe()
-    found = probe.devices(DRIVER_TIMEOUT) or probe.devices()
-    if found is None or probe.problem:
+    gpus = probe.devices(DRIVER_TIMEOUT) or probe.devices()
+    if gpus is None or probe.problem:
         yield problem(
             area,
             f"There is a driver, but {probe.problem or 'no answer from it'}.",
-            "Does `nvidia-smi` work? If not, mend the driver; else reinstall nvidia-ml-py.",
+            "Does `nvidia-smi` work? If not, fix the driver; else reinstall nvidia-ml-py.",
         )
-    elif not found:
+    elif not gpus:
         yield warning(area, "There is a driver, and no GPU that we may use.", "nvidia-smi -L")
     else:
-        kinds = ", ".join(f"{len(ids)} {name}" for name, ids in found.items())
+        kinds = ", ".join(f"{len(ids)} {name}" for name, ids in gpus.items())
         yield ok(area, kinds)
 
 
 def check_slots() -> Iterator[CheckResult]:
-    """Say what jobs may use at a time."""
+    """Report the resources that all jobs may use together."""
     from ...backends.local.capacity import capacity
 
     setting = session.settings().capacity
     amounts = ", ".join(format_resource(name, amount) for name, amount in capacity(setting).items())
-    where = "as JUPYTER_TO_JOB_CAPACITY says" if setting else "this machine's"
-    yield ok("slots", f"{amounts}: {where}")
+    origin = "as JUPYTER_TO_JOB_CAPACITY says" if setting else "this machine's"
+    yield ok("slots", f"{amounts}: {origin}")
 
 
 def check_dispatcher() -> Iterator[CheckResult]:
-    """Look whether a dispatcher runs, whose it is, and what it complained of last."""
+    """Check whether a dispatcher runs, of which Python it is, and the last error in its log."""
     from ...backends.local import hosts
 
     area, root = "dispatcher", session.settings().exchange_root()
@@ -62,9 +63,8 @@ def check_dispatcher() -> Iterator[CheckResult]:
     else:
         yield ok(area, "Not running; the next job starts it")
     log = hosts.host_folder(root, host) / hosts.LOG
-    last = _last_error(log)
-    if last:
-        yield warning(area, f"Its last error: {last}", f"The whole log: {log}")
+    if error := _last_error(log):
+        yield warning(area, f"Its last error: {error}", f"The whole log: {log}")
 
 
 def _running(area: str, root: Path) -> CheckResult:
@@ -75,12 +75,12 @@ def _running(area: str, root: Path) -> CheckResult:
             line = process.cmdline()
             if "jupyter_to_job.dispatcher" in line and str(root) in line:
                 memory = format_bytes(process.memory_info().rss)
-                said = f"Running: process {process.pid}, {memory}"
+                message = f"Running: process {process.pid}, {memory}"
                 if line[0] == sys.executable:
-                    return ok(area, said)
+                    return ok(area, message)
                 return warning(
                     area,
-                    f"{said}, but of another Python: {line[0]}.",
+                    f"{message}, but of another Python: {line[0]}.",
                     "Fine if that has this version, too; it leaves when there is nothing to do.",
                 )
     return warning(
@@ -89,10 +89,10 @@ def _running(area: str, root: Path) -> CheckResult:
 
 
 def _last_error(log: Path) -> str:
-    """Return the last line of the log that tells of an error, "" if none does."""
+    """Return the last line of the log that reports an error, "" if there is none."""
     try:
         with log.open("rb") as file:
-            file.seek(max(log.stat().st_size - _TAIL, 0))
+            file.seek(max(log.stat().st_size - _LOG_TAIL, 0))
             lines = file.read().decode(errors="replace").splitlines()
     except OSError:
         return ""

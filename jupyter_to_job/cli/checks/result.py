@@ -1,4 +1,4 @@
-"""What a check finds, and running checks that may hang: a dead network mount, a GPU's driver."""
+"""The results of checks, and running checks that may hang: on a dead network mount, a driver."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from typing import NamedTuple
 
 from ...domain.errors import JobsError
 
-BOUND = 30.0
-"""Seconds that one check may take."""
+CHECK_TIMEOUT = 30.0
 
 
 class Level(str, Enum):
-    """How bad it is: with a `problem` jobs do not work, or not safely."""
+    """The severity of a result. With a `problem`, jobs do not work, or not safely."""
 
     OK = "ok"
     WARNING = "warning"
@@ -22,54 +21,63 @@ class Level(str, Enum):
 
 
 class CheckResult(NamedTuple):
-    """One line of `doctor`: the part that was looked at, how it is, and how to mend it."""
+    """One line of `doctor`: the area that was checked, what was found, and how to fix it."""
 
     area: str
     level: Level
     message: str
-    mend: str = ""
+    fix: str = ""
+
+    def to_json(self) -> dict[str, str]:
+        """Return the result as `doctor --json` prints it; `fix` is called `mend` there."""
+        return {
+            "area": self.area,
+            "level": self.level.value,
+            "message": self.message,
+            "mend": self.fix,
+        }
 
 
 Check = Callable[[], Iterable[CheckResult]]
 
 
 def ok(area: str, message: str) -> CheckResult:
-    """Return a finding that all is well."""
+    """Return a result without a fault."""
     return CheckResult(area, Level.OK, message)
 
 
-def warning(area: str, message: str, mend: str) -> CheckResult:
-    """Return a finding that something works less well than it could."""
-    return CheckResult(area, Level.WARNING, message, mend)
+def warning(area: str, message: str, fix: str) -> CheckResult:
+    """Return the result that something works less well than it could."""
+    return CheckResult(area, Level.WARNING, message, fix)
 
 
-def problem(area: str, message: str, mend: str) -> CheckResult:
-    """Return a finding that something does not work."""
-    return CheckResult(area, Level.PROBLEM, message, mend)
+def problem(area: str, message: str, fix: str) -> CheckResult:
+    """Return the result that something does not work."""
+    return CheckResult(area, Level.PROBLEM, message, fix)
 
 
-def examined(area: str, check: Check, bound: float = BOUND) -> Iterator[CheckResult]:
-    """Run a check, at most `bound` seconds, and yield what it finds; its own failure is a finding.
+def run_check(area: str, check: Check, timeout: float = CHECK_TIMEOUT) -> Iterator[CheckResult]:
+    """Run a check for at most `timeout` seconds, and yield its results. Its errors are problems.
 
-    It runs in a thread that does not keep the process: what hangs in the kernel cannot be ended.
+    It runs in a daemon thread: a call that hangs in the operating system cannot be ended.
     """
-    found: list[CheckResult] = []
+    results: list[CheckResult] = []
 
-    def run() -> None:
+    def collect() -> None:
         try:
-            found.extend(check())
+            results.extend(check())
         except JobsError as error:
-            found.append(problem(area, error.message, error.hint))
+            results.append(problem(area, error.message, error.hint))
         except OSError as error:
-            where = f"{error.filename}: " if error.filename else ""
-            said = f"{where}{error.strerror or error}."
-            found.append(problem(area, said, "See that the path is there and yours."))
+            path = f"{error.filename}: " if error.filename else ""
+            message = f"{path}{error.strerror or error}."
+            results.append(problem(area, message, "See that the path is there and yours."))
 
-    thread = threading.Thread(target=run, daemon=True)
+    thread = threading.Thread(target=collect, daemon=True)
     thread.start()
-    thread.join(bound)
-    yield from tuple(found)
+    thread.join(timeout)
+    yield from tuple(results)
     if thread.is_alive():
         yield problem(
-            area, f"No answer within {bound:g} s.", "Is a network file system, or a driver, away?"
+            area, f"No answer within {timeout:g} s.", "Is a network file system, or a driver, away?"
         )

@@ -1,4 +1,4 @@
-"""Exchange and workspace: private, writable, and on file systems that do what is relied on."""
+"""Checks exchange and workspace: private, writable, on file systems with the needed features."""
 
 from __future__ import annotations
 
@@ -18,72 +18,76 @@ from .. import session
 from ..display import formats
 from .result import CheckResult, ok, problem, warning
 
-LITTLE, TOO_LITTLE = 1 << 30, 100 << 20
+LOW_SPACE, TOO_LOW_SPACE = 1 << 30, 100 << 20
 """Bytes of free space below which there is a warning, and below which jobs soon fail."""
-ELSEWHERE = "Set JUPYTER_TO_JOB_EXCHANGE to a directory of your own."
+MOVE_EXCHANGE = "Set JUPYTER_TO_JOB_EXCHANGE to a directory of your own."
 
 
 def check_exchange() -> Iterator[CheckResult]:
-    """Look at the directory that holds the jobs; it is made if it is not there."""
+    """Check the directory of the jobs, which is created if it does not exist."""
     from ...exchange import FileExchange
 
     area, exchange = "exchange", FileExchange(session.settings().exchange_root())
     try:
         exchange.prepare()
     except FileExistsError as error:
-        yield problem(area, f"{error.filename} is no folder.", ELSEWHERE)
+        yield problem(area, f"{error.filename} is no folder.", MOVE_EXCHANGE)
         return
     except OSError as error:
-        yield problem(area, f"Cannot make {exchange.root}: {error.strerror}.", ELSEWHERE)
+        yield problem(area, f"Cannot make {exchange.root}: {error.strerror}.", MOVE_EXCHANGE)
         return
     status = exchange.root.stat()
     if status.st_uid != os.getuid():
         yield problem(
             area,
             f"{exchange.root} belongs to user {status.st_uid}, not to you ({os.getuid()}).",
-            ELSEWHERE,
+            MOVE_EXCHANGE,
         )
     elif stat.S_IMODE(status.st_mode) & 0o077:
         yield warning(area, f"Others may look into {exchange.root}.", f"chmod 700 {exchange.root}")
     else:
         yield ok(area, f"{exchange.root}: {formats.plural(len(exchange.jobs()), 'job')}, private")
-    yield from _file_system(area, exchange.root, needs_links=True)
+    yield from _check_file_system(area, exchange.root, needs_links=True)
 
 
 def check_workspace() -> Iterator[CheckResult]:
-    """Look at the folder that results are delivered into."""
+    """Check the folder that results are delivered to."""
     root = session.workspace()
     yield ok("workspace", str(root))
-    yield from _file_system("workspace", root, needs_links=False)
+    yield from _check_file_system("workspace", root, needs_links=False)
 
 
-def _file_system(area: str, folder: Path, *, needs_links: bool) -> Iterator[CheckResult]:
+def _check_file_system(area: str, folder: Path, *, needs_links: bool) -> Iterator[CheckResult]:
     from ...exchange.filesystem import is_network
 
     trial = folder / f".jupyter-to-job-{secrets.token_hex(8)}"
     try:
         trial.mkdir(mode=0o700)
     except OSError as error:
-        yield problem(area, f"Cannot write in {folder}: {error.strerror}.", _mend(folder, error))
+        yield problem(area, f"Cannot write in {folder}: {error.strerror}.", _fix_for(folder, error))
         return
     try:
         (trial / "file").write_bytes(b"trial")
-        faults = [f"{name} ({why})" for name, act in _TRIALS.items() if (why := _fails(act, trial))]
-        links = _fails(lambda path: os.link(path / "file", path / "link"), trial)
+        faults = [
+            f"{name} ({reason})"
+            for name, test in _TRIALS.items()
+            if (reason := _error_of(test, trial))
+        ]
+        link_error = _error_of(lambda path: os.link(path / "file", path / "link"), trial)
     except OSError as error:
-        yield problem(area, f"Cannot write in {folder}: {error.strerror}.", _mend(folder, error))
+        yield problem(area, f"Cannot write in {folder}: {error.strerror}.", _fix_for(folder, error))
         return
     finally:
         shutil.rmtree(trial, ignore_errors=True)
-    if links and needs_links:
-        faults.insert(0, f"link ({links})")
+    if link_error and needs_links:
+        faults.insert(0, f"link ({link_error})")
     if faults:
         yield problem(
             area,
             f"The file system of {folder} lacks: {', '.join(faults)}.",
             "Use a folder on a local disk.",
         )
-    elif links:
+    elif link_error:
         yield warning(
             area,
             f"The file system of {folder} has no links: results appear there less safely.",
@@ -92,11 +96,11 @@ def _file_system(area: str, folder: Path, *, needs_links: bool) -> Iterator[Chec
     else:
         kind = "a network file system" if is_network(folder) else "a local file system"
         yield ok(area, f"link, rename, chmod, fsync and locks work; {kind}")
-    yield _space(area, folder)
+    yield _check_space(area, folder)
 
 
-def _mend(folder: Path, error: OSError) -> str:
-    """Return what to do about a folder that cannot be written in."""
+def _fix_for(folder: Path, error: OSError) -> str:
+    """Return how to fix a folder that cannot be written to."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return "Free some space."
     if error.errno == errno.ENOENT:
@@ -106,44 +110,44 @@ def _mend(folder: Path, error: OSError) -> str:
     return "Use a folder that you can write in, or ask whoever looks after this one."
 
 
-def _fails(act: Callable[[Path], None], trial: Path) -> str:
-    """Return why a trial failed, or "" """
+def _error_of(test: Callable[[Path], None], trial: Path) -> str:
+    """Return the error of a test in the folder `trial`, "" if it succeeded."""
     try:
-        act(trial)
+        test(trial)
     except OSError as error:
         return error.strerror or str(error)
     return ""
 
 
-def _rename(trial: Path) -> None:
+def _try_rename(trial: Path) -> None:
     (trial / "a").mkdir()
     (trial / "a").rename(trial / "b")
 
 
-def _chmod(trial: Path) -> None:
+def _try_chmod(trial: Path) -> None:
     (trial / "file").chmod(0o600)
     if stat.S_IMODE((trial / "file").stat().st_mode) != 0o600:
         raise OSError("modes do not stay")
 
 
-def _fsync(trial: Path) -> None:
+def _try_fsync(trial: Path) -> None:
     for path in (trial / "file", trial):
-        with _opened(path) as descriptor:
+        with _open_descriptor(path) as descriptor:
             os.fsync(descriptor)
 
 
-def _lock(trial: Path) -> None:
-    with _opened(trial / "file") as first, _opened(trial / "file") as second:
-        fcntl.flock(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
+def _try_lock(trial: Path) -> None:
+    with _open_descriptor(trial / "file") as holder, _open_descriptor(trial / "file") as rival:
+        fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         try:
-            fcntl.flock(second, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(rival, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return
     raise OSError("two can hold one lock")
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[int]:
+def _open_descriptor(path: Path) -> Iterator[int]:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         yield descriptor
@@ -152,18 +156,18 @@ def _opened(path: Path) -> Iterator[int]:
 
 
 _TRIALS: dict[str, Callable[[Path], None]] = {
-    "rename": _rename,
-    "chmod": _chmod,
-    "fsync": _fsync,
-    "locks": _lock,
+    "rename": _try_rename,
+    "chmod": _try_chmod,
+    "fsync": _try_fsync,
+    "locks": _try_lock,
 }
 
 
-def _space(area: str, folder: Path) -> CheckResult:
+def _check_space(area: str, folder: Path) -> CheckResult:
     free = shutil.disk_usage(folder).free
     message = f"{format_bytes(free)} are free at {folder}"
-    if free < TOO_LITTLE:
+    if free < TOO_LOW_SPACE:
         return problem(area, f"Only {message}.", "Free some space: jobs fail with DiskFull.")
-    if free < LITTLE:
+    if free < LOW_SPACE:
         return warning(area, f"Only {message}.", "Free some space before large results come.")
     return ok(area, message)

@@ -1,4 +1,4 @@
-"""`doctor`: looks at everything that jobs need, and says how to mend what is wrong."""
+"""`doctor`: checks everything that jobs need, and says how to fix what is wrong."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ import click
 
 from ...domain.errors import BadInput
 from .. import options, session
-from ..checks import CheckResult, Level, examined
-from ..checks.result import Check
+from ..checks.result import Check, CheckResult, Level, run_check
 from ..display import output
 from ..display.tables import width_of
 
 INDENT = 21
-"""Columns of the level and the area, before what is said."""
+"""Columns of the level and the area, before the message."""
 _COLOURS = {Level.OK: "green", Level.WARNING: "yellow", Level.PROBLEM: "red"}
 
 
@@ -26,30 +25,26 @@ _COLOURS = {Level.OK: "green", Level.WARNING: "yellow", Level.PROBLEM: "red"}
 def doctor_command(ctx: click.Context, /, *, as_json: bool) -> None:
     """Check kernels, catalog, exchange, file systems, GPUs, dispatcher and settings.
 
-    Each line is ok, a warning or a problem; below the last two stands how to mend it. With a
-    problem the exit code is 1.
+    Each line is ok, a warning or a problem. A line below a warning or a problem says how to fix
+    it. With a problem the exit code is 1.
     """
-    found = []
-    for finding in _findings():
-        found.append(finding)
-        if not as_json:
-            _show(finding)
-            output.flush()
+    results = []
+    for area, check in _checks():
+        for result in run_check(area, check):
+            results.append(result)
+            if not as_json:
+                _print_result(result)
+                output.flush()
     if as_json:
-        output.document([{**one._asdict(), "level": one.level.value} for one in found])
-    problems = sum(one.level is Level.PROBLEM for one in found)
+        output.print_json([result.to_json() for result in results])
+    problems = sum(result.level is Level.PROBLEM for result in results)
     if problems and not as_json:
-        output.note(f"{problems} to mend.")
+        output.print_note(f"{problems} to fix.")
     ctx.exit(1 if problems else 0)
 
 
-def _findings() -> Iterator[CheckResult]:
-    for area, check in _checks():
-        yield from examined(area, check)
-
-
 def _checks() -> Iterator[tuple[str, Check]]:
-    """Yield what to look at; with settings that cannot be read there is nothing more to see."""
+    """Yield all checks by area. If the settings cannot be read, the others cannot run."""
     from ..checks import catalog, gateway, kernels, machine, settings, storage
 
     yield "versions", settings.check_versions
@@ -71,18 +66,17 @@ def _checks() -> Iterator[tuple[str, Check]]:
         yield "dispatcher", machine.check_dispatcher
 
 
-def _show(finding: CheckResult) -> None:
-    level = finding.level.value
+def _print_result(result: CheckResult) -> None:
+    level = f"{result.level.value:<8}"
     if sys.stdout.isatty():
-        level = click.style(level, fg=_COLOURS[finding.level])
-    level += " " * (8 - len(finding.level.value))
-    click.echo(f"{level} {finding.area:<11} {_wrapped(finding.message, INDENT)}")
-    if finding.mend:
-        click.echo(f"{'':{INDENT - 1}} -> {_wrapped(finding.mend, INDENT + 3)}")
+        level = click.style(level, fg=_COLOURS[result.level])
+    click.echo(f"{level} {result.area:<11} {_wrap(result.message, INDENT)}")
+    if result.fix:
+        click.echo(f"{'':{INDENT - 1}} -> {_wrap(result.fix, INDENT + 3)}")
 
 
-def _wrapped(text: str, indent: int) -> str:
-    """Break a text between words where it stands on a terminal, behind `indent` columns."""
+def _wrap(text: str, indent: int) -> str:
+    """On a terminal, break a text between words so that it fits behind `indent` columns."""
     width = width_of(sys.stdout)
     if width is None or width < 2 * indent:
         return text

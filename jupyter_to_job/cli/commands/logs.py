@@ -1,4 +1,4 @@
-"""`logs`: a job's text output and tracebacks, as they appear if it is followed."""
+"""`logs`: a job's text output and tracebacks, with `--follow` as they appear."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ...domain.job import Job
 from ...service.port import Jobs
 from .. import options, session
 from ..display import formats, output
-from ..waiting import LOOK, changes, deletion_told
+from ..waiting import POLL_INTERVAL, explain_deletion, follow_changes
 
 
 @click.command("logs")
-@options.ONE_JOB
+@options.JOB
 @click.option("--follow", is_flag=True, help="Go on until the job has ended.")
 def logs_command(job: str, *, follow: bool) -> None:
     """Print a JOB's text output and tracebacks.
@@ -24,68 +24,67 @@ def logs_command(job: str, *, follow: bool) -> None:
     Colours are left out where the output is no terminal.
     """
     service = session.connect()
-    found = session.look_up(service, job)
-    log = _Log(service, found.name)
+    status = session.with_name_hint(service, job, service.get)
+    log = _LogPrinter(service, status.name)
     if not follow:
-        log.catch_up()
-        _say_if_nothing(found, log)
+        log.print_new()
+        _print_note_if_empty(status, log)
         return
     try:
-        with deletion_told():
-            _follow(service, found, log)
+        with explain_deletion():
+            _follow(service, status, log)
     except KeyboardInterrupt:
-        log.note(f"Still running. Return with: jupyter-to-job logs {found.name} --follow")
+        log.print_note(f"Still running. Return with: jupyter-to-job logs {status.name} --follow")
         raise
 
 
-class _Log:
-    """What was printed of a job's output, and what comes next."""
+class _LogPrinter:
+    """Prints a job's log, from where the last call stopped."""
 
     def __init__(self, service: Jobs, name: str) -> None:
         self._service = service
         self._name = name
         self._colours = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-        self.offset = 0
-        self.printed = False
-        self.ended = False
-        self._open = False
+        self._offset = 0
+        self._in_line = False
+        self.is_empty = True
+        self.has_ended = False
 
-    def catch_up(self) -> None:
-        """Print all that is there and was not printed yet."""
-        while not self.ended:
-            piece = self._service.logs(self._name, self.offset)
-            output.write(piece.text if self._colours else click.unstyle(piece.text))
-            if piece.text:
-                self.printed, self._open = True, not piece.text.endswith("\n")
-            caught_up = piece.next == self.offset
-            self.offset, self.ended = piece.next, piece.end
-            if caught_up:
+    def print_new(self) -> None:
+        """Print everything that was not printed yet."""
+        while not self.has_ended:
+            chunk = self._service.logs(self._name, self._offset)
+            output.write(chunk.text if self._colours else click.unstyle(chunk.text))
+            if chunk.text:
+                self.is_empty, self._in_line = False, not chunk.text.endswith("\n")
+            at_end = chunk.next == self._offset
+            self._offset, self.has_ended = chunk.next, chunk.end
+            if at_end:
                 break
 
-    def note(self, text: str) -> None:
-        """Say something below the output, on a line of its own where both go to a terminal."""
-        if self._open and sys.stdout.isatty() and sys.stderr.isatty():
+    def print_note(self, text: str) -> None:
+        """Print a note below the log: on a new line, where both go to a terminal."""
+        if self._in_line and sys.stdout.isatty() and sys.stderr.isatty():
             text = f"\n{text}"
-        output.note(text)
+        output.print_note(text)
 
 
-def _say_if_nothing(job: Job, log: _Log) -> None:
-    if not log.printed and not job.state.final:
-        output.note(f"{job.name} is {formats.state(job)}; it has printed nothing yet.")
+def _print_note_if_empty(job: Job, log: _LogPrinter) -> None:
+    if log.is_empty and not job.state.final:
+        output.print_note(f"{job.name} is {formats.state(job)}; it has printed nothing yet.")
 
 
-def _follow(service: Jobs, job: Job, log: _Log) -> None:
-    """Print what comes until the job has ended; the feed says when there is more."""
-    log.catch_up()
-    _say_if_nothing(job, log)
-    looked = time.monotonic()
-    for event in changes(service):
-        mine = event is not None and event.name == job.name
-        # It may have ended before the feed began, or been deleted: look up now and then.
-        if mine or time.monotonic() - looked > LOOK:
-            looked = time.monotonic()
-            log.catch_up()
-        if log.ended:
+def _follow(service: Jobs, job: Job, log: _LogPrinter) -> None:
+    """Print the log until the job has ended, whenever the feed reports a change."""
+    log.print_new()
+    _print_note_if_empty(job, log)
+    polled = time.monotonic()
+    for change in follow_changes(service):
+        is_ours = change is not None and change.name == job.name
+        # It may have ended before the feed began, or been deleted: also read now and then.
+        if is_ours or time.monotonic() - polled > POLL_INTERVAL:
+            polled = time.monotonic()
+            log.print_new()
+        if log.has_ended:
             break
-    job = service.get(job.name)
-    log.note(f"{job.name} {formats.state(job)}{': ' + job.message if job.message else ''}")
+    log.print_note(formats.ending(service.get(job.name)))

@@ -1,4 +1,4 @@
-"""`cancel`, `deliver`, `delete`: each job is told of, and one that fails stops no other."""
+"""`cancel`, `deliver`, `delete`: each prints what became of every job."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def cancel_command(ctx: click.Context, /, jobs: tuple[str, ...], *, as_json: boo
     Returns when the wish is recorded; `jupyter-to-job wait` waits for the end.
     """
     service = session.connect()
-    ended, code = session.for_each(service, jobs, service.cancel)
+    cancelled, code = session.for_each(service, jobs, service.cancel)
     if as_json:
-        session.answer([job.to_json() for job in ended], jobs)
+        session.print_jobs(cancelled, as_list=len(jobs) > 1)
     else:
-        for job in ended:
+        for job in cancelled:
             click.echo(f"{job.name} {formats.state(job)}")
     ctx.exit(code)
 
@@ -37,19 +37,19 @@ def cancel_command(ctx: click.Context, /, jobs: tuple[str, ...], *, as_json: boo
 def deliver_command(ctx: click.Context, /, jobs: tuple[str, ...], *, as_json: bool) -> None:
     """Publish the result of each JOB that could not be published before, and print its path."""
     service = session.connect()
-    tried, code = session.for_each(service, jobs, service.deliver)
+    processed, code = session.for_each(service, jobs, service.deliver)
     if as_json:
-        session.answer([job.to_json() for job in tried], jobs)
-    for job in tried:
+        session.print_jobs(processed, as_list=len(jobs) > 1)
+    for job in processed:
         if job.delivery.path is None:
             code = max(code, exits.JOB_FAILED)
-            output.note(f"{job.name} is not delivered: {_why_not(job)}")
+            output.print_note(f"{job.name} is not delivered: {_undelivered_reason(job)}")
         elif not as_json:
             click.echo(os.path.normpath(session.workspace() / job.delivery.path))
     ctx.exit(code)
 
 
-def _why_not(job: Job) -> str:
+def _undelivered_reason(job: Job) -> str:
     if not job.state.final:
         return f"it is {formats.state(job)}."
     return job.delivery.message or "its result is not there yet."
@@ -71,10 +71,10 @@ def delete_command(ctx: click.Context, /, jobs: tuple[str, ...], *, as_json: boo
         service.delete(name)
         return job
 
-    gone, code = session.for_each(service, jobs, delete)
+    deleted, code = session.for_each(service, jobs, delete)
     if as_json:
-        session.answer([job.to_json() for job in gone], jobs)
+        session.print_jobs(deleted, as_list=len(jobs) > 1)
     else:
-        for job in gone:
+        for job in deleted:
             click.echo(f"{job.name} {'deleted' if job.state.final else 'is ended and deleted'}")
     ctx.exit(code)

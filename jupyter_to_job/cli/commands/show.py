@@ -1,4 +1,4 @@
-"""One job in full, as `show` prints it."""
+"""`show`: all about one job."""
 
 from __future__ import annotations
 
@@ -13,43 +13,57 @@ import click
 from job_runner.protocol.units import format_duration
 
 from ...domain.job import DeliveryState, Job
-from .. import session
+from .. import options, session
 from ..display import formats
 
-Line = tuple[str, str]
+Row = tuple[str, str]
+MAX_INPUTS = 3
+"""Input files that are listed; of more only the number is shown."""
+MAX_VALUE_CHARACTERS = 200
 
 
-def show(job: Job) -> None:
-    """Print all that is known of a job, in sections; what is not there is left out."""
+@click.command("show")
+@options.JOB
+@options.AS_JSON
+def show_command(job: str, *, as_json: bool) -> None:
+    """Show all about one JOB."""
+    service = session.connect()
+    details = session.with_name_hint(service, job, service.get)
+    if as_json:
+        session.print_jobs([details], as_list=False)
+    else:
+        _print_details(details)
+
+
+def _print_details(job: Job) -> None:
+    """Print a job in sections, leaving out every row without a value."""
     bold = sys.stdout.isatty()
     click.echo(click.style(job.name, bold=bold) + f"  {formats.state(job)}")
     if job.message:
         click.echo(job.message)
-    for title, lines in (
+    for title, rows in (
         ("Progress", _progress(job)),
         ("Result", _result(job)),
-        ("Asked for", _asked(job)),
-        ("Used", _used(job)),
+        ("Asked for", _submission(job)),
+        ("Used", _usage(job)),
     ):
-        shown = [line for line in lines if line[1]]
-        if shown:
+        lines = [f"  {name:<13} {value}" for name, value in rows if value]
+        if lines:
             click.echo(f"\n{click.style(title, bold=bold)}")
-            for name, value in shown:
-                click.echo(f"  {name:<13} {value}")
+            click.echo("\n".join(lines))
 
 
-def _progress(job: Job) -> Iterator[Line]:
+def _progress(job: Job) -> Iterator[Row]:
     yield "cells", formats.cells(job)
     if job.progress.current_cell is not None:
         yield "running cell", str(job.progress.current_cell + 1)
     for name in ("submitted", "started", "finished"):
         moment = getattr(job, name)
         yield name, f"{moment[:19].replace('T', ' ')} UTC, {formats.ago(moment)}" if moment else ""
-    spent = formats.elapsed(job)
-    yield "took" if job.finished else "runs for", "" if spent is None else format_duration(spent)
+    yield "took" if job.finished else "runs for", formats.elapsed_text(job)
 
 
-def _result(job: Job) -> Iterator[Line]:
+def _result(job: Job) -> Iterator[Row]:
     delivery = job.delivery
     yield "delivery", delivery.state.value
     if delivery.path is not None:
@@ -59,15 +73,16 @@ def _result(job: Job) -> Iterator[Line]:
         yield "then", f"jupyter-to-job deliver {job.name}"
 
 
-def _asked(job: Job) -> Iterator[Line]:
+def _submission(job: Job) -> Iterator[Row]:
     yield "notebook", job.notebook
     yield "flavor", job.flavor
     yield "device", job.device
     for name, value in job.parameters.items():
-        yield "parameter", f"{name} = {_brief(value)}"
-    yield "inputs", formats.plural(len(job.inputs), "file") if len(job.inputs) > 3 else ""
-    for path in job.inputs if len(job.inputs) <= 3 else ():
-        yield "input", path
+        yield "parameter", f"{name} = {_abbreviated(value)}"
+    if len(job.inputs) > MAX_INPUTS:
+        yield "inputs", formats.plural(len(job.inputs), "file")
+    else:
+        yield from (("input", path) for path in job.inputs)
     yield "isolated", "yes" if job.isolated else ""
     yield "output", job.output or ""
     yield "limit", format_duration(job.max_runtime) if job.max_runtime else ""
@@ -76,7 +91,7 @@ def _asked(job: Job) -> Iterator[Line]:
     yield "owner", job.owner
 
 
-def _used(job: Job) -> Iterator[Line]:
+def _usage(job: Job) -> Iterator[Row]:
     figures = job.usage or {}
     yield from formats.usage(figures)
     yield "advice", formats.advice(figures) or ""
@@ -84,7 +99,9 @@ def _used(job: Job) -> Iterator[Line]:
         yield "then", f"jupyter-to-job rerun {job.name} -f {figures['larger']}"
 
 
-def _brief(value: Any) -> str:
-    """Return a parameter's value as JSON, in one line that is not endless."""
+def _abbreviated(value: Any) -> str:
+    """Return a parameter's value as JSON, cut after `MAX_VALUE_CHARACTERS`."""
     text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 200 else f"{text[:200]}… ({len(text)} characters)"
+    if len(text) <= MAX_VALUE_CHARACTERS:
+        return text
+    return f"{text[:MAX_VALUE_CHARACTERS]}… ({len(text)} characters)"

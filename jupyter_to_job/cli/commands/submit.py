@@ -42,106 +42,93 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.pass_context
 def submit_command(
-    ctx: click.Context, /, notebooks: tuple[Path, ...], *, wait: bool, as_json: bool, **given: Any
+    ctx: click.Context, /, notebooks: tuple[Path, ...], *, wait: bool, as_json: bool, **choices: Any
 ) -> None:
     """Submit each NOTEBOOK as a job, and print the jobs' names, one a line.
 
     With --wait, the paths of the results. A folder means the notebooks in it, and a pattern in
     quotes ('*/train-*.ipynb', `**` for all folders) those that match; results of earlier jobs,
     hidden files and checkpoints are left out. What can be checked is checked before anything is
-    submitted. Then a notebook that is refused is told, and the others go on.
+    submitted. After that, a notebook that is refused is reported, and the others go on.
 
     Ctrl-C ends the waiting, never the jobs.
     """
-    from ..arguments.notebooks import find
-    from ..arguments.submissions import submissions
-    from ..waiting import print_resume_hint
+    from ..arguments.notebooks import select_notebooks
+    from ..arguments.submissions import build_submissions
+    from ..waiting import print_resume_hint, wait_and_print
 
-    asked = find(notebooks)
-    if asked.results:
-        output.note(f"Left out: {asked.results} that earlier jobs made.")
-    wanted = submissions(asked, given)
+    selected = select_notebooks(notebooks)
+    if selected.skipped_results:
+        output.print_note(f"Left out: {selected.skipped_results} that earlier jobs made.")
+    submissions = build_submissions(selected, choices)
     batch = _Batch(quiet=wait or as_json)
     try:
-        batch.submit(wanted)
+        batch.submit(submissions)
     except KeyboardInterrupt:
-        if wait or as_json:  # else their names are on stdout
+        if wait or as_json:  # otherwise their names are on stdout already
             print_resume_hint(list(batch.jobs))
         raise
+    code = batch.code
     if wait and batch.jobs:
-        _wait(batch, as_json=as_json, several=asked.batch)
+        waited = wait_and_print(
+            batch.roots, batch.failures, as_json=as_json, as_list=selected.is_batch
+        )
+        code = max(code, waited)
     elif as_json:
-        documents = [job.to_json() for job in batch.jobs.values()]
-        if asked.batch or documents:
-            output.document(documents if asked.batch else documents[0])
-    ctx.exit(batch.code)
+        session.print_jobs(list(batch.jobs.values()), as_list=selected.is_batch)
+    ctx.exit(code)
 
 
 class _Batch:
-    """Submits one after the other, and keeps what became of each."""
+    """Submits notebooks in turn. `roots` has the workspace of each job, by the job's name."""
 
     def __init__(self, *, quiet: bool) -> None:
         self.jobs: dict[str, Job] = {}
-        self.sources: dict[str, Source] = {}
+        self.roots: dict[str, Path] = {}
         self.failures: dict[str, JobsError] = {}
         self.code = exits.SUCCEEDED
         self._quiet = quiet
 
-    def submit(self, wanted: list[tuple[Source, Submission]]) -> None:
-        """Submit all. An unreachable backend ends it: it would fail, slowly, for each."""
+    def submit(self, submissions: list[tuple[Source, Submission]]) -> None:
+        """Submit all. An unreachable backend ends it: it would fail, slowly, for the others."""
         from ..arguments.warnings import SubmitWarnings
 
-        several = len(wanted) > 1
+        several = len(submissions) > 1
         if several:
-            _check_choice(wanted)
-        with SubmitWarnings() as forewarned:
-            for source, submission in wanted:
+            _check_choice(*submissions[0])
+        with SubmitWarnings() as warnings:
+            for source, submission in submissions:
                 service = session.connect(source.root)
-                forewarned.look(service, source, submission)
+                warnings.check(service, source, submission)
                 try:
                     job, _ = service.submit(submission)
                 except JobsError as error:
-                    self.failures[source.typed] = error
-                    self.code = max(self.code, exits.code_of(error))
-                    output.problem(error, source.typed if several else None)
+                    self.failures[source.argument] = error
+                    self.code = max(self.code, exits.code_of_error(error))
+                    output.print_error(error, source.argument if several else None)
                     if isinstance(error, Unavailable):
                         break
                 else:
-                    self._submitted(job, source)
+                    self._record(job, source)
         if several and self.failures:
-            output.note(f"{len(self.jobs)} of {len(wanted)} submitted.")
+            output.print_note(f"{len(self.jobs)} of {len(submissions)} submitted.")
 
-    def _submitted(self, job: Job, source: Source) -> None:
+    def _record(self, job: Job, source: Source) -> None:
         self.jobs[job.name] = job
-        self.sources[job.name] = source
+        self.roots[job.name] = source.root
         if not self._quiet:
             click.echo(job.name)
             output.flush()
         elif not sys.stderr.isatty() or len(self.jobs) == 1:
-            output.note(f"{job.name} submitted")
+            output.print_note(f"{job.name} submitted")
 
 
-def _check_choice(wanted: list[tuple[Source, Submission]]) -> None:
+def _check_choice(source: Source, submission: Submission) -> None:
     """Refuse a flavor or device that does not exist once, instead of for each notebook."""
-    source, submission = wanted[0]
     if submission.flavor is None and submission.device is None:
         return
-    offered = session.connect(source.root).flavors()
-    for kind, value in (("flavor", submission.flavor), ("device", submission.device)):
-        known = offered[f"{kind}s"]
-        if value is not None and value not in known:
-            raise BadInput(f"There is no {kind} {value!r}.", did_you_mean(value, known))
-
-
-def _wait(batch: _Batch, *, as_json: bool, several: bool) -> None:
-    from ..display.summary import print_summary
-    from ..waiting import wait_for
-
-    roots = {name: source.root for name, source in batch.sources.items()}
-    ended = wait_for({name: session.connect(root) for name, root in roots.items()})
-    if as_json:
-        documents = [job.to_json() for job in ended]
-        output.document(documents if several else documents[0])
-    else:
-        print_summary(ended, roots, batch.failures)
-    batch.code = max(batch.code, exits.code_for(ended))
+    catalog = session.connect(source.root).flavors()
+    for kind, name in (("flavor", submission.flavor), ("device", submission.device)):
+        names = catalog[f"{kind}s"]
+        if name is not None and name not in names:
+            raise BadInput(f"There is no {kind} {name!r}.", did_you_mean(name, names))

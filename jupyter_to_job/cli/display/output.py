@@ -1,4 +1,4 @@
-"""What the commands print: the answer on stdout, everything else on stderr."""
+"""Prints what commands print: the answer on stdout, everything else on stderr."""
 
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ import click
 
 from ...domain.errors import JobsError
 
-HANDLER = "jupyter_to_job"
-"""Name of the error handler for what a terminal's encoding lacks."""
+ENCODING_ERRORS = "jupyter_to_job"
+"""Name of our error handler for characters that a terminal's encoding lacks."""
 
 
 def make_safe() -> None:
-    """Let stdout and stderr take any text: file names of odd bytes as they are, the rest escaped.
+    """Make stdout and stderr accept any text.
 
-    A notebook may print what the terminal's encoding lacks; that must not end `logs`. And a
-    stream that the caller closed (`>&-`) takes nothing.
+    A notebook may print characters that the terminal's encoding lacks. They must not end `logs`,
+    so they are escaped; the undecodable bytes of a file name are printed as they are. Output to a
+    stream that the caller closed (`>&-`) is discarded.
     """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            stays_open = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - as they do
-            setattr(sys, name, stays_open)
-    codecs.register_error(HANDLER, _stand_in)
+            null = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - it stays open
+            setattr(sys, name, null)
+    codecs.register_error(ENCODING_ERRORS, _escape)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors=HANDLER)
+            stream.reconfigure(errors=ENCODING_ERRORS)
 
 
-def _stand_in(error: UnicodeError) -> tuple[str | bytes, int]:
+def _escape(error: UnicodeError) -> tuple[str | bytes, int]:
     assert isinstance(error, UnicodeEncodeError)
     text = error.object[error.start : error.end]
     if all("\udc80" <= character <= "\udcff" for character in text):
@@ -43,41 +44,41 @@ def _stand_in(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 def write(text: str) -> None:
-    """Write text to stdout at once, and all of it, however long it is.
+    """Write all of a text to stdout, however long it is, and flush it.
 
-    Not by `print`: where Python is told not to buffer, that loses what one `write(2)` leaves.
+    With unbuffered output (`python -u`), `print` would lose what a single `write(2)` leaves over.
     """
     sys.stdout.flush()
-    rest = memoryview(text.encode(sys.stdout.encoding, HANDLER))
-    while rest:
-        rest = rest[sys.stdout.buffer.write(rest) :]
+    remaining = memoryview(text.encode(sys.stdout.encoding, ENCODING_ERRORS))
+    while remaining:
+        remaining = remaining[sys.stdout.buffer.write(remaining) :]
     sys.stdout.buffer.flush()
 
 
 def flush() -> None:
-    """Write what is buffered, here where a reader that left can still be told apart."""
+    """Write buffered output while `BrokenPipeError` can still be caught."""
     sys.stdout.flush()
 
 
-def drop() -> None:
-    """Give up on stdout, which takes no more: the interpreter's exit must not complain."""
+def discard_stdout() -> None:
+    """Send further output to /dev/null: the interpreter's exit must not report a broken stdout."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def note(text: str) -> None:
-    """Say something that is not the answer."""
+def print_note(text: str) -> None:
+    """Print to stderr a line that is not the answer."""
     click.echo(text, err=True)
 
 
-def problem(error: JobsError, about: str | None = None) -> None:
-    """Say what went wrong, with which of several things (`about`), and what to do."""
-    named = about is None or error.message.startswith(about)
-    note(f"Error: {error.message}" if named else f"Error: {about}: {error.message}")
+def print_error(error: JobsError, subject: str | None = None) -> None:
+    """Print an error and its hint. `subject`: which of several notebooks it concerns."""
+    prefix = "" if subject is None or error.message.startswith(subject) else f"{subject}: "
+    print_note(f"Error: {prefix}{error.message}")
     if error.hint:
-        note(error.hint)
+        print_note(error.hint)
 
 
-def document(value: Any) -> None:
+def print_json(value: Any) -> None:
     """Print one JSON document."""
     text = json.dumps(value, indent=2, ensure_ascii=False)
     try:

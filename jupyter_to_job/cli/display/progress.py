@@ -1,7 +1,7 @@
-"""What is seen while jobs are waited for: bars on a terminal, a line per change of state elsewhere.
+"""Shows the progress of jobs: bars on a terminal, elsewhere a line for each change of state.
 
-However many jobs there are, the bars fit the terminal: then only those that run are shown, and the
-others are counted.
+The bars always fit the terminal. If there are too many jobs, only the active ones have a bar, and
+the others are counted.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ...domain.job import Job, State
 from . import formats, output
@@ -19,48 +19,48 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from typing_extensions import Self
 
-REFRESHES = 8
-"""How often a second the bars are drawn anew."""
+REFRESHES_PER_SECOND = 8
 _ORDER = (State.RUNNING, State.STARTING, State.QUEUED)
 
 
 class ProgressDisplay(Protocol):
-    """Shows jobs while they go on; a context manager, which leaves the screen as it was."""
+    """Shows jobs while they run. A context manager, which restores the screen when it is left."""
 
     def __enter__(self) -> Self: ...
-    def __exit__(self, *about: object) -> None: ...
+    def __exit__(self, *details: object) -> None: ...
     def show(self, job: Job) -> None:
-        """Take notice of a job as it is now."""
+        """Show the current state of a job."""
         ...
 
 
-def board() -> ProgressDisplay:
-    """Return what suits where stderr goes."""
-    return Bars() if sys.stderr.isatty() and os.environ.get("TERM") != "dumb" else Lines()
+def choose_display() -> ProgressDisplay:
+    """Return the display that suits stderr."""
+    terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    return ProgressBars() if terminal else ProgressLines()
 
 
-class Lines:
-    """One line on stderr for each change of state: what a log file wants."""
+class ProgressLines:
+    """Prints a line to stderr for each change of state, as suits a log file."""
 
     def __init__(self) -> None:
-        self._said: dict[str, str] = {}
+        self._printed: dict[str, str] = {}
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *about: object) -> None:
+    def __exit__(self, *details: object) -> None:
         return None
 
     def show(self, job: Job) -> None:
-        """See Board. How a job ended is left to whoever waits for it."""
+        """See ProgressDisplay. The end of a job is left to the summary."""
         key = f"{job.state.value} {job.cancel_requested} {job.reason}"
-        if self._said.get(job.name) != key and not job.state.final:
-            output.note(f"{job.name} {formats.state(job)}")
-        self._said[job.name] = key
+        if self._printed.get(job.name) != key and not job.state.final:
+            output.print_note(f"{job.name} {formats.state(job)}")
+        self._printed[job.name] = key
 
 
-class Bars:
-    """A bar per job, drawn in place."""
+class ProgressBars:
+    """Draws a bar per job, in place."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -71,7 +71,7 @@ class Bars:
         self._live = Live(
             console=self._console,
             get_renderable=self._render,
-            refresh_per_second=REFRESHES,
+            refresh_per_second=REFRESHES_PER_SECOND,
             transient=True,
             redirect_stdout=False,
             redirect_stderr=False,
@@ -81,27 +81,25 @@ class Bars:
         self._live.start()
         return self
 
-    def __exit__(self, *about: object) -> None:
+    def __exit__(self, *details: object) -> None:
         self._live.stop()
 
     def show(self, job: Job) -> None:
-        """See Board."""
-        self._jobs = {**self._jobs, job.name: job}  # the drawing thread reads it meanwhile
+        """See ProgressDisplay."""
+        self._jobs = {**self._jobs, job.name: job}  # a new dict: rich's thread reads the other
 
     def _render(self) -> RenderableType:
         from rich.console import Group
         from rich.text import Text
 
         jobs = list(self._jobs.values())
-        room = max(self._console.height - 2, 1)
-        shown, rest = jobs, ""
-        if len(jobs) > room:
-            shown = _active(jobs)[: room - 1]
-            rest = _count(job for job in jobs if job not in shown)
-        lines: list[Any] = [self._grid(shown)]
-        if rest:
-            lines.append(Text(rest, no_wrap=True, overflow="ellipsis", style="dim"))
-        return Group(*lines)
+        height = max(self._console.height - 2, 1)
+        if len(jobs) <= height:
+            return self._grid(jobs)
+        visible = _active_jobs(jobs)[: height - 1]
+        counts = _count_states(job for job in jobs if job not in visible)
+        line = Text(counts, no_wrap=True, overflow="ellipsis", style="dim")
+        return Group(self._grid(visible), line)
 
     def _grid(self, jobs: list[Job]) -> RenderableType:
         from rich.progress_bar import ProgressBar
@@ -110,44 +108,45 @@ class Bars:
 
         width = self._console.width
         bar = 30 if width >= 100 else 16 if width >= 70 else 8 if width >= 50 else 0
-        rows = [(job.name, formats.cells(job), _clock(job), _now(job)) for job in jobs]
-        name, cells, clock, now = (max((len(r[i]) for r in rows), default=0) for i in range(4))
+        rows = [(job.name, formats.cells(job), _clock(job), _activity(job)) for job in jobs]
+        name, cells, clock, activity = (max((len(r[i]) for r in rows), default=0) for i in range(4))
+        # On a narrow terminal names and activities are cut, figures never.
         name = min(name, max(width // 3, 12))
-        # Names and what goes on are cut where room is scarce, figures never are.
-        now = max(min(now, width - sum(w + 1 for w in (name, bar, cells, clock) if w)), 1)
+        fixed = sum(column + 1 for column in (name, bar, cells, clock) if column)
+        activity = max(min(activity, width - fixed), 1)
         grid = Table.grid(padding=(0, 1))
         grid.add_column(no_wrap=True, overflow="ellipsis", width=name)
         if bar:
             grid.add_column(width=bar)
         grid.add_column(no_wrap=True, justify="right", width=cells)
         grid.add_column(no_wrap=True, justify="right", width=clock)
-        grid.add_column(no_wrap=True, overflow="ellipsis", width=now)
-        for job, (first, *rest) in zip(jobs, rows, strict=True):
-            done, total = job.progress.cells_done, job.progress.cells_total
-            drawn = [ProgressBar(max(total, 1), done, width=bar)] if bar else []
-            grid.add_row(Text(first), *drawn, *(Text(text) for text in rest))
+        grid.add_column(no_wrap=True, overflow="ellipsis", width=activity)
+        for job, (label, *texts) in zip(jobs, rows, strict=True):
+            progress = job.progress
+            bars = [ProgressBar(max(progress.cells_total, 1), progress.cells_done, width=bar)]
+            grid.add_row(Text(label), *(bars if bar else ()), *map(Text, texts))
         return grid
 
 
-def _active(jobs: list[Job]) -> list[Job]:
-    """Return the jobs that have not ended, those first that are furthest."""
-    going = [job for job in jobs if job.state in _ORDER]
-    return sorted(going, key=lambda job: (_ORDER.index(job.state), job.position or 0, job.name))
+def _active_jobs(jobs: list[Job]) -> list[Job]:
+    """Return the jobs that have not ended, running ones first."""
+    active = [job for job in jobs if job.state in _ORDER]
+    return sorted(active, key=lambda job: (_ORDER.index(job.state), job.position or 0, job.name))
 
 
-def _count(jobs: Iterable[Job]) -> str:
-    """Return how many jobs are in which state: `and 12 queued, 30 succeeded`."""
+def _count_states(jobs: Iterable[Job]) -> str:
+    """Return the number of jobs in each state: `and 12 queued, 30 succeeded`."""
     states = Counter(job.state.value for job in jobs)
     return "and " + ", ".join(f"{states[s.value]} {s.value}" for s in State if states[s.value])
 
 
 def _clock(job: Job) -> str:
-    spent = formats.elapsed(job)
-    return "" if spent is None else formats.clock(spent)
+    seconds = formats.elapsed(job)
+    return "" if seconds is None else formats.clock(seconds)
 
 
-def _now(job: Job) -> str:
-    """Return what a job is doing."""
+def _activity(job: Job) -> str:
+    """Return what a job is doing: the cell it runs, its place in line, or its state."""
     if job.state.final:
         return formats.state(job) if job.decided else f"{formats.state(job)}, is being delivered"
     if job.position is not None:

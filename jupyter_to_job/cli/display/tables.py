@@ -1,4 +1,4 @@
-"""Tables that fit: on a narrow terminal columns shrink and go, the least important first."""
+"""Tables that fit a terminal: columns shrink or are dropped, the least important first."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ ELLIPSIS = "…"
 
 @dataclass
 class Column:
-    """A column: its title, its texts, and what becomes of it where room is scarce.
+    """A column of a table, and how it adapts to a narrow terminal.
 
-    It shrinks down to a width of `least` (None: never), cut in front if `keep_end`. If that is not
-    enough the column with the highest `drop` goes first (0: stays).
+    It shrinks down to `min_width` (None: never); its texts are cut at the end, or at the start if
+    `keep_end`. If that is not enough, the column with the highest `drop` is left out first (0:
+    never).
     """
 
     title: str
     texts: list[str]
     drop: int = 0
-    least: int | None = None
+    min_width: int | None = None
     keep_end: bool = False
 
     width: int = 0
@@ -34,59 +35,58 @@ class Column:
         self.widen()
 
     def widen(self) -> None:
-        """Take the width that all texts need."""
+        """Set the width that the longest text needs."""
         self.width = max(cell_len(text) for text in (self.title, *self.texts))
 
 
 def width_of(stream: TextIO) -> int | None:
-    """Return the columns of a terminal, or None for a pipe or file, where nothing is cut."""
+    """Return the columns of a terminal; None for a pipe or file, where nothing is cut."""
     return shutil.get_terminal_size().columns if stream.isatty() else None
 
 
-def write(columns: Sequence[Column], stream: TextIO = sys.stdout) -> None:
-    """Write a table to `stream`; an empty column is left out."""
-    shown = [c for c in columns if any(c.texts)]
-    room = width_of(stream)
-    if room is not None:
-        shown = _fitted(shown, room)
+def print_table(columns: Sequence[Column], stream: TextIO = sys.stdout) -> None:
+    """Print a table to `stream`; empty columns are left out."""
+    visible = [c for c in columns if any(c.texts)]
+    max_width = width_of(stream)
+    if max_width is not None:
+        visible = _fit(visible, max_width)
     ellipsis = ELLIPSIS if (stream.encoding or "").lower().startswith("utf") else "~"
     lines = zip(
-        *([_cut(text, c, ellipsis) for text in (c.title, *c.texts)] for c in shown), strict=True
+        *([_cut(text, c, ellipsis) for text in (c.title, *c.texts)] for c in visible), strict=True
     )
     for line in lines:
         stream.write((" " * GAP).join(line).rstrip() + "\n")
 
 
-def _fitted(columns: list[Column], room: int) -> list[Column]:
-    """Make the columns fit: what may go shrinks, then goes; the others shrink last."""
-    shown = list(columns)
+def _fit(columns: Sequence[Column], max_width: int) -> list[Column]:
+    """Make the columns fit: optional ones shrink and are then dropped; the others shrink last."""
+    visible = list(columns)
     while True:
-        for column in shown:
+        for column in visible:
             column.widen()
-        over = sum(c.width + GAP for c in shown) - GAP - room
-        may_go = sorted((c for c in shown if c.drop), key=lambda c: -c.drop)
-        for column in may_go or sorted(shown, key=lambda c: -c.width):
-            over -= _shrink(column, over)
-        if over <= 0 or not may_go:
-            return shown
-        shown.remove(may_go[0])
+        excess = sum(c.width + GAP for c in visible) - GAP - max_width
+        optional = sorted((c for c in visible if c.drop), key=lambda c: -c.drop)
+        for column in optional or sorted(visible, key=lambda c: -c.width):
+            excess -= _shrink(column, excess)
+        if excess <= 0 or not optional:
+            return visible
+        visible.remove(optional[0])
 
 
-def _shrink(column: Column, over: int) -> int:
-    """Take up to `over` from a column's width; return how much it was."""
-    least = column.width if column.least is None else column.least
-    taken = max(min(over, column.width - least), 0)
-    column.width -= taken
-    return taken
+def _shrink(column: Column, excess: int) -> int:
+    """Reduce a column's width by up to `excess`; return by how much."""
+    min_width = column.width if column.min_width is None else column.min_width
+    reduction = max(min(excess, column.width - min_width), 0)
+    column.width -= reduction
+    return reduction
 
 
 def _cut(text: str, column: Column, ellipsis: str) -> str:
-    """Return `text` in exactly the column's width on the screen."""
+    """Return `text` cut or padded to exactly the column's width on the screen."""
     if cell_len(text) <= column.width:
         return set_cell_size(text, column.width)
     if not column.keep_end:
         return set_cell_size(text, column.width - 1) + ellipsis
-    kept = text
-    while cell_len(kept) > column.width - 1:
-        kept = kept[1:]
-    return set_cell_size(ellipsis + kept, column.width)
+    while cell_len(text) > column.width - 1:
+        text = text[1:]
+    return set_cell_size(ellipsis + text, column.width)
