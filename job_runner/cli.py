@@ -8,7 +8,8 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from .diagnosis.endings import Exit, RunFailed
+from .diagnosis.endings import RunFailed
+from .diagnosis.exit_codes import Exit
 from .log import log_line
 from .protocol.parameters import parse_object, parse_value
 
@@ -64,9 +65,9 @@ def _finish(options: argparse.Namespace) -> int:
 
 
 def _inspect(options: argparse.Namespace) -> int:
-    from .notebook.prepare import inspect
+    from .notebook.inspect import inspect_parameters
 
-    print(json.dumps(inspect(options.notebook), indent=1), flush=True)  # noqa: T201
+    print(json.dumps(inspect_parameters(options.notebook), indent=1), flush=True)  # noqa: T201
     return Exit.SUCCEEDED
 
 

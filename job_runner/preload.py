@@ -25,7 +25,7 @@ install_signal_handlers = signals.install
 
 def preload() -> None:
     """Import all that a run needs. For a process of one thread: only that can be copied safely."""
-    from .notebook.prepare import import_papermill
+    from .notebook.lazy_imports import import_papermill
 
     import_papermill()
     from nbformat.validator import get_validator

@@ -15,10 +15,12 @@ from typing import Any
 from .. import signals
 from ..diagnosis import endings
 from ..diagnosis.diagnosis import Diagnosis
-from ..diagnosis.endings import End, Exit, RunFailed
+from ..diagnosis.endings import End, RunFailed
+from ..diagnosis.exit_codes import Exit
 from ..kernel.client import KernelClient
 from ..kernel.process import KernelProcess
-from ..notebook.prepare import Notebook, code_cells, paths, prepare, provenance
+from ..notebook.metadata import provenance, recorded_paths
+from ..notebook.parameterize import Notebook, code_cells, prepare_notebook
 from ..protocol import layout, liveness
 from ..protocol.result.notebook import METADATA_KEY
 from ..resources.monitor import Monitor
@@ -75,12 +77,12 @@ async def _prepare_and_execute(
 def _prepare(attempt: Attempt, process: KernelProcess) -> Notebook:
     """Prepare the notebook and journal it."""
     request = attempt.request
-    notebook = prepare(
+    notebook = prepare_notebook(
         attempt.job_dir / layout.SNAPSHOT,
         request.get("parameters") or {},
         process.name,
         language=process.language,
-        names=paths(request),
+        names=recorded_paths(request),
     )
     if came_from := provenance(request):
         notebook["metadata"][METADATA_KEY] = came_from

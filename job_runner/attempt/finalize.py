@@ -17,7 +17,7 @@ from typing import Any
 
 from ..diagnosis.endings import End
 from ..kernel.cleanup import TERMINATION_LOG
-from ..notebook.prepare import banner
+from ..notebook.banner import error_banner
 from ..protocol import documents, layout
 from ..protocol.journal import journal
 from ..protocol.journal.validation import validated
@@ -63,7 +63,7 @@ def end_record(end: End, usage: dict[str, Any]) -> Record:
         "message": end.message,
         "exit_code": end.exit_code,
         "cell": end.cell,
-        "banner": [[position, cell] for position, cell in banner(end)],
+        "banner": [[position, cell] for position, cell in error_banner(end)],
         "usage": usage,
     }
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from ..diagnosis.endings import End, Exit
+from ..diagnosis.endings import End
+from ..diagnosis.exit_codes import Exit
 from ..kernel import cleanup
 from ..protocol import documents, layout, liveness
 from ..protocol.journal.journal import JournalWriter

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from ..diagnosis import endings
-from ..diagnosis.endings import End, Exit, RunFailed
+from ..diagnosis.endings import End, RunFailed
+from ..diagnosis.exit_codes import Exit
 from ..kernel.process import KernelProcess
 from ..log import log_line
-from ..notebook.prepare import kernel_name
+from ..notebook.metadata import kernel_name
 from ..protocol import documents, layout, liveness
 from ..protocol.journal.journal import JournalWriter
 from ..protocol.result.result import NO_SPACE

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..diagnosis.endings import Exit
-from ..notebook.prepare import PLAIN_PATH
+from ..diagnosis.exit_codes import Exit
+from ..notebook.metadata import PLAIN_PATH
 from ..protocol import documents, layout
 from .finalize import PLAIN_OUTPUT
 from .finish import finish_job

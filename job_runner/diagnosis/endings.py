@@ -4,29 +4,14 @@ from __future__ import annotations
 
 import signal
 from dataclasses import dataclass, replace
-from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from ..protocol.units import format_bytes_of, format_duration
 from .error_patterns import CellFailure
+from .exit_codes import Exit
 
 if TYPE_CHECKING:
     from ..resources.host_memory import MemoryStatus
-
-
-class Exit(IntEnum):
-    """Exit codes of the runner. They count only together with outcome.json."""
-
-    SUCCEEDED = 0
-    CELL = 1
-    WRONG_CALL = 2
-    NO_KERNEL = 3
-    KERNEL_DIED = 4
-    DEADLINE = 5
-    INTERNAL = 70
-    IO = 74
-    BUSY = 75
-    TERMINATED = 143
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
-"""Spares a run the imports that it has no use for: they took a third of a short one.
+"""Imports papermill and nbformat without the libraries that no run needs.
 
-What is left out is what other libraries import ahead: nothing that they do for a notebook needs it.
+A runner that is started as a program spends most of a short run on these imports: without the
+stubs papermill alone takes three times as long. A forked run finds everything imported.
 """
 
 from __future__ import annotations
@@ -12,44 +13,73 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any, cast
 
-_FORMATS = ("rfc3987_syntax", "rfc3986_validator", "isoduration")
-_FOR_URLS = "requests"
-_STORES = ("papermill.s3", "papermill.adl", "papermill.abs", "gcsfs", "pyarrow.fs", "github")
+_FORMAT_LIBRARIES = ("rfc3987_syntax", "rfc3986_validator", "isoduration")
+_REMOTE_STORAGE = (
+    "papermill.s3",
+    "papermill.adl",
+    "papermill.abs",
+    "gcsfs",
+    "pyarrow.fs",
+    "github",
+)
+
+
+def import_papermill() -> None:
+    """Import papermill and nbformat, as far as preparing a notebook needs them."""
+    stub_unused_imports()
+    try:
+        with _without_remote_storage():
+            _import_papermill()
+    except ImportError:  # somebody's extension of papermill needs one of the clients
+        _import_papermill()
+
+
+def stub_format_libraries() -> None:
+    """Keep jsonschema, which nbformat needs, from importing libraries for formats.
+
+    jsonschema imports them where they are installed, as they are beside Jupyter Server: a grammar
+    of IRIs, and all of arrow for durations. No notebook has such formats.
+    """
+    for name in _FORMAT_LIBRARIES:
+        sys.modules.setdefault(name, cast(ModuleType, None))
 
 
 def stub_unused_imports() -> None:
-    """Have nbformat and papermill imported without what no run needs; before they are.
+    """Stub what nbformat and papermill import needlessly. Call it before either is imported.
 
-    jsonschema, which nbformat needs, imports libraries for formats that no notebook has wherever
-    they are installed (Jupyter Server brings them: a grammar for IRIs, and through durations all of
-    arrow), and does without where they are missing. papermill imports `requests` for notebooks that
-    lie behind URLs; ours are files.
+    papermill imports `requests` for notebooks behind URLs, and ours are files.
     """
-    for name in _FORMATS:
-        sys.modules.setdefault(name, cast(ModuleType, None))
-    sys.modules.setdefault(_FOR_URLS, _LazyModule(_FOR_URLS))
+    stub_format_libraries()
+    sys.modules.setdefault("requests", _LazyModule("requests"))
+
+
+def _import_papermill() -> None:
+    import nbformat.v4.rwbase  # noqa: F401
+    import papermill.execute
+    import papermill.iorw
+    import papermill.parameterize  # noqa: F401
 
 
 @contextlib.contextmanager
-def without_remote_storage() -> Iterator[None]:
-    """Have papermill imported without the clients of stores that notebooks may lie in elsewhere.
+def _without_remote_storage() -> Iterator[None]:
+    """Have papermill imported without the clients of remote storage.
 
-    It imports those that are installed. They are large, and some begin threads: pyarrow does, and
-    numpy with it, so that nobody could be a copy of who had imported them (`ahead`).
+    They are large, and some start threads (pyarrow, hence numpy). A process that has threads cannot
+    be forked safely (see `preload`).
     """
-    left_out = [name for name in _STORES if name not in sys.modules]
-    sys.modules.update(dict.fromkeys(left_out, cast(ModuleType, None)))
+    stubbed = [name for name in _REMOTE_STORAGE if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(stubbed, cast(ModuleType, None)))
     try:
         yield
     finally:
-        for name in left_out:
+        for name in stubbed:
             del sys.modules[name]
 
 
 class _LazyModule(ModuleType):
-    """Stands for a module that is imported once something of it is asked for.
+    """Stands for a module that is imported at the first access to one of its attributes.
 
-    importlib's LazyLoader would import it at once: the statement asks for its `__spec__`.
+    importlib's LazyLoader would import it at once: the import statement reads its `__spec__`.
     """
 
     def __getattr__(self, name: str) -> Any:

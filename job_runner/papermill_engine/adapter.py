@@ -14,10 +14,11 @@ from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from ..attempt.engine import Engine
 from ..attempt.supervise import supervise, wait_until_ready
 from ..diagnosis.diagnosis import Diagnosis
-from ..diagnosis.endings import End, Exit, RunFailed
+from ..diagnosis.endings import End, RunFailed
+from ..diagnosis.exit_codes import Exit
 from ..kernel.client import KernelClient
 from ..kernel.process import KernelProcess
-from ..notebook.prepare import code_cells
+from ..notebook.parameterize import code_cells
 from ..protocol.result.fold import NotebookFold
 from ..protocol.result.outputs import MemoryOutputStore
 from ..resources.monitor import Monitor

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from job_runner.diagnosis.endings import Exit
+from job_runner.diagnosis.exit_codes import Exit
 from jupyter_to_job.api.errors import error_response
 from jupyter_to_job.cli import exits
 from jupyter_to_job.domain.errors import BY_CODE

@@ -36,8 +36,8 @@ USELESS = {"arrow", "isoduration", "lark", "rfc3986_validator", "rfc3987_syntax"
 PREPARE = """\
 import json, sys
 from pathlib import Path
-from job_runner.notebook.prepare import prepare
-prepare(Path(sys.argv[1]), {}, "python3", language="python", names=("a.ipynb", "b.ipynb"))
+from job_runner.notebook.parameterize import prepare_notebook
+prepare_notebook(Path(sys.argv[1]), {}, "python3", language="python", names=("a.ipynb", "b.ipynb"))
 """
 SIGN = """\
 import json, sys
@@ -79,7 +79,7 @@ print(Session.__name__)
 
 STORES = """
 import sys
-from job_runner.notebook.prepare import import_papermill
+from job_runner.notebook.lazy_imports import import_papermill
 import_papermill()
 from papermill.iorw import papermill_io
 print("pyarrow" in sys.modules, "asked" in [name for name, _ in papermill_io._handlers])

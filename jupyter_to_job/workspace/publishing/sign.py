@@ -15,8 +15,8 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
-from typing import cast
+
+from job_runner.notebook.lazy_imports import stub_format_libraries
 
 _PATIENCE = 2.0
 """Seconds to wait for a signature ..."""
@@ -74,10 +74,7 @@ def main(path: str) -> None:
 
 
 def _import() -> None:
-    # jsonschema would import a grammar for IRIs, about half a second, and other things for formats
-    # that no notebook has; it does without where they are missing.
-    for name in ("rfc3987_syntax", "rfc3986_validator", "isoduration"):
-        sys.modules.setdefault(name, cast(ModuleType, None))
+    stub_format_libraries()  # they take about half a second
     import nbformat.sign  # noqa: F401
 
 

@@ -1,0 +1,54 @@
+"""papermill's error banner, for the notebook of a run that failed."""
+
+from __future__ import annotations
+
+import html
+import uuid
+from typing import Any
+
+from ..diagnosis.endings import End
+from .lazy_imports import import_papermill
+
+BannerCell = tuple[int, dict[str, Any]]
+"""A position among the notebook's cells, and the cell to insert there."""
+_MARKDOWN = frozenset("\\`*_[]$~")
+
+
+def error_banner(end: End) -> list[BannerCell]:
+    """Return the cells to insert, in order; none for a run that succeeded.
+
+    Their tag makes papermill (and us) remove them when the result is run again.
+    """
+    if end.reason is None:
+        return []
+    import_papermill()
+    from papermill.execute import (
+        ERROR_ANCHOR_MSG,
+        ERROR_MARKER_TAG,
+        ERROR_MESSAGE_TEMPLATE,
+        ERROR_STYLE,
+    )
+
+    text = f"<span {ERROR_STYLE}>{_escape(f'{end.reason}: {end.message}')}</span>"
+    if end.reason == "CellError" and end.execution_count is not None:
+        text = ERROR_MESSAGE_TEMPLATE % end.execution_count
+        if end.advice:
+            text += f"\n\n<span {ERROR_STYLE}>{_escape(end.advice)}</span>"
+    cells: list[BannerCell] = []
+    if end.cell is not None:
+        cells.append((end.cell, _marker(ERROR_ANCHOR_MSG, ERROR_MARKER_TAG)))
+    return [*cells, (0, _marker(text, ERROR_MARKER_TAG))]
+
+
+def _escape(text: str) -> str:
+    """Return text that a Markdown cell shows literally: an exception's text may hold anything."""
+    return "".join(f"&#{ord(c)};" if c in _MARKDOWN else html.escape(c) for c in text)
+
+
+def _marker(source: str, tag: str) -> dict[str, Any]:
+    return {
+        "cell_type": "markdown",
+        "id": uuid.uuid4().hex[:8],
+        "metadata": {"tags": [tag]},
+        "source": source,
+    }

@@ -1,0 +1,93 @@
+"""The notebook to execute, as papermill prepares it: parameters, metadata, no outputs.
+
+papermill is imported inside the functions, so that the kernel can start meanwhile.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ..diagnosis import endings
+from ..protocol.journal.nesting import MAX_DEPTH, is_too_deep
+from ..protocol.parameters import find_unrepresentable
+from ..protocol.result.notebook import METADATA_KEY
+from .inspect import declared_parameters
+from .lazy_imports import import_papermill
+
+Notebook = dict[str, Any]
+
+_SKIP_TAG = "skip-execution"
+"""nbclient, and with it papermill, does not execute a cell with this tag."""
+_PENDING = {
+    "duration": None,
+    "end_time": None,
+    "exception": None,
+    "start_time": None,
+    "status": "pending",
+}
+"""papermill's metadata of a cell that has not run."""
+
+
+def prepare_notebook(
+    snapshot: Path,
+    parameters: dict[str, Any],
+    kernel: str,
+    *,
+    language: str | None,
+    names: tuple[str, str],
+) -> Notebook:
+    """Return the notebook to execute, as papermill makes it. Raises RunFailed.
+
+    `language` is the kernel's; where it is None the notebook's counts. `names` are the paths of
+    source and result, which papermill records in the notebook's metadata.
+    """
+    if number := find_unrepresentable(parameters):
+        raise endings.bad_notebook(f"a parameter holds {number}, which JSON has no number for")
+    import_papermill()
+    from nbformat.v4.rwbase import strip_transient
+    from papermill.execute import prepare_notebook_metadata, remove_error_markers
+    from papermill.iorw import load_notebook_node
+    from papermill.parameterize import parameterize_notebook
+
+    try:
+        # nbformat strips these fields when it writes a notebook, and we write it ourselves.
+        node = strip_transient(load_notebook_node(str(snapshot)))
+        if parameters:
+            _warn_of_unknown(parameters, declared_parameters(node, kernel, language))
+            node = parameterize_notebook(node, parameters, kernel_name=kernel, language=language)
+        node = remove_error_markers(prepare_notebook_metadata(node, *names))
+        for cell in node.cells:
+            cell.metadata.papermill = _PENDING.copy()
+            cell.metadata.pop(METADATA_KEY, None)
+            if cell.cell_type == "code":
+                cell.outputs, cell.execution_count = [], None
+        node.metadata.pop(METADATA_KEY, None)  # an earlier run's
+        document: Notebook = json.loads(json.dumps(node))
+        if is_too_deep(document):
+            raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep")
+    except Exception as error:  # papermill and nbformat raise anything for a malformed notebook
+        raise endings.bad_notebook(f"{type(error).__name__}: {error}") from error
+    return document
+
+
+def code_cells(notebook: Notebook) -> list[int]:
+    """Return the indices of the cells that are executed: code, not empty, not tagged to skip."""
+    return [
+        index
+        for index, cell in enumerate(notebook["cells"])
+        if cell["cell_type"] == "code"
+        and "".join(cell["source"]).strip()
+        and _SKIP_TAG not in cell["metadata"].get("tags", ())
+    ]
+
+
+def _warn_of_unknown(parameters: dict[str, Any], declared: list[Any] | None) -> None:
+    """Log which parameters the notebook does not declare, in papermill's words."""
+    from papermill.log import logger
+
+    if declared is not None:
+        names = {parameter.name for parameter in declared}
+        for name in [name for name in parameters if name not in names]:
+            logger.warning(f"Passed unknown parameter: {name}")
