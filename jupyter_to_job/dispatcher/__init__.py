@@ -1,4 +1,4 @@
-"""The local backend's process: it owns the slots, starts runners, finishes what died, delivers.
+"""The local backend's process: owns the slots, starts and finishes runs, delivers results.
 
-Crash-only: everything it knows is in the exchange, so a new one adopts what the last one left.
+It may be killed at any time: all its state is in the exchange, and the next dispatcher adopts it.
 """

@@ -1,4 +1,4 @@
-"""`python -m jupyter_to_job.dispatcher EXCHANGE`: started by whoever submits, leaves when idle."""
+"""`python -m jupyter_to_job.dispatcher EXCHANGE`: a submission starts it; it exits when idle."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def main() -> int:
     dispatcher = Dispatcher(FileExchange(options.exchange), Machine(options.capacity), host, watch)
     pause = Pause()
     if lock is not None:
-        os.set_inheritable(lock, False)  # a runner that had it would keep the next one out
+        os.set_inheritable(lock, False)  # a runner that inherits it would keep the lock
     while True:
         lock = take_lock(options.exchange, host) if lock is None else lock
         if lock is None:
             return 0
-        presence = Lease(dispatcher.exchange, host, lock, options.beat)
-        dispatcher.serve(presence, options.idle, pause)
+        lease = Lease(dispatcher.exchange, host, lock, options.beat)
+        dispatcher.serve(lease, options.idle, pause)
         os.close(lock)
         lock = None
-        # Whoever submitted while this one was leaving found the lock taken and started none.
+        # A submitter who found the lock taken just now has started no other dispatcher.
         if not dispatcher.has_work():
             dispatcher.retain()
             return 0
@@ -50,8 +50,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--idle", type=float, default=10.0, help="seconds without work before leaving"
     )
-    # For whoever starts it: a descriptor of the lock, taken already; and room on the command line
-    # for the one that a copy shows. For tests: shorter waiting.
+    # The starter passes a descriptor of the lock that it took, and padding of the command line that
+    # forks overwrite with a longer one. Tests shorten the two intervals.
     parser.add_argument("--lock", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--room", help=argparse.SUPPRESS)
     parser.add_argument("--silence", type=float, default=HEARTBEAT_TIMEOUT, help=argparse.SUPPRESS)
@@ -63,20 +63,20 @@ class Pause:
     """Waits for some seconds, or until a child process has ended."""
 
     def __init__(self) -> None:
-        self._ended, wakes = os.pipe()
-        for descriptor in (self._ended, wakes):
+        self._read_end, write_end = os.pipe()
+        for descriptor in (self._read_end, write_end):
             os.set_blocking(descriptor, False)
-        signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
-        signal.signal(signal.SIGCHLD, lambda *_: None)  # so that Python writes to it
-        # Whoever started us may have blocked signals; runners would inherit that from us, too.
+        signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)  # without a handler Python writes nothing
+        # The starter may have blocked signals. Runners would inherit that from the dispatcher.
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
     def __call__(self, seconds: float) -> bool:
         """Return after `seconds`, or earlier; tell whether a process ended."""
-        ended = bool(select.select([self._ended], [], [], seconds)[0])
-        if ended:
-            os.read(self._ended, 4096)
-        return ended
+        child_ended = bool(select.select([self._read_end], [], [], seconds)[0])
+        if child_ended:
+            os.read(self._read_end, 4096)
+        return child_ended
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Processes that begin as copies of the dispatcher: they need no new interpreter.
+"""Forks of the dispatcher, which need no new interpreter.
 
-To start one and import what delivers a notebook took longer than to deliver it. A copy is safe
-because the dispatcher has one thread, and it keeps nothing of the dispatcher's: least of all the
-lock, which would keep the next dispatcher out.
+Starting an interpreter and importing what delivers a notebook takes longer than delivering it. A
+fork is safe because the dispatcher has one thread. It closes all the dispatcher's descriptors: the
+lock above all, which would keep the next dispatcher out.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import sys
 import traceback
 from collections.abc import Callable
 
-_STANDARD = 3
-"""Descriptors below are input, output and errors."""
-_TO_END = (signal.SIGTERM, signal.SIGINT)
-"""Signals that are held back until the copy has its own handlers."""
+_STANDARD_STREAMS = 3
+"""Descriptors below this are input, output and errors."""
+_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+"""Signals that are blocked until the fork has its own handlers."""
 
 
 class Fork:
-    """A copy of this process that does some work and ends; looks like a `subprocess.Popen`."""
+    """A fork of this process that does some work and exits; used like a `subprocess.Popen`."""
 
     def __init__(
         self,
@@ -29,22 +29,22 @@ class Fork:
         log: int,
         install_signal_handlers: Callable[[], None] | None = None,
     ) -> None:
-        """Begin `work`, which returns an exit status; what it says goes to the descriptor `log`.
+        """Begin `work`, which returns an exit status; its output goes to the descriptor `log`.
 
-        It leads a session of its own and outlives the dispatcher. `install_signal_handlers`
-        installs its handlers: no signal comes before. Raises OSError.
+        The fork leads a session of its own and outlives the dispatcher. Signals are blocked until
+        `install_signal_handlers` has returned. Raises OSError.
         """
         self._status: int | None = None
-        signal.pthread_sigmask(signal.SIG_BLOCK, _TO_END)
+        signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
         try:
             self.pid = os.fork()
             if self.pid == 0:
-                _become(work, log, install_signal_handlers)
+                _run_in_child(work, log, install_signal_handlers)
         finally:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, _TO_END)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
 
     def poll(self) -> int | None:
-        """Return the exit status, negative for a signal; None while it works."""
+        """Return the exit status, negative for a signal; None while it runs."""
         if self._status is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
@@ -52,29 +52,29 @@ class Fork:
         return self._status
 
 
-def _become(
+def _run_in_child(
     work: Callable[[], int], log: int, install_signal_handlers: Callable[[], None] | None
 ) -> None:
-    """Do the work, as a process that has nothing to do with the dispatcher; never returns."""
+    """Detach from the dispatcher, do the work and exit; never returns."""
     status = 1
     try:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         if install_signal_handlers is not None:
             install_signal_handlers()
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _TO_END)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
         os.setsid()
         os.chdir("/")
         logging.basicConfig(handlers=[], level=logging.WARNING, force=True)  # as Python starts
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        for descriptor, source in enumerate((nothing, log, log)):
+        null = os.open(os.devnull, os.O_RDONLY)
+        for descriptor, source in enumerate((null, log, log)):
             os.dup2(source, descriptor)
-        os.closerange(_STANDARD, max(map(int, os.listdir("/dev/fd"))) + 1)  # noqa: PTH208 - numbers
+        os.closerange(_STANDARD_STREAMS, max(map(int, os.listdir("/dev/fd"))) + 1)  # noqa: PTH208 - numbers
         status = work()
     except BaseException:
         traceback.print_exc()
     finally:
         try:
             sys.stderr.flush()
-        finally:  # even if the disk is full: it must not go on as a second dispatcher
+        finally:  # on a full disk, too: the fork must never go on as a second dispatcher
             os._exit(status)

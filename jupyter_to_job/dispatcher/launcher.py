@@ -1,8 +1,8 @@
-"""How a runner begins: as a copy of the dispatcher where it would be the same, else as a program.
+"""Starts runners: as forks of the dispatcher where that makes no difference, else as programs.
 
-A copy has its interpreter started and papermill imported, which is most of what a short run costs
-beside its kernel. It is the same where the submitter's interpreter is ours, nothing else is asked
-for of what an interpreter reads as it starts, and nothing was installed since.
+A fork has a running interpreter and papermill imported, which is most of the cost of a short run
+beside its kernel. It makes no difference where the submitter's interpreter is the dispatcher's, the
+variables that an interpreter reads at start-up are equal, and nothing was installed since.
 """
 
 from __future__ import annotations
@@ -19,39 +19,39 @@ from job_runner import preload
 
 from .forks import Fork
 
-_AT_START = ("HOME", "LANG", "LC_", "LD_", "PYTHON")
-"""How the names of variables begin that an interpreter and its loader read when they start."""
-_MISSED = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "PYTHONPATH")
-"""Those of them that a submitter who has them passes on: that a run lacks one says something."""
+_STARTUP_PREFIXES = ("HOME", "LANG", "LC_", "LD_", "PYTHON")
+"""Prefixes of variables that Python or the loader reads at start-up."""
+_FORWARDED = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "PYTHONPATH")
+"""Those of them that submissions forward: if one is absent, the submitter did not have it."""
 _THREADS = Path("/proc/self/task")
 _log = logging.getLogger(__name__)
 
 
 class Launcher:
-    """Begins runners, as sessions of their own."""
+    """Starts runners, as sessions of their own."""
 
     def __init__(self) -> None:
-        self._can_copy = False
+        self._can_fork = False
         self._has_tried = False
-        self._installed = preload.site_packages_mtime()
+        self._site_packages_mtime = preload.site_packages_mtime()
 
     def prepare(self) -> None:
-        """Import what runs need, so that the next ones can be copies; once, when nobody waits."""
-        # Elsewhere than on Linux a copy may crash in the system's own libraries.
+        """Import what runs need, so that the next ones can be forks; once, when no user waits."""
+        # On other systems than Linux a fork may crash in the system's own libraries.
         if self._has_tried or not _THREADS.exists():
             return
         self._has_tried = True
         try:
             preload.preload()
-        except Exception as error:  # whatever is wrong, each run tells it by itself
-            _log.warning("no run can be a copy: %s: %s", type(error).__name__, error)
+        except Exception as error:  # each run reports the same error by itself
+            _log.warning("no run can be a fork: %s: %s", type(error).__name__, error)
             return
-        # A library that began a thread would have it, and what it holds locked, missing in a copy.
+        # A fork lacks the threads that a library started, and what they hold stays locked in it.
         threads = len(list(_THREADS.iterdir()))
-        self._can_copy = threads == 1
-        if not self._can_copy:
+        self._can_fork = threads == 1
+        if not self._can_fork:
             _log.warning(
-                "no run can be a copy: with papermill imported there are %d threads", threads
+                "no run can be a fork: with papermill imported there are %d threads", threads
             )
 
     def start(
@@ -59,7 +59,7 @@ class Launcher:
     ) -> subprocess.Popen[bytes] | Fork:
         """Start `interpreter -m job_runner arguments` with these variables. Raises OSError."""
         command = [interpreter, "-m", "job_runner", *arguments]
-        is_ours = interpreter == sys.executable and _is_like_ours(environ)
+        is_ours = interpreter == sys.executable and _has_our_environment(environ)
         if self._is_ready() and is_ours and preload.fits_command_line(command):
             return Fork(
                 partial(preload.run_forked, command, dict(environ)),
@@ -77,11 +77,11 @@ class Launcher:
         )
 
     def _is_ready(self) -> bool:
-        """Tell whether a copy has what a program would import: nothing was installed since."""
-        return self._can_copy and preload.site_packages_mtime() == self._installed
+        """Tell whether a fork has what a program would import: nothing was installed since."""
+        return self._can_fork and preload.site_packages_mtime() == self._site_packages_mtime
 
 
-def _is_like_ours(environ: Mapping[str, str]) -> bool:
-    """Tell whether we were started with what these variables say, where only a start reads it."""
-    asked = {name for name in environ if name.startswith(_AT_START)}
-    return all(environ.get(name) == os.environ.get(name) for name in asked.union(_MISSED))
+def _has_our_environment(environ: Mapping[str, str]) -> bool:
+    """Tell whether the start-up variables are those that the dispatcher was started with."""
+    names = {name for name in environ if name.startswith(_STARTUP_PREFIXES)}
+    return all(environ.get(name) == os.environ.get(name) for name in names.union(_FORWARDED))

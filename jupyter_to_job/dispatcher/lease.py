@@ -1,4 +1,4 @@
-"""What a dispatcher shows of itself: the lock that it holds, signs of life, and its slots."""
+"""The dispatcher's lease: the lock that it holds, its heartbeat, and its published slots."""
 
 from __future__ import annotations
 
@@ -10,55 +10,56 @@ import time
 from job_runner.protocol.liveness import HEARTBEAT_INTERVAL
 
 from ..backends.local.hosts import lock_path
-from ..backends.local.slots import Slots, publish
+from ..backends.local.slots import Slots, publish_slots
 from ..exchange import FileExchange
 
 _log = logging.getLogger(__name__)
 
 
 class Lease:
-    """One term of office: from taking the lock to giving it up."""
+    """The time from taking the lock to giving it up; `lock` is its descriptor."""
 
     def __init__(
-        self, exchange: FileExchange, host: str, lock: int, beat: float = HEARTBEAT_INTERVAL
+        self,
+        exchange: FileExchange,
+        host: str,
+        lock: int,
+        heartbeat_interval: float = HEARTBEAT_INTERVAL,
     ) -> None:
         self._exchange = exchange
         self._host = host
         self._lock = lock
-        self._beat = beat
-        self._shown: object = None
-        self._beat_now()
+        self._heartbeat_interval = heartbeat_interval
+        self._published: object = None
+        self._send_heartbeat()
 
-    def keep(self) -> bool:
-        """Give a sign of life if it is time; False if the lock that we hold is not *the* lock.
+    def renew(self) -> bool:
+        """Send a heartbeat if it is time. Return False if the lease is lost.
 
-        Somebody removed its file then, and another dispatcher may hold the new one.
+        It is lost when the lock's file was removed: another dispatcher may hold the new one.
         """
-        if time.monotonic() - self._beaten < self._beat:
+        if time.monotonic() - self._heartbeat_time < self._heartbeat_interval:
             return True
-        self._beat_now()
-        ours = os.fstat(self._lock)
-        try:
-            there = lock_path(self._exchange.root, self._host).stat()
-        except FileNotFoundError:
-            there = None
-        if there is not None and (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino):
-            return True
+        self._send_heartbeat()
+        with contextlib.suppress(FileNotFoundError):
+            current = lock_path(self._exchange.root, self._host).stat()
+            if os.path.samestat(current, os.fstat(self._lock)):
+                return True
         _log.error("the lock was removed: the jobs are left to another dispatcher")
         return False
 
-    def _beat_now(self) -> None:
-        self._beaten = time.monotonic()
-        with contextlib.suppress(OSError):  # a full disk: our lock still speaks for us
+    def _send_heartbeat(self) -> None:
+        self._heartbeat_time = time.monotonic()
+        with contextlib.suppress(OSError):  # a full disk: readers still see the lock
             os.utime(self._lock)
 
-    def show(self, slots: Slots) -> None:
-        """Tell readers of the slots, if they changed."""
-        now = (dict(slots.machine.total), slots.machine.complete, dict(slots.held))
-        if now == self._shown:
+    def publish_slots(self, slots: Slots) -> None:
+        """Write the slots for readers, if they changed."""
+        state = (dict(slots.machine.total), slots.machine.is_complete, dict(slots.allocations))
+        if state == self._published:
             return
         try:
-            publish(self._exchange.root, self._host, slots)
-            self._shown = now
+            publish_slots(self._exchange.root, self._host, slots)
+            self._published = state
         except OSError as error:
             _log.warning("the slots are not shown: %s", error)

@@ -1,4 +1,4 @@
-"""The dispatcher's loop: look at every job that is not settled, and do its next step."""
+"""The dispatcher's loop: it reads every job that is not settled, and does the job's next step."""
 
 from __future__ import annotations
 
@@ -12,51 +12,53 @@ from pathlib import Path
 from job_runner.protocol import documents, layout
 
 from ..backends.local.hosts import HostStatus, HostWatch
-from ..backends.local.queue import demand_of, in_line, start
+from ..backends.local.queue import demand_of, in_queue_order, start
 from ..backends.local.slots import Allocation, Machine, Slots, devices_of, write_quickly
 from ..domain.errors import JobsError, NotFound
 from ..domain.quantities import format_resource
 from ..exchange import FileExchange, Request
-from .job_names import JobNames
 from .lease import Lease
 from .observation import NEW, SLOT, Observation, Phase, names_in, observe
 from .processes import Processes
 
-TICK = 0.05
-"""Seconds between two looks for new jobs."""
-LOOK = 0.25
-"""Seconds between two looks at a job, while nothing tells that it changed."""
-LOOK_EACH = 0.002
-"""The same for each job that is open: a long line costs no more than a short one."""
-LINE_EACH = 0.0002
-"""Seconds between two looks at the line for each job that is open, while nobody's run ended."""
-LOOK_ELSEWHERE = 2.0
-"""The same for a job that another host serves."""
-RETRY = 10.0
-"""Seconds before a job is looked at again whose last step failed."""
-RETRY_HELD = 60.0
+POLL_INTERVAL = 0.05
+"""Seconds between two polls for new jobs."""
+NETWORK_POLL_INTERVAL = 1.0
+"""The same on a network file system, where every poll reads the exchange's directory."""
+JOB_INTERVAL = 0.25
+"""Seconds between two reads of a job, while no event tells that it changed."""
+INTERVAL_PER_JOB = 0.002
+"""The same for each active job: a long queue costs no more than a short one."""
+QUEUE_INTERVAL_PER_JOB = 0.0002
+"""Seconds between two walks through the queue for each active job, while no run ended."""
+FOREIGN_JOB_INTERVAL = 2.0
+"""Seconds between two reads of a job that another host serves."""
+RETRY_INTERVAL = 10.0
+"""Seconds before a failed step is tried again, and before an unreadable job is read again."""
+RETRY_HELD_INTERVAL = 60.0
 """Seconds before a delivery that was held is tried again."""
-RETAIN = 3600.0
-"""Seconds between two times of clearing away what was kept long enough."""
+RETENTION_INTERVAL = 3600.0
+"""Seconds between two runs of the retention."""
 _log = logging.getLogger(__name__)
 
 
 @dataclass
 class _ActiveJob:
-    """A job that is not settled, and what the last look said.
+    """A job that is not settled, and the latest observation of it.
 
-    `mine`: this dispatcher serves it. `work`: there is something to do for it here, now or soon.
-    `start_at`, `deliver_at`: not before this moment (monotonic), because the last try failed.
+    `is_ours`: this dispatcher serves it. `has_work`: there is a step to do here, now or soon.
+    `due_at` is when to read it again. `start_at`, `deliver_at`: not to be tried before, because the
+    previous try failed. All times are monotonic.
     """
 
     request: Request
-    seen: Observation = NEW
-    mine: bool = True
-    work: bool = True
-    due: float = 0.0
+    observation: Observation = NEW
+    is_ours: bool = True
+    has_work: bool = True
+    due_at: float = 0.0
     start_at: float = 0.0
     deliver_at: float = 0.0
-    held: str | None = None
+    held_message: str | None = None
 
     @property
     def name(self) -> str:
@@ -72,199 +74,215 @@ class Dispatcher:
     host: str
     watch: HostWatch
     settled: set[str] = field(default_factory=set)
-    _open: dict[str, _ActiveJob] = field(default_factory=dict)
+    _active: dict[str, _ActiveJob] = field(default_factory=dict)
     _damaged: set[str] = field(default_factory=set)
+    _names: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         self._processes = Processes(self.exchange, self.host)
         self._slots = Slots(self.machine)
-        self._listing = JobNames(self.exchange)
-        self._retained = time.monotonic()
-        self._line_due = 0.0
+        self._retention_time = time.monotonic()
+        self._names_due_at = self._damaged_due_at = self._queue_due_at = 0.0
 
-    def serve(self, presence: Lease, idle: float, pause: Callable[[float], bool]) -> None:
-        """Work until nothing was left to do for `idle` seconds, or the lock is lost.
+    def serve(self, lease: Lease, idle: float, pause: Callable[[float], bool]) -> None:
+        """Work until there was nothing to do for `idle` seconds, or the lease is lost.
 
-        `pause` waits for some seconds, or until a process of ours ended, and tells which.
+        `pause` waits for some seconds, or until a child process ended, and tells which.
         """
-        # At once: a process may have ended just when the last term of office did.
-        self.look(self._processes.reap())
-        self._processes.sweep(self._open)
-        last_work, ended = time.monotonic(), False
-        while time.monotonic() - last_work < idle and presence.keep():
-            if self.look(self._processes.reap() if ended else set()):
-                last_work = time.monotonic()
-            presence.show(self._slots)
-            if time.monotonic() - self._retained > RETAIN:
+        # Reap first: a child may have exited while the previous lease was given up.
+        self.poll(self._processes.reap())
+        self._processes.sweep(self._active)
+        work_time, child_ended = time.monotonic(), False
+        while time.monotonic() - work_time < idle and lease.renew():
+            if self.poll(self._processes.reap() if child_ended else set()):
+                work_time = time.monotonic()
+            lease.publish_slots(self._slots)
+            if time.monotonic() - self._retention_time > RETENTION_INTERVAL:
                 self.retain()
-            ended = pause(TICK)
+            child_ended = pause(POLL_INTERVAL)
 
     def has_work(self) -> bool:
-        """Tell whether there is something to do, of what was written up to now; does nothing."""
-        self._listing.refresh(force=True)
-        self._note_names()
-        left = [job for name, job in self._open.items() if name in self._listing.names]
-        for job in left:
-            self._guarded(job, partial(self._see, job))
-        return any(job.work for job in left)
+        """Tell whether there is a step to do, by a fresh look at the exchange; does nothing."""
+        self._names_due_at = 0.0
+        self._update_names()
+        jobs = [job for name, job in self._active.items() if name in self._names]
+        for job in jobs:
+            self._isolated(job, partial(self._refresh, job))
+        return any(job.has_work for job in jobs)
 
     def retain(self) -> None:
-        """Have cleared away what was kept long enough."""
-        self._retained = time.monotonic()
+        """Start a process that clears what was kept long enough."""
+        self._retention_time = time.monotonic()
         try:
             self._processes.retain()
         except OSError as error:
             _log.warning("nothing is cleared away: %s", error)
 
-    def look(self, ended: Collection[str]) -> bool:
+    def poll(self, ended: Collection[str]) -> bool:
         """Do the next step of every job that is due, or whose process `ended`.
 
-        True while there is anything to do here.
+        Return whether any active job has work here.
         """
-        if self._listing.refresh():
-            self._note_names()
-        now = time.monotonic()
-        due = [job for name, job in self._open.items() if job.due <= now or name in ended]
+        self._update_names()
+        moment = time.monotonic()
+        due = [job for name, job in self._active.items() if job.due_at <= moment or name in ended]
         for job in due:
-            if job.name in self._listing.names:
-                self._guarded(job, partial(self._step, job))
+            if job.name in self._names:
+                self._isolated(job, partial(self._step, job))
             else:
-                self._vanished(job)
-        if due and (ended or now >= self._line_due):
-            self._line_due = now + LINE_EACH * len(self._open)
-            self._start_line()
-        return any(job.work for job in self._open.values())
+                self._abandon(job)
+        if due and (ended or moment >= self._queue_due_at):
+            self._queue_due_at = moment + QUEUE_INTERVAL_PER_JOB * len(self._active)
+            self._start_queue()
+        return any(job.has_work for job in self._active.values())
 
-    # Which jobs there are -------------------------------------------------------------------
+    # Which jobs exist -----------------------------------------------------------------------
 
-    def _note_names(self) -> None:
-        """Take up jobs that are new, and let go of those that were removed."""
-        names = self._listing.names
+    def _update_names(self) -> None:
+        """Read the names of the jobs. Begin to serve new jobs, and notice those that are gone."""
+        moment = time.monotonic()
+        if moment < self._names_due_at:
+            return
+        if not self.exchange.is_local:
+            self._names_due_at = moment + NETWORK_POLL_INTERVAL
+        names = self.exchange.jobs()
+        if names is self._names and not (self._damaged and moment >= self._damaged_due_at):
+            return
+        self._names = names
+        self._damaged_due_at = moment + RETRY_INTERVAL
         self.settled &= names
-        for name in names.difference(self.settled, self._open):
+        self._damaged &= names
+        for name in names.difference(self.settled, self._active):
             try:
-                found = names_in(self.exchange.root / name)
-                if layout.DELIVERY in found and layout.DELETE not in found:
+                entries = names_in(self.exchange.root / name)
+                if layout.DELIVERY in entries and layout.DELETE not in entries:
                     self.settled.add(name)
                 else:
-                    self._open[name] = _ActiveJob(self.exchange.request(name))
+                    self._active[name] = _ActiveJob(self.exchange.request(name))
+                self._damaged.discard(name)
             except (JobsError, OSError) as error:
-                self._listing.forget(name)  # looked at again by and by
                 if name not in self._damaged:
                     self._damaged.add(name)
                     _log.error("%s: left alone: %s", name, error)
-        for name in self._open.keys() - names:
-            self._open[name].due = 0.0
+        for name in self._active.keys() - names:
+            self._active[name].due_at = 0.0
 
-    def _vanished(self, job: _ActiveJob) -> None:
-        """Let go of a job that was removed; end its run, which nobody could see or stop."""
+    def _abandon(self, job: _ActiveJob) -> None:
+        """Forget a job that was removed; end its run, which nobody could see or stop."""
         if self._processes.has_runner(job.name):
             self._processes.terminate(job.name, None)
-            job.due = time.monotonic() + LOOK
+            job.due_at = time.monotonic() + JOB_INTERVAL
         else:
-            self._let_go(job.name)
+            self._forget(job.name)
 
-    def _let_go(self, name: str) -> None:
-        del self._open[name]
+    def _forget(self, name: str) -> None:
+        del self._active[name]
         self._slots.release(name)
         self._processes.forget(name)
 
-    def _guarded(self, job: _ActiveJob, step: Callable[[], None]) -> None:
-        """Do a job's next step; whatever goes wrong with one job stops no other.
+    def _isolated(self, job: _ActiveJob, step: Callable[[], None]) -> None:
+        """Do a job's next step; an error of one job stops no other.
 
-        It is tried again after `RETRY`, and keeps its slot meanwhile: it may well be running.
+        The step is tried again after `RETRY_INTERVAL`. The job keeps its slot: it may be running.
         """
         try:
             step()
-        except (FileNotFoundError, NotFound):  # removed under our eyes
-            self._listing.expect_change()
-            job.due = time.monotonic() + LOOK
+        except (FileNotFoundError, NotFound):  # the job was removed meanwhile
+            job.due_at = time.monotonic() + JOB_INTERVAL
         except Exception:
-            _log.exception("%s: tried again in %g s", job.name, RETRY)
-            job.due = time.monotonic() + RETRY
+            _log.exception("%s: tried again in %g s", job.name, RETRY_INTERVAL)
+            job.due_at = time.monotonic() + RETRY_INTERVAL
 
     # One job --------------------------------------------------------------------------------
 
-    def _see(self, job: _ActiveJob) -> None:
-        """Look at a job, and find out whether it is ours and whether there is work to do."""
+    def _refresh(self, job: _ActiveJob) -> None:
+        """Observe a job; find out whether it is ours and whether there is work to do."""
         directory = self.exchange.root / job.name
-        seen = job.seen = observe(directory, names_in(directory), job.seen)
-        host = seen.host or job.request.environment.host or self.host
-        sight = HostStatus.SILENT if host == self.host else self.watch.sight(host)
-        job.mine = sight is HostStatus.SILENT
-        if job.mine and seen.phase is Phase.WAITING and not seen.cancelled:
-            job.work = self._can_start(job)
+        current = job.observation = observe(directory, names_in(directory), job.observation)
+        host = current.host or job.request.environment.host or self.host
+        status = HostStatus.SILENT if host == self.host else self.watch.status_of(host)
+        job.is_ours = status is HostStatus.SILENT
+        if job.is_ours and current.phase is Phase.WAITING and not current.cancelled:
+            job.has_work = self._can_start(job)
         else:
-            tried = job.deliver_at > 0 and not self._processes.is_helped(job.name)
-            done = seen.phase is Phase.SETTLED or (seen.phase is Phase.HELD and tried)
-            job.work = not done and sight is not HostStatus.SERVED
-        pace = max(LOOK, LOOK_EACH * len(self._open)) if job.mine else LOOK_ELSEWHERE
-        job.due = time.monotonic() + (LOOK if seen.phase is Phase.RUNNING else pace)
+            tried = job.deliver_at > 0 and not self._processes.has_helper(job.name)
+            is_held = current.phase is Phase.HELD and tried
+            is_finished = current.phase is Phase.SETTLED or is_held
+            job.has_work = not is_finished and status is not HostStatus.SERVED
+        interval = JOB_INTERVAL
+        if current.phase is not Phase.RUNNING:
+            ours = max(JOB_INTERVAL, INTERVAL_PER_JOB * len(self._active))
+            interval = ours if job.is_ours else FOREIGN_JOB_INTERVAL
+        job.due_at = time.monotonic() + interval
 
     def _can_start(self, job: _ActiveJob) -> bool:
         """Tell whether a waiting job could be started here at some time."""
         environment, demand = job.request.environment, demand_of(job.request)
         if environment.host not in ("", self.host) and not Path(environment.interpreter).exists():
             return False
-        if not self.machine.knows(demand):
+        if not self.machine.probe(demand):
             return True
         total = self.machine.total
         if all(amount <= total.get(resource, 0) for resource, amount in demand.items()):
             return True
-        if job.work:  # said once, not at each look
-            asked = ", ".join(format_resource(*pair) for pair in demand.items())
-            _log.warning("%s: needs %s, which is more than there is here", job.name, asked)
+        if job.has_work:  # logged once, not at each observation
+            amounts = ", ".join(format_resource(*pair) for pair in demand.items())
+            _log.warning("%s: needs %s, which is more than there is here", job.name, amounts)
         return False
 
     def _step(self, job: _ActiveJob) -> None:
-        """Advance one job. Those that wait for a slot are `_start_line`'s."""
-        self._see(job)
-        name, seen = job.name, job.seen
-        if seen.phase is Phase.SETTLED:
+        """Advance one job. `_start_queue` advances those that wait for a slot."""
+        self._refresh(job)
+        name, current = job.name, job.observation
+        if current.phase is Phase.SETTLED:
             self._log_delivery(name)
             self.settled.add(name)
-            self._let_go(name)
+            self._forget(name)
             return
-        self._account(job)
-        if not job.mine or self._processes.is_helped(name):
+        self._update_slot(job)
+        if not job.is_ours or self._processes.has_helper(name):
             return
-        running = seen.phase is Phase.RUNNING or self._processes.has_runner(name)
-        if running and seen.cancelled:
-            self._processes.terminate(name, seen.attempt)
-        if seen.phase is Phase.WAITING:
-            why = self._processes.cannot_start(name)
-            if seen.cancelled:
-                why = ("Terminated", "Cancelled before it started.")
-            if why is not None:
-                self._processes.finish(name, *why)
-        elif seen.phase is Phase.DEAD and not running:
-            why = ("Terminated", "It was told to stop, and was killed.") if seen.cancelled else None
-            self._processes.finish(name, *(why or self._processes.why(name)))
-        elif seen.phase in (Phase.ENDED, Phase.HELD):
+        is_running = current.phase is Phase.RUNNING or self._processes.has_runner(name)
+        if is_running and current.cancelled:
+            self._processes.terminate(name, current.attempt)
+        if current.phase is Phase.WAITING:
+            end = self._processes.start_failure(name)
+            if current.cancelled:
+                end = ("Terminated", "Cancelled before it started.")
+            if end is not None:
+                self._processes.finish(name, *end)
+        elif current.phase is Phase.DEAD and not is_running:
+            end = self._processes.failure_reason(name)
+            if current.cancelled:
+                end = ("Terminated", "It was told to stop, and was killed.")
+            self._processes.finish(name, *end)
+        elif current.phase in (Phase.ENDED, Phase.HELD):
             self._deliver(job)
 
     def _deliver(self, job: _ActiveJob) -> None:
-        """Deliver; what is held, once at first, and then now and then while there is other work."""
-        now = time.monotonic()
-        if job.seen.phase is Phase.HELD:
-            why = documents.read_document(self.exchange.root / job.name / layout.HELD) or {}
-            if job.deliver_at and why.get("message") != job.held:
-                job.held = why.get("message")
-                _log.warning("%s: held: %s", job.name, job.held)
-            if now < job.deliver_at:
+        """Deliver. What is held is tried at once, and then at intervals while there is work."""
+        moment = time.monotonic()
+        if job.observation.phase is Phase.HELD:
+            document = documents.read_document(self.exchange.root / job.name / layout.HELD) or {}
+            message = document.get("message")
+            if job.deliver_at and message != job.held_message:
+                job.held_message = message
+                _log.warning("%s: held: %s", job.name, message)
+            if moment < job.deliver_at:
                 return
-        if self._processes.settle(job.name):
-            job.deliver_at = now + RETRY_HELD
+        if self._processes.deliver_or_remove(job.name):
+            job.deliver_at = moment + RETRY_HELD_INTERVAL
 
-    def _account(self, job: _ActiveJob) -> None:
-        """Keep what a run here holds, adopting that of a dispatcher before; else give it back."""
-        name, phase, here = job.name, job.seen.phase, job.seen.host == self.host
-        started = here or self._processes.has_runner(name)
-        if started and phase in (Phase.WAITING, Phase.RUNNING, Phase.DEAD):
-            if name not in self._slots.held:
+    def _update_slot(self, job: _ActiveJob) -> None:
+        """Occupy the slot of a run on this host, also of an earlier dispatcher; else release it."""
+        name, phase = job.name, job.observation.phase
+        has_runner = self._processes.has_runner(name)
+        is_on_host = has_runner or job.observation.host == self.host
+        if is_on_host and phase in (Phase.WAITING, Phase.RUNNING, Phase.DEAD):
+            if name not in self._slots.allocations:
                 slot = documents.read_document(self.exchange.root / name / SLOT) or {}
                 self._slots.adopt(name, Allocation(demand_of(job.request), devices_of(slot)))
-        elif not self._processes.has_runner(name):
+        elif not has_runner:
             self._slots.release(name)
 
     def _log_delivery(self, name: str) -> None:
@@ -272,39 +290,46 @@ class Dispatcher:
         if delivery is not None:
             _log.info("%s: delivered as %s", name, delivery.get("path"))
 
-    # The line -------------------------------------------------------------------------------
+    # The queue ------------------------------------------------------------------------------
 
-    def _start_line(self) -> None:
-        """Start those whose turn it is, after those that had their turn with another dispatcher."""
-        line = []
-        for job in list(self._open.values()):
+    def _start_queue(self) -> None:
+        """Start the jobs whose turn it is, first those that an earlier dispatcher gave a slot."""
+        queue = []
+        for job in list(self._active.values()):
             if not self._is_startable(job):
                 continue
-            if job.name in self._slots.held:
-                self._launch(job, self._slots.held[job.name])
-            elif self.machine.knows(demand_of(job.request)):
-                line.append(job.request)
-        for request, holding in start(in_line(line), self._slots):
-            self._launch(self._open[request.name], holding)
+            if job.name in self._slots.allocations:
+                self._launch(job, self._slots.allocations[job.name])
+            elif self.machine.probe(demand_of(job.request)):
+                queue.append(job.request)
+        for request, allocation in start(in_queue_order(queue), self._slots):
+            self._launch(self._active[request.name], allocation)
 
     def _is_startable(self, job: _ActiveJob) -> bool:
-        busy = self._processes.has_runner(job.name) or self._processes.is_helped(job.name)
-        waits = job.seen.phase is Phase.WAITING and not job.seen.cancelled
-        ours = job.mine and job.work and job.seen is not NEW
-        may = ours and waits and not busy and time.monotonic() >= job.start_at
-        return may and not self._processes.cannot_start(job.name)
+        current, processes = job.observation, self._processes
+        return (
+            job.is_ours
+            and job.has_work
+            and current is not NEW
+            and current.phase is Phase.WAITING
+            and not current.cancelled
+            and not processes.has_runner(job.name)
+            and not processes.has_helper(job.name)
+            and time.monotonic() >= job.start_at
+            and not processes.start_failure(job.name)
+        )
 
-    def _launch(self, job: _ActiveJob, holding: Allocation) -> None:
-        """Start a runner in its slot, which is written down before; it keeps that if this fails.
+    def _launch(self, job: _ActiveJob, allocation: Allocation) -> None:
+        """Write slot.json and start a runner. The job keeps its slot if this fails.
 
-        Else another job could get devices that slot.json promises to this one.
+        Otherwise another job could get devices that slot.json promises to this one.
         """
 
         def launch() -> None:
-            if holding.devices or job.request.environment.host != self.host:
-                slot = {"v": 1, "host": self.host, "devices": holding.devices}
+            if allocation.devices or job.request.environment.host != self.host:
+                slot = {"v": 1, "host": self.host, "devices": allocation.devices}
                 write_quickly(self.exchange.root / job.name / SLOT, slot)
-            self._processes.start_runner(job.request, self._slots.variables(holding))
+            self._processes.start_runner(job.request, self._slots.variables(allocation))
 
-        job.due, job.start_at = 0.0, time.monotonic() + RETRY
-        self._guarded(job, launch)
+        job.due_at, job.start_at = 0.0, time.monotonic() + RETRY_INTERVAL
+        self._isolated(job, launch)

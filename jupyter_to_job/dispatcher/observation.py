@@ -1,4 +1,4 @@
-"""What a job's directory says about the job's next step. Only looks; the loop acts."""
+"""Reads from a job's directory what the dispatcher has to do next. The loop acts on it."""
 
 from __future__ import annotations
 
@@ -13,28 +13,29 @@ from job_runner.protocol import documents, layout, liveness
 from job_runner.protocol.outcome import read_outcome
 
 SLOT = "slot.json"
-"""Which host starts the run, and the devices that it got; written before the runner starts."""
+"""The host that starts the run, and the devices that it got; written before the runner starts."""
 
 
 class Phase(enum.Enum):
-    """Where a job is, as far as a dispatcher has something to do about it."""
+    """The state of a job, as far as a dispatcher has something to do about it."""
 
     WAITING = "waiting"
     RUNNING = "running"
     DEAD = "dead"
-    """The last attempt's lock is free, and it has no outcome."""
+    """The lock of the latest attempt is free, and it has no outcome."""
     ENDED = "ended"
-    """There is a result to deliver, or a wish to delete."""
+    """There is a result to deliver, or a request to delete the job."""
     HELD = "held"
-    """As ended, and the last try to deliver failed."""
+    """As ended, and the previous try to deliver failed."""
     SETTLED = "settled"
 
 
 @dataclass(frozen=True)
 class Observation:
-    """One look at a job. `attempt` is its last one; `host` where that runs, or is to be started.
+    """One reading of a job's directory.
 
-    `host` is None where only the request says whose the job is.
+    `attempt` is the directory of the latest attempt. `host` is where that runs or is to be started;
+    None where only the request names a host.
     """
 
     phase: Phase
@@ -44,7 +45,7 @@ class Observation:
 
 
 NEW = Observation(Phase.WAITING)
-"""What a job is that nobody looked at yet."""
+"""The observation of a job before it was read."""
 
 
 def names_in(directory: Path) -> frozenset[str]:
@@ -53,8 +54,8 @@ def names_in(directory: Path) -> frozenset[str]:
         return frozenset(entry.name for entry in entries)
 
 
-def observe(directory: Path, names: frozenset[str], before: Observation = NEW) -> Observation:
-    """Look at a job whose directory holds `names`; `before` is what the last look said.
+def observe(directory: Path, names: frozenset[str], previous: Observation = NEW) -> Observation:
+    """Observe a job whose directory holds `names`; `previous` saves reading runner.json again.
 
     Raises DocumentError and OSError.
     """
@@ -67,22 +68,21 @@ def observe(directory: Path, names: frozenset[str], before: Observation = NEW) -
         slot = documents.read_document(directory / SLOT) if SLOT in names else None
         return Observation(Phase.WAITING, cancelled, None, _host(slot))
     attempt = layout.attempt_dir(directory, numbers[-1])
-    host = before.host  # runner.json is never rewritten
-    if before.attempt != attempt:
+    host = previous.host  # runner.json is never rewritten
+    if previous.attempt != attempt:
         host = _host(documents.read_document(attempt / layout.RUNNER))
-    # Alive before the outcome: a run that ends in between has ended, and is not dead.
+    # The lock is read before the outcome: a run that ends in between is not taken for dead.
     if liveness.is_alive(attempt):
         return Observation(Phase.RUNNING, cancelled, attempt, host)
     if read_outcome(attempt) is None:
         return Observation(Phase.DEAD, cancelled, attempt, host)
-    if deleted:
-        return Observation(Phase.ENDED, cancelled, attempt, host)
-    outcomes = (read_outcome(layout.attempt_dir(directory, number)) for number in numbers)
-    if not any(outcome is not None and outcome.result_sha256 for outcome in outcomes):
-        return Observation(Phase.SETTLED)  # nothing ran: nothing to deliver
-    return Observation(
-        Phase.HELD if layout.HELD in names else Phase.ENDED, cancelled, attempt, host
-    )
+    if not deleted:
+        outcomes = (read_outcome(layout.attempt_dir(directory, number)) for number in numbers)
+        if not any(outcome is not None and outcome.result_sha256 for outcome in outcomes):
+            return Observation(Phase.SETTLED)  # nothing ran: there is nothing to deliver
+        if layout.HELD in names:
+            return Observation(Phase.HELD, cancelled, attempt, host)
+    return Observation(Phase.ENDED, cancelled, attempt, host)
 
 
 def _host(document: Mapping[str, Any] | None) -> str | None:

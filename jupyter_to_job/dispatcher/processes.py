@@ -1,7 +1,7 @@
-"""The processes of the dispatcher: runners, `job_runner finish` for those that died, errands.
+"""The dispatcher's processes: runners, `job_runner finish` for runs that died, and tasks.
 
-All are sessions of their own and outlive the dispatcher; what is kept here about them is only what
-a new dispatcher can do without.
+All are sessions of their own and outlive the dispatcher. A new dispatcher can do without all that
+is kept here about them.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ from .launcher import Launcher
 KILL_AFTER = 10.0
 """Seconds between SIGTERM and SIGKILL for a cancelled run."""
 MAX_HELPERS = 4
-"""How many results are finished and delivered at a time: each may be large."""
-_BUSY = 75
+"""Results that are finished and delivered at a time: each may be large."""
+_ATTEMPT_TAKEN = 75
+"""The exit status of a process that found another one at work on the attempt."""
 _NO_PROGRAM = (
     errno.ENOENT,
     errno.EACCES,
@@ -43,7 +44,7 @@ _NO_PROGRAM = (
     errno.ENAMETOOLONG,
     errno.E2BIG,
 )
-"""What starting an interpreter that is gone or broken fails with; whatever else, passes."""
+"""Errors of starting an interpreter that is missing or broken. Others are tried again."""
 _log = logging.getLogger(__name__)
 
 
@@ -53,8 +54,8 @@ class _Child:
     process: subprocess.Popen[bytes] | Fork
     log: Path
 
-    def last_words(self, status: int) -> str:
-        """Return the last line that an ended process said, else its exit status."""
+    def last_log_line(self, status: int) -> str:
+        """Return the last line that an ended process logged, else its exit status."""
         with contextlib.suppress(OSError):
             lines = self.log.read_text(errors="replace").strip().splitlines()
             if lines:
@@ -72,9 +73,10 @@ class Processes:
         self._helpers: dict[str, _Child] = {}
         self._retaining: subprocess.Popen[bytes] | None = None
         self._launcher = Launcher()
-        self._told: dict[str, float] = {}
-        self._why: dict[str, tuple[str, str]] = {}
-        self._delay: dict[str, float] = {}
+        self._terminated_at: dict[str, float] = {}
+        self._failures: dict[str, tuple[str, str]] = {}
+        """By job: reason and message."""
+        self._retry_delay: dict[str, float] = {}
         self._retry_at: dict[str, float] = {}
 
     # Starting -------------------------------------------------------------------------------
@@ -82,14 +84,14 @@ class Processes:
     def start_runner(self, request: Request, variables: Mapping[str, str]) -> None:
         """Start the first attempt of a job in the submitter's interpreter and environment.
 
-        The catalog's `env` comes on top, and `variables` on top of that. Raises OSError for what
-        may pass: it is to be tried again.
+        The catalog's `env` overrides that environment, and `variables` override both. Raises
+        OSError where another try may succeed.
         """
         arguments = ["run", self._directory(request.name), "--attempt", "1"]
         environment = request.environment
         specs = (request.flavor_spec, request.device_spec)
-        admins = {name: value for spec in specs for name, value in spec.get("env", {}).items()}
-        environ = {**environment.variables, **admins, **variables}
+        catalog = {name: value for spec in specs for name, value in spec.get("env", {}).items()}
+        environ = {**environment.variables, **catalog, **variables}
         try:
             with self._log(request.name, "run") as (path, log):
                 runner = self._launcher.start(environment.interpreter, arguments, environ, log)
@@ -97,34 +99,34 @@ class Processes:
             if error.errno not in _NO_PROGRAM:
                 raise
             message = f"{environment.interpreter} cannot be started: {error.strerror}."
-            self._why[request.name] = ("RunnerMissing", message)
+            self._failures[request.name] = ("RunnerMissing", message)
             _log.warning("%s: %s", request.name, message)
             return
         self._runners[request.name] = _Child("run", runner, path)
         _log.info("%s: runner %d", request.name, runner.pid)
 
     def finish(self, job: str, reason: str, message: str) -> None:
-        """Have result and outcome of a dead attempt written, by a process of its own."""
+        """Start a process that writes result and outcome of a dead attempt."""
         arguments = ["finish", self._directory(job), "--reason", reason, "--message", message]
         if self._may_help(job):
             with self._log(job, "finish") as (path, log):
-                # Our own interpreter, not the submitter's: that one may be gone.
+                # The dispatcher's interpreter, because the submitter's may be gone.
                 finishing = self._launcher.start(sys.executable, arguments, os.environ, log)
             self._helpers[job] = _Child("finish", finishing, path)
 
-    def settle(self, job: str) -> bool:
-        """Have an ended job delivered, or removed if that is the wish; tell if that began."""
-        begins = self._may_help(job)
-        if begins:
-            sign.import_ahead()  # once, for all the copies
+    def deliver_or_remove(self, job: str) -> bool:
+        """Start to deliver an ended job, or to remove it if requested; tell whether it began."""
+        may_help = self._may_help(job)
+        if may_help:
+            sign.preload()  # once, for all forks
             work = partial(tasks.deliver_or_remove, self._exchange, job)
             with self._log(job, "settle") as (path, log):
                 self._helpers[job] = _Child("settle", Fork(work, log), path)
-            self._launcher.prepare()  # now: this job's user has the result, and runs may follow
-        return begins
+            self._launcher.prepare()  # this job's user has the result, and runs may follow
+        return may_help
 
     def retain(self) -> None:
-        """Have old pieces cleared away; nobody waits for that, and it says so in our own log."""
+        """Start the retention, unless it runs. Its output goes to the dispatcher's log."""
         command = [sys.executable, "-m", tasks.__name__, str(self._exchange.root)]
         if self._retaining is None or self._retaining.poll() is not None:
             self._retaining = subprocess.Popen(
@@ -138,82 +140,82 @@ class Processes:
         pid = self._runner_pid(job, attempt)
         if pid is None:
             return  # dead, and being finished
-        # A runner that ended meanwhile is no error: the next look sees its outcome.
+        # A runner that ended meanwhile is no error: the next observation has its outcome.
         with contextlib.suppress(ProcessLookupError):
-            if job not in self._told:
-                self._told[job] = time.monotonic()
+            if job not in self._terminated_at:
+                self._terminated_at[job] = time.monotonic()
                 os.kill(pid, signal.SIGTERM)
                 os.kill(pid, signal.SIGCONT)  # a stopped one would not notice
-            elif time.monotonic() - self._told[job] > KILL_AFTER:
+            elif time.monotonic() - self._terminated_at[job] > KILL_AFTER:
                 _kill_session(pid)
 
     def reap(self) -> set[str]:
-        """Take notice of processes that ended; return the jobs that they were for."""
+        """Reap the processes that ended; return their jobs."""
         ended = set()
         for job, child in list(self._runners.items()):
             status = child.process.poll()
             if status is not None:
                 ended.add(job)
                 del self._runners[job]
-                self._runner_ended(job, child, status)
+                self._on_runner_end(job, child, status)
                 child.log.unlink(missing_ok=True)
         for job, child in list(self._helpers.items()):
             status = child.process.poll()
             if status is not None:
                 ended.add(job)
                 del self._helpers[job]
-                if status not in (0, _BUSY):
+                if status not in (0, _ATTEMPT_TAKEN):
                     self._postpone(job, child, status)
                 child.log.unlink(missing_ok=True)
         return ended
 
     def forget(self, job: str) -> None:
-        """Drop what is known of a job that is settled, and what its processes had said."""
-        for known in (self._told, self._why, self._delay, self._retry_at):
-            known.pop(job, None)
+        """Drop the state of a settled job, and the logs of its processes."""
+        for state in (self._terminated_at, self._failures, self._retry_delay, self._retry_at):
+            state.pop(job, None)
         for kind in ("run", "finish", "settle"):
-            self._log_of(job, kind).unlink(missing_ok=True)
+            self._log_path(job, kind).unlink(missing_ok=True)
 
     def sweep(self, jobs: Container[str]) -> None:
-        """Remove what dispatchers that were killed left of jobs other than these."""
+        """Remove files of killed dispatchers that belong to none of `jobs`."""
         documents.remove_drafts(self._folder)
         for log in self._folder.glob("*.*.log"):
             if log.name.partition(".")[0] not in jobs:
                 log.unlink(missing_ok=True)
 
-    # Knowing --------------------------------------------------------------------------------
+    # State ----------------------------------------------------------------------------------
 
     def has_runner(self, job: str) -> bool:
-        """Tell whether a runner that this dispatcher started for a job is still a process."""
+        """Tell whether a runner that this dispatcher started for a job still runs."""
         return job in self._runners
 
-    def is_helped(self, job: str) -> bool:
-        """Tell whether a process is at work on what a run of the job left."""
+    def has_helper(self, job: str) -> bool:
+        """Tell whether a process finishes, delivers or removes the job."""
         return job in self._helpers
 
-    def cannot_start(self, job: str) -> tuple[str, str] | None:
-        """Return reason and message if a job's runner turned out not to start."""
-        return self._why.get(job)
+    def start_failure(self, job: str) -> tuple[str, str] | None:
+        """Return reason and message if a job's runner could not be started."""
+        return self._failures.get(job)
 
-    def why(self, job: str) -> tuple[str, str]:
+    def failure_reason(self, job: str) -> tuple[str, str]:
         """Return reason and message for an attempt that died without an outcome."""
-        return self._why.get(job, ("Lost", LOST_MESSAGE))
+        return self._failures.get(job, ("Lost", LOST_MESSAGE))
 
     # Inside ---------------------------------------------------------------------------------
 
-    def _runner_ended(self, job: str, child: _Child, status: int) -> None:
-        if status == _BUSY:
-            return  # another runner, of a dispatcher before this one, was first
+    def _on_runner_end(self, job: str, child: _Child, status: int) -> None:
+        if status == _ATTEMPT_TAKEN:
+            return  # an earlier dispatcher's runner has the attempt
         if not layout.attempts(self._exchange.root / job):
             reason, message = "Lost", f"The runner was killed (signal {-status}) before it began."
             if status >= 0:
-                words = child.last_words(status)
-                reason, message = "RunnerMissing", f"The runner did not start: {words}"
-            self._why[job] = (reason, message)
+                line = child.last_log_line(status)
+                reason, message = "RunnerMissing", f"The runner did not start: {line}"
+            self._failures[job] = (reason, message)
             _log.warning("%s: %s", job, message)
         elif status > 0:  # counts only if it left no outcome
-            message = f"The runner failed: {child.last_words(status)}"
-            self._why[job] = ("BackendError", message)
+            message = f"The runner failed: {child.last_log_line(status)}"
+            self._failures[job] = ("BackendError", message)
 
     def _runner_pid(self, job: str, attempt: Path | None) -> int | None:
         child = self._runners.get(job)
@@ -223,21 +225,21 @@ class Processes:
         return int(runner["pid"]) if runner and liveness.is_same_process(runner) else None
 
     def _may_help(self, job: str) -> bool:
-        """Tell whether to start what works on what a run left: not twice, not too early."""
-        late = time.monotonic() >= self._retry_at.get(job, 0.0)
-        return late and job not in self._helpers and len(self._helpers) < MAX_HELPERS
+        """Tell whether a helper may be started: one per job, not too many, not too early."""
+        is_time = time.monotonic() >= self._retry_at.get(job, 0.0)
+        return is_time and job not in self._helpers and len(self._helpers) < MAX_HELPERS
 
     def _postpone(self, job: str, child: _Child, status: int) -> None:
-        """Wait longer each time before what failed is tried again: a full disk passes."""
-        delay = self._delay[job] = min(2 * self._delay.get(job, 0.25), 60.0)
+        """Double the delay before the next try each time: a full disk may get space."""
+        delay = self._retry_delay[job] = min(2 * self._retry_delay.get(job, 0.25), 60.0)
         self._retry_at[job] = time.monotonic() + delay
-        words = child.last_words(status)
-        _log.warning("%s: %s failed, tried again in %g s: %s", job, child.kind, delay, words)
+        line = child.last_log_line(status)
+        _log.warning("%s: %s failed, tried again in %g s: %s", job, child.kind, delay, line)
 
     @contextlib.contextmanager
     def _log(self, job: str, kind: str) -> Iterator[tuple[Path, int]]:
-        """Open what a process says to; on a full disk it is lost, and the process starts."""
-        path = self._log_of(job, kind)
+        """Open the log of a process. On a full disk it is lost, and the process starts."""
+        path = self._log_path(job, kind)
         try:
             log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         except OSError as error:
@@ -248,7 +250,7 @@ class Processes:
         finally:
             os.close(log)
 
-    def _log_of(self, job: str, kind: str) -> Path:
+    def _log_path(self, job: str, kind: str) -> Path:
         return self._folder / f"{job}.{kind}.log"
 
     def _directory(self, job: str) -> str:
@@ -256,7 +258,7 @@ class Processes:
 
 
 def _kill_session(pid: int) -> None:
-    """Kill a runner and what is in its process group; of a session, where we started it."""
+    """Kill a runner, with its process group where it leads one."""
     if os.getpgid(pid) == pid:
         os.killpg(pid, signal.SIGKILL)
     else:

@@ -1,7 +1,7 @@
-"""What may take long or much memory, in a process of its own: no other job waits for it.
+"""Tasks that may take long or much memory, each in a process of its own: no other job waits.
 
-`settle` is run by a copy of the dispatcher (`forks`). `python -m jupyter_to_job.dispatcher.tasks
-EXCHANGE` clears away what is older than it is to be kept.
+A fork of the dispatcher runs `deliver_or_remove`. `python -m jupyter_to_job.dispatcher.tasks
+EXCHANGE` clears what is older than the retention.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ..service.delivery import deliver
 
 
 def deliver_or_remove(exchange: FileExchange, job: str) -> int:
-    """Deliver an ended job, or remove it if that is the wish; return an exit status."""
-    return _guarded(partial(_settle, exchange, job))
+    """Deliver an ended job, or remove it if that was requested; return an exit status."""
+    return _run(partial(_deliver_or_remove, exchange, job))
 
 
-def _settle(exchange: FileExchange, job: str) -> None:
+def _deliver_or_remove(exchange: FileExchange, job: str) -> None:
     if exchange.document(job, layout.DELETE) is not None:
         exchange.remove(job)
     else:
@@ -31,12 +31,12 @@ def _settle(exchange: FileExchange, job: str) -> None:
 
 
 def retain(exchange: FileExchange) -> int:
-    """Clear away leftovers of killed processes, and what was kept long enough."""
-    return _guarded(partial(_retain, exchange))
+    """Clear what killed processes left behind, and what was kept long enough."""
+    return _run(partial(_retain, exchange))
 
 
 def _retain(exchange: FileExchange) -> None:
-    # Read here, where nobody waits: the dispatcher itself needs no settings.
+    # Imported in this process only: the dispatcher itself needs no settings.
     from ..exchange.retention import Policy, enforce
     from ..wiring import Settings
 
@@ -46,12 +46,12 @@ def _retain(exchange: FileExchange) -> None:
         sys.stderr.write(f"{name}: cleared\n")
 
 
-def _guarded(errand: Callable[[], None]) -> int:
-    """Run an errand; what went wrong is the last line on stderr."""
+def _run(task: Callable[[], None]) -> int:
+    """Run a task; return an exit status. An error is the last line on stderr."""
     try:
-        errand()
+        task()
     except NotFound:
-        return 0  # removed meanwhile: nothing is left to do
+        return 0  # removed meanwhile
     except (JobsError, OSError, ValueError) as error:
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         return 1

@@ -35,7 +35,7 @@ def test_who_holds_the_lock_is_there(tmp_path: Path, clock: list[float]) -> None
     watch, lock = HostWatch(tmp_path), hosts.take_lock(tmp_path, "other")
     assert lock is not None
     clock[0] += 1e6
-    assert watch.sight("other") is HostStatus.SERVED
+    assert watch.status_of("other") is HostStatus.SERVED
     assert hosts.has_dispatcher(tmp_path, "other")
     assert hosts.take_lock(tmp_path, "other") is None
     os.close(lock)
@@ -45,36 +45,36 @@ def test_who_holds_the_lock_is_there(tmp_path: Path, clock: list[float]) -> None
 def test_a_free_lock_that_is_touched_is_no_silence(tmp_path: Path, clock: list[float]) -> None:
     watch = HostWatch(tmp_path)
     beat(tmp_path, "other", ago=50)
-    assert watch.sight("other") is HostStatus.UNKNOWN
+    assert watch.status_of("other") is HostStatus.UNKNOWN
     for ago in range(49, 0, -1):
         clock[0] += 10
         beat(tmp_path, "other", ago=ago)
-        assert watch.sight("other") is HostStatus.SERVED
+        assert watch.status_of("other") is HostStatus.SERVED
     clock[0] += 119
-    assert watch.sight("other") is HostStatus.UNKNOWN
+    assert watch.status_of("other") is HostStatus.UNKNOWN
     clock[0] += 1
-    assert watch.sight("other") is HostStatus.SILENT
+    assert watch.status_of("other") is HostStatus.SILENT
 
 
 def test_an_old_sign_of_life_is_watched_for_a_beat(tmp_path: Path, clock: list[float]) -> None:
     """Its age alone proves nothing: the clock there, or here, may be wrong."""
     watch = HostWatch(tmp_path)
     beat(tmp_path, "other", ago=5000)
-    assert watch.sight("other") is HostStatus.UNKNOWN
+    assert watch.status_of("other") is HostStatus.UNKNOWN
     clock[0] += 10
     beat(tmp_path, "other", ago=4990)
-    assert watch.sight("other") is HostStatus.SERVED
+    assert watch.status_of("other") is HostStatus.SERVED
     clock[0] += 14
-    assert watch.sight("other") is HostStatus.SERVED
+    assert watch.status_of("other") is HostStatus.SERVED
     clock[0] += 1
-    assert watch.sight("other") is HostStatus.SILENT
+    assert watch.status_of("other") is HostStatus.SILENT
 
 
 def test_a_host_that_never_was_is_silent_by_and_by(tmp_path: Path, clock: list[float]) -> None:
     watch = HostWatch(tmp_path, silence=30)
-    assert watch.sight("other") is HostStatus.UNKNOWN
+    assert watch.status_of("other") is HostStatus.UNKNOWN
     clock[0] += 30
-    assert watch.sight("other") is HostStatus.SILENT
+    assert watch.status_of("other") is HostStatus.SILENT
 
 
 def test_who_only_looks_keeps_nobody_out(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The local backend as the service sees it: a line in front of this machine's slots."""
+"""The local backend as the service sees it: a queue in front of this machine's slots."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from ...exchange import FileExchange, Request
 from ..port import Resource
 from . import hosts
 from .capacity import admit
-from .dispatcher_process import ensure_dispatcher, last_words
+from .dispatcher_process import ensure_dispatcher, last_log_line
 from .gpus import DRIVER_TIMEOUT, GPU
-from .queue import demand_of, in_line
-from .slots import Allocation, Machine, SlotReport, published, sum_of
+from .queue import demand_of, in_queue_order
+from .slots import Allocation, Machine, SlotReport, read_slots, sum_of
 
-_LOOK_AGAIN = 60.0
-"""Seconds after which a process that lives long counts the machine's GPUs again."""
-_AT_ONCE = 5.0
-"""Seconds within which a dispatcher that ends with an error cannot be started at all."""
+_MACHINE_TTL = 60.0
+"""Seconds after which a long-lived process counts the machine's GPUs again."""
+_START_TIME = 5.0
+"""Seconds: a dispatcher that fails within this time after its start could not be started."""
 
 
 class LocalBackend:
     """Implements `backends.port.Backend`; `capacity_setting` as in JUPYTER_TO_JOB_CAPACITY.
 
-    `silence`: seconds without a sign of life after which another host's jobs are taken over.
+    `silence`: seconds without a heartbeat after which another host's jobs are taken over.
     """
 
     name = "local"
@@ -45,35 +45,35 @@ class LocalBackend:
         self._exchange = exchange
         self._setting = capacity_setting
         self._silence = silence
-        self._counted = time.monotonic()
-        self._here = Machine(capacity_setting)
+        self._machine_time = time.monotonic()
+        self._machine = Machine(capacity_setting)
         self._started: subprocess.Popen[bytes] | None = None
         self._started_at = float("-inf")
         self._host_of: dict[str, str] = {}
 
     def admit(self, demand: Mapping[str, Decimal], kernel: str | None) -> None:
-        """See the port. The kernel is looked up where the runner will look, too."""
-        asked = {name: amount for name, amount in demand.items() if amount}
-        machine = self._machine()
-        machine.knows(asked, wait=DRIVER_TIMEOUT)
+        """See the port. The kernel is looked up in the same places as by the runner."""
+        amounts = {name: amount for name, amount in demand.items() if amount}
+        machine = self._current_machine()
+        machine.probe(amounts, timeout=DRIVER_TIMEOUT)
         try:
-            admit(asked, machine.total)
+            admit(amounts, machine.total)
         except NeverFits as error:
-            if not machine.trouble:
+            if not machine.problem:
                 raise
             raise NeverFits(
-                f"{error.message.rstrip('.')}: {machine.trouble}.", error.hint
+                f"{error.message.rstrip('.')}: {machine.problem}.", error.hint
             ) from error
         if kernel is not None:
-            from .kernels import require_kernel  # the dispatcher, which starts often, has no use
+            from .kernels import require_kernel  # the dispatcher starts often and does not use it
 
             require_kernel(kernel)
 
     def notify(self, job: str) -> None:
-        """See the port: starts this host's dispatcher, unless another host sees to the job."""
+        """See the port: starts this host's dispatcher, unless another host serves the job."""
         status = self._started.poll() if self._started is not None else None
-        at_once = (status or 0) > 0 and time.monotonic() - self._started_at < _AT_ONCE
-        if self._is_elsewhere(job):
+        has_failed = (status or 0) > 0 and time.monotonic() - self._started_at < _START_TIME
+        if self._is_served_elsewhere(job):
             return
         try:
             started = ensure_dispatcher(self._exchange.root, self._setting)
@@ -83,11 +83,11 @@ class LocalBackend:
                 "The job is recorded; `jupyter-to-job wait` tries again.",
             ) from error
         if started is None:
-            return  # somebody else's serves us
+            return  # one runs
         self._started, self._started_at = started, time.monotonic()
-        if at_once:
+        if has_failed:
             raise Unavailable(
-                f"The last dispatcher ended at once: {last_words(self._exchange.root)}",
+                f"The last dispatcher ended at once: {last_log_line(self._exchange.root)}",
                 "The job is recorded, and another dispatcher was started.",
             )
 
@@ -96,37 +96,38 @@ class LocalBackend:
         return liveness.is_alive(attempt)
 
     def queue_status(self, waiting: Sequence[Request]) -> Mapping[str, Placement]:
-        """See the port: each host has a line of its own."""
-        here, lines = hosts.this_host(), dict[str, list[Request]]()
-        for request in in_line(waiting):
-            lines.setdefault(request.environment.host or here, []).append(request)
+        """See the port: each host has a queue of its own."""
+        this_host, queues = hosts.this_host(), dict[str, list[Request]]()
+        for request in in_queue_order(waiting):
+            queues.setdefault(request.environment.host or this_host, []).append(request)
             self._host_of[request.name] = request.environment.host  # `notify` needs it
-        served = {host: self._served(host) for host in {here, *lines}}
-        starting = {job for one in served.values() if one is not None for job in one.held}
-        placed = {}
-        for host, line in lines.items():
-            known = served[host] or self._expected(host, line)
-            waits_for, place = self._waits_for(host), 0
-            for request in line:
+        reports = {host: self._slots_of(host) for host in {this_host, *queues}}
+        starting = {job for report in reports.values() if report for job in report.allocations}
+        placements = {}
+        for host, queue in queues.items():
+            slots = reports[host] or self._expected_slots(host, queue)
+            message, position = self._waits_for(host), 0
+            for request in queue:
                 if request.name in starting:
-                    placed[request.name] = Placement(starting=True)
+                    placements[request.name] = Placement(starting=True)
                     continue
-                never = _never_fits(request, known)
-                place += never is None
-                placed[request.name] = never or Placement(position=place, message=waits_for)
-        return placed
+                never_fits = _never_fits(request, slots)
+                position += never_fits is None
+                placement = never_fits or Placement(position=position, message=message)
+                placements[request.name] = placement
+        return placements
 
     def resources(self) -> Mapping[str, Resource]:
-        """See the port: what the dispatcher has, else what this machine would have for one."""
-        root, here = self._exchange.root, hosts.this_host()
-        known = published(root, here)
-        if known is not None and hosts.has_dispatcher(root, here):
-            total, held = known.total, list(known.held.values())
+        """See the port: the dispatcher's slots, or those that one would have on this machine."""
+        root, host = self._exchange.root, hosts.this_host()
+        report = read_slots(root, host)
+        if report is not None and hosts.has_dispatcher(root, host):
+            total, used = report.total, sum_of(report.allocations.values())
         else:
-            machine = self._machine()
-            machine.knows([GPU], wait=DRIVER_TIMEOUT)
-            total, held = machine.total, list(self._left_running(known.held if known else {}))
-        used = sum_of(held)
+            machine = self._current_machine()
+            machine.probe([GPU], timeout=DRIVER_TIMEOUT)
+            total = machine.total
+            used = sum_of(list(self._still_running(report.allocations if report else {})))
         return {
             name: Resource(amount, max(Decimal(0), amount - used.get(name, Decimal(0))))
             for name, amount in total.items()
@@ -134,70 +135,67 @@ class LocalBackend:
 
     # Inside ---------------------------------------------------------------------------------
 
-    def _machine(self) -> Machine:
-        if time.monotonic() - self._counted > _LOOK_AGAIN:
-            self._counted, self._here = time.monotonic(), Machine(self._setting)
-        return self._here
+    def _current_machine(self) -> Machine:
+        if time.monotonic() - self._machine_time > _MACHINE_TTL:
+            self._machine_time, self._machine = time.monotonic(), Machine(self._setting)
+        return self._machine
 
-    def _is_elsewhere(self, job: str) -> bool:
-        """Tell whether the job is another host's, whose dispatcher gave a sign of life lately."""
+    def _is_served_elsewhere(self, job: str) -> bool:
+        """Tell whether the job is another host's, whose dispatcher had a heartbeat lately."""
         if job not in self._host_of:
             try:
                 self._host_of[job] = self._exchange.request(job).environment.host
             except JobsError:
                 return False
         host = self._host_of[job]
-        lately = 2 * liveness.HEARTBEAT_INTERVAL
-        return host not in ("", hosts.this_host()) and hosts.is_recent(
-            self._exchange.root, host, lately
-        )
+        return host not in ("", hosts.this_host()) and self._is_recent(host)
 
-    def _served(self, host: str) -> SlotReport | None:
-        """Return what a host's dispatcher says of its slots, while there is one.
+    def _is_recent(self, host: str) -> bool:
+        return hosts.is_recent(self._exchange.root, host, 2 * liveness.HEARTBEAT_INTERVAL)
 
-        It may hold slots for a job whose run is not seen yet.
+    def _slots_of(self, host: str) -> SlotReport | None:
+        """Return the slots that a host's dispatcher published, while it runs.
+
+        A job may have a slot before its attempt exists.
         """
         root = self._exchange.root
-        return published(root, host) if hosts.has_dispatcher(root, host) else None
+        return read_slots(root, host) if hosts.has_dispatcher(root, host) else None
 
-    def _expected(self, host: str, line: Sequence[Request]) -> SlotReport | None:
-        """Return what a dispatcher would have for a host's line, as far as it is known here."""
+    def _expected_slots(self, host: str, queue: Sequence[Request]) -> SlotReport | None:
+        """Return the slots that a dispatcher of this host would have; None for another host."""
         if host != hosts.this_host():
             return None
-        machine = self._machine()
-        machine.knows({name for request in line for name in demand_of(request)})
-        return SlotReport(machine.total, machine.complete, {})
+        machine = self._current_machine()
+        machine.probe({name for request in queue for name in demand_of(request)})
+        return SlotReport(machine.total, machine.is_complete, {})
 
     def _waits_for(self, host: str) -> str | None:
-        """Say which host a line waits for, if its dispatcher is neither here nor to be seen."""
-        root = self._exchange.root
-        if host == hosts.this_host() or hosts.is_recent(
-            root, host, 2 * liveness.HEARTBEAT_INTERVAL
-        ):
+        """Return a message if a queue waits for another host that has no heartbeat."""
+        if host == hosts.this_host() or self._is_recent(host):
             return None
         return (
             f"Waits for the host {host}, where it was submitted. Another host takes it over when "
             f"{host} has been silent for {self._silence:g} s, if its Python is there, too."
         )
 
-    def _left_running(self, held: Mapping[str, Allocation]) -> Iterator[Allocation]:
-        """Yield what runs hold that a dispatcher left, which is no more."""
-        for job, holding in held.items():
+    def _still_running(self, allocations: Mapping[str, Allocation]) -> Iterator[Allocation]:
+        """Yield the allocations of runs that outlive the dispatcher that started them."""
+        for job, allocation in allocations.items():
             directory = self._exchange.root / job
             if any(
                 liveness.is_alive(layout.attempt_dir(directory, number))
                 for number in layout.attempts(directory)[-1:]
             ):
-                yield holding
+                yield allocation
 
 
-def _never_fits(request: Request, known: SlotReport | None) -> Placement | None:
-    """Return where a job stands for which the slots do not suffice; None for all others."""
+def _never_fits(request: Request, slots: SlotReport | None) -> Placement | None:
+    """Return the placement of a job that is larger than all slots together; else None."""
     demand = demand_of(request)
-    if known is None or not (known.complete or known.total.keys() >= demand.keys()):
+    if slots is None or not (slots.is_complete or slots.total.keys() >= demand.keys()):
         return None
     try:
-        admit(demand, known.total)
+        admit(demand, slots.total)
     except NeverFits as error:
         return Placement(
             reason="Unschedulable",

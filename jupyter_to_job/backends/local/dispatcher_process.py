@@ -1,7 +1,7 @@
 """Starting this host's dispatcher when it is needed.
 
-The lock is the truth. Whoever finds it free takes it and hands it to the dispatcher that it starts,
-so that there is one from this moment on: twenty that submit at once start one process, not twenty.
+The starter takes the lock and passes it to the dispatcher that it starts. So the lock is taken from
+that moment on: of twenty submissions at once one starts a process.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from pathlib import Path
 from .hosts import LOG, host_folder, take_lock, this_host
 
 MAX_LOG = 1 << 20
-"""Bytes of the log after which a new dispatcher begins another one, and keeps this as `log.1`."""
+"""Bytes of the log. A new dispatcher renames a larger one to `log.1`, and begins another."""
 
-_ROOM = 64
-"""Characters that a runner's command line may be longer than its dispatcher's, whose copy it is."""
+_PADDING = 64
+"""Characters by which the command line of a runner that is a fork may exceed the dispatcher's."""
 
 
 def ensure_dispatcher(exchange: Path, capacity: str) -> subprocess.Popen[bytes] | None:
-    """Start a dispatcher unless one is there: a session of its own, which outlives its starter.
+    """Start a dispatcher unless one runs: a session of its own, which outlives its starter.
 
-    Return its process, or None if there was one. Raises OSError.
+    Return its process, or None if one runs. Raises OSError.
     """
     lock = take_lock(exchange, this_host())
     if lock is None:
@@ -32,7 +32,7 @@ def ensure_dispatcher(exchange: Path, capacity: str) -> subprocess.Popen[bytes] 
     arguments += ["--lock", str(lock)]
     if capacity:
         arguments += ["--capacity", capacity]
-    arguments += ["--room", "." * _ROOM]
+    arguments += ["--room", "." * _PADDING]
     try:
         with os.fdopen(_open_log(exchange), "wb") as log:
             return subprocess.Popen(
@@ -48,7 +48,7 @@ def ensure_dispatcher(exchange: Path, capacity: str) -> subprocess.Popen[bytes] 
         os.close(lock)  # the dispatcher has its own descriptor, and with it the lock
 
 
-def last_words(exchange: Path) -> str:
+def last_log_line(exchange: Path) -> str:
     """Return the last line that this host's dispatcher logged, "" if there is none."""
     try:
         lines = (host_folder(exchange, this_host()) / LOG).read_text(errors="replace").split("\n")
@@ -58,7 +58,7 @@ def last_words(exchange: Path) -> str:
 
 
 def _open_log(exchange: Path) -> int:
-    """Open the log to append to; only who has the dispatcher's lock may do so."""
+    """Open the log to append to. Only the holder of the dispatcher's lock may do so."""
     path = host_folder(exchange, this_host()) / LOG
     if path.exists() and path.stat().st_size > MAX_LOG:
         path.replace(path.with_name(f"{LOG}.1"))

@@ -1,10 +1,9 @@
-"""The hosts that share an exchange: each has a dispatcher, with a lock, a log and a sign of life.
+"""The hosts that share an exchange: each has a dispatcher, with a lock, a log and a heartbeat.
 
-A lock (`flock`) that looks free proves nothing about another host, because not every network file
-system carries it across; so a dispatcher also touches its lock every `HEARTBEAT_INTERVAL` seconds,
-and a host counts as silent only when that has stopped. Whoever judges another host watches for
-change with its own clock: neither a clock that is wrong there nor one that jumps here makes a host
-silent.
+A free lock (`flock`) proves nothing about another host, because not every network file system
+carries locks across. So a dispatcher also touches its lock every `HEARTBEAT_INTERVAL` seconds, and
+a host is silent only when that has stopped. A watcher measures with its own monotonic clock how
+long the heartbeat is unchanged: no wrong clock makes a host silent.
 """
 
 from __future__ import annotations
@@ -25,17 +24,17 @@ FOLDER = ".dispatcher"
 LOCK = "lock"
 LOG = "log"
 SLOTS = "slots.json"
-_PATIENCE = 0.2
-"""Seconds within which nobody who only looks holds a lock twice in a row."""
+_LOCK_TIMEOUT = 0.2
+"""Seconds to wait for a process that holds the lock for a moment, in order to test it."""
 
 
 def this_host() -> str:
-    """Return the name by which requests and runs say that they are this host's."""
+    """Return the name of this host in requests and runner documents."""
     return socket.gethostname()
 
 
 def host_folder(exchange: Path, host: str) -> Path:
-    """Return where a host's dispatcher has its lock, its log and its slots."""
+    """Return the folder of a host's dispatcher: lock, log and slots."""
     name = quote(host, safe="")
     return exchange / FOLDER / (name if name.strip(".") else f"_{name}")
 
@@ -52,14 +51,14 @@ def take_lock(exchange: Path, host: str) -> int | None:
     for folder in (path.parent.parent, path.parent):
         folder.mkdir(mode=0o700, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    end = time.monotonic() + _PATIENCE
+    end = time.monotonic() + _LOCK_TIMEOUT
     while not _lock(descriptor, fcntl.LOCK_EX):
-        # A shared lock beside the other one: that was somebody who only looks.
+        # A shared lock is possible only beside the shared lock of a process that tests the lock.
         if not _lock(descriptor, fcntl.LOCK_SH) or time.monotonic() > end:
             os.close(descriptor)
             return None
         fcntl.flock(descriptor, fcntl.LOCK_UN)
-        time.sleep(_PATIENCE / 100)
+        time.sleep(_LOCK_TIMEOUT / 100)
     return descriptor
 
 
@@ -76,7 +75,7 @@ def has_dispatcher(exchange: Path, host: str) -> bool:
 
 
 def last_heartbeat(exchange: Path, host: str) -> float | None:
-    """Return when the host's dispatcher last gave a sign of life (unix seconds), None if never."""
+    """Return the time of the last heartbeat of a host's dispatcher in unix seconds, if any."""
     try:
         return lock_path(exchange, host).stat().st_mtime
     except OSError:
@@ -84,12 +83,13 @@ def last_heartbeat(exchange: Path, host: str) -> float | None:
 
 
 def is_recent(exchange: Path, host: str, seconds: float) -> bool:
-    """Tell whether a host gave a sign of life less than `seconds` ago, by the clocks on the wall.
+    """Tell whether a host had a heartbeat less than `seconds` ago, by the wall clocks.
 
-    Good enough to tell a reader something; `Watch` is what takes a host's jobs away from it.
+    That is good enough for a message. `HostWatch` decides whether to take over a host's jobs.
     """
-    sign = last_heartbeat(exchange, host)
-    return has_dispatcher(exchange, host) or (sign is not None and time.time() - sign < seconds)
+    heartbeat = last_heartbeat(exchange, host)
+    is_young = heartbeat is not None and time.time() - heartbeat < seconds
+    return is_young or has_dispatcher(exchange, host)
 
 
 def _lock(descriptor: int, kind: int) -> bool:
@@ -103,17 +103,22 @@ def _lock(descriptor: int, kind: int) -> bool:
 
 
 class HostStatus(enum.Enum):
-    """What is known of another host."""
+    """Whether another host's dispatcher serves its jobs."""
 
     SERVED = "served"
     SILENT = "silent"
     UNKNOWN = "unknown"
-    """No sign of life yet, and not long enough without one."""
+    """No heartbeat was noticed yet, nor was there none for long enough."""
 
 
-@dataclass
-class _Watched:
-    sign: float | None
+@dataclass(frozen=True)
+class _Heartbeat:
+    """A heartbeat, and since when (monotonic seconds) it is the latest one.
+
+    `changed`: that one was seen to arrive, or a dispatcher held the lock.
+    """
+
+    time: float | None
     since: float
     changed: bool = False
 
@@ -124,23 +129,23 @@ class HostWatch:
 
     exchange: Path
     silence: float = HEARTBEAT_TIMEOUT
-    beat: float = HEARTBEAT_INTERVAL
-    _known: dict[str, _Watched] = field(default_factory=dict)
+    heartbeat_interval: float = HEARTBEAT_INTERVAL
+    _heartbeats: dict[str, _Heartbeat] = field(default_factory=dict)
 
-    def sight(self, host: str) -> HostStatus:
-        """Say whether somebody serves a host's jobs."""
-        now, sign = time.monotonic(), last_heartbeat(self.exchange, host)
-        seen = self._known.setdefault(host, _Watched(sign, now))
-        if has_dispatcher(self.exchange, host):
-            self._known[host] = _Watched(sign, now, changed=True)
+    def status_of(self, host: str) -> HostStatus:
+        """Return whether a dispatcher serves a host's jobs."""
+        moment, heartbeat = time.monotonic(), last_heartbeat(self.exchange, host)
+        latest = self._heartbeats.setdefault(host, _Heartbeat(heartbeat, moment))
+        is_served = has_dispatcher(self.exchange, host)
+        if is_served or heartbeat != latest.time:
+            latest = self._heartbeats[host] = _Heartbeat(heartbeat, moment, changed=True)
+        if is_served:
             return HostStatus.SERVED
-        if sign != seen.sign:
-            self._known[host] = seen = _Watched(sign, now, changed=True)
-        quiet = now - seen.since
+        quiet = moment - latest.since
         if quiet >= self.silence:
             return HostStatus.SILENT
-        if quiet < 1.5 * self.beat:
-            return HostStatus.SERVED if seen.changed else HostStatus.UNKNOWN
-        # Unchanged for longer than a beat: then its age counts from before we looked.
-        old = sign is not None and time.time() - sign >= self.silence
-        return HostStatus.SILENT if old else HostStatus.UNKNOWN
+        if quiet < 1.5 * self.heartbeat_interval:
+            return HostStatus.SERVED if latest.changed else HostStatus.UNKNOWN
+        # It is unchanged for longer than the interval: its age before the watch began counts, too.
+        is_old = heartbeat is not None and time.time() - heartbeat >= self.silence
+        return HostStatus.SILENT if is_old else HostStatus.UNKNOWN

@@ -1,8 +1,7 @@
-"""The line: higher priority first, then first come first served, and who may go before whom.
+"""The queue's order: higher priority first, then first come, first served.
 
-Nobody takes from under somebody ahead what that one waits for. A job may start before another that
-is ahead of it only if it uses none of the resources which the other waits for: a job for CPUs does
-not stand behind one for the only GPU, and a small job never starves a large one.
+A job may overtake an earlier one only if it uses none of the resources that one waits for. So a job
+for CPUs does not wait behind one for the only GPU, and a small job never starves a large one.
 """
 
 from __future__ import annotations
@@ -15,21 +14,21 @@ from .capacity import Amounts
 from .slots import Allocation, Slots
 
 
-def in_line(waiting: Iterable[Request]) -> list[Request]:
+def in_queue_order(waiting: Iterable[Request]) -> list[Request]:
     """Return the waiting requests, next first."""
     return sorted(waiting, key=lambda r: (-r.priority, r.submitted, r.name))
 
 
 def demand_of(request: Request) -> dict[str, Decimal]:
-    """Return what a job occupies, without what it asks nothing of."""
+    """Return the amounts that a job occupies, without those that are zero."""
     amounts = {name: Decimal(amount) for name, amount in request.demand.items()}
     return {name: amount for name, amount in amounts.items() if amount}
 
 
-def start(line: Iterable[Request], slots: Slots) -> Iterator[tuple[Request, Allocation]]:
-    """Yield the jobs whose turn it is with their slots, which they hold from then on."""
+def start(queue: Iterable[Request], slots: Slots) -> Iterator[tuple[Request, Allocation]]:
+    """Allocate slots to the jobs whose turn it is; yield them with their slots."""
     waited_for: set[str] = set()
-    for request in line:
+    for request in queue:
         demand: Amounts = demand_of(request)
         lacking = slots.lacking(demand)
         if lacking or waited_for.intersection(demand):

@@ -1,7 +1,7 @@
-"""The slots: how much there is, who holds what, and which devices a job gets.
+"""The slots: the machine's resources, and what each job occupies of them.
 
-Amounts are counted for every resource; of GPUs and MIG devices each one is known by its id and is
-never given to two jobs at once.
+Amounts are counted for every resource. GPUs and MIG devices have ids, and no two jobs get the same
+device at once.
 """
 
 from __future__ import annotations
@@ -38,32 +38,33 @@ class Allocation:
 
 
 class Machine:
-    """This machine's capacity, `setting` (JUPYTER_TO_JOB_CAPACITY) winning over what is there.
+    """This machine's capacity; `setting` (JUPYTER_TO_JOB_CAPACITY) overrides what is measured.
 
-    The driver is asked for GPUs when somebody first needs to know. Devices that are configured and
-    not there are pretended, with the ids 0, 1, ...: for trying out.
+    The driver is asked for GPUs when they are first needed. Configured devices that do not exist
+    are simulated with the ids 0, 1, ...: for trying out.
     """
 
     def __init__(self, setting: str = "", probe: Callable[[], Probe] = Probe) -> None:
         self.total = capacity(setting)
         self.devices: Devices = {}
-        self.trouble = ""
-        """Why the driver could not be asked; "" if it could, or need not be."""
+        self.problem = ""
+        """The reason why the driver could not be asked; "" if it could, or need not be."""
         self._configured = configured(setting)
         self._start = probe
         self._probe: Probe | None = None
-        self._asked = False
+        self.is_complete = False
+        """Whether the driver was asked, so that `total` has all resources."""
 
-    def knows(self, names: Collection[str], wait: float = 0.0) -> bool:
-        """Tell whether the amount of each resource is known, waiting at most `wait` seconds."""
-        if self._asked or not set(names) - {"cpu", "memory"}:
+    def probe(self, names: Collection[str], timeout: float = 0.0) -> bool:
+        """Ask the driver if need be; tell whether the amounts of these resources are known."""
+        if self.is_complete or not set(names) - {"cpu", "memory"}:
             return True
         self._probe = self._probe or self._start()
-        found = self._probe.devices(wait)
-        if found is None:
+        devices = self._probe.devices(timeout)
+        if devices is None:
             return False
-        self._asked, self.trouble = True, self._probe.problem
-        for name, ids in found.items():
+        self.is_complete, self.problem = True, self._probe.problem
+        for name, ids in devices.items():
             if name not in self._configured:
                 self.total[name] = Decimal(len(ids))
             self.devices[name] = ids[: int(self.total[name])]
@@ -72,31 +73,26 @@ class Machine:
                 self.devices[name] = tuple(str(n) for n in range(int(amount)))
         return True
 
-    @property
-    def complete(self) -> bool:
-        """Whether the driver was asked, so that `total` is all there is."""
-        return self._asked
-
     @cached_property
     def has_devices(self) -> bool:
-        """Whether a job could find GPUs here that it did not ask for."""
+        """Whether a job could see GPUs here that it did not ask for."""
         return any(is_device(name) for name in self.total) or is_driver_installed()
 
 
 @dataclass
 class Slots:
-    """Who holds what of a machine."""
+    """The allocations of a machine's resources to jobs."""
 
     machine: Machine
-    held: dict[str, Allocation] = field(default_factory=dict)
+    allocations: dict[str, Allocation] = field(default_factory=dict)
     """By job; changed by `take`, `adopt` and `release` only."""
 
     def used(self) -> dict[str, Decimal]:
         """Return how much of each resource is occupied."""
-        return sum_of(self.held.values())
+        return sum_of(self.allocations.values())
 
     def lacking(self, demand: Amounts) -> set[str]:
-        """Return the resources of which less is free than `demand` asks for."""
+        """Return the resources of which less is free than `demand`."""
         used, total = self.used(), self.machine.total
         zero = Decimal(0)
         return {
@@ -107,87 +103,87 @@ class Slots:
         }
 
     def take(self, job: str, demand: Amounts) -> Allocation:
-        """Occupy what `demand` asks for, of which nothing may be lacking; say which devices."""
+        """Allocate `demand`, of which nothing may be lacking; return it with its devices."""
         devices = {
             name: self._free(name)[: math.ceil(amount)]
             for name, amount in demand.items()
             if is_device(name)
         }
-        self.held[job] = Allocation(demand, devices)
-        return self.held[job]
+        self.allocations[job] = Allocation(demand, devices)
+        return self.allocations[job]
 
-    def adopt(self, job: str, holding: Allocation) -> None:
-        """Occupy what a run already has, whatever there is."""
-        self.held[job] = holding
+    def adopt(self, job: str, allocation: Allocation) -> None:
+        """Record what a run already occupies, even beyond the capacity."""
+        self.allocations[job] = allocation
 
     def release(self, job: str) -> None:
-        """Give back what a job held, if it held anything."""
-        self.held.pop(job, None)
+        """Release the allocation of a job, if it has one."""
+        self.allocations.pop(job, None)
 
-    def variables(self, holding: Allocation) -> dict[str, str]:
-        """Return the variables that show a run its own devices and none of the others'."""
-        ids = [device for devices in holding.devices.values() for device in devices]
+    def variables(self, allocation: Allocation) -> dict[str, str]:
+        """Return the variables by which a run sees its own devices only."""
+        ids = [device for devices in allocation.devices.values() for device in devices]
         if ids:
-            # Pretended ids are indices: CUDA is to count as the driver does, whom the runner asks.
+            # Simulated ids are indices: CUDA must count devices in the order of the driver.
             return {VISIBLE_DEVICES: ",".join(ids), DEVICE_ORDER: DRIVER_ORDER}
-        accelerated = set(holding.demand) - {"cpu", "memory"}
+        accelerated = set(allocation.demand) - {"cpu", "memory"}
         return {} if accelerated or not self.machine.has_devices else {VISIBLE_DEVICES: ""}
 
     def _free(self, name: str) -> tuple[str, ...]:
-        taken = {d for holding in self.held.values() for d in holding.devices.get(name, ())}
-        return tuple(d for d in self.machine.devices.get(name, ()) if d not in taken)
+        used = {d for a in self.allocations.values() for d in a.devices.get(name, ())}
+        return tuple(d for d in self.machine.devices.get(name, ()) if d not in used)
 
 
-def sum_of(holdings: Collection[Allocation]) -> dict[str, Decimal]:
-    """Return how much of each resource some holdings come to."""
+def sum_of(allocations: Collection[Allocation]) -> dict[str, Decimal]:
+    """Return the sum of some allocations by resource."""
     used: dict[str, Decimal] = {}
-    for holding in holdings:
-        for name, amount in holding.demand.items():
+    for allocation in allocations:
+        for name, amount in allocation.demand.items():
             used[name] = used.get(name, Decimal(0)) + amount
     return used
 
 
 @dataclass(frozen=True)
 class SlotReport:
-    """What a dispatcher says of its slots, for readers: see `publish`.
+    """The content of slots.json, which a dispatcher writes for readers.
 
-    `complete`: what is not in `total` is not there, rather than not known yet.
+    `is_complete`: a resource that is not in `total` does not exist, rather than not known yet.
     """
 
     total: Amounts
-    complete: bool
-    held: Mapping[str, Allocation]
+    is_complete: bool
+    allocations: Mapping[str, Allocation]
 
 
-def publish(exchange: Path, host: str, slots: Slots) -> None:
-    """Write slots.json for readers: not durable, since a new dispatcher finds out by itself."""
+def publish_slots(exchange: Path, host: str, slots: Slots) -> None:
+    """Write slots.json for readers; not durable, because a new dispatcher writes it again."""
     document = {
         "v": 1,
         "total": _plain(slots.machine.total),
-        "complete": slots.machine.complete,
+        "complete": slots.machine.is_complete,
         "jobs": {
-            job: {"demand": _plain(holding.demand), "devices": holding.devices}
-            for job, holding in slots.held.items()
+            job: {"demand": _plain(allocation.demand), "devices": allocation.devices}
+            for job, allocation in slots.allocations.items()
         },
     }
     write_quickly(host_folder(exchange, host) / SLOTS, document)
 
 
-def published(exchange: Path, host: str) -> SlotReport | None:
-    """Read slots.json; None if there is none that can be read."""
+def read_slots(exchange: Path, host: str) -> SlotReport | None:
+    """Return the content of slots.json; None if it cannot be read."""
     try:
         document = json.loads((host_folder(exchange, host) / SLOTS).read_bytes())
-        held = {
-            job: Allocation(_amounts(one["demand"]), devices_of(one))
-            for job, one in document["jobs"].items()
+        allocations = {
+            job: Allocation(_amounts(entry["demand"]), devices_of(entry))
+            for job, entry in document["jobs"].items()
         }
-        return SlotReport(_amounts(document["total"]), bool(document["complete"]), held)
+        return SlotReport(_amounts(document["total"]), bool(document["complete"]), allocations)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, InvalidOperation):
         return None
 
 
 def write_quickly(path: Path, document: Mapping[str, Any]) -> None:
-    """Replace a document atomically, without fsync: what a reboot makes meaningless."""
+    """Replace a document atomically, without fsync: it means nothing after a reboot."""
     draft = path.with_name(f".{secrets.token_hex(8)}.tmp")
     try:
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

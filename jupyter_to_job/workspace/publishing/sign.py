@@ -1,9 +1,9 @@
 """Signs published results with the user's notary, so that Jupyter shows their outputs as trusted.
 
-nbformat takes longer to import than most results to publish, and several times a large notebook's
-size in memory. So a process of its own does it, and whatever fails there fails no delivery. It is
-waited for a moment: who is told of a delivery opens the notebook at once. Where many are signed one
-after the other nbformat is imported before, and that process is a copy of ours.
+Importing nbformat takes longer than publishing most results, and signing takes several times a
+large notebook's size in memory. So a process of its own signs, and no error there fails a delivery.
+The publisher waits for it a moment, because users open a delivered notebook at once. A dispatcher,
+which signs many results, imports nbformat once (`preload`), and forks.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from pathlib import Path
 
 from job_runner.notebook.lazy_imports import stub_format_libraries
 
-_PATIENCE = 2.0
-"""Seconds to wait for a signature ..."""
-_WAITED_FOR = 8 << 20
-"""... of a notebook that has at most so many bytes: a large one takes its time to open, too."""
+_TIMEOUT = 2.0
+"""Seconds to wait for a signature."""
+_MAX_WAITED_SIZE = 8 << 20
+"""Bytes of a notebook whose signature is waited for: a larger one takes long to open, too."""
 
 _started: list[subprocess.Popen[bytes]] = []
-"""What was started and not yet seen to have ended: a server is to leave no zombies."""
+"""Processes that are not reaped yet: a server must leave no zombies."""
 _is_imported = False
-"""Whether copies of this process can sign: it has one thread, and what it takes."""
+"""Whether forks of this process can sign: it has one thread, and imported nbformat."""
 
 
-def import_ahead() -> None:
-    """Import what signing needs, for all that is signed from now on; for who has one thread."""
+def preload() -> None:
+    """Import what signing needs, so that forks sign from now on; for a process of one thread."""
     global _is_imported
     with contextlib.suppress(Exception):
         _import()
@@ -38,15 +38,15 @@ def import_ahead() -> None:
 
 
 def sign(path: Path) -> None:
-    """Have the notebook at `path` signed: now, or soon where that takes long."""
+    """Start a process that signs the notebook at `path`; wait for it unless that takes long."""
     with contextlib.suppress(Exception):
-        wait = _copy(path) if _is_imported else _start(path)
-        if path.stat().st_size <= _WAITED_FOR:
-            wait(_PATIENCE)
+        wait = _fork(path) if _is_imported else _start(path)
+        if path.stat().st_size <= _MAX_WAITED_SIZE:
+            wait(_TIMEOUT)
 
 
-def _copy(path: Path) -> Callable[[float], object]:
-    # Never in this process: a database of signatures on a network disk may hang for ever.
+def _fork(path: Path) -> Callable[[float], object]:
+    # Not in this process: a database of signatures on a network disk may hang for ever.
     process = multiprocessing.get_context("fork").Process(target=_sign, args=(path,))
     process.start()
     return process.join
@@ -54,10 +54,10 @@ def _copy(path: Path) -> Callable[[float], object]:
 
 def _start(path: Path) -> Callable[[float], object]:
     _started[:] = [process for process in _started if process.poll() is None]
-    # A session of its own: Ctrl-C ends who waits for a job, not what was begun for it.
+    # A session of its own: Ctrl-C ends a command that waits for a job, but not its signing.
     process = subprocess.Popen(
         [sys.executable, "-m", __name__, path.absolute()],
-        cwd="/",  # `-m` looks for modules here first, and notebooks have files of any name
+        cwd="/",  # with `-m` a user's file there could shadow a module
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -79,11 +79,11 @@ def _import() -> None:
 
 
 def _sign(path: Path) -> None:
-    os.nice(5)  # the runs of other jobs come first
+    os.nice(5)  # the runs of other jobs have priority
     import nbformat
     from nbformat.sign import NotebookNotary
 
-    # As Jupyter Server reads it before it asks whether it is signed.
+    # Jupyter Server reads a notebook in the same way before it checks the signature.
     NotebookNotary().sign(nbformat.read(path, as_version=4))
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jupyter_to_job.backends.local.gpus import Devices, Probe
-from jupyter_to_job.backends.local.queue import demand_of, in_line, start
+from jupyter_to_job.backends.local.queue import demand_of, in_queue_order, start
 from jupyter_to_job.backends.local.slots import Allocation, Machine, Slots
 from jupyter_to_job.exchange import Request
 
@@ -28,12 +28,12 @@ def request(name: str, priority: int = 0, **demand: int) -> Request:
 
 def slots(setting: str) -> Slots:
     machine = Machine(setting)
-    assert machine.knows([GPU], wait=5.0)
+    assert machine.probe([GPU], timeout=5.0)
     return Slots(machine)
 
 
 def started(line: list[Request], on: Slots) -> list[str]:
-    return [r.name for r, _ in start(in_line(line), on)]
+    return [r.name for r, _ in start(in_queue_order(line), on)]
 
 
 class Answers(Probe):
@@ -46,7 +46,7 @@ class Answers(Probe):
 
 def machine_with(found: Devices, setting: str = "") -> Machine:
     machine = Machine(setting, probe=lambda: Answers(found))
-    assert machine.knows([GPU])
+    assert machine.probe([GPU])
     return machine
 
 
@@ -79,7 +79,7 @@ def test_nobody_is_overtaken_on_what_he_waits_for(
     on, seen = (slots(f"cpu=4,memory=1,{GPU}=3") for _ in range(2))
     running = [request(f"r{n}", **one) for n, one in enumerate(before)]
     assert started(running, on) == started(running, seen)
-    line = in_line(request(f"w{n}", **one) for n, one in enumerate(asked))
+    line = in_queue_order(request(f"w{n}", **one) for n, one in enumerate(asked))
     turn = started(line, on)
     for place, one in enumerate(line):
         if one.name in turn:
@@ -90,7 +90,7 @@ def test_nobody_is_overtaken_on_what_he_waits_for(
         assert not any(waits_for & demand_of(later).keys() for later in behind)
     total = on.machine.total
     assert all(amount <= total[name] for name, amount in on.used().items())
-    given_out = [d for holding in on.held.values() for d in holding.devices.get(GPU, ())]
+    given_out = [d for holding in on.allocations.values() for d in holding.devices.get(GPU, ())]
     assert len(given_out) == len(set(given_out)) == on.used().get(GPU, 0)
 
 
