@@ -1,1 +1,1 @@
-"""What gets runners started: one narrow port, and an adapter for each place where jobs can run."""
+"""Backends start runners: one narrow port, and an adapter for each place where jobs can run."""

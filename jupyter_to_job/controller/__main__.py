@@ -52,7 +52,7 @@ async def serve(settings: Settings, port: int, kubeconfig: str | None) -> None:
 
         backend = KubernetesBackend(poke, reconciler.pod_of)
         catalog = CatalogFile(settings.catalog_path)
-        catalog.announce()
+        catalog.log_problem()
         context = GatewayContext(
             core=ServiceContext.of(exchange, backend, catalog.current, settings.output_limit()),
             identities=Identities(

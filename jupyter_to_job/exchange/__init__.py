@@ -1,4 +1,4 @@
-"""The record: one directory per job, which both sides reach. Any index of it is disposable."""
+"""The exchange: the record of all jobs, one directory each. Any index of it is disposable."""
 
 from .files import FileExchange
 from .port import Exchange

@@ -1,4 +1,4 @@
-"""Which file system a path is on: what holds on a local disk does not hold on a network's."""
+"""Tells local from network file systems, where locks and times of files are not reliable."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _ESCAPED = re.compile(r"\\([0-7]{3})")
 def is_network(path: Path, mounts: Path = _MOUNTS) -> bool:
     """Tell whether `path` is, or may be, on a file system that other hosts write to as well.
 
-    There locks and memory maps cannot be relied on, and what is read may be seconds old. True also
-    where it cannot be known: then nothing is built on it.
+    There locks and memory maps are not reliable, and reads may be seconds old. The answer is True
+    where it is not known, too.
     """
     try:
         lines = mounts.read_text(errors="surrogateescape").splitlines()
@@ -28,7 +28,7 @@ def is_network(path: Path, mounts: Path = _MOUNTS) -> bool:
     for line in lines:
         fields, _, described = line.partition(" - ")
         point = Path(_ESCAPED.sub(lambda m: chr(int(m[1], 8)), fields.split()[4]))
-        # Of two mounts at one place the later one is on top.
+        # Of two mounts at one place the later one covers the other.
         if resolved.is_relative_to(point) and len(point.parts) >= depth:
             kind, depth = described.split()[0], len(point.parts)
     return kind in _NETWORK or kind == "fuse" or kind.startswith("fuse.") or not kind

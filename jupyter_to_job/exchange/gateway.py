@@ -1,6 +1,6 @@
-"""The exchange behind a gateway: what agents and dev pods reach over HTTPS.
+"""The exchange behind a gateway, which agents and dev pods reach over HTTPS.
 
-The token is read from its file for each request: the kubelet renews it there.
+The token is read from its file for each request, because the kubelet renews it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TIMEOUT = httpx.Timeout(30.0, connect=5.0)
 
 
 class Gateway:
-    """One gateway's REST, with its errors turned back into ours."""
+    """A client of a gateway's REST API; it raises the errors of `domain.errors`."""
 
     def __init__(self, url: str, token_file: Path) -> None:
         self._token_file = token_file
@@ -98,7 +98,7 @@ def _piece(job: str, path: str) -> str:
 
 
 def _error_of(response: httpx.Response) -> JobsError:
-    """Return the error that an answer stands for."""
+    """Translate an answer into an error."""
     try:
         body = json.loads(response.content)["error"]
     except (ValueError, KeyError, TypeError):

@@ -1,7 +1,7 @@
-"""The port by which pieces of a job cross: files on one host, a gateway over HTTPS, later S3.
+"""The port for pieces of job directories: files on one host, or a gateway over HTTPS.
 
-Only immutable or append-only pieces cross it, so sending one again is harmless. Paths are relative
-to the job's directory, with `/`.
+All pieces are immutable or append-only, so sending one again is harmless. Paths are relative to the
+job's directory, with `/`.
 """
 
 from __future__ import annotations

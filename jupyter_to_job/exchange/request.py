@@ -1,4 +1,4 @@
-"""request.json: what was asked, complete enough that nothing else is consulted to run it."""
+"""request.json: a submission as recorded. A run needs nothing beside it and the snapshot."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..domain.errors import Damaged
 
 @dataclass(frozen=True)
 class InputFile:
-    """A file that goes with the notebook; `path` is relative to the workspace."""
+    """An input of the notebook; `path` is relative to the workspace."""
 
     path: str
     sha256: str
@@ -24,7 +24,7 @@ class InputFile:
 class Environment:
     """The submitter's interpreter and the variables that its runner starts with.
 
-    `host` is where they mean something: the local backend's dispatcher of that host runs the job.
+    They are valid on `host`: the local backend's dispatcher of that host runs the job.
     """
 
     interpreter: str = ""
@@ -38,9 +38,9 @@ class Request:
 
     `flavor_spec` and `device_spec` are the catalog's entries at submission, so that a later edit
     does not change a queued job; `demand` is what the job occupies, by resource name.
-    `memory_limit` is what the runner holds the kernel's processes to, in bytes; None: no limit.
-    `neighbours` are the flavors around its own then, by which its receipt is judged.
-    `output_limit` is how many bytes of output the runner keeps; None: all of it.
+    `memory_limit` is the limit of the kernel's processes in bytes; None: no limit.
+    `neighbours` are the next smaller and larger flavors at submission, for advice in the receipt.
+    `output_limit` is the bytes of output that the runner keeps; None: all of it.
     `packages` are the submitter's distributions with their import names; None: not known.
     `roots` are the folders outside of the workspace that links in it may lead to.
     `key` is the digest of owner, notebook and idempotency key; None: there was no key.
@@ -78,30 +78,30 @@ class Request:
     output: str | None = None
 
     def to_document(self) -> dict[str, Any]:
-        """Return the document to write, of parts that are still this request's own."""
-        # Not `asdict` of the whole: it copies every name of every package, one by one.
+        """Return the document to write; it shares its parts with this request."""
+        # `asdict` of the request would copy every name of every package.
         return {
             **vars(self),
             "neighbours": asdict(self.neighbours),
-            "inputs": [vars(one) for one in self.inputs],
+            "inputs": [vars(file) for file in self.inputs],
             "environment": vars(self.environment),
         }
 
     @classmethod
     def from_document(cls, document: dict[str, Any]) -> Request:
         """Read the document back; fields of a newer minor version are ignored."""
-        known = {k: v for k, v in document.items() if k in cls.__dataclass_fields__}
+        values = {k: v for k, v in document.items() if k in cls.__dataclass_fields__}
         try:
-            known["inputs"] = tuple(InputFile(**i) for i in known.get("inputs", ()))
-            known["roots"] = tuple(known.get("roots", ()))
-            known["neighbours"] = AlternativeFlavors.from_json(known.get("neighbours", {}))
-            known["environment"] = Environment(**known.get("environment", {}))
-            return cls(**known)
+            values["inputs"] = tuple(InputFile(**i) for i in values.get("inputs", ()))
+            values["roots"] = tuple(values.get("roots", ()))
+            values["neighbours"] = AlternativeFlavors.from_json(values.get("neighbours", {}))
+            values["environment"] = Environment(**values.get("environment", {}))
+            return cls(**values)
         except TypeError as error:
             raise Damaged(f"A request.json cannot be read: {error}.") from error
 
 
-def digest_of(asked: dict[str, Any], snapshot_sha256: str) -> str:
-    """Return the digest by which a repeated submission is known to be the same one."""
-    canonical = json.dumps([asked, snapshot_sha256], sort_keys=True, separators=(",", ":"))
+def digest_of(submission: dict[str, Any], snapshot_sha256: str) -> str:
+    """Return the digest that a repeated submission has in common with the first."""
+    canonical = json.dumps([submission, snapshot_sha256], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()

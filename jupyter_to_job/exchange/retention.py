@@ -1,9 +1,8 @@
-"""Retention: what a delivered job need not keep for ever goes, and request and outcome stay.
+"""Retention: clears large pieces of delivered jobs after some time. Request and outcome stay.
 
-`cleared.json` is written first. From then on the job counts as cleared, however much of it is still
-there; so a removal that was killed in the middle is finished by the next one, and nobody who reads
-meanwhile takes half a job for a whole one. The snapshot goes last: while it is there, the rest may
-be, too.
+`cleared.json` is written first. From then on the job counts as cleared, so no reader takes a part
+of it for all of it. The snapshot is removed last: while it exists, a later run finishes a removal
+that was killed.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _IN_ATTEMPT = (layout.JOURNAL, layout.ARTIFACTS, layout.RESULT)
 
 @dataclass(frozen=True)
 class Policy:
-    """`retention` is seconds after delivery, None for ever; `cap` is bytes in all, None without."""
+    """`retention`: seconds after delivery, None for ever. `cap`: bytes in all, None for no cap."""
 
     retention: int | None
     cap: int | None = None
@@ -55,37 +54,37 @@ class Policy:
 
 
 class _Delivered(NamedTuple):
-    """A job that may be cleared: unix seconds of when it was done with, name, bytes."""
+    """A job that may be cleared: unix time of its delivery or end, name, bytes."""
 
     since: float
     name: str
     size: int
 
 
-def enforce(exchange: FileExchange, policy: Policy, now: float | None = None) -> list[str]:
+def enforce(exchange: FileExchange, policy: Policy, moment: float | None = None) -> list[str]:
     """Clear what is over the retention, then the oldest while the exchange is over its cap.
 
-    Return the names of what was cleared. Only delivered jobs, and those that had nothing to
-    deliver, are ever cleared. Safe to repeat, to kill, and to run in several processes at once;
-    `now` is in unix seconds. A job that cannot be read or removed now is left for the next time.
+    Return the names of the cleared jobs. Only delivered jobs, and those without a result, are ever
+    cleared. Safe to repeat, to kill, and to run in several processes at once. `moment` is unix
+    time. A job that cannot be read or removed now is left for the next run.
     """
-    now = time.time() if now is None else now
+    moment = time.time() if moment is None else moment
     cleared = []
     if policy.retention is not None:
-        kept = f"Kept for {format_duration(policy.retention)} after delivery"
+        message = f"Kept for {format_duration(policy.retention)} after delivery"
         for job in _candidates(exchange):
-            if job.since + policy.retention <= now and _clear(exchange, job.name, kept):
+            if job.since + policy.retention <= moment and _clear(exchange, job.name, message):
                 cleared.append(job.name)
     if policy.cap is not None:
-        kept = "Removed early, because the exchange was over its cap"
-        for job in _over(exchange, policy.cap):
-            if _clear(exchange, job.name, kept):
+        message = "Removed early, because the exchange was over its cap"
+        for job in _jobs_over_cap(exchange, policy.cap):
+            if _clear(exchange, job.name, message):
                 cleared.append(job.name)
     return cleared
 
 
 def raise_if_cleared(exchange: FileExchange, job: str) -> None:
-    """Raise Cleared if the job's snapshot, journal and result are gone, saying since when."""
+    """Raise Cleared if the job's snapshot, journal and result were cleared, with the date."""
     document = exchange.document(job, layout.CLEARED, "message", "time")
     if document is not None:
         delivery = exchange.document(job, layout.DELIVERY, "path")
@@ -94,13 +93,13 @@ def raise_if_cleared(exchange: FileExchange, job: str) -> None:
 
 
 def _candidates(exchange: FileExchange) -> Iterator[_Delivered]:
-    """Yield jobs that nothing is waiting for any more, and that still have what may go."""
+    """Yield the jobs that are delivered or have no result, and are not cleared yet."""
     for name in exchange.jobs():
         directory = exchange.root / name
         if not (directory / layout.SNAPSHOT).exists():
             continue  # cleared, or being removed
         try:
-            since = _done_since(directory)
+            since = _delivery_time(directory)
         except (documents.DocumentError, JobsError, ValueError, KeyError, OSError):
             _log.warning("%s cannot be read, and is kept", name)
             continue
@@ -108,8 +107,8 @@ def _candidates(exchange: FileExchange) -> Iterator[_Delivered]:
             yield _Delivered(since, name, 0)
 
 
-def _done_since(directory: Path) -> float | None:
-    """Return since when a job is delivered, or ended without anything to deliver; else None."""
+def _delivery_time(directory: Path) -> float | None:
+    """Return when a job was delivered, or ended without a result, in unix time; else None."""
     if (directory / layout.DELETE).exists():
         return None
     numbers = layout.attempts(directory)
@@ -118,18 +117,18 @@ def _done_since(directory: Path) -> float | None:
         return None
     delivery = documents.read_document(directory / layout.DELIVERY)
     if delivery is not None:
-        # What a gateway is told may be wrong: then the exchange may have the only copy.
+        # A client of the gateway may report a wrong digest. Then this may be the only copy.
         verified = delivery["sha256"] in (o.result_sha256 for o in outcomes if o)
         return _unix(delivery["time"]) if verified else None
-    return _unix(outcomes[-1].finished) if _left_nothing(outcomes) else None
+    return _unix(outcomes[-1].finished) if _has_no_result(outcomes) else None
 
 
-def _left_nothing(outcomes: list[Outcome | None]) -> bool:
+def _has_no_result(outcomes: list[Outcome | None]) -> bool:
     return all(outcome is not None and outcome.result_sha256 is None for outcome in outcomes)
 
 
-def _over(exchange: FileExchange, cap: int) -> Iterator[_Delivered]:
-    """Yield the jobs to clear, oldest first, until the rest is within `cap` bytes."""
+def _jobs_over_cap(exchange: FileExchange, cap: int) -> Iterator[_Delivered]:
+    """Yield the jobs to clear, oldest first, until the exchange is within `cap` bytes."""
     total = _size(exchange.root)
     if total <= cap:
         return
@@ -141,12 +140,12 @@ def _over(exchange: FileExchange, cap: int) -> Iterator[_Delivered]:
         total -= job.size - _size(exchange.root / job.name)
 
 
-def _clear(exchange: FileExchange, name: str, kept: str) -> bool:
-    """Remove what may go; False if it could not be removed now."""
+def _clear(exchange: FileExchange, name: str, message: str) -> bool:
+    """Remove the large pieces of a job; False if that is not possible now."""
     directory = exchange.root / name
     try:
         documents.write_document_once(
-            directory / layout.CLEARED, {"time": times.now(), "message": kept}
+            directory / layout.CLEARED, {"time": times.now(), "message": message}
         )
         _remove(directory / layout.INPUTS)
         for number in layout.attempts(directory):
@@ -161,7 +160,7 @@ def _clear(exchange: FileExchange, name: str, kept: str) -> bool:
 
 
 def _remove(path: Path) -> None:
-    """Remove a file or a folder; one that is gone already, or goes meanwhile, is no error."""
+    """Remove a file or a folder, if it exists."""
     with contextlib.suppress(FileNotFoundError):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)

@@ -1,7 +1,7 @@
 """The catalog: flavors (how much) and devices (which kind), from the one file that admins edit.
 
-The models are imported when they are first asked for: they bring pydantic, which costs more time
-than all else that a command such as `list` does.
+The models are imported on first use: they import pydantic, which takes longer than everything else
+in a command such as `list`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ __all__ = [
     "SHIPPED", "Catalog", "CatalogFile", "Choice", "Device", "Flavor", "load_catalog",
     "parse_catalog",
 ]  # fmt: skip
-_LATE = {"Catalog": "catalog", "Choice": "catalog", "Device": "models", "Flavor": "models"}
+_LAZY = {"Catalog": "catalog", "Choice": "catalog", "Device": "models", "Flavor": "models"}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LATE:
-        return getattr(import_module(f".{_LATE[name]}", __name__), name)
+    if name in _LAZY:
+        return getattr(import_module(f".{_LAZY[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

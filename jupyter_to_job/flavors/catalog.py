@@ -1,4 +1,4 @@
-"""The whole catalog: which flavor and device a submission gets, and which could never run."""
+"""The catalog: chooses flavor and device of a submission, and finds choices that never fit."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Choice:
 
     @cached_property
     def demand(self) -> Mapping[str, Decimal]:
-        """What one job of this choice occupies, by resource name."""
+        """The amounts that a job of this choice occupies, by resource name."""
         return demand(self.flavor, self.device)
 
     @cached_property
     def accelerators(self) -> Mapping[str, Decimal]:
-        """What it occupies of anything but cores and memory."""
+        """The same without cores and memory."""
         return {name: n for name, n in self.demand.items() if n and name not in ("cpu", "memory")}
 
 
@@ -49,26 +49,26 @@ class Catalog(Extensible):
     def choose(
         self, flavor: str | None, device: str | None, groups: frozenset[str] = frozenset()
     ) -> Choice:
-        """Return the checked choice; a missing device becomes the default's or the flavor's first.
+        """Return the checked choice; without a device the default's, else the flavor's first.
 
-        Raises UnknownChoice for names that are not there, Refused where `allowed` says no.
+        Raises UnknownChoice for names that do not exist, Refused where `allowed` excludes `groups`.
         """
         flavor = flavor or self.default.flavor
-        found = self.flavors.get(flavor)
-        if found is None:
+        entry = self.flavors.get(flavor)
+        if entry is None:
             raise UnknownChoice(
                 f"There is no flavor {flavor!r}.", did_you_mean(flavor, self.flavors)
             )
         if device is None:
             default = self.default.device
-            device = default if default in found.devices else found.devices[0]
-        if device not in found.devices:
+            device = default if default in entry.devices else entry.devices[0]
+        if device not in entry.devices:
             raise UnknownChoice(
-                f"Flavor {flavor!r} has no device {device!r}.", did_you_mean(device, found.devices)
+                f"Flavor {flavor!r} has no device {device!r}.", did_you_mean(device, entry.devices)
             )
-        if not permits(found, groups):
+        if not permits(entry, groups):
             raise Refused(
-                f"Flavor {flavor!r} is for the groups {', '.join(found.allowed.groups)}.",
+                f"Flavor {flavor!r} is for the groups {', '.join(entry.allowed.groups)}.",
                 "Choose another flavor, or ask your administrator.",
             )
         return self._choices[flavor][device]
@@ -79,7 +79,7 @@ class Catalog(Extensible):
 
     @cached_property
     def _choices(self) -> Mapping[str, Mapping[str, Choice]]:
-        """All of them, by flavor and device: a changed file makes another catalog."""
+        """All choices by flavor and device. A changed file makes another catalog."""
         return {
             name: {
                 device: Choice(name, device, flavor, self.devices[device])
@@ -90,14 +90,14 @@ class Catalog(Extensible):
 
 
 def permits(flavor: Flavor, groups: frozenset[str]) -> bool:
-    """Tell whether somebody in `groups` may use `flavor`."""
+    """Tell whether a member of `groups` may use `flavor`."""
     return not flavor.allowed.groups or bool(groups.intersection(flavor.allowed.groups))
 
 
 def lacking(choice: Choice, totals: Mapping[str, Decimal]) -> tuple[str, Decimal, Decimal] | None:
-    """Return a resource of which `choice` needs more than there is in all: name, need, total.
+    """Return a resource of which `choice` needs more than the total: name, need, total.
 
-    None: it fits. `totals` knows all resources of a place: what it does not name is not there.
+    None if the choice fits. A resource that is not in `totals` does not exist.
     """
     for name, need in choice.demand.items():
         total = totals.get(name, Decimal(0))

@@ -1,7 +1,7 @@
-"""The types of the catalog's fields: each checks what stands in the file, and tells the right form.
+"""The types of the catalog's fields: each checks the file's value, and explains the right form.
 
-The loader hands in scalars as text, so `cpu: 1.50` stays `1.50` and a label `on` stays `on`.
-Whoever builds a model without the loader may use numbers too.
+The loader passes scalars as text: `cpu: 1.50` stays `1.50` and a label `on` stays `on`. Code that
+builds a model without the loader may use numbers, too.
 """
 
 from __future__ import annotations
@@ -19,79 +19,79 @@ from ..domain.quantities import parse_duration, parse_quantity
 _Parsed = TypeVar("_Parsed")
 _Schema = dict[str, Any]
 
-LONGEST = 32
-"""Characters of a number, quantity or duration: more are none that anybody means."""
+MAX_NUMBER = 32
+"""Characters of a number, quantity or duration at most."""
 _LABEL = r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)"
 _KEY = rf"([a-z0-9]([-a-z0-9.]{{0,251}}[a-z0-9])?/)?{_LABEL}"
 
 
 def _quantity(value: Any) -> str:
-    _parsed(parse_quantity, value)
+    _parse(parse_quantity, value)
     return str(value)
 
 
-def _some(value: Any) -> str:
+def _positive_quantity(value: Any) -> str:
     if parse_quantity(_quantity(value)) == 0:
-        raise _wrong("This must be more than 0.", "Say how much a job gets.")
+        raise _error("This must be more than 0.", "Say how much a job gets.")
     return str(value)
 
 
 def _seconds(value: Any) -> int:
-    return _parsed(parse_duration, value)
+    return _parse(parse_duration, value)
 
 
 def _count(value: Any) -> int:
     if isinstance(value, bool) or not re.fullmatch(r"[0-9]{1,9}", str(value), re.ASCII):
-        raise _wrong(f"{_shown(value)} is no whole number.", "Write 0, 1, 2 and so on.")
+        raise _error(f"{_describe(value)} is no whole number.", "Write 0, 1, 2 and so on.")
     return int(value)
 
 
 def _text(value: Any) -> Any:
-    """Take numbers of those who build models without the loader."""
+    """Accept numbers from code that builds models without the loader."""
     return str(value) if isinstance(value, int | float) else value
 
 
-def _parsed(parse: Callable[[Any], _Parsed], value: Any) -> _Parsed:
-    """Parse as the command line does, with an error that keeps the hint."""
+def _parse(parse: Callable[[Any], _Parsed], value: Any) -> _Parsed:
+    """Parse a value as the command line does, with an error that keeps the hint."""
     if value is None:
-        raise _wrong("There is no value.", "Write one behind the colon, or delete the line.")
+        raise _error("There is no value.", "Write one behind the colon, or delete the line.")
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise _wrong(f"{_shown(value)} does not belong here.", "Write one value.")
-    if len(str(value)) > LONGEST:
-        raise _wrong(f"A value of {len(str(value))} characters is too long.", "Shorten it.")
+        raise _error(f"{_describe(value)} does not belong here.", "Write one value.")
+    if len(str(value)) > MAX_NUMBER:
+        raise _error(f"A value of {len(str(value))} characters is too long.", "Shorten it.")
     try:
         return parse(value)
     except BadInput as error:
-        raise _wrong(error.message, error.hint) from error
+        raise _error(error.message, error.hint) from error
 
 
-def _shown(value: Any) -> str:
+def _describe(value: Any) -> str:
     if isinstance(value, dict):
         return "A mapping"
     if isinstance(value, list):
         return "A list"
-    return "Nothing" if value is None else repr(str(value)[:LONGEST])
+    return "Nothing" if value is None else repr(str(value)[:MAX_NUMBER])
 
 
-def _wrong(message: str, hint: str) -> PydanticCustomError:
+def _error(message: str, hint: str) -> PydanticCustomError:
     return PydanticCustomError("wrong", "{message}", {"message": message, "hint": hint})
 
 
-def _like(pattern: str, what: str) -> BeforeValidator:
-    """Return a validator for text of one form; `what` describes it."""
-    whole = re.compile(pattern, re.ASCII)
+def _matches(pattern: str, form: str) -> BeforeValidator:
+    """Return a validator for text that matches `pattern`; `form` describes such text."""
+    regex = re.compile(pattern, re.ASCII)
 
     def check(value: Any) -> Any:
         text = _text(value)
-        if isinstance(text, str) and not whole.fullmatch(text):
-            raise _wrong(f"{_shown(text)} is not allowed here.", f"Write {what}.")
+        if isinstance(text, str) and not regex.fullmatch(text):
+            raise _error(f"{_describe(text)} is not allowed here.", f"Write {form}.")
         return text
 
     return BeforeValidator(check)
 
 
 def _schema(pattern: str | None = None, *types: str) -> WithJsonSchema:
-    """Return what editors are told: YAML's numbers and booleans are text to us."""
+    """Return the JSON Schema for editors. YAML's numbers and booleans are text in the catalog."""
     schema: _Schema = {"type": ["string", *types] if types else "string"}
     return WithJsonSchema({**schema, "pattern": f"^({pattern})$"} if pattern else schema)
 
@@ -99,7 +99,7 @@ def _schema(pattern: str | None = None, *types: str) -> WithJsonSchema:
 _AMOUNT = _schema(r"[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti|P|Pi)?", "number")
 Quantity = Annotated[str, BeforeValidator(_quantity), _AMOUNT]
 """A Kubernetes quantity, kept as the admin wrote it."""
-Amount = Annotated[str, BeforeValidator(_some), _AMOUNT]
+Amount = Annotated[str, BeforeValidator(_positive_quantity), _AMOUNT]
 """A quantity above zero."""
 Seconds = Annotated[
     int,
@@ -110,20 +110,20 @@ Seconds = Annotated[
 Count = Annotated[int, BeforeValidator(_count), WithJsonSchema({"type": "integer", "minimum": 0})]
 Text = Annotated[str, BeforeValidator(_text), _schema(None, "number", "boolean")]
 Name = Annotated[
-    str, _like(_LABEL, "a name of at most 63 letters, digits, `-`, `_` and `.`"), _schema(_LABEL)
+    str, _matches(_LABEL, "a name of at most 63 letters, digits, `-`, `_` and `.`"), _schema(_LABEL)
 ]
-"""A flavor's or device's: it becomes a label's value."""
-Word = Annotated[str, _like(r"\S{1,512}", "a word without spaces"), _schema(r"\S+")]
+"""The name of a flavor or device; it becomes the value of a label."""
+Word = Annotated[str, _matches(r"\S{1,512}", "a word without spaces"), _schema(r"\S+")]
 Resource = Annotated[
     str,
-    _like(rf"(?=[^/]+/){_KEY}", "a resource as a node offers it, such as `nvidia.com/gpu`"),
+    _matches(rf"(?=[^/]+/){_KEY}", "a resource as a node offers it, such as `nvidia.com/gpu`"),
     _schema(_KEY),
 ]
-LabelKey = Annotated[str, _like(_KEY, "a label's key, such as `team` or `example.com/team`")]
+LabelKey = Annotated[str, _matches(_KEY, "a label's key, such as `team` or `example.com/team`")]
 LabelValue = Annotated[
     str,
-    _like(f"({_LABEL})?", "a label's value: at most 63 letters, digits, `-`, `_` and `.`"),
+    _matches(f"({_LABEL})?", "a label's value: at most 63 letters, digits, `-`, `_` and `.`"),
     _schema(f"{_LABEL}|", "number", "boolean"),
 ]
-Variable = Annotated[str, _like(r"[-._a-zA-Z][-._a-zA-Z0-9]*", "a variable's name")]
+Variable = Annotated[str, _matches(r"[-._a-zA-Z][-._a-zA-Z0-9]*", "a variable's name")]
 Labels = dict[LabelKey, LabelValue]

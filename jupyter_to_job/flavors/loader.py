@@ -1,6 +1,6 @@
-"""The catalog's file: read once by commands, and kept in force by what lives long.
+"""Loads the catalog's file: once in commands, and after each change in long-lived processes.
 
-pydantic and PyYAML are loaded with the first catalog: most commands need none.
+pydantic and PyYAML are imported with the first catalog, because most commands need none.
 """
 
 from __future__ import annotations
@@ -21,21 +21,22 @@ if TYPE_CHECKING:
     from .catalog import Catalog
 
 SHIPPED = Path(__file__).with_name("flavors.yaml")
-SHOWN = 20
-"""Faults that an error's message spells out."""
-YOUNG = 2.0
-"""Seconds in which a change may leave size and times as they are: clocks of files are coarse."""
+MAX_LISTED_FAULTS = 20
+"""Faults that the message of an error lists."""
+RACY = 2.0
+"""Seconds in which a second change may leave size and times as they are: clocks of file systems
+are coarse. A younger file is read again."""
 _log = logging.getLogger(__name__)
 _Signature = tuple[int, ...]
 
 
 def load_catalog(path: Path = SHIPPED) -> Catalog:
-    """Read and check the file at `path`. Raises BadCatalog with all of its faults."""
+    """Read and check the file at `path`. Raises BadCatalog with all its faults."""
     return parse_catalog(_read(path)[0], str(path))
 
 
 def parse_catalog(data: bytes, name: str) -> Catalog:
-    """Check a catalog's text; `name` is what faults call the file. Raises BadCatalog."""
+    """Check a catalog's text; messages call the file `name`. Raises BadCatalog."""
     from .validation import check
     from .yaml_reader import Unreadable, read
 
@@ -54,20 +55,20 @@ def bad_catalog(name: str, faults: Sequence[Fault]) -> BadCatalog:
     """Return the error for a file with `faults`: a line each, in the form that editors jump to."""
     lines = [
         f"{name}:{fault.line}:{fault.column}: {fault.message} {fault.hint}".rstrip()
-        for fault in faults[:SHOWN]
+        for fault in faults[:MAX_LISTED_FAULTS]
     ]
-    if len(faults) > SHOWN:
-        lines.append(f"and {len(faults) - SHOWN} more")
+    if len(faults) > MAX_LISTED_FAULTS:
+        lines.append(f"and {len(faults) - MAX_LISTED_FAULTS} more")
     hint = "Mend the file; `jupyter-to-job flavors check` shows what is left."
     return BadCatalog("The catalog is broken.\n" + "\n".join(lines), hint, faults)
 
 
 def _read(path: Path) -> tuple[bytes, _Signature]:
-    """Return what is in the file, at most a little over the bound, and what `_signature` gives."""
+    """Return the file's bytes (one more than allowed at most) and its `_signature`."""
     from .yaml_reader import MAX_BYTES
 
     try:
-        # Not blocking: opening a named pipe would wait for somebody to write into it.
+        # O_NONBLOCK: opening a named pipe would wait for a writer.
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             status = os.fstat(handle)
@@ -84,7 +85,7 @@ def _read(path: Path) -> tuple[bytes, _Signature]:
 
 
 def _signature(status: os.stat_result) -> _Signature:
-    """Return what changes with the file, also when it is replaced or a link leads elsewhere."""
+    """Return values that change with the file, also if it or a link to it is replaced."""
     return (
         status.st_dev,
         status.st_ino,
@@ -95,10 +96,10 @@ def _signature(status: os.stat_result) -> _Signature:
 
 
 class CatalogFile:
-    """The catalog in force in a process that lives long: picks up changes, keeps the last good one.
+    """The catalog in force in a long-lived process: follows changes, keeps the last good one.
 
-    `locate` returns the path, each time anew. `problem` is what is wrong with the file as it is
-    now, None if nothing is; it is logged once per change. Threads may share it.
+    `locate` returns the path at each call. `problem` is the error of the file as it is now, None if
+    it is good; it is logged once per change. Threads may share the object.
     """
 
     def __init__(self, locate: Callable[[], Path]) -> None:
@@ -106,37 +107,38 @@ class CatalogFile:
         self._locate = locate
         self._path: Path | None = None
         self._signature: _Signature | None = None
-        self._looked = 0.0
+        self._read_time = 0.0
         self._data: bytes | None = None
         self._good: Catalog | None = None
         self._lock = threading.Lock()
 
     def current(self) -> Catalog:
-        """Return the catalog in force; costs a stat while nothing changes.
+        """Return the catalog in force; one `stat` while nothing changes.
 
-        Raises BadCatalog where there never was a good one.
+        Raises BadCatalog if no good one was ever read.
         """
         with self._lock:
-            path = self._found()
+            path = self._current_path()
             if path != self._path or self._may_have_changed(path):
-                self._look(path)
+                self._load(path)
             if self._good is None:
                 assert self.problem is not None
                 raise self.problem.with_traceback(None)
             return self._good
 
-    def announce(self) -> None:
-        """Log what is wrong when a process begins that others start and look into the log of."""
+    def log_problem(self) -> None:
+        """Log the error of a broken catalog, for services that start with it."""
         try:
             self.current()
         except BadCatalog as error:
             _log.error("No catalog is in force: every submission is refused. %s", error)
 
-    def _found(self) -> Path:
-        """Return the path; an admin's file that is gone is missed, not replaced by the shipped."""
+    def _current_path(self) -> Path:
+        """Return the path. The shipped catalog never replaces an admin's file that is missing."""
         path = self._locate()
-        known = self._path if self._good is not None else None
-        return known if known is not None and path == SHIPPED else path
+        if path == SHIPPED and self._good is not None and self._path is not None:
+            return self._path
+        return path
 
     def _may_have_changed(self, path: Path) -> bool:
         try:
@@ -144,21 +146,21 @@ class CatalogFile:
         except OSError:
             signature = None
         changed = 0.0 if signature is None else signature[-1] / 1e9
-        return signature != self._signature or self._looked - changed < YOUNG
+        return signature != self._signature or self._read_time - changed < RACY
 
-    def _look(self, path: Path) -> None:
-        """Read the file, and take what is in it if it is new and good."""
-        self._looked = time.time()
-        data, known = None, (self._path, self._data)
+    def _load(self, path: Path) -> None:
+        """Read the file, and put it in force if it is new and good."""
+        self._read_time = time.time()
+        data, previous = None, (self._path, self._data)
         self._path, self._signature = path, None
         try:
             data, self._signature = _read(path)
-            if (path, data) != known:
+            if (path, data) != previous:
                 self._good, self.problem = parse_catalog(data, str(path)), None
                 _log.info("The catalog %s is in force.", path)
         except BadCatalog as error:
-            told = self.problem is not None and data is None and str(error) == str(self.problem)
+            is_logged = data is None and str(error) == str(self.problem)
             self.problem = error
-            if self._good is not None and not told:
+            if self._good is not None and not is_logged:
                 _log.warning("The last good catalog stays in force. %s", error)
         self._data = data

@@ -1,6 +1,6 @@
-"""What `flavors.yaml` may say, as pydantic models: any other key is an error, `x-*` is free.
+"""The pydantic models of `flavors.yaml`. Unknown keys are errors, except those with `x-` in front.
 
-What fields must say together is in `rules`; `load_catalog` holds a file to both.
+`rules` has the conditions between fields; `load_catalog` checks a file by both.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _extensible(schema: dict[str, Any]) -> None:
 
 
 class Extensible(_Model):
-    """A model that leaves keys with `x-` in front to the admin."""
+    """A model that ignores keys with `x-` in front, which are the admin's."""
 
     model_config = ConfigDict(json_schema_extra=_extensible)
 
@@ -47,7 +47,7 @@ class Extensible(_Model):
 
 
 class _Entry(Extensible):
-    """What flavors and devices have in common."""
+    """The fields that flavors and devices have in common."""
 
     title: Text = Field(default="", description="How people see it.")
     description: Text = Field(default="", description="One sentence more about it.")
@@ -143,9 +143,9 @@ class Default(_Model):
 
 
 def demand(flavor: Flavor, device: Device) -> dict[str, Decimal]:
-    """Return what one job occupies: the device's resources, `cpu` in cores, `memory` in bytes.
+    """Return the amounts that a job occupies: of the device, `cpu` in cores, `memory` in bytes.
 
-    In this order, so that who lacks both a GPU and cores is told about the GPU.
+    The device comes first: where both a GPU and cores are missing, messages name the GPU.
     """
     amounts = {device.resource: Decimal(flavor.gpus)} if device.resource and flavor.gpus else {}
     for name, amount in device.limits.items():

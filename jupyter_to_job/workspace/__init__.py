@@ -2,8 +2,7 @@
 
 from .freezing.freeze import Frozen, freeze, freeze_input
 from .freezing.inputs import Input, Plan, plan_inputs
-from .freezing.notebook import kernel_of
-from .freezing.notebook_summary import NotebookSummary
+from .freezing.notebook_summary import NotebookSummary, kernel_of
 from .paths import Workspace, open_regular
 from .publishing.publish import CannotPublish, Published, publish, resolve_output
 from .suggesting.suggest import Suggested, suggest

@@ -1,8 +1,8 @@
-"""The user's file tree, opened so that no link leads out of it, not even one swapped in meanwhile.
+"""Opens the user's files so that no link leads out of the workspace, even one made meanwhile.
 
 A path is resolved first, and must end below the root or one of the folders that links may lead to.
-Then it is walked from there, folder by folder, without following any link: what is opened is what
-was judged.
+Then it is opened from there, folder by folder, without following any link: so the file that is
+opened is the file that was checked.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from typing import BinaryIO
 
 from ..domain.errors import BadInput
 
+READ_SIZE = 1 << 20
+"""Bytes of a file that are read at a time."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# A folder on the way need not be listed, and may forbid it. macOS has no O_PATH.
+# A folder on the way need not be readable. macOS has no O_PATH.
 _PASSAGE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -33,16 +35,16 @@ class Workspace:
         self._bases = (self.root, *(path.resolve() for path in roots))
 
     def real(self, path: str) -> Path:
-        """Return where a workspace path leads, links resolved; it need not exist.
+        """Return a workspace path with its links resolved; it need not exist.
 
-        Raises BadInput if that is outside of the workspace.
+        Raises BadInput if it leads out of the workspace.
         """
         if path.startswith("/") or "\0" in path:
             raise BadInput(f"{path!r} is no path inside the workspace.")
         try:
             resolved = (self.root / path).resolve()
         except (OSError, RuntimeError, ValueError) as error:
-            # A loop of links, a name without end, or one that no file system can have.
+            # A loop of links, a name that is too long, or one that no file system can have.
             raise BadInput(f"{path!r} leads nowhere.") from error
         if not any(resolved.is_relative_to(base) for base in self._bases):
             raise BadInput(
@@ -53,12 +55,9 @@ class Workspace:
 
     @contextlib.contextmanager
     def folder(self, path: str) -> Iterator[int]:
-        """Open a folder and hand out its descriptor. Raises BadInput and OSError."""
-        descriptor = self._descend(self.real(path))
-        try:
+        """Open a folder and yield its descriptor. Raises BadInput and OSError."""
+        with self._open_real(self.real(path)) as descriptor:
             yield descriptor
-        finally:
-            os.close(descriptor)
 
     def open(self, path: str) -> BinaryIO:
         """Open a regular file for reading.
@@ -68,35 +67,44 @@ class Workspace:
         real = self.real(path)
         if real in self._bases:
             raise SpecialFile(f"{path!r} is a folder.")
-        folder = self._descend(real.parent)
-        try:
+        with self._open_real(real.parent) as folder:
             return open_regular(real.name, path, folder)
-        finally:
-            os.close(folder)
 
-    def _descend(self, real: Path) -> int:
-        """Open the folder at a resolved path, following no link."""
-        # It is below one of them; a folder that contains another one is as good a start.
+    def _open_real(self, real: Path) -> contextlib.AbstractContextManager[int]:
+        # The path is below one of the bases. Any of them will do.
         base = next(base for base in self._bases if real.is_relative_to(base))
-        parts = real.relative_to(base).parts
-        descriptor = os.open(base, _PASSAGE if parts else _FOLDER)
+        return open_folder(base, real.relative_to(base).parts)
+
+
+@contextlib.contextmanager
+def open_folder(start: Path | int, parts: Sequence[str] = ()) -> Iterator[int]:
+    """Open the folder `parts` below `start` and yield its descriptor. Raises OSError.
+
+    `start` is a path or an open folder. No link is followed from there on: each step begins at the
+    folder that the previous step has open.
+    """
+    if isinstance(start, int):
+        descriptor = os.dup(start)
+    else:
+        descriptor = os.open(start, _PASSAGE if parts else _FOLDER)
+    try:
         for index, part in enumerate(parts):
             flags = _FOLDER if index == len(parts) - 1 else _PASSAGE
-            try:
-                below = os.open(part, flags, dir_fd=descriptor)
-            finally:
-                os.close(descriptor)
+            below = os.open(part, flags, dir_fd=descriptor)
+            os.close(descriptor)
             descriptor = below
-        return descriptor
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def open_regular(name: str, label: str, folder: int | None = None) -> BinaryIO:
     """Open the file `name` (in the open folder) for reading, if it is a regular one.
 
-    Never waits for a pipe's other end. Raises SpecialFile, calling it `label`, and OSError.
+    It never waits for a pipe's other end. Raises SpecialFile, which calls it `label`, and OSError.
     """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    # Looked at first: opening a device may already do something.
+    # The type is read first, because opening a device may have effects.
     kind = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     if stat.S_ISREG(kind):
         descriptor = os.open(name, flags, dir_fd=folder)
@@ -105,6 +113,12 @@ def open_regular(name: str, label: str, folder: int | None = None) -> BinaryIO:
             return os.fdopen(descriptor, "rb")
         os.close(descriptor)
     raise SpecialFile(f"{label!r} is {_kind(kind)}, not a file.")
+
+
+def read_chunks(file: BinaryIO) -> Iterator[bytes]:
+    """Yield the rest of a file in pieces of at most `READ_SIZE`."""
+    while chunk := file.read(READ_SIZE):
+        yield chunk
 
 
 def _kind(mode: int) -> str:

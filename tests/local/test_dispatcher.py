@@ -48,7 +48,7 @@ def test_a_job_that_needs_more_than_there_is_stops_nobody(cli: Cli) -> None:
     assert cli.json("submit", "waits.ipynb", "--wait")["state"] == "succeeded"
     job = cli.json("show", name)
     assert (job["state"], job["reason"], job["position"]) == ("queued", "Unschedulable", None)
-    assert "1000 cpu" in job["message"] and "1 cpu" in job["message"]
+    assert "1000 CPUs" in job["message"] and "1 CPU." in job["message"]
     assert cli.run("cancel", name).returncode == 0
     assert cli.json("wait", name, code=1)["state"] == "cancelled"
 

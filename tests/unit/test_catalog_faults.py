@@ -125,7 +125,7 @@ def test_the_error_reads_like_a_compiler() -> None:
     with pytest.raises(BadCatalog) as caught:
         parse_catalog(many.encode(), "flavors.yaml")
     assert len(caught.value.faults) == 50
-    assert caught.value.message.splitlines()[-1] == f"and {50 - loader.SHOWN} more"
+    assert caught.value.message.splitlines()[-1] == f"and {50 - loader.MAX_LISTED_FAULTS} more"
 
 
 # What is no catalog at all ----------------------------------------------------------------------

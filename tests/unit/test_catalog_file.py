@@ -96,7 +96,7 @@ def test_a_config_map_is_swapped(tmp_path: Path) -> None:
 def test_nothing_is_read_while_nothing_changes(
     path: Path, file: CatalogFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loader, "YOUNG", -1e18)  # as if the file were old
+    monkeypatch.setattr(loader, "RACY", -1e18)  # as if the file were old
     good = file.current()
 
     def unexpected(_: Path) -> None:
@@ -175,7 +175,7 @@ def test_a_file_that_cannot_be_read_any_more(
 def test_a_process_that_never_saw_a_good_one(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path.write_text("broken: [")
     file = CatalogFile(lambda: path)
-    file.announce()
+    file.log_problem()
     (told,) = [r.getMessage() for r in caplog.records if r.levelno == logging.ERROR]
     assert f"{path}:2:1: This is no YAML" in told
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""The Kubernetes backend as the service sees it: it pokes the reconciler and asks its records."""
+"""The Kubernetes backend as the service sees it: a queue of the reconciler, and its records."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class KubernetesBackend:
         self._pod_of = pod_of
 
     def admit(self, demand: Mapping[str, Decimal], kernel: str | None) -> None:
-        """See the port: the scheduler says what fits, the image which kernels there are."""
+        """See the port: the scheduler decides what fits, and the image has the kernels."""
 
     def notify(self, job: str) -> None:
         """See the port."""
@@ -44,7 +44,7 @@ class KubernetesBackend:
         return {name: placement_of(pod) for name, pod in pods.items() if pod is not None}
 
     def resources(self) -> None:
-        """See the port: what a cluster has is its scheduler's to know."""
+        """See the port: only the cluster's scheduler knows that."""
 
 
 _REASONS = {
@@ -60,7 +60,7 @@ _REASONS = {
 
 
 def placement_of(pod: PodRecord) -> Placement:
-    """Say in our words where a pod stands that has not started its run."""
+    """Return the placement of a pod that has not started its run."""
     reason = _REASONS.get(pod.waiting)
     message = pod.waiting_message or None if reason else None
     return Placement(starting=pod.scheduled, reason=reason, message=message)

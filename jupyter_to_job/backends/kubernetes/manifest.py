@@ -18,15 +18,15 @@ EXCHANGE = "/jupyter-to-job"
 READY = f"{EXCHANGE}/.ready"
 TOKEN_FOLDER = "/var/run/secrets/jupyter-to-job"  # noqa: S105 - a path
 GRACE_SECONDS = 600
-"""How long an agent may wait for a gateway that is away, at the end of its pod."""
+"""How long an agent may wait for an unreachable gateway at the end of its pod."""
 ALLOWANCE_SECONDS = 900
-"""On top of max_runtime, for what happens around the run: the pod's deadline is a backstop."""
+"""Added to max_runtime for start and end of the run: the pod's deadline is a last resort."""
 TTL_SECONDS = 7 * 24 * 3600
 
 
 @dataclass(frozen=True)
 class JobPods:
-    """What all job pods of a controller have in common."""
+    """The settings that all job pods of a controller have in common."""
 
     agent_image: str
     gateway_url: str
@@ -139,7 +139,7 @@ def _agent(request: Request, pods: JobPods) -> Manifest:
 
 
 def _notebook(request: Request, origin: Manifest, pods: JobPods) -> Manifest:
-    """Return the container that holds the GPU: exactly as long as the runner runs."""
+    """Return the container of the runner, the only one with a GPU."""
     specs = (request.flavor_spec, request.device_spec)
     resources = dict(request.demand)
     storage = next((s["ephemeral_storage"] for s in specs if "ephemeral_storage" in s), None)
@@ -179,7 +179,7 @@ def _volumes(request: Request) -> list[Manifest]:
 
 
 _RESTRICTED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
-"""What Pod Security `restricted` wants of every container."""
+"""Required of every container by Pod Security `restricted`."""
 
 
 def _label(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What is kept of Jobs and pods: the few fields that decide something, of many."""
+"""Records of Jobs and pods: the few fields that the reconciler decides by."""
 
 from __future__ import annotations
 
@@ -110,8 +110,8 @@ _NORMAL = ("ContainerCreating", "PodInitializing")
 
 def _condition(status: Manifest, kind: str) -> Manifest:
     conditions = status.get("conditions") or []
-    found: Manifest = next((c for c in conditions if c["type"] == kind), {})
-    return found
+    condition: Manifest = next((c for c in conditions if c["type"] == kind), {})
+    return condition
 
 
 def _ended(terminated: Manifest) -> ContainerEnd:

@@ -1,7 +1,7 @@
-"""The smallest backend, for tests of everything above the port: it runs no code at all.
+"""The smallest backend, for tests of the service: it runs no code at all.
 
-Every cell that is code "prints" its own source. Attempts, journals and outcomes are the real ones,
-so that the service cannot tell the difference.
+Every code cell "prints" its own source. Attempts, journals and outcomes are real, so the service
+cannot tell the difference.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Hold = Literal["queued", "running"]
 
 
 class MemoryBackend:
-    """Implements `backends.port.Backend`; `ended` is told the name of a job that has ended.
+    """Implements `backends.port.Backend`; `ended` is called with the name of a job that has ended.
 
     A job has run when `notify` returns, unless `hold` is set: then it stays `queued`, or
     `running` in its first cell, until a cancel.
@@ -47,7 +47,7 @@ class MemoryBackend:
         self._exchange = exchange
         self._ended = ended
         self._hold = hold
-        self._held: dict[str, liveness.Claim] = {}
+        self._running: dict[str, liveness.Claim] = {}
 
     def admit(self, demand: Mapping[str, Decimal], kernel: str | None) -> None:
         """See the port: everything fits."""
@@ -56,9 +56,9 @@ class MemoryBackend:
         """See the port."""
         directory = self._exchange.directory(job)
         cancelled = (directory / layout.CANCEL).exists()
-        if not cancelled and (self._hold == "queued" or job in self._held):
+        if not cancelled and (self._hold == "queued" or job in self._running):
             return
-        claim = self._held.pop(job, None)
+        claim = self._running.pop(job, None)
         if claim is None:
             try:
                 claim = liveness.claim_attempt(directory, 1)
@@ -67,7 +67,7 @@ class MemoryBackend:
             if not cancelled:
                 _journal(directory, claim.directory, stop_in_first=self._hold == "running")
             if not cancelled and self._hold == "running":
-                self._held[job] = claim
+                self._running[job] = claim
                 return
         _end(directory, claim.directory, cancelled=cancelled)
         claim.release()
@@ -78,12 +78,12 @@ class MemoryBackend:
         return liveness.is_alive(attempt)
 
     def queue_status(self, waiting: Sequence[Request]) -> Mapping[str, Placement]:
-        """See the port: held jobs wait by priority, then in the order in which they came."""
-        line = sorted(waiting, key=lambda r: (-r.priority, r.submitted, r.name))
-        return {r.name: Placement(position=place) for place, r in enumerate(line, start=1)}
+        """See the port: held jobs wait by priority, then in order of submission."""
+        queue = sorted(waiting, key=lambda r: (-r.priority, r.submitted, r.name))
+        return {r.name: Placement(position=place) for place, r in enumerate(queue, start=1)}
 
     def resources(self) -> None:
-        """See the port: nothing here runs out."""
+        """See the port: no resource is limited."""
 
 
 def _journal(job_dir: Path, attempt: Path, *, stop_in_first: bool) -> None:

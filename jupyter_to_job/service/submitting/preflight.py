@@ -56,13 +56,15 @@ def _inspect_notebook(
         )
     except JobsError as error:
         return Preflight((_problem(error),))
-    outline = frozen.outline
-    assert outline is not None  # `freeze` just made it
-    declaring = frozen.data if outline.declaring is None else outline.declaring.encode()
-    parameters, problems = _parameters(declaring, submission, environment)
-    suggestions = suggest(workspace, submission.notebook, outline.code, outline.language)
+    summary = frozen.summary
+    assert summary is not None  # `freeze` just made it
+    source = (
+        frozen.data if summary.parameters_notebook is None else summary.parameters_notebook.encode()
+    )
+    parameters, problems = _parameters(source, submission, environment)
+    suggestions = suggest(workspace, submission.notebook, summary.code, summary.language)
     suggested = tuple(SuggestedInput(s.path, s.size, s.why) for s in suggestions)
-    return Preflight(tuple(problems), parameters, suggested=suggested, kernel=outline.kernel)
+    return Preflight(tuple(problems), parameters, suggested=suggested, kernel=summary.kernel)
 
 
 def _plan(
@@ -148,14 +150,14 @@ def _output_problems(workspace: Workspace, submission: Submission) -> Iterator[P
 
 
 def _parameters(
-    declaring: bytes, submission: Submission, environment: Environment
+    source: bytes, submission: Submission, environment: Environment
 ) -> tuple[tuple[Parameter, ...], list[Problem]]:
     """Read the notebook's parameters, as the runner does, and check those that are set.
 
-    `declaring` is a notebook with the cell that declares them.
+    `source` is a notebook with the cell that declares them.
     """
     try:
-        parameters = _inspect(declaring, environment)
+        parameters = _inspect(source, environment)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         message = f"The parameters could not be read: {error}."
         return (), [Problem("not_inspected", message, blocking=False)]
@@ -176,10 +178,10 @@ def _parameters(
     ]
 
 
-def _inspect(declaring: bytes, environment: Environment) -> tuple[Parameter, ...] | None:
+def _inspect(source: bytes, environment: Environment) -> tuple[Parameter, ...] | None:
     """Run `job_runner inspect`, as a process: a server does not need what that imports."""
     with tempfile.NamedTemporaryFile(suffix=".ipynb") as file:
-        file.write(declaring)
+        file.write(source)
         file.flush()
         ran = subprocess.run(
             [environment.interpreter, "-m", "job_runner", "inspect", file.name],

@@ -1,7 +1,7 @@
-"""What folders and globs of inputs leave out: `.jobignore` files in gitignore's syntax.
+"""Ignore rules for folders and globs of inputs: `.jobignore` files in gitignore's syntax.
 
-As with git, each file counts from its own folder down, a deeper one has the last word, and nothing
-below an ignored folder is looked at. pathspec, which knows the syntax, is imported on first use.
+As in git, the rules of a file apply to its own folder and below, deeper files override them, and an
+ignored folder is not searched. pathspec, which implements the syntax, is imported on first use.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ DEFAULTS = (
     "*.py[co]",
     "node_modules/",
 )
-"""Left out without a word; a `.jobignore` at the root may take one back with `!`."""
+"""Ignored without being counted. A `.jobignore` at the root may include one again with `!`."""
 
 
 class Ignored(Enum):
-    """Whether an entry is left out, and by whose rule."""
+    """Whether an entry is left out, and by which rules."""
 
     NO = "no"
     BY_DEFAULT = "by default"
@@ -53,11 +53,11 @@ class IgnoreFiles:
 
     def judge(self, path: str, *, folder: bool) -> Ignored:
         """Tell whether the entry at a workspace path is left out. Raises BadInput."""
-        marked = path + "/" if folder else path
+        entry = path + "/" if folder else path
         base = posixpath.dirname(path)
         while True:
             spec = self._spec(base)
-            below = marked[len(base) + 1 :] if base else marked
+            below = entry[len(base) + 1 :] if base else entry
             verdict = spec.check_file(below) if spec is not None else None
             if verdict is not None and verdict.include is not None:
                 if not verdict.include:
@@ -74,7 +74,7 @@ class IgnoreFiles:
         return self._specs[folder]
 
     def _read(self, folder: str) -> GitIgnoreSpec | None:
-        """Return the rules in one folder; the root's begin with the defaults."""
+        """Return the rules of one folder; those of the root begin with the defaults."""
         from pathspec import GitIgnoreSpec
 
         path = posixpath.join(folder, IGNORE_FILE)
@@ -91,5 +91,5 @@ class IgnoreFiles:
             raise BadInput(f"Cannot read {path}: {error}.") from error
         try:
             return GitIgnoreSpec.from_lines(lines) if lines else None
-        except ValueError as error:  # pathspec's own is one; its name differs between versions
+        except ValueError as error:  # pathspec's error, whose name differs between versions
             raise BadInput(f"{path} has a rule that is none: {error}.") from error

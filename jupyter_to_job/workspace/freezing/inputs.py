@@ -1,7 +1,7 @@
-"""Which files go with a notebook: files, folders and globs become a list, before anything is read.
+"""Turns the input patterns of a submission into a list of files, before any file is read.
 
-Only what `stat` tells is used, so a submission that is too large is refused at once. What is left
-out is counted, and `Plan.summary()` says it: nothing goes along, or is missing, in silence.
+It uses `stat` only, so a submission that is too large is refused at once. Entries that are left out
+are counted, and `Plan.summary()` names their number.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from .ignore import IGNORE_FILE, Ignored, IgnoreFiles
 MAX_FILES = 10_000
 _ANY_DEPTH = "**"
 _Pattern = tuple[str, ...]
-"""What is left to match: patterns of names, from here down. Empty: the entry itself is meant."""
-_WHOLE: _Pattern = (_ANY_DEPTH,)
+"""The parts of a pattern that are not matched yet, one a folder. Empty: the entry itself."""
+_EVERYTHING: _Pattern = (_ANY_DEPTH,)
 
 
 @dataclass(frozen=True)
 class Input:
-    """A file that goes along: its workspace path, its size in bytes, and how to open it."""
+    """A file to send: its workspace path, its size in bytes, and a function that opens it."""
 
     path: str
     size: int
@@ -40,11 +40,11 @@ class Input:
 
 @dataclass(frozen=True)
 class Plan:
-    """What goes along, each file once, and how many entries were left out for which reason.
+    """The files to send, each once, and the numbers of entries that were left out, by reason.
 
-    `ignored` were left out by `.jobignore`, `hidden` because their names begin with a dot and no
-    pattern says so, `skipped` because they are links that lead nowhere or out of the workspace, or
-    pipes, sockets and devices. A folder that is left out counts as one.
+    `ignored` entries match a `.jobignore`. `hidden` ones begin with a dot, and their pattern does
+    not. `skipped` ones are links that lead nowhere or out of the workspace, or pipes, sockets and
+    devices. A folder that is left out counts as one.
     """
 
     files: tuple[Input, ...] = ()
@@ -60,26 +60,26 @@ class Plan:
     def summary(self) -> str:
         """Return one line, such as `sends 12 files, 3.4 MiB (2 left out by .jobignore)`."""
         left_out = [
-            f"{count} {why}"
-            for count, why in (
+            f"{count} {reason}"
+            for count, reason in (
                 (self.ignored, f"left out by {IGNORE_FILE}"),
                 (self.hidden, "hidden"),
                 (self.skipped, "links or special files"),
             )
             if count
         ]
-        more = f" ({', '.join(left_out)})" if left_out else ""
+        suffix = f" ({', '.join(left_out)})" if left_out else ""
         noun = "file" if len(self.files) == 1 else "files"
-        return f"sends {len(self.files)} {noun}, {format_bytes(self.total)}{more}"
+        return f"sends {len(self.files)} {noun}, {format_bytes(self.total)}{suffix}"
 
 
 def plan_inputs(workspace: Workspace, patterns: Sequence[str], cap: int | None = None) -> Plan:
-    """Return the files that the patterns mean. `cap`: bytes that they may be in all.
+    """Return the files that match the patterns. `cap`: bytes that they may have in all.
 
     A pattern is a workspace path of a file or folder (an absolute one inside is fine, too), or a
-    glob: `*`, `?`, `[a-z]`, and `**` for any number of folders. A file that is named is taken
-    whatever it is called; within folders and globs the ignore files count, and as in a shell
-    hidden names are taken only by patterns that begin with a dot.
+    glob: `*`, `?`, `[a-z]`, and `**` for any number of folders. A file that is named in full is
+    always taken. Within folders and globs the ignore files count, and as in a shell only patterns
+    that begin with a dot match hidden names.
 
     Raises BadInput for a pattern that matches nothing or leads out, TooLarge over a cap.
     """
@@ -108,36 +108,36 @@ class _Finder:
     left_out: dict[str, str] = field(default_factory=dict)
 
     def plan(self) -> Plan:
-        """Return what was collected. What one pattern left out another one may have taken."""
-        reasons = [why for path, why in self.left_out.items() if path not in self.files]
-        counts = {why: reasons.count(why) for why in ("ignored", "hidden", "skipped")}
+        """Return the plan. An entry that one pattern left out may be taken by another one."""
+        reasons = [reason for path, reason in self.left_out.items() if path not in self.files]
+        counts = {reason: reasons.count(reason) for reason in ("ignored", "hidden", "skipped")}
         return Plan(tuple(self.files.values()), **counts)
 
     def add(self, pattern: str) -> None:
-        """Take what one pattern means."""
-        path = self._inside(pattern)
-        seen = len(self.left_out)
+        """Take what matches one pattern."""
+        path = self._workspace_path(pattern)
+        count = len(self.left_out)
         real = self.workspace.real(path)
         try:
             mode = real.stat().st_mode
         except OSError:
-            found = self._glob(path)
+            taken = self._glob(path)
         else:
             if stat.S_ISDIR(mode):
-                found = self._walk(path, real, {_WHOLE}, frozenset())
+                taken = self._walk(path, real, {_EVERYTHING}, frozenset())
             else:
-                found = self._take(path, real)
-        if sum(1 for _ in found) == 0:
-            some = len(self.left_out) > seen
+                taken = self._take(path, real)
+        if sum(1 for _ in taken) == 0:
+            was_left_out = len(self.left_out) > count
             raise BadInput(
                 f"The input {pattern!r} matches no file"
-                + (" that is not ignored or hidden." if some else "."),
+                + (" that is not ignored or hidden." if was_left_out else "."),
                 f"Name its files one by one, or change {IGNORE_FILE}."
-                if some
+                if was_left_out
                 else "Check the path: it counts from the workspace's root.",
             )
 
-    def _inside(self, pattern: str) -> str:
+    def _workspace_path(self, pattern: str) -> str:
         """Return a pattern as a workspace path without `.` and `..`."""
         if not pattern or "\0" in pattern:
             raise BadInput(f"{pattern!r} is no file, folder or pattern.")
@@ -149,7 +149,7 @@ class _Finder:
         return path
 
     def _glob(self, path: str) -> Iterator[str]:
-        """Match a glob, beginning at the last folder that it names in full."""
+        """Match a glob, starting at the deepest folder that it names in full."""
         parts = path.split("/")
         fixed = 0
         while fixed < len(parts) - 1 and not _is_wild(parts[fixed]):
@@ -164,23 +164,23 @@ class _Finder:
         path: str,
         real: Path,
         patterns: Iterable[_Pattern],
-        above: frozenset[tuple[int, int]],
+        ancestors: frozenset[tuple[int, int]],
     ) -> Iterator[str]:
-        """Take what matches in a folder and below; yield the paths of what was taken."""
+        """Take what matches in a folder and below; yield the paths of the files taken."""
         try:
             status = real.stat()
             with os.scandir(real) as listed:
                 entries = sorted(listed, key=lambda entry: entry.name)
         except OSError as error:
             raise BadInput(f"Cannot read the folder {path}: {error.strerror}.") from error
-        here = (status.st_dev, status.st_ino)
-        if here in above:  # a link to a folder above: once is enough
+        inode = (status.st_dev, status.st_ino)
+        if inode in ancestors:  # a link to a folder above
             return
         for entry in entries:
             below = posixpath.normpath(f"{path}/{entry.name}")
-            left = {rest for pattern in patterns for rest in _step(pattern, entry.name)}
-            if left:
-                yield from self._entry(below, entry, left, above | {here})
+            remaining = {parts for pattern in patterns for parts in _step(pattern, entry.name)}
+            if remaining:
+                yield from self._entry(below, entry, remaining, ancestors | {inode})
             else:
                 self._note_hidden(below, entry, patterns)
 
@@ -189,11 +189,11 @@ class _Finder:
         path: str,
         entry: os.DirEntry[str],
         patterns: set[_Pattern],
-        above: frozenset[tuple[int, int]],
+        ancestors: frozenset[tuple[int, int]],
     ) -> Iterator[str]:
-        """Take an entry that a pattern matches so far, if it is not left out."""
+        """Take an entry that matches a pattern up to its own name, unless it is left out."""
         try:
-            # Only a link can lead anywhere else, and resolving costs.
+            # Resolving is slow, and only a link needs it.
             real = self.workspace.real(path) if entry.is_symlink() else Path(entry.path)
             mode = real.stat().st_mode
         except (BadInput, OSError):
@@ -206,15 +206,15 @@ class _Finder:
         if verdict is not Ignored.NO:
             self._leave_out(path, "ignored" if verdict is Ignored.BY_USER else "default")
         elif folder:
-            whole = {_WHOLE} if () in patterns else set()
-            yield from self._walk(path, real, (patterns - {()}) | whole, above)
+            below = (patterns - {()}) | ({_EVERYTHING} if () in patterns else set())
+            yield from self._walk(path, real, below, ancestors)
         elif stat.S_ISREG(mode):
             yield from self._take(path, real)
         else:
             self._leave_out(path, "skipped")
 
     def _take(self, path: str, real: Path) -> Iterator[str]:
-        """Take one file. Raises SpecialFile for what is none."""
+        """Take one file. Raises SpecialFile for anything that is no regular file."""
         status = real.stat()
         if not stat.S_ISREG(status.st_mode):
             raise SpecialFile(f"The input {path!r} is no regular file.", "Name files and folders.")
@@ -230,14 +230,15 @@ class _Finder:
         self, path: str, entry: os.DirEntry[str], patterns: Iterable[_Pattern]
     ) -> None:
         """Count an entry that would match if its name did not begin with a dot."""
-        meant = {rest for pattern in patterns for rest in _step(pattern, f"_{entry.name}")}
-        if not entry.name.startswith(".") or not meant:
+        if not entry.name.startswith("."):
+            return
+        if not any(True for pattern in patterns for _ in _step(pattern, f"_{entry.name}")):
             return
         if self.ignore.judge(path, folder=entry.is_dir()) is Ignored.NO:
             self._leave_out(path, "hidden")
 
-    def _leave_out(self, path: str, why: str) -> None:
-        self.left_out.setdefault(path, why)
+    def _leave_out(self, path: str, reason: str) -> None:
+        self.left_out.setdefault(path, reason)
 
 
 def _is_wild(part: str) -> bool:
@@ -245,19 +246,20 @@ def _is_wild(part: str) -> bool:
 
 
 def _step(pattern: _Pattern, name: str) -> Iterator[_Pattern]:
-    """Yield what is left of a pattern below an entry called `name`; nothing if it does not match.
+    """Yield the remaining parts of a pattern below an entry `name`; nothing without a match.
 
-    `()` stands for the entry itself. `**` matches any number of folders, as the last part
-    everything below, and never what is hidden.
+    `()` stands for the entry itself. `**` matches any number of folders, and as the last part
+    everything below; it never matches a hidden name.
     """
     if not pattern:
         return
-    first, rest = pattern[0], pattern[1:]
-    if first == _ANY_DEPTH:
-        if not name.startswith("."):
+    part, remaining = pattern[0], pattern[1:]
+    is_hidden = name.startswith(".")
+    if part == _ANY_DEPTH:
+        if not is_hidden:
             yield pattern
-            if not rest:
+            if not remaining:
                 yield ()
-        yield from _step(rest, name)
-    elif fnmatch.fnmatchcase(name, first) and (first.startswith(".") or not name.startswith(".")):
-        yield rest
+        yield from _step(remaining, name)
+    elif fnmatch.fnmatchcase(name, part) and (part.startswith(".") or not is_hidden):
+        yield remaining

@@ -1,8 +1,8 @@
-"""What a notebook is about: its kernel, its code, its parameters' cell, without its outputs.
+"""The summary of a notebook: its kernel, its code and its parameters cell, without its outputs.
 
-Python reads JSON with its lock held: 200 MB of notebook in a thread of a server would be a second
-in which it answers nobody. So a large one is read by a process, which runs this very file as a
-script with nothing but the standard library, and starts in some hundredths of a second.
+Python parses JSON with its lock held: 200 MB of notebook in a thread of a server would block all
+requests for a second. So a subprocess parses a large one. It runs this file as a script with the
+standard library alone, and starts in some hundredths of a second.
 """
 
 from __future__ import annotations
@@ -16,18 +16,19 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 LARGE = 2 << 20
-"""Bytes from which a notebook is one."""
+"""Notebooks of more than this many bytes are parsed in a subprocess."""
 MAX_CODE = 1 << 20
-"""Characters of code that are looked at."""
+"""Characters of code that a summary has at most."""
 _NEWEST = 4
 _OLDEST = 3
-"""What papermill upgrades by itself; older ones are rare enough to be saved once more by hand."""
+"""The oldest nbformat that papermill upgrades by itself."""
 _FAULT = 65
+"""The exit status of the subprocess for an unreadable notebook."""
 _PARAMETERS = "parameters"
 
 
 class UnreadableNotebook(ValueError):
-    """Bytes that are no notebook that can run."""
+    """These bytes are no notebook that can run."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -39,20 +40,41 @@ class UnreadableNotebook(ValueError):
 class NotebookSummary:
     """`kernel` and `language` as the notebook names them, None where it does not; `code` by cell.
 
-    `declaring` is a notebook with nothing but the cell that declares the parameters, if any does;
-    None for one in an old format, which has to be looked at as a whole.
+    `parameters_notebook` is a notebook with only the cell that declares the parameters, if any
+    does. It is None for a notebook in an old format: use the notebook itself.
     """
 
     kernel: str | None
     language: str | None
     code: tuple[str, ...]
-    declaring: str | None
+    parameters_notebook: str | None
 
 
-def summarize(data: bytes, label: str) -> NotebookSummary:
-    """Check that `data` is a notebook that can run, and return its outline.
+def summarize_notebook(data: bytes, label: str) -> NotebookSummary:
+    """Check that `data` is a notebook that can run, and return its summary.
 
-    Raises Fault, with line and column where the JSON is broken.
+    Raises BadNotebook, with line and column where the JSON is broken, and Unavailable where a large
+    notebook cannot be passed to the subprocess.
+    """
+    from ...domain.errors import BadNotebook, no_room  # the script has no package
+
+    try:
+        return _summarize(data, label)
+    except UnreadableNotebook as fault:
+        raise BadNotebook(fault.message, fault.hint) from fault
+    except OSError as error:
+        raise no_room(f"{label} cannot be looked at", error) from error
+
+
+def kernel_of(data: bytes, label: str) -> str | None:
+    """Check a notebook, and return the kernel that it names, if any. Raises BadNotebook."""
+    return summarize_notebook(data, label).kernel
+
+
+def _summarize(data: bytes, label: str) -> NotebookSummary:
+    """Parse a notebook, in a subprocess if it is large.
+
+    Raises UnreadableNotebook.
     """
     if len(data) <= LARGE:
         return _read(data, label)
@@ -97,7 +119,7 @@ def _read(data: bytes, label: str) -> NotebookSummary:
         kernel=_name(metadata.get("kernelspec")),
         language=language,
         code=tuple(_code(document.get("cells", ()))),
-        declaring=_parameters_notebook(document) if version == _NEWEST else None,
+        parameters_notebook=_parameters_notebook(document) if version == _NEWEST else None,
     )
 
 
@@ -115,12 +137,12 @@ def _parse(data: bytes, label: str) -> Any:
             f"{label} is no notebook: broken JSON at line {error.lineno}, column {error.colno} "
             f"({error.msg})."
         ) from error
-    except (ValueError, RecursionError) as error:  # a number, or a nesting, without end
+    except (ValueError, RecursionError) as error:  # a number too long, or nested too deep
         raise UnreadableNotebook(f"{label} is no notebook: {error}.") from error
 
 
 def _check_parts(document: dict[str, Any], version: int, label: str) -> None:
-    """Check that the parts are there at all. The runner validates what they hold."""
+    """Check that the parts exist. The runner validates their content."""
     key = "cells" if version == _NEWEST else "worksheets"
     parts: tuple[tuple[str, type], ...] = ((key, list), ("metadata", dict), ("nbformat_minor", int))
     for part, kind in parts:
@@ -153,13 +175,13 @@ def _text(source: Any) -> str:
 def _parameters_notebook(document: dict[str, Any]) -> str:
     """Return a notebook with the first cell that is tagged `parameters`, or with none."""
     metadata = document["metadata"]
-    own = {k: metadata[k] for k in ("kernelspec", "language_info") if k in metadata}
+    copied = {k: metadata[k] for k in ("kernelspec", "language_info") if k in metadata}
     tagged = [
         {"cell_type": "code", "metadata": {"tags": [_PARAMETERS]}, "source": _text(c.get("source"))}
         for c in document["cells"]
         if _PARAMETERS in _tags(c)
     ]
-    return json.dumps({"nbformat": _NEWEST, "metadata": own, "cells": tagged[:1]})
+    return json.dumps({"nbformat": _NEWEST, "metadata": copied, "cells": tagged[:1]})
 
 
 def _tags(cell: dict[str, Any]) -> list[Any]:

@@ -1,8 +1,8 @@
 """Publishes a result in the workspace: exactly once, never over an existing file.
 
 A temporary file in the target folder, fsync, then `link()` to the final name: a reader sees the
-whole file or none, and two publishers cannot both win one name. The result is streamed, so that a
-large one costs the publishing process no memory.
+whole file or none, and two publishers cannot both win one name. The result is streamed: so a large
+one takes no memory.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pathlib import PurePosixPath
 from typing import BinaryIO
 
 from ...domain.errors import BadInput
-from ..paths import Workspace, open_regular
-from .temp_files import CHUNK, copy, digest_of, draft_file, draft_name, sweep
+from ..paths import READ_SIZE, Workspace, open_regular
+from .temp_files import copy, digest_of, draft_file, draft_name, sweep
 
 NAME_MAX = 255
-"""Bytes of a file's name on every file system that matters."""
+"""Bytes of a file name at most, on all common file systems."""
 _SUFFIX = ".ipynb"
 _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV}
 _HINTS = {
@@ -49,11 +49,10 @@ class Published:
 def publish(
     workspace: Workspace, notebook: str, output: str | None, name: str, content: BinaryIO
 ) -> Published:
-    """Write `content` as `<name>.ipynb` beside `notebook`, or where a resolved `output` says.
+    """Write `content` as `<name>.ipynb` beside `notebook`, or to a resolved `output`.
 
-    A file that is there with these very bytes counts as published (they have the job's name in
-    them); another one is left alone and the name becomes `<name>-2.ipynb`. Raises CannotPublish,
-    saying why.
+    An existing file with the same bytes counts as published, because they contain the job's name.
+    Beside any other file the name becomes `<name>-2.ipynb`. Raises CannotPublish with the cause.
     """
     folder, stem = _target(notebook, output, name)
     path = str(folder / f"{stem}{_SUFFIX}")
@@ -69,11 +68,11 @@ def publish(
 
 
 def resolve_output(workspace: Workspace, output: str) -> str:
-    """Decide at submission what an `output` means: a folder that is there, or else a file.
+    """Decide at submission what an `output` means: an existing folder, or else a file.
 
-    Returns it with a slash at its end if it is a folder, so that it stays one while it is gone.
-    The folder of a file may be missing: it may be there when the job has ended. Raises BadInput
-    where nothing can ever be published.
+    Returns a folder with a slash at its end: so it still means a folder after it was removed. The
+    folder of a file may be missing until the job has ended. Raises BadInput where nothing can ever
+    be published.
     """
     real = workspace.real(output)
     with contextlib.suppress(OSError):  # a name that is too long, for one
@@ -89,27 +88,27 @@ def resolve_output(workspace: Workspace, output: str) -> str:
 
 
 def candidates(stem: str, suffix: str) -> Iterator[str]:
-    """Yield the file names to try, in order; a long stem is cut so that the number fits."""
+    """Yield the file names to try, in order. A long stem is cut to make room for the number."""
     yield stem + suffix
     for number in count(2):
         end = f"-{number}{suffix}"
         room = NAME_MAX - len(os.fsencode(end))
-        whole = os.fsencode(stem)
-        yield (stem if len(whole) <= room else whole[:room].decode(errors="ignore")) + end
+        encoded = os.fsencode(stem)
+        yield (stem if len(encoded) <= room else encoded[:room].decode(errors="ignore")) + end
 
 
 @contextlib.contextmanager
 def as_cannot_publish(path: str) -> Iterator[None]:
-    """Turn whatever keeps `path` from being written into CannotPublish."""
+    """Raise CannotPublish for every error of writing `path`."""
     try:
         yield
     except BadInput as error:
         raise CannotPublish(error.message, error.hint) from error
     except OSError as error:
-        todo = _HINTS.get(error.errno or 0, "Mend the folder")
+        remedy = _HINTS.get(error.errno or 0, "Mend the folder")
         raise CannotPublish(
             f"Cannot write {path}: {error.strerror}.",
-            f"{todo}; then `jupyter-to-job deliver` takes it up again.",
+            f"{remedy}; then `jupyter-to-job deliver` takes it up again.",
         ) from error
 
 
@@ -117,10 +116,10 @@ def _target(notebook: str, output: str | None, name: str) -> tuple[PurePosixPath
     """Return the folder (workspace path) and the file's name without suffix."""
     if output is None:
         return PurePosixPath(notebook).parent, name
-    asked = PurePosixPath(output)
+    path = PurePosixPath(output)
     if output.endswith("/"):
-        return asked, name
-    return asked.parent, asked.name.removesuffix(_SUFFIX)
+        return path, name
+    return path.parent, path.name.removesuffix(_SUFFIX)
 
 
 def _link_into_place(folder: int, draft: str, file: BinaryIO, name: str, digest: str) -> bool:
@@ -140,7 +139,7 @@ def _link_into_place(folder: int, draft: str, file: BinaryIO, name: str, digest:
 
 
 def _has_links(folder: int, draft: str) -> bool:
-    """Tell whether the file system has hard links; a name that is taken hides that it has none."""
+    """Tell whether the file system has hard links, which an existing target does not show."""
     probe = draft_name()
     try:
         os.link(draft, probe, src_dir_fd=folder, dst_dir_fd=folder)
@@ -155,32 +154,32 @@ def _has_digest(folder: int, name: str, digest: str) -> bool:
     try:
         with open_regular(name, name, folder) as file:
             return digest_of(file) == digest
-    except (BadInput, OSError):  # a link, a folder, or nothing that we may read
+    except (BadInput, OSError):  # a link, a folder, or not readable
         return False
 
 
 def _write_exclusively(folder: int, file: BinaryIO, name: str, digest: str) -> bool:
-    """Write where there are no hard links: exclusive creation, then verified.
+    """Write on a file system without hard links: create exclusively, then verify.
 
-    A publisher that is killed here leaves the beginning of a result, or an empty file. Nothing but
-    this very result begins like that, so whoever comes next completes it: no byte of anybody's is
-    ever overwritten.
+    A publisher that is killed here leaves the beginning of a result, or an empty file. Only this
+    result begins with these bytes, so the next publisher completes it. No other file is ever
+    overwritten.
     """
     flags = os.O_RDWR | os.O_NOFOLLOW
     try:
         target = os.open(name, flags | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=folder)
-        made = True
+        is_new = True
     except FileExistsError:
         if _has_digest(folder, name, digest):
             return True
         try:
             target = os.open(name, flags | os.O_NONBLOCK, dir_fd=folder)
-        except OSError:  # a link, a folder, or nothing that we may write
+        except OSError:  # a link, a folder, or not writable
             return False
-        made = False
+        is_new = False
     with os.fdopen(target, "r+b") as written:
         file.seek(0)
-        if not made and not _is_beginning(written, file):
+        if not is_new and not _is_beginning(written, file):
             return False
         try:
             copy(file, written)
@@ -188,20 +187,20 @@ def _write_exclusively(folder: int, file: BinaryIO, name: str, digest: str) -> b
             if digest_of(written) != digest:
                 raise OSError(errno.EIO, "what was written reads differently")
         except OSError:
-            if made:
+            if is_new:
                 os.unlink(name, dir_fd=folder)
             raise
     return True
 
 
-def _is_beginning(part: BinaryIO, whole: BinaryIO) -> bool:
-    """Tell whether `whole` begins with `part` and goes on; both stand where it ends then."""
+def _is_beginning(part: BinaryIO, complete: BinaryIO) -> bool:
+    """Tell whether `part` is a beginning of `complete`; both are then positioned at its end."""
     length = os.fstat(part.fileno()).st_size
-    if length >= os.fstat(whole.fileno()).st_size:
+    if length >= os.fstat(complete.fileno()).st_size:
         return False
     while length > 0:
-        step = min(length, CHUNK)
-        if part.read(step) != whole.read(step):
+        step = min(length, READ_SIZE)
+        if part.read(step) != complete.read(step):
             return False
         length -= step
     return True

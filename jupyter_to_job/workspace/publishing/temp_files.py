@@ -1,7 +1,7 @@
-"""Temporary files and folders beside a target: complete or not there, and swept if one was killed.
+"""Temporary files and folders beside a target, and the sweep of those of killed processes.
 
-A draft is locked by who makes it. A lock ends with its process, so one whose lock is free belongs
-to nobody: whoever publishes in that folder next removes it.
+Each draft is locked by the process that makes it. A lock ends with its process, so a draft with a
+free lock is abandoned: the next process that publishes in that folder removes it.
 """
 
 from __future__ import annotations
@@ -17,21 +17,22 @@ import time
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
+from ..paths import read_chunks
+
 LEFTOVER_SECONDS = 3600.0
-"""Age from which a draft counts as left behind on file systems that know no locks."""
-CHUNK = 1 << 20
+"""Age at which a draft is abandoned on file systems without locks."""
 _NAME = re.compile(r"\.jupyter-to-job-[0-9a-f]{16}\.tmp")
 
 
 def draft_name() -> str:
-    """Return a new name: hidden, short whatever the target is called, and known to be ours."""
+    """Return a new name: hidden, short whatever the target's name is, and recognisable."""
     return f".jupyter-to-job-{secrets.token_hex(8)}.tmp"
 
 
 @contextlib.contextmanager
 def draft_file(folder: int) -> Iterator[tuple[str, BinaryIO]]:
-    """Make a file in an open folder; hand out its name there and itself. Gone afterwards."""
-    name, descriptor = _locked(folder, _make_file)
+    """Make a file in an open folder; yield its name there and the file. Removed at the end."""
+    name, descriptor = _make_locked(folder, _make_file)
     with os.fdopen(descriptor, "w+b") as file:
         try:
             yield name, file
@@ -41,11 +42,11 @@ def draft_file(folder: int) -> Iterator[tuple[str, BinaryIO]]:
 
 @contextlib.contextmanager
 def draft_folder(folder: int) -> Iterator[tuple[str, int]]:
-    """Make a folder in an open folder; hand out its name there and its descriptor.
+    """Make a folder in an open folder; yield its name there and its descriptor.
 
-    Gone afterwards, with what is in it, unless it was renamed.
+    It is removed at the end with its content, unless it was renamed.
     """
-    name, descriptor = _locked(folder, _make_folder)
+    name, descriptor = _make_locked(folder, _make_folder)
     try:
         yield name, descriptor
     finally:
@@ -58,14 +59,14 @@ def sweep(folder: int) -> None:
     with os.scandir(folder) as entries:
         names = [entry.name for entry in entries if _NAME.fullmatch(entry.name)]
     for name in names:
-        with contextlib.suppress(OSError):  # somebody else's, or gone already
+        with contextlib.suppress(OSError):  # another user's, or removed already
             status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-            if status.st_uid == os.geteuid() and _abandoned(name, folder, status):
+            if status.st_uid == os.geteuid() and _is_abandoned(name, folder, status):
                 remove_tree(name, folder)
 
 
 def remove_tree(name: str, folder: int) -> None:
-    """Remove a file, or a folder with all that is in it, if it is there; no link is followed."""
+    """Remove a file, or a folder with its content, if it exists; no link is followed."""
     try:
         os.unlink(name, dir_fd=folder)
     except FileNotFoundError:
@@ -81,9 +82,9 @@ def remove_tree(name: str, folder: int) -> None:
 
 
 def copy(source: BinaryIO, target: BinaryIO) -> str:
-    """Copy from here to the end, durably, and return the digest of what was copied."""
+    """Copy the rest of a file, durably, and return the digest of the copied bytes."""
     digest = hashlib.sha256()
-    while chunk := source.read(CHUNK):
+    for chunk in read_chunks(source):
         target.write(chunk)
         digest.update(chunk)
     target.flush()
@@ -94,13 +95,13 @@ def copy(source: BinaryIO, target: BinaryIO) -> str:
 def digest_of(file: BinaryIO) -> str:
     """Return the digest of the rest of an open file."""
     digest = hashlib.sha256()
-    while chunk := file.read(CHUNK):
+    for chunk in read_chunks(file):
         digest.update(chunk)
     return digest.hexdigest()
 
 
 def _make_file(name: str, folder: int) -> int:
-    # The mode is the user's umask's to decide: this becomes a file of theirs.
+    # The user's umask decides the mode: this becomes one of their files.
     return os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=folder)
 
 
@@ -112,8 +113,8 @@ def _make_folder(name: str, folder: int) -> int | None:
         return None
 
 
-def _locked(folder: int, make: Callable[[str, int], int | None]) -> tuple[str, int]:
-    """Make a draft and lock it, where the file system knows locks."""
+def _make_locked(folder: int, make: Callable[[str, int], int | None]) -> tuple[str, int]:
+    """Make a draft and lock it, where the file system has locks."""
     while True:
         name = draft_name()
         descriptor = make(name, folder)
@@ -127,7 +128,7 @@ def _locked(folder: int, make: Callable[[str, int], int | None]) -> tuple[str, i
             pass
         except OSError:
             return name, descriptor
-        # A sweep came before the lock, and has taken this one away.
+        # A sweep removed this one before it was locked.
         os.close(descriptor)
 
 
@@ -138,8 +139,8 @@ def _remove_folder(name: str, folder: int) -> None:
         os.unlink(name, dir_fd=folder)
 
 
-def _abandoned(name: str, folder: int, status: os.stat_result) -> bool:
-    """Tell whether nobody holds a draft's lock any more."""
+def _is_abandoned(name: str, folder: int, status: os.stat_result) -> bool:
+    """Tell whether no process holds a draft's lock any more."""
     kind = os.O_DIRECTORY if stat.S_ISDIR(status.st_mode) else os.O_RDWR
     descriptor = os.open(name, kind | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     try:

@@ -1,7 +1,7 @@
-"""What Python code names: the modules it imports, and the texts it could open as files.
+"""Finds the names in Python code: modules that it imports, and texts that it could open as files.
 
-Only syntax is looked at; nothing is run. Texts are put together as far as that needs no running:
-`Path("data") / "train.csv"`, `os.path.join("data", name)` with a `name` that is assigned once.
+It reads the syntax only, and runs nothing. It joins texts where their parts are constants:
+`Path("data") / "train.csv"`, or `os.path.join("data", name)` with a `name` that is assigned once.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-MAX_SHOWN = 80
+MAX_LINE = 80
+"""Characters of a line of code that a reference has at most."""
 MAX_TEXT = 1024
 _LINE_MAGIC = re.compile(r"^\s*(?:[%!?]|\w[\w, ]*=\s*[%!](?!=))|\?\s*$")
 _CELL_MAGIC = re.compile(r"^\s*%%(\w+)")
@@ -24,9 +25,9 @@ _EXTENDING = frozenset(["append", "insert"])
 
 @dataclass(frozen=True)
 class CodeReference:
-    """A module (dotted) or a text that code names, and the line that does.
+    """A module (dotted) or a text in code, and its line.
 
-    `searched`: the text is a folder in which modules are looked for.
+    `searched`: the text is a folder that is added to the module search path.
     """
 
     name: str
@@ -36,19 +37,19 @@ class CodeReference:
 
 
 def code_references(cells: Sequence[str]) -> Iterator[CodeReference]:
-    """Yield what cells of Python code name; what is no Python is passed over."""
-    known: dict[str, str] = {}
+    """Yield the references in cells of Python code; a cell that is no Python is skipped."""
+    variables: dict[str, str] = {}
     for cell in cells:
-        source = _plain(cell)
+        source = _as_python(cell)
         try:
             tree = ast.parse(source)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
         lines = source.splitlines()
-        yield from _Reader(lines, known).read(tree)
+        yield from _Reader(lines, variables).read(tree)
 
 
-def _plain(cell: str) -> str:
+def _as_python(cell: str) -> str:
     """Return a cell as Python: IPython's own lines become `pass`."""
     magic = _CELL_MAGIC.match(cell)
     if magic is not None:
@@ -64,12 +65,12 @@ def _plain(cell: str) -> str:
 
 
 class _Reader:
-    def __init__(self, lines: list[str], known: dict[str, str]) -> None:
+    def __init__(self, lines: list[str], variables: dict[str, str]) -> None:
         self._lines = lines
-        self._known = known
+        self._variables = variables
 
     def read(self, tree: ast.AST) -> Iterator[CodeReference]:
-        """Yield the mentions below a node, in the order of the code."""
+        """Yield the references below a node, in the order of the code."""
         stack = [tree]
         while stack:
             node = stack.pop()
@@ -102,28 +103,28 @@ class _Reader:
             yield from (CodeReference(alias.name, line, module=True) for alias in node.names)
         elif node.module is not None and node.level == 0:
             yield CodeReference(node.module, line, module=True)
-            for alias in node.names:  # each may be a module of its own
+            for alias in node.names:  # each name may be a module
                 yield CodeReference(f"{node.module}.{alias.name}", line, module=True)
 
     def _remember(self, target: ast.expr, value: ast.expr) -> None:
         if isinstance(target, ast.Name):
             text = self._text(value)
-            if text is None or target.id in self._known:
-                self._known.pop(target.id, None)
+            if text is None or target.id in self._variables:
+                self._variables.pop(target.id, None)
             else:
-                self._known[target.id] = text
+                self._variables[target.id] = text
 
     def _text(self, node: ast.expr) -> str | None:
-        """Return the text that an expression is, if no running is needed to know it."""
+        """Return the text of an expression, if it consists of constants."""
         if isinstance(node, ast.Constant):
             return node.value if isinstance(node.value, str) else None
         if isinstance(node, ast.Name):
-            return self._known.get(node.id)
+            return self._variables.get(node.id)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.Add):
-            left, right = self._text(node.left), self._text(node.right)
-            if left is None or right is None or len(left) + len(right) > MAX_TEXT:
+            head, tail = self._text(node.left), self._text(node.right)
+            if head is None or tail is None or len(head) + len(tail) > MAX_TEXT:
                 return None
-            return f"{left}/{right}" if isinstance(node.op, ast.Div) else left + right
+            return f"{head}/{tail}" if isinstance(node.op, ast.Div) else head + tail
         if isinstance(node, ast.Call) and not node.keywords:
             return self._path(node)
         return None
@@ -135,11 +136,11 @@ class _Reader:
         if name not in _PATHS or not node.args:
             return None
         parts = [self._text(argument) for argument in node.args]
-        whole = [part for part in parts if part is not None]
-        return "/".join(whole) if len(whole) == len(parts) else None
+        texts = [part for part in parts if part is not None]
+        return "/".join(texts) if len(texts) == len(parts) else None
 
     def _writes(self, node: ast.Call) -> bool:
-        """Tell whether a call makes the files that it names."""
+        """Tell whether a call writes the files that it names."""
         name = _called(node)
         if name == "open":
             modes = [*node.args[1:2], *(k.value for k in node.keywords if k.arg == "mode")]
@@ -148,11 +149,11 @@ class _Reader:
 
     def _line(self, node: ast.expr | ast.stmt) -> str:
         line = self._lines[node.lineno - 1].strip() if node.lineno <= len(self._lines) else ""
-        return line if len(line) <= MAX_SHOWN else f"{line[: MAX_SHOWN - 1]}…"
+        return line if len(line) <= MAX_LINE else f"{line[: MAX_LINE - 1]}…"
 
 
 def _called(node: ast.Call) -> str:
-    """Return the last name of what is called."""
+    """Return the last part of the name of the function called."""
     function = node.func
     if isinstance(function, ast.Attribute):
         return function.attr

@@ -1,8 +1,8 @@
-"""Files that a notebook's own code names, and that are in the workspace: worth sending along.
+"""Suggests as inputs the files of the workspace that a notebook's code refers to.
 
-Modules are looked for beside the notebook, and in what it adds to `sys.path`; a module's own
-imports are followed. Nothing outside of the root is looked at, and nothing that is ignored or
-hidden is suggested. All of it is bounded: somebody waits for a dialog.
+Modules are searched beside the notebook, and in folders that it adds to `sys.path`; the imports of
+these modules are followed. No file outside the root is read, and nothing that is ignored or hidden
+is suggested. Time and number are bounded, because a user waits for the dialog.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from ..paths import Workspace
 from .code_references import MAX_TEXT, CodeReference, code_references
 
 MAX_SUGGESTED = 100
-MAX_LOOKS = 2000
-"""Paths that are looked at."""
+MAX_LOOKUPS = 2000
+"""Paths that are looked up."""
 MAX_MODULES = 200
 MAX_SOURCE = 256 << 10
-PATIENCE = 0.2
-"""Seconds after which what was found has to do."""
+TIMEOUT = 0.2
+"""Seconds after which the search ends with what it has."""
 _PYTHON = ("python", "ipython")
 
 
 @dataclass(frozen=True)
 class Suggested:
-    """A file, or a package's folder, by workspace path; its bytes, and the code that names it."""
+    """A file or a package: its workspace path, its bytes, and the line of code that names it."""
 
     path: str
     size: int
@@ -42,121 +42,123 @@ class Suggested:
 def suggest(
     workspace: Workspace, notebook: str, code: Sequence[str], language: str | None
 ) -> tuple[Suggested, ...]:
-    """Return what the code of the notebook at a workspace path names, each thing once."""
+    """Return the files that the code of the notebook at a workspace path names, each once."""
     if language is not None and language.lower() not in _PYTHON:
         return ()
     finder = _Finder(workspace, notebook)
-    with contextlib.suppress(_Enough):
+    with contextlib.suppress(_LimitReached):
         finder.read(code)
-    return tuple(finder.found.values())
+    return tuple(finder.suggestions.values())
 
 
-class _Enough(Exception):
-    """A bound is reached."""
+class _LimitReached(Exception):
+    """The search has used its time, or has enough results."""
 
 
 class _Finder:
     def __init__(self, workspace: Workspace, notebook: str) -> None:
-        self.found: dict[str, Suggested] = {}
+        self.suggestions: dict[str, Suggested] = {}
         self._workspace = workspace
         self._notebook = posixpath.normpath(notebook)
-        self._beside = posixpath.dirname(self._notebook)
-        self._folders = [self._beside]
+        self._notebook_folder = posixpath.dirname(self._notebook)
+        self._folders = [self._notebook_folder]
         self._ignore = IgnoreFiles(workspace)
-        self._seen: set[str] = set()
+        self._paths: set[str] = set()
         self._modules: list[str] = []
-        self._looks = 0
-        self._until = time.monotonic() + PATIENCE
+        self._lookups = 0
+        self._deadline = time.monotonic() + TIMEOUT
 
     def read(self, code: Sequence[str]) -> None:
-        """Find what code names, and what the modules that it imports import."""
-        self._take(code, "")
-        while self._modules and self._looks < MAX_LOOKS:
+        """Collect what the code names, and what the modules that it imports import."""
+        self._add_references(code, "")
+        while self._modules and self._lookups < MAX_LOOKUPS:
             path = self._modules.pop()
             try:
                 with self._workspace.open(path) as file:
                     source = file.read(MAX_SOURCE).decode(errors="replace")
             except (BadInput, OSError):
                 continue
-            self._take([source], path, imports_only=True)
+            self._add_references([source], path, imports_only=True)
 
-    def _take(self, code: Sequence[str], where: str, *, imports_only: bool = False) -> None:
-        for mention in code_references(code):
-            if where:
-                mention = replace(mention, line=f"{mention.line} (in {where})")
-            if mention.searched:
-                folder = self._inside(mention.name)
+    def _add_references(
+        self, code: Sequence[str], module: str, *, imports_only: bool = False
+    ) -> None:
+        for reference in code_references(code):
+            if module:
+                reference = replace(reference, line=f"{reference.line} (in {module})")
+            if reference.searched:
+                folder = self._inside(reference.name)
                 if folder is not None:
                     self._folders.append(folder)
-            elif mention.module:
-                self._module(mention)
+            elif reference.module:
+                self._module(reference)
             elif not imports_only:
-                self._file(mention)
+                self._file(reference)
 
-    def _module(self, mention: CodeReference) -> None:
-        """Take the module, or the topmost package that it is in."""
-        parts = mention.name.split(".")
+    def _module(self, reference: CodeReference) -> None:
+        """Add the module, or the topmost package that it is in."""
+        parts = reference.name.split(".")
         for folder in self._folders:
             for depth in range(1, len(parts) + 1):
                 path = posixpath.join(folder, *parts[:depth])
                 if self._mode(f"{path}.py") == stat.S_IFREG:
-                    self._add(f"{path}.py", mention, [f"{path}.py"])
+                    self._add(f"{path}.py", reference, [f"{path}.py"])
                     return
                 if self._mode(f"{path}/__init__.py") == stat.S_IFREG:
-                    self._add(path, mention, list(self._members(path)))
+                    self._add(path, reference, list(self._members(path)))
                     return
                 if self._mode(path) != stat.S_IFDIR:
                     break
 
     def _members(self, package: str) -> Iterator[str]:
-        """Yield the sources of a package: they may import what is beside it."""
+        """Yield the sources of a package: they may import modules beside it."""
         try:
             plan = plan_inputs(self._workspace, [package])
         except (BadInput, TooLarge):
             return
         yield from (file.path for file in plan.files if file.path.endswith(".py"))
 
-    def _file(self, mention: CodeReference) -> None:
-        text = mention.name
+    def _file(self, reference: CodeReference) -> None:
+        text = reference.name
         if not 1 <= len(text) <= MAX_TEXT or "\n" in text or "://" in text:
             return
         path = self._inside(text)
         if path is not None and path != self._notebook and self._mode(path) == stat.S_IFREG:
-            self._add(path, mention, [])
+            self._add(path, reference, [])
 
     def _inside(self, text: str) -> str | None:
-        """Return a text as a workspace path, if it is one seen from the notebook's folder."""
-        path = posixpath.normpath(posixpath.join(self._beside, text))
+        """Return a text as a workspace path, if it is a path from the notebook's folder."""
+        path = posixpath.normpath(posixpath.join(self._notebook_folder, text))
         if path.startswith("/"):
             path = posixpath.relpath(path, self._workspace.root)
         return None if path == ".." or path.startswith("../") or "\0" in path else path
 
     def _mode(self, path: str) -> int | None:
-        """Return what there is at a workspace path; None for nothing that may be looked at."""
-        self._looks += 1
-        if self._looks > MAX_LOOKS or time.monotonic() > self._until:
-            raise _Enough
+        """Return the file type at a workspace path; None if it is missing or outside."""
+        self._lookups += 1
+        if self._lookups > MAX_LOOKUPS or time.monotonic() > self._deadline:
+            raise _LimitReached
         try:
             return stat.S_IFMT(self._workspace.real(path).stat().st_mode)
         except (BadInput, OSError, ValueError):
             return None
 
-    def _add(self, path: str, mention: CodeReference, modules: list[str]) -> None:
-        if path in self._seen:
+    def _add(self, path: str, reference: CodeReference, modules: list[str]) -> None:
+        if path in self._paths:
             return
-        self._seen.add(path)
-        if self._left_out(path):
+        self._paths.add(path)
+        if self._is_left_out(path):
             return
         try:
             size = plan_inputs(self._workspace, [path]).total
         except (BadInput, TooLarge, OSError):
             return
-        if len(self.found) == MAX_SUGGESTED:
-            raise _Enough
-        self.found[path] = Suggested(path, size, mention.line)
+        if len(self.suggestions) == MAX_SUGGESTED:
+            raise _LimitReached
+        self.suggestions[path] = Suggested(path, size, reference.line)
         self._modules += modules[:MAX_MODULES]
 
-    def _left_out(self, path: str) -> bool:
+    def _is_left_out(self, path: str) -> bool:
         """Tell whether the path, or a folder that it is in, is ignored or hidden."""
         parts = path.split("/")
         if any(part.startswith(".") for part in parts):
@@ -166,5 +168,5 @@ class _Finder:
                 self._ignore.judge("/".join(parts[:n]), folder=n < len(parts)) is not Ignored.NO
                 for n in range(1, len(parts) + 1)
             )
-        except BadInput:  # an ignore file that cannot be read: it is said where it counts
+        except BadInput:  # an ignore file that cannot be read: freezing reports it
             return True
