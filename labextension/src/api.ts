@@ -6,12 +6,13 @@
 export interface components {
   schemas: {
     Failure: {
+      /** @description Its `code`, `message` and `hint`. */
       error: {
-        /** @description Stable: what programs go by. */
+        /** @description Stable, for programs. */
         code: string;
         /** @description What happened. */
         message: string;
-        /** @description What to do about it; may be empty. */
+        /** @description What to do; may be empty. */
         hint: string;
       };
     };
@@ -27,7 +28,7 @@ export interface components {
     /** @enum {unknown} */
     State:
       'queued' | 'starting' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-    /** @description Values of the notebook's parameters, any JSON, nested at most 100 levels. */
+    /** @description Values of the notebook's parameters. Any JSON, nested at most 100 levels. */
     Parameters: {
       [key: string]: unknown;
     };
@@ -41,7 +42,7 @@ export interface components {
     Progress: {
       cells_done: number;
       cells_total: number;
-      /** @description Its index in the notebook. */
+      /** @description The cell's index in the notebook. */
       current_cell: number | null;
     };
     Job: {
@@ -55,16 +56,16 @@ export interface components {
       inputs: string[];
       isolated: boolean;
       output: string | null;
-      /** @description Seconds from the first cell on. */
+      /** @description Seconds */
       max_runtime: number | null;
       priority: number;
       backend: string;
       state: components['schemas']['State'];
       cancel_requested: boolean;
-      /** @description Stable; an open list. */
+      /** @description Stable. New reasons may be added. */
       reason: string | null;
       message: string | null;
-      /** @description Place in line, 1 = next. */
+      /** @description Place in the queue, 1 is next. */
       position: number | null;
       progress: components['schemas']['Progress'];
       delivery: components['schemas']['Delivery'];
@@ -82,22 +83,22 @@ export interface components {
     };
     Page: {
       jobs: components['schemas']['Job'][];
-      /** @description The next page's cursor; null: this is the last. */
+      /** @description The next page's cursor; null on the last page. */
       next: string | null;
     };
     Submission: {
       /** @description A path in the workspace. */
       notebook: string;
-      /** @description The document as it is open, instead of what is on disk; without expected_sha256. */
+      /** @description The open document, instead of the file on disk. Without expected_sha256. */
       content?: {
         [key: string]: unknown;
       } | null;
-      /** @description Digest of the file on disk; another one is refused as stale. */
+      /** @description Digest of the file on disk. A file with another digest is refused as stale. */
       expected_sha256?: string | null;
       flavor?: string | null;
       device?: string | null;
       parameters?: components['schemas']['Parameters'];
-      /** @description Files, folders and globs to send along. A controller wants blobs. */
+      /** @description Files, folders and globs to send. A controller wants blobs. */
       inputs?: string[] | components['schemas']['SentInput'][];
       /** @default false */
       isolated?: boolean;
@@ -107,7 +108,7 @@ export interface components {
       max_runtime?: components['schemas']['Duration'];
       /** @description A file or an existing folder. */
       output?: string | null;
-      /** @description What the job's name begins with. */
+      /** @description The first part of the job's name. */
       name?: string | null;
       /** @default 0 */
       priority?: number;
@@ -139,13 +140,13 @@ export interface components {
       parameters: components['schemas']['Parameter'][];
       inputs: components['schemas']['PlannedInput'][];
       suggested: components['schemas']['SuggestedInput'][];
-      /** @description Bytes that the inputs may be in all; null: no limit. */
+      /** @description Maximum size of all inputs, in bytes; null means no limit. */
       input_cap: number | null;
-      /** @description Entries of folders and globs that .jobignore leaves out. */
+      /** @description Number of entries that .jobignore leaves out of folders and globs. */
       ignored: number;
-      /** @description Whether the run would happen in a scratch copy of the inputs. */
+      /** @description Whether the job would run in a copy of the inputs. */
       isolated: boolean;
-      /** @description Folders that the run would see at the same place. */
+      /** @description Folders that the job would see at the same place. */
       mounts: string[];
       /** @description The kernel that the notebook names. */
       kernel: string | null;
@@ -172,9 +173,9 @@ export interface components {
     };
     SuggestedInput: {
       path: string;
-      /** @description Bytes; of a folder, of all its files. */
+      /** @description Bytes. For a folder, of all its files. */
       size: number;
-      /** @description The notebook's own code that names it, such as `import helpers`. */
+      /** @description The code in the notebook that names it, such as `import helpers`. */
       why: string;
     };
     Catalog: {
@@ -191,7 +192,7 @@ export interface components {
         [key: string]: components['schemas']['Device'];
       };
     };
-    /** @description Fields of the catalog, and what they come to for this caller now. Others may follow. */
+    /** @description Fields of the catalog, and their values for this caller now. More may be added. */
     Flavor: {
       title: string;
       description: string;
@@ -204,10 +205,10 @@ export interface components {
       shm: string | null;
       /** @description Seconds. */
       max_runtime: number | null;
-      /** @description The first is taken if none is named. */
+      /** @description The first one is the default. */
       devices: string[];
       allowed: boolean;
-      /** @description Why it cannot be had; null: it can. */
+      /** @description Why it is not available; null if it is. */
       unavailable_reason: string | null;
     } & {
       [key: string]: unknown;
@@ -217,15 +218,15 @@ export interface components {
       description: string;
       /** @enum {unknown} */
       isolation: 'full' | 'hardware' | 'software' | 'none' | null;
-      /** @description Units that are free now; null: unknown. */
+      /** @description Units that are free now; null if unknown. */
       free: number | null;
       total: number | null;
     };
     Logs: {
       text: string;
-      /** @description The offset to go on from. */
+      /** @description The offset of the next part. */
       next: number;
-      /** @description Whether the job has ended and this was all. */
+      /** @description Whether the job has ended and nothing follows. */
       end: boolean;
     };
     Journal: {
@@ -237,7 +238,7 @@ export interface components {
     };
   };
   responses: {
-    /** @description 400 bad input; 403 refused, by the catalog, the backend or the server's authorizer; 404 unknown or somebody else's; 409 conflict, stale or withdrawn; 413 too large; 503 backend unreachable, with Retry-After. */
+    /** @description 400 bad input; 403 refused by the catalog, the backend or the server's authorizer; 404 unknown or another user's; 409 conflict, stale or withdrawn; 413 too large; 503 backend unreachable, with Retry-After. */
     Error: {
       headers: {
         [name: string]: unknown;
@@ -251,7 +252,7 @@ export interface components {
     Name: components['schemas']['JobName'];
     /** @description Bytes of journal over all attempts in order; negative from the end. */
     Offset: number;
-    /** @description Chosen by the client, one for each click. A repeated request with it is the same job. */
+    /** @description Chosen by the client, one per click. A repeated request with the same key is the same job. */
     IdempotencyKey: string;
   };
   requestBodies: never;

@@ -16,6 +16,7 @@ from jupyter_to_job.domain.errors import BadCatalog
 from jupyter_to_job.flavors import parse_catalog
 
 from .pages import PAGES, Page
+from .rest_reference import reference
 
 PROGRAM = "jupyter-to-job"
 COLUMNS = 80
@@ -64,7 +65,11 @@ def faults(page: Page) -> str:
     raise ValueError(f"{page}: the broken example is none")
 
 
-PARTS: dict[str, Callable[[Page], str]] = {"commands": commands, "faults": faults}
+PARTS: dict[str, Callable[[Page], str]] = {
+    "commands": commands,
+    "faults": faults,
+    "rest": lambda _page: reference(),
+}
 
 
 def renewed(page: Page) -> str:
