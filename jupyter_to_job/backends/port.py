@@ -31,8 +31,8 @@ class Backend(Protocol):
     has_queue: bool
     """Whether jobs wait in a queue of its own: then they have positions and priorities."""
 
-    def admit(self, demand: Mapping[str, Decimal], kernel: str | None) -> None:
-        """Raise NeverFits or UnknownChoice for what could never run here; else return."""
+    def admit(self, demand: Mapping[str, Decimal]) -> None:
+        """Raise NeverFits for what could never run here; else return."""
         ...
 
     def notify(self, job: str) -> None:

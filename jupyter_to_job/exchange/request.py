@@ -43,6 +43,8 @@ class Request:
     `output_limit` is the bytes of output that the runner keeps; None: all of it.
     `packages` are the submitter's distributions with their import names; None: not known.
     `roots` are the folders outside of the workspace that links in it may lead to.
+    `kernel_spec` is the kernel's specification as the submitter's Jupyter resolved it; None: the
+    runner resolves `kernel` by its name.
     `key` is the digest of owner, notebook and idempotency key; None: there was no key.
     """
 
@@ -70,6 +72,7 @@ class Request:
     env: dict[str, str] = field(default_factory=dict)
     environment: Environment = Environment()
     kernel: str | None = None
+    kernel_spec: dict[str, Any] | None = field(default=None, repr=False)
     max_runtime: int | None = None
     memory_limit: int | None = None
     output_limit: int | None = None

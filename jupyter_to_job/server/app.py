@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
+from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_server.extension.application import ExtensionApp
 from jupyter_server.serverapp import ServerApp
 from jupyter_server.services.contents.fileio import FileManagerMixin
@@ -38,7 +39,11 @@ class JobsExtension(ExtensionApp):
         for unknown in settings.unknown:
             self.log.warning("There is no setting %s.", unknown)
         root, rootless = _root(server, settings)
-        jobs = connect(settings, root, only_inside=True)
+        # A gateway's kernels are on another machine: then those of this machine are used.
+        gateway = getattr(server, "gateway_config", None)
+        is_remote = gateway is not None and gateway.gateway_enabled
+        manager = (None if is_remote else server.kernel_spec_manager) or KernelSpecManager()
+        jobs = connect(settings, root, only_inside=True, kernel_manager=lambda: manager)
         for schema in SCHEMAS:
             server.event_logger.register_event_schema(schema)
         self._emit = server.event_logger.emit

@@ -6,7 +6,9 @@ import getpass
 import grp
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..backends.port import Backend
 from ..domain.quantities import parse_quantity
@@ -15,13 +17,25 @@ from ..flavors import CatalogFile
 from ..service.jobs import JobService, ServiceContext
 from ..service.port import Jobs
 from ..service.submitting.submission import Caller, local_environment
+from .kernels import configured_manager, kernel_resolver
 from .settings import Settings
 
+if TYPE_CHECKING:
+    from jupyter_client.kernelspec import KernelSpecManager
 
-def connect(settings: Settings, workspace: Path, *, only_inside: bool = False) -> Jobs:
+
+def connect(
+    settings: Settings,
+    workspace: Path,
+    *,
+    only_inside: bool = False,
+    kernel_manager: Callable[[], KernelSpecManager] = configured_manager,
+) -> Jobs:
     """Return the service for somebody who works in `workspace` (a local folder).
 
     `only_inside` hides jobs whose source is elsewhere: what a server with a root does.
+    `kernel_manager` returns the manager that resolves kernels; by default the one that Jupyter's
+    configuration names.
     """
     root = workspace.resolve()
     roots = [Path(path).expanduser().absolute() for path in settings.roots.split(":") if path]
@@ -45,6 +59,7 @@ def connect(settings: Settings, workspace: Path, *, only_inside: bool = False) -
         enforce_memory=settings.enforce_memory,
         roots=tuple(map(str, roots)),
         input_cap=input_cap,
+        resolve_kernel=kernel_resolver(kernel_manager),
     )
     return JobService(core, caller, only_inside=only_inside)
 

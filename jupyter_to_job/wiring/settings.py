@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from jupyter_core.paths import jupyter_config_path, jupyter_data_dir
@@ -19,6 +19,9 @@ from traitlets import Bool, Enum, HasTraits, TraitError, TraitType, Unicode
 from ..domain.errors import BadInput
 from ..domain.quantities import parse_quantity
 from ..flavors import SHIPPED
+
+if TYPE_CHECKING:
+    from traitlets.config.loader import Config
 
 PREFIX = "JUPYTER_TO_JOB_"
 FILE = "jupyter_to_job_config"
@@ -92,8 +95,8 @@ class Settings(HasTraits):
         settings = cls()
         settings.sources = dict.fromkeys(cls.class_trait_names(config=True), DEFAULT)
         settings.unknown = []
-        for path in _files():
-            for name, value in _section(path).items():
+        for path in config_files(FILE):
+            for name, value in load_config_file(path).get("Settings", {}).items():
                 settings._take(name, value, str(path))
         for name in settings.sources:
             text = os.environ.get(PREFIX + name.upper())
@@ -190,24 +193,23 @@ _FORMS: dict[str, Callable[[str], object]] = {
 """How the texts of some settings are read; a value that cannot be is refused at once."""
 
 
-def _files() -> list[Path]:
-    """Return the configuration files that there are; later ones win."""
+def config_files(name: str) -> list[Path]:
+    """Return Jupyter's configuration files called `name` that there are; later ones win."""
     return [
         path
         for folder in reversed(dict.fromkeys(jupyter_config_path()))
-        for path in (Path(folder, f"{FILE}.{suffix}") for suffix in ("json", "py"))
+        for path in (Path(folder, f"{name}.{suffix}") for suffix in ("json", "py"))
         if path.is_file()
     ]
 
 
-def _section(path: Path) -> dict[str, Any]:
+def load_config_file(path: Path) -> Config:
     """Return what a file sets. Raises BadInput, naming the file, if it cannot be read or run."""
-    from traitlets.config.loader import Config, JSONFileConfigLoader, PyFileConfigLoader
+    from traitlets.config.loader import JSONFileConfigLoader, PyFileConfigLoader
 
     loader = JSONFileConfigLoader if path.suffix == ".json" else PyFileConfigLoader
     try:
-        section = loader(path.name, path=str(path.parent)).load_config().get("Settings", Config())
-        return dict(section)
+        return loader(path.name, path=str(path.parent)).load_config()
     except Exception as error:  # whatever a file of Python raises
         fault = f"{type(error).__name__}: {error}".rstrip(": ")
         raise BadInput(f"The configuration file {path} cannot be used: {fault}.") from error

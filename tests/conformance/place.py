@@ -7,6 +7,8 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
+from jupyter_client.kernelspec import KernelSpecManager
+
 from job_runner.protocol import layout
 from jupyter_to_job.backends.local import LocalBackend
 from jupyter_to_job.backends.memory import Hold, MemoryBackend
@@ -16,7 +18,12 @@ from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.flavors import load_catalog
 from jupyter_to_job.service.delivery import deliver
 from jupyter_to_job.service.jobs import JobService, ServiceContext
-from jupyter_to_job.service.submitting.submission import Caller, local_environment
+from jupyter_to_job.service.submitting.submission import (
+    Caller,
+    KernelResolver,
+    local_environment,
+)
+from jupyter_to_job.wiring.kernels import kernel_resolver
 
 from .. import notebooks
 from ..processes import until
@@ -27,6 +34,9 @@ PRINTS = "# kept\nprint('# kept')"
 
 class Place(ABC):
     """What a test stands on. `hold` keeps its jobs `queued` or `running` until a cancel."""
+
+    resolve_kernel: KernelResolver | None = None
+    """Set where the backend's runners have the kernels of this process."""
 
     def __init__(self, folder: Path, hold: Hold | None) -> None:
         self.workspace = folder / "workspace"
@@ -46,7 +56,12 @@ class Place(ABC):
 
     def service_of(self, owner: str, workspace: Path | None = None) -> JobService:
         root = workspace or self.workspace
-        caller = Caller(owner, str(root), environment=local_environment(sys.executable))
+        caller = Caller(
+            owner,
+            str(root),
+            environment=local_environment(sys.executable),
+            resolve_kernel=self.resolve_kernel,
+        )
         return JobService(self.core, caller)
 
     def submit(self, notebook: str = "dir/Train model.ipynb", **asked: Any) -> Job:
@@ -90,6 +105,8 @@ class MemoryPlace(Place):
 
 
 class LocalPlace(Place):
+    resolve_kernel = staticmethod(kernel_resolver(KernelSpecManager))
+
     def backend(self) -> Backend:
         return LocalBackend(self.exchange, "cpu=1,memory=8Gi" if self.hold else "cpu=2,memory=8Gi")
 

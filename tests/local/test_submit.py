@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.exchange.retention import Policy, enforce
 
-from .. import notebooks
+from .. import configured_kernels, notebooks
 from ..processes import kill, until
 from .cli import Cli
 
@@ -43,6 +44,23 @@ def test_submit_and_wait(cli: Cli) -> None:
     ]
     assert source.read_bytes() == before
     assert "succeeded" in ran.stderr
+
+
+def test_a_kernel_of_a_configured_manager_runs(cli: Cli, tmp_path: Path) -> None:
+    """One that Jupyter's configuration names for its server: no folder of kernels has it."""
+    modules, config = tmp_path / "modules", tmp_path / "config"
+    modules.mkdir()
+    config.mkdir()
+    shutil.copy(str(configured_kernels.__file__), modules / "more_kernels.py")
+    cli.variables |= {"PYTHONPATH": str(modules), "JUPYTER_CONFIG_DIR": str(config)}
+    manager = {"kernel_spec_manager_class": "more_kernels.OneMore"}
+    (config / "jupyter_server_config.json").write_text(json.dumps({"ServerApp": manager}))
+    source = cli.workspace / "a.ipynb"
+    notebooks.write(source, configured_kernels.CELL, kernel=configured_kernels.NAME)
+    ran = cli.run("submit", "a.ipynb", "--wait")
+    assert ran.returncode == 0, ran.stderr
+    assert notebooks.printed(Path(ran.stdout.strip())) == configured_kernels.PRINTS
+    assert configured_kernels.SECRET not in cli.run("show", cli.json("list")[0]["name"]).stdout
 
 
 def test_more_output_than_is_kept_is_told(cli: Cli) -> None:

@@ -52,17 +52,27 @@ def test_a_limit_that_the_user_asked_for_stays_with_another_flavor() -> None:
 
 
 def test_the_environment_of_then_if_it_is_there(tmp_path: Path) -> None:
+    """And its kernel: the recorded specification, or for an older request whatever runs there."""
     python = tmp_path / "python"
     python.touch()
-    now = Caller("me", "/elsewhere", environment=Environment("/usr/bin/python3", "here", {}))
+    now = Caller(
+        "me",
+        "/elsewhere",
+        environment=Environment("/usr/bin/python3", "here", {}),
+        resolve_kernel=lambda name: {"argv": [name]},
+    )
     then = Environment(str(python), "here", {"PATH": "/then"})
     again = original_caller(replace(THEN, environment=then), now)
-    assert (again.workspace, again.environment, again.knows_kernels) == ("/w", then, False)
+    assert (again.workspace, again.environment, again.kernel_spec("ir")) == ("/w", then, None)
     same = original_caller(replace(THEN, environment=then), replace(now, environment=then))
-    assert same.knows_kernels
+    assert same.kernel_spec("ir") == {"argv": ["ir"]}
+    recorded = replace(THEN, environment=then, kernel_spec={"argv": ["recorded"]})
+    for caller in (now, replace(now, environment=then)):
+        assert original_caller(recorded, caller).kernel_spec("ir") == {"argv": ["recorded"]}
     for other in (replace(then, host="elsewhere"), replace(then, interpreter="/gone")):
-        instead = original_caller(replace(THEN, environment=other), now)
-        assert (instead.environment, instead.knows_kernels) == (now.environment, True)
+        instead = original_caller(replace(recorded, environment=other), now)
+        assert instead.environment == now.environment
+        assert instead.kernel_spec("ir") == {"argv": ["ir"]}
 
 
 def test_a_snapshot_that_is_not_what_was_submitted(tmp_path: Path) -> None:

@@ -27,8 +27,8 @@ class KubernetesBackend:
         self._poke = poke
         self._pod_of = pod_of
 
-    def admit(self, demand: Mapping[str, Decimal], kernel: str | None) -> None:
-        """See the port: the scheduler decides what fits, and the image has the kernels."""
+    def admit(self, demand: Mapping[str, Decimal]) -> None:
+        """See the port: the scheduler decides what fits."""
 
     def notify(self, job: str) -> None:
         """See the port."""

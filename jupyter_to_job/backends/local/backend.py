@@ -51,8 +51,8 @@ class LocalBackend:
         self._started_at = float("-inf")
         self._host_of: dict[str, str] = {}
 
-    def admit(self, demand: Mapping[str, Decimal], kernel: str | None) -> None:
-        """See the port. The kernel is looked up in the same places as by the runner."""
+    def admit(self, demand: Mapping[str, Decimal]) -> None:
+        """See the port."""
         amounts = {name: amount for name, amount in demand.items() if amount}
         machine = self._current_machine()
         machine.probe(amounts, timeout=DRIVER_TIMEOUT)
@@ -64,10 +64,6 @@ class LocalBackend:
             raise NeverFits(
                 f"{error.message.rstrip('.')}: {machine.problem}.", error.hint
             ) from error
-        if kernel is not None:
-            from .kernels import require_kernel  # the dispatcher starts often and does not use it
-
-            require_kernel(kernel)
 
     def notify(self, job: str) -> None:
         """See the port: starts this host's dispatcher, unless another host serves the job."""

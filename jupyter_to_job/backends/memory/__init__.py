@@ -49,7 +49,7 @@ class MemoryBackend:
         self._hold = hold
         self._running: dict[str, liveness.Claim] = {}
 
-    def admit(self, demand: Mapping[str, Decimal], kernel: str | None) -> None:
+    def admit(self, demand: Mapping[str, Decimal]) -> None:
         """See the port: everything fits."""
 
     def notify(self, job: str) -> None:

@@ -18,11 +18,11 @@ _OWN_PYTHONS = {"python", "python3", f"python{sys.version_info[0]}.{sys.version_
 
 def check() -> Iterator[CheckResult]:
     """Check every kernel that a notebook could name."""
-    from jupyter_client.kernelspec import KernelSpecManager
+    from ...wiring.kernels import configured_manager
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # IPython's, of a home directory that is not writable
-        specs = KernelSpecManager().get_all_specs()
+        specs = configured_manager().get_all_specs()
     if DEFAULT not in specs:
         yield problem(
             AREA,

@@ -93,12 +93,12 @@ def check_choice(
     try:
         service = submissions()
         validate_submission(submission)
-        service.choose(submission, None, caller)
+        service.choose(submission, caller)
     except JobsError as error:
         yield _problem(error)
         return
     try:
-        service.backend.admit({}, kernel)
+        caller.kernel_spec(kernel)
     except UnknownChoice as error:
         yield _problem(error, "no_kernel")
 

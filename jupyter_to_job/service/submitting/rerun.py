@@ -62,15 +62,18 @@ def resubmission(request: Request, changes: Changes) -> Submission:
 def original_caller(request: Request, caller: Caller) -> Caller:
     """Return the caller with the workspace and the environment of the original submission.
 
-    That environment is used if it is of this host and its interpreter still exists: the kernel's
-    name means something there, and perhaps nothing in this process's environment.
+    That environment and the kernel are used if they are of this host and the interpreter still
+    exists: the kernel's name may mean nothing in this process's environment.
     """
     original = request.environment
     usable = original.host == caller.environment.host and Path(original.interpreter).is_file()
+    is_recorded = request.kernel_spec is not None or original != caller.environment
     return replace(
         caller,
         workspace=request.workspace,
         roots=request.roots,
         environment=original if usable else caller.environment,
-        knows_kernels=not usable or original == caller.environment,
+        resolve_kernel=(
+            (lambda _: request.kernel_spec) if usable and is_recorded else caller.resolve_kernel
+        ),
     )

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
-from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from job_runner.protocol import layout
 
 from ...backends.port import Backend
 from ...domain import times
+from ...domain.advice import AlternativeFlavors
 from ...domain.errors import Conflict, JobsError, NeverFits, NotFound, Refused, Unavailable
 from ...domain.job import Submission
 from ...domain.names import job_name, key_digest
@@ -55,6 +55,10 @@ _NOT_COMPARED = frozenset(
 """Fields in which equal submissions may differ: the snapshot has its own digest."""
 
 
+KernelResolver = Callable[[str], dict[str, Any] | None]
+DEFAULT_KERNEL = "python3"
+
+
 @dataclass(frozen=True)
 class Caller:
     """The person who submits, and the machine that the notebook is on.
@@ -67,7 +71,8 @@ class Caller:
       does that by itself.
     - `roots`: the folders outside the workspace that links in it may lead to.
     - `input_cap`: the bytes that the inputs may have in all.
-    - `knows_kernels`: whether the environment's kernels are the ones that this process finds.
+    - `resolve_kernel`: returns what a request records as `kernel_spec` for a kernel's name, or
+      raises UnknownChoice. None: this process does not know the environment's kernels.
     """
 
     owner: str
@@ -79,7 +84,11 @@ class Caller:
     enforce_memory: bool = False
     roots: tuple[str, ...] = ()
     input_cap: int | None = None
-    knows_kernels: bool = True
+    resolve_kernel: KernelResolver | None = None
+
+    def kernel_spec(self, name: str | None) -> dict[str, Any] | None:
+        """Return the specification of the kernel that a notebook names. Raises UnknownChoice."""
+        return None if self.resolve_kernel is None else self.resolve_kernel(name or DEFAULT_KERNEL)
 
     def open_workspace(self) -> Workspace:
         """Return the caller's file tree, where this process reaches it."""
@@ -120,20 +129,20 @@ class SubmissionService:
             earlier = self._earlier(claimed, key, digest) if claimed is not None else None
             if earlier is not None:
                 return earlier, False
-            kernel = frozen.kernel if caller.knows_kernels else None
-            choice = self.choose(submission, kernel, caller)
+            choice = self.choose(submission, caller)
+            kernel_spec = caller.kernel_spec(frozen.kernel)
             name = self._name(submission, frozen, caller, key, draw)
             earlier = self._earlier(name, key, digest)
             if earlier is not None:
                 return earlier, False
             request = replace(
-                _request(submission, frozen, caller, choice),
+                _request(submission, frozen, caller, choice, kernel_spec),
                 name=name,
                 backend=self.backend.name,
                 digest=digest,
                 key=key,
                 output_limit=self.output_cap,
-                neighbours=alternative_flavors(self.catalog, choice, caller.groups, self._admit),
+                neighbours=self._neighbours(choice, caller.groups),
             )
             # The first name of a key follows from the key: a later submission claims it again.
             claim = f"{key}-1" if key is not None and draw == 0 else None
@@ -165,7 +174,7 @@ class SubmissionService:
                 self.exchange.release_claim(claim)
             raise
 
-    def choose(self, submission: Submission, kernel: str | None, caller: Caller) -> Choice:
+    def choose(self, submission: Submission, caller: Caller) -> Choice:
         """Return the flavor and device that a submission gets here.
 
         Raises UnknownChoice, Refused, or NeverFits, which says what would fit.
@@ -174,7 +183,7 @@ class SubmissionService:
         if submission.priority and not self.backend.has_queue:
             raise Refused("This backend has no line to go first in.", "Leave the priority out.")
         try:
-            self.backend.admit(choice.demand, kernel)
+            self.backend.admit(choice.demand)
         except NeverFits as error:
             # The process that published `resources` may have other settings than this one.
             names = fitting(self.catalog, self.backend.resources(), caller.groups)
@@ -183,8 +192,8 @@ class SubmissionService:
             raise NeverFits(error.message, hint) from error
         return choice
 
-    def _admit(self, demand: Mapping[str, Decimal]) -> None:
-        self.backend.admit(demand, None)
+    def _neighbours(self, choice: Choice, groups: frozenset[str]) -> AlternativeFlavors:
+        return alternative_flavors(self.catalog, choice, groups, self.backend.admit)
 
     def _name(
         self, submission: Submission, frozen: Frozen, caller: Caller, key: str | None, draw: int
@@ -245,7 +254,13 @@ def local_environment(interpreter: str) -> Environment:
     return Environment(interpreter, socket.gethostname(), variables)
 
 
-def _request(submission: Submission, frozen: Frozen, caller: Caller, choice: Choice) -> Request:
+def _request(
+    submission: Submission,
+    frozen: Frozen,
+    caller: Caller,
+    choice: Choice,
+    kernel_spec: dict[str, Any] | None,
+) -> Request:
     """Return the request, but for the fields that `SubmissionService.submit` fills in."""
     source = Path(caller.workspace, frozen.notebook)
     isolated = submission.isolated or not caller.sees_workspace
@@ -272,6 +287,7 @@ def _request(submission: Submission, frozen: Frozen, caller: Caller, choice: Cho
         env=submission.env,
         environment=caller.environment,
         kernel=frozen.kernel,
+        kernel_spec=kernel_spec,
         max_runtime=min(limits, default=None),
         packages=submission.packages,
         memory_limit=int(choice.demand["memory"]) if caller.enforce_memory else None,
