@@ -1,1 +1,4 @@
-"""The sidecar in a job pod: files in, journal out. The only holder of a token there."""
+"""The sidecar in a job pod: it fetches the job's files and sends its journal and outcome.
+
+Only its container has a token for the gateway.
+"""

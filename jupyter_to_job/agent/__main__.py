@@ -15,7 +15,7 @@ from .agent import Agent, Stopped
 
 
 def main() -> None:
-    """Fetch, then send until told to stop; then send the rest."""
+    """Fetch the job's files, then send what its runner writes until the pod ends."""
     parser = argparse.ArgumentParser(prog="jupyter_to_job.agent", description=__doc__)
     parser.add_argument("job")
     parser.add_argument("--gateway", required=True)
@@ -25,14 +25,14 @@ def main() -> None:
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     logging.getLogger("httpx").setLevel(logging.WARNING)
     stop = threading.Event()
-    # From a thread: the signal may come while the main one holds the event's own lock.
+    # In a thread: the signal may arrive while the main thread holds the event's internal lock.
     signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=stop.set).start())
     exchange = GatewayExchange(Gateway(options.gateway, options.token_file))
     agent = Agent(exchange, options.job, options.folder, os.environ.get("POD_UID", ""), stop)
     try:
         agent.fetch()
     except Stopped:
-        return  # nothing had begun: what holds the pod up longer only holds its GPU
+        return  # the runner was not started: end at once, because the pod holds a GPU
     agent.send_until_stopped()
 
 

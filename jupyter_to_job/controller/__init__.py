@@ -1,1 +1,1 @@
-"""The companion on Kubernetes: gateway (REST, the exchange) and reconciler (Jobs, the dead)."""
+"""The companion on Kubernetes: the gateway (REST and exchange) and the reconciler (Jobs)."""

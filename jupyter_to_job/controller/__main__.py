@@ -21,7 +21,7 @@ from .gateway import MAX_BODY, GatewayContext, application
 from .identity import Identities
 from .reconciler import Reconciler
 
-WORKERS = 16
+GATEWAY_THREADS = 16
 
 
 def main() -> None:
@@ -44,13 +44,13 @@ async def serve(settings: Settings, port: int, kubeconfig: str | None) -> None:
     exchange.sweep()
     loop = asyncio.get_running_loop()
     async with Cluster.connect(kubeconfig) as cluster:
-        pods = JobPods(settings.agent_image, settings.gateway_url)
-        reconciler = Reconciler(cluster, exchange, pods)
+        pod_settings = JobPods(settings.agent_image, settings.gateway_url)
+        reconciler = Reconciler(cluster, exchange, pod_settings)
 
-        def poke(job: str) -> None:
-            loop.call_soon_threadsafe(reconciler.poke, job)
+        def enqueue(job: str) -> None:
+            loop.call_soon_threadsafe(reconciler.enqueue, job)
 
-        backend = KubernetesBackend(poke, reconciler.pod_of)
+        backend = KubernetesBackend(enqueue, reconciler.pod_of)
         catalog = CatalogFile(settings.catalog_path)
         catalog.log_problem()
         context = GatewayContext(
@@ -62,16 +62,16 @@ async def serve(settings: Settings, port: int, kubeconfig: str | None) -> None:
                 reconciler.job_uid,
                 reconciler.pod_of,
             ),
-            pieces=ExchangeRoutes(exchange),
-            pool=ThreadPoolExecutor(WORKERS, thread_name_prefix="gateway"),
-            changed=reconciler.poke,
+            exchange_routes=ExchangeRoutes(exchange),
+            pool=ThreadPoolExecutor(GATEWAY_THREADS, thread_name_prefix="gateway"),
+            on_change=reconciler.enqueue,
         )
         server = HTTPServer(application(context), max_body_size=MAX_BODY, max_buffer_size=MAX_BODY)
         server.listen(port)
-        work = asyncio.create_task(reconciler.run())
-        loop.add_signal_handler(signal.SIGTERM, work.cancel)
+        task = asyncio.create_task(reconciler.run())
+        loop.add_signal_handler(signal.SIGTERM, task.cancel)
         try:
-            await work
+            await task
         except asyncio.CancelledError:
             server.stop()
 

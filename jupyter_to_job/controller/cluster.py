@@ -1,7 +1,7 @@
-"""The one door to the Kubernetes API. Its errors become ours here, once.
+"""All calls of the Kubernetes API. Its errors are translated to ours here.
 
-List-watch is our own: the client's threaded informer neither pages nor times out, and there is no
-async one. Objects are projected to small records as they come.
+The informer is our own: the client has no asynchronous one, and its threaded one neither pages nor
+times out. Objects are reduced to small records as they arrive.
 """
 
 from __future__ import annotations
@@ -22,20 +22,22 @@ from ..backends.kubernetes.manifest import AUDIENCE
 from ..backends.kubernetes.records import JOB_LABEL, Manifest, job_record, pod_record
 from ..domain.errors import Conflict, JobsError, NotFound, Refused, Unavailable
 
-PAGE = 500
-READ_TIMEOUT = 330
-"""Seconds after which a watch counts as stalled: the server is asked to end it at 300."""
-_SERVER_TIMEOUT = 300
+PAGE_SIZE = 500
+WATCH_TIMEOUT = 300
+"""Seconds after which the API server is asked to end a watch."""
+WATCH_READ_TIMEOUT = 330
+"""Seconds after which a watch that the API server did not end counts as stalled."""
 REQUEST_TIMEOUT = 30
-"""Seconds for one request that is no watch: the API server must not hold up a whole queue."""
+"""Seconds for a request that is no watch: a slow API server must not stop the whole queue."""
+WATCH_RETRY_DELAY = 1.0
 _log = logging.getLogger(__name__)
 
-R = TypeVar("R", JobRecord, PodRecord)
+Record = TypeVar("Record", JobRecord, PodRecord)
 
 
 @dataclass(frozen=True)
 class Review:
-    """Whose token it is: a service account and, for a bound one, its pod."""
+    """The result of a token review: the service account of a token and the pod it is bound to."""
 
     namespace: str
     service_account: str
@@ -44,7 +46,7 @@ class Review:
 
 
 class Cluster:
-    """What the controller may do to the cluster, and nothing else."""
+    """The operations on the cluster that the controller needs, and has rights for."""
 
     def __init__(self, api: client.ApiClient) -> None:
         self._core = client.CoreV1Api(api)
@@ -54,7 +56,7 @@ class Cluster:
     @classmethod
     @contextlib.asynccontextmanager
     async def connect(cls, kubeconfig: str | None = None) -> AsyncIterator[Cluster]:
-        """Connect as the pod's service account, or by a kubeconfig file."""
+        """Connect as the pod's own service account, or as a kubeconfig file says."""
         if kubeconfig:
             await config.load_kube_config(config_file=kubeconfig)  # type: ignore[no-untyped-call]
         else:
@@ -63,13 +65,13 @@ class Cluster:
             yield cls(api)
 
     async def review(self, token: str) -> Review | None:
-        """Return whose token it is, if it is bound to a pod and meant for us; else None."""
+        """Return whose token it is; None unless it is valid for our audience and bound to a pod."""
         spec = client.V1TokenReviewSpec(token=token, audiences=[AUDIENCE])
-        with _translated():
-            answer = await self._authentication.create_token_review(
+        with _translate_errors():
+            review = await self._authentication.create_token_review(
                 client.V1TokenReview(spec=spec), _request_timeout=REQUEST_TIMEOUT
             )
-        status: Manifest = (answer.status or client.V1TokenReviewStatus()).to_dict()
+        status: Manifest = (review.status or client.V1TokenReviewStatus()).to_dict()
         if not status.get("authenticated") or AUDIENCE not in status.get("audiences", ()):
             return None
         kind, _, account = status["user"]["username"].partition(":serviceaccount:")
@@ -82,32 +84,32 @@ class Cluster:
         return Review(namespace, name, pod[0], uid[0])
 
     async def pod(self, namespace: str, name: str) -> Manifest:
-        """Return a pod as the API answers it. Raises NotFound."""
-        with _translated():
-            return await _document(
+        """Return a pod as the API returns it. Raises NotFound."""
+        with _translate_errors():
+            return await _read_json(
                 await self._core.read_namespaced_pod_without_preload_content(
                     name, namespace, _request_timeout=REQUEST_TIMEOUT
                 )
             )
 
     async def create_job(self, manifest: Manifest) -> None:
-        """Create a Job. Raises Conflict if there is one, Refused if policy or quota say no."""
+        """Create a Job. Raises Conflict if it exists, Refused if a policy or quota forbids it."""
         namespace = manifest["metadata"]["namespace"]
-        with _translated():
+        with _translate_errors():
             await self._batch.create_namespaced_job(
                 namespace, client.V1Job.model_validate(manifest), _request_timeout=REQUEST_TIMEOUT
             )
 
     async def delete_pod(self, namespace: str, name: str, grace: int) -> None:
-        """End a pod; one that is gone already is fine."""
-        with contextlib.suppress(NotFound), _translated():
+        """Delete a pod with a grace period in seconds; it may be gone already."""
+        with contextlib.suppress(NotFound), _translate_errors():
             await self._core.delete_namespaced_pod(
                 name, namespace, grace_period_seconds=grace, _request_timeout=REQUEST_TIMEOUT
             )
 
     async def delete_job(self, namespace: str, name: str) -> None:
-        """Delete a Job and its pods; one that is gone already is fine."""
-        with contextlib.suppress(NotFound), _translated():
+        """Delete a Job and its pods; it may be gone already."""
+        with contextlib.suppress(NotFound), _translate_errors():
             await self._batch.delete_namespaced_job(
                 name,
                 namespace,
@@ -115,42 +117,45 @@ class Cluster:
                 _request_timeout=REQUEST_TIMEOUT,
             )
 
-    def jobs(self, changed: Callable[[JobRecord], None]) -> Informer[JobRecord]:
-        """Return the live records of our Jobs, by namespace and name.
+    def jobs(self, on_change: Callable[[JobRecord], None]) -> Informer[JobRecord]:
+        """Return an informer of our Jobs; its keys are `namespace/name`.
 
-        Not by name alone: elsewhere somebody else may have a Job that carries our label.
+        The name alone is not enough: another namespace may have a foreign Job with our label.
         """
         lister = self._batch.list_job_for_all_namespaces_without_preload_content
-        return Informer(lister, job_record, lambda r: f"{r.namespace}/{r.name}", changed)
+        return Informer(lister, job_record, lambda r: f"{r.namespace}/{r.name}", on_change)
 
-    def pods(self, changed: Callable[[PodRecord], None]) -> Informer[PodRecord]:
-        """Return the live records of our job pods, by the uid of the Job that made them.
+    def pods(self, on_change: Callable[[PodRecord], None]) -> Informer[PodRecord]:
+        """Return an informer of our job pods; its keys are the uids of the Jobs that made them.
 
-        Not by their label: anybody who makes pods may write any label on them.
+        Their label is not enough: everybody who creates pods may give them any label.
         """
         lister = self._core.list_pod_for_all_namespaces_without_preload_content
-        return Informer(lister, pod_record, lambda r: r.job_uid, changed)
+        return Informer(lister, pod_record, lambda r: r.job_uid, on_change)
 
 
-class Informer(Generic[R]):
-    """Records of one kind, kept up to date by list and watch. `changed` is told each record."""
+class Informer(Generic[Record]):
+    """Keeps the records of one kind up to date by list and watch, and reports each change.
+
+    `synced` is set once the first list is complete.
+    """
 
     def __init__(
         self,
         lister: Callable[..., Any],
-        project: Callable[[Manifest], R],
-        key: Callable[[R], str],
-        changed: Callable[[R], None],
+        project: Callable[[Manifest], Record],
+        key: Callable[[Record], str],
+        on_change: Callable[[Record], None],
     ) -> None:
         self._lister = lister
-        self._project: Callable[[Manifest], R] = project
-        self._key: Callable[[R], str] = key
-        self._changed: Callable[[R], None] = changed
-        self.records: dict[str, R] = {}
+        self._project: Callable[[Manifest], Record] = project
+        self._key: Callable[[Record], str] = key
+        self._on_change: Callable[[Record], None] = on_change
+        self.records: dict[str, Record] = {}
         self.synced = asyncio.Event()
 
     async def run(self) -> None:
-        """List, then watch, for ever; whatever goes wrong ends in a new list."""
+        """List and watch for ever. After every error the list is read anew."""
         while True:
             try:
                 version = await self._list()
@@ -159,87 +164,91 @@ class Informer(Generic[R]):
                     version = await self._watch(version)
             except JobsError as error:
                 _log.warning("the watch is begun again: %s", error)
-            except Exception:  # a line cut off, an object of another shape: a new list mends it
+            except Exception:  # a truncated line or an object of an unexpected shape
                 _log.exception("the watch is begun again")
-            await asyncio.sleep(1)
+            await asyncio.sleep(WATCH_RETRY_DELAY)
 
     async def _list(self) -> str:
-        found: dict[str, R] = {}
+        """Read all records, report the differences, and return the version to watch from."""
+        records: dict[str, Record] = {}
         query: dict[str, Any] = {
             "label_selector": JOB_LABEL,
-            "limit": PAGE,
+            "limit": PAGE_SIZE,
             "_request_timeout": REQUEST_TIMEOUT,
         }
         while True:
-            with _translated():
-                page = await _document(await self._lister(**query))
+            with _translate_errors():
+                page = await _read_json(await self._lister(**query))
             for item in page["items"]:
                 record = self._project(item)
-                found[self._key(record)] = record
+                records[self._key(record)] = record
             metadata = page["metadata"]
             if not metadata.get("continue"):
                 break
             query["_continue"] = metadata["continue"]
-        before, self.records = self.records, found
-        for key in before.keys() | found.keys():
-            if before.get(key) != found.get(key):
-                self._changed(found[key] if key in found else before[key])
+        previous, self.records = self.records, records
+        for key in previous.keys() | records.keys():
+            if previous.get(key) != records.get(key):
+                self._on_change(records[key] if key in records else previous[key])
         return str(metadata["resourceVersion"])
 
     async def _watch(self, version: str) -> str:
-        """Take events to the end of the watch; return where to go on, or "" to list anew."""
-        with _translated():
-            answer = await self._lister(
+        """Apply events until the watch ends. Return the version to go on from, "" to list anew."""
+        with _translate_errors():
+            response = await self._lister(
                 label_selector=JOB_LABEL,
                 watch=True,
                 resource_version=version,
                 allow_watch_bookmarks=True,
-                timeout_seconds=_SERVER_TIMEOUT,
-                _request_timeout=READ_TIMEOUT,
+                timeout_seconds=WATCH_TIMEOUT,
+                _request_timeout=WATCH_READ_TIMEOUT,
             )
-            async with answer:
-                if answer.status >= 400:
-                    await _document(answer)
-                async for line in answer.content:
+            async with response:
+                if response.status >= 400:
+                    await _read_json(response)  # raises
+                async for line in response.content:
                     event = json.loads(line)
                     if event["type"] == "ERROR":
                         return ""
                     version = event["object"]["metadata"]["resourceVersion"]
                     if event["type"] != "BOOKMARK":
-                        self._take(event["type"], self._project(event["object"]))
+                        self._apply(event["type"], self._project(event["object"]))
         return version
 
-    def _take(self, kind: str, record: R) -> None:
+    def _apply(self, kind: str, record: Record) -> None:
         key = self._key(record)
         if kind != "DELETED":
             self.records[key] = record
         elif key in self.records and self.records[key].uid == record.uid:
             del self.records[key]
-        self._changed(record)
+        self._on_change(record)
 
 
-async def _document(answer: Any) -> Manifest:
-    """Return the body of an unparsed answer; without its body, errors would pass for objects."""
-    body = await answer.read()
-    if answer.status >= 400:
-        raise client.ApiException(status=answer.status, reason=body.decode(errors="replace"))
+async def _read_json(response: Any) -> Manifest:
+    """Return the document in an unparsed response. Raises ApiException if it is an error.
+
+    The client does not check the status of unparsed responses.
+    """
+    body = await response.read()
+    if response.status >= 400:
+        raise client.ApiException(status=response.status, reason=body.decode(errors="replace"))
     document: Manifest = json.loads(body)
     return document
 
 
 @contextlib.contextmanager
-def _translated() -> Iterator[None]:
-    """Turn the client's errors into ours."""
+def _translate_errors() -> Iterator[None]:
+    """Translate the client's errors to ours."""
     try:
         yield
     except client.ApiException as error:
         message = f"Kubernetes answered {error.status}: {_reason(error)}"
-        raise _KINDS.get(error.status, Unavailable)(message) from error
+        raise _ERRORS_BY_STATUS.get(error.status, Unavailable)(message) from error
     except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
         raise Unavailable(f"Kubernetes cannot be reached: {error!r}.") from error
 
 
-_KINDS: dict[int | None, type[JobsError]] = {
+_ERRORS_BY_STATUS: dict[int | None, type[JobsError]] = {
     400: Refused,
     403: Refused,
     404: NotFound,

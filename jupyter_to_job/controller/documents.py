@@ -1,4 +1,4 @@
-"""What agents and dev pods may say in the documents that they send: strictly, or not at all."""
+"""Strict schemas of the documents that agents and dev pods send."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from pydantic import BaseModel, ConfigDict, Field
 from ..api.bodies import checked
 
 MAX_DOCUMENT = 1 << 20
-"""Bytes of a document: ours are a thousandth of it."""
+"""Bytes; our own documents have about a thousandth of it."""
 _TIME = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$"
 _SHA256 = r"^[0-9a-f]{64}$"
 
 
-class _Sent(BaseModel):
-    """Fields of a newer minor version are let through."""
+class _Document(BaseModel):
+    """Unknown fields are allowed: a newer minor version may send them."""
 
     model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False)
 
 
-class _Claim(_Sent):
+class _Claim(_Document):
     pod: str
 
 
-class _Delivery(_Sent):
+class _Delivery(_Document):
     path: str = Field(min_length=1)
     sha256: str = Field(pattern=_SHA256)
     time: str = Field(pattern=_TIME)
 
 
-class _Cells(_Sent):
+class _Cells(_Document):
     done: int = Field(ge=0)
     total: int = Field(ge=0)
 
 
-class _Outcome(_Sent):
+class _Outcome(_Document):
     state: Literal["succeeded", "failed"]
     reason: str | None
     message: str | None
@@ -47,7 +47,7 @@ class _Outcome(_Sent):
     result_sha256: str | None = Field(pattern=_SHA256)
 
 
-def pod_in(document: dict[str, object]) -> str:
+def claiming_pod(document: dict[str, object]) -> str:
     """Return the uid of the pod that claims an attempt. Raises BadInput."""
     return checked(_Claim, document).pod
 

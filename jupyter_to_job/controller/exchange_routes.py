@@ -1,7 +1,7 @@
-"""Who may read and write which piece of a job's directory through the gateway.
+"""The gateway's routes to job directories: who may read and write which file.
 
-What an agent sends is what a notebook could write beside it: every document is checked here, once,
-so that whoever reads the directory later need not fear it.
+A notebook shares its pod with the agent and may fake what the agent sends. So every document is
+validated here, and later readers of the directory can rely on it.
 """
 
 from __future__ import annotations
@@ -21,68 +21,67 @@ from ..api import ApiRequest, ApiResponse
 from ..domain.errors import BadInput, Conflict, NotFound, Refused, TooLarge, Unavailable
 from ..exchange import FileExchange
 from ..exchange.port import WrongOffset
-from .documents import MAX_DOCUMENT, check_delivery, check_outcome, pod_in
+from .documents import MAX_DOCUMENT, check_delivery, check_outcome, claiming_pod
 from .identity import AgentPod, DevPod, Identity
 
 _ROUTE = re.compile(r"exchange/([^/]+)/(.+)", re.DOTALL)
 _DOCUMENT = re.compile(
     rf"attempt-[1-9]\d*/({re.escape(layout.RUNNER)}|{re.escape(layout.OUTCOME)})", re.ASCII
 )
-_GROWING = re.compile(
+_APPENDABLE = re.compile(
     rf"attempt-[1-9]\d*/({layout.JOURNAL}/\d{{8}}\.jsonl|{layout.ARTIFACTS}/.+)",
     re.ASCII | re.DOTALL,
 )
 
 
 class ExchangeRoutes:
-    """Answers `exchange/{job}/{path}` for an identity that was checked."""
+    """Handles `exchange/{job}/{path}` for an authenticated caller."""
 
     def __init__(self, exchange: FileExchange) -> None:
         self._exchange = exchange
-        self._folding: set[str] = set()
+        self._jobs_folding: set[str] = set()
         self._lock = threading.Lock()
 
     def handle(self, identity: Identity, request: ApiRequest) -> tuple[ApiResponse, str]:
-        """Answer, and name the job whose directory changed ("" if none did).
+        """Return the response, and the job whose directory changed ("" if none did).
 
-        Raises NotFound for somebody else's job, Refused for a piece that is not the caller's to
-        write, BadInput for a document that is none, Conflict for other bytes or another end.
+        Raises NotFound for another owner's job, Refused for a file that the caller may not write,
+        BadInput for an invalid document, Conflict for a file that exists with other bytes.
         """
         match = _ROUTE.fullmatch(request.path)
         if match is None:
             raise NotFound(f"There is no {request.method} {request.path}.")
         job, path = match.groups()
-        self._check_reach(identity, job)
+        self._check_access(identity, job)
         if request.method == "GET":
             return self._read(job, path, request.headers), ""
         if request.method == "HEAD":
-            return self._measure(job, path), ""
+            return self._head(job, path), ""
         if request.method not in ("PUT", "POST"):
             raise NotFound(f"There is no {request.method} {request.path}.")
         if isinstance(identity, DevPod):
             self._put_delivery(job, path, request)
         elif _DOCUMENT.fullmatch(path) and request.method == "PUT":
             self._put_document(identity, path, request.body)
-        elif _GROWING.fullmatch(path):
-            return self._grow(identity, path, request), job
+        elif _APPENDABLE.fullmatch(path):
+            return self._write_piece(identity, path, request), job
         else:
             raise Refused(f"{path} is not yours to write.")
         return ApiResponse.json(200, {"length": len(request.body)}), job
 
-    def _check_reach(self, identity: Identity, job: str) -> None:
-        mine = (
-            identity.job == job
-            if isinstance(identity, AgentPod)
-            else self._exchange.request(job).owner == identity.owner
-        )
-        if not mine:
+    def _check_access(self, identity: Identity, job: str) -> None:
+        if isinstance(identity, AgentPod):
+            is_own = identity.job == job
+        else:
+            is_own = self._exchange.request(job).owner == identity.owner
+        if not is_own:
             raise NotFound(f"There is no job {job!r}.")
 
     def _put_delivery(self, job: str, path: str, request: ApiRequest) -> None:
-        """Take the record of a delivery, of a job that has something to deliver."""
+        """Store delivery.json, if an attempt of the job has ended."""
         if path != layout.DELIVERY or request.method != "PUT":
             raise Refused(f"{path} is not yours to write.")
-        check_delivery(_object(request.body))
+        check_delivery(_parse_document(request.body))
         directory = self._exchange.directory(job)
         if not any(
             (layout.attempt_dir(directory, n) / layout.OUTCOME).exists()
@@ -92,11 +91,11 @@ class ExchangeRoutes:
         self._exchange.put(job, path, request.body)
 
     def _put_document(self, agent: AgentPod, path: str, body: bytes) -> None:
-        """Take an agent's claim of an attempt, or the outcome of the one that it claimed."""
-        document = _object(body)
+        """Store an agent's claim of an attempt, or the outcome of the attempt that it claimed."""
+        document = _parse_document(body)
         target = self._exchange.directory(agent.job) / path
         if target.name == layout.RUNNER:
-            if pod_in(document) != agent.pod_uid:
+            if claiming_pod(document) != agent.pod_uid:
                 raise Refused("A pod claims an attempt for itself only.")
             if not target.exists() and (target.parents[1] / layout.CANCEL).exists():
                 raise Refused("The job was cancelled: nothing starts any more.")
@@ -104,13 +103,13 @@ class ExchangeRoutes:
             self._check_claim(agent, target.parent)
             check_outcome(document)
             if not target.exists():
-                with self._folding_alone(agent.job):
-                    # Agents send the journal, never the result: it is there before the outcome.
+                with self._fold_lock(agent.job):
+                    # The agent sends no result: it is folded here, before the outcome is stored.
                     write_result(target.parents[1], target.parent)
         self._exchange.put(agent.job, path, body)
 
-    def _grow(self, agent: AgentPod, path: str, request: ApiRequest) -> ApiResponse:
-        """Append to a piece, or put it whole; an attempt that has ended grows no more."""
+    def _write_piece(self, agent: AgentPod, path: str, request: ApiRequest) -> ApiResponse:
+        """Append to a journal or artifact, or store it whole, until the attempt has ended."""
         directory = self._exchange.directory(agent.job)
         attempt = directory / path.partition("/")[0]
         self._check_claim(agent, attempt)
@@ -130,23 +129,23 @@ class ExchangeRoutes:
         return ApiResponse.json(200, {"length": length})
 
     def _check_claim(self, agent: AgentPod, attempt: Path) -> None:
-        """See that this attempt is this very pod's."""
+        """Raise Refused unless this very pod claimed the attempt."""
         claim = self._exchange.document(agent.job, f"{attempt.name}/{layout.RUNNER}")
         if claim is None or claim.get("pod") != agent.pod_uid:
             raise Refused(f"{attempt.name} is not this pod's.")
 
     @contextmanager
-    def _folding_alone(self, job: str) -> Iterator[None]:
-        """Let nobody else fold this job: a client that gave up waiting comes again, and again."""
+    def _fold_lock(self, job: str) -> Iterator[None]:
+        """Hold the job's fold lock. Raises Unavailable while an earlier request holds it."""
         with self._lock:
-            if job in self._folding:
+            if job in self._jobs_folding:
                 raise Unavailable("The result is being put together.", "Ask again.")
-            self._folding.add(job)
+            self._jobs_folding.add(job)
         try:
             yield
         finally:
             with self._lock:
-                self._folding.discard(job)
+                self._jobs_folding.discard(job)
 
     def _read(self, job: str, path: str, headers: Mapping[str, str]) -> ApiResponse:
         text = headers.get("Range", "bytes=0-")
@@ -156,12 +155,12 @@ class ExchangeRoutes:
         file = self._exchange.open(job, path)
         if file is None:
             raise NotFound(f"{job} has no {path}.")
-        # Beyond what there is yet there is nothing; far beyond, file systems do not even seek.
+        # An offset beyond the end reads nothing; file systems refuse to seek to a very large one.
         file.seek(min(int(match[1]), os.fstat(file.fileno()).st_size))
         status = 206 if "Range" in headers else 200
         return ApiResponse(status, b"", "application/octet-stream", file=file)
 
-    def _measure(self, job: str, path: str) -> ApiResponse:
+    def _head(self, job: str, path: str) -> ApiResponse:
         size = self._exchange.size(job, path)
         if size is None:
             raise NotFound(f"{job} has no {path}.")
@@ -169,8 +168,8 @@ class ExchangeRoutes:
         return ApiResponse(200, b"", "application/octet-stream", headers)
 
 
-def _object(body: bytes) -> dict[str, object]:
-    """Return a document of version 1. Raises BadInput, or TooLarge."""
+def _parse_document(body: bytes) -> dict[str, object]:
+    """Parse a document of version 1. Raises BadInput or TooLarge."""
     if len(body) > MAX_DOCUMENT:
         raise TooLarge(f"A document is at most {MAX_DOCUMENT >> 10} KiB.")
     try:

@@ -1,4 +1,4 @@
-"""The gateway: the same REST as the server extension, blobs, pieces of the exchange, events."""
+"""The gateway's HTTP server: the REST API, blobs, files of the exchange, and events."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from .identity import AgentPod, DevPod, Identities, Identity
 from .jobs import Blobs, GatewayJobs
 
 MAX_BODY = 128 << 20
-CHUNK = 256 << 10
-"""Bytes of a file that are handed to the network at a time."""
-HEARTBEAT = 1.0
-"""Seconds between two comments on a quiet stream of events: both sides notice a dead peer."""
+CHUNK_SIZE = 256 << 10
+"""Bytes of a file that are read and sent at a time."""
+HEARTBEAT_INTERVAL = 1.0
+"""Seconds between two comments on an idle event stream, by which both sides notice a dead peer."""
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class GatewayContext:
-    """What the handlers share. `changed` tells the reconciler that a job's directory changed."""
+    """The objects that the handlers share. `on_change` reports a job whose directory changed."""
 
     core: ServiceContext
     identities: Identities
-    pieces: ExchangeRoutes
+    exchange_routes: ExchangeRoutes
     pool: ThreadPoolExecutor
-    changed: Callable[[str], None]
+    on_change: Callable[[str], None]
 
 
 def application(context: GatewayContext) -> web.Application:
@@ -58,18 +58,18 @@ class _Handler(web.RequestHandler):
     """Authenticates every request by its bearer token."""
 
     def initialize(self, context: GatewayContext) -> None:
-        """Take what the handlers share."""
+        """Store the shared context."""
         self.context = context
 
     async def identity(self) -> Identity:
-        """Return who is calling. Raises Refused."""
+        """Return the authenticated caller. Raises Refused."""
         scheme, _, token = self.request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not token:
             raise Refused("This needs a bearer token.")
-        return await self.context.identities.of(token)
+        return await self.context.identities.authenticate(token)
 
-    async def answer(self, response: ApiResponse) -> None:
-        """Send a response; a file of any size by pieces, as fast as the client takes them."""
+    async def respond(self, response: ApiResponse) -> None:
+        """Send a response. A file is sent in chunks, as fast as the client reads them."""
         self.set_status(response.status)
         for name, value in response.headers.items():
             self.set_header(name, value)
@@ -80,27 +80,27 @@ class _Handler(web.RequestHandler):
         elif response.file is None:
             self.finish(response.body)
         else:
-            await self._pour(response)
+            await self._send_file(response)
 
-    async def _pour(self, response: ApiResponse) -> None:
+    async def _send_file(self, response: ApiResponse) -> None:
         self.set_header("Content-Length", response.length)
         loop, pool = asyncio.get_running_loop(), self.context.pool
-        with contextlib.closing(response.pieces(CHUNK)) as pieces:
+        with contextlib.closing(response.pieces(CHUNK_SIZE)) as pieces:
             try:
                 while piece := await loop.run_in_executor(pool, next, pieces, b""):
                     self.write(piece)
                     await self.flush()
-            except StreamClosedError:  # the client went
+            except StreamClosedError:  # the client disconnected
                 return
         self.finish()
 
 
 @web.stream_request_body
 class ApiHandler(_Handler):
-    """Every route that answers at once. No body is taken from somebody unknown."""
+    """All routes but the events. A body is read only after the caller is authenticated."""
 
     async def prepare(self) -> None:
-        """Find out who is calling, before the body comes."""
+        """Authenticate the caller before the body is read."""
         self._body = bytearray()
         self._caller: Identity | None = None
         if self.path_args == ["health"]:
@@ -108,23 +108,22 @@ class ApiHandler(_Handler):
         try:
             self._caller = await self.identity()
         except JobsError as error:
-            await self.answer(error_response(error))
+            await self.respond(error_response(error))
 
     def data_received(self, chunk: bytes) -> None:
-        """Take a piece of the body; tornado holds it to MAX_BODY."""
+        """Collect a chunk of the body; tornado limits it to MAX_BODY."""
         self._body += chunk
 
     async def _handle(self, path: str) -> None:
-        asked = self.request
         if self._caller is None:
             health = {"status": "ok", "version": __version__, "backend": "kubernetes"}
-            await self.answer(ApiResponse.json(200, health))
+            await self.respond(ApiResponse.json(200, health))
             return
         request = ApiRequest(
-            method=asked.method or "GET",
+            method=self.request.method or "GET",
             path=path,
-            query={name: self.get_query_argument(name) for name in asked.query_arguments},
-            headers=_Headers(asked.headers),
+            query={name: self.get_query_argument(name) for name in self.request.query_arguments},
+            headers=_Headers(self.request.headers),
             body=bytes(self._body),
         )
         try:
@@ -133,17 +132,17 @@ class ApiHandler(_Handler):
                 self.context.pool, dispatch, self.context, self._caller, request
             )
         except JobsError as error:
-            await self.answer(error_response(error))
+            await self.respond(error_response(error))
             return
         if job:
-            self.context.changed(job)
-        await self.answer(response)
+            self.context.on_change(job)
+        await self.respond(response)
 
     get = head = post = put = delete = _handle
 
 
 class _Headers(dict[str, str]):
-    """Header names as the routes spell them, whatever the client's capitals."""
+    """Headers with their names in title case, as the routes look them up."""
 
     def __init__(self, headers: HTTPHeaders) -> None:
         super().__init__({name.title(): value for name, value in headers.items()})
@@ -152,9 +151,9 @@ class _Headers(dict[str, str]):
 def dispatch(
     context: GatewayContext, identity: Identity, request: ApiRequest
 ) -> tuple[ApiResponse, str]:
-    """Answer a request of a known caller, and name the job whose directory changed."""
+    """Handle a request; return the response and the job whose directory changed, "" if none."""
     if request.path.startswith("exchange/"):
-        return context.pieces.handle(identity, request)
+        return context.exchange_routes.handle(identity, request)
     if isinstance(identity, AgentPod):
         raise NotFound(f"There is no {request.method} {request.path}.")
     if request.path.startswith("blobs/") and request.method == "PUT":
@@ -165,76 +164,78 @@ def dispatch(
 
 
 class EventsHandler(_Handler):
-    """Server-sent events: a Job each, first all that are unfinished or undelivered."""
+    """Server-sent events, a Job each: first the unfinished and undelivered ones, then changes."""
 
     async def get(self) -> None:
-        """Stream until the client goes."""
+        """Stream until the client disconnects."""
         try:
             identity = await self.identity()
             if not isinstance(identity, DevPod):
                 raise NotFound("There are no events for agents.")
         except JobsError as error:
-            await self.answer(error_response(error))
+            await self.respond(error_response(error))
             return
         self.set_header("Content-Type", "text/event-stream")
-        news = _News()
+        events = _EventBuffer()
         jobs = GatewayJobs(self.context.core, identity)
         watcher = threading.Thread(
-            target=_watch,
-            args=(jobs, news, asyncio.get_running_loop()),
+            target=_follow_changes,
+            args=(jobs, events, asyncio.get_running_loop()),
             name="events",
             daemon=True,
         )
         watcher.start()
         try:
-            while not news.over.is_set():
-                self.write(await news.take())
+            while not events.closed.is_set():
+                self.write(await events.take())
                 await self.flush()
         except StreamClosedError:
-            pass  # the client went: that is how a stream ends
+            pass  # the client disconnected, as every stream ends
         finally:
-            news.over.set()
+            events.closed.set()
 
 
-class _News:
-    """The latest of each job that a client was not sent yet: one that is slow piles up nothing."""
+class _EventBuffer:
+    """The latest unsent event of each job, so that its size is bounded by the number of jobs."""
 
     def __init__(self) -> None:
-        self.over = threading.Event()
+        self.closed = threading.Event()
         self._latest: dict[str, Job | Deleted] = {}
-        self._come = asyncio.Event()
+        self._has_events = asyncio.Event()
 
     def put(self, job: Job | Deleted) -> None:
-        """Leave a job, or that it is deleted, to be sent; on the event loop."""
+        """Add a changed or deleted job. Call it on the event loop."""
         self._latest[job.name] = job
-        self._come.set()
+        self._has_events.set()
 
     async def take(self) -> str:
-        """Return what there is to send, after `HEARTBEAT` seconds a comment."""
+        """Return the next events as text, or a comment after `HEARTBEAT_INTERVAL` seconds."""
         try:
-            await asyncio.wait_for(self._come.wait(), HEARTBEAT)
+            await asyncio.wait_for(self._has_events.wait(), HEARTBEAT_INTERVAL)
         except asyncio.TimeoutError:
             return ": \n\n"
-        self._come.clear()
+        self._has_events.clear()
         jobs, self._latest = self._latest, {}
-        return "".join(map(_event, jobs.values()))
+        return "".join(map(_format_event, jobs.values()))
 
 
-def _event(news: Job | Deleted) -> str:
-    if isinstance(news, Deleted):
-        return f"event: {DELETED}\ndata: {json.dumps({'name': news.name})}\n\n"
-    return f"data: {json.dumps(news.to_json())}\n\n"
+def _format_event(job: Job | Deleted) -> str:
+    if isinstance(job, Deleted):
+        return f"event: {DELETED}\ndata: {json.dumps({'name': job.name})}\n\n"
+    return f"data: {json.dumps(job.to_json())}\n\n"
 
 
-def _watch(jobs: GatewayJobs, news: _News, loop: asyncio.AbstractEventLoop) -> None:
-    """Follow the feed until the client goes; where it breaks, the stream ends and is begun anew."""
+def _follow_changes(
+    jobs: GatewayJobs, events: _EventBuffer, loop: asyncio.AbstractEventLoop
+) -> None:
+    """Move changes to the buffer until the stream is closed. On an error, close it."""
     try:
         for job in jobs.changes():
-            if news.over.is_set():
+            if events.closed.is_set():
                 return
             if job is not None:
-                loop.call_soon_threadsafe(news.put, job)
+                loop.call_soon_threadsafe(events.put, job)
     except Exception:
         _log.exception("a feed broke")
     finally:
-        news.over.set()
+        events.closed.set()

@@ -1,4 +1,4 @@
-"""Who is calling: always from the token's pod as the cluster knows it, never from the client."""
+"""Who is calling, from the pod that a token is bound to. The client's own claims never count."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from ..backends.kubernetes.records import JOB_LABEL, Manifest, job_uid_of
 from ..domain.errors import NotFound, Refused
 from .cluster import Cluster, Review
 
-REVIEW_SECONDS = 60.0
-"""How long a token's review counts: it is asked again at most once a minute."""
-ENV_NAMES = frozenset(
+REVIEW_TTL = 60.0
+"""Seconds for which the review of a token is cached."""
+COPIED_VARIABLES = frozenset(
     ["HOME", "LANG", "LC_ALL", "TZ", "PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "JUPYTER_PATH"]
 )
-"""What a job pod takes of the dev pod's own variables; never JUPYTERHUB_* or JPY_*."""
+"""The dev pod's variables that a job pod gets; never JUPYTERHUB_* or JPY_*."""
 
 
 @dataclass(frozen=True)
 class DevPod:
-    """A caller in a dev pod; `origin` is what goes into origin.json."""
+    """A caller in a dev pod. `origin` is the content of origin.json."""
 
     owner: str
     origin: Manifest
@@ -30,7 +30,7 @@ class DevPod:
 
 @dataclass(frozen=True)
 class AgentPod:
-    """A caller in a job pod: it may touch its own job's pieces and nothing else."""
+    """A caller in a job pod. It may access the files of its own job only."""
 
     job: str
     pod_uid: str
@@ -40,10 +40,10 @@ Identity = DevPod | AgentPod
 
 
 class Identities:
-    """Reviews tokens and remembers the answers for a while.
+    """Reviews tokens and caches the results.
 
-    Pods outside of `namespaces` are strangers, whatever their annotations say (empty: none is).
-    `job_uid` and `pod_of` are what the reconciler knows of a job's Job and pod.
+    Pods outside of `namespaces` are refused, whatever their annotations say; if it is empty, all
+    namespaces are allowed. `job_uid` and `pod_of` return the reconciler's records of a job.
     """
 
     def __init__(
@@ -59,25 +59,25 @@ class Identities:
         self._namespaces = namespaces
         self._job_uid = job_uid
         self._pod_of = pod_of
-        self._known: dict[str, tuple[float, Identity]] = {}
+        self._cache: dict[str, tuple[float, Identity]] = {}
         self._reviews: dict[str, asyncio.Task[Identity]] = {}
 
-    async def of(self, token: str) -> Identity:
-        """Return who holds `token`. Raises Refused, or Unavailable while nobody can tell."""
+    async def authenticate(self, token: str) -> Identity:
+        """Return whose `token` it is. Raises Refused; Unavailable if it cannot be checked."""
         moment = time.monotonic()
-        self._known = {t: k for t, k in self._known.items() if k[0] > moment}
-        if token in self._known and self._is_there(self._known[token][1]):
-            return self._known[token][1]
-        # One review a token, and none waits for another's: bad tokens hold up nobody.
+        self._cache = {t: entry for t, entry in self._cache.items() if entry[0] > moment}
+        if token in self._cache and self._is_valid(self._cache[token][1]):
+            return self._cache[token][1]
+        # Requests with one token share a review, and do not wait for the reviews of other tokens.
         if token not in self._reviews:
             self._reviews[token] = asyncio.create_task(self._review(token))
             self._reviews[token].add_done_callback(lambda _: self._reviews.pop(token))
         identity = await asyncio.shield(self._reviews[token])
-        self._known[token] = (moment + REVIEW_SECONDS, identity)
+        self._cache[token] = (moment + REVIEW_TTL, identity)
         return identity
 
-    def _is_there(self, identity: Identity) -> bool:
-        """Tell whether what is remembered still counts: an agent's ends with its pod."""
+    def _is_valid(self, identity: Identity) -> bool:
+        """Return whether a cached identity is still valid: an agent's ends with its pod."""
         if isinstance(identity, DevPod):
             return True
         pod = self._pod_of(identity.job)
@@ -102,10 +102,10 @@ class Identities:
         return DevPod(owner_of(pod, review, self._rule), origin_of(pod, review))
 
     def _agent(self, pod: Manifest) -> AgentPod:
-        """Accept a pod as a job's only if that job's Job, by its uid, made it."""
+        """Return the identity of a job pod, if it was made by the very Job (by uid) of its job."""
         job = pod["metadata"]["labels"][JOB_LABEL]
-        maker = job_uid_of(pod)
-        if not maker or maker != self._job_uid(job):
+        uid = job_uid_of(pod)
+        if not uid or uid != self._job_uid(job):
             raise Refused("This pod was not made by a Job of ours.")
         return AgentPod(job, pod["metadata"]["uid"])
 
@@ -115,30 +115,30 @@ def owner_of(pod: Manifest, review: Review, rule: str) -> str:
     kind, _, key = rule.partition("=")
     if kind == "serviceaccount":
         return f"{review.namespace}/{review.service_account}"
-    found = (pod["metadata"].get(f"{kind}s") or {}).get(key)
-    if not found:
+    owner = (pod["metadata"].get(f"{kind}s") or {}).get(key)
+    if not owner:
         raise Refused(
             f"The pod {review.pod} does not say whose it is: it has no {kind} {key!r}.",
             "The administrator sets the rule with JUPYTER_TO_JOB_OWNER_RULE.",
         )
-    return str(found)
+    return str(owner)
 
 
 def origin_of(pod: Manifest, review: Review) -> Manifest:
-    """Return origin.json: what a job pod takes over from this dev pod, read once."""
+    """Return origin.json: the parts of this dev pod that a job pod copies."""
     spec = pod["spec"]
-    main = spec["containers"][0]
-    context = {**(spec.get("securityContext") or {}), **(main.get("securityContext") or {})}
-    kept = ("runAsUser", "runAsGroup", "fsGroup", "supplementalGroups")
-    plain = {e["name"]: e["value"] for e in main.get("env") or [] if "value" in e}
+    container = spec["containers"][0]
+    context = {**(spec.get("securityContext") or {}), **(container.get("securityContext") or {})}
+    copied = ("runAsUser", "runAsGroup", "fsGroup", "supplementalGroups")
+    variables = {e["name"]: e["value"] for e in container.get("env") or [] if "value" in e}
     return {
         "namespace": review.namespace,
         "pod": review.pod,
         "pod_uid": review.pod_uid,
         "node": spec.get("nodeName"),
         "service_account": review.service_account,
-        "image": main["image"],
+        "image": container["image"],
         "image_pull_secrets": spec.get("imagePullSecrets") or [],
-        "security_context": {k: context[k] for k in kept if k in context},
-        "env": {name: value for name, value in plain.items() if name in ENV_NAMES},
+        "security_context": {k: context[k] for k in copied if k in context},
+        "env": {name: value for name, value in variables.items() if name in COPIED_VARIABLES},
     }

@@ -1,4 +1,4 @@
-"""The use cases in the gateway: what a caller froze arrives as blobs, and nothing is published."""
+"""The use cases in the gateway: snapshot and inputs arrive as blobs, and nothing is published."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from ..service.submitting.submission import Caller
 from ..workspace import Frozen, Input, kernel_of, open_regular
 from .identity import DevPod
 
-BLOBS = ".blobs"
+BLOBS_FOLDER = ".blobs"
 
 
 class Blobs:
-    """Content-addressed pieces of one owner, sent before the submission that names them."""
+    """An owner's snapshots and inputs by digest, sent before the submission that names them."""
 
     def __init__(self, exchange: Path, owner: str) -> None:
-        # One folder an owner: nobody learns what others have by asking for a digest.
-        self._folder = exchange / BLOBS / hashlib.sha256(owner.encode()).hexdigest()[:32]
+        # A folder per owner: nobody can find out by a digest which files others have.
+        self._folder = exchange / BLOBS_FOLDER / hashlib.sha256(owner.encode()).hexdigest()[:32]
 
     def put(self, digest: str, data: bytes) -> None:
-        """Keep `data`. Raises BadInput if its digest is another."""
+        """Store `data`. Raises BadInput if it does not have the digest."""
         if hashlib.sha256(data).hexdigest() != digest:
             raise BadInput("The bytes do not have this digest.", "Send them again.")
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         documents.write_bytes_once(self._folder / digest, data)
 
     def path(self, digest: str) -> Path:
-        """Return the file of a blob. Raises Stale if it was not sent."""
+        """Return the path of a blob. Raises Stale if it was not sent."""
         path = self._folder / digest
         if not path.is_file():
             raise Stale(f"The blob {digest[:12]} was not sent.", "Send it, then submit again.")
@@ -47,7 +47,7 @@ class GatewayJobs(JobService):
     """Implements `service.port.Jobs` for one dev pod's owner."""
 
     def __init__(self, core: ServiceContext, caller: DevPod) -> None:
-        # Paths cross as absolute ones without their slash: see `service.remote`.
+        # Clients send absolute paths without the leading slash: see `service.remote`.
         super().__init__(
             core,
             Caller(caller.owner, "/", origin=caller.origin, sees_workspace=False),
@@ -55,35 +55,37 @@ class GatewayJobs(JobService):
         )
         self._blobs = Blobs(core.exchange.root, caller.owner)
 
-    def submit(self, asked: Submission, transfer: Transfer | None = None) -> tuple[Job, bool]:
+    def submit(self, submission: Submission, transfer: Transfer | None = None) -> tuple[Job, bool]:
         """See the port. The snapshot is the blob that `expected_sha256` names."""
-        if asked.expected_sha256 is None:
+        if submission.expected_sha256 is None:
             raise BadInput("A gateway needs expected_sha256.", "Send the snapshot as a blob first.")
-        _check_path(asked.notebook)
-        data = self._blobs.path(asked.expected_sha256).read_bytes()
+        _check_path(submission.notebook)
+        data = self._blobs.path(submission.expected_sha256).read_bytes()
         inputs = []
-        for path in asked.inputs:
+        for path in submission.inputs:
             _check_path(path)
-            digest = asked.input_digests.get(path)
+            digest = submission.input_digests.get(path)
             if digest is None:
                 raise BadInput("A gateway needs inputs as {path, sha256}.", "Send them as blobs.")
             blob = self._blobs.path(digest)
             inputs.append(Input(path, blob.stat().st_size, partial(open_regular, str(blob), path)))
-        kernel = kernel_of(data, asked.notebook)
-        source = Path("/", asked.notebook)
+        kernel = kernel_of(data, submission.notebook)
+        source = Path("/", submission.notebook)
         return self.submit_frozen(
-            asked,
-            Frozen(asked.notebook, source, data, asked.expected_sha256, kernel, tuple(inputs)),
+            submission,
+            Frozen(
+                submission.notebook, source, data, submission.expected_sha256, kernel, tuple(inputs)
+            ),
             transfer=transfer,
         )
 
-    def preflight(self, asked: Submission) -> Preflight:
-        """See the port: the choice only, for the workspace is on the other side."""
-        chosen = check_choice(self._submissions, asked, None, self._caller)
-        return Preflight(tuple(chosen), isolated=True)
+    def preflight(self, submission: Submission) -> Preflight:
+        """See the port. Only the choice is checked: the gateway does not see the workspace."""
+        problems = check_choice(self._submissions, submission, None, self._caller)
+        return Preflight(tuple(problems), isolated=True)
 
     def deliver(self, name: str) -> Job:
-        """See the port: refused, because the gateway never sees a workspace."""
+        """See the port. Raises Conflict while undelivered: the gateway sees no workspace."""
         job = self.get(name)
         if not job.delivery.decided:
             raise Conflict(

@@ -1,7 +1,7 @@
-"""`python -m k8s.images.build`: both images, from a wheel and pinned versions, in one archive.
+"""`python -m k8s.images.build`: builds both images from a wheel and pinned versions.
 
-`jupyter-to-job/notebook` is a dev pod's and a job pod's image: Python, ipykernel, papermill, our
-wheel. `jupyter-to-job/controller` adds what only controller and agent need.
+`jupyter-to-job/notebook` is the image of dev pods and job pods: Python, ipykernel, papermill and
+our wheel. `jupyter-to-job/controller` adds the packages that only controller and agent need.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ CONFIG = {
 
 
 def build(wheel: Path, constraints: Path, archive: Path, tag: str) -> None:
-    """Write `archive` with both images; complete when it appears."""
+    """Write both images to `archive`, which appears when it is complete."""
     debian = Debian()
     packages = Packages(debian, wheel, constraints)
     with tempfile.TemporaryDirectory(dir=archive.parent, prefix=".images-") as temporary:
         base = [debian.layer(), packages.dependencies()]
-        own = packages.wheel(Path(temporary) / "wheel.tar")
-        notebook = oci.Image(f"{REPOSITORY}/notebook:{tag}", [*base, own], CONFIG)
-        layers = [*base, packages.controller(), own]
+        wheel_layer = packages.wheel(Path(temporary) / "wheel.tar")
+        notebook = oci.Image(f"{REPOSITORY}/notebook:{tag}", [*base, wheel_layer], CONFIG)
+        layers = [*base, packages.controller(), wheel_layer]
         controller = oci.Image(f"{REPOSITORY}/controller:{tag}", layers, CONFIG)
-        whole = Path(temporary) / "images.tar"
-        oci.write_archive(whole, [notebook, controller])
-        whole.rename(archive)
+        draft = Path(temporary) / "images.tar"
+        oci.write_archive(draft, [notebook, controller])
+        draft.rename(archive)
 
 
 def main() -> None:

@@ -1,8 +1,8 @@
-"""Where built things are kept between runs. It may help, and is never needed.
+"""A cache of build results, to save time between builds.
 
-A thing is built in a temporary directory beside its place and renamed there when whole: a build
-that is killed leaves nothing that looks finished, and of two at once the second waits. What
-nobody has used for two weeks goes when something new is built beside it.
+A result is built in a temporary directory and renamed when it is complete, so that a killed build
+leaves nothing that looks finished. Of two builds of one result the second waits for the first.
+Results that were not used for two weeks are deleted when another one is built beside them.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-UNUSED_SECONDS = 14 * 24 * 3600
+MAX_UNUSED_SECONDS = 14 * 24 * 3600
 
 
 def cache_root() -> Path:
-    """`${XDG_CACHE_HOME:-~/.cache}/jupyter-to-job`; not created here."""
+    """Return `${XDG_CACHE_HOME:-~/.cache}/jupyter-to-job`, without creating it."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "jupyter-to-job"
 
 
 def build_once(place: Path, build: Callable[[Path], None]) -> Path:
-    """`place`, filled by `build(directory)` unless an earlier run did; whole or not there."""
+    """Return `place`, after `build(directory)` has filled it unless it exists already."""
     if place.is_dir():
-        os.utime(place)  # the time of its last use
+        os.utime(place)  # records its last use
         return place
     place.parent.mkdir(parents=True, exist_ok=True)
     with (place.parent / f".{place.name}.lock").open("w") as lock:
@@ -35,7 +35,7 @@ def build_once(place: Path, build: Callable[[Path], None]) -> Path:
         if place.is_dir():
             return place
         for abandoned in place.parent.glob(f".{place.name}.tmp-*"):
-            shutil.rmtree(abandoned)  # we hold the lock: its builder was killed
+            shutil.rmtree(abandoned)  # we hold the lock, so its build was killed
         temporary = Path(tempfile.mkdtemp(prefix=f".{place.name}.tmp-", dir=place.parent))
         try:
             build(temporary)
@@ -53,6 +53,6 @@ def _prune(directory: Path) -> None:
         try:
             unused = time.time() - place.stat().st_mtime
         except FileNotFoundError:
-            continue  # another process prunes too
-        if unused > UNUSED_SECONDS:
+            continue  # another process deleted it
+        if unused > MAX_UNUSED_SECONDS:
             shutil.rmtree(place, ignore_errors=True)

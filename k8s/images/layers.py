@@ -1,8 +1,8 @@
 """The layers of our images: Debian's Python below, our dependencies, our wheel on top.
 
-Each is a tar file. The lower ones take most of the time and seldom change: they are kept in the
-cache. Nothing runs as root or in a container: packages are unpacked, wheels are installed into a
-directory, and the image's own Python, started through its own loader, compiles them.
+Each layer is a tar file. The lower ones take most of the time and rarely change, so they are
+cached. Nothing runs as root or in a container: packages are unpacked, wheels are installed into a
+directory, and the image's own Python compiles them, started by the image's own loader.
 """
 
 from __future__ import annotations
@@ -21,12 +21,22 @@ from k8s.images.cache import build_once, cache_root
 from k8s.images.uv import find_uv
 
 PACKAGES = Path(__file__).parent / "packages.txt"
-# Raise it when this module makes other layers from the same input.
-RECIPE = "1"
+# Raise it when this module begins to build other layers from the same input.
+CACHE_VERSION = "1"
 PYTHON = "3.11"
 USER, GROUP, HOME = 1000, 100, "home/jovyan"
 DIST_PACKAGES = Path("usr/local/lib") / f"python{PYTHON}" / "dist-packages"
-UNUSED = ("doc", "doc-base", "man", "lintian", "locale", "bug", "menu", "pixmaps", "applications")
+UNUSED_SHARE_FOLDERS = (
+    "doc",
+    "doc-base",
+    "man",
+    "lintian",
+    "locale",
+    "bug",
+    "menu",
+    "pixmaps",
+    "applications",
+)
 ETC = {
     "passwd": "root:x:0:0:root:/root:/bin/sh\njovyan:x:1000:100::/home/jovyan:/bin/sh\n",
     "group": "root:x:0:\nusers:x:100:\n",
@@ -35,17 +45,17 @@ ETC = {
 
 
 class Debian:
-    """Debian's Python and a busybox shell: the lowest layer, and the tree it was made from."""
+    """The lowest layer: Debian's Python and a busybox shell. `tree` has the same files."""
 
     def __init__(self) -> None:
         machine = platform.machine()
-        key = _digest(RECIPE.encode(), machine.encode(), PACKAGES.read_bytes())
+        key = _digest(CACHE_VERSION.encode(), machine.encode(), PACKAGES.read_bytes())
         self.key = key
         self._place = build_once(cache_root() / "images" / f"debian-{key}", _build_debian)
         self.tree = self._place / "tree"
 
     def layer(self) -> oci.Layer:
-        """As every image has it at the bottom."""
+        """Return the layer at the bottom of every image."""
         return oci.Layer.at(self._place / "layer.tar")
 
 
@@ -77,7 +87,7 @@ def _unpack_packages(downloads: Path, tree: Path) -> None:
     lines = (line.partition("#")[0].strip() for line in PACKAGES.read_text().splitlines())
     names = [line for line in lines if line]
     downloads.mkdir()
-    answer = subprocess.run(
+    result = subprocess.run(
         ["apt-get", "download", "--quiet", *names],
         cwd=downloads,
         stdout=subprocess.DEVNULL,
@@ -85,13 +95,13 @@ def _unpack_packages(downloads: Path, tree: Path) -> None:
         text=True,
         check=False,
     )
-    if answer.returncode:
-        raise RuntimeError(f"apt-get download failed ('apt-get update' first?): {answer.stderr}")
-    unused = [f"--exclude=./usr/share/{name}" for name in UNUSED]
+    if result.returncode:
+        raise RuntimeError(f"apt-get download failed ('apt-get update' first?): {result.stderr}")
+    unused = [f"--exclude=./usr/share/{name}" for name in UNUSED_SHARE_FOLDERS]
     for package in sorted(downloads.glob("*.deb")):
         files = subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE)
         subprocess.run(
-            # Debian 12's packages still name /bin and /lib, which are links into /usr here.
+            # Debian 12's packages still contain /bin and /lib, which are links into /usr here.
             ["tar", "-x", "--keep-directory-symlink", "--no-same-owner", "-C", tree, *unused],
             stdin=files.stdout,
             check=True,
@@ -102,7 +112,7 @@ def _unpack_packages(downloads: Path, tree: Path) -> None:
 
 
 class Packages:
-    """The Python packages of a wheel: its dependencies in two cached layers, and itself."""
+    """The layers of a wheel: two cached ones with its dependencies, and the wheel itself."""
 
     def __init__(self, debian: Debian, wheel: Path, constraints: Path) -> None:
         self._debian, self._wheel, self._constraints = debian, wheel, constraints
@@ -110,34 +120,34 @@ class Packages:
         self._place = build_once(cache_root() / "images" / f"python-{key}", self._build)
 
     def dependencies(self) -> oci.Layer:
-        """What the wheel requires."""
+        """Return the layer with the requirements of the wheel."""
         return oci.Layer.at(self._place / "dependencies.tar")
 
     def controller(self) -> oci.Layer:
-        """What its extra `controller` requires beyond that."""
+        """Return the layer with the further requirements of its extra `controller`."""
         return oci.Layer.at(self._place / "controller.tar")
 
     def wheel(self, path: Path) -> oci.Layer:
-        """The wheel itself, written to `path`."""
+        """Write the layer with the wheel itself to `path`."""
         with tempfile.TemporaryDirectory(dir=path.parent) as directory:
             tree = self._install(Path(directory), str(self._wheel), "--no-deps")
             _compile(self._debian.tree, tree, DIST_PACKAGES)
             return oci.layer_from_tree(path, tree)
 
     def _build(self, target: Path) -> None:
-        own = self._install(target / "own", str(self._wheel), "--no-deps")
+        wheel = self._install(target / "wheel", str(self._wheel), "--no-deps")
         base = self._install(target / "base", str(self._wheel))
         extra = self._install(target / "extra", f"{self._wheel}[controller]")
         _subtract(extra, base)
-        _subtract(base, own)
+        _subtract(base, wheel)
         for tree, name in ((base, "dependencies"), (extra, "controller")):
             _compile(self._debian.tree, tree, DIST_PACKAGES)
             oci.layer_from_tree(target / f"{name}.tar", tree)
-        for name in ("own", "base", "extra"):
+        for name in ("wheel", "base", "extra"):
             shutil.rmtree(target / name)
 
-    def _install(self, directory: Path, *what: str) -> Path:
-        """A file tree with the packages where Debian's Python looks for a machine's own."""
+    def _install(self, directory: Path, *requirements: str) -> Path:
+        """Return a file tree with the packages in the local `dist-packages` of Debian's Python."""
         flat = directory / "flat"
         platform_tag = f"{platform.machine()}-manylinux_2_36"  # Debian 12's C library
         subprocess.run(
@@ -145,7 +155,7 @@ class Packages:
                 *(find_uv(), "pip", "install", "--quiet", "--only-binary=:all:"),
                 *(f"--target={flat}", f"--constraint={self._constraints}"),
                 *(f"--python-version={PYTHON}", f"--python-platform={platform_tag}"),
-                *what,
+                *requirements,
             ],
             check=True,
         )
@@ -153,8 +163,8 @@ class Packages:
         (tree / DIST_PACKAGES).parent.mkdir(parents=True)
         flat.rename(tree / DIST_PACKAGES)
         for name in ("bin", "share", "etc"):
-            if (found := tree / DIST_PACKAGES / name).is_dir():
-                found.rename(tree / "usr/local" / name)
+            if (folder := tree / DIST_PACKAGES / name).is_dir():
+                folder.rename(tree / "usr/local" / name)
         (tree / DIST_PACKAGES / ".lock").unlink(missing_ok=True)  # uv's
         for script in (tree / "usr/local").glob("bin/*"):
             _set_interpreter(script)
@@ -163,29 +173,29 @@ class Packages:
 
 def _set_interpreter(script: Path) -> None:
     content = script.read_bytes()
-    first, newline, rest = content.partition(b"\n")
-    if first.startswith(b"#!") and b"python" in first:
+    shebang, newline, body = content.partition(b"\n")
+    if shebang.startswith(b"#!") and b"python" in shebang:
         mode = script.stat().st_mode
-        script.unlink()  # never write into it: it may be a hard link into uv's cache
-        script.write_bytes(f"#!/usr/bin/python{PYTHON}".encode() + newline + rest)
+        script.unlink()  # it may be a hard link into uv's cache: never write to it
+        script.write_bytes(f"#!/usr/bin/python{PYTHON}".encode() + newline + body)
         script.chmod(mode)
 
 
-def _subtract(tree: Path, other: Path) -> None:
-    """Remove from `tree` the files that `other` has too, and the directories left empty."""
+def _subtract(tree: Path, lower_tree: Path) -> None:
+    """Remove from `tree` the files that `lower_tree` has too, and directories that become empty."""
     for directory, _, files in os.walk(tree, topdown=False):
         base = Path(directory)
         for name in files:
-            if (other / (base / name).relative_to(tree)).exists():
+            if (lower_tree / (base / name).relative_to(tree)).exists():
                 (base / name).unlink()
         if base != tree and not any(base.iterdir()):
             base.rmdir()
 
 
 def _compile(debian: Path, tree: Path, inner: Path) -> None:
-    """Byte-compile `tree/inner` with the image's Python, whatever Python this machine has.
+    """Byte-compile `tree/inner` with the image's Python, not with this machine's.
 
-    Unchecked: an image's sources never change, and its files' times say nothing.
+    The compiled files are unchecked: sources in an image never change, and have no real times.
     """
     if not (tree / inner).is_dir():
         return
@@ -194,7 +204,7 @@ def _compile(debian: Path, tree: Path, inner: Path) -> None:
         (debian / "usr/lib").glob("ld-linux-*")
     )
     libraries = debian / "usr/lib" / f"{machine}-linux-gnu"
-    answer = subprocess.run(
+    result = subprocess.run(
         [
             *(loader, "--library-path", libraries, debian / f"usr/bin/python{PYTHON}"),
             *("-m", "compileall", "-q", "-j", "0", "--invalidation-mode", "unchecked-hash"),
@@ -206,9 +216,9 @@ def _compile(debian: Path, tree: Path, inner: Path) -> None:
         text=True,
         check=False,
     )
-    # Some packages ship templates that are no Python; those are reported and stay uncompiled.
-    if answer.returncode and "SyntaxError" not in answer.stdout:
-        raise RuntimeError(f"compileall failed: {answer.stdout}")
+    # Some packages contain templates that are not valid Python. They stay uncompiled.
+    if result.returncode and "SyntaxError" not in result.stdout:
+        raise RuntimeError(f"compileall failed: {result.stdout}")
 
 
 def _metadata(wheel: Path) -> bytes:

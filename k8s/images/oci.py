@@ -1,7 +1,7 @@
-"""Writes container images as OCI archives: a tar file per layer, and a little JSON around them.
+"""Writes container images as OCI archives: a tar file per layer, and JSON that describes them.
 
-Layers stay uncompressed: the archive is imported on the machine that made it. Times and owners are
-fixed, so the same content gives the same digest.
+Layers are not compressed, because the archive is imported on the machine that made it. Times and
+owners are fixed, so that the same content has the same digest.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-# Zip files know no earlier day, and some tools make zip files of what they find in an image.
-MODIFIED = 315532800
+# The earliest day that zip files can store: some tools create them from files in an image.
+FILE_TIME = 315532800
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
-MEDIA = "application/vnd.oci.image"
+MEDIA_TYPE_PREFIX = "application/vnd.oci.image"
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Layer:
 
     @classmethod
     def at(cls, path: Path) -> Layer:
-        """The layer that an earlier `layer_from_tree` wrote."""
+        """Return the layer that an earlier `layer_from_tree` wrote."""
         with path.open("rb") as file:
             digest = hashlib.sha256()
             while chunk := file.read(1 << 20):
@@ -42,10 +42,10 @@ class Layer:
 def layer_from_tree(
     path: Path, tree: Path, owners: Mapping[str, tuple[int, int]] | None = None
 ) -> Layer:
-    """Write the files below `tree` as a layer; all root's but the paths in `owners` (uid, gid)."""
+    """Write the files below `tree` as a layer, owned by root except `owners` (path: uid, gid)."""
 
-    def settle(member: tarfile.TarInfo) -> tarfile.TarInfo:
-        member.mtime = MODIFIED
+    def normalize(member: tarfile.TarInfo) -> tarfile.TarInfo:
+        member.mtime = FILE_TIME
         member.uid, member.gid = (owners or {}).get(member.name, (0, 0))
         member.uname = member.gname = ""
         return member
@@ -58,7 +58,7 @@ def layer_from_tree(
             for name in sorted([*files, *subdirectories]):
                 member = base / name
                 inner = str(member.relative_to(tree))
-                tar.add(member, inner, recursive=False, filter=settle)
+                tar.add(member, inner, recursive=False, filter=normalize)
     return Layer.at(path)
 
 
@@ -75,7 +75,7 @@ class Image:
 
 
 def write_archive(path: Path, images: list[Image]) -> None:
-    """Write images as one archive for `ctr images import`; what they share is in it once."""
+    """Write images as one archive for `ctr images import`; shared layers are in it once."""
     with tarfile.open(path, "w") as tar:
         for layer in {layer.sha256: layer for image in images for layer in image.layers}.values():
             tar.add(layer.path, f"blobs/sha256/{layer.sha256}")
@@ -94,11 +94,11 @@ def _add_image(tar: tarfile.TarFile, image: Image) -> dict[str, object]:
     }
     manifest = {
         "schemaVersion": 2,
-        "mediaType": f"{MEDIA}.manifest.v1+json",
-        "config": {"mediaType": f"{MEDIA}.config.v1+json", **_add_blob(tar, config)},
+        "mediaType": f"{MEDIA_TYPE_PREFIX}.manifest.v1+json",
+        "config": {"mediaType": f"{MEDIA_TYPE_PREFIX}.config.v1+json", **_add_blob(tar, config)},
         "layers": [
             {
-                "mediaType": f"{MEDIA}.layer.v1.tar",
+                "mediaType": f"{MEDIA_TYPE_PREFIX}.layer.v1.tar",
                 "digest": f"sha256:{layer.sha256}",
                 "size": layer.path.stat().st_size,
             }
@@ -109,7 +109,7 @@ def _add_image(tar: tarfile.TarFile, image: Image) -> dict[str, object]:
         "io.containerd.image.name": image.name,
         "org.opencontainers.image.ref.name": image.name.rpartition(":")[2],
     }
-    reference = {"mediaType": f"{MEDIA}.manifest.v1+json", **_add_blob(tar, manifest)}
+    reference = {"mediaType": f"{MEDIA_TYPE_PREFIX}.manifest.v1+json", **_add_blob(tar, manifest)}
     return {**reference, "annotations": annotations}
 
 
@@ -123,5 +123,5 @@ def _add_blob(tar: tarfile.TarFile, document: Mapping[str, object]) -> dict[str,
 def _add(tar: tarfile.TarFile, name: str, content: bytes) -> None:
     member = tarfile.TarInfo(name)
     member.size = len(content)
-    member.mtime = MODIFIED
+    member.mtime = FILE_TIME
     tar.addfile(member, io.BytesIO(content))

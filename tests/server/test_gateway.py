@@ -16,7 +16,7 @@ from job_runner.protocol import layout
 from jupyter_to_job.backends.memory import MemoryBackend
 from jupyter_to_job.controller import gateway
 from jupyter_to_job.controller.exchange_routes import ExchangeRoutes
-from jupyter_to_job.controller.gateway import CHUNK, GatewayContext, application
+from jupyter_to_job.controller.gateway import CHUNK_SIZE, GatewayContext, application
 from jupyter_to_job.controller.identity import DevPod
 from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.flavors import load_catalog
@@ -25,14 +25,14 @@ from jupyter_to_job.service.jobs import ServiceContext
 from ..unit import exchanges
 
 JOB = "train-abcdefgh"
-RESULT = b"0123456789" * (CHUNK // 4)
+RESULT = b"0123456789" * (CHUNK_SIZE // 4)
 Ask = Callable[..., Awaitable[HTTPResponse]]
 
 
 class Everybody:
     """Takes whoever has a token for its owner."""
 
-    async def of(self, token: str) -> DevPod:
+    async def authenticate(self, token: str) -> DevPod:
         return DevPod(token, {})
 
 
@@ -94,7 +94,7 @@ async def test_a_piece_that_grows_meanwhile(
     ask: Ask, exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = exchange.root / JOB / "attempt-1" / layout.RESULT
-    pour = gateway.ApiHandler._pour
+    send_file = gateway.ApiHandler._send_file
 
     async def late(self: Any, response: Any) -> None:
         length, response_file = response.length, response.file
@@ -106,8 +106,8 @@ async def test_a_piece_that_grows_meanwhile(
             yield from pieces(size)
 
         object.__setattr__(response, "pieces", growing)
-        await pour(self, response)
+        await send_file(self, response)
 
-    monkeypatch.setattr(gateway.ApiHandler, "_pour", late)
+    monkeypatch.setattr(gateway.ApiHandler, "_send_file", late)
     answer = await ask("GET", f"exchange/{JOB}/attempt-1/{layout.RESULT}")
     assert (answer.code, answer.body) == (200, RESULT)

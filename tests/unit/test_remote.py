@@ -35,7 +35,7 @@ class KnownPods(Identities):
     def __init__(self) -> None:
         """Ask nobody."""
 
-    async def of(self, token: str) -> Identity:
+    async def authenticate(self, token: str) -> Identity:
         return DevPod(token, {"namespace": "dev"})
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from jupyter_to_job.backends.kubernetes.backend import placement_of
 from jupyter_to_job.backends.kubernetes.records import PodRecord, pod_record
-from jupyter_to_job.controller.pod_failures import verdict
+from jupyter_to_job.controller.pod_failures import failure_of
 
 
 def pod(**status: Any) -> PodRecord:
@@ -45,7 +45,7 @@ def ended(code: int, reason: str = "Error", message: str = "") -> PodRecord:
     ],
 )
 def test_reason(seen: PodRecord | None, reason: str) -> None:
-    found, message = verdict(seen)
+    found, message = failure_of(seen)
     assert found == reason
     assert message.endswith(".") or message.endswith(("memory", "GPU"))
 
