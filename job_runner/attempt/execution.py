@@ -126,10 +126,10 @@ async def _execute_cells(
     if not await wait_until_ready(kernel, stopped):
         return endings.terminated(None)
     attempt.emit({"k": "kernel", "pid": kernel.process.pid, "language_info": kernel.language_info})
-    witness = Diagnosis(monitor.figures, attempt.request, environ)
+    witness = Diagnosis(monitor.memory_status, attempt.request, environ)
 
     def emit(record: dict[str, Any]) -> None:
-        witness.hear(record)
+        witness.on_record(record)
         attempt.emit(record)
 
     return await supervise(

@@ -89,8 +89,8 @@ async def supervise(
             status, log_line = process.exit_status(), process.last_log_line()
             return witness.kernel_died(status, log_line, engine.current)
         if is_stopped:
-            return witness.broken_off(endings.terminated(cell))
-        return witness.broken_off(endings.deadline(limit or 0, cell))
+            return witness.interrupted(endings.terminated(cell))
+        return witness.interrupted(endings.deadline(limit or 0, cell))
     finally:
         died.cancel()
         over.cancel()
@@ -124,7 +124,7 @@ async def _report_oom_kills(engine: Engine, witness: Diagnosis) -> None:
     """Say in the cell that runs what the host does to it."""
     while True:
         await asyncio.sleep(_NEWS_PERIOD)
-        line = witness.news()
+        line = witness.new_oom_kills()
         if line:
             engine.tell(line)
 

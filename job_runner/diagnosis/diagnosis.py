@@ -1,7 +1,7 @@
 """What is known about a run when it ends, and the end that follows from it.
 
-An exception alone, or a signal alone, says too little: whether memory was short, what was printed
-last and which packages the submitter had decide what the user is told.
+An exception alone, or a signal alone, says too little. Memory pressure, the last printed line and
+the submitter's packages decide what the user is told.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import signal
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..host.gpu_devices import VISIBLE_DEVICES
 from ..resources.host_memory import MemoryStatus
 from . import endings, error_patterns
 from .endings import End
@@ -17,76 +18,78 @@ from .error_patterns import CellFailure, OutOfMemoryMatch
 from .missing_module import MissingModuleAdvice
 
 Record = dict[str, Any]
-_LINE = 200
+_MAX_LINE = 200
 """Characters of the last line that a message shows."""
 
 
 class Diagnosis:
-    """Sees the records of a run, and makes its ends.
+    """Follows the records of a run, and constructs its end.
 
-    `figures` tells how the run stands with memory, `request` what was asked; `environ` is the
-    kernel's environment.
+    `memory_status` returns how the run stands with memory. `request` is the job's request.json, and
+    `environ` the kernel's environment.
     """
 
     def __init__(
         self,
-        figures: Callable[[], MemoryStatus],
+        memory_status: Callable[[], MemoryStatus],
         request: Mapping[str, Any] | None = None,
         environ: Mapping[str, str] | None = None,
     ) -> None:
-        self._figures = figures
-        self._missing = MissingModuleAdvice(request or {})
+        self._memory_status = memory_status
+        self._missing_module = MissingModuleAdvice(request or {})
         # A job without a GPU gets this variable empty: what it allocates is the host's memory.
-        self._sees_gpus = (environ or {}).get("CUDA_VISIBLE_DEVICES") != ""
-        self._said = ""
-        self._kills_told = 0
+        self._sees_gpus = (environ or {}).get(VISIBLE_DEVICES) != ""
+        self._last_line = ""
+        self._reported_kills = 0
 
-    def hear(self, record: Record) -> None:
-        """Take a record of the run: the last line that was printed is kept."""
+    def on_record(self, record: Record) -> None:
+        """Remember the last line that the run printed."""
         if record.get("k") != "output":
             return
         text = record["output"].get("text")
         if isinstance(text, str):
-            lines = text[-4 * _LINE :].rstrip().splitlines()
+            lines = text[-4 * _MAX_LINE :].rstrip().splitlines()
             if lines:
-                self._said = lines[-1].rpartition("\r")[2].strip()[:_LINE]
+                self._last_line = lines[-1].rpartition("\r")[2].strip()[:_MAX_LINE]
 
-    def news(self) -> str:
-        """Return a line for the running cell if processes were killed since it was asked last.
+    def new_oom_kills(self) -> str:
+        """Return a line for the running cell if processes were killed since the last call.
 
-        A pool that lost a worker may wait for it for ever: whoever looks on is told at once.
+        A pool that lost a worker may wait for it for ever, so users are told at once.
         """
-        figures = self._figures()
-        if figures.kills <= self._kills_told:
+        memory = self._memory_status()
+        if memory.kills <= self._reported_kills:
             return ""
-        self._kills_told = figures.kills
-        return f"[{endings.kills_text(figures)}]\n"
+        self._reported_kills = memory.kills
+        return f"[{endings.kills_text(memory)}]\n"
 
     def cell_failed(self, failure: CellFailure) -> End:
         """Return the end for an exception in a cell."""
-        figures = self._figures()
-        if figures.kills and error_patterns.is_lost_worker(failure):
-            return endings.worker_out_of_memory(failure, figures)
-        found = error_patterns.find_out_of_memory(failure)
-        if found is not None:
-            whose, said = found
-            if whose is OutOfMemoryMatch.GPU and self._sees_gpus:
-                return endings.gpu_out_of_memory(failure, said)
-            return endings.out_of_memory(failure, said, figures)
+        memory = self._memory_status()
+        if memory.kills and error_patterns.is_lost_worker(failure):
+            return endings.worker_out_of_memory(failure, memory)
+        match = error_patterns.find_out_of_memory(failure)
+        if match is not None:
+            kind, text = match
+            if kind is OutOfMemoryMatch.GPU and self._sees_gpus:
+                return endings.gpu_out_of_memory(failure, text)
+            return endings.out_of_memory(failure, text, memory)
         module = error_patterns.missing_module(failure)
-        end = endings.cell_error(failure, "" if module is None else self._missing.advice(module))
-        return self._noted(end, figures) if end.reason == "CellError" else end
+        advice = "" if module is None else self._missing_module.advice(module)
+        end = endings.cell_error(failure, advice)
+        return self._with_oom_note(end, memory) if end.reason == "CellError" else end
 
-    def kernel_died(self, status: int | None, last_words: str, cell: int | None) -> End:
-        """Return the end for a kernel that died in `cell`; None: between two cells."""
-        figures = self._figures()
-        if status == -signal.SIGKILL and (figures.kills or figures.near_limit):
-            return endings.killed_for_memory(figures, cell)
-        return self._noted(endings.kernel_died(status, cell, self._said, last_words), figures)
+    def kernel_died(self, status: int | None, last_log_line: str, cell: int | None) -> End:
+        """Return the end for a kernel that died in `cell`, None between two cells."""
+        memory = self._memory_status()
+        if status == -signal.SIGKILL and (memory.kills or memory.near_limit):
+            return endings.killed_for_memory(memory, cell)
+        end = endings.kernel_died(status, cell, self._last_line, last_log_line)
+        return self._with_oom_note(end, memory)
 
-    def broken_off(self, end: End) -> End:
+    def interrupted(self, end: End) -> End:
         """Return the end for a run that was ended from outside."""
-        return self._noted(end, self._figures())
+        return self._with_oom_note(end, self._memory_status())
 
-    def _noted(self, end: End, figures: MemoryStatus) -> End:
-        return endings.with_oom_note(end, figures) if figures.kills else end
+    def _with_oom_note(self, end: End, memory: MemoryStatus) -> End:
+        return endings.with_oom_note(end, memory) if memory.kills else end

@@ -1,4 +1,4 @@
-"""How a run can end, with the exit code and the sentence for each: a fixed contract."""
+"""Constructs the end of a run: reason, exit code and sentence, which are a fixed contract."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class End:
-    """Why a run is over. `cell` is the index (in the prepared notebook) of the cell it ended in.
+    """Why a run is over. `cell` is the index, in the prepared notebook, of the cell it ended in.
 
-    `exit_code` is None where there was no process left to exit. `advice` is the part of the message
-    that says what to do about an exception: the banner has it beside papermill's own words.
+    `exit_code` is None where no process was left to exit. `advice` is the part of the message that
+    says what to do about an exception; the banner shows it beside papermill's own words.
     """
 
     reason: str | None
@@ -38,7 +38,7 @@ class End:
 SUCCESS = End(None, None, Exit.SUCCEEDED)
 
 INPUT_REFUSED = "StdinNotImplementedError"
-"""The class of ipykernel's exception for a cell that asks, where nobody can answer."""
+"""The class of ipykernel's exception for a cell that asks for input where nobody can answer."""
 _KEPT = "what was printed is kept"
 _LARGER = "Choose a larger flavor, or load less at a time."
 _SIGNALS = {
@@ -49,11 +49,11 @@ _SIGNALS = {
     "SIGABRT": "a native library gave up",
     "SIGKILL": "something killed it: the host, or its own code",
 }
-"""What usually is behind a signal that ends a kernel."""
+"""The usual cause of a signal that ends a kernel."""
 
 
 class RunFailed(Exception):
-    """Ends a run; `end` says why."""
+    """The run cannot go on; `end` says why."""
 
     def __init__(self, end: End) -> None:
         super().__init__(end.message)
@@ -72,34 +72,34 @@ def no_folder(folder: object) -> RunFailed:
     return RunFailed(End("BadNotebook", message, Exit.WRONG_CALL))
 
 
-def no_kernel(name: str, why: object) -> RunFailed:
+def no_kernel(name: str, problem: object) -> RunFailed:
     """Return the failure for a kernel that is not installed or does not start."""
     message = (
-        f"The kernel {name!r} is not installed or did not start: {_first_line(why)}. "
+        f"The kernel {name!r} is not installed or did not start: {_first_line(problem)}. "
         "Install it, or choose another kernel in the notebook."
     )
     return RunFailed(End("NoKernel", message, Exit.NO_KERNEL))
 
 
-def kernel_died(status: int | None, cell: int | None, said: str, last_log_line: str) -> End:
+def kernel_died(status: int | None, cell: int | None, last_line: str, last_log_line: str) -> End:
     """Return the end for a kernel that died in `cell`, by its exit status (negative: a signal).
 
-    `cell` is None for one that died between two cells. `said` is the last line that the cells had
-    printed, `last_log_line` what the kernel's process itself wrote at last.
+    `cell` is None for a kernel that died between two cells. `last_line` is the last line that the
+    cells printed, `last_log_line` the last one that the kernel's process itself wrote.
     """
-    message = f"The kernel died{_in(cell)}: {_how(status)}; {_KEPT}."
-    if said:
-        message += f' The last output was "{said}".'
+    message = f"The kernel died{_in(cell)}: {_describe_exit(status)}; {_KEPT}."
+    if last_line:
+        message += f' The last output was "{last_line}".'
     if last_log_line:
         message += f' Its process said last: "{last_log_line}".'
     return End("KernelDied", message, Exit.KERNEL_DIED, cell)
 
 
-def killed_for_memory(figures: MemoryStatus, cell: int | None) -> End:
+def killed_for_memory(memory: MemoryStatus, cell: int | None) -> End:
     """Return the end for a kernel that the operating system killed for memory."""
-    amount = format_bytes_of(figures.used, figures.limit)
-    by = "was killed for it" if figures.kills else "was killed, most likely for that"
-    message = f"The run used {amount}{_in(cell)} and {by}; {_KEPT}. {_LARGER}"
+    amount = format_bytes_of(memory.used, memory.limit)
+    cause = "was killed for it" if memory.kills else "was killed, most likely for that"
+    message = f"The run used {amount}{_in(cell)} and {cause}; {_KEPT}. {_LARGER}"
     return End("OutOfMemory", message, Exit.KERNEL_DIED, cell)
 
 
@@ -111,71 +111,71 @@ def memory_limit_exceeded(used: int, limit: int, cell: int | None) -> End:
 
 
 def cell_error(failure: CellFailure, advice: str = "") -> End:
-    """Return the end for an exception in a cell that is not about memory; `advice` goes behind."""
+    """Return the end for an exception that is not about memory; the message ends with `advice`."""
     where = f"Cell {failure.cell + 1}"
     if failure.name == "SystemExit":
-        how = f"sys.exit({_exit_argument(failure.value)})"
-        return _exited(f"{where} ended the run early with {how}", failure)
-    if _asks(failure):
+        call = f"sys.exit({_exit_argument(failure.value)})"
+        return _exited(f"{where} ended the run early with {call}", failure)
+    if _is_input_request(failure):
         message = f"{where} asked for keyboard input, and a job has nobody to ask. Use a parameter."
         return _of_cell("InputRequested", message, failure)
-    said = _first_line(failure.value)
-    message = f"{where} raised {failure.name}: {said}" if said else f"{where} raised {failure.name}"
+    text = _first_line(failure.value)
+    message = f"{where} raised {failure.name}: {text}" if text else f"{where} raised {failure.name}"
     end = _of_cell("CellError", f"{message}. {advice}".rstrip(), failure)
     return replace(end, advice=advice)
 
 
 def exited_early(failure: CellFailure) -> End:
-    """Return the end for a cell that asked the kernel to stop: `exit()` and `quit()` do."""
+    """Return the end for a cell that stopped the kernel with `exit()` or `quit()`."""
     return _exited(f"Cell {failure.cell + 1} ended the run early with exit() or quit()", failure)
 
 
-def out_of_memory(failure: CellFailure, said: str, figures: MemoryStatus) -> End:
-    """Return the end for a cell that the operating system refused memory, in the words `said`."""
-    amount = format_bytes_of(figures.used, figures.limit)
+def out_of_memory(failure: CellFailure, text: str, memory: MemoryStatus) -> End:
+    """Return the end for a cell that got no memory of the operating system; `text` says so."""
+    amount = format_bytes_of(memory.used, memory.limit)
     message = (
-        f"Cell {failure.cell + 1} ran out of memory ({_named(failure, said)}); "
+        f"Cell {failure.cell + 1} ran out of memory ({_describe(failure, text)}); "
         f"the run had used {amount}. {_LARGER}"
     )
     return _of_cell("OutOfMemory", message, failure)
 
 
-def worker_out_of_memory(failure: CellFailure, figures: MemoryStatus) -> End:
-    """Return the end for a cell that failed because a process of it was killed for memory."""
-    amount = format_bytes_of(figures.used, figures.limit)
+def worker_out_of_memory(failure: CellFailure, memory: MemoryStatus) -> End:
+    """Return the end for a cell that failed because one of its processes was killed for memory."""
+    amount = format_bytes_of(memory.used, memory.limit)
     message = (
         f"A process of cell {failure.cell + 1} was killed for memory: the run used {amount} "
-        f"({_named(failure, failure.value)}). {_LARGER}"
+        f"({_describe(failure, failure.value)}). {_LARGER}"
     )
     return _of_cell("OutOfMemory", message, failure)
 
 
-def gpu_out_of_memory(failure: CellFailure, said: str) -> End:
-    """Return the end for a cell that the GPU had no memory for, in the library's words `said`."""
+def gpu_out_of_memory(failure: CellFailure, text: str) -> End:
+    """Return the end for a cell that got no memory of the GPU; `text` says so."""
     message = (
-        f"Cell {failure.cell + 1} ran out of GPU memory ({_named(failure, said)}). "
+        f"Cell {failure.cell + 1} ran out of GPU memory ({_describe(failure, text)}). "
         "Choose a device or flavor with more, or a smaller batch."
     )
     return _of_cell("GpuOutOfMemory", message, failure)
 
 
-def with_oom_note(end: End, figures: MemoryStatus) -> End:
+def with_oom_note(end: End, memory: MemoryStatus) -> End:
     """Return an end that also says that processes of the run were killed for memory.
 
-    For ends that may have to do with it or not: a pool that lost a worker may wait for ever.
+    The end may have this cause or another: a pool that lost a worker may wait for ever.
     """
-    return with_note(end, f"Before that, {kills_text(figures)}.")
+    return with_note(end, f"Before that, {kills_text(memory)}.")
 
 
-def kills_text(figures: MemoryStatus) -> str:
+def kills_text(memory: MemoryStatus) -> str:
     """Return how many processes of the run the operating system killed for memory."""
-    some = "a process" if figures.kills == 1 else f"{figures.kills} processes"
-    amount = format_bytes_of(figures.used, figures.limit)
-    return f"the operating system killed {some} of this run for memory ({amount} used)"
+    processes = "a process" if memory.kills == 1 else f"{memory.kills} processes"
+    amount = format_bytes_of(memory.used, memory.limit)
+    return f"the operating system killed {processes} of this run for memory ({amount} used)"
 
 
 def with_note(end: End, note: str) -> End:
-    """Return an end that says one thing more."""
+    """Return an end with another sentence in its message."""
     advice = f"{end.advice} {note}".lstrip()
     return replace(end, message=f"{end.message or ''} {note}".lstrip(), advice=advice)
 
@@ -213,33 +213,33 @@ def _exited(message: str, failure: CellFailure) -> End:
     return _of_cell("ExitedEarly", f"{message}: {hint}", failure)
 
 
-def _asks(failure: CellFailure) -> bool:
-    """Tell whether a kernel refused to ask: each language's has an exception of its own."""
+def _is_input_request(failure: CellFailure) -> bool:
+    """Tell whether a cell asked for input. Each language's kernel has its own exception."""
     if failure.name == INPUT_REFUSED:
         return True
     return "does not implement stdin" in failure.value or "does not support stdin" in failure.value
 
 
 def _exit_argument(value: str) -> str:
-    """Return what `sys.exit` was called with: a kernel tells it as text only."""
-    said = _first_line(value)
-    return said if not said or said in ("True", "False") or _is_number(said) else repr(said)
+    """Return the argument of `sys.exit` as code; the kernel sends it as text."""
+    text = _first_line(value)
+    return text if not text or text in ("True", "False") or _is_number(text) else repr(text)
 
 
 def _is_number(text: str) -> bool:
     return text.removeprefix("-").isdecimal()
 
 
-def _named(failure: CellFailure, said: str) -> str:
-    """Return class and words of an exception; of one in its chain only the words."""
-    text = _first_line(said)
-    if said != failure.value:
-        return text
-    return f"{failure.name}: {text}" if text else failure.name
+def _describe(failure: CellFailure, text: str) -> str:
+    """Return class and text of an exception; of another one in its chain only the text."""
+    line = _first_line(text)
+    if text != failure.value:
+        return line
+    return f"{failure.name}: {line}" if line else failure.name
 
 
-def _how(status: int | None) -> str:
-    """Return how a process ended, in words."""
+def _describe_exit(status: int | None) -> str:
+    """Return a phrase for how a process ended."""
     if status is None:
         return "its process is gone"
     if status >= 0:
@@ -248,8 +248,8 @@ def _how(status: int | None) -> str:
         name = signal.Signals(-status).name
     except ValueError:
         return f"it got signal {-status}"
-    known = _SIGNALS.get(name)
-    return f"{known} ({name})" if known else f"it got {name}"
+    cause = _SIGNALS.get(name)
+    return f"{cause} ({name})" if cause else f"it got {name}"
 
 
 def _in(cell: int | None) -> str:

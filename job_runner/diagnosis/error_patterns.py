@@ -1,4 +1,4 @@
-"""What an exception is about, told from the words of the library that raised it.
+"""Classifies exceptions by the texts of the libraries that raise them.
 
 Kernels send a class's bare name, a text and a traceback, so the texts decide: a class that is
 called OutOfMemoryError may be torch's, a database's or the user's own.
@@ -13,7 +13,7 @@ from enum import Enum
 
 
 class OutOfMemoryMatch(Enum):
-    """Whose memory was not enough."""
+    """Which memory was not enough."""
 
     HOST = "host"
     GPU = "gpu"
@@ -21,7 +21,7 @@ class OutOfMemoryMatch(Enum):
 
 @dataclass(frozen=True)
 class CellFailure:
-    """An exception that ended a cell, as the kernel told it.
+    """An exception that ended a cell, as the kernel reported it.
 
     `cell` is the cell's index in the prepared notebook.
     """
@@ -33,20 +33,20 @@ class CellFailure:
     traceback: tuple[str, ...] = ()
 
     def chain(self) -> Iterator[tuple[str, str]]:
-        """Yield class and text of the exception, then of those that the traceback shows before it.
+        """Yield class and text of the exception, then of its causes in the traceback.
 
-        Of the latter the first line only: that is what can be told from lines of code.
+        A cause has the first line of its text only: later ones look like lines of code.
         """
         yield self.name, self.value
         for line in _ANSI.sub("", "\n".join(self.traceback)).splitlines():
-            said = _EXCEPTION_LINE.fullmatch(line)
-            if said is not None:
-                yield said[1].rpartition(".")[2], said[2]
+            match = _EXCEPTION_LINE.fullmatch(line)
+            if match is not None:
+                yield match[1].rpartition(".")[2], match[2]
 
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _EXCEPTION_LINE = re.compile(r"([A-Za-z_][\w.]*): (\S.*)")
-"""The last line of a traceback; lines of code and of places are indented or begin otherwise."""
+"""The last line of a traceback. Lines of code and places are indented or begin otherwise."""
 
 _GPU = re.compile(
     r"""
@@ -66,7 +66,7 @@ _XLA = re.compile(
     r"RESOURCE_EXHAUSTED: .*([Oo]ut of memory|Failed to allocate)"
     r"|Resource exhausted: (Out of memory while trying|Failed to allocate request)"
 )
-"""Only with these words: servers answer RESOURCE_EXHAUSTED for a quota, too."""
+"""These words must follow: servers answer RESOURCE_EXHAUSTED for a quota, too."""
 _CUPY = re.compile(r"[Oo]ut of memory (allocating|to allocate) [\d,]+ bytes \((allocated so|total)")
 _HOST = re.compile(
     r"""
@@ -100,7 +100,7 @@ _MODULE = re.compile(
 
 
 def find_out_of_memory(failure: CellFailure) -> tuple[OutOfMemoryMatch, str] | None:
-    """Return whose memory was not enough, and the text that says so; None if it was not that."""
+    """Return which memory was not enough and the text that says so; None for other failures."""
     for name, text in failure.chain():
         kind = _memory(name, text)
         if kind is not None:
@@ -109,17 +109,17 @@ def find_out_of_memory(failure: CellFailure) -> tuple[OutOfMemoryMatch, str] | N
 
 
 def is_lost_worker(failure: CellFailure) -> bool:
-    """Tell whether the exception is that another process of the run is gone."""
-    said = (f"{name}: {text}" for name, text in failure.chain())
-    return any(_LOST_PROCESS.search(text) is not None for text in said)
+    """Tell whether the exception reports that another process of the run is gone."""
+    lines = (f"{name}: {text}" for name, text in failure.chain())
+    return any(_LOST_PROCESS.search(line) is not None for line in lines)
 
 
 def missing_module(failure: CellFailure) -> str | None:
-    """Return the import name of a module that is not installed, if that is what failed."""
+    """Return the import name of a module that is not installed; None for other failures."""
     if failure.name not in ("ModuleNotFoundError", "ImportError"):
         return None
-    found = _MODULE.search(failure.value)
-    name = None if found is None else next(filter(None, found.groups()))
+    match = _MODULE.search(failure.value)
+    name = None if match is None else next(filter(None, match.groups()))
     return None if name is None else name.partition(".")[0]
 
 
@@ -127,7 +127,7 @@ def _memory(name: str, text: str) -> OutOfMemoryMatch | None:
     tensorflow = _TENSORFLOW.search(text)
     if tensorflow is not None:
         return OutOfMemoryMatch.HOST if tensorflow["device"] == "CPU" else OutOfMemoryMatch.GPU
-    if any(known.search(text) for known in (_GPU, _XLA, _CUPY)):
+    if any(pattern.search(text) for pattern in (_GPU, _XLA, _CUPY)):
         return OutOfMemoryMatch.GPU
     if name == "ResourceExhaustedError" and "failed to allocate memory" in text:
         return OutOfMemoryMatch.GPU

@@ -1,4 +1,4 @@
-"""What to say of a module that is not installed: whether the submitter had it, and from where."""
+"""Advice on a module that is not installed: whether the submitter has it, and from where."""
 
 from __future__ import annotations
 
@@ -17,43 +17,45 @@ class MissingModuleAdvice:
         self._packages: dict[str, list[str]] = packages if isinstance(packages, dict) else {}
         environment = request.get("environment") or {}
         same_host = environment.get("host") == socket.gethostname()
-        # Where the submitter's interpreter runs us, "there" is "here".
-        self._elsewhere = not (same_host and environment.get("interpreter") == sys.executable)
-        self._alone = bool(request.get("isolated")) or request.get("cwd") is None
+        # Where the submitter's own interpreter runs us, it lacks the module as well.
+        self._other_environment = not (
+            same_host and environment.get("interpreter") == sys.executable
+        )
+        self._isolated = bool(request.get("isolated")) or request.get("cwd") is None
 
     def advice(self, module: str) -> str:
         """Return the sentence on what to do about `module` (an import name)."""
         package = self._package(module)
-        if package is not None and self._elsewhere:
-            what = f"`%pip install {package}`" if package else "a `%pip install` of what brings it"
+        if package is not None and self._other_environment:
+            cell = f"`%pip install {package}`" if package else "a `%pip install` of what brings it"
             return (
-                f"It is in the environment you submitted from, not in this one: add {what} "
+                f"It is in the environment you submitted from, not in this one: add {cell} "
                 "to the notebook, or choose an image that has it."
             )
-        where = ""
-        if self._packages and self._elsewhere:
-            where = "It is neither here nor in the environment you submitted from: add"
+        place = "not in this environment"
+        if self._packages and self._other_environment:
+            place = "neither here nor in the environment you submitted from"
         text = (
-            f"{where or 'It is not in this environment: add'} `%pip install {package or module}` "
+            f"It is {place}: add `%pip install {package or module}` "
             "(if that is its name) to the notebook, or choose an image that has it."
         )
-        if self._alone:
+        if self._isolated:
             text += " If it is a file of your own, send it along (--input)."
         return text
 
     def _package(self, module: str) -> str | None:
-        """Return the distribution that has a module: by what is recorded, else by its name.
+        """Return the distribution that provides a module: by the request, else by its name.
 
-        Empty: the module was there, but nobody knows what brought it.
+        "" stands for a module that the submitter has from an unknown distribution.
         """
-        plain = _normal(module)
-        named = next((name for name in self._packages if name and _normal(name) == plain), None)
-        if named is not None and not self._packages[named]:
-            return named
+        normal = _normalize(module)
+        namesake = next((n for n in self._packages if n and _normalize(n) == normal), None)
+        if namesake is not None and not self._packages[namesake]:
+            return namesake
         owners = (n for n, modules in self._packages.items() if isinstance(modules, list))
         return max((n for n in owners if module in self._packages[n]), default=None)
 
 
-def _normal(name: str) -> str:
-    """Return a distribution's name as PyPI compares them."""
+def _normalize(name: str) -> str:
+    """Return a distribution's name as PyPI compares names."""
     return re.sub(r"[-_.]+", "-", name).lower()

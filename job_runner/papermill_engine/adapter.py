@@ -107,7 +107,7 @@ async def _execute(nb_man: Any, process: KernelProcess, options: Options) -> End
         await asyncio.wait_for(wait_until_ready(kernel, manager.timeout), options.start_timeout)
         notebook.metadata.language_info = nbformat.from_dict(kernel.language_info)
         with Monitor(kernel.process.pid, None, Usage(), os.environ) as monitor:
-            witness = Diagnosis(monitor.figures)
+            witness = Diagnosis(monitor.memory_status)
             end = await supervise(
                 Engine(kernel, manager.on_record, witness.cell_failed),
                 kernel,

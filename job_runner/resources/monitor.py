@@ -1,7 +1,7 @@
-"""Watches what a kernel and all that it started use: for the receipt, and for the memory limit.
+"""Samples what a kernel and its processes use, for the usage record and the memory limit.
 
-In a thread of its own, because looking at a process may block. It looks as often as the memory that
-is left may be used up, ten times a second at most, and less often where looking is expensive.
+A thread of its own does it, because reading a process may block. It samples as often as the free
+memory may be used up: ten times a second at most, and less often where sampling is expensive.
 """
 
 from __future__ import annotations
@@ -18,24 +18,23 @@ from .meter import Meter
 from .process_tree import TreeUsage, measure
 from .usage import Usage
 
-_SLOWEST, _FASTEST = 1.0, 0.1
-"""Seconds between two looks, far from the limit and near it."""
-_GROWTH = 2 << 30
+_MAX_INTERVAL, _MIN_INTERVAL = 1.0, 0.1
+"""Seconds between two samples, far from the limit and near it."""
+_MAX_GROWTH = 2 << 30
 """Bytes a second that one core can fill."""
-_SHARE = 150
-"""A look may take one part in this many of a core's time ..."""
-_LONGEST = 2.0
-"""... unless it would be this many seconds until the next one."""
-_NEAR = 0.9
-"""The part of all memory from which on a kernel that was killed was killed for it."""
+_COST_DIVISOR = 150
+"""A sample may take 1/N of a core's time ..."""
+_MAX_COST_INTERVAL = 2.0
+"""... unless the next one would come later than after this many seconds."""
+_NEAR_LIMIT = 0.9
+"""The part of all memory from which on a killed kernel counts as killed for memory."""
 
 
 class Monitor:
-    """Looks at the tree of process `pid` while it is entered, and adds to `usage`.
+    """Samples the tree of process `pid` while the context is entered, and adds to `usage`.
 
-    `over` is set when the tree uses more than `limit` bytes (None: as much as it likes); `used` is
-    what it used when we last looked. `environ` is the kernel's environment, which says what GPUs it
-    sees.
+    `over` is set when the tree uses more than `limit` bytes; None is no limit. `used` are the bytes
+    of the last sample. `environ` is the kernel's environment, which says what GPUs it sees.
     """
 
     def __init__(
@@ -48,58 +47,61 @@ class Monitor:
         self._usage = usage
         self._meter = Meter(pid)
         self._environ = environ
-        self._ceiling = host_memory.effective_limit(limit)
+        self._effective_limit = host_memory.effective_limit(limit)
         self._kills = host_memory.OomKillCounter(pid)
         self._loop = asyncio.get_running_loop()
         self._exact_due = float("-inf")
-        self._done = threading.Event()
+        self._closed = threading.Event()
         self._pids: tuple[int, ...] = (pid,)
 
     def __enter__(self) -> Monitor:
         self._usage.begin(self._meter)
-        # Daemons: a driver or a process that hangs is not waited for.
+        # Daemon threads, because a driver or a process may hang.
         for work in (self._watch_processes, self._watch_gpus):
             threading.Thread(target=work, name=work.__name__, daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._done.set()
+        self._closed.set()
         self._usage.close()
 
-    def figures(self) -> host_memory.MemoryStatus:
-        """Return how the run stands with memory, and whether the host killed in it for that."""
+    def memory_status(self) -> host_memory.MemoryStatus:
+        """Return how the run stands with memory, and how many processes were killed for it."""
         kills = self._kills.count(self._pids)
-        used = max(self.used, self._usage.highest_memory())
-        if kills and self._kills.alone:  # then the group was full, however little we saw of that
-            used = max(used, min(host_memory.peak() or 0, self._ceiling))
-        near = self.used >= _NEAR * self._ceiling
-        return host_memory.MemoryStatus(used, self._ceiling, kills, near)
+        used = max(self.used, self._usage.peak_memory())
+        if kills and self._kills.alone:  # the group was full, whatever the last sample says
+            used = max(used, min(host_memory.peak() or 0, self._effective_limit))
+        near_limit = self.used >= _NEAR_LIMIT * self._effective_limit
+        return host_memory.MemoryStatus(used, self._effective_limit, kills, near_limit)
 
     def _watch_processes(self) -> None:
-        while not self._done.is_set():
-            began = time.thread_time()
-            tree = measure(self._pid, exact=self._is_worth_it)
-            cost = time.thread_time() - began
+        while not self._closed.is_set():
+            begin = time.thread_time()
+            tree = measure(self._pid, exact=self._needs_exact)
+            cost = time.thread_time() - begin
             if tree is None:
                 return
-            # With its moment: the loop may take it late.
-            self._hand_over(partial(self._take, tree, time.monotonic()))
+            # The time goes with it, because the loop may be late.
+            self._call_in_loop(partial(self._add_tree, tree, time.monotonic()))
             if tree.exact:
-                self._exact_due = time.monotonic() + max(_SLOWEST, _SHARE * cost)
-            room = self._ceiling - tree.memory
-            pause = min(max(room / _GROWTH, _FASTEST), _SLOWEST)
-            self._done.wait(max(pause, min(_SHARE * cost, _LONGEST)))
+                self._exact_due = time.monotonic() + max(_MAX_INTERVAL, _COST_DIVISOR * cost)
+            free = self._effective_limit - tree.memory
+            interval = min(max(free / _MAX_GROWTH, _MIN_INTERVAL), _MAX_INTERVAL)
+            self._closed.wait(max(interval, min(_COST_DIVISOR * cost, _MAX_COST_INTERVAL)))
 
-    def _is_worth_it(self, bound: int) -> bool:
-        """Tell whether the exact size of several processes is needed: now and then, or to judge."""
-        return bound >= _NEAR * self._ceiling or time.monotonic() >= self._exact_due
+    def _needs_exact(self, upper_bound: int) -> bool:
+        """Tell whether the exact size of several processes is needed, which costs time."""
+        return (
+            upper_bound >= _NEAR_LIMIT * self._effective_limit
+            or time.monotonic() >= self._exact_due
+        )
 
-    def _take(self, tree: TreeUsage, moment: float) -> None:
-        if self._done.is_set():  # the receipt is closed
+    def _add_tree(self, tree: TreeUsage, moment: float) -> None:
+        if self._closed.is_set():  # the usage record is complete
             return
         self._kills.count(self._pids)
         self._pids = tree.pids
-        self._meter.follow(tree.pids)
+        self._meter.set_pids(tree.pids)
         self._usage.add_cpu(tree.cpu_seconds, moment)
         if not tree.exact:
             return
@@ -112,15 +114,15 @@ class Monitor:
 
     def _watch_gpus(self) -> None:
         read = gpu.open_nvml(self._environ)
-        while read is not None and not self._done.is_set():
-            self._hand_over(partial(self._take_gpus, read(self._pids)))
-            self._done.wait(_SLOWEST)
+        while read is not None and not self._closed.is_set():
+            self._call_in_loop(partial(self._add_gpus, read(self._pids)))
+            self._closed.wait(_MAX_INTERVAL)
 
-    def _take_gpus(self, seen: gpu.GpuSample) -> None:
-        if not self._done.is_set():
-            self._usage.add_gpus(seen.memory, seen.utilisation)
+    def _add_gpus(self, sample: gpu.GpuSample) -> None:
+        if not self._closed.is_set():
+            self._usage.add_gpus(sample.memory, sample.utilisation)
 
-    def _hand_over(self, take: Callable[[], None]) -> None:
-        """Have the loop take what a thread saw; none is needed once the loop is gone."""
+    def _call_in_loop(self, callback: Callable[[], None]) -> None:
+        """Have the loop run `callback`. Once the loop is closed nobody needs it any more."""
         with contextlib.suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(take)
+            self._loop.call_soon_threadsafe(callback)

@@ -1,11 +1,11 @@
-"""A process, its descendants and its session: their memory, with shared pages once, and their CPU.
+"""Memory and CPU of a process, its descendants and its session; shared pages count once.
 
-Data loaders fork: the sum of their resident sizes counts the parent's pages once a worker. So for
-more than one process the proportional sizes are added up, which the kernel has to walk the page
-tables for; the resident sizes, which cost nothing, are an upper bound of that.
+Data loaders fork, and the sum of resident sizes would count the parent's pages once a worker. So
+for several processes the proportional sizes are added, for which the system walks the page tables.
+The resident sizes cost nothing and are an upper bound of that.
 
-A process whose parent ended is nobody's descendant any more. It is still in the session of the
-kernel, which leads one: so what counts is what `leftovers` ends.
+A process whose parent ended is no descendant of the kernel any more. It is still in the kernel's
+session, so the session counts as well: these are the processes that `kernel.cleanup` ends.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _HAS_CHILDREN = (PROC / "self/task" / str(os.getpid()) / "children").exists()
 
 @dataclass(frozen=True)
 class TreeUsage:
-    """One look: `memory` in bytes, and whether that is `exact` or an upper bound.
+    """One sample: `memory` in bytes, and whether that is `exact` or an upper bound.
 
-    `cpu_seconds` holds what children used that ended and were waited for.
+    `cpu_seconds` includes children that ended and were waited for.
     """
 
     pids: tuple[int, ...]
@@ -37,44 +37,44 @@ class TreeUsage:
 
 
 def measure(root: int, *, exact: Callable[[int], bool]) -> TreeUsage | None:
-    """Look at process `root` and all that belongs to it; None if nothing is there any more.
+    """Sample process `root` and all that belongs to it; None if none of them is left.
 
-    `exact` is asked with the upper bound whether the exact size is worth its price.
+    `exact` tells for the upper bound whether the exact size is worth its cost.
     """
     pids = _members(root)
-    bound = int(total(resident, pids))
-    if not bound:
+    upper_bound = int(total(resident, pids))
+    if not upper_bound:
         return None
     cpu = total(cpu_seconds, pids)
     if len(pids) == 1:
-        return TreeUsage(pids, bound, True, cpu)
-    if not exact(bound):
-        return TreeUsage(pids, bound, False, cpu)
+        return TreeUsage(pids, upper_bound, True, cpu)
+    if not exact(upper_bound):
+        return TreeUsage(pids, upper_bound, False, cpu)
     return TreeUsage(pids, int(total(_proportional, pids)), True, cpu)
 
 
-def total(of: Callable[[int], float], pids: Iterable[int]) -> float:
-    """Add up over the processes that are still there."""
+def total(measure_process: Callable[[int], float], pids: Iterable[int]) -> float:
+    """Return the sum over the processes that still exist."""
     amount = 0.0
     for pid in pids:
         with contextlib.suppress(OSError, ValueError, IndexError, psutil.Error):
-            amount += of(pid)
+            amount += measure_process(pid)
     return amount
 
 
 def _members(root: int) -> tuple[int, ...]:
     """List a process, its session, and the descendants of all these."""
-    found = dict.fromkeys([root, *_session(root)])
+    members = dict.fromkeys([root, *_session(root)])
     if not _HAS_CHILDREN:
         with contextlib.suppress(psutil.Error):
-            found |= dict.fromkeys(p.pid for p in psutil.Process(root).children(recursive=True))
-        return tuple(found)
-    waiting = list(found)
-    for pid in waiting:  # which grows on the way
-        new = [child for child in _children(pid) if child not in found]
-        found |= dict.fromkeys(new)
-        waiting += new
-    return tuple(found)
+            members |= dict.fromkeys(p.pid for p in psutil.Process(root).children(recursive=True))
+        return tuple(members)
+    queue = list(members)
+    for pid in queue:  # it grows meanwhile
+        new = [child for child in _children(pid) if child not in members]
+        members |= dict.fromkeys(new)
+        queue += new
+    return tuple(members)
 
 
 def _session(leader: int) -> Iterator[int]:
@@ -100,20 +100,18 @@ def resident(pid: int) -> float:
 
 
 def _proportional(pid: int) -> float:
-    """Return a process's share of the pages that it uses."""
+    """Return the bytes of a process, with its part of the pages that it shares."""
     try:
         for line in (PROC / str(pid) / "smaps_rollup").read_bytes().splitlines():
             if line.startswith(b"Pss:"):
                 return float(int(line.split()[1]) << 10)
-    except PermissionError:  # a program with rights of its own
-        return resident(pid)
-    except FileNotFoundError:  # another system's /proc, or none
+    except (PermissionError, FileNotFoundError):  # a setuid program; a system without this file
         return resident(pid)
     return 0.0
 
 
 def cpu_seconds(pid: int) -> float:
-    """Return what a process used, and what its ended children did that it waited for.
+    """Return the CPU seconds of a process and of its ended children that it waited for.
 
     Raises what `total` suppresses.
     """

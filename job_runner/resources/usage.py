@@ -1,7 +1,7 @@
-"""What a run and each of its cells used, from samples: the receipt. Unknown is null, never 0.
+"""What a run and each of its cells used: the usage record. Unknown is null, never 0.
 
-The monitor adds what it sees once a second or so. What a shorter cell used is read when it begins
-and when it ends. All of it happens on the loop.
+The monitor adds samples about once a second. For cells that are shorter the meter is read when a
+cell begins and when it ends. All of it happens on the event loop.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import Any
 
 from .meter import Meter, Reading
 
-_WINDOW = 0.5
-"""Seconds at least that a peak of CPU lasts: /proc counts in hundredths."""
+_CPU_WINDOW = 0.5
+"""A peak of CPU lasts at least this many seconds: /proc counts in hundredths."""
 _SAMPLE_TTL = 0.001
-"""Seconds for which a reading counts as now: a cell begins when the one before it has ended."""
+"""Seconds for which a reading counts as current: a cell begins when the one before it has ended."""
 
 
 @dataclass
 class _Series:
-    """Peak and mean of something that is sampled; `None` without a sample."""
+    """Peak and mean of a sampled value; None without a sample."""
 
     count: int = 0
     total: float = 0.0
@@ -29,10 +29,10 @@ class _Series:
     def add(self, value: float) -> None:
         self.count += 1
         self.total += value
-        self.touch(value)
+        self.raise_peak(value)
 
-    def touch(self, value: float) -> None:
-        """Take a value that was seen at some other moment than samples are taken."""
+    def raise_peak(self, value: float) -> None:
+        """Count a value for the peak only, because no sample was due."""
         self.peak = value if self.peak is None else max(self.peak, value)
 
     @property
@@ -42,10 +42,10 @@ class _Series:
 
 @dataclass
 class _Cell:
-    """A cell that runs: what had been used when it began, and what was seen since."""
+    """The running cell: the reading when it began, and the samples since."""
 
-    began: float
-    before: Reading | None
+    start_time: float
+    start_reading: Reading | None
     memory: _Series = field(default_factory=_Series)
     gpu_memory: _Series = field(default_factory=_Series)
     gpu_utilisation: _Series = field(default_factory=_Series)
@@ -63,128 +63,128 @@ class Usage:
     gpu_utilisation: _Series = field(default_factory=_Series)
     cpu_peak: float | None = None
     _meter: Meter | None = None
-    _began: float | None = None
+    _start_time: float | None = None
     _wall: float | None = None
     _cell: _Cell | None = None
-    _first_look: tuple[float, float] | None = None
-    _window: tuple[float, float] | None = None
-    _last_look: tuple[float, float] | None = None
+    _first_sample: tuple[float, float] | None = None
+    _window_start: tuple[float, float] | None = None
+    _last_sample: tuple[float, float] | None = None
     _reading: tuple[Reading | None, float] = (None, float("-inf"))
 
     def begin(self, meter: Meter) -> None:
-        """Begin with a kernel that was just started."""
-        self._meter, self._began = meter, time.monotonic()
-        self._look()
+        """Begin the record of a kernel that was just started."""
+        self._meter, self._start_time = meter, time.monotonic()
+        self._sample()
 
     def close(self) -> None:
-        """Look a last time, at a kernel that is about to end: later than this nothing counts."""
-        if self._began is not None and self._meter is not None:
-            self._look()
-            self._wall = time.monotonic() - self._began
+        """Take the last sample of a kernel that is about to end; nothing counts afterwards."""
+        if self._start_time is not None and self._meter is not None:
+            self._sample()
+            self._wall = time.monotonic() - self._start_time
             self._meter = None
 
     def begin_cell(self) -> None:
-        """Begin the receipt of a cell."""
-        reading, moment = self._look()
+        """Begin the record of a cell."""
+        reading, moment = self._sample()
         self._cell = _Cell(moment, reading)
         if reading is not None and reading.memory:
-            self._cell.memory.touch(reading.memory)
+            self._cell.memory.raise_peak(reading.memory)
 
     def end_cell(self) -> dict[str, Any]:
-        """Return the receipt of the cell that has ended: seconds, bytes, and utilisation 0 to 1."""
-        reading, moment = self._look()
+        """Return the record of the ended cell: seconds, bytes, and utilisation from 0 to 1."""
+        reading, moment = self._sample()
         cell = self._cell or _Cell(moment, reading)
         self._cell = None
         cpu = None
         if reading is not None:
             if reading.memory:
-                cell.memory.touch(reading.memory)
-            if cell.before is not None:
-                # Children that ended unawaited take their seconds with them.
-                cpu = max(0.0, reading.cpu_seconds - cell.before.cpu_seconds)
-                if reading.highest > cell.before.highest:
-                    cell.memory.touch(reading.highest)
+                cell.memory.raise_peak(reading.memory)
+            if cell.start_reading is not None:
+                # The seconds of children that nobody waited for are lost.
+                cpu = max(0.0, reading.cpu_seconds - cell.start_reading.cpu_seconds)
+                if reading.peak_memory > cell.start_reading.peak_memory:
+                    cell.memory.raise_peak(reading.peak_memory)
         return {
-            "wall": round(moment - cell.began, 6),
+            "wall": round(moment - cell.start_time, 6),
             "cpu": _rounded(cpu, 6),
-            "memory_peak": _whole(cell.memory.peak),
+            "memory_peak": _as_int(cell.memory.peak),
             "gpu_utilisation": _rounded(cell.gpu_utilisation.mean),
-            "gpu_memory_peak": _whole(cell.gpu_memory.peak),
+            "gpu_memory_peak": _as_int(cell.gpu_memory.peak),
         }
 
     def add_memory(self, amount: int) -> None:
-        """Take the bytes that all processes have."""
+        """Add a sample of the bytes of all processes."""
         self.memory.add(amount)
         if self._cell is not None:
             self._cell.memory.add(amount)
 
     def add_cpu(self, cpu_seconds: float, moment: float) -> None:
-        """Take the CPU seconds used until `moment`, in seconds of a clock that never goes back."""
-        if self._first_look is None or self._last_look is None or self._window is None:
-            self._first_look = self._window = self._last_look = (cpu_seconds, moment)
+        """Add a sample of the CPU seconds used until `moment`, in seconds of a monotonic clock."""
+        if self._first_sample is None or self._last_sample is None or self._window_start is None:
+            self._first_sample = self._window_start = self._last_sample = (cpu_seconds, moment)
             return
-        # Children that ended unawaited take their seconds with them.
-        look = (max(self._last_look[0], cpu_seconds), max(self._last_look[1], moment))
-        self._last_look = look
-        if look[1] - self._window[1] >= _WINDOW:
-            self.cpu_peak = max(self.cpu_peak or 0.0, _cores(self._window, look) or 0.0)
-            self._window = look
+        # The seconds of children that nobody waited for are lost.
+        sample = (max(self._last_sample[0], cpu_seconds), max(self._last_sample[1], moment))
+        self._last_sample = sample
+        if sample[1] - self._window_start[1] >= _CPU_WINDOW:
+            self.cpu_peak = max(self.cpu_peak or 0.0, _cores(self._window_start, sample) or 0.0)
+            self._window_start = sample
 
     def add_gpus(self, memory: int | None, utilisation: float | None) -> None:
-        """Take the bytes on all GPUs and how busy they are; None: not known."""
-        for receipt in (self, self._cell):
-            if receipt is not None and memory is not None:
-                receipt.gpu_memory.add(memory)
-            if receipt is not None and utilisation is not None:
-                receipt.gpu_utilisation.add(utilisation)
+        """Add a sample of the bytes on all GPUs and of their utilisation; None is unknown."""
+        for record in (self, self._cell):
+            if record is not None and memory is not None:
+                record.gpu_memory.add(memory)
+            if record is not None and utilisation is not None:
+                record.gpu_utilisation.add(utilisation)
 
-    def highest_memory(self) -> int:
-        """Look once more, and return the most bytes so far; 0 where nothing tells."""
-        self._look()
+    def peak_memory(self) -> int:
+        """Take a sample, and return the most bytes so far; 0 where they are unknown."""
+        self._sample()
         return int(self.memory.peak or 0)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the receipt for outcome.json."""
-        mean = _cores(self._first_look, self._last_look)
-        # A run, or its busy end, may be shorter than a peak has to last.
+        """Return the usage record for outcome.json."""
+        mean = _cores(self._first_sample, self._last_sample)
+        # A run shorter than the window has no measured peak; use the mean.
         peak = mean if self.cpu_peak is None or mean is None else max(self.cpu_peak, mean)
         wall = self._wall
-        if wall is None and self._began is not None:
-            wall = time.monotonic() - self._began
+        if wall is None and self._start_time is not None:
+            wall = time.monotonic() - self._start_time
         return {
             "wall": _rounded(wall),
-            "cpu_seconds": None if self._last_look is None else round(self._last_look[0], 3),
-            "memory_peak": _whole(self.memory.peak),
-            "memory_mean": _whole(self.memory.mean),
+            "cpu_seconds": None if self._last_sample is None else round(self._last_sample[0], 3),
+            "memory_peak": _as_int(self.memory.peak),
+            "memory_mean": _as_int(self.memory.mean),
             "cpu_peak": _rounded(peak),
             "cpu_mean": _rounded(mean),
-            "gpu_memory_peak": _whole(self.gpu_memory.peak),
-            "gpu_memory_mean": _whole(self.gpu_memory.mean),
+            "gpu_memory_peak": _as_int(self.gpu_memory.peak),
+            "gpu_memory_mean": _as_int(self.gpu_memory.mean),
             "gpu_utilisation_peak": _rounded(self.gpu_utilisation.peak),
             "gpu_utilisation_mean": _rounded(self.gpu_utilisation.mean),
         }
 
-    def _look(self) -> tuple[Reading | None, float]:
-        """Read the meter, unless that was done just now; return what it says, and when."""
+    def _sample(self) -> tuple[Reading | None, float]:
+        """Read the meter, unless the last reading is current; return the reading and the time."""
         now = time.monotonic()
         if now - self._reading[1] > _SAMPLE_TTL:
             reading = None if self._meter is None else self._meter.read()
             self._reading = (reading, now)
             if reading is not None:
                 self.add_cpu(reading.cpu_seconds, now)
-                if reading.highest or reading.memory:
-                    self.memory.touch(max(reading.highest, reading.memory))
+                if reading.peak_memory or reading.memory:
+                    self.memory.raise_peak(max(reading.peak_memory, reading.memory))
         return self._reading[0], now
 
 
-def _cores(earlier: tuple[float, float] | None, later: tuple[float, float] | None) -> float | None:
-    """Return the cores that were busy between two looks; None if they are the same one."""
-    if earlier is None or later is None or later[1] <= earlier[1]:
+def _cores(start: tuple[float, float] | None, end: tuple[float, float] | None) -> float | None:
+    """Return the mean of busy cores between two samples; None if they are the same one."""
+    if start is None or end is None or end[1] <= start[1]:
         return None
-    return (later[0] - earlier[0]) / (later[1] - earlier[1])
+    return (end[0] - start[0]) / (end[1] - start[1])
 
 
-def _whole(value: float | None) -> int | None:
+def _as_int(value: float | None) -> int | None:
     return None if value is None else int(value)
 
 

@@ -157,7 +157,7 @@ def test_a_cell_costs_the_loop_next_to_nothing(idle: int) -> None:
     usage, meter = Usage(), Meter(idle)
     usage.begin(meter)
     seen = until(lambda: measure(os.getpid(), exact=lambda _: False), "a tree")
-    meter.follow([*seen.pids, *[os.getpid()] * 100])  # a hundred others
+    meter.set_pids([*seen.pids, *[os.getpid()] * 100])  # a hundred others
     began = time.thread_time()
     for _ in range(1000):
         usage.begin_cell()

@@ -230,7 +230,7 @@ def test_other_ends_name_a_kill_for_memory() -> None:
     assert end.reason == "CellError"
     killed = "the operating system killed 2 processes of this run for memory (1.5 of 2 GiB used)."
     assert str(end.message).endswith(f"Before that, {killed}")
-    late = witness(kills=1).broken_off(endings.deadline(7200, 0))
+    late = witness(kills=1).interrupted(endings.deadline(7200, 0))
     assert "time limit of 2 h was reached in cell 1" in str(late.message)
     assert "killed a process of this run for memory" in str(late.message)
 
