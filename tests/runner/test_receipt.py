@@ -117,8 +117,11 @@ def test_a_run_that_was_killed_keeps_those_of_its_cells(job: Callable[..., Job])
     killed = job(notebook("x = 1", "import time; time.sleep(60)"))
     process = killed.start()
     until(
-        lambda: killed.attempt().exists() and any(r["k"] == "usage" for r in killed.records()),
-        "a receipt in the journal",
+        lambda: (
+            killed.attempt().exists()
+            and {"usage", "cell_end"} <= {r["k"] for r in killed.records()}
+        ),
+        "a receipt of the run and one of a cell in the journal",
     )
     process.kill()
     process.wait(timeout=BOUND)
