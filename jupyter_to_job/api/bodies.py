@@ -1,4 +1,4 @@
-"""What a request body may say: strict types, no unknown fields."""
+"""The models of request bodies: strict types, no unknown fields."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Body = TypeVar("_Body", bound=BaseModel)
 
 
 class SentInput(BaseModel):
-    """An input that a gateway got as a blob."""
+    """An input that was sent to a gateway as a blob."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     path: str = Field(min_length=1)
@@ -47,7 +47,7 @@ class SubmitBody(BaseModel):
 
 
 class RerunBody(BaseModel):
-    """The body of `POST jobs/{name}/rerun`: what is asked for in another way."""
+    """The body of `POST jobs/{name}/rerun`: the fields that differ from the job's own."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -82,7 +82,7 @@ def submission(
     digests = {i.path: i.sha256 for i in body.inputs if isinstance(i, SentInput)}
     fields = body.model_dump(exclude={"inputs", "max_runtime", "content"})
     if body.content is not None:
-        content = _file(body.content)
+        content = _encode(body.content)
     if content is not None and body.expected_sha256 is not None:
         raise BadInput("content is not what is on disk: it has no expected_sha256.", "Send one.")
     return Submission(
@@ -103,7 +103,7 @@ def idempotency_key(headers: Mapping[str, str]) -> str | None:
     return key
 
 
-def _file(notebook: dict[str, Any]) -> bytes:
+def _encode(notebook: dict[str, Any]) -> bytes:
     """Return the bytes of an open document. Raises BadInput."""
     try:
         return dump(notebook)
@@ -112,10 +112,10 @@ def _file(notebook: dict[str, Any]) -> bytes:
 
 
 def checked(kind: type[_Body], document: Mapping[str, object]) -> _Body:
-    """Return what was sent as a model of this kind. Raises BadInput, naming the field."""
+    """Return a document as a model of this kind. Raises BadInput, naming the field."""
     try:
         return kind.model_validate(document)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise BadInput(f"{place}: {first['msg']}.") from error
+        fault = error.errors()[0]
+        field = ".".join(str(part) for part in fault["loc"])
+        raise BadInput(f"{field}: {fault['msg']}.") from error

@@ -1,18 +1,23 @@
-"""A request and a response as the routes see them: no web framework."""
+"""Requests and responses of the routes, without a web framework."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import io
 import json
 import os
 import re
-from collections.abc import Generator, Mapping
+from collections.abc import Awaitable, Generator, Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 from ..domain.errors import BadInput
 
+CHUNK = 256 << 10
+"""Bytes that are handed to the network at a time: other requests are answered in between."""
 _INTEGER = re.compile(r"-?[0-9]{1,16}", re.ASCII)
 
 
@@ -20,7 +25,7 @@ _INTEGER = re.compile(r"-?[0-9]{1,16}", re.ASCII)
 class ApiRequest:
     """One request; `path` is relative to the API's root, without a leading slash.
 
-    `large` is a body that is too much to hold in memory or to take apart in this process.
+    `large` is a body that is too large to hold in memory or to parse in this process.
     """
 
     method: str
@@ -50,9 +55,21 @@ class ApiRequest:
         return int(text)
 
 
+class Writer(Protocol):
+    """The part of a web framework's handler that sends a body in chunks."""
+
+    def write(self, chunk: bytes, /) -> object:
+        """Add a chunk to the body."""
+        ...
+
+    def flush(self) -> Awaitable[None]:
+        """Send what was written."""
+        ...
+
+
 @dataclass(frozen=True)
 class ApiResponse:
-    """One response; `body` is sent as it is, or `file` from where it stands: it may be large."""
+    """One response: `body`, or the content of `file` from its position on, which may be large."""
 
     status: int
     body: bytes = b""
@@ -62,21 +79,29 @@ class ApiResponse:
 
     @cached_property
     def length(self) -> int:
-        """How many bytes there are to send: what a file has when this is asked first."""
+        """The bytes to send: of a file as many as it has when this is read for the first time."""
         if self.file is None:
             return len(self.body)
-        at = self.file.tell()
-        length = self.file.seek(0, os.SEEK_END) - at
-        self.file.seek(at)
+        position = self.file.tell()
+        length = self.file.seek(0, os.SEEK_END) - position
+        self.file.seek(position)
         return max(0, length)
 
-    def pieces(self, size: int) -> Generator[bytes, None, None]:
-        """Yield what there is to send, and close the file: as much as there is of it now."""
-        left = self.length
+    def chunks(self, size: int = CHUNK) -> Generator[bytes, None, None]:
+        """Yield `length` bytes in chunks of at most `size`, and close the file."""
+        remaining = self.length
         with self.file or io.BytesIO(self.body) as source:
-            while left and (piece := source.read(min(size, left))):
-                left -= len(piece)
-                yield piece
+            while remaining and (chunk := source.read(min(size, remaining))):
+                remaining -= len(chunk)
+                yield chunk
+
+    async def stream(self, writer: Writer, pool: Executor) -> None:
+        """Write the response in chunks: they are read in `pool`, as fast as the client reads."""
+        loop = asyncio.get_running_loop()
+        with contextlib.closing(self.chunks()) as chunks:
+            while chunk := await loop.run_in_executor(pool, next, chunks, b""):
+                writer.write(chunk)
+                await writer.flush()
 
     @classmethod
     def json(cls, status: int, document: Any, **headers: str) -> ApiResponse:

@@ -1,4 +1,4 @@
-"""Every route: which use case it is, and what it answers."""
+"""The table of routes: each calls one use case and makes a response of its result."""
 
 from __future__ import annotations
 
@@ -24,27 +24,30 @@ MAX_CURSOR = 200
 
 @dataclass(frozen=True)
 class RequestContext:
-    """What no request says: `events`, whether the caller may listen to them; what is being sent."""
+    """Server-side context of a request.
+
+    `events`: whether the caller may subscribe to them. `transfers`: uploads in progress.
+    """
 
     events: bool = True
     transfers: Transfers = field(default_factory=Transfers)
 
 
-def handle(jobs: Jobs, request: ApiRequest, here: RequestContext | None = None) -> ApiResponse:
-    """Answer one request; errors of our tree become responses, others are the edge's."""
-    here = here or RequestContext()
+def handle(jobs: Jobs, request: ApiRequest, context: RequestContext | None = None) -> ApiResponse:
+    """Answer one request; a JobsError becomes a response, other errors are the edge's."""
+    context = context or RequestContext()
     try:
         for method, pattern, handler in _ROUTES:
             match = re.fullmatch(pattern, request.path)
             if match and method == request.method:
-                return handler(_Call(jobs, request, here), *match.groups())
+                return handler(_Call(jobs, request, context), *match.groups())
         raise NoRoute(f"There is no {request.method} {request.path}.")
     except JobsError as error:
         return error_response(error)
 
 
 def action(request: ApiRequest) -> str:
-    """Return what the authorizer is asked for: `read`, `write`, or `execute` to run code."""
+    """Return the action for the authorizer: `read`, `write`, or `execute` to run code."""
     if request.method in ("GET", "HEAD") or request.path == "preflight":
         return "read"
     runs = request.path == "jobs" or request.path.endswith("/rerun")
@@ -52,43 +55,43 @@ def action(request: ApiRequest) -> str:
 
 
 def takes_large(request: ApiRequest) -> bool:
-    """Tell whether the body may hold an open notebook: every other one is small."""
+    """Tell whether the body may hold an open notebook; all other bodies are small."""
     return request.method == "POST" and request.path in ("jobs", "preflight")
 
 
 def touches_workspace(request: ApiRequest) -> bool:
-    """Tell whether a request is about files of the workspace that would become a job's."""
+    """Tell whether a request reads files of the workspace for a job."""
     return takes_large(request) or action(request) == "execute"
 
 
 def is_slow(request: ApiRequest) -> bool:
-    """Tell whether a request may take as long as copying files does, or putting some together."""
+    """Tell whether a request may take as long as copying files or building a notebook does."""
     return touches_workspace(request) or request.path.endswith("/notebook")
 
 
 class _Call(NamedTuple):
     jobs: Jobs
     request: ApiRequest
-    here: RequestContext
+    context: RequestContext
 
     def submission(self, key: str | None) -> Submission:
-        """Return what is submitted. Raises BadInput, and Unavailable where there is no room."""
+        """Return the body's submission. Raises BadInput, or Unavailable where there is no room."""
         from .bodies import submission  # pydantic: not while a server starts
 
         if self.request.large is None:
             return submission(self.request.json(), key)
         try:
-            rest, content = split_body(self.request.large)
+            body, content = split_body(self.request.large)
         except ValueError as error:
             raise BadInput(f"The body is no JSON: {error}.") from error
         except OSError as error:
             raise no_room("The body cannot be taken apart", error) from error
-        return submission(replace(self.request, body=rest).json(), key, content)
+        return submission(replace(self.request, body=body).json(), key, content)
 
     @contextmanager
     def transfer(self, key: str | None) -> Iterator[Transfer]:
-        """Let the submission be withdrawn meanwhile."""
-        transfers, recorded = self.here.transfers, False
+        """Allow the submission to be withdrawn while it is sent."""
+        transfers, recorded = self.context.transfers, False
         transfer = transfers.begin(key)
         try:
             yield transfer
@@ -130,7 +133,7 @@ def _withdraw(call: _Call, key: str) -> ApiResponse:
     from .bodies import idempotency_key
 
     if idempotency_key({"Idempotency-Key": key}) is not None:
-        call.here.transfers.withdraw(key)
+        call.context.transfers.withdraw(key)
     return ApiResponse(204)
 
 
@@ -155,9 +158,9 @@ def _rerun(call: _Call, name: str) -> ApiResponse:
     from .bodies import changes, idempotency_key
 
     key = idempotency_key(call.request.headers)
-    asked = changes(call.request.json(), key)
+    changed = changes(call.request.json(), key)
     with call.transfer(key) as transfer:
-        return ApiResponse.json(201, call.jobs.rerun(name, asked, transfer).to_json())
+        return ApiResponse.json(201, call.jobs.rerun(name, changed, transfer).to_json())
 
 
 def _preflight(call: _Call) -> ApiResponse:
@@ -183,7 +186,7 @@ def _health(call: _Call) -> ApiResponse:
         "status": "ok",
         "version": __version__,
         "backend": call.jobs.backend,
-        "events": call.here.events,
+        "events": call.context.events,
     }
     return ApiResponse.json(200, health)
 

@@ -26,8 +26,6 @@ from .identity import AgentPod, DevPod, Identities, Identity
 from .jobs import Blobs, GatewayJobs
 
 MAX_BODY = 128 << 20
-CHUNK_SIZE = 256 << 10
-"""Bytes of a file that are read and sent at a time."""
 HEARTBEAT_INTERVAL = 1.0
 """Seconds between two comments on an idle event stream, by which both sides notice a dead peer."""
 _log = logging.getLogger(__name__)
@@ -80,19 +78,10 @@ class _Handler(web.RequestHandler):
         elif response.file is None:
             self.finish(response.body)
         else:
-            await self._send_file(response)
-
-    async def _send_file(self, response: ApiResponse) -> None:
-        self.set_header("Content-Length", response.length)
-        loop, pool = asyncio.get_running_loop(), self.context.pool
-        with contextlib.closing(response.pieces(CHUNK_SIZE)) as pieces:
-            try:
-                while piece := await loop.run_in_executor(pool, next, pieces, b""):
-                    self.write(piece)
-                    await self.flush()
-            except StreamClosedError:  # the client disconnected
-                return
-        self.finish()
+            self.set_header("Content-Length", response.length)
+            with contextlib.suppress(StreamClosedError):  # the client disconnected
+                await response.stream(self, self.context.pool)
+                self.finish()
 
 
 @web.stream_request_body

@@ -21,7 +21,7 @@ from .feed import Feed
 from .handlers import JobsHandler, ServerContext
 
 WORKERS = 8
-"""Threads of each pool: no request waits on the event loop, and load is bounded."""
+"""Threads of each pool: no request blocks the event loop, and the load is bounded."""
 
 
 class JobsExtension(ExtensionApp):
@@ -46,15 +46,15 @@ class JobsExtension(ExtensionApp):
         jobs = connect(settings, root, only_inside=True, kernel_manager=lambda: manager)
         for schema in SCHEMAS:
             server.event_logger.register_event_schema(schema)
-        self._emit = server.event_logger.emit
+        self._emit_event = server.event_logger.emit
         self._loop = IOLoop.current()
         quick, slow = self._pools = (
             ThreadPoolExecutor(WORKERS, "jupyter-to-job-quick"),
             ThreadPoolExecutor(WORKERS, "jupyter-to-job-slow"),
         )
-        transfers = Transfers(self._tell_transfer)
+        transfers = Transfers(self._emit_transfer)
         self.settings["jupyter_to_job"] = ServerContext(jobs, quick, slow, transfers, rootless)
-        self._feed = Feed(jobs, self._tell_job, self.log)
+        self._feed = Feed(jobs, self._emit_change, self.log)
 
     def initialize_handlers(self) -> None:
         """Add the routes; the feed begins with them."""
@@ -64,31 +64,31 @@ class JobsExtension(ExtensionApp):
         self._loop.add_callback(_freeze_gc)  # again, once all of the server is loaded
 
     async def stop_extension(self) -> None:
-        """End the feed. Jobs go on: they are not this server's."""
+        """End the feed. Jobs go on: they do not belong to this server."""
         self._feed.stop()
         for pool in self._pools:
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _tell_job(self, news: Job | Deleted) -> None:
-        if isinstance(news, Deleted):
-            self._tell(DELETED_SCHEMA_ID, {"name": news.name})
+    def _emit_change(self, change: Job | Deleted) -> None:
+        if isinstance(change, Deleted):
+            self._emit(DELETED_SCHEMA_ID, {"name": change.name})
         else:
-            self._tell(JOB_SCHEMA_ID, news.to_json())
+            self._emit(JOB_SCHEMA_ID, change.to_json())
 
-    def _tell_transfer(self, key: str, count: int, total: int) -> None:
-        self._tell(SUBMISSION_SCHEMA_ID, {"key": key, "bytes": count, "total": total})
+    def _emit_transfer(self, key: str, count: int, total: int) -> None:
+        self._emit(SUBMISSION_SCHEMA_ID, {"key": key, "bytes": count, "total": total})
 
-    def _tell(self, schema: str, data: dict[str, object]) -> None:
-        """Emit an event: the logger's listeners live on the event loop, and we in threads."""
-        self._loop.add_callback(partial(self._emit, schema_id=schema, data=data))
+    def _emit(self, schema: str, data: dict[str, object]) -> None:
+        """Emit an event from any thread: the logger's listeners live on the event loop."""
+        self._loop.add_callback(partial(self._emit_event, schema_id=schema, data=data))
 
 
 def _freeze_gc() -> None:
-    """Keep Python's full collections from walking through all that a server has loaded.
+    """Keep Python's full garbage collections from walking over all that the server has loaded.
 
-    The records of a large journal bring one about every few pages, and each looked at 250,000
-    objects that never go: 0.1 s and more in which nobody was answered. What we import brings one
-    more about while the server starts: two thirds of what having us costs there.
+    Reading a large journal causes a collection every few pages. Each one looked at 250,000 objects
+    that are never freed, and blocked the server for 0.1 s and more. Our imports cause another one
+    while the server starts: two thirds of what the extension costs there.
     """
     gc.freeze()
 

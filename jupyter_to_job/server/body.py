@@ -1,4 +1,4 @@
-"""A request's body as it comes: in memory while it is small, else in a file that has no name."""
+"""Collects a request's body: in memory while it is small, else in an unnamed temporary file."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ MAX_BODY = LARGE
 """Bytes of a body that holds no notebook."""
 MAX_SUBMISSION = MAX_NOTEBOOK + MAX_BODY
 MAX_DRAIN = 1 << 30
-"""Bytes of a body that are read at most, and thrown away beyond its limit: so whoever sends too
-much reads why it was refused. A connection that ends in the middle tells nobody anything."""
+"""Bytes of a body that are read at most; those over its limit are thrown away. So a client that
+sends too much can read why it was refused: a connection that breaks off would not tell."""
 
 
 class Body:
@@ -23,41 +23,41 @@ class Body:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._pieces: list[bytes] = []
-        self._waiting = 0
+        self._chunks: list[bytes] = []
+        self._chunks_length = 0
         self._length = 0
         self.file: BinaryIO | None = None
-        """Where a large body is."""
+        """The file of a large body."""
 
     def add(self, chunk: bytes) -> bool:
-        """Take a piece, and tell whether it is time to `spill`. Raises TooLarge."""
+        """Keep a chunk, and tell whether it is time to `spill`. Raises TooLarge."""
         self._length += len(chunk)
         if self._length > self._limit:
             raise TooLarge(f"The body is over {self._limit >> 20} MiB.", "Send less.")
-        self._pieces.append(chunk)
-        self._waiting += len(chunk)
-        return self._waiting > LARGE
+        self._chunks.append(chunk)
+        self._chunks_length += len(chunk)
+        return self._chunks_length > LARGE
 
     def spill(self) -> None:
-        """Write to the file what has come since the last time. Raises Unavailable."""
+        """Write the chunks in memory to the file. Raises Unavailable."""
         try:
             if self.file is None:
                 self.file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
-            self.file.writelines(self._pieces)
+            self.file.writelines(self._chunks)
             self.file.flush()
         except OSError as error:
             raise no_room("The body cannot be kept", error) from error
-        self._pieces, self._waiting = [], 0
+        self._chunks, self._chunks_length = [], 0
 
     @property
-    def whole(self) -> bytes:
-        """Return what is in memory: all of it, if it is small."""
-        return b"".join(self._pieces)
+    def data(self) -> bytes:
+        """The bytes in memory: the whole body, if it is small."""
+        return b"".join(self._chunks)
 
     def close(self) -> None:
-        """Let go of it."""
-        self._pieces = []
+        """Free memory and file."""
+        self._chunks = []
         if self.file is not None:
-            with contextlib.suppress(OSError):  # what is not written yet has no room
+            with contextlib.suppress(OSError):  # its buffer may have no room on the disk
                 self.file.close()
             self.file = None

@@ -13,10 +13,11 @@ from tornado.httpserver import HTTPServer
 from tornado.testing import bind_unused_port
 
 from job_runner.protocol import layout
+from jupyter_to_job.api.http import CHUNK
 from jupyter_to_job.backends.memory import MemoryBackend
 from jupyter_to_job.controller import gateway
 from jupyter_to_job.controller.exchange_routes import ExchangeRoutes
-from jupyter_to_job.controller.gateway import CHUNK_SIZE, GatewayContext, application
+from jupyter_to_job.controller.gateway import GatewayContext, application
 from jupyter_to_job.controller.identity import DevPod
 from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.flavors import load_catalog
@@ -25,7 +26,7 @@ from jupyter_to_job.service.jobs import ServiceContext
 from ..unit import exchanges
 
 JOB = "train-abcdefgh"
-RESULT = b"0123456789" * (CHUNK_SIZE // 4)
+RESULT = b"0123456789" * (CHUNK // 4)
 Ask = Callable[..., Awaitable[HTTPResponse]]
 
 
@@ -94,7 +95,7 @@ async def test_a_piece_that_grows_meanwhile(
     ask: Ask, exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = exchange.root / JOB / "attempt-1" / layout.RESULT
-    send_file = gateway.ApiHandler._send_file
+    send_file = gateway.ApiHandler._pour
 
     async def late(self: Any, response: Any) -> None:
         length, response_file = response.length, response.file
@@ -108,6 +109,6 @@ async def test_a_piece_that_grows_meanwhile(
         object.__setattr__(response, "pieces", growing)
         await send_file(self, response)
 
-    monkeypatch.setattr(gateway.ApiHandler, "_send_file", late)
+    monkeypatch.setattr(gateway.ApiHandler, "_pour", late)
     answer = await ask("GET", f"exchange/{JOB}/attempt-1/{layout.RESULT}")
     assert (answer.code, answer.body) == (200, RESULT)

@@ -211,7 +211,7 @@ class _Gateway:
         answer, _ = self._pieces.handle(
             AGENT, Call(method, f"exchange/{job}/{path}", query, {}, data)
         )
-        return b"".join(answer.pieces(1000))
+        return b"".join(answer.chunks(1000))
 
     def read(self, job: str, path: str, offset: int = 0) -> bytes | None:
         return self._call("GET", job, path)
