@@ -1,1 +1,1 @@
-"""What a job is: names, states, durations, errors. Pure; no framework, no files, no clock."""
+"""The model of a job: names, states, durations, errors. Pure: no framework, files or clock."""

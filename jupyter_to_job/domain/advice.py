@@ -1,8 +1,7 @@
-"""Which flavor would have been enough, by what a run used; and which one has more memory.
+"""Advises on flavors: the smallest that would have been enough, and the next with more memory.
 
-A pure function of the receipt and of the flavors on either side of the job's own, as they were when
-it was submitted. What it says has margins, and where a figure is missing it says nothing: a wrong
-advice costs a run.
+The advice depends only on the run's usage and on the flavors around the job's own, as they were at
+submission. It has margins, and there is none where a figure is missing: wrong advice costs a run.
 """
 
 from __future__ import annotations
@@ -11,17 +10,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-SHORTEST = 10.0
-"""Seconds that a run must have lasted: about as many looks at it. In a shorter one the start of the
-kernel counts as much as the work, and a smaller flavor would have saved nothing."""
+MIN_WALL = 10.0
+"""Seconds that a run must have lasted. In a shorter one the kernel's start counts as much as the
+work, there are few samples, and a smaller flavor would have saved nothing."""
 MARGIN = 1.2
-"""What is asked of memory and time for a run that used one."""
-SPARE = 64 << 20
-"""Bytes of memory on top of that: for what is there before the first cell of any run."""
-SLOWER = 1.25
+"""A flavor must have this many times the memory and time that the run used."""
+SPARE_MEMORY = 64 << 20
+"""Bytes of memory on top of that, for what every kernel takes before its first cell."""
+MAX_SLOWDOWN = 1.25
 """How many times as long a run on fewer cores may at worst have taken."""
-IDLE_MEMORY = 1 << 30
-"""Bytes in use on a GPU below which nobody put a model there: the driver itself takes some."""
+IDLE_GPU_MEMORY = 1 << 30
+"""Bytes in use on a GPU below which no model was loaded: the driver itself takes some."""
 
 
 @dataclass(frozen=True)
@@ -51,48 +50,48 @@ class AlternativeFlavors:
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> AlternativeFlavors:
         """Read what `asdict` made of it, or a newer version. Raises TypeError."""
-        known = {each.name for each in fields(Alternative)}
+        names = {f.name for f in fields(Alternative)}
         smaller = tuple(
-            Alternative(**{name: value for name, value in each.items() if name in known})
-            for each in document.get("smaller", ())
+            Alternative(**{name: value for name, value in item.items() if name in names})
+            for item in document.get("smaller", ())
         )
         return cls(smaller, document.get("larger"))
 
 
 def smallest_sufficient(smaller: Iterable[Alternative], usage: Mapping[str, Any]) -> str | None:
-    """Return the first of `smaller` that would have done for a run that succeeded; None: unknown.
+    """Return the first of `smaller` that would have been enough for a run that succeeded.
 
-    `usage` is that of outcome.json.
+    None: no flavor, or nobody knows. `usage` is that of outcome.json.
     """
     wall, memory = _number(usage, "wall"), _number(usage, "memory_peak")
-    if wall is None or memory is None or wall < SHORTEST:
+    if wall is None or memory is None or wall < MIN_WALL:
         return None
-    for each in smaller:
-        slower = _slower(usage, each.cpu)
+    for alternative in smaller:
+        slowdown, limit = _slowdown(usage, alternative.cpu), alternative.max_runtime
         if (
-            slower is not None
-            and slower <= SLOWER
-            and memory * MARGIN + SPARE <= each.memory
-            and (each.max_runtime is None or wall * slower * MARGIN <= each.max_runtime)
-            and (not each.frees_gpu or gpu_idle(usage))
+            slowdown is not None
+            and slowdown <= MAX_SLOWDOWN
+            and memory * MARGIN + SPARE_MEMORY <= alternative.memory
+            and (limit is None or wall * slowdown * MARGIN <= limit)
+            and (not alternative.frees_gpu or gpu_idle(usage))
         ):
-            return each.flavor
+            return alternative.flavor
     return None
 
 
 def gpu_idle(usage: Mapping[str, Any]) -> bool | None:
-    """Tell whether the GPUs that a run had were never seen busy; None: nobody knows."""
+    """Tell whether no sample of the run's GPUs was busy; None: nobody knows."""
     busy, memory = _number(usage, "gpu_utilisation_peak"), _number(usage, "gpu_memory_peak")
-    if busy is None:  # a part of a GPU does not tell; that nothing is in its memory is enough
+    if busy is None:  # a part of a GPU has no such figure; empty memory is enough
         return True if memory == 0 else None
-    return busy == 0 and (memory or 0) < IDLE_MEMORY
+    return busy == 0 and (memory or 0) < IDLE_GPU_MEMORY
 
 
-def _slower(usage: Mapping[str, Any], cores: float) -> float | None:
-    """Return how many times as long the run had taken on `cores`, if the worst is assumed.
+def _slowdown(usage: Mapping[str, Any], cores: float) -> float | None:
+    """Return how many times as long the run would have taken on `cores`, in the worst case.
 
-    That is: whenever it used any CPU it used as much as at its peak. Then every core second takes
-    1/cores seconds instead of 1/peak.
+    The worst case is that it used either no CPU or as much as at its peak. Then every core second
+    takes 1/cores seconds instead of 1/peak.
     """
     mean, peak = _number(usage, "cpu_mean"), _number(usage, "cpu_peak")
     if mean is None or peak is None or cores <= 0:

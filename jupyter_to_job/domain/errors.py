@@ -9,12 +9,12 @@ JobsError
 │   └── CannotPublish        the result's folder is gone, read-only or full: held
 ├── Refused                  understood, and not allowed
 │   └── NeverFits            larger than anything this backend has
-├── NotFound                 no such job, or somebody else's
-│   ├── Cleared              it is over its retention: only request and outcome are left
-│   └── NoRoute              no such question: the client may be newer
-├── Conflict                 collides with what is there already
-│   ├── Stale                the notebook changed since it was looked at
-│   ├── Withdrawn            a submission that its client took back while it was sent
+├── NotFound                 no such job, or another owner's
+│   ├── Cleared              it is over its retention: only request and outcome remain
+│   └── NoRoute              no such route: the client may be newer
+├── Conflict                 collides with what is recorded already
+│   ├── Stale                the notebook changed since the client read it
+│   ├── Withdrawn            a submission that its client withdrew while it was sent
 │   └── WrongOffset          an append that does not begin at the end
 ├── TooLarge                 over a size cap
 ├── Unavailable              backend or exchange cannot be used now; try again (retryable)
@@ -95,7 +95,7 @@ class NeverFits(Refused):
 
 
 class NotFound(JobsError):
-    """No such job, or somebody else's: the two are not told apart."""
+    """No such job, or another owner's: the answer is the same."""
 
     code = "not_found"
 
@@ -107,7 +107,7 @@ class Cleared(NotFound):
 
 
 class NoRoute(NotFound):
-    """There is no such question: the client may be newer than this server, or older."""
+    """There is no such route: the client may be newer than this server, or older."""
 
     code = "no_route"
 
@@ -119,13 +119,13 @@ class Conflict(JobsError):
 
 
 class Stale(Conflict):
-    """The notebook on disk is not the one that the caller saw."""
+    """The notebook on disk is not the one that the caller read."""
 
     code = "stale"
 
 
 class Withdrawn(Conflict):
-    """Its client took the submission back before it was recorded."""
+    """The client withdrew the submission before it was recorded."""
 
     code = "withdrawn"
 
@@ -144,8 +144,8 @@ class Unavailable(JobsError):
 
 
 def no_room(what: str, error: OSError) -> Unavailable:
-    """Return the error of what takes a temporary file that cannot be written; `what` says it."""
-    import tempfile  # every command imports this module, and few have this to say
+    """Return the error for a temporary file that cannot be written; `what` begins the message."""
+    import tempfile  # every command imports this module, and few need this
 
     hint = f"Make space in {tempfile.gettempdir()}, then try again."
     return Unavailable(f"{what}: {error.strerror or error}.", hint)

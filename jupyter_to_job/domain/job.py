@@ -27,7 +27,7 @@ class State(str, Enum):
 
 
 class DeliveryState(str, Enum):
-    """What became of the result. `pending` and `held` may still change."""
+    """The state of the result's publication. `pending` and `held` may still change."""
 
     PENDING = "pending"
     DELIVERED = "delivered"
@@ -52,11 +52,11 @@ class Delivery:
 
 @dataclass(frozen=True)
 class Submission:
-    """What a user asks for, before anything is checked. None: the catalog's or the default's say.
+    """A user's request, before it is checked. None: the catalog or a default decides.
 
-    `content` is the notebook as somebody has it open: frozen instead of what is on disk.
-    `input_digests` has the sha256 of each input by path where a gateway got them as blobs.
-    `packages` are those of the kernel's environment where somebody else than us knows them.
+    `content` is the notebook as it is open in an editor: it is frozen instead of the file.
+    `input_digests` has the sha256 of each input by path, for inputs that a gateway got as blobs.
+    `packages` are those of the kernel's environment, for a run elsewhere.
     """
 
     notebook: str
@@ -79,10 +79,10 @@ class Submission:
 
 @dataclass(frozen=True)
 class Changes:
-    """What a rerun asks for in another way; None: as it was.
+    """The fields in which a rerun differs from its job; None: as they were.
 
-    `parameters` and `env` are laid over those that were asked for. Another flavor without a device
-    takes the catalog's, and its time limit unless one was asked for.
+    `parameters` and `env` are merged into the job's. Another flavor without a device takes the
+    catalog's device, and its time limit unless the job has one of its own.
     """
 
     flavor: str | None = None
@@ -98,7 +98,7 @@ class Changes:
 
 @dataclass(frozen=True)
 class Deleted:
-    """A job that a feed told of and that nobody sees any more."""
+    """The event that a job was deleted: no reader sees it any more."""
 
     name: str
 
@@ -146,7 +146,7 @@ class Job:
 
     def to_json(self) -> dict[str, Any]:
         """Return the job as plain JSON types."""
-        # Not `asdict`: it copies all that is inside, which is most of the work of a page of jobs.
+        # `asdict` would copy every nested value, which is most of the time of a page of jobs.
         document = {**vars(self), "state": self.state.value, "inputs": list(self.inputs)}
         document["progress"] = dict(vars(self.progress))
         document["delivery"] = {**vars(self.delivery), "state": self.delivery.state.value}
@@ -155,13 +155,13 @@ class Job:
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Job:
         """Read a job that crossed REST; fields of a newer version are ignored."""
-        known = {f.name: document[f.name] for f in fields(cls) if f.name in document}
-        delivery = dict(known.get("delivery") or {"state": "none"})
+        values = {f.name: document[f.name] for f in fields(cls) if f.name in document}
+        delivery = dict(values.get("delivery") or {"state": "none"})
         delivery["state"] = DeliveryState(delivery["state"])
-        known.update(
-            state=State(known["state"]),
-            inputs=tuple(known.get("inputs") or ()),
-            progress=Progress(**(known.get("progress") or {})),
+        values.update(
+            state=State(values["state"]),
+            inputs=tuple(values.get("inputs") or ()),
+            progress=Progress(**(values.get("progress") or {})),
             delivery=Delivery(**delivery),
         )
-        return cls(**known)
+        return cls(**values)

@@ -28,10 +28,10 @@ def slug(text: str) -> str:
 
 
 def key_digest(owner: str, notebook: str, key: str) -> str:
-    """Return what an idempotency key is known by: it is one owner's, for one notebook."""
-    # A file's name need not be UTF-8: what is not stands for itself.
-    whole = "\0".join((owner, notebook, key)).encode(errors="surrogatepass")
-    return hashlib.sha256(whole).hexdigest()
+    """Return the digest of an idempotency key, which counts for one owner and one notebook."""
+    # A file's name need not be UTF-8: other bytes stand for themselves.
+    text = "\0".join((owner, notebook, key))
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def job_name(notebook: str, *, owner: str, key: str | None = None, label: str | None = None) -> str:
@@ -49,11 +49,11 @@ def job_name(notebook: str, *, owner: str, key: str | None = None, label: str | 
 
 
 def is_job_name(text: str) -> bool:
-    """Tell whether `text` could be a job's name: what must hold before it becomes a path."""
+    """Tell whether `text` could be a job's name. Callers check this before it becomes a path."""
     return len(text) <= MAX_LENGTH and _is_name(text)
 
 
 @functools.lru_cache(maxsize=1 << 15)
 def _is_name(text: str) -> bool:
-    """Tell whether a short text is a name: of 10,000 jobs in a folder, at every look at it."""
+    """Tell whether a short text is a name: cached, for a folder may have 10,000 jobs."""
     return _NAME.fullmatch(text) is not None

@@ -1,4 +1,4 @@
-"""What a submission would meet, found out before it is sent: the answer of `POST preflight`."""
+"""The result of checking a submission before it is sent: the answer of `POST preflight`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Problem:
-    """Something to know before sending. `code` is stable; `blocking`: it would be refused."""
+    """A problem of a submission. `code` is stable; `blocking`: it would be refused."""
 
     code: str
     message: str
@@ -28,7 +28,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class PlannedInput:
-    """A file that would go along, by workspace path, and its bytes."""
+    """A file that would be sent: its workspace path and its bytes."""
 
     path: str
     size: int
@@ -69,7 +69,7 @@ class Preflight:
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Preflight:
-        """Read one that crossed REST: what a gateway knows, who sees no workspace."""
+        """Read a gateway's answer: the fields that need no workspace."""
         return cls(
             tuple(Problem(**p) for p in document["problems"]),
             isolated=document["isolated"],

@@ -1,6 +1,6 @@
-"""Why a job failed or waits: the one table of reasons, with the kind of end that each is.
+"""The table of reasons why a job failed or waits, and the kind of each.
 
-The list is open: a newer runner may know more, and its word passes through as it is.
+The list is open: a reason of a newer runner passes through unchanged.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from enum import Enum
 
 
 class Kind(Enum):
-    """Who or what ended the run."""
+    """The cause that ended the run."""
 
     CODE = "the notebook's own code ended it"
     LIMIT = "it used more than it was given"
@@ -40,9 +40,9 @@ REASONS: dict[str, Kind] = {
     "Lost": Kind.STOPPED,
     "BackendError": Kind.HOST,
 }
-"""Every reason that this version writes. A queued job may have one as well: why it waits."""
+"""Every reason that this version writes. A queued job may have a reason, too: why it waits."""
 
 
 def kind_of(reason: str | None) -> Kind | None:
-    """Return what kind of end a reason is; None for one that this version does not know."""
+    """Return the kind of a reason; None for a reason that this version does not have."""
     return REASONS.get(reason) if reason is not None else None

@@ -1,7 +1,7 @@
-"""One pure function from what was observed to what the job is called.
+"""Computes a job's state from its attempts, by one pure function.
 
-The rules that people rely on: a queued job is never called stopped; one whose process is gone is
-never called running; a run that had succeeded stays succeeded, whatever was wished afterwards.
+Users rely on these rules: a queued job is never shown as stopped; a job whose process is gone is
+never shown as running; a run that succeeded stays succeeded, even if it is cancelled afterwards.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class AttemptStatus:
 
 @dataclass(frozen=True)
 class Placement:
-    """What a backend knows of a job that has not started: its place in line and why it waits."""
+    """A backend's view of a job that has not started: its place in the queue, why it waits."""
 
     starting: bool = False
     position: int | None = None
@@ -46,7 +46,7 @@ class Placement:
 
 @dataclass(frozen=True)
 class JobStatus:
-    """The state, with the reason and the sentence that go with it."""
+    """The state of a job, with its reason, its message and its place in the queue."""
 
     state: State
     reason: str | None = None
@@ -77,15 +77,15 @@ def compute_state(
         return JobStatus(state, placement.reason, placement.message, placement.position)
     if latest.alive:
         return JobStatus(State.RUNNING if latest.running else State.STARTING)
-    # Dead, and nobody has finished it yet: it is called already what its outcome is going to say.
+    # The runner died and `finish` has not run yet: its outcome is going to say this.
     return _ended(Ended(State.FAILED, "Lost", LOST_MESSAGE, cancelled_at or ""), cancelled_at)
 
 
 def _ended(ended: Ended, cancelled_at: str | None) -> JobStatus:
-    """Tell a cancel from a failure: only a run that was ended from outside after the wish was.
+    """Return `cancelled` for a run that was ended from outside after the cancel, else its end.
 
-    A wish is recorded only while the run is not known to be dead. So one that is there before
-    anybody has finished what died was meant for a run that seemed alive, and it was granted.
+    A cancel is recorded only while the run is not known to be dead. So a cancel without an outcome
+    was meant for a run that seemed alive, and it counts.
     """
     stopped = kind_of(ended.reason) is Kind.STOPPED
     if stopped and cancelled_at is not None and cancelled_at <= ended.finished:

@@ -1,4 +1,4 @@
-"""What may be asked for at all, whatever the backend and the catalog say."""
+"""Rules that every submission must meet, whatever the backend and the catalog are."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from .errors import BadInput
 from .job import Submission
 
 MAX_DEPTH = 100
-"""Levels of lists and mappings in parameters: the result, which has them too, must not be too deep
-for its readers."""
+"""Levels of lists and mappings in parameters. The result contains them, and its readers have a
+limit."""
 
 
-def validate_submission(asked: Submission) -> None:
-    """Raise BadInput for parameters and variables that no run could be given."""
-    check_parameters(asked.parameters)
-    for name, value in asked.env.items():
+def validate_submission(submission: Submission) -> None:
+    """Raise BadInput for parameters and variables that no run can have."""
+    check_parameters(submission.parameters)
+    for name, value in submission.env.items():
         if not name or "=" in name or not (_is_plain(name) and _is_plain(value)):
-            # Never the value: it may be a secret.
+            # The message leaves out the value: it may be a secret.
             raise BadInput(f"The variable {name!r} cannot be set.", "Leave out `=` and NUL.")
 
 
 def check_parameters(parameters: Mapping[str, Any]) -> None:
-    """Raise BadInput for parameters that no run could be given."""
+    """Raise BadInput for parameters that no run can have."""
     for name in parameters:
         if not name or any(character.isspace() for character in name):
             raise BadInput(
@@ -42,7 +42,7 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
 
 
 def _is_plain(text: str) -> bool:
-    """Tell whether the operating system takes a text."""
+    """Tell whether the operating system accepts a text."""
     try:
         return b"\0" not in os.fsencode(text)
     except UnicodeEncodeError:

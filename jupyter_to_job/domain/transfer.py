@@ -1,7 +1,7 @@
-"""A submission on its way: how much of it has been copied, and whether it was withdrawn.
+"""Tracks a submission while it is sent: how much was copied, and whether it was withdrawn.
 
-The thread that submits calls `step` and `confirm`; whoever withdraws it is another one. Between the
-two exactly one wins: after `confirm` the job is recorded, before it nothing is.
+The thread that submits calls `step` and `confirm`; another thread may call `withdraw`. Exactly one
+of the two wins: after `confirm` the job is recorded, before it nothing is.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from .errors import Conflict, Withdrawn
 
-PERIOD = 0.25
+REPORT_INTERVAL = 0.25
 """Seconds between two reports of one submission, at least."""
 MAX_KEYS = 1000
 """Keys that are remembered as withdrawn or recorded: the oldest are forgotten."""
@@ -22,7 +22,7 @@ Report = Callable[[str, int, int], object]
 
 
 class Transfer:
-    """One submission that is being sent under `key`."""
+    """A submission that is being sent under `key`."""
 
     def __init__(self, key: str | None = None, report: Report | None = None) -> None:
         self._key = key
@@ -31,11 +31,11 @@ class Transfer:
         self._withdrawn = False
         self._confirmed = False
         self._bytes = self._total = 0
-        self._told = time.monotonic()
-        self._any = False
+        self._reported_at = time.monotonic()
+        self._has_reported = False
 
     def expect(self, total: int) -> None:
-        """Say how many bytes there are to copy. Raises Withdrawn."""
+        """Set how many bytes there are to copy. Raises Withdrawn."""
         self._bytes, self._total = 0, total
         self.step(0)
 
@@ -44,12 +44,12 @@ class Transfer:
         if self._withdrawn:
             raise Withdrawn("The submission was withdrawn.", "Nothing was recorded.")
         self._bytes += count
-        done = self._any and self._bytes == self._total
+        is_complete = self._has_reported and self._bytes == self._total
         if self._report is None or self._key is None:
             return
-        if done or time.monotonic() - self._told > PERIOD:
-            # What is quick is never told of: the answer comes before anybody could read it.
-            self._told, self._any = time.monotonic(), True
+        # A quick submission makes no report: its answer comes before anybody could read one.
+        if is_complete or time.monotonic() - self._reported_at > REPORT_INTERVAL:
+            self._reported_at, self._has_reported = time.monotonic(), True
             self._report(self._key, min(self._bytes, self._total), self._total)
 
     def confirm(self) -> None:
@@ -99,7 +99,7 @@ class Transfers:
                 _remember(self._recorded, key)
 
     def withdraw(self, key: str) -> None:
-        """See to it that nothing is recorded under `key`. Raises Conflict where it is already."""
+        """Keep `key` from being recorded. Raises Conflict if it is recorded already."""
         with self._lock:
             under_way = self._under_way.get(key, [])
             if key in self._recorded or not all(t.withdraw() for t in under_way):
