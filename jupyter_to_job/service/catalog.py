@@ -1,4 +1,4 @@
-"""The catalog as users see it: what they may choose, what is free of it, and why not."""
+"""The catalog as users see it: which flavors they may choose, what is free, and why not."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..flavors import Catalog, Device
 
 Resources = Mapping[str, Resource]
-"""What a backend has, by resource name: what is not in it is not there."""
+"""A backend's resources by name; it has none of a resource that is not listed."""
 
 
 def describe(
@@ -25,9 +25,9 @@ def describe(
     """
     flavors = {}
     for name, flavor in catalog.flavors.items():
-        shown = flavor.model_dump(mode="json", exclude={"allowed", "env", "labels", "annotations"})
+        entry = flavor.model_dump(mode="json", exclude={"allowed", "env", "labels", "annotations"})
         allowed, reason = _available(catalog, name, groups, resources)
-        flavors[name] = {**shown, "allowed": allowed, "unavailable_reason": reason}
+        flavors[name] = {**entry, "allowed": allowed, "unavailable_reason": reason}
     devices = {
         name: {
             "title": device.title,
@@ -43,7 +43,7 @@ def describe(
 def fitting(
     catalog: Catalog, resources: Resources | None, groups: frozenset[str] = frozenset()
 ) -> list[str]:
-    """Return the names of the flavors that somebody in `groups` may use and that can run here."""
+    """Return the names of the flavors that a member of `groups` may use and that can run here."""
     return [
         name
         for name in catalog.flavors
@@ -54,7 +54,7 @@ def fitting(
 def _available(
     catalog: Catalog, name: str, groups: frozenset[str], resources: Resources | None
 ) -> tuple[bool, str | None]:
-    """Return whether the groups allow a flavor, and why it cannot be had: None if it can."""
+    """Return whether the groups allow a flavor, and why it is unavailable; None if it is not."""
     from ..flavors.catalog import permits
 
     flavor = catalog.flavors[name]
@@ -64,7 +64,7 @@ def _available(
 
 
 def _misfit(catalog: Catalog, name: str, resources: Resources) -> str | None:
-    """Return why no device of a flavor fits: of the device that lacks least; None if one fits."""
+    """Return why no device of a flavor fits, of the one that lacks least; None if one fits."""
     from ..flavors.catalog import lacking
 
     totals = {key: resource.total for key, resource in resources.items()}
@@ -82,19 +82,19 @@ def _misfit(catalog: Catalog, name: str, resources: Resources) -> str | None:
 
 
 def _room(device: Device, resources: Resources | None) -> dict[str, int | None]:
-    """Return how many units of a device there are, `total`, and how many of them are `free`.
+    """Return the `total` and `free` units of a device.
 
-    A unit is one of its `resource`, or what its `limits` ask for: then it is how many jobs fit.
+    A unit is one of its `resource`. For a device with `limits` it is a job that fits these.
     """
-    wanted = {name: parse_quantity(amount) for name, amount in device.limits.items()}
+    unit = {name: parse_quantity(amount) for name, amount in device.limits.items()}
     if device.resource is not None:
-        wanted = {device.resource: Decimal(1)}
-    wanted = {name: amount for name, amount in wanted.items() if amount}
-    if resources is None or not wanted:
+        unit = {device.resource: Decimal(1)}
+    unit = {name: amount for name, amount in unit.items() if amount}
+    if resources is None or not unit:
         return {"free": None, "total": None}
     none = Resource(Decimal(0), Decimal(0))
-    there = [(resources.get(name, none), amount) for name, amount in wanted.items()]
-    total = min(int(r.total // amount) for r, amount in there)
-    free = [int(r.free // amount) for r, amount in there if r.free is not None]
-    known = len(free) == len(there) or total == 0
-    return {"free": min(total, *free) if known else None, "total": total}
+    amounts = [(resources.get(name, none), amount) for name, amount in unit.items()]
+    total = min(int(r.total // amount) for r, amount in amounts)
+    free = [int(r.free // amount) for r, amount in amounts if r.free is not None]
+    is_known = len(free) == len(amounts) or total == 0
+    return {"free": min(total, *free) if is_known else None, "total": total}

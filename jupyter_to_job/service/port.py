@@ -1,4 +1,4 @@
-"""What every edge uses, whether the jobs are in this process's reach or behind a gateway."""
+"""The port that every edge uses, for jobs that this process reaches and for a gateway's."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Text:
 class Records:
     """A piece of a job's journal, in whole records; `next` is the offset to go on from.
 
-    `end`: the job has ended, and there is nothing more to come.
+    `end`: the job has ended, and no more records follow.
     """
 
     records: list[Record]
@@ -52,22 +52,22 @@ class Jobs(Protocol):
     backend: str
     pulls: bool
 
-    def submit(self, asked: Submission, transfer: Transfer | None = None) -> tuple[Job, bool]:
+    def submit(self, submission: Submission, transfer: Transfer | None = None) -> tuple[Job, bool]:
         """Freeze and record; return the job and whether it is new (False: same key, same digest).
 
-        Whoever submits the same idempotency key with another request gets Conflict. `transfer` is
-        told how far it is; where it was withdrawn Withdrawn is raised, and nothing is recorded.
+        The same idempotency key with another submission raises Conflict. `transfer` counts the
+        copied bytes. Where it is withdrawn, Withdrawn is raised and nothing is recorded.
         """
         ...
 
-    def preflight(self, asked: Submission) -> Preflight:
-        """Say what a submission would meet, as far as that can be known. Nothing is recorded."""
+    def preflight(self, submission: Submission) -> Preflight:
+        """Check a submission as far as possible, and return its problems. Nothing is recorded."""
         ...
 
     def rerun(self, name: str, changes: Changes, transfer: Transfer | None = None) -> Job:
-        """Submit a job again as it was frozen then, with `changes`; return the new job.
+        """Submit the frozen files of a job again, with `changes`; return the new job.
 
-        Raises Cleared when its snapshot is over its retention, and whatever `submit` may.
+        Raises Cleared when the snapshot is over its retention, and whatever `submit` raises.
         """
         ...
 
@@ -82,15 +82,15 @@ class Jobs(Protocol):
         ...
 
     def cancel(self, name: str) -> Job:
-        """Wish the job ended; return it with `cancel_requested`. Ended jobs stay as they are."""
+        """Ask for the job's end; return it with `cancel_requested`. Ended jobs do not change."""
         ...
 
     def delete(self, name: str) -> None:
-        """Forget the job at once; what runs is stopped. Never touches a delivered notebook."""
+        """Delete the job at once; its run is stopped. A delivered notebook is never touched."""
         ...
 
     def deliver(self, name: str) -> Job:
-        """Publish the result now, if that is not done yet; return the job."""
+        """Publish the result now, unless it is published already; return the job."""
         ...
 
     def logs(self, name: str, offset: int = 0) -> Text:
@@ -105,9 +105,9 @@ class Jobs(Protocol):
         ...
 
     def notebook(self, name: str) -> BinaryIO:
-        """Open the result, or what exists of it so far: it may be larger than memory.
+        """Open the result, or the part that exists so far. It may be larger than memory.
 
-        Raises Cleared, and TooLarge for a run that goes on and has printed very much.
+        Raises Cleared, and TooLarge for a run that has not ended and has printed very much.
         """
         ...
 
@@ -118,8 +118,7 @@ class Jobs(Protocol):
     def changes(self) -> Iterator[Job | Deleted | None]:
         """Yield jobs as they change, without end; first all that are unfinished or undelivered.
 
-        Whichever is deleted meanwhile is yielded as Deleted.
-
-        Yields None now and then when nothing happens, so that a caller can look up and leave.
+        A job that is deleted meanwhile is yielded as Deleted. While nothing happens None is yielded
+        now and then, so that a caller can stop.
         """
         ...

@@ -31,9 +31,9 @@ def connect(
     only_inside: bool = False,
     kernel_manager: Callable[[], KernelSpecManager] = configured_manager,
 ) -> Jobs:
-    """Return the service for somebody who works in `workspace` (a local folder).
+    """Return the service for the user of `workspace` (a local folder).
 
-    `only_inside` hides jobs whose source is elsewhere: what a server with a root does.
+    `only_inside` hides jobs whose source is elsewhere: a server with a root sets it.
     `kernel_manager` returns the manager that resolves kernels; by default the one that Jupyter's
     configuration names.
     """
@@ -50,7 +50,7 @@ def connect(
     exchange.prepare()
     catalog = CatalogFile(settings.catalog_path)
     backend = _backend(settings, exchange)
-    core = ServiceContext.of(exchange, backend, catalog.current, settings.output_limit())
+    context = ServiceContext.of(exchange, backend, catalog.current, settings.output_limit())
     caller = Caller(
         owner=getpass.getuser(),
         workspace=str(root),
@@ -61,7 +61,7 @@ def connect(
         input_cap=input_cap,
         resolve_kernel=kernel_resolver(kernel_manager),
     )
-    return JobService(core, caller, only_inside=only_inside)
+    return JobService(context, caller, only_inside=only_inside)
 
 
 def _backend(settings: Settings, exchange: FileExchange) -> Backend:

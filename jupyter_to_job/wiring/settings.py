@@ -110,20 +110,20 @@ class Settings(HasTraits):
     sources: dict[str, str]
     """Where the value of each setting came from: `flag`, `environment`, a file, or `default`."""
     unknown: list[str]
-    """What files set and no version of this table has: `name in file`; probably a typing error."""
+    """Names in files that are no settings, as `name in file`: probably typing errors."""
 
     def _take(self, name: str, value: Any, source: str) -> None:
         """Set one value. Raises BadInput."""
         if name not in self.sources:
             self.unknown.append(f"{name} in {source}")
             return
-        shown = f"{PREFIX}{name.upper()}={value!r}"
-        where = shown if source == "environment" else f"{shown} ({source})"
+        assignment = f"{PREFIX}{name.upper()}={value!r}"
+        where = assignment if source == "environment" else f"{assignment} ({source})"
         trait = self.traits()[name]
         try:
             if isinstance(trait, Bool) and isinstance(value, str):
                 value = trait.from_string(value)
-            self.set_trait(name, value)  # refuses what is no text, before it is read as one
+            self.set_trait(name, value)  # refuses other types before the text is parsed
             if name in _FORMS and value != trait.default():
                 _FORMS[name](value)
         except BadInput as error:
@@ -156,12 +156,12 @@ class Settings(HasTraits):
 
     @cached_property
     def _catalogs(self) -> list[Path]:
-        """Where an admin's catalog may be: as the environment was that this was loaded from."""
+        """The paths of an admin's catalog, as the environment was when this was loaded."""
         return [Path(folder, "flavors.yaml") for folder in jupyter_config_path()]
 
 
 def _expected(trait: TraitType[Any, Any]) -> str:
-    """Return what a setting may be: traitlets says it in its own terms."""
+    """Return the allowed values of a setting: the messages of traitlets are not for users."""
     if isinstance(trait, Enum):
         return f"It may be {' or '.join(map(str, trait.values or ()))}."
     return "It may be true or false." if isinstance(trait, Bool) else "It must be text."
@@ -190,11 +190,11 @@ _FORMS: dict[str, Callable[[str], object]] = {
     "input_cap": parse_quantity,
     "output_cap": _output_cap,
 }
-"""How the texts of some settings are read; a value that cannot be is refused at once."""
+"""Parsers of settings that are text; an invalid value is refused at once."""
 
 
 def config_files(name: str) -> list[Path]:
-    """Return Jupyter's configuration files called `name` that there are; later ones win."""
+    """Return Jupyter's configuration files called `name`; later ones win."""
     return [
         path
         for folder in reversed(dict.fromkeys(jupyter_config_path()))
@@ -204,7 +204,7 @@ def config_files(name: str) -> list[Path]:
 
 
 def load_config_file(path: Path) -> Config:
-    """Return what a file sets. Raises BadInput, naming the file, if it cannot be read or run."""
+    """Return a file's settings. Raises BadInput, naming the file, if it cannot be read or run."""
     from traitlets.config.loader import JSONFileConfigLoader, PyFileConfigLoader
 
     loader = JSONFileConfigLoader if path.suffix == ".json" else PyFileConfigLoader

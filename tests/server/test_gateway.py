@@ -13,9 +13,8 @@ from tornado.httpserver import HTTPServer
 from tornado.testing import bind_unused_port
 
 from job_runner.protocol import layout
-from jupyter_to_job.api.http import CHUNK
+from jupyter_to_job.api.http import CHUNK, ApiResponse
 from jupyter_to_job.backends.memory import MemoryBackend
-from jupyter_to_job.controller import gateway
 from jupyter_to_job.controller.exchange_routes import ExchangeRoutes
 from jupyter_to_job.controller.gateway import GatewayContext, application
 from jupyter_to_job.controller.identity import DevPod
@@ -95,20 +94,13 @@ async def test_a_piece_that_grows_meanwhile(
     ask: Ask, exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = exchange.root / JOB / "attempt-1" / layout.RESULT
-    send_file = gateway.ApiHandler._pour
+    chunks = ApiResponse.chunks
 
-    async def late(self: Any, response: Any) -> None:
-        length, response_file = response.length, response.file
-        assert length == len(RESULT) and response_file is not None
-        pieces = response.pieces
+    def growing(self: ApiResponse, size: int = CHUNK) -> Any:
+        assert self.length == len(RESULT) and self.file is not None
+        file.write_bytes(RESULT * 2)
+        yield from chunks(self, size)
 
-        def growing(size: int) -> Any:
-            file.write_bytes(RESULT * 2)
-            yield from pieces(size)
-
-        object.__setattr__(response, "pieces", growing)
-        await send_file(self, response)
-
-    monkeypatch.setattr(gateway.ApiHandler, "_pour", late)
+    monkeypatch.setattr(ApiResponse, "chunks", growing)
     answer = await ask("GET", f"exchange/{JOB}/attempt-1/{layout.RESULT}")
     assert (answer.code, answer.body) == (200, RESULT)

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jupyter_to_job.domain.advice import (
-    SHORTEST,
-    SLOWER,
+    MAX_SLOWDOWN,
+    MIN_WALL,
     Alternative,
     AlternativeFlavors,
     gpu_idle,
@@ -56,7 +56,7 @@ devices:
     ("changed", "name"),
     [
         ({}, "small"),
-        ({"wall": SHORTEST - 1}, None),
+        ({"wall": MIN_WALL - 1}, None),
         ({"memory_peak": int(1.7 * GIB)}, "medium"),  # with its margin over 2 GiB
         ({"memory_peak": 7 * GIB}, None),
         ({"cpu_peak": 4.0, "cpu_mean": 0.3}, "small"),  # for moments: a quarter longer at worst
@@ -114,7 +114,7 @@ def test_what_is_enough_held_all_that_was_used(run: dict[str, float | None]) -> 
         got = {"small": SMALL, "medium": MEDIUM}[chosen]
         assert (run["memory_peak"] or 0) < got.memory
         assert (run["wall"] or 0) < (got.max_runtime or 0)
-        assert (run["cpu_mean"] or 0) <= SLOWER * got.cpu
+        assert (run["cpu_mean"] or 0) <= MAX_SLOWDOWN * got.cpu
 
 
 def around(

@@ -138,7 +138,7 @@ def test_the_notebook_so_far(job: Path, monkeypatch: pytest.MonkeyPatch) -> None
     write(job, [output(0)])
     assert partial_notebook(job, 1) is None
     (job / layout.SNAPSHOT).write_text('{"nbformat": 4, "cells": []}')
-    monkeypatch.setattr(journal_reader, "_LARGEST_SO_FAR", size(job))
+    monkeypatch.setattr(journal_reader, "MAX_PARTIAL_JOURNAL", size(job))
     so_far = partial_notebook(job, 1)
     assert so_far is not None
     with so_far:
@@ -152,6 +152,6 @@ def test_the_notebook_so_far(job: Path, monkeypatch: pytest.MonkeyPatch) -> None
         )
         with pytest.raises(Unavailable, match="No space left"):
             partial_notebook(job, 1)
-    monkeypatch.setattr(journal_reader, "_LARGEST_SO_FAR", size(job) - 1)
+    monkeypatch.setattr(journal_reader, "MAX_PARTIAL_JOURNAL", size(job) - 1)
     with pytest.raises(TooLarge, match="MiB of output"):
         partial_notebook(job, 1)

@@ -1,4 +1,4 @@
-"""From a job's directory to the Job that readers see."""
+"""Reads a job's directory and makes the Job that readers see."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _ROOM = 1 << 20
 class _Attempt:
     """One attempt as read from disk."""
 
-    seen: AttemptStatus
+    status: AttemptStatus
     outcome: Outcome | None
     started: str | None
     progress: Progress
@@ -54,9 +54,9 @@ class _Attempt:
 
 @dataclass
 class _Followed:
-    """How far the journal of a running attempt was read, and what it came to.
+    """The offset up to which a running attempt's journal was read, and what was read.
 
-    The first look at a large one takes a second: with a lock of its own nobody else waits for it.
+    Reading a large journal takes a second at first. Its own lock keeps other jobs from waiting.
     """
 
     offset: int = 0
@@ -65,18 +65,18 @@ class _Followed:
 
 
 class JobReader:
-    """Reads jobs, keeping each attempt's place in its journal so that a second look is cheap."""
+    """Reads jobs, and remembers each journal's offset so that reading a job again is cheap."""
 
     def __init__(self, exchange: FileExchange, alive: Callable[[str, Path], bool]) -> None:
         self._exchange = exchange
         self._alive = alive
         self._followed: dict[tuple[str, str, int], _Followed] = {}
-        self._lock = threading.Lock()  # a server looks from several threads
+        self._lock = threading.Lock()  # a server reads in several threads
         self._untouched: StampCache[str, bool] = StampCache(MAX_CACHED_JOBS)
 
     def has_attempt(self, name: str) -> bool:
-        """Tell whether anything was started for a job, or claimed."""
-        # One of 10,000: `Path` would take longer than the file system does.
+        """Tell whether an attempt was started for a job, or claimed."""
+        # There may be 10,000 jobs: `Path` would take longer than the file system does.
         return os.path.exists(f"{self._exchange.root}/{name}/{_FIRST_ATTEMPT}")  # noqa: PTH110
 
     def is_deleted(self, name: str) -> bool:
@@ -92,35 +92,37 @@ class JobReader:
             for n in layout.attempts(self._exchange.directory(request.name))
         ]
         cancel = self._exchange.document(request.name, layout.CANCEL, "time")
-        seen = tuple(a.seen for a in attempts)
-        verdict = compute_state(seen, placement, cancel["time"] if cancel else None)
-        shown = attempts[-1] if attempts else None
-        if verdict.state is State.SUCCEEDED:  # whatever a later attempt came to
-            winner = delivered_attempt(seen)
-            shown = next(a for a in attempts if a.seen is winner)
-        outcome = shown.outcome if shown else None
-        final = verdict.state.final and outcome is not None
-        return _job(
-            request,
-            verdict,
-            cancel_requested=cancel is not None and not verdict.state.final,
-            progress=shown.progress if shown else Progress(),
-            delivery=self._delivery(request.name, shown, final=final),
-            usage=_usage(request, shown) if shown else None,
-            started=shown.started if shown else None,
-            finished=outcome.finished if final and outcome else None,
+        statuses = tuple(a.status for a in attempts)
+        status = compute_state(statuses, placement, cancel["time"] if cancel else None)
+        job = replace(
+            _job(request, status),
+            cancel_requested=cancel is not None and not status.state.final,
             journal=sum(a.journal for a in attempts),
+        )
+        if not attempts:
+            return replace(job, delivery=self._delivery(request.name, None, final=False))
+        attempt = attempts[-1]
+        if status.state is State.SUCCEEDED:  # a later attempt does not count
+            attempt = attempts[statuses.index(delivered_attempt(statuses))]
+        outcome = attempt.outcome if status.state.final else None
+        return replace(
+            job,
+            progress=attempt.progress,
+            delivery=self._delivery(request.name, attempt, final=outcome is not None),
+            usage=_usage(request, attempt),
+            started=attempt.started,
+            finished=outcome.finished if outcome else None,
         )
 
     def forget(self, name: str) -> None:
-        """Drop what is kept about a job that will not change any more."""
+        """Free the memory of a job that will not change any more."""
         self._untouched.forget(name)
         with self._lock:
             for key in [k for k in self._followed if k[0] == name]:
                 del self._followed[key]
 
     def _is_untouched(self, name: str) -> bool:
-        """Tell whether there is nothing in a job's directory but what was submitted."""
+        """Tell whether a job's directory has only the files that were submitted."""
         directory = f"{self._exchange.root}/{name}"
         # Most of 500 waiting jobs are as they were: a stat each.
         stamp = stamp_of(directory) if self._exchange.is_local else None
@@ -130,27 +132,27 @@ class JobReader:
         name = request.name
         directory = layout.attempt_dir(self._exchange.root / name, number)
         try:
-            # Liveness before outcome: a runner that ends in between is seen as ended, not as lost.
+            # Liveness comes first: a runner that ends in between has ended and is not lost.
             alive = self._alive(name, directory)
             outcome = self._exchange.outcome(name, number)
             if outcome is not None:
                 return _ended(number, outcome, journal.journal_size(directory / layout.JOURNAL))
             offset, fold = self._follow(request, number, directory / layout.JOURNAL)
-        except ValueError as error:  # a document that is none, or a state that we do not know
+        except ValueError as error:  # an invalid document, or an unknown state
             raise Damaged(f"{name}/{directory.name} cannot be read: {error}.") from error
-        except FileNotFoundError as error:  # removed while we looked
+        except FileNotFoundError as error:  # removed meanwhile
             raise NotFound(f"There is no job {name!r}.") from error
         except OSError as error:
-            what = f"{name}/{directory.name}"
-            raise Damaged(f"{what} cannot be read: {error.strerror}.") from error
+            message = f"{name}/{directory.name} cannot be read: {error.strerror}."
+            raise Damaged(message) from error
         ended = None if alive else _end_from_journal(fold.end)
-        seen = AttemptStatus(number, alive, fold.running, ended)
+        status = AttemptStatus(number, alive, fold.running, ended)
         started = times.from_unix(fold.began)
-        return _Attempt(seen, None, started, fold.progress, offset, fold.usage)
+        return _Attempt(status, None, started, fold.progress, offset, fold.usage)
 
     def _follow(self, request: Request, number: int, path: Path) -> tuple[int, ProgressFold]:
-        """Take the new records of a journal; return where it ends and what it comes to."""
-        # The time, too: deleted and submitted again under one key it is another job.
+        """Read the new records of a journal; return its end offset and the fold of all records."""
+        # The key has the time: a job that is deleted and submitted again is another job.
         key = request.name, request.submitted, number
         with self._lock:
             followed = self._followed.setdefault(key, _Followed())
@@ -164,19 +166,19 @@ class JobReader:
         document = self._exchange.document(name, layout.DELIVERY, "path")
         if document is not None:
             return Delivery(DeliveryState.DELIVERED, document["path"], document.get("message"))
-        held = self._exchange.document(name, layout.HELD, "message")
-        if held is not None:
-            return Delivery(DeliveryState.HELD, None, held["message"])
+        document = self._exchange.document(name, layout.HELD, "message")
+        if document is not None:
+            return Delivery(DeliveryState.HELD, None, document["message"])
         if final and attempt is not None and not has_result(attempt.outcome):
             return Delivery(
                 DeliveryState.NONE, None, "Nothing ran, so there is nothing to deliver."
             )
-        if attempt is not None and attempt.outcome is None and not attempt.seen.alive:
+        if attempt is not None and attempt.outcome is None and not attempt.status.alive:
             return Delivery(message=self._no_room(attempt.journal))
         return Delivery()
 
     def _no_room(self, journal_bytes: int) -> str | None:
-        """Say that the result of a journal has no room on the exchange's disk."""
+        """Return a message if the exchange's disk has no room for a journal's result."""
         if shutil.disk_usage(self._exchange.root).free > room_for(journal_bytes) + _ROOM:
             return None
         return "The exchange's disk is full: the result is put together when there is space again."
@@ -191,15 +193,15 @@ def _is_untouched(directory: str) -> bool:
 
 
 def _ended(number: int, outcome: Outcome, journal_bytes: int) -> _Attempt:
-    """Return an attempt that has ended: its outcome tells all, and no journal is read again."""
+    """Return an attempt that has ended, from its outcome: its journal need not be read."""
     ended = Ended(State(outcome.state), outcome.reason, outcome.message, outcome.finished)
-    seen = AttemptStatus(number, alive=False, ended=ended)
+    status = AttemptStatus(number, alive=False, ended=ended)
     progress = Progress(outcome.cells.get("done", 0), outcome.cells.get("total", 0))
-    return _Attempt(seen, outcome, outcome.started, progress, journal_bytes, outcome.usage)
+    return _Attempt(status, outcome, outcome.started, progress, journal_bytes, outcome.usage)
 
 
 def _end_from_journal(end: dict[str, Any] | None) -> Ended | None:
-    """Return how a runner ended that died after it had said so: its outcome will say the same."""
+    """Return the end that a runner recorded before it died: its outcome will be the same."""
     if end is None:
         return None
     finished = times.from_unix(end.get("t")) or ""
@@ -212,24 +214,24 @@ def has_result(outcome: Outcome | None) -> bool:
 
 
 def _usage(request: Request, attempt: _Attempt) -> dict[str, Any] | None:
-    """Return what a run used, of how much, and once it has ended which flavor suits it."""
+    """Return the run's usage, what it was given, and after its end the flavors that suit it."""
     usage, outcome = attempt.usage, attempt.outcome
     if not usage or all(figure is None for figure in usage.values()):  # nothing ran
         return usage or None
-    given, around = request.demand, request.neighbours
+    demand, alternatives = request.demand, request.neighbours
     succeeded = outcome is not None and outcome.state == State.SUCCEEDED
     is_full = outcome is not None and outcome.reason == "OutOfMemory"
     return {
         **usage,
-        "cpu_given": float(given["cpu"]) if "cpu" in given else None,
-        "memory_given": int(Decimal(given["memory"])) if "memory" in given else None,
+        "cpu_given": float(demand["cpu"]) if "cpu" in demand else None,
+        "memory_given": int(Decimal(demand["memory"])) if "memory" in demand else None,
         "gpu_idle": gpu_idle(usage),
-        "enough": smallest_sufficient(around.smaller, usage) if succeeded else None,
-        "larger": around.larger if is_full else None,
+        "enough": smallest_sufficient(alternatives.smaller, usage) if succeeded else None,
+        "larger": alternatives.larger if is_full else None,
     }
 
 
-def _job(request: Request, verdict: JobStatus, **seen: Any) -> Job:
+def _job(request: Request, status: JobStatus) -> Job:
     return Job(
         name=request.name,
         owner=request.owner,
@@ -244,9 +246,8 @@ def _job(request: Request, verdict: JobStatus, **seen: Any) -> Job:
         priority=request.priority,
         backend=request.backend,
         submitted=request.submitted,
-        state=verdict.state,
-        reason=verdict.reason,
-        message=verdict.message,
-        position=verdict.position,
-        **seen,
+        state=status.state,
+        reason=status.reason,
+        message=status.message,
+        position=status.position,
     )
