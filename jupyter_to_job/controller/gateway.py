@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from tornado import web
-from tornado.httputil import HTTPHeaders
 from tornado.iostream import StreamClosedError
 
 from .. import __version__
@@ -112,7 +111,7 @@ class ApiHandler(_Handler):
             method=self.request.method or "GET",
             path=path,
             query={name: self.get_query_argument(name) for name in self.request.query_arguments},
-            headers=_Headers(self.request.headers),
+            headers=self.request.headers,
             body=bytes(self._body),
         )
         try:
@@ -128,13 +127,6 @@ class ApiHandler(_Handler):
         await self.respond(response)
 
     get = head = post = put = delete = _handle
-
-
-class _Headers(dict[str, str]):
-    """Headers with their names in title case, as the routes look them up."""
-
-    def __init__(self, headers: HTTPHeaders) -> None:
-        super().__init__({name.title(): value for name, value in headers.items()})
 
 
 def dispatch(

@@ -15,6 +15,11 @@ def from_unix(seconds: float | None) -> str | None:
     return None if seconds is None else rfc3339(datetime.fromtimestamp(seconds, timezone.utc))
 
 
+def parse(text: str) -> datetime:
+    """Return the point in time that a document or REST names in that form."""
+    return datetime.fromisoformat(text.replace("Z", "+00:00"))  # Python 3.10 does not know Z
+
+
 def now() -> str:
     """Return the present moment in that form."""
     return rfc3339(datetime.now(timezone.utc))

@@ -14,7 +14,6 @@ import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -119,8 +118,8 @@ def _delivery_time(directory: Path) -> float | None:
     if delivery is not None:
         # A client of the gateway may report a wrong digest. Then this may be the only copy.
         verified = delivery["sha256"] in (o.result_sha256 for o in outcomes if o)
-        return _unix(delivery["time"]) if verified else None
-    return _unix(outcomes[-1].finished) if _has_no_result(outcomes) else None
+        return times.parse(delivery["time"]).timestamp() if verified else None
+    return times.parse(outcomes[-1].finished).timestamp() if _has_no_result(outcomes) else None
 
 
 def _has_no_result(outcomes: list[Outcome | None]) -> bool:
@@ -176,7 +175,3 @@ def _size(folder: Path) -> int:
             with contextlib.suppress(OSError):  # gone meanwhile
                 total += (Path(base) / file).lstat().st_blocks * 512
     return total
-
-
-def _unix(text: str) -> float:
-    return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()

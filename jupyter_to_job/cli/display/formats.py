@@ -7,6 +7,7 @@ from typing import Any
 
 from job_runner.protocol.units import format_bytes, format_bytes_of, format_duration
 
+from ...domain import times
 from ...domain.job import Job
 
 
@@ -17,16 +18,11 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{total % 60:02}" if hours else f"{minutes}:{total % 60:02}"
 
 
-def moment(text: str) -> datetime:
-    """Parse a time of a Job."""
-    return datetime.fromisoformat(text.replace("Z", "+00:00"))
-
-
 def ago(text: str | None, current_time: datetime | None = None) -> str:
     """Return a time of a Job as `5 s ago`, `3 min ago`, `2 h ago`, `4 d ago`, or as its date."""
     if text is None:
         return ""
-    seconds = ((current_time or datetime.now(timezone.utc)) - moment(text)).total_seconds()
+    seconds = ((current_time or datetime.now(timezone.utc)) - times.parse(text)).total_seconds()
     for unit, length, limit in (("s", 1, 60), ("min", 60, 60), ("h", 3600, 24), ("d", 86_400, 30)):
         if seconds < length * limit:
             return f"{max(int(seconds // length), 0)} {unit} ago"
@@ -37,8 +33,8 @@ def elapsed(job: Job) -> float | None:
     """Return the seconds that a job ran, or has run so far; None if they are unknown."""
     if job.started is None or (job.state.final and job.finished is None):
         return None
-    end = moment(job.finished) if job.finished else datetime.now(timezone.utc)
-    return max((end - moment(job.started)).total_seconds(), 0.0)
+    end = times.parse(job.finished) if job.finished else datetime.now(timezone.utc)
+    return max((end - times.parse(job.started)).total_seconds(), 0.0)
 
 
 def elapsed_text(job: Job) -> str:
