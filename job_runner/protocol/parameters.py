@@ -1,4 +1,4 @@
-"""How a parameter's value is read from a command line; the same for runner and submitter.
+"""Reads parameters' values: those typed on a command line, and defaults in a notebook's source.
 
 JSON has no infinities and no NaN. `NaN` and `Infinity` are therefore text, as any other word. A
 number that is too large for a float (`1e999`) is refused: as infinity it would make a result that
@@ -7,11 +7,14 @@ no notebook application can read, and as text it would silently be something els
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 from typing import Any
 
 _PYTHON = {"True": True, "False": False, "None": None}
+_MAX_SAFE_INTEGER = 2**53 - 1
+"""The largest integer that a browser holds exactly."""
 
 
 class NotRepresentable(ValueError):
@@ -31,6 +34,34 @@ def parse_value(text: str) -> Any:
         raise
     except (ValueError, RecursionError):
         return text
+
+
+def parse_default(source: str | None) -> Any:
+    """Return the value of a default that is a Python literal; None for any other source.
+
+    Values that would change on their way to a browser count as others: sets, keys that are no
+    text, numbers that a float cannot hold.
+    """
+    try:
+        value = ast.literal_eval(source or "")
+        return value if _is_exact_json(value) else None
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        return None
+
+
+def _is_exact_json(value: Any) -> bool:
+    match value:
+        case None | bool() | str():
+            return True
+        case int():
+            return abs(value) <= _MAX_SAFE_INTEGER
+        case float():
+            return math.isfinite(value)
+        case list() | tuple():
+            return all(map(_is_exact_json, value))
+        case dict():
+            return all(isinstance(k, str) and _is_exact_json(v) for k, v in value.items())
+    return False
 
 
 def parse_object(data: bytes) -> dict[str, Any]:

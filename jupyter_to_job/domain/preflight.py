@@ -18,11 +18,15 @@ class Problem:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of the notebook: its default as source text, and what is said about it."""
+    """A parameter of the notebook.
+
+    `default` is source text, and `value` what that stands for: None if it is no literal.
+    """
 
     name: str
     type: str | None
     default: str | None
+    value: Any
     help: str | None
 
 

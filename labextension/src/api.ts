@@ -164,6 +164,8 @@ export interface components {
       type: string | null;
       /** @description Source text. */
       default: string | null;
+      /** @description The default as JSON; null if it is None, or no Python literal. */
+      value: unknown;
       help: string | null;
     };
     PlannedInput: {

@@ -1,11 +1,25 @@
 /** What the form makes of the defaults in a notebook, and of what is typed. */
 import type { Parameter } from '../src/api';
-import { readLiteral } from '../src/dialog/literals';
 import { ParameterForm } from '../src/dialog/parameters';
 import { TRANS } from './fixtures';
 
-function parameter(source: string | null, type: string | null = null) {
-  return { name: 'p', type, default: source, help: null } as Parameter;
+/** The defaults of these tests, as the server reads them; of any other source the value is null. */
+const VALUES: Record<string, unknown> = {
+  True: true,
+  '3': 3,
+  '1.0': 1,
+  "'a'": 'a',
+  '[1]': [1],
+  '[1, 2]': [1, 2],
+  '{}': {}
+};
+
+function parameter(
+  source: string | null,
+  type: string | null = null
+): Parameter {
+  const value = VALUES[source ?? ''] ?? null;
+  return { name: 'p', type, default: source, value, help: null };
 }
 
 function form(source: string | null, type: string | null = null) {
@@ -13,42 +27,6 @@ function form(source: string | null, type: string | null = null) {
   made.setParameters([parameter(source, type)]);
   return made;
 }
-
-describe('readLiteral', () => {
-  it.each([
-    ['True', true],
-    ['TRUE', true],
-    ['None', null],
-    ["'it''s'", undefined],
-    ["'a\\'b'", "a'b"],
-    ['"tab\\t"', 'tab\t'],
-    ["'\\x41'", undefined],
-    ['1_000', 1000],
-    ['-1.5e3', -1500],
-    ['12345678901234567890', undefined],
-    ['1e999', undefined],
-    ["[1, 'two', [None,],]", [1, 'two', [null]]],
-    ['(1, 2)', [1, 2]],
-    ['(1)', 1],
-    ['(1,)', [1]],
-    ["{'a': {'b': True}}", { a: { b: true } }],
-    ['{}', {}],
-    ['{1: 2}', undefined],
-    ['[1 2]', undefined],
-    ['[1', undefined],
-    ['60 * 60', undefined],
-    ['os.getenv("A")', undefined],
-    ['c(1, 2)', undefined],
-    ['', undefined]
-  ])('reads %s', (source, value) => {
-    expect(readLiteral(source)).toEqual(value);
-  });
-
-  it('gives up on what is no literal, however long', () => {
-    expect(readLiteral('['.repeat(2000))).toBeUndefined();
-    expect(readLiteral(`'${'a'.repeat(100_000)}`)).toBeUndefined();
-  });
-});
 
 describe('ParameterForm', () => {
   it.each([
@@ -74,7 +52,16 @@ describe('ParameterForm', () => {
     ['3', 'int', ' 7 ', 7],
     ["'a'", null, '', ''],
     ["'a'", null, '5', '5'],
-    ['[1]', null, "['a', None]", ['a', null]],
+    [
+      '[1]',
+      null,
+      ' ["a, 12345678901234567890", null]',
+      ['a, 12345678901234567890', null]
+    ],
+    ['None', null, '{"a": [1.5e3, -2]}', { a: [1500, -2] }],
+    ['None', null, 'True', true],
+    ['None', null, 'None', null],
+    ['None', null, '12345678901234567890', '12345678901234567890'],
     ['None', null, 'null', null],
     ['None', null, '5', 5],
     ['None', null, 'a word', 'a word'],
@@ -105,6 +92,9 @@ describe('ParameterForm', () => {
     ['3', null, 'many'],
     ['3', null, '12345678901234567890'],
     ['[1]', null, '[1'],
+    ['[1]', null, "['a']"],
+    ['[1]', null, '[12345678901234567890]'],
+    ['[1]', null, '[1e999]'],
     ['{}', null, '']
   ])('does not take for %s (%s) the text "%s"', (source, type, text) => {
     const made = form(source, type);

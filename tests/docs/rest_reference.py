@@ -87,6 +87,8 @@ def _type(schema: dict[str, Any]) -> str:
         return ", ".join(f"`{value or 'null'}`" for value in schema["enum"])
     if "const" in schema:
         return f"`{schema['const']}`"
+    if "type" not in schema:
+        return "any"
     if schema["type"] == "array":
         return f"list of {_type(schema['items'])}"
     return schema["type"] if isinstance(schema["type"], str) else " or ".join(schema["type"])

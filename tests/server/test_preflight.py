@@ -60,8 +60,14 @@ async def test_all_of_it_in_time(jp_fetch: Fetch, jp_root_dir: Path) -> None:
     assert found["inputs"] == [{"path": "data/train.csv", "size": 4}]
     assert (found["ignored"], found["input_cap"]) == (1, 1 << 30)
     assert found["parameters"] == [
-        {"name": "alpha", "type": "float", "default": "0.1", "help": "learning rate"},
-        {"name": "name", "type": None, "default": "'x'", "help": ""},
+        {
+            "name": "alpha",
+            "type": "float",
+            "default": "0.1",
+            "value": 0.1,
+            "help": "learning rate",
+        },
+        {"name": "name", "type": None, "default": "'x'", "value": "x", "help": ""},
     ]
     assert found["suggested"] == [
         {"path": "helpers.py", "size": 6, "why": "import helpers"},

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from job_runner.protocol.parameters import parse_default
 from jupyter_to_job.cli.arguments.parameters import collect_parameters
 from jupyter_to_job.domain.errors import BadInput
 
@@ -85,3 +86,30 @@ def test_a_file_that_holds_no_parameters(tmp_path: Path, content: str | bytes) -
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="missing"):
         collect_parameters(tmp_path / "missing.yaml", [], [])
+
+
+@pytest.mark.parametrize(
+    ("source", "value"),
+    [
+        ("True", True), ("None", None), ("'a\\'b'", "a'b"), ('"tab\\t"', "tab\t"), ("'\\x41'", "A"),
+        ("1_000", 1000), ("-1.5e3", -1500.0), ("[1, 'two', [None,],]", [1, "two", [None]]),
+        ("(1, 2)", (1, 2)), ("(1)", 1), ("(1,)", (1,)), ("{'a': {'b': True}}", {"a": {"b": True}}),
+        ("{}", {}), ("[\n 1, # one\n 2]", [1, 2]), (str(2**53 - 1), 2**53 - 1),
+    ],
+)  # fmt: skip
+def test_a_default_that_is_a_literal(source: str, value: Any) -> None:
+    assert parse_default(source) == value
+    assert type(parse_default(source)) is type(value)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        None, "", str(2**53), "9" * 400, "[12345678901234567890]", "1e999", "-1e999", "{1: 2}",
+        "{1, 2}", "b'a'", "1j", "[1 2]", "[1", "60 * 60", 'os.getenv("A")', "c(1, 2)", "TRUE",
+        "[" * 2000, "-" * 50_000, f"'{'a' * 100_000}", "\0",
+    ],
+    ids=lambda source: repr(source)[:20],
+)  # fmt: skip
+def test_a_default_that_is_none(source: str | None) -> None:
+    assert parse_default(source) is None

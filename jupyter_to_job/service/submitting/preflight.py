@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import PurePosixPath
 
+from job_runner.protocol.parameters import parse_default
+
 from ...domain.errors import BadInput, BadNotebook, JobsError, TooLarge, UnknownChoice
 from ...domain.job import Submission
 from ...domain.preflight import Parameter, PlannedInput, Preflight, Problem, SuggestedInput
@@ -201,4 +203,4 @@ def _inspect(source: bytes, environment: Environment) -> tuple[Parameter, ...] |
     parameters = json.loads(ran.stdout)
     if parameters is None:
         return None
-    return tuple(Parameter(p["name"], p["type"], p["default"], p["help"]) for p in parameters)
+    return tuple(Parameter(value=parse_default(p["default"]), **p) for p in parameters)

@@ -6,7 +6,6 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { JSONExt, type JSONValue } from '@lumino/coreutils';
 
 import type { Parameter } from '../api';
-import { readLiteral } from './literals';
 
 /**
  * The kind of a field's values: `json` is a list, a dictionary or null. `any` is for defaults that
@@ -159,10 +158,8 @@ function kindOf(parameter: Parameter): FieldKind {
 }
 
 /** The default as a value; undefined if it is no literal, or null, which has no type. */
-function defaultOf(parameter: Parameter): JSONValue | undefined {
-  return parameter.default === null
-    ? undefined
-    : (readLiteral(parameter.default) ?? undefined);
+function defaultOf({ value }: Parameter): JSONValue | undefined {
+  return (value as JSONValue | undefined) ?? undefined;
 }
 
 function isDefault(value: JSONValue, parameter: Parameter): boolean {
@@ -183,9 +180,9 @@ function parseText(text: string, kind: FieldKind): JSONValue | undefined {
     case 'float':
       return trimmed === '' ? undefined : parseNumber(trimmed);
     case 'json':
-      return readLiteral(text);
+      return parseJson(trimmed);
     case 'any': {
-      const value = readLiteral(text);
+      const value = parseJson(trimmed);
       return value === undefined ? text : value;
     }
   }
@@ -219,4 +216,29 @@ function parseNumber(text: string): number | undefined {
     (Number.isSafeInteger(value) || !INTEGER_PATTERN.test(text))
     ? value
     : undefined;
+}
+
+const PYTHON_CONSTANTS = new Map([
+  ['True', true],
+  ['False', false],
+  ['None', null]
+]);
+
+/** Parse JSON, or a constant of Python; undefined for anything else, and for inexact numbers. */
+function parseJson(text: string): JSONValue | undefined {
+  const constant = PYTHON_CONSTANTS.get(text);
+  if (constant !== undefined) {
+    return constant;
+  }
+  const numbers = text
+    .replace(/"(?:[^"\\]|\\.)*"/g, '')
+    .match(/-?\d[\d.eE+-]*/g);
+  if (numbers?.some(number => parseNumber(number) === undefined)) {
+    return undefined;
+  }
+  try {
+    return JSON.parse(text) as JSONValue;
+  } catch {
+    return undefined;
+  }
 }
