@@ -1,4 +1,4 @@
-"""What one attempt of a job has at hand while it runs: its records, its result, its end."""
+"""The state of one attempt while it runs: its records, its result, its end."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from .output_limit import OutputLimiter
 
 @dataclass
 class Attempt:
-    """What one attempt has at hand."""
+    """The state of one attempt; `written` is set once its result is written."""
 
     job_dir: Path
     claim: liveness.Claim
     request: dict[str, Any]
     journal: JournalWriter
-    live: IncrementalResult
+    result: IncrementalResult
+    limiter: OutputLimiter
     started: float = field(default_factory=time.time)
     usage: Usage = field(default_factory=Usage)
-    cap: OutputLimiter = field(default_factory=lambda: OutputLimiter(None))
     end: End | None = None
     recorded: bool = False
     written: Written | None = None
@@ -58,26 +58,29 @@ class Attempt:
             self.usage.begin_cell()
         elif record["k"] == "cell_end":
             record = {**record, "usage": self.usage.end_cell()}
-        for kept in self.cap.admit(record):
+        for kept in self.limiter.filter(record):
             stamped = {"t": round(time.time(), 6), **kept}
             try:
                 written = self.journal.append(stamped)
             except OSError:
-                self.live.give_up()
+                self.result.abandon()
                 raise
-            self.live.feed(written)
+            self.result.feed(written)
 
     def conclude(self, end: End) -> End:
-        """Journal how the run ended, once: whatever happens afterwards, it ended like this.
+        """Record in the journal how the run ended, and return that end. Call it once.
 
-        Raises OSError; then it ended like this all the same, and another call tries again.
+        Raises OSError if not even the disk reserve leaves room for the record.
         """
-        if self.end is None:
-            note = self.cap.note()
-            self.end = endings.with_note(end, note) if note else end
-        if not self.recorded:
-            self.emit(end_record(self.end, self.usage.to_json()))
-            self.recorded = True
+        summary = self.limiter.summary()
+        self.end = endings.with_note(end, summary) if summary else end
+        record = end_record(self.end, self.usage.to_json())
+        try:
+            self.emit(record)
+        except OSError:
+            disk_reserve.release(self.directory)
+            self.emit(record)
+        self.recorded = True
         return self.end
 
     def write_result(self) -> Written:
@@ -85,5 +88,5 @@ class Attempt:
         if self.written is None:
             disk_reserve.release(self.directory)
             self.journal.close()
-            self.written = self.live.write()
+            self.written = self.result.write()
         return self.written

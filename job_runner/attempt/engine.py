@@ -1,7 +1,7 @@
-"""Executes cells and tells what they say: the loop between a kernel and the journal.
+"""Executes cells and emits their output as records: the loop between a kernel and the journal.
 
-There is no time limit on output, and nothing is written but records. What ends a run from outside
-(a stop, a deadline, the kernel's death) is the business of `supervise`.
+There is no time limit on output, and the engine writes nothing but records. `supervise` handles
+what ends a run from outside: a stop, the deadline, the kernel's death.
 """
 
 from __future__ import annotations
@@ -22,61 +22,61 @@ Record = dict[str, Any]
 Cell = dict[str, Any]
 
 _QUIET = 0.3
-"""Seconds without output after which none is on its way from a kernel that waits."""
-_PATIENCE = 5.0
-"""Seconds between a cell's reply and the question where its `idle` is."""
+"""Seconds without output after which a kernel that waits for input has sent all of it."""
+_IDLE_TIMEOUT = 5.0
+"""Seconds to wait for a cell's `idle` after its reply, before an info request is sent."""
 
 
 @dataclass
 class _PendingCell:
-    """A cell that was sent."""
+    """A cell that was sent to the kernel and has not ended."""
 
     index: int
     idle: asyncio.Future[None]
     reply: asyncio.Future[Record]
     execution_count: int | None = None
-    begun: bool = False
-    """The kernel executes it: until then an interrupt would be lost."""
-    asked: bool = False
-    """The kernel asks for input, although it was told not to, and waits for ever."""
+    is_running: bool = False
+    """The kernel executes the cell. An interrupt before that would be lost."""
+    input_requested: bool = False
+    """The kernel requested input although that is not allowed, and would wait for ever."""
 
 
 class Engine:
-    """Runs prepared cells in one kernel that is ready; `emit` takes records as they come.
+    """Runs prepared cells in one kernel that is ready.
 
-    `explain` makes an end of an exception that a cell raised.
+    `emit` gets every record at once. `classify` returns the end for an exception of a cell.
     """
 
     def __init__(
         self,
         kernel: KernelClient,
         emit: Callable[[Record], None],
-        explain: Callable[[CellFailure], End] = endings.cell_error,
+        classify: Callable[[CellFailure], End] = endings.cell_error,
     ) -> None:
         self._kernel = kernel
         self._emit = emit
-        self._explain = explain
-        self._turns: dict[str, _PendingCell] = {}
-        self._turn: _PendingCell | None = None
-        self._held: list[Record] = []
-        self._held_size = 0
-        self._heard = 0
-        self._closing = self._interrupted = self._over = False
+        self._classify = classify
+        self._pending: dict[str, _PendingCell] = {}
+        self._current: _PendingCell | None = None
+        self._buffer: list[Record] = []
+        self._buffered_chars = 0
+        self._message_count = 0
+        self._is_closing = self._is_interrupted = self._is_over = False
 
     @property
     def current(self) -> int | None:
         """Return the index of the cell that runs."""
-        return None if self._turn is None else self._turn.index
+        return None if self._current is None else self._current.index
 
     @property
     def has_answered(self) -> bool:
-        """Tell whether the kernel is through with the cell, and only output may be on its way."""
-        return self._turn is not None and self._turn.reply.done()
+        """Tell whether the kernel has replied to the cell, and only output may still come."""
+        return self._current is not None and self._current.reply.done()
 
     async def run(self, cells: Iterable[tuple[int, Cell]]) -> End | None:
-        """Execute (index, cell) pairs in order; return how it ended. None: `drain` broke it off.
+        """Execute (index, cell) pairs in order; return how that ended. None: it was interrupted.
 
-        Raises what listening to the kernel raised, at once: a cell would wait for ever.
+        Raises an exception of the channels at once, because the cell would wait for ever.
         """
         self._kernel.listen(self)
         work = asyncio.create_task(self._run_cells(cells))
@@ -89,148 +89,149 @@ class Engine:
         finally:
             work.cancel()
             await asyncio.gather(work, return_exceptions=True)
-            self._over = True
+            self._is_over = True
 
     async def _run_cells(self, cells: Iterable[tuple[int, Cell]]) -> End | None:
         for index, cell in cells:
-            if self._closing:
+            if self._is_closing:
                 return None
             end = await self._run_cell(index, cell)
             if end is not None:
                 return end
-        return None if self._interrupted else endings.SUCCESS
+        return None if self._is_interrupted else endings.SUCCESS
 
-    def tell(self, text: str) -> None:
-        """Show a line that is not the kernel's in the cell that runs."""
-        if self._turn is not None:
+    def emit_notice(self, text: str) -> None:
+        """Emit a line of the runner's own as output of the running cell."""
+        if self._current is not None:
             output = {"output_type": "stream", "name": "stderr", "text": text}
-            self._say({"k": "output", "i": self._turn.index, "output": output})
+            self._emit_record({"k": "output", "i": self._current.index, "output": output})
 
     def interrupt(self) -> None:
-        """Start no further cell; interrupt the one that runs, so that it has the last word."""
-        self._closing = True
-        if self._turn is not None:
-            self._interrupted = True
-            if self._turn.begun:
+        """Start no further cell, and interrupt the running cell, so that it can end by itself."""
+        self._is_closing = True
+        if self._current is not None:
+            self._is_interrupted = True
+            if self._current.is_running:
                 self._kernel.interrupt()
 
     async def drain(self, quiet: float, limit: float) -> None:
-        """Start no further cell; take what still comes, until nothing came for `quiet` seconds."""
-        self._closing = True
+        """Start no further cell; wait, at most `limit` s, until no message came for `quiet` s."""
+        self._is_closing = True
         end = asyncio.get_running_loop().time() + limit
         while asyncio.get_running_loop().time() < end:
-            heard = self._heard
+            count = self._message_count
             await asyncio.sleep(quiet)
-            if heard == self._heard:
+            if count == self._message_count:
                 return
 
     async def _run_cell(self, index: int, cell: Cell) -> End | None:
-        """Execute one cell. None: go on with the next."""
+        """Execute one cell; return how the run ended with it, or None to go on with the next."""
         loop = asyncio.get_running_loop()
-        turn = self._turn = _PendingCell(index, loop.create_future(), loop.create_future())
-        self._say({"k": "cell_start", "i": index})
-        self._turns[self._kernel.execute("".join(cell["source"]))] = turn
+        pending = self._current = _PendingCell(index, loop.create_future(), loop.create_future())
+        self._emit_record({"k": "cell_start", "i": index})
+        self._pending[self._kernel.execute("".join(cell["source"]))] = pending
         ok = False
         try:
-            reply = await turn.reply
-            if turn.asked:
-                await self.drain(_QUIET, _PATIENCE)
+            reply = await pending.reply
+            if pending.input_requested:
+                await self.drain(_QUIET, _IDLE_TIMEOUT)
             else:
-                await self._all_output(turn)
-            if self._interrupted:
-                return None  # whatever it made of it: it did not get to do what it was to do
-            end = self._end_of(reply, index, turn.execution_count)
-            if end is not None and _goes_on(end, turn) and _may_raise(cell):
+                await self._wait_for_idle(pending)
+            if self._is_interrupted:
+                return None  # however the cell ended: it was not allowed to finish
+            end = self._end_of(reply, index, pending.execution_count)
+            if end is not None and _can_continue(end, pending) and _may_raise(cell):
                 end = None
             ok = end is None
             return end
         finally:
-            count = turn.execution_count
-            self._say({"k": "cell_end", "i": index, "ok": ok, "execution_count": count})
-            self._turn = None
+            count = pending.execution_count
+            self._emit_record({"k": "cell_end", "i": index, "ok": ok, "execution_count": count})
+            self._current = None
 
-    async def _all_output(self, turn: _PendingCell) -> None:
+    async def _wait_for_idle(self, pending: _PendingCell) -> None:
         """Wait for the cell's `idle`, which follows all of its output.
 
-        A kernel that could not keep its own queue may have dropped it: the `idle` of a later
-        question then tells that it will not come any more.
+        A kernel whose own queue overflowed may have dropped it. The `idle` of a later info request
+        then shows that the cell's own will not come any more.
         """
-        while not turn.idle.done():
-            await asyncio.wait({turn.idle}, timeout=_PATIENCE)
-            if not turn.idle.done():
-                self._turns[self._kernel.request_info()] = turn
-        turn.idle.result()
+        while not pending.idle.done():
+            await asyncio.wait({pending.idle}, timeout=_IDLE_TIMEOUT)
+            if not pending.idle.done():
+                self._pending[self._kernel.request_info()] = pending
+        pending.idle.result()
 
     def on_reply(self, message: Message) -> None:
-        """Take the answer to a cell."""
-        turn = self._turns.get(message.parent)
-        if turn is not None and not turn.reply.done():
-            turn.reply.set_result(message.content)
+        """Handle the reply to a cell."""
+        pending = self._pending.get(message.parent)
+        if pending is not None and not pending.reply.done():
+            pending.reply.set_result(message.content)
 
     def on_published(self, message: Message) -> None:
-        """Take one published message: output goes to the cell that caused it, however late."""
-        self._heard += 1
-        turn = self._turns.get(message.parent, self._turn)
-        if turn is None or self._over:
+        """Handle a message of iopub or stdin; late output goes to the cell that caused it."""
+        self._message_count += 1
+        pending = self._pending.get(message.parent, self._current)
+        if pending is None or self._is_over:
             return
         kind, content = message.kind, message.content
         if kind == "status":
-            if content.get("execution_state") == "idle" and message.parent in self._turns:
-                _settle(turn.idle)
+            if content.get("execution_state") == "idle" and message.parent in self._pending:
+                _set_done(pending.idle)
             return
         if kind == "input_request":
-            self._refuse(turn)
+            self._refuse_input(pending)
             return
-        self._begin(turn)
+        self._mark_running(pending)
         count = count_of(content)
         if count is not None:
-            turn.execution_count = count
-        for record in records_of(kind, content, turn.index, message.buffers):
+            pending.execution_count = count
+        for record in records_of(kind, content, pending.index, message.buffers):
             if kind == "stream":
-                self._hold(record)
+                self._buffer_stream(record)
             else:
-                self._say(record)
+                self._emit_record(record)
 
-    def _begin(self, turn: _PendingCell) -> None:
-        """Note that the kernel is at a cell, and interrupt it if that was to be done."""
-        if not turn.begun:
-            turn.begun = True
-            if self._interrupted and turn is self._turn:
+    def _mark_running(self, pending: _PendingCell) -> None:
+        """Note that the kernel executes a cell, and interrupt it if that was requested before."""
+        if not pending.is_running:
+            pending.is_running = True
+            if self._is_interrupted and pending is self._current:
                 self._kernel.interrupt()
 
-    def _refuse(self, turn: _PendingCell) -> None:
-        """End a cell whose kernel waits for an answer that nobody will give."""
-        if not turn.reply.done():
-            turn.asked = True
-            turn.reply.set_result({"status": "error", "ename": INPUT_REFUSED})
+    def _refuse_input(self, pending: _PendingCell) -> None:
+        """End a cell whose kernel waits for input, which nobody will type."""
+        if not pending.reply.done():
+            pending.input_requested = True
+            pending.reply.set_result({"status": "error", "ename": INPUT_REFUSED})
 
     def on_batch_end(self) -> None:
-        """Tell what is held: nothing waits for what may never come."""
-        if not self._held:
+        """Emit the buffered stream output: it does not wait for more, which may never come."""
+        if not self._buffer:
             return
-        first, *more = self._held
+        first, *more = self._buffer
         if more:
-            text = "".join(record["output"]["text"] for record in self._held)
+            text = "".join(record["output"]["text"] for record in self._buffer)
             first["output"]["text"] = text
-        self._held, self._held_size = [], 0
+        self._buffer, self._buffered_chars = [], 0
         self._emit(first)
 
-    def _hold(self, record: Record) -> None:
-        """Take output that may be one record with what came just before it."""
+    def _buffer_stream(self, record: Record) -> None:
+        """Buffer stream output, which becomes one record with the output just before it."""
         size = len(record["output"]["text"])
-        if self._held and not (
-            self._held_size + size <= MAX_STREAM_CHARS and _is_same_stream(self._held[0], record)
+        if self._buffer and not (
+            self._buffered_chars + size <= MAX_STREAM_CHARS
+            and _is_same_stream(self._buffer[0], record)
         ):
             self.on_batch_end()
-        self._held.append(record)
-        self._held_size += size
+        self._buffer.append(record)
+        self._buffered_chars += size
 
-    def _say(self, record: Record) -> None:
+    def _emit_record(self, record: Record) -> None:
         self.on_batch_end()
         self._emit(record)
 
     def _end_of(self, reply: Record, index: int, count: int | None) -> End | None:
-        """Tell from the kernel's answer whether the run goes on."""
+        """Return how the run ends by the kernel's reply; None if it goes on."""
         payload = reply.get("payload")
         if isinstance(payload, list) and any(
             isinstance(p, dict) and p.get("source") == "ask_exit" for p in payload
@@ -239,17 +240,17 @@ class Engine:
         if reply.get("status") == "ok":
             return None
         name, value = str(reply.get("ename", "an error")), str(reply.get("evalue", ""))
-        return self._explain(CellFailure(name, value, index, count, tuple(lines_of(reply))))
+        return self._classify(CellFailure(name, value, index, count, tuple(lines_of(reply))))
 
 
-def _settle(future: asyncio.Future[None]) -> None:
+def _set_done(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
 
 
-def _goes_on(end: End, turn: _PendingCell) -> bool:
-    """Tell whether a kernel can run more cells after one that ended like this."""
-    return end.reason != "ExitedEarly" and not turn.asked
+def _can_continue(end: End, pending: _PendingCell) -> bool:
+    """Tell whether the kernel can run more cells after this end of a cell."""
+    return end.reason != "ExitedEarly" and not pending.input_requested
 
 
 def _is_same_stream(one: Record, other: Record) -> bool:

@@ -1,7 +1,7 @@
-"""The part of an attempt that needs the kernel: prepare meanwhile, execute, see it off.
+"""The part of an attempt that needs a running kernel: prepare the notebook, execute, shut down.
 
-Imported once the kernel's process was started: an event loop, ZeroMQ and papermill take about as
-long to import as a kernel takes to start.
+Imported once the kernel's process was started: importing this and papermill takes about as long as
+a kernel takes to start.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from .. import signals
 from ..diagnosis import endings
 from ..diagnosis.diagnosis import Diagnosis
-from ..diagnosis.endings import End, RunFailed
+from ..diagnosis.endings import End
 from ..diagnosis.exit_codes import Exit
 from ..kernel.client import KernelClient
 from ..kernel.process import KernelProcess
@@ -27,55 +27,60 @@ from ..resources.monitor import Monitor
 from .attempt import Attempt
 from .engine import Engine
 from .reaper import Reaper
-from .supervise import supervise, wait_until_ready
+from .supervise import SupervisedRun, supervise, wait_until_ready
 
-_SYNC_PERIOD = 1.0
+_SYNC_INTERVAL = 1.0
 """Seconds between acknowledgements: what a lost host may cost."""
-_RECEIPT_PERIOD = 10.0
+_RECEIPT_INTERVAL = 10.0
 """Seconds until the next receipt in the journal, or a tenth of the run so far if that is more."""
 
 
-def execute(attempt: Attempt, process: KernelProcess, failure: RunFailed | None) -> End:
-    """Execute the attempt's notebook in a kernel on its way; return, and record, how it ended.
+class Execution:
+    """Executes an attempt's notebook in a kernel whose process was started.
 
-    `failure` is why there is none: the notebook is prepared all the same, to bear the reason.
-    Raises RunFailed for a notebook that cannot be prepared; OSError.
+    Leaving its context shuts the kernel down: gracefully, if the attempt's end was recorded and
+    allows it. The result is written meanwhile.
     """
-    if failure is not None:
-        _prepare(attempt, process)
-        raise failure
-    return asyncio.run(_run(attempt, process))
 
+    def __init__(self, attempt: Attempt, process: KernelProcess) -> None:
+        self._attempt = attempt
+        self._process = process
+        self._kernel: KernelClient | None = None
+        self._loop = asyncio.new_event_loop()
 
-async def _run(attempt: Attempt, process: KernelProcess) -> End:
-    stopped = _stopped(attempt.claim)
-    kernel = KernelClient(process)
-    ended_kindly = False
-    try:
-        end = await _prepare_and_execute(attempt, process, kernel, stopped)
-        # Before the kernel takes its leave, which may last: a run that had succeeded stays so.
-        attempt.conclude(end)
-        ended_kindly = end.exit_code in (Exit.SUCCEEDED, Exit.CELL)
-        return end
-    finally:
-        write = attempt.write_result if attempt.recorded else None
-        await kernel.shutdown(graceful=ended_kindly, while_waiting=write)
+    def __enter__(self) -> Execution:
+        return self
 
+    def run(self) -> End:
+        """Execute all cells; return how that ended. Raises RunFailed, OSError."""
+        return self._loop.run_until_complete(self._run())
 
-async def _prepare_and_execute(
-    attempt: Attempt, process: KernelProcess, kernel: KernelClient, stopped: asyncio.Future[None]
-) -> End:
-    try:
+    def __exit__(self, *_: object) -> None:
+        try:
+            if self._kernel is not None:
+                self._loop.run_until_complete(self._shut_down(self._kernel))
+            self._loop.run_until_complete(self._loop.shutdown_default_executor())
+        finally:
+            self._loop.close()
+
+    async def _run(self) -> End:
+        stop = _stop_future(self._attempt.claim)
+        self._kernel = kernel = KernelClient(self._process)
         kernel.connect()
-        notebook = _prepare(attempt, process)
-        with Reaper(spare=kernel.process.pid):
-            return await _execute(attempt, kernel, notebook, stopped)
-    except RunFailed as failed:
-        return failed.end
+        notebook = prepare_attempt(self._attempt, self._process)
+        with Reaper(spare=self._process.pid):
+            return await _execute(self._attempt, kernel, notebook, stop)
+
+    async def _shut_down(self, kernel: KernelClient) -> None:
+        end = self._attempt.end if self._attempt.recorded else None
+        await kernel.shutdown(
+            graceful=end is not None and end.exit_code in (Exit.SUCCEEDED, Exit.CELL),
+            while_waiting=None if end is None else self._attempt.write_result,
+        )
 
 
-def _prepare(attempt: Attempt, process: KernelProcess) -> Notebook:
-    """Prepare the notebook and journal it."""
+def prepare_attempt(attempt: Attempt, process: KernelProcess) -> Notebook:
+    """Prepare the attempt's notebook and journal it. Raises RunFailed, OSError."""
     request = attempt.request
     notebook = prepare_notebook(
         attempt.job_dir / layout.SNAPSHOT,
@@ -92,7 +97,7 @@ def _prepare(attempt: Attempt, process: KernelProcess) -> Notebook:
 
 
 async def _execute(
-    attempt: Attempt, kernel: KernelClient, notebook: Notebook, stopped: asyncio.Future[None]
+    attempt: Attempt, kernel: KernelClient, notebook: Notebook, stop: asyncio.Future[None]
 ) -> End:
     """Execute all cells of a notebook whose kernel is on its way, as long as it can be recorded."""
     request = attempt.request
@@ -101,13 +106,13 @@ async def _execute(
         kernel.process.pid, request.get("memory_limit"), attempt.usage, environ
     ) as monitor:
         work = asyncio.create_task(
-            _execute_cells(attempt, kernel, notebook, stopped, monitor, environ)
+            _execute_cells(attempt, kernel, notebook, stop, monitor, environ)
         )
-        tasks: set[asyncio.Task[Any]] = {work, asyncio.create_task(_keep_safe(attempt))}
+        tasks: set[asyncio.Task[Any]] = {work, asyncio.create_task(_sync_journal(attempt))}
         try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for broken in done - {work}:
-                broken.result()  # what was said to be safe is not
+            completed, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for failed in completed - {work}:
+                failed.result()  # raises: the journal cannot be written any more
             return work.result()
         finally:
             for task in tasks:
@@ -119,60 +124,62 @@ async def _execute_cells(
     attempt: Attempt,
     kernel: KernelClient,
     notebook: Notebook,
-    stopped: asyncio.Future[None],
+    stop: asyncio.Future[None],
     monitor: Monitor,
     environ: dict[str, str],
 ) -> End:
-    if not await wait_until_ready(kernel, stopped):
+    if not await wait_until_ready(kernel, stop):
         return endings.terminated(None)
     attempt.emit({"k": "kernel", "pid": kernel.process.pid, "language_info": kernel.language_info})
-    witness = Diagnosis(monitor.memory_status, attempt.request, environ)
+    diagnosis = Diagnosis(monitor.memory_status, attempt.request, environ)
 
     def emit(record: dict[str, Any]) -> None:
-        witness.on_record(record)
+        diagnosis.on_record(record)
         attempt.emit(record)
 
     return await supervise(
-        Engine(kernel, emit, witness.cell_failed),
-        kernel,
-        [(index, notebook["cells"][index]) for index in code_cells(notebook)],
-        stop=stopped,
-        limit=attempt.request.get("max_runtime"),
-        monitor=monitor,
-        witness=witness,
+        SupervisedRun(
+            Engine(kernel, emit, diagnosis.cell_failed),
+            kernel,
+            [(index, notebook["cells"][index]) for index in code_cells(notebook)],
+            stop,
+            attempt.request.get("max_runtime"),
+            monitor,
+            diagnosis,
+        )
     )
 
 
-def _stopped(claim: liveness.Claim) -> asyncio.Future[None]:
+def _stop_future(claim: liveness.Claim) -> asyncio.Future[None]:
     """Return a future that is done once we were told to stop."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[None] = loop.create_future()
 
-    def settle() -> None:
+    def set_result() -> None:
         if not future.done():
             future.set_result(None)
 
-    def wake() -> None:
-        # If this is all that we come to do, the run is known to have lived when it was cancelled.
+    def on_stop() -> None:
+        # Should nothing more be written, this shows that the run lived when it was cancelled.
         claim.beat()
-        # The signal may come when the loop is gone and the result is being written.
+        # The signal may come when the loop is closed and the result is being written.
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(settle)
+            loop.call_soon_threadsafe(set_result)
 
-    signals.on_stop(wake)
+    signals.on_stop(on_stop)
     return future
 
 
-async def _keep_safe(attempt: Attempt) -> None:
-    """Acknowledge what was written once a second, off the loop: fdatasync may take long.
+async def _sync_journal(attempt: Attempt) -> None:
+    """Sync the journal once a second, off the loop, because fdatasync may take long.
 
-    And leave a receipt now and then: a run that is killed has one, too. Raises OSError.
+    Emit a usage record now and then, so that a run that is killed has one, too. Raises OSError.
     """
-    receipt_at = 0.0
+    next_receipt = 0.0
     while True:
-        await asyncio.sleep(_SYNC_PERIOD)
-        lasted = time.time() - attempt.started
-        if lasted >= receipt_at and attempt.usage.memory.count > 1:
+        await asyncio.sleep(_SYNC_INTERVAL)
+        elapsed = time.time() - attempt.started
+        if elapsed >= next_receipt and attempt.usage.memory.count > 1:
             attempt.emit({"k": "usage", **attempt.usage.to_json()})
-            receipt_at = lasted + max(_RECEIPT_PERIOD, lasted / 10)
+            next_receipt = elapsed + max(_RECEIPT_INTERVAL, elapsed / 10)
         await asyncio.to_thread(attempt.journal.sync)

@@ -1,7 +1,7 @@
 """The result of a run while it runs: each record is folded when it is journaled.
 
-So at the end nothing is read again. Where that cannot be (a full disk), the journal has it all: the
-result is folded from there, as `finish` does it.
+So nothing is read again at the end. If the disk has no room for that, the result is folded from the
+journal at the end, as `finish` does it.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from ..protocol.result.spool import Spool
 
 
 class IncrementalResult:
-    """The result of one attempt. Its records come by `feed`, all that were journaled."""
+    """The result of one attempt. `feed` takes every record that was journaled."""
 
     def __init__(self, job_dir: Path, attempt_dir: Path) -> None:
         self._job_dir = job_dir
         self._attempt_dir = attempt_dir
         self._fold: ResultFold | None = None
-        with self._or_none():
+        with self._ignoring_full_disk():
             spool = Spool.in_folder(attempt_dir)
             self._fold = ResultFold(job_dir / layout.SNAPSHOT, spool)
 
     def feed(self, record: dict[str, Any]) -> None:
-        """Take one more record. Raises OSError: the disk is full, and records come no further."""
+        """Fold one more record. Raises OSError, for example for a full disk; then folding stops."""
         if self._fold is not None:
             try:
                 self._fold.feed(record)
             except BaseException:
-                self.give_up()
+                self.abandon()
                 raise
 
-    def give_up(self) -> None:
-        """Leave it to the journal: there may be something in it that was not fed, or in part."""
+    def abandon(self) -> None:
+        """Stop folding: the journal may have a record that was not fed, or only in part."""
         if self._fold is not None:
             self._fold.close()
             self._fold = None
@@ -46,13 +46,13 @@ class IncrementalResult:
         """Write `result.ipynb`, once the journal is complete. Raises OSError."""
         fold, target = self._fold, self._attempt_dir / layout.RESULT
         if fold is not None:
-            with self._or_none(), fold:
+            with self._ignoring_full_disk(), fold:
                 return fold.write(target)
         return write_result(self._job_dir, self._attempt_dir)
 
     @contextmanager
-    def _or_none(self) -> Iterator[None]:
-        """Do without where there is no room for a spool."""
+    def _ignoring_full_disk(self) -> Iterator[None]:
+        """Go on without the spool where the disk has no room for it."""
         try:
             yield
         except OSError as error:

@@ -46,19 +46,19 @@ class OutputLimiter:
         self._bytes = self._outputs = 0
         self._cell = 0
 
-    def admit(self, record: Record) -> Iterable[Record]:
+    def filter(self, record: Record) -> Iterable[Record]:
         """Return what to journal for a record, in order: itself, nothing, or what tells of it."""
         if self.limit is None:
             return (record,)
         if record["k"] in _COUNTED:
-            return self._weigh(record, self.limit)
-        told = self._told() if record["k"] in _BOUNDS else ()
+            return self._apply_limit(record, self.limit)
+        tail = self._flush_tail() if record["k"] in _BOUNDS else ()
         if record["k"] == "cell_start":
             self._cell = record["i"]
             self._allowance, self._errors = _ALLOWANCE if self._reached else 0, _ERRORS
-        return (*told, record)
+        return (*tail, record)
 
-    def note(self) -> str:
+    def summary(self) -> str:
         """Return the sentence for the job's message; empty if nothing was dropped."""
         lost = self.dropped - self._tail_size
         if self.limit is None or lost <= 0:
@@ -69,7 +69,7 @@ class OutputLimiter:
             "JUPYTER_TO_JOB_OUTPUT_CAP."
         )
 
-    def _weigh(self, record: Record, limit: int) -> Iterable[Record]:
+    def _apply_limit(self, record: Record, limit: int) -> Iterable[Record]:
         size = _size(record)
         if not self._reached and self._used + size <= limit:
             self._used += size
@@ -79,7 +79,7 @@ class OutputLimiter:
         self._cell = record.get("i", self._cell)
         if record.get("output", {}).get("output_type") == "error" and size <= self._errors:
             self._errors -= size + self._tail_size
-            return (*notice, *self._told(), record)
+            return (*notice, *self._flush_tail(), record)
         if size <= self._allowance:
             self._allowance -= size
             return (*notice, record)
@@ -111,7 +111,7 @@ class OutputLimiter:
             kept = {"k": record["k"], "i": record.get("i", self._cell), "id": record["id"]}
             self._captures[record["id"]] = {**kept, "state": {"msg_id": state["msg_id"]}}
 
-    def _told(self) -> list[Record]:
+    def _flush_tail(self) -> list[Record]:
         """Return what tells how much of a cell was dropped, with the end of its output."""
         if not self._outputs:
             return []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -48,28 +49,39 @@ def run_job(job_dir: Path, number: int | None) -> int:
 
 
 def _run_claimed(job_dir: Path, claim: liveness.Claim, request: dict[str, Any]) -> int:
-    """Run, and write how it ended."""
+    """Run the attempt, record how it ended, and write the outcome. Raises OSError."""
     directory = claim.directory
-    writer = JournalWriter(directory / layout.JOURNAL)
-    live = IncrementalResult(job_dir, directory)
     attempt = Attempt(
-        job_dir, claim, request, writer, live, cap=OutputLimiter(request.get("output_limit"))
+        job_dir,
+        claim,
+        request,
+        JournalWriter(directory / layout.JOURNAL),
+        IncrementalResult(job_dir, directory),
+        OutputLimiter(request.get("output_limit")),
     )
-    with disk_reserve.reserved(directory):
-        last = _guarded(attempt)
-    end = attempt.conclude(last)
+    end = None
+    try:
+        with disk_reserve.reserved(directory), contextlib.ExitStack() as resources:
+            # The end is recorded before the kernel exits, which may take long: a run that
+            # succeeded has succeeded, whatever happens then.
+            end = attempt.conclude(_execute(attempt, resources))
+    except Exception as error:
+        if end is None:
+            raise
+        log_line(f"Afterwards: {error}")
     result, usage = attempt.write_result(), attempt.usage.to_json()
     write_ending(job_dir, directory, end, result, attempt.started, usage)
     log_line(f"{end.reason}: {end.message}" if end.reason else "Every cell ran.")
-    if last is not end:
-        log_line(f"Afterwards: {last.message}")
     return int(end.exit_code or 0)
 
 
-def _guarded(attempt: Attempt) -> End:
-    """Run, and turn whatever goes wrong into an end."""
+def _execute(attempt: Attempt, resources: contextlib.ExitStack) -> End:
+    """Execute the notebook; return how that ended, whatever went wrong.
+
+    The kernel lives until `resources` is closed.
+    """
     try:
-        return _run(attempt)
+        return _execute_in_kernel(attempt, resources)
     except RunFailed as failure:
         return failure.end
     except OSError as error:
@@ -83,28 +95,29 @@ def _guarded(attempt: Attempt) -> End:
         return End("BackendError", message, Exit.INTERNAL, cell)
 
 
-def _run(attempt: Attempt) -> End:
-    """Start the kernel, and only then what takes time to import. Raises RunFailed, OSError."""
+def _execute_in_kernel(attempt: Attempt, resources: contextlib.ExitStack) -> End:
+    """Start the kernel, and only then import what takes long. Raises RunFailed, OSError."""
     snapshot = (attempt.job_dir / layout.SNAPSHOT).read_bytes()
     process = KernelProcess(
         kernel_name(snapshot, attempt.request.get("kernel")),
         str(attempt.directory),
         attempt.request.get("kernel_spec"),
     )
-    try:
-        start = {"kernel": process.name, "sockets": str(process.folder)}
-        attempt.emit({"k": "start", "v": documents.VERSION, **start})
-        failure = _start(attempt, process)
-        from .execution import execute
+    resources.callback(workdir.collect_artifacts, attempt.job_dir, attempt.directory)
+    resources.callback(process.close)
+    start = {"kernel": process.name, "sockets": str(process.folder)}
+    attempt.emit({"k": "start", "v": documents.VERSION, **start})
+    failure = _start(attempt, process)
+    from .execution import Execution, prepare_attempt
 
-        return execute(attempt, process, failure)
-    finally:
-        process.close()
-        workdir.collect_artifacts(attempt.job_dir, attempt.directory)
+    if failure is not None:
+        prepare_attempt(attempt, process)  # the result shows the reason
+        raise failure
+    return resources.enter_context(Execution(attempt, process)).run()
 
 
 def _start(attempt: Attempt, process: KernelProcess) -> RunFailed | None:
-    """Start the kernel. A failure is handed back: the notebook is prepared all the same."""
+    """Start the kernel; return why that failed, or None. Raises OSError."""
     try:
         cwd = workdir.working_directory(attempt.job_dir, attempt.directory, attempt.request)
         process.start(cwd, attempt.variables)

@@ -1,10 +1,11 @@
-"""What may end a run beside the cells themselves: a stop, the deadline, memory, a death."""
+"""Ends a run early: on a stop, at the deadline, over the memory limit, when the kernel dies."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from ..diagnosis import endings
@@ -14,21 +15,21 @@ from ..kernel.client import KernelClient
 from ..resources.monitor import Monitor
 from .engine import Engine
 
-_NEWS_PERIOD = 1.0
-"""Seconds between two looks at what the host did to the run."""
+_REPORT_INTERVAL = 1.0
+"""Seconds between two checks for processes that the host killed for memory."""
 _QUIET = 0.3
 """Seconds without output after which none is on its way (ipykernel flushes at 0.2)."""
 _QUIET_DEAD = 0.05
-"""The same for a kernel that is gone: only what is in our own queue is left."""
-_DRAIN_LIMIT = 0.5
-"""Seconds after which a flood is left behind; a kernel that is over its memory limit goes on taking
-more meanwhile, and whoever told us to stop waits."""
+"""The same for a kernel that is gone: only this process's own queue holds output."""
+_DRAIN_TIMEOUT = 0.5
+"""Seconds after which the rest of a flood is dropped: a kernel over its memory limit takes more
+memory meanwhile, and the sender of a stop waits."""
 _INTERRUPT_GRACE = 3.0
-"""Seconds for a cell that is interrupted: for its traceback and its `finally` blocks, which may
-write down what it has so far. Only what heeds no interrupt takes them all."""
-_BACKLOG = 5.0
-"""Seconds for output that was sent already, when no more is made, from the moment on that ends the
-run: half of what a stop leaves us."""
+"""Seconds for an interrupted cell: for its traceback and its `finally` blocks, which may save
+results. Only a cell that ignores the interrupt takes all of it."""
+_BACKLOG_TIMEOUT = 5.0
+"""Seconds for output that was sent before the run was ended: half of the time that a stop allows.
+"""
 
 
 async def wait_until_ready(kernel: KernelClient, stop: asyncio.Future[None]) -> bool:
@@ -36,8 +37,7 @@ async def wait_until_ready(kernel: KernelClient, stop: asyncio.Future[None]) -> 
     ready = asyncio.create_task(kernel.ready())
     died = asyncio.create_task(kernel.died.wait())
     try:
-        ends: set[asyncio.Future[Any]] = {ready, died, stop}
-        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        await _wait_for_first({ready, died, stop}, None)
         if ready.done():
             ready.result()
             return True
@@ -52,50 +52,59 @@ async def wait_until_ready(kernel: KernelClient, stop: asyncio.Future[None]) -> 
             await ready
 
 
-async def supervise(
-    engine: Engine,
-    kernel: KernelClient,
-    cells: Iterable[tuple[int, dict[str, Any]]],
-    *,
-    stop: asyncio.Future[None],
-    limit: float | None,
-    monitor: Monitor,
-    witness: Diagnosis,
-) -> End:
-    """Execute `cells` until they end, `stop` is done, `limit` seconds pass or the kernel dies.
+@dataclass(frozen=True)
+class SupervisedRun:
+    """The execution of `cells` in a kernel, and what may end it early.
 
-    Or until it is over the memory limit, which `monitor` tells. Whatever was printed by then is
-    emitted first, and a cell that is stopped is interrupted, so that it shows where it was.
-    `witness` knows what else to say of the end.
+    - `stop`: done as soon as the run has to stop.
+    - `max_runtime`: seconds; None: no limit.
+    - `monitor`: tells whether the kernel is over its memory limit.
+    - `diagnosis`: explains how the run ended.
     """
-    work = asyncio.create_task(engine.run(cells))
-    died = asyncio.create_task(kernel.died.wait())
-    over = asyncio.create_task(monitor.over.wait())
-    news = asyncio.create_task(_report_oom_kills(engine, witness))
+
+    engine: Engine
+    kernel: KernelClient
+    cells: Iterable[tuple[int, dict[str, Any]]]
+    stop: asyncio.Future[None]
+    max_runtime: float | None
+    monitor: Monitor
+    diagnosis: Diagnosis
+
+
+async def supervise(run: SupervisedRun) -> End:
+    """Execute the cells until they end, or a stop, the deadline, memory or a death ends the run.
+
+    All output up to then is emitted first. A cell that is stopped is interrupted, so that its
+    traceback shows where it was.
+    """
+    engine = run.engine
+    work = asyncio.create_task(engine.run(run.cells))
+    died = asyncio.create_task(run.kernel.died.wait())
+    over_limit = asyncio.create_task(run.monitor.over.wait())
+    reports = asyncio.create_task(_report_oom_kills(engine, run.diagnosis))
     try:
-        ends: set[asyncio.Future[Any]] = {work, died, over, stop}
-        await _first(ends, limit)
-        is_dead, is_over, is_stopped = died.done(), over.done(), stop.done()
+        await _wait_for_first({work, died, over_limit, run.stop}, run.max_runtime)
+        is_dead, is_over_limit, is_stopped = died.done(), over_limit.done(), run.stop.done()
         cell = engine.current
         if not work.done():
-            await _drain_remaining(engine, work, died, over)
+            await _drain_remaining(engine, work, died, over_limit)
         end = work.result() if work.done() else None
         if end is not None:
             return end
-        if is_over and monitor.limit is not None:
-            return endings.memory_limit_exceeded(monitor.used, monitor.limit, engine.current)
+        if is_over_limit and run.monitor.limit is not None:
+            return endings.memory_limit_exceeded(
+                run.monitor.used, run.monitor.limit, engine.current
+            )
         if is_dead:
-            process = kernel.process
+            process = run.kernel.process
             status, log_line = process.exit_status(), process.last_log_line()
-            return witness.kernel_died(status, log_line, engine.current)
+            return run.diagnosis.kernel_died(status, log_line, engine.current)
         if is_stopped:
-            return witness.interrupted(endings.terminated(cell))
-        return witness.interrupted(endings.deadline(limit or 0, cell))
+            return run.diagnosis.interrupted(endings.terminated(cell))
+        return run.diagnosis.interrupted(endings.deadline(run.max_runtime or 0, cell))
     finally:
-        died.cancel()
-        over.cancel()
-        news.cancel()
-        work.cancel()
+        for task in (died, over_limit, reports, work):
+            task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await work
 
@@ -104,31 +113,32 @@ async def _drain_remaining(
     engine: Engine,
     work: asyncio.Future[End | None],
     died: asyncio.Future[Any],
-    over: asyncio.Future[Any],
+    over_limit: asyncio.Future[Any],
 ) -> None:
-    """Have the cell end by itself, unless it is too late for that; take what it sends by then."""
+    """Let the cell end by itself where that is still possible, and emit its output until then."""
     loop = asyncio.get_running_loop()
-    until = loop.time() + _BACKLOG
-    if not (died.done() or over.done()):
+    deadline = loop.time() + _BACKLOG_TIMEOUT
+    if not (died.done() or over_limit.done()):
         engine.interrupt()
-        await _first({work, died, over}, _INTERRUPT_GRACE)
+        await _wait_for_first({work, died, over_limit}, _INTERRUPT_GRACE)
         if engine.has_answered:
-            await _first({work, died}, until - loop.time())
+            await _wait_for_first({work, died}, deadline - loop.time())
     if not work.done():
-        is_gone = died.done()
-        quiet, limit = (_QUIET_DEAD, until - loop.time()) if is_gone else (_QUIET, _DRAIN_LIMIT)
-        await engine.drain(quiet, limit)
+        if died.done():
+            await engine.drain(_QUIET_DEAD, deadline - loop.time())
+        else:
+            await engine.drain(_QUIET, _DRAIN_TIMEOUT)
 
 
-async def _report_oom_kills(engine: Engine, witness: Diagnosis) -> None:
-    """Say in the cell that runs what the host does to it."""
+async def _report_oom_kills(engine: Engine, diagnosis: Diagnosis) -> None:
+    """Show in the running cell which processes the host killed for memory."""
     while True:
-        await asyncio.sleep(_NEWS_PERIOD)
-        line = witness.new_oom_kills()
+        await asyncio.sleep(_REPORT_INTERVAL)
+        line = diagnosis.new_oom_kills()
         if line:
-            engine.tell(line)
+            engine.emit_notice(line)
 
 
-async def _first(ends: set[asyncio.Future[Any]], limit: float | None) -> None:
-    """Wait until one of `ends` is done, or `limit` seconds have passed."""
-    await asyncio.wait(ends, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+async def _wait_for_first(futures: set[asyncio.Future[Any]], timeout: float | None) -> None:
+    """Wait until one of `futures` is done, or `timeout` seconds have passed."""
+    await asyncio.wait(futures, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)

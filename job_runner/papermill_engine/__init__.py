@@ -16,4 +16,4 @@ class JobRunnerEngine(Engine):  # type: ignore[misc]
         from .adapter import execute
         from .options import Options
 
-        execute(nb_man, kernel_name, Options.of(options))
+        execute(nb_man, kernel_name, Options.from_arguments(options))

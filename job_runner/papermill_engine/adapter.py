@@ -1,4 +1,4 @@
-"""Our engine under papermill's NotebookExecutionManager: records become its callbacks."""
+"""Adapts the engine to papermill's NotebookExecutionManager: records become its callbacks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import nbformat
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 
 from ..attempt.engine import Engine
-from ..attempt.supervise import supervise, wait_until_ready
+from ..attempt.supervise import SupervisedRun, supervise, wait_until_ready
 from ..diagnosis.diagnosis import Diagnosis
 from ..diagnosis.endings import End, RunFailed
 from ..diagnosis.exit_codes import Exit
@@ -27,10 +27,10 @@ from .options import Options
 
 
 def execute(nb_man: Any, kernel_name: str, options: Options) -> None:
-    """Execute all cells; papermill itself finds cells' errors in the outputs, and raises them.
+    """Execute all cells. papermill itself finds the errors of cells in the outputs.
 
-    Raises what papermill's own engine would for every other end: nbclient's errors of a dead kernel
-    and of a cell that took too long; RuntimeError for a kernel that did not start.
+    For every other end this raises what papermill's own engine would: nbclient's errors for a dead
+    kernel and for a cell that took too long, RuntimeError for a kernel that did not start.
     """
     process = KernelProcess(kernel_name, mark=f"papermill-{id(nb_man)}")
     try:
@@ -47,7 +47,7 @@ def execute(nb_man: Any, kernel_name: str, options: Options) -> None:
 
 
 class RecordAdapter:
-    """Takes the engine's records into papermill's notebook."""
+    """Writes the engine's records into papermill's notebook."""
 
     def __init__(self, nb_man: Any, options: Options) -> None:
         self._nb_man = nb_man
@@ -55,12 +55,12 @@ class RecordAdapter:
         self._cells = nb_man.nb.cells
         # papermill may save at any moment, and can write nothing but nodes.
         self._fold = NotebookFold.over(nb_man.nb, MemoryOutputStore(nbformat.from_dict))
-        self._passed = 0
+        self._next_index = 0
         self._timer: asyncio.TimerHandle | None = None
         self.timeout: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def on_record(self, record: dict[str, Any]) -> None:
-        """Fold a record, and tell papermill's manager of cells that start and end."""
+        """Fold a record, and report cells that start and end to papermill's manager."""
         index = record.get("i")
         if record["k"] == "cell_start":
             self._start(record["i"])
@@ -68,19 +68,19 @@ class RecordAdapter:
             self._end(self._cells[index], index, record)
         else:
             if "output" in record:
-                self._options.copy(record["output"])
+                self._options.copy_output(record["output"])
             self._fold.feed({"t": time.time(), **record})
             self._nb_man.autosave_cell()
 
-    def pass_by(self, index: int) -> None:
-        """Have papermill complete the cells before `index` that no kernel ever sees."""
-        for passed in range(self._passed, index):
-            self._nb_man.cell_start(self._cells[passed], passed)
-            self._nb_man.cell_complete(self._cells[passed], passed)
-        self._passed = index + 1
+    def skip_to(self, index: int) -> None:
+        """Have papermill complete the cells before `index` that are not sent to a kernel."""
+        for skipped in range(self._next_index, index):
+            self._nb_man.cell_start(self._cells[skipped], skipped)
+            self._nb_man.cell_complete(self._cells[skipped], skipped)
+        self._next_index = index + 1
 
     def _start(self, index: int) -> None:
-        self.pass_by(index)
+        self.skip_to(index)
         self._nb_man.cell_start(self._cells[index], index)
         if self._options.execution_timeout:
             loop = asyncio.get_running_loop()
@@ -99,30 +99,32 @@ class RecordAdapter:
 
 async def _execute(nb_man: Any, process: KernelProcess, options: Options) -> End:
     notebook = nb_man.nb
-    manager = RecordAdapter(nb_man, options)
+    adapter = RecordAdapter(nb_man, options)
     kernel = KernelClient(process)
-    kindly = False
+    is_graceful = False
     try:
         kernel.connect()
-        await asyncio.wait_for(wait_until_ready(kernel, manager.timeout), options.start_timeout)
+        await asyncio.wait_for(wait_until_ready(kernel, adapter.timeout), options.start_timeout)
         notebook.metadata.language_info = nbformat.from_dict(kernel.language_info)
         with Monitor(kernel.process.pid, None, Usage(), os.environ) as monitor:
-            witness = Diagnosis(monitor.memory_status)
+            diagnosis = Diagnosis(monitor.memory_status)
             end = await supervise(
-                Engine(kernel, manager.on_record, witness.cell_failed),
-                kernel,
-                [(index, notebook.cells[index]) for index in code_cells(notebook)],
-                stop=manager.timeout,
-                limit=None,
-                monitor=monitor,
-                witness=witness,
+                SupervisedRun(
+                    Engine(kernel, adapter.on_record, diagnosis.cell_failed),
+                    kernel,
+                    [(index, notebook.cells[index]) for index in code_cells(notebook)],
+                    adapter.timeout,
+                    None,
+                    monitor,
+                    diagnosis,
+                )
             )
         if end.reason is None:
-            manager.pass_by(len(notebook.cells))
-        kindly = end.exit_code in (Exit.SUCCEEDED, Exit.CELL)
+            adapter.skip_to(len(notebook.cells))
+        is_graceful = end.exit_code in (Exit.SUCCEEDED, Exit.CELL)
         return end
     except asyncio.TimeoutError as error:
         message = f"The kernel {process.name!r} did not answer within {options.start_timeout} s."
         raise RuntimeError(message) from error
     finally:
-        await kernel.shutdown(graceful=kindly)
+        await kernel.shutdown(graceful=is_graceful)

@@ -1,4 +1,4 @@
-"""What papermill asks of an engine besides the cells: time limits, and copies of the output."""
+"""The options of an engine of papermill: time limits, and copies of the output."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class Options:
     execution_timeout: float | None = None
 
     @classmethod
-    def of(cls, arguments: dict[str, Any]) -> Options:
+    def from_arguments(cls, arguments: dict[str, Any]) -> Options:
         """Return the options among an engine's arguments."""
         names = {field.name for field in fields(cls)}
         return cls(**{name: value for name, value in arguments.items() if name in names})
 
-    def copy(self, output: dict[str, Any]) -> None:
+    def copy_output(self, output: dict[str, Any]) -> None:
         """Copy an output's text to papermill's log and to the files that were asked for."""
         if output["output_type"] == "stream":
             file = self.stdout_file if output["name"] == "stdout" else self.stderr_file

@@ -183,7 +183,7 @@ class _Forgetful:
 
 
 def test_a_lost_idle_does_not_hang_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_module, "_PATIENCE", 0.05)
+    monkeypatch.setattr(engine_module, "_IDLE_TIMEOUT", 0.05)
     records: list[Record] = []
 
     async def run() -> Any:

@@ -43,7 +43,7 @@ def end(cell: int = 1) -> Record:
 
 
 def through(cap: OutputLimiter, *records: Record) -> list[Record]:
-    return [kept for record in records for kept in cap.admit(record)]
+    return [kept for record in records for kept in cap.filter(record)]
 
 
 def text_of(records: list[Record]) -> str:
@@ -67,7 +67,7 @@ def test_the_middle_is_dropped_and_told() -> None:
     marker = [record for record in kept if record["k"] == "dropped" and "bytes" in record]
     assert len(marker) == 1 and 230 * KIB < marker[0]["bytes"] < 270 * KIB
     assert dropped_notice(marker[0]) in text
-    assert format_bytes(marker[0]["bytes"]) in cap.note() and "100 KiB" in cap.note()
+    assert format_bytes(marker[0]["bytes"]) in cap.summary() and "100 KiB" in cap.summary()
     assert len(text) < 170 * KIB
     assert kept[-1] == end()
 
@@ -152,7 +152,7 @@ def test_any_run(run: list[Record], limit: int) -> None:
     remains = [r["output"]["text"] for r in rest if r["k"] == "output" and "text" in r["output"]]
     left = iter(whole)
     assert all(any(text.endswith(part) for text in left) for part in remains)
-    assert (cap.dropped > 0) == bool(lost) == bool(cap.note())
+    assert (cap.dropped > 0) == bool(lost) == bool(cap.summary())
     assert all(record["bytes"] > 0 for record in lost)
     assert [r for r in rest if r["k"] != "output"] == [
         r for r in [*run, done] if r["k"] != "output"
