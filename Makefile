@@ -35,7 +35,7 @@ bench-runner: ## Measure the runner beside papermill and its kin in full (an hou
 	@scripts/install dev
 	@.venv/bin/python -m benchmarks.runner $(ARGS)
 
-bench-server: ## Measure the server beside jupyter-scheduler in full (20 minutes; ARGS="--quick")
+bench-server: ## Measure the server beside jupyter-scheduler in full (25 minutes; ARGS="--quick")
 	@scripts/install dev && scripts/install peer
 	@.venv/bin/python -m benchmarks.server $(ARGS)
 

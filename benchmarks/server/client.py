@@ -31,17 +31,22 @@ class Client:
 
     def request(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
         """Return the answer's JSON; None if it has no body. Raises RequestFailed."""
-        sent = None if body is None else json.dumps(body).encode()
+        data = None if body is None else json.dumps(body).encode()
+        content = self.send(method, path, data, **headers)
+        return json.loads(content) if content else None
+
+    def send(self, method: str, path: str, data: bytes | None = None, **headers: str) -> bytes:
+        """Return the answer's bytes. Raises RequestFailed."""
         sent_headers = {name.replace("_", "-"): value for name, value in headers.items()}
         sent_headers["Authorization"] = f"token {self.token}"
         began = time.perf_counter()
-        self._connection.request(method, path, sent, sent_headers)
+        self._connection.request(method, path, data, sent_headers)
         answer = self._connection.getresponse()
         content = answer.read()
         self.elapsed = time.perf_counter() - began
         if not 200 <= answer.status < 300:
             raise RequestFailed(f"{method} {path}: {answer.status} {content[:500]!r}")
-        return json.loads(content) if content else None
+        return content
 
     def connect(self) -> None:
         """Connect now, so that no measured request has to."""

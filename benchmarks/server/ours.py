@@ -44,6 +44,11 @@ class OurServer(MeasuredServer):
         job = client.request("POST", f"{API}/jobs", body, Idempotency_Key=str(uuid.uuid4()))
         return str(job["name"])
 
+    def time_preflight(self, client: Client) -> float:
+        """Return the seconds until the dialog has what it shows."""
+        client.request("POST", f"{API}/preflight", {"notebook": NOTEBOOK})
+        return client.elapsed
+
     def unfinished(self, jobs: Collection[str]) -> set[str]:
         return {job for job in jobs if not self.result_path(job).exists()}
 

@@ -37,6 +37,7 @@ def measure_single_jobs(
             turns = [(ours, our_client, measured[0]), (peer, peer_client, measured[1])]
             for server, client, timings in turns if number % 2 else turns[::-1]:
                 _submit_jobs(server, client, timings, count)
+        preflights = [ours.time_preflight(our_client) for _ in range(rounds * jobs)]
     report.section(f"one job at a time, {rounds} turns of {jobs} jobs each")
     report.add(
         Row("POST, answered", our_timings.answered, peer_timings.answered, targets.POST, unit=MS)
@@ -54,6 +55,7 @@ def measure_single_jobs(
     )
     to_workspace = [a + b for a, b in zip(peer_timings.ended, peer_timings.downloaded, strict=True)]
     report.add(Row("  to the file in the workspace", our_timings.ended, to_workspace))
+    report.add(Row("preflight, answered", preflights, limit=targets.PREFLIGHT, unit=MS))
     report.add_check("our results", our_timings.faults)
     report.add_check("the peer's results", peer_timings.faults)
 

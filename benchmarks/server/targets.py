@@ -5,6 +5,9 @@ from __future__ import annotations
 POST = 0.4
 """Median answer to `POST jobs`, by the peer's."""
 
+PREFLIGHT = 0.3
+"""Seconds in which a dialog is told what it shows: it opens with that."""
+
 DELIVERED = 0.2
 """From POST to the executed notebook in the workspace, by the peer's from POST to COMPLETED."""
 
@@ -22,3 +25,6 @@ FLOOD_MEMORY = 0.25
 
 FLOOD_KERNELS = 2.5
 """The same wall time by what the kernels alone cost in processor time, shared by the cores."""
+
+LOOP_LATENCY = 0.05
+"""Seconds within which the server answers others, whatever it is doing."""
