@@ -21,12 +21,13 @@ from jupyter_client.manager import KernelManager
 from job_runner.attempt import engine as engine_module
 from job_runner.attempt.engine import Engine
 from job_runner.diagnosis.endings import RunFailed
+from job_runner.kernel import shutdown
 from job_runner.kernel.channels import KernelChannels, Message
 from job_runner.kernel.client import KernelClient
 from job_runner.kernel.kernelspec import is_python_program, resolve_kernel_spec
 from job_runner.kernel.process import KernelProcess
 
-from .jobs import Job, notebook
+from .jobs import BOUND, Job, notebook
 
 Record = dict[str, Any]
 
@@ -78,14 +79,17 @@ async def close_after(kernel: KernelClient, source: str) -> float:
     return time.monotonic() - began
 
 
-def test_a_kernel_that_does_nothing_more_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_kernel_that_does_nothing_more_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Not even if it has a child, which does nothing either: a shell that it drives, a pool."""
     source = (
         "import atexit, subprocess, time\n"
-        "child = subprocess.Popen(['sleep', '60'])\n"
-        "atexit.register(time.sleep, 60)"
+        "child = subprocess.Popen(['sleep', '600'])\n"
+        "atexit.register(time.sleep, 600)"
     )
-    assert with_kernel(tmp_path, lambda kernel: close_after(kernel, source)) < 5
+    monkeypatch.setattr(shutdown, "_BOUND", 600.0)  # only that it is idle ends the wait
+    assert with_kernel(tmp_path, lambda kernel: close_after(kernel, source)) < BOUND
 
 
 def test_exit_handlers_have_time_to_upload(tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ from tornado.httpclient import HTTPClientError
 from jupyter_to_job.api.events import JOB_SCHEMA_ID
 from jupyter_to_job.api.routes import _ROUTES
 
+from ..processes import BOUND
+
 Fetch = Callable[..., Awaitable[Any]]
 API = ("jupyter-to-job", "api")
 
@@ -47,7 +49,7 @@ async def refusal(request: Awaitable[Any]) -> tuple[int, dict[str, Any]]:
 
 async def ended(fetch: Fetch, name: str) -> dict[str, Any]:
     """The job, once its delivery is decided."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + BOUND
     while time.monotonic() < deadline:
         job: dict[str, Any] = json.loads((await fetch(*API, "jobs", name)).body)
         if job["delivery"]["state"] != "pending":
@@ -107,7 +109,7 @@ async def test_every_change_of_a_job_is_an_event(
     name = json.loads(answer.body)["name"]
     await ended(jp_fetch, name)
 
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + BOUND
     while not any(e["delivery"]["state"] == "delivered" for e in seen):
         assert time.monotonic() < deadline, seen
         await asyncio.sleep(0.05)

@@ -197,9 +197,12 @@ BOMBS = {
 def test_an_alias_bomb_is_refused_at_its_line(kind: str) -> None:
     text = BOMBS[kind]
     assert kind != "lists" or len(text) <= 430, "a few bytes that stand for gigabytes"
+    harmless = re.sub(r"\*\w+", "x", text)
     started = time.process_time()
+    faults(harmless)
+    between = time.process_time()
     fault = faults(text)[-1]
-    assert time.process_time() - started < 0.5
+    assert time.process_time() - between < 5 * (between - started)
     assert "aliases expanded" in fault.message
     assert 1 < fault.line <= 12
 

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-import time
+import sys
 from pathlib import Path
 
 import pytest
 
 from jupyter_to_job.workspace import Workspace, suggest
 from jupyter_to_job.workspace.suggesting.code_references import code_references
+from jupyter_to_job.workspace.suggesting.suggest import MAX_LOOKUPS
+
+from ..processes import BOUND
+
+MODULE = sys.modules[suggest.__module__]
+
+
+@pytest.fixture(autouse=True)
+def time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search ends early on a machine that is too busy."""
+    monkeypatch.setattr(MODULE, "TIMEOUT", BOUND)
 
 
 @pytest.fixture
@@ -102,13 +113,27 @@ def test_other_languages(root: Path) -> None:
     assert paths(root, "import helpers", language="R") == []
 
 
-def test_it_is_bounded(root: Path) -> None:
+def test_it_is_bounded(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In what it finds, in the paths that it looks up, and in what it reads."""
     for number in range(150):
         (root / "nb" / f"f{number}.csv").write_text("")
     many = "\n".join(f"open('f{number}.csv')" for number in range(150))
     assert len(paths(root, many)) == 100
-    started = time.monotonic()
+    lookups, real = list[str](), Workspace.real
+
+    def counted(self: Workspace, path: str) -> Path:
+        lookups.append(path)
+        return real(self, path)
+
+    monkeypatch.setattr(Workspace, "real", counted)
     paths(root, "\n".join(f"open('missing-{number}.csv')" for number in range(20_000)))
+    assert len(lookups) <= MAX_LOOKUPS
     paths(root, "(" * 5000, "-" * 100_000 + "1")
-    assert time.monotonic() - started < 5
     assert list(code_references(["x = " + "'a' + " * 500 + "'b'"]))
+
+
+def test_when_its_time_is_over_it_returns_what_it_has(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(MODULE, "TIMEOUT", -1.0)
+    assert paths(root, "import helpers") == []
