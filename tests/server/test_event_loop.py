@@ -89,20 +89,20 @@ def files(exchange: Path, jp_root_dir: Path) -> Path:
 @pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
     """The gate, also before what is written to a large body, and before what is read to answer."""
-    spill, pieces = body.Body.spill, http.ApiResponse.pieces
+    spill, chunks = body.Body.spill, http.ApiResponse.chunks
     with installed() as gate:
 
         def gated_spill(self: body.Body) -> None:
             gate.enter("a body's file")
             spill(self)
 
-        def gated_pieces(self: http.ApiResponse, size: int) -> Iterator[bytes]:
-            for piece in pieces(self, size):
-                gate.enter("a piece of an answer")
-                yield piece
+        def gated_chunks(self: http.ApiResponse, *size: int) -> Iterator[bytes]:
+            for chunk in chunks(self, *size):
+                gate.enter("a chunk of an answer")
+                yield chunk
 
         monkeypatch.setattr(body.Body, "spill", gated_spill)
-        monkeypatch.setattr(http.ApiResponse, "pieces", gated_pieces)
+        monkeypatch.setattr(http.ApiResponse, "chunks", gated_chunks)
         yield gate
 
 
