@@ -1,7 +1,7 @@
-"""The port between the service and whatever starts runners.
+"""The port between the service and the backends, which start runners.
 
-A backend never stores anything about a job that matters: the job's directory does. It is told that
-something was recorded, and it says what it alone knows of jobs that have not started.
+A backend stores nothing about a job that matters: the job's directory does. The service notifies it
+of new records, and asks it about the jobs that have not started.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..exchange import Request
 
 @dataclass(frozen=True)
 class Resource:
-    """How much there is of one resource, and how much no job holds now (None: unknown)."""
+    """The total of one resource, and what no job occupies of it (None: unknown)."""
 
     total: Decimal
     free: Decimal | None
@@ -32,11 +32,11 @@ class Backend(Protocol):
     """Whether jobs wait in a queue of its own: then they have positions and priorities."""
 
     def admit(self, demand: Mapping[str, Decimal]) -> None:
-        """Raise NeverFits for what could never run here; else return."""
+        """Raise NeverFits for a job that could never run here."""
         ...
 
     def notify(self, job: str) -> None:
-        """Take notice of a new job, or of a new wish (cancel, delete) in its directory.
+        """Notice a new job, or a new request (cancel, delete) in a job's directory.
 
         Safe to repeat. Raises Unavailable when nothing can be started now; the job stays recorded.
         """
@@ -47,9 +47,9 @@ class Backend(Protocol):
         ...
 
     def queue_status(self, waiting: Sequence[Request]) -> Mapping[str, Placement]:
-        """Return what is known of jobs without an attempt, by name; a job left out is waiting."""
+        """Return the placements of jobs without an attempt by name; one that is missing waits."""
         ...
 
     def resources(self) -> Mapping[str, Resource] | None:
-        """Return what this backend has, by resource name; None where it cannot know."""
+        """Return this backend's resources by name; None if it cannot know them."""
         ...

@@ -102,7 +102,7 @@ class Dispatcher:
             child_ended = pause(POLL_INTERVAL)
 
     def has_work(self) -> bool:
-        """Tell whether there is a step to do, by a fresh look at the exchange; does nothing."""
+        """Tell whether there is a step to do, by reading the exchange again; do none."""
         self._names_due_at = 0.0
         self._update_names()
         jobs = [job for name, job in self._active.items() if name in self._names]
@@ -168,7 +168,7 @@ class Dispatcher:
             self._active[name].due_at = 0.0
 
     def _abandon(self, job: _ActiveJob) -> None:
-        """Forget a job that was removed; end its run, which nobody could see or stop."""
+        """Forget a job that was removed; end its run, which no user could see or stop."""
         if self._processes.has_runner(job.name):
             self._processes.terminate(job.name, None)
             job.due_at = time.monotonic() + JOB_INTERVAL
@@ -260,7 +260,7 @@ class Dispatcher:
             self._deliver(job)
 
     def _deliver(self, job: _ActiveJob) -> None:
-        """Deliver. What is held is tried at once, and then at intervals while there is work."""
+        """Deliver. A held delivery is tried at once, and then at intervals while there is work."""
         moment = time.monotonic()
         if job.observation.phase is Phase.HELD:
             document = documents.read_document(self.exchange.root / job.name / layout.HELD) or {}

@@ -22,7 +22,7 @@ from pathlib import Path
 from job_runner.protocol import documents, layout, liveness
 from job_runner.protocol.outcome import LOST_MESSAGE
 
-from ..backends.local.hosts import host_folder
+from ..backends.local.hosts import host_folder, last_line
 from ..exchange import FileExchange, Request
 from ..workspace.publishing import sign
 from . import tasks
@@ -56,11 +56,7 @@ class _Child:
 
     def last_log_line(self, status: int) -> str:
         """Return the last line that an ended process logged, else its exit status."""
-        with contextlib.suppress(OSError):
-            lines = self.log.read_text(errors="replace").strip().splitlines()
-            if lines:
-                return lines[-1]
-        return f"exit status {status}"
+        return last_line(self.log) or f"exit status {status}"
 
 
 class Processes:
@@ -152,19 +148,16 @@ class Processes:
     def reap(self) -> set[str]:
         """Reap the processes that ended; return their jobs."""
         ended = set()
-        for job, child in list(self._runners.items()):
-            status = child.process.poll()
-            if status is not None:
+        for children in (self._runners, self._helpers):
+            for job, child in list(children.items()):
+                status = child.process.poll()
+                if status is None:
+                    continue
                 ended.add(job)
-                del self._runners[job]
-                self._on_runner_end(job, child, status)
-                child.log.unlink(missing_ok=True)
-        for job, child in list(self._helpers.items()):
-            status = child.process.poll()
-            if status is not None:
-                ended.add(job)
-                del self._helpers[job]
-                if status not in (0, _ATTEMPT_TAKEN):
+                del children[job]
+                if children is self._runners:
+                    self._on_runner_end(job, child, status)
+                elif status not in (0, _ATTEMPT_TAKEN):
                     self._postpone(job, child, status)
                 child.log.unlink(missing_ok=True)
         return ended

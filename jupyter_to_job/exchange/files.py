@@ -32,7 +32,7 @@ KEYS = ".keys"
 MAX_CACHED_REQUESTS = 1000
 """Requests that are kept in memory: they never change, and the queue is read all the time."""
 Writer = Callable[[Path], InputFile]
-"""Writes one input at the path it is given, and returns its record."""
+"""Writes one input to a path, and returns its record."""
 
 
 class FileExchange(FilePieces):
@@ -66,7 +66,7 @@ class FileExchange(FilePieces):
                     path.unlink()
 
     def prepare(self) -> None:
-        """Make the exchange's own directory, if it is not there yet."""
+        """Make the exchange's own directory, if it does not exist."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def create(
@@ -77,10 +77,10 @@ class FileExchange(FilePieces):
         origin: dict[str, Any] | None = None,
         confirm: Callable[[], None] = lambda: None,
     ) -> Request | None:
-        """Record a new job, all at once, with its inputs; return what was recorded.
+        """Record a new job atomically, with its inputs; return the recorded request.
 
-        None if the name is taken already. `confirm` is called when all is written, and may still
-        forbid it by raising.
+        None if another job has the name. `confirm` is called when all files are written, and may
+        raise to prevent the job.
         """
         draft = self.root / f".new-{secrets.token_hex(8)}"
         with writing():
@@ -113,7 +113,7 @@ class FileExchange(FilePieces):
                 if _claim(path, name):
                     return name
                 with contextlib.suppress(FileNotFoundError):  # swept just now
-                    os.utime(path, follow_symlinks=False)  # in use: `sweep` is to leave it
+                    os.utime(path, follow_symlinks=False)  # keeps `sweep` from removing it
                     return _read_claim(path)
 
     def claimed_name(self, key: str) -> str | None:
@@ -128,7 +128,7 @@ class FileExchange(FilePieces):
         (self.root / KEYS / key).unlink(missing_ok=True)
 
     def jobs(self) -> frozenset[str]:
-        """Return the names of all jobs: the very same set while none came or went."""
+        """Return the names of all jobs: the same object while none is added or removed."""
         stamp = stamp_of(self.root) if self.is_local else None
         return self._names.get(self.root, stamp, self._read_names)
 
@@ -153,7 +153,7 @@ class FileExchange(FilePieces):
         return Request.from_document(self.document(job, layout.REQUEST) or {})
 
     def document(self, job: str, path: str, *fields: str) -> dict[str, Any] | None:
-        """Return one JSON document of the job, or None if it is not there.
+        """Return one JSON document of the job, or None if it does not exist.
 
         Raises NotFound, or Damaged where it cannot be read or lacks one of `fields`.
         """
@@ -164,7 +164,7 @@ class FileExchange(FilePieces):
             return document
 
     def outcome(self, job: str, attempt: int) -> Outcome | None:
-        """Return how an attempt ended, or None while it has not. Raises NotFound or Damaged."""
+        """Return the outcome of an attempt, None before it ends. Raises NotFound or Damaged."""
         directory = layout.attempt_dir(self.directory(job), attempt)
         with _reading(f"{job}/{directory.name}"):
             return read_outcome(directory)
@@ -175,7 +175,7 @@ class FileExchange(FilePieces):
             documents.write_document(self.directory(job) / path, document)
 
     def write_once(self, job: str, path: str, document: dict[str, Any]) -> bool:
-        """Write a document that is never rewritten. False if there is one."""
+        """Write a document that is never rewritten. False if it exists."""
         with writing(job):
             return documents.write_document_once(self.directory(job) / path, document)
 
@@ -229,7 +229,7 @@ def _is_leftover(path: Path) -> bool:
 
 
 def _claim(path: Path, name: str) -> bool:
-    """Make a claim, if there is none. False if there is.
+    """Make a claim. False if it exists.
 
     A symbolic link is made atomically, and needs no fsync of its own: the job's directory is
     synced later. A claim that a power cut loses costs nothing, because the job has its key.

@@ -34,12 +34,7 @@ BUSY_TIMEOUT = 1.0
 RETRY_INTERVAL = 30.0
 """Seconds to do without an index that is locked, before waiting for it again."""
 MAX_ROW = 64 << 10
-"""Bytes of a row at most: a job with larger parameters is read from its directory."""
-_COLUMNS = (
-    "name", "stamp", "owner", "source", "workspace", "submitted", "state", "delivery", "document"
-)  # fmt: skip
-_VERSION = zlib.crc32(" ".join([*(f.name for f in fields(Job)), *_COLUMNS]).encode()) >> 1
-"""Differs between versions of this package that have other fields, and is never 0."""
+"""Bytes of a row at most. A job with larger parameters is read from its directory."""
 
 
 @dataclass(frozen=True)
@@ -81,9 +76,12 @@ class IndexRow:
 
     def values(self) -> tuple[str, ...]:
         """Return the columns."""
-        return tuple(getattr(self, column) for column in _COLUMNS)
+        return tuple(vars(self).values())
 
 
+_COLUMNS = tuple(column.name for column in fields(IndexRow))
+_VERSION = zlib.crc32(" ".join([*(f.name for f in fields(Job)), *_COLUMNS]).encode()) >> 1
+"""Differs between versions of this package that have different fields."""
 _NONE: Mapping[str, IndexRow] = {}
 
 
@@ -103,7 +101,7 @@ class Index:
 
     @cached_property
     def is_local(self) -> bool:
-        """Whether the exchange is where times of files can be relied on: else there is no index."""
+        """Whether times of files are reliable here. On a network file system there is no index."""
         return not is_network(self._root)
 
     def read(self, names: Iterable[str]) -> dict[str, IndexRow]:
@@ -113,7 +111,7 @@ class Index:
         return {row.name: row for row in indexed if self.is_current(row)}
 
     def rows(self) -> Mapping[str, IndexRow]:
-        """Return all sound rows: the very same object, while nothing was written.
+        """Return all sound rows: the same object while nothing was written.
 
         Old rows do no harm: each one is compared with its directory before it counts.
         """
@@ -194,7 +192,7 @@ class Index:
             if is_operational and "locked" in str(error):
                 self._busy_until = time.monotonic() + RETRY_INTERVAL
             elif not is_operational or "no such" in str(error):
-                # Full or read-only says nothing about the database; a missing column does.
+                # A full or read-only disk does not mean damage; a missing column does.
                 for path in self._folder.glob(f"{self._file.name}*"):
                     with contextlib.suppress(OSError):
                         path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The user's file tree: freezing what is in it, and publishing results into it."""
+"""The user's file tree: freezes notebooks and inputs, publishes results, suggests inputs."""
 
 from .freezing.freeze import Frozen, freeze, freeze_input
 from .freezing.inputs import Input, Plan, plan_inputs

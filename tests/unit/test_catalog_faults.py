@@ -248,6 +248,15 @@ def test_aliases_and_merges_mean_what_yaml_says() -> None:
     assert theirs["devices"]["all"]["title"] == "All", "what stands there itself wins"
 
 
+@pytest.mark.usefixtures("each_parser")
+def test_an_anchor_may_be_defined_again_and_an_alias_be_a_key() -> None:
+    root, faults_before = yaml_reader.read(b"a: &n x\nb: &n y\nc: *n\n*n : 1\ny: 2\n")
+    assert yaml_reader.plain_value(root) == {"a": "x", "b": "y", "c": "y", "y": "2"}
+    assert [(f.line, f.message) for f in faults_before] == [
+        (5, "`y` is here twice, first in line 4.")
+    ]
+
+
 def test_a_fault_behind_an_alias_is_where_it_was_written() -> None:
     text = GOOD.replace("apiVersion", "x-t: &t {memory: lots, devices: [cpu]}\napiVersion", 1)
     text = text.replace("  lab:", "  more: {<<: *t}\n  same: *t\n  lab:")

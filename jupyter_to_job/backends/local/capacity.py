@@ -1,4 +1,4 @@
-"""What may be in use at a time: amounts by resource name, from the machine or as configured."""
+"""The capacity: amounts by resource name, of the machine or as configured."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ def configured(setting: str) -> dict[str, Decimal]:
 
 
 def capacity(setting: str = "") -> dict[str, Decimal]:
-    """Return the machine's CPUs and memory, with what `setting` says in their place.
+    """Return the machine's CPUs and memory, overridden by `setting`.
 
-    Accelerators that nobody configured are `slots.Machine`'s to find. Raises BadInput.
+    `slots.Machine` adds accelerators that are not configured. Raises BadInput.
     """
     return {"cpu": usable_cpus(), "memory": Decimal(usable_memory()), **configured(setting)}
 
 
 def admit(demand: Amounts, total: Amounts) -> None:
-    """Raise NeverFits if `demand` is more than there is in all, saying what there is."""
+    """Raise NeverFits, with the total, if `demand` is more than that."""
     for name, amount in demand.items():
-        have = total.get(name, Decimal(0))
-        if amount > have:
-            there_is = f"has {format_resource(name, have)}" if have else f"has no {name}"
+        available = total.get(name, Decimal(0))
+        if amount > available:
+            has = f"has {format_resource(name, available)}" if available else f"has no {name}"
             raise NeverFits(
-                f"This needs {format_resource(name, amount)}, and this machine {there_is}.",
+                f"This needs {format_resource(name, amount)}, and this machine {has}.",
                 "Choose a smaller flavor or another device.",
             )

@@ -44,6 +44,15 @@ def lock_path(exchange: Path, host: str) -> Path:
     return host_folder(exchange, host) / LOCK
 
 
+def last_line(log: Path) -> str:
+    """Return the last line of a log that is not blank, "" if there is none."""
+    try:
+        lines = log.read_text(errors="replace").strip().splitlines()
+    except OSError:
+        return ""
+    return lines[-1].strip() if lines else ""
+
+
 def take_lock(exchange: Path, host: str) -> int | None:
     """Take the dispatcher's lock; return its descriptor, or None if a dispatcher has it."""
     path = lock_path(exchange, host)
@@ -63,7 +72,7 @@ def take_lock(exchange: Path, host: str) -> int | None:
 
 
 def has_dispatcher(exchange: Path, host: str) -> bool:
-    """Tell whether a dispatcher of `host` holds its lock, as far as locks are seen from here."""
+    """Tell whether a dispatcher of `host` holds its lock, as far as this host can see locks."""
     try:
         descriptor = os.open(lock_path(exchange, host), os.O_RDWR | os.O_CLOEXEC)
     except OSError:

@@ -159,23 +159,21 @@ def _copy(
     item: Input, source: BinaryIO, target: BinaryIO, step: Callable[[int], None]
 ) -> str | None:
     """Copy a file; return the digest, or None if it grew meanwhile."""
+    size = os.fstat(source.fileno()).st_size
     try:
         fcntl.ioctl(target.fileno(), _FICLONE, source.fileno())
+        is_clone = True
     except OSError:  # this file system cannot, or source and target are on two
-        size = os.fstat(source.fileno()).st_size
-        digest = hashlib.sha256()
-        for chunk in _chunks(item, source):
+        is_clone = False
+    digest = hashlib.sha256()
+    for chunk in _chunks(item, target if is_clone else source):
+        if not is_clone:
             target.write(chunk)
-            digest.update(chunk)
-            step(len(chunk))
-            if target.tell() > size:
-                return None
-        return digest.hexdigest()
-    cloned = hashlib.sha256()
-    for chunk in _chunks(item, target):
-        cloned.update(chunk)
+        digest.update(chunk)
         step(len(chunk))
-    return cloned.hexdigest()
+        if target.tell() > size:
+            return None
+    return digest.hexdigest()
 
 
 def _chunks(item: Input, file: BinaryIO) -> Iterator[bytes]:

@@ -133,7 +133,7 @@ def _copy_into(folder: int, artifact: Artifact) -> None:
 
 
 def _has_files(folder: int, name: str, artifacts: Sequence[Artifact]) -> bool:
-    """Tell whether a folder holds these files, and no others."""
+    """Tell whether a folder has exactly these files."""
     with contextlib.suppress(OSError, BadInput), open_folder(folder, [name]) as opened:
         paths = {
             str(PurePosixPath(base, file))

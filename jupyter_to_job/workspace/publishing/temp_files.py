@@ -71,7 +71,7 @@ def remove_tree(name: str, folder: int) -> None:
         os.unlink(name, dir_fd=folder)
     except FileNotFoundError:
         return
-    except (IsADirectoryError, PermissionError):  # macOS says the latter of a folder
+    except (IsADirectoryError, PermissionError):  # on macOS a folder raises the latter
         for _, folders, files, base in os.fwalk(name, topdown=False, dir_fd=folder):
             for file in files:
                 os.unlink(file, dir_fd=base)

@@ -17,7 +17,7 @@ MAX_TEXT = 1024
 _LINE_MAGIC = re.compile(r"^\s*(?:[%!?]|\w[\w, ]*=\s*[%!](?!=))|\?\s*$")
 _CELL_MAGIC = re.compile(r"^\s*%%(\w+)")
 _TRANSPARENT = frozenset(["time", "timeit", "capture", "prun"])
-"""Cell magics below which there is Python."""
+"""Cell magics that run their cell as Python."""
 _PATHS = frozenset(["Path", "PurePath", "PosixPath", "join", "fspath", "abspath", "str"])
 _WRITERS = re.compile(r"to_\w+|save\w*|dump\w*|write\w*|mkdir|makedirs|print|log\w*|imsave|imwrite")
 _EXTENDING = frozenset(["append", "insert"])
