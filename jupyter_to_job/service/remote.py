@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -29,6 +28,7 @@ from ..domain.errors import (
     NotFound,
     TooLarge,
     Unavailable,
+    UnknownChoice,
     no_room,
 )
 from ..domain.job import Changes, Deleted, Delivery, DeliveryState, Job, State, Submission
@@ -37,12 +37,12 @@ from ..domain.preflight import Preflight
 from ..domain.transfer import Transfer
 from ..exchange import Request
 from ..exchange.gateway import Gateway, GatewayExchange
-from ..workspace import CannotPublish, Frozen, Workspace, resolve_output
+from ..workspace import CannotPublish, Frozen, resolve_output
 from .delivery import publish_result, record_of
 from .port import Page, Records, Text
 from .submitting.packages import packages_of
 from .submitting.preflight import inspect_files
-from .submitting.submission import freeze_submission, local_environment
+from .submitting.submission import Caller, freeze_submission
 
 MAX_TRIES = 3
 DELETED = "deleted"
@@ -61,19 +61,16 @@ class RemoteJobs:
         self,
         url: str,
         token_file: Path,
-        workspace: Path,
-        roots: Sequence[Path] = (),
-        input_cap: int | None = None,
+        caller: Caller,
     ) -> None:
         self._gateway = Gateway(url, token_file)
         self._exchange = GatewayExchange(self._gateway)
-        self._workspace = workspace
-        self._tree = Workspace(workspace, roots)
-        self._input_cap = input_cap
+        self._caller = caller
+        self._tree = caller.open_workspace()
 
     def submit(self, submission: Submission, transfer: Transfer | None = None) -> tuple[Job, bool]:
         """See the port. Sent again after a lost connection it is still one job."""
-        submission, frozen = freeze_submission(self._tree, submission, self._input_cap)
+        submission, frozen = freeze_submission(self._tree, submission, self._caller.input_cap)
         transfer = transfer or Transfer()
         inputs = self._upload(frozen, transfer)
         transfer.confirm()
@@ -81,15 +78,14 @@ class RemoteJobs:
             **self._body(submission),
             "expected_sha256": frozen.sha256,
             "inputs": inputs,
-            "packages": packages_of(frozen.kernel),
+            "packages": self._packages(frozen.kernel),
         }
         response = self._post("jobs", body, submission.idempotency_key)
         return self._job(response.json()), response.status_code == 201
 
     def preflight(self, submission: Submission) -> Preflight:
         """See the port: the problems of the workspace, then those of the gateway."""
-        environment = local_environment(sys.executable)
-        files = inspect_files(self._tree, submission, self._input_cap, environment)
+        files = inspect_files(submission, self._caller)
         response = self._gateway.call("POST", "preflight", json=self._body(submission))
         remote = Preflight.from_json(response.json())
         problems = files.problems + remote.problems
@@ -143,7 +139,7 @@ class RemoteJobs:
         if job.delivery.path is not None or not job.state.final:
             return job
         source = PurePosixPath("/", self._request(name).notebook)
-        if not source.is_relative_to(self._workspace):
+        if not source.is_relative_to(self._tree.root):
             return job
         try:
             result = self.notebook(name)
@@ -204,6 +200,14 @@ class RemoteJobs:
                     yield None
         raise Unavailable("The gateway ended the stream of events.", "It is taken up again.")
 
+    def _packages(self, kernel: str | None) -> dict[str, list[str]] | None:
+        """Return the packages of a kernel; None if this process does not know them."""
+        try:
+            spec = self._caller.kernel_spec(kernel)
+        except UnknownChoice:  # the job's image may have the kernel
+            return None
+        return None if spec is None else packages_of(spec["argv"])
+
     def _upload(self, frozen: Frozen, transfer: Transfer) -> list[dict[str, str]]:
         """Send snapshot and inputs as blobs; return the inputs as the submission names them."""
         for item in frozen.inputs:  # nothing was sent yet
@@ -256,14 +260,14 @@ class RemoteJobs:
         }
 
     def _absolute(self, path: str) -> str:
-        absolute = str(PurePosixPath(self._workspace, path)).lstrip("/")
+        absolute = str(PurePosixPath(self._tree.root, path)).lstrip("/")
         return f"{absolute}/" if path.endswith("/") else absolute  # a resolved output's
 
     def _relative(self, path: str) -> str:
         absolute = PurePosixPath("/", path)
-        if not absolute.is_relative_to(self._workspace):
+        if not absolute.is_relative_to(self._tree.root):
             return path
-        relative = str(absolute.relative_to(self._workspace))
+        relative = str(absolute.relative_to(self._tree.root))
         return f"{relative}/" if path.endswith("/") else relative
 
     def _in_workspace(self, request: Request) -> Request:

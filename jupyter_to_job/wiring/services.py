@@ -37,30 +37,27 @@ def connect(
     `kernel_manager` returns the manager that resolves kernels; by default the one that Jupyter's
     configuration names.
     """
-    root = workspace.resolve()
     roots = [Path(path).expanduser().absolute() for path in settings.roots.split(":") if path]
-    input_cap = int(parse_quantity(settings.input_cap))
+    caller = Caller(
+        # A gateway knows its callers itself, and a pod's user may have no name.
+        owner="" if settings.gateway else getpass.getuser(),
+        workspace=str(workspace.resolve()),
+        groups=_groups(),
+        environment=local_environment(sys.executable),
+        enforce_memory=settings.enforce_memory,
+        roots=tuple(map(str, roots)),
+        input_cap=int(parse_quantity(settings.input_cap)),
+        resolve_kernel=kernel_resolver(kernel_manager),
+    )
     if settings.gateway:
         from ..service.remote import RemoteJobs
 
-        return RemoteJobs(
-            settings.gateway, Path(settings.gateway_token_file), root, roots, input_cap
-        )
+        return RemoteJobs(settings.gateway, Path(settings.gateway_token_file), caller)
     exchange = FileExchange(settings.exchange_root())
     exchange.prepare()
     catalog = CatalogFile(settings.catalog_path)
     backend = _backend(settings, exchange)
     context = ServiceContext.of(exchange, backend, catalog.current, settings.output_limit())
-    caller = Caller(
-        owner=getpass.getuser(),
-        workspace=str(root),
-        groups=_groups(),
-        environment=local_environment(sys.executable),
-        enforce_memory=settings.enforce_memory,
-        roots=tuple(map(str, roots)),
-        input_cap=input_cap,
-        resolve_kernel=kernel_resolver(kernel_manager),
-    )
     return JobService(context, caller, only_inside=only_inside)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import tempfile
 import threading
 import time
@@ -25,6 +26,7 @@ from jupyter_to_job.exchange.retention import Policy, enforce
 from jupyter_to_job.flavors import load_catalog
 from jupyter_to_job.service.jobs import ServiceContext
 from jupyter_to_job.service.remote import RemoteJobs
+from jupyter_to_job.service.submitting.submission import Caller, local_environment
 
 from .. import notebooks
 
@@ -85,7 +87,14 @@ def workspace(tmp_path: Path) -> Path:
 def remote(url: str, workspace: Path, owner: str = "ada") -> RemoteJobs:
     token = workspace.parent / f"token-{owner}"
     token.write_text(owner)
-    return RemoteJobs(url, token, workspace)
+    environment = local_environment(sys.executable)
+    caller = Caller(
+        owner,
+        str(workspace),
+        environment=environment,
+        resolve_kernel=lambda _: {"argv": [sys.executable]},
+    )
+    return RemoteJobs(url, token, caller)
 
 
 @pytest.fixture

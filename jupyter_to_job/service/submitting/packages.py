@@ -16,13 +16,13 @@ _FOLDERS = frozenset(["site-packages", "dist-packages"])
 _cache: StampCache[tuple[str, ...], dict[str, list[str]]] = StampCache()
 
 
-def packages_of(kernel: str | None) -> dict[str, list[str]] | None:
-    """Return the distributions that the kernel has, with the import names of each.
+def packages_of(argv: Sequence[str]) -> dict[str, list[str]] | None:
+    """Return the distributions that a kernel with this command has, with the import names of each.
 
     None where the kernel does not run in this process's environment. Callers must not change the
     result: it is the same object until something is installed or removed.
     """
-    if not _runs_here(_argv(kernel or "python3")):
+    if not _runs_here(argv):
         return None
     folders = tuple(folder for folder in sys.path if Path(folder).name in _FOLDERS)
     stamps = tuple(stamp_of(folder) for folder in folders)
@@ -38,18 +38,6 @@ def installed_packages() -> dict[str, list[str]]:
         for owner in modules.keys() & set(owners):
             modules[owner].append(module)
     return modules
-
-
-def _argv(kernel: str) -> Sequence[str]:
-    """Return the command of a kernel; none if there is no such kernel."""
-    from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
-    from traitlets import TraitError
-
-    try:
-        argv: Sequence[str] = KernelSpecManager().get_kernel_spec(kernel).argv
-    except (NoSuchKernel, TraitError, OSError, ValueError):
-        return ()
-    return argv
 
 
 def _runs_here(argv: Sequence[str]) -> bool:

@@ -30,19 +30,18 @@ INSPECT_TIMEOUT = 30.0
 """Seconds for reading a notebook's parameters."""
 
 
-def inspect_files(
-    workspace: Workspace, submission: Submission, input_cap: int | None, environment: Environment
-) -> Preflight:
+def inspect_files(submission: Submission, caller: Caller) -> Preflight:
     """Check the notebook, the inputs and the result's folder: the side of the workspace."""
-    report = _inspect_notebook(workspace, submission, environment)
-    plan, input_problems = _plan(workspace, submission, input_cap)
+    workspace = caller.open_workspace()
+    report = _inspect_notebook(workspace, submission, caller.environment)
+    plan, input_problems = _plan(workspace, submission, caller.input_cap)
     problems = (*report.problems, *input_problems, *_output_problems(workspace, submission))
     return replace(
         report,
         problems=problems,
         inputs=tuple(PlannedInput(i.path, i.size) for i in plan.files),
         ignored=plan.ignored,
-        input_cap=input_cap,
+        input_cap=caller.input_cap,
     )
 
 
@@ -113,8 +112,7 @@ def preflight(
     `submissions` returns the service that would record the job. It raises BadCatalog for a broken
     catalog, which becomes one of the problems.
     """
-    workspace = caller.open_workspace()
-    report = inspect_files(workspace, submission, caller.input_cap, caller.environment)
+    report = inspect_files(submission, caller)
     problems = tuple(check_choice(submissions, submission, report.kernel, caller))
     return replace(
         report,
