@@ -168,13 +168,11 @@ def _preflight(call: _Call) -> ApiResponse:
 
 
 def _journal(call: _Call, name: str) -> ApiResponse:
-    piece = call.jobs.journal(name, call.request.integer("offset", 0))
-    return ApiResponse.json(200, {"records": piece.records, "next": piece.next, "end": piece.end})
+    return ApiResponse.json(200, vars(call.jobs.journal(name, call.request.integer("offset", 0))))
 
 
 def _logs(call: _Call, name: str) -> ApiResponse:
-    piece = call.jobs.logs(name, call.request.integer("offset", 0))
-    return ApiResponse.json(200, {"text": piece.text, "next": piece.next, "end": piece.end})
+    return ApiResponse.json(200, vars(call.jobs.logs(name, call.request.integer("offset", 0))))
 
 
 def _notebook(call: _Call, name: str) -> ApiResponse:

@@ -54,7 +54,7 @@ async def serve(settings: Settings, port: int, kubeconfig: str | None) -> None:
         catalog = CatalogFile(settings.catalog_path)
         catalog.log_problem()
         context = GatewayContext(
-            core=ServiceContext.of(exchange, backend, catalog.current, settings.output_limit()),
+            core=ServiceContext(exchange, backend, catalog.current, settings.output_limit()),
             identities=Identities(
                 cluster,
                 settings.owner_rule,

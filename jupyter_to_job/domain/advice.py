@@ -61,7 +61,7 @@ class AlternativeFlavors:
 def smallest_sufficient(smaller: Iterable[Alternative], usage: Mapping[str, Any]) -> str | None:
     """Return the first of `smaller` that would have been enough for a run that succeeded.
 
-    None: no flavor, or nobody knows. `usage` is that of outcome.json.
+    None: no flavor, or it is unknown. `usage` is that of outcome.json.
     """
     wall, memory = _number(usage, "wall"), _number(usage, "memory_peak")
     if wall is None or memory is None or wall < MIN_WALL:
@@ -80,7 +80,7 @@ def smallest_sufficient(smaller: Iterable[Alternative], usage: Mapping[str, Any]
 
 
 def gpu_idle(usage: Mapping[str, Any]) -> bool | None:
-    """Tell whether no sample of the run's GPUs was busy; None: nobody knows."""
+    """Tell whether no sample of the run's GPUs was busy; None: it is unknown."""
     busy, memory = _number(usage, "gpu_utilisation_peak"), _number(usage, "gpu_memory_peak")
     if busy is None:  # a part of a GPU has no such figure; empty memory is enough
         return True if memory == 0 else None

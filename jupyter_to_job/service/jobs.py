@@ -43,28 +43,19 @@ WAKE_INTERVAL = 1.0
 
 @dataclass
 class ServiceContext:
-    """The parts that all callers of one process share."""
+    """The parts that all callers of one process share.
+
+    `output_cap` is how many bytes of output a job may keep; None: as many as it likes.
+    """
 
     exchange: FileExchange
     backend: Backend
     catalog: Callable[[], Catalog]
-    reader: JobReader
-    lister: JobLister
     output_cap: int | None = None
-    """How many bytes of output a job may keep; None: as many as it likes."""
 
-    @classmethod
-    def of(
-        cls,
-        exchange: FileExchange,
-        backend: Backend,
-        catalog: Callable[[], Catalog],
-        output_cap: int | None = None,
-    ) -> ServiceContext:
-        """Build a context with a reader of its own."""
-        reader = JobReader(exchange, backend.alive)
-        lister = JobLister(exchange, backend, reader)
-        return cls(exchange, backend, catalog, reader, lister, output_cap)
+    def __post_init__(self) -> None:
+        self.reader = JobReader(self.exchange, self.backend.alive)
+        self.lister = JobLister(self.exchange, self.backend, self.reader)
 
 
 class JobService:
@@ -241,7 +232,7 @@ class JobService:
         self._exchange.write_once(name, layout.CANCEL, self._wish())
         self._exchange.write_once(name, layout.DELETE, self._wish())
         self._context.backend.notify(name)
-        # A job that ended before these were written has nobody left to read them.
+        # No process reads these any more if the job ended before they were written.
         with contextlib.suppress(NotFound, FileNotFoundError):
             if self._context.reader.job(request, Placement()).decided:
                 self._exchange.remove(name)
@@ -263,7 +254,7 @@ class JobService:
         return _for_reader(job, request, self._caller.workspace)
 
     def _wake_backend(self, names: Collection[str]) -> None:
-        """Wake whatever works on active jobs; a job that nobody can work on now stays as it is."""
+        """Wake the backend for active jobs; a job that it cannot reach now stays as it is."""
         for name in names:
             with contextlib.suppress(NotFound, Unavailable):
                 self._wake(name)

@@ -67,7 +67,7 @@ class Jobs(Protocol):
     def rerun(self, name: str, changes: Changes, transfer: Transfer | None = None) -> Job:
         """Submit the frozen files of a job again, with `changes`; return the new job.
 
-        Raises Cleared when the snapshot is over its retention, and whatever `submit` raises.
+        Raises Cleared when the snapshot is over its retention, and all that `submit` raises.
         """
         ...
 

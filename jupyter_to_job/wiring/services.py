@@ -57,7 +57,7 @@ def connect(
     exchange.prepare()
     catalog = CatalogFile(settings.catalog_path)
     backend = _backend(settings, exchange)
-    context = ServiceContext.of(exchange, backend, catalog.current, settings.output_limit())
+    context = ServiceContext(exchange, backend, catalog.current, settings.output_limit())
     return JobService(context, caller, only_inside=only_inside)
 
 

@@ -43,7 +43,7 @@ class Place(ABC):
         self.exchange = FileExchange(folder / "exchange")
         self.hold = hold
         notebooks.write(self.workspace / "dir" / "Train model.ipynb", PRINTS, "1 + 1")
-        self.core = ServiceContext.of(self.exchange, self.backend(), load_catalog)
+        self.core = ServiceContext(self.exchange, self.backend(), load_catalog)
         self.service = self.service_of("me")
 
     @abstractmethod

@@ -47,7 +47,7 @@ def exchange(tmp_path: Path) -> FileExchange:
 @pytest.fixture
 def ask(exchange: FileExchange, jp_asyncio_loop: Any) -> Any:
     """Sends a request to a gateway of this test's own."""
-    core = ServiceContext.of(exchange, MemoryBackend(exchange), load_catalog)
+    core = ServiceContext(exchange, MemoryBackend(exchange), load_catalog)
     pool = ThreadPoolExecutor(2)
     context = GatewayContext(core, Everybody(), ExchangeRoutes(exchange), pool, lambda _: None)  # type: ignore[arg-type]
     socket, port = bind_unused_port()

@@ -40,7 +40,7 @@ def exchange(tmp_path: Path) -> FileExchange:
 @pytest.fixture
 def service(exchange: FileExchange) -> JobService:
     return JobService(
-        ServiceContext.of(exchange, MemoryBackend(exchange), load_catalog), Caller("me", "/w")
+        ServiceContext(exchange, MemoryBackend(exchange), load_catalog), Caller("me", "/w")
     )
 
 

@@ -34,7 +34,7 @@ def exchange(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileExchange:
 
 
 def core(exchange: FileExchange) -> ServiceContext:
-    return ServiceContext.of(exchange, MemoryBackend(exchange, hold="queued"), load_catalog)
+    return ServiceContext(exchange, MemoryBackend(exchange, hold="queued"), load_catalog)
 
 
 def watch_of(exchange: FileExchange) -> ChangeFeed:

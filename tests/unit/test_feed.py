@@ -39,7 +39,7 @@ def test_one_that_cannot_be_delivered(tmp_path: Path, caplog: pytest.LogCaptureF
     names = ["bad-aaaaaaaa", *(f"good-{letter * 8}" for letter in "abcdef")]
     for name in names:
         exchanges.end(exchanges.add(exchange, name, workspace=workspace))
-    core = ServiceContext.of(exchange, MemoryBackend(exchange), load_catalog)
+    core = ServiceContext(exchange, MemoryBackend(exchange), load_catalog)
     told: dict[str, str] = {}
 
     def tell(job: Any) -> None:

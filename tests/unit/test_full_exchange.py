@@ -44,7 +44,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 def service(disk: Path, tmp_path: Path) -> JobService:
     exchange = FileExchange(disk / "exchange")
     notebooks.write(tmp_path / "workspace" / "a.ipynb", "1")
-    core = ServiceContext.of(exchange, MemoryBackend(exchange, hold="queued"), load_catalog)
+    core = ServiceContext(exchange, MemoryBackend(exchange, hold="queued"), load_catalog)
     return JobService(core, Caller("me", str(tmp_path / "workspace")))
 
 
@@ -97,7 +97,7 @@ def test_an_exchange_that_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "exchange").touch()
     notebooks.write(tmp_path / "a.ipynb", "1")
     exchange = FileExchange(tmp_path / "exchange")
-    core = ServiceContext.of(exchange, MemoryBackend(exchange), load_catalog)
+    core = ServiceContext(exchange, MemoryBackend(exchange), load_catalog)
     with pytest.raises(JobsError, match="cannot be written to") as caught:
         JobService(core, Caller("me", str(tmp_path))).submit(Submission("a.ipynb"))
     assert "doctor" in caught.value.hint

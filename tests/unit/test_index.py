@@ -48,7 +48,7 @@ def exchange(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileExchange:
 def service(exchange: FileExchange) -> JobService:
     """A service of a new process's kind: nothing is remembered."""
     return JobService(
-        ServiceContext.of(exchange, MemoryBackend(exchange), load_catalog), Caller("me", "/w")
+        ServiceContext(exchange, MemoryBackend(exchange), load_catalog), Caller("me", "/w")
     )
 
 

@@ -34,7 +34,7 @@ KEY = key_digest("me", "train.ipynb", "once")
 def service(tmp_path: Path) -> JobService:
     notebooks.write(tmp_path / "workspace" / "train.ipynb", "1")
     exchange = FileExchange(tmp_path / "exchange")
-    core = ServiceContext.of(exchange, MemoryBackend(exchange, hold="queued"), load_catalog)
+    core = ServiceContext(exchange, MemoryBackend(exchange, hold="queued"), load_catalog)
     return JobService(core, Caller("me", str(tmp_path / "workspace")))
 
 

@@ -39,7 +39,7 @@ def exchange(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileExchange:
 
 def service(exchange: FileExchange) -> JobService:
     backend = MemoryBackend(exchange, hold="queued")
-    context = ServiceContext.of(exchange, backend, load_catalog)
+    context = ServiceContext(exchange, backend, load_catalog)
     return JobService(context, Caller("me", "/w"), wake=lambda _: None)  # looking changes nothing
 
 

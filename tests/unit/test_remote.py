@@ -51,7 +51,7 @@ def exchange(tmp_path: Path) -> FileExchange:
 @pytest.fixture
 def url(exchange: FileExchange) -> Iterator[str]:
     """A gateway in a thread of its own."""
-    core = ServiceContext.of(exchange, MemoryBackend(exchange), load_catalog)
+    core = ServiceContext(exchange, MemoryBackend(exchange), load_catalog)
     sockets, port = bind_unused_port()
     loop = asyncio.new_event_loop()
     started = threading.Event()

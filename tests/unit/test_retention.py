@@ -40,7 +40,7 @@ def exchange(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileExchange:
 
 
 def service(exchange: FileExchange) -> JobService:
-    core = ServiceContext.of(exchange, MemoryBackend(exchange), load_catalog)
+    core = ServiceContext(exchange, MemoryBackend(exchange), load_catalog)
     return JobService(core, Caller("me", "/w"))
 
 
