@@ -22,7 +22,7 @@ from .terminal import Terminal
 
 COMMAND = str(Path(sys.executable).with_name("jupyter-to-job"))
 
-WAITS = """\
+WAITING_CELL = """\
 print('before', flush=True)
 import os, time
 while not os.path.exists('go'):
@@ -91,7 +91,7 @@ class Cli:
 
     def submit_waiting(self, *arguments: str) -> str:
         """Submit a job whose first cell has printed `before`, and waits for `release`."""
-        notebooks.write(self.workspace / "waits.ipynb", WAITS, "print('end')")
+        notebooks.write(self.workspace / "waits.ipynb", WAITING_CELL, "print('end')")
         name = self.submit("waits.ipynb", *arguments)
         self.until_printed(name, "before")
         return name

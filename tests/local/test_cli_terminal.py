@@ -11,7 +11,7 @@ import pytest
 
 from .. import notebooks
 from ..processes import BOUND, until
-from .cli import COMMAND, WAITS, Cli
+from .cli import COMMAND, WAITING_CELL, Cli
 from .terminal import INTERRUPT
 
 
@@ -28,7 +28,7 @@ def test_bars_tell_what_goes_on(cli: Cli) -> None:
 
 def test_a_place_in_line_is_shown_and_the_bars_fit_the_terminal(cli: Cli) -> None:
     cli.capacity = "cpu=1,memory=2Gi"
-    notebooks.write(cli.workspace / "waits.ipynb", WAITS, "print('end')")
+    notebooks.write(cli.workspace / "waits.ipynb", WAITING_CELL, "print('end')")
     for number in range(9):
         notebooks.write(cli.workspace / "many" / f"n{number}.ipynb", "1")
     seen = cli.on_terminal("submit", "waits.ipynb", "many", "--wait", rows=8, columns=50)

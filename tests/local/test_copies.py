@@ -23,7 +23,7 @@ from .cli import Cli
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="runs are copies on Linux only")
 
-TELLS = """\
+PRINT_ENVIRONMENT = """\
 import json, os, signal, sys
 mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
 print(json.dumps({
@@ -33,7 +33,7 @@ print(json.dumps({
 }))
 """
 """A cell that says where it finds itself."""
-OWN = {"JPY_PARENT_PID", "JUPYTER_TO_JOB_ATTEMPT"}
+VARIABLES_PER_RUN = {"JPY_PARENT_PID", "JUPYTER_TO_JOB_ATTEMPT"}
 """Variables that no two runs have in common."""
 
 
@@ -43,17 +43,17 @@ def shell(cli: Cli) -> None:
     cli.variables["OF_THE_SHELL"] = "not passed on"
 
 
-def told(cli: Cli) -> dict[str, Any]:
+def kernel_environment(cli: Cli) -> dict[str, Any]:
     """Run a notebook; return where its kernel found itself, without what is each run's own."""
-    notebooks.write(cli.workspace / "tells.ipynb", TELLS)
+    notebooks.write(cli.workspace / "tells.ipynb", PRINT_ENVIRONMENT)
     job = cli.json("submit", "tells.ipynb", "--wait")
     assert job["state"] == "succeeded", job
     seen: dict[str, Any] = json.loads(notebooks.printed(cli.result(job)))
-    seen["environ"] = {k: v for k, v in seen["environ"].items() if k not in OWN}
+    seen["environ"] = {k: v for k, v in seen["environ"].items() if k not in VARIABLES_PER_RUN}
     return seen
 
 
-def is_copy(runner: psutil.Process) -> bool:
+def is_fork(runner: psutil.Process) -> bool:
     """Tell a copy from a program: it was begun with the dispatcher's variables, all of them."""
     return "OF_THE_SHELL" in runner.environ()
 
@@ -65,10 +65,10 @@ def finish(cli: Cli, name: str) -> None:
 
 
 def test_a_copy_shows_what_it_is_and_shares_nothing(cli: Cli) -> None:
-    told(cli)
+    kernel_environment(cli)
     name = cli.submit_waiting()
     runner, (dispatcher,) = cli.runner(name), cli.dispatchers()
-    assert is_copy(runner)
+    assert is_fork(runner)
     assert runner.ppid() == dispatcher.pid
     proctitle = [each for each in runner.cmdline() if each]
     job = str(cli.exchange / name)
@@ -80,26 +80,26 @@ def test_a_copy_shows_what_it_is_and_shares_nothing(cli: Cli) -> None:
 
 
 def test_a_copy_s_kernel_finds_what_a_program_s_does(cli: Cli) -> None:
-    first, second = told(cli), told(cli)
+    first, second = kernel_environment(cli), kernel_environment(cli)
     assert "OF_THE_SHELL" not in first["environ"]
     assert second == first
 
 
 @pytest.mark.parametrize("name", ["PYTHONPATH", "LC_ALL", "HOME"])
 def test_what_an_interpreter_reads_as_it_starts_makes_it_start(cli: Cli, name: str) -> None:
-    told(cli)
+    kernel_environment(cli)
     cli.variables[name] = "C" if name == "LC_ALL" else str(cli.workspace)
     job = cli.submit_waiting()
-    assert not is_copy(cli.runner(job))
+    assert not is_fork(cli.runner(job))
     finish(cli, job)
 
 
 def test_what_only_the_dispatcher_s_interpreter_read_makes_it_start(cli: Cli) -> None:
     cli.variables["PYTHONPATH"] = str(cli.workspace)
-    told(cli)
+    kernel_environment(cli)
     del cli.variables["PYTHONPATH"]
     job = cli.submit_waiting()
-    assert not is_copy(cli.runner(job))
+    assert not is_fork(cli.runner(job))
     finish(cli, job)
 
 
@@ -108,36 +108,36 @@ def test_what_was_installed_meanwhile_makes_it_start(cli: Cli, tmp_path: Path) -
     place.mkdir()
     (place / "papermill").symlink_to(Path(papermill.__file__).parent)
     cli.variables["PYTHONPATH"] = str(place)
-    told(cli)
+    kernel_environment(cli)
     job = cli.submit_waiting()
-    assert is_copy(cli.runner(job))
+    assert is_fork(cli.runner(job))
     finish(cli, job)
     (place / "another.py").touch()
     job = cli.submit_waiting()
-    assert not is_copy(cli.runner(job))
+    assert not is_fork(cli.runner(job))
     finish(cli, job)
 
 
 def test_a_zone_of_time_is_each_run_s_own(cli: Cli) -> None:
     for zone in ("UTC", "Asia/Taipei", "UTC"):
         cli.variables["TZ"] = zone
-        assert told(cli)["environ"]["TZ"] == zone
+        assert kernel_environment(cli)["environ"]["TZ"] == zone
 
 
 def test_a_copy_that_is_killed_is_told_and_the_next_one_runs(cli: Cli) -> None:
-    told(cli)
+    kernel_environment(cli)
     name = cli.submit_waiting()
     runner = cli.runner(name)
-    assert is_copy(runner)
+    assert is_fork(runner)
     runner.kill()
     job = cli.json("wait", name, code=1)
     assert (job["state"], job["reason"]) == ("failed", "Lost")
     assert notebooks.printed(cli.result(job)).startswith("before")
-    told(cli)
+    kernel_environment(cli)
 
 
 def test_a_copy_outlives_the_dispatcher(cli: Cli) -> None:
-    told(cli)
+    kernel_environment(cli)
     name = cli.submit_waiting()
     (dispatcher,) = cli.dispatchers()
     dispatcher.kill()

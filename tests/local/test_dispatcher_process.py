@@ -21,7 +21,7 @@ from jupyter_to_job.exchange import FileExchange
 
 from .. import notebooks
 from ..processes import gone, kill, until
-from .cli import WAITS, Cli
+from .cli import WAITING_CELL, Cli
 
 
 def serve(cli: Cli, *options: str) -> subprocess.Popen[str]:
@@ -115,7 +115,7 @@ def test_it_leaves_when_its_lock_is_removed(cli: Cli) -> None:
 
 def test_what_was_held_is_delivered_by_a_later_start(cli: Cli) -> None:
     folder, away = cli.workspace / "dir", cli.workspace / "away"
-    notebooks.write(folder / "a.ipynb", WAITS)
+    notebooks.write(folder / "a.ipynb", WAITING_CELL)
     name = cli.submit("dir/a.ipynb")
     cli.until_printed(name, "before")
     folder.rename(away)
@@ -143,7 +143,7 @@ def copy_of(cli: Cli, name: str, number: int) -> str:
 
 def test_what_is_held_is_not_tried_all_the_time(cli: Cli) -> None:
     folder, away = cli.workspace / "dir", cli.workspace / "away"
-    notebooks.write(folder / "a.ipynb", WAITS)
+    notebooks.write(folder / "a.ipynb", WAITING_CELL)
     name = cli.submit("dir/a.ipynb")
     cli.until_printed(name, "before")
     folder.rename(away)

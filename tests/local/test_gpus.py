@@ -22,7 +22,7 @@ GPU = ("-f", "gpu-1", "-d", "t4")
 ROOMY = "cpu=64,memory=512Gi"
 
 
-def shown(cli: Cli, job: dict[str, Any]) -> str:
+def visible_gpus(cli: Cli, job: dict[str, Any]) -> str:
     return notebooks.printed(cli.result(job)).split("\n")[0]
 
 
@@ -48,7 +48,7 @@ def test_no_two_jobs_get_one_gpu(cli: Cli) -> None:
         kill(dispatcher)
     jobs = json.loads(waiting.communicate(timeout=120)[0])
     assert [job["state"] for job in jobs] == ["succeeded"] * 5
-    runs = sorted((shown(cli, job), job["started"], job["finished"]) for job in jobs)
+    runs = sorted((visible_gpus(cli, job), job["started"], job["finished"]) for job in jobs)
     assert {device for device, _, _ in runs} == {"0", "1"}
     for before, after in pairwise(runs):
         assert before[0] != after[0] or before[2] <= after[1]
@@ -67,7 +67,7 @@ def test_a_start_that_nobody_saw_keeps_its_gpu(cli: Cli) -> None:
     cli.release()
     jobs = {job["name"]: job for job in cli.json("wait", *blocking, chosen, other)}
     assert {job["state"] for job in jobs.values()} == {"succeeded"}
-    assert shown(cli, jobs[other]) == "1"
+    assert visible_gpus(cli, jobs[other]) == "1"
 
 
 def test_a_start_that_fails_keeps_its_gpu(cli: Cli, tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_job_for_cpus_does_not_wait_behind_one_for_a_gpu(cli: Cli) -> None:
     running = cli.submit_waiting(*GPU)
     waiting = cli.submit("a.ipynb", *GPU)
     job = cli.json("submit", "a.ipynb", "--wait")
-    assert (job["state"], shown(cli, job)) == ("succeeded", "")  # and it sees no GPU
+    assert (job["state"], visible_gpus(cli, job)) == ("succeeded", "")  # and it sees no GPU
     assert cli.json("show", waiting)["position"] == 1
     cli.release()
     jobs = cli.json("wait", running, waiting)
@@ -118,17 +118,17 @@ def test_a_jobs_own_variables_do_not_win(cli: Cli) -> None:
     cli.capacity = f"{ROOMY},nvidia.com/gpu=2"
     notebooks.write(cli.workspace / "a.ipynb", SHOWS)
     takes = ("-e", "CUDA_VISIBLE_DEVICES=1", "--wait")
-    assert shown(cli, cli.json("submit", "a.ipynb", *GPU, *takes)) == "0"
-    assert shown(cli, cli.json("submit", "a.ipynb", *takes)) == ""
+    assert visible_gpus(cli, cli.json("submit", "a.ipynb", *GPU, *takes)) == "0"
+    assert visible_gpus(cli, cli.json("submit", "a.ipynb", *takes)) == ""
 
 
 def test_the_drivers_own_names(cli: Cli, driver: Path) -> None:
     cli.capacity = ROOMY
     notebooks.write(cli.workspace / "a.ipynb", SHOWS)
     whole = cli.json("submit", "a.ipynb", *GPU, "--wait")
-    assert shown(cli, whole) == "GPU-whole"
+    assert visible_gpus(cli, whole) == "GPU-whole"
     part = cli.json("submit", "a.ipynb", "-f", "gpu-part", "-d", "a100-mig-1g", "--wait")
-    assert shown(cli, part) == "MIG-1"
+    assert visible_gpus(cli, part) == "MIG-1"
     refused = cli.run("submit", "a.ipynb", "-f", "gpu-4", "-d", "a100")
     assert refused.returncode == 4
     assert "4 nvidia.com/gpu" in refused.stderr and "1 nvidia.com/gpu" in refused.stderr

@@ -19,7 +19,7 @@ from jupyter_to_job.backends.local import hosts
 
 from .. import notebooks
 from ..processes import end_all, kill, until
-from .cli import COMMAND, WAITS, Cli
+from .cli import COMMAND, WAITING_CELL, Cli
 
 OTHER = "other-host"
 RENAMED = ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', OTHER]
@@ -27,7 +27,7 @@ RENAMED = ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', OTHER]
 
 
 @pytest.fixture
-def other(cli: Cli) -> Cli:
+def other_host(cli: Cli) -> Cli:
     if shutil.which("unshare") is None or subprocess.call([*RENAMED, "true"]) != 0:
         pytest.skip("no second host here: `unshare --uts` is not allowed (it needs root)")
     cli.capacity = "cpu=1,memory=8Gi"
@@ -45,7 +45,7 @@ def runs_on(cli: Cli, job: str) -> str:
     return str(json.loads((cli.exchange / job / "attempt-1" / "runner.json").read_text())["host"])
 
 
-def quick(cli: Cli) -> subprocess.Popen[bytes]:
+def start_quick_dispatcher(cli: Cli) -> subprocess.Popen[bytes]:
     """Start a dispatcher here that takes over silent hosts' jobs soon."""
     command = [sys.executable, "-m", "jupyter_to_job.dispatcher", str(cli.exchange)]
     options = ["--capacity", cli.capacity, "--silence", "1", "--beat", "0.2", "--idle", "0.5"]
@@ -56,10 +56,10 @@ def make_old(path: Path, seconds: float) -> None:
     os.utime(path, (time.time() - seconds,) * 2)
 
 
-def test_each_host_runs_its_own(cli: Cli, other: Cli) -> None:
+def test_each_host_runs_its_own(cli: Cli, other_host: Cli) -> None:
     here = cli.submit_waiting()
-    there = other.submit_waiting()  # at once: each host has a slot
-    second = other.submit("waits.ipynb")
+    there = other_host.submit_waiting()  # at once: each host has a slot
+    second = other_host.submit("waits.ipynb")
     assert (runs_on(cli, here), runs_on(cli, there)) == (socket.gethostname(), OTHER)
     assert cli.json("show", second)["position"] == 1
     kill(dispatcher_of(cli, socket.gethostname()))
@@ -70,23 +70,23 @@ def test_each_host_runs_its_own(cli: Cli, other: Cli) -> None:
     assert runs_on(cli, second) == OTHER
 
 
-def test_a_wish_is_the_other_hosts_to_fulfil(cli: Cli, other: Cli) -> None:
-    there = other.submit_waiting()
+def test_a_wish_is_the_other_hosts_to_fulfil(cli: Cli, other_host: Cli) -> None:
+    there = other_host.submit_waiting()
     assert cli.run("cancel", there).returncode == 0
     assert cli.json("wait", there, code=1)["state"] == "cancelled"
     (only,) = cli.dispatchers()  # nobody started a second one for that
     assert only == dispatcher_of(cli, OTHER)
 
 
-def test_a_silent_hosts_jobs_are_taken_over(cli: Cli, other: Cli) -> None:
-    running = other.submit_waiting()
-    waiting = other.submit("waits.ipynb")
+def test_a_silent_hosts_jobs_are_taken_over(cli: Cli, other_host: Cli) -> None:
+    running = other_host.submit_waiting()
+    waiting = other_host.submit("waits.ipynb")
     kill(dispatcher_of(cli, OTHER))
     make_old(hosts.lock_path(cli.exchange, OTHER), 60)
     assert OTHER in cli.json("show", waiting)["message"]
     for dispatcher in cli.dispatchers():
         kill(dispatcher)
-    serving = quick(cli)
+    serving = start_quick_dispatcher(cli)
     cli.release()
     until(lambda: (cli.exchange / waiting / "delivery.json").exists(), "the one taken over")
     assert runs_on(cli, waiting) == socket.gethostname()
@@ -96,11 +96,11 @@ def test_a_silent_hosts_jobs_are_taken_over(cli: Cli, other: Cli) -> None:
     assert serving.wait(60) == 0
 
 
-def test_a_dead_run_of_a_silent_host_is_finished(cli: Cli, other: Cli) -> None:
-    name = other.submit_waiting()
+def test_a_dead_run_of_a_silent_host_is_finished(cli: Cli, other_host: Cli) -> None:
+    name = other_host.submit_waiting()
     kill(dispatcher_of(cli, OTHER))
     kill(cli.runner(name))
-    serving = quick(cli)
+    serving = start_quick_dispatcher(cli)
     time.sleep(2)  # longer than it takes over after; the run's own lock was touched just now
     assert cli.json("show", name)["state"] == "running"
     make_old(cli.exchange / name / "attempt-1" / "lock", 600)
@@ -110,16 +110,16 @@ def test_a_dead_run_of_a_silent_host_is_finished(cli: Cli, other: Cli) -> None:
     assert serving.wait(60) == 0
 
 
-def test_what_cannot_run_here_waits_for_its_host(cli: Cli, other: Cli) -> None:
-    notebooks.write(cli.workspace / "waits.ipynb", WAITS)
-    other.submit_waiting()
-    name = other.submit("waits.ipynb")
+def test_what_cannot_run_here_waits_for_its_host(cli: Cli, other_host: Cli) -> None:
+    notebooks.write(cli.workspace / "waits.ipynb", WAITING_CELL)
+    other_host.submit_waiting()
+    name = other_host.submit("waits.ipynb")
     kill(dispatcher_of(cli, OTHER))
     path = cli.exchange / name / "request.json"
     request = json.loads(path.read_text())
     request["environment"]["interpreter"] = "/only/there/python"
     path.write_text(json.dumps(request))
-    serving = quick(cli)
+    serving = start_quick_dispatcher(cli)
     cli.release()
     assert serving.wait(60) == 0  # it leaves, though the job is there
     assert not (cli.exchange / name / "attempt-1").exists()

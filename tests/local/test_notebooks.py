@@ -38,7 +38,7 @@ RAW = "\ufffd\ufffd raw \ufffd\n"
 KEPT = "nul \0 bell \a ansi \x1b[31mred\x1b[0m vertical \v end\nlone \ufffd surrogate\nkept\n"
 
 
-def made(*cells: Any, minor: int = 5, **metadata: Any) -> str:
+def notebook_text(*cells: Any, minor: int = 5, **metadata: Any) -> str:
     notebook = json.loads(nbformat.writes(new_notebook(cells=list(cells), metadata=metadata)))
     notebook["nbformat_minor"] = minor
     if minor < 5:
@@ -47,7 +47,7 @@ def made(*cells: Any, minor: int = 5, **metadata: Any) -> str:
     return json.dumps(notebook)
 
 
-def old() -> str:
+def old_notebook() -> str:
     v3 = nbformat.v3
     cells = [v3.new_text_cell("markdown", "# Old"), v3.new_code_cell("print('ran', 6 * 7)")]
     worksheet = v3.new_worksheet(cells=cells)
@@ -63,18 +63,20 @@ NAMES = [
     "x" * 249 + ".ipynb",  # 255 bytes
 ]
 GOOD = {
-    "no kernel.ipynb": made(RUNS),
-    "nbformat 3.ipynb": old(),
+    "no kernel.ipynb": notebook_text(RUNS),
+    "nbformat 3.ipynb": old_notebook(),
     **{
-        f"nbformat 4.{minor}.ipynb": made(RUNS, minor=minor, kernelspec=PYTHON)
+        f"nbformat 4.{minor}.ipynb": notebook_text(RUNS, minor=minor, kernelspec=PYTHON)
         for minor in range(6)
     },
-    **{name: made(RUNS, kernelspec=PYTHON) for name in NAMES},
+    **{name: notebook_text(RUNS, kernelspec=PYTHON) for name in NAMES},
 }
 SILENT = {
-    "no cells.ipynb": made(kernelspec=PYTHON),
-    "text only.ipynb": made(new_markdown_cell("# T"), new_markdown_cell("x"), kernelspec=PYTHON),
-    "empty code.ipynb": made(new_code_cell(""), new_code_cell(" \n"), kernelspec=PYTHON),
+    "no cells.ipynb": notebook_text(kernelspec=PYTHON),
+    "text only.ipynb": notebook_text(
+        new_markdown_cell("# T"), new_markdown_cell("x"), kernelspec=PYTHON
+    ),
+    "empty code.ipynb": notebook_text(new_code_cell(""), new_code_cell(" \n"), kernelspec=PYTHON),
 }
 OUTPUT = {
     "updates.ipynb": (UPDATES, " 20000/20000\n"),
@@ -88,7 +90,9 @@ REFUSED = {
     "picture.ipynb": "\x89PNG",
     "no notebook.ipynb": '{"a": 1}',
 }
-MISSING = {"missing kernel.ipynb": made(RUNS, kernelspec={**PYTHON, "name": "no-such-kernel"})}
+MISSING = {
+    "missing kernel.ipynb": notebook_text(RUNS, kernelspec={**PYTHON, "name": "no-such-kernel"})
+}
 
 
 @pytest.fixture(scope="module")
@@ -102,9 +106,9 @@ def cli(tmp_path_factory: pytest.TempPathFactory, home: Path) -> Iterator[Cli]:
 
 
 @pytest.fixture(scope="module")
-def ended(cli: Cli) -> dict[str, dict[str, Any]]:
+def ended_jobs(cli: Cli) -> dict[str, dict[str, Any]]:
     """The jobs that were made of all notebooks that can be sent, by the notebook's name."""
-    printing = {name: made(new_code_cell(source)) for name, (source, _) in OUTPUT.items()}
+    printing = {name: notebook_text(new_code_cell(source)) for name, (source, _) in OUTPUT.items()}
     sources = {**GOOD, **SILENT, **printing}
     for name, source in sources.items():
         (cli.workspace / name).write_text(source)
@@ -120,16 +124,18 @@ def ended(cli: Cli) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", GOOD, ids=lambda name: name[:30])
-def test_it_runs(name: str, cli: Cli, ended: dict[str, dict[str, Any]]) -> None:
-    job = ended[name]
+def test_it_runs(name: str, cli: Cli, ended_jobs: dict[str, dict[str, Any]]) -> None:
+    job = ended_jobs[name]
     assert job["state"] == "succeeded", job
     assert notebooks.printed(cli.result(job)) == "ran 42\n"
     assert (cli.workspace / name).read_text() == GOOD[name]
 
 
 @pytest.mark.parametrize("name", SILENT)
-def test_nothing_to_run_is_a_success(name: str, cli: Cli, ended: dict[str, dict[str, Any]]) -> None:
-    job = ended[name]
+def test_nothing_to_run_is_a_success(
+    name: str, cli: Cli, ended_jobs: dict[str, dict[str, Any]]
+) -> None:
+    job = ended_jobs[name]
     assert (job["state"], job["progress"]["cells_total"]) == ("succeeded", 0)
     sources = [c["source"] for c in json.loads(SILENT[name])["cells"]]
     assert [c.source for c in notebooks.read(cli.result(job)).cells] == [
@@ -139,9 +145,9 @@ def test_nothing_to_run_is_a_success(name: str, cli: Cli, ended: dict[str, dict[
 
 @pytest.mark.parametrize("name", OUTPUT)
 def test_what_is_printed_is_as_jupyterlab_would_have_it(
-    name: str, cli: Cli, ended: dict[str, dict[str, Any]]
+    name: str, cli: Cli, ended_jobs: dict[str, dict[str, Any]]
 ) -> None:
-    job = ended[name]
+    job = ended_jobs[name]
     assert job["state"] == "succeeded", job
     printed = notebooks.printed(cli.result(job))
     if name == "junk.ipynb":  # the kernel reads the raw bytes in a thread: they come at any place

@@ -28,7 +28,7 @@ open('../shared/made.csv', 'w').write('made')
 LARGE = "open('large', 'wb').write(b'x' * (3 << 20))"
 
 
-def settled(cli: Cli, name: str, state: str) -> dict[str, Any]:
+def until_delivery_is(cli: Cli, name: str, state: str) -> dict[str, Any]:
     """The job once its delivery is in a state."""
 
     def look() -> dict[str, Any] | None:
@@ -138,7 +138,7 @@ def test_artifacts_held_for_want_of_space(cli: Cli, small_disk: Path) -> None:
     """The notebook is there at once, and is its owner's: a later try does not touch it."""
     notebooks.write(cli.workspace / "a.ipynb", LARGE)
     name = cli.submit("a.ipynb", "--isolated", "--output", "disk/a.ipynb")
-    held = settled(cli, name, "held")
+    held = until_delivery_is(cli, name, "held")
     assert "disk/a.ipynb is there" in held["delivery"]["message"]
     assert "No space" in held["delivery"]["message"]
     until(lambda: tree(small_disk) == ["a.ipynb"], "nothing half written")
@@ -160,7 +160,7 @@ def test_a_folder_that_is_gone(cli: Cli, instead: str) -> None:
     if instead == "a file":
         (cli.workspace / "out").touch()
     cli.release()
-    held = settled(cli, name, "held")
+    held = until_delivery_is(cli, name, "held")
     assert held["state"] == "succeeded"
     assert "jupyter-to-job deliver" in held["delivery"]["message"]
     (cli.workspace / "out").unlink(missing_ok=True)
@@ -182,7 +182,7 @@ def test_a_full_disk(cli: Cli, small_disk: Path) -> None:
             except OSError:
                 break
     name = cli.submit("disk/a.ipynb")
-    assert "No space" in settled(cli, name, "held")["delivery"]["message"]
+    assert "No space" in until_delivery_is(cli, name, "held")["delivery"]["message"]
     assert (older.read_bytes(), source.read_bytes()) == kept
     # The dispatcher may be at its next try, with a draft of its own.
     until(lambda: tree(small_disk) == ["a.ipynb", "older.ipynb", "rest"], "nothing half written")
@@ -198,7 +198,7 @@ def test_a_read_only_folder(cli: Cli, small_disk: Path) -> None:
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
     notebooks.write(cli.workspace / "a.ipynb", "1")
     name = cli.submit("a.ipynb", "--output", "disk")
-    assert "Read-only" in settled(cli, name, "held")["delivery"]["message"]
+    assert "Read-only" in until_delivery_is(cli, name, "held")["delivery"]["message"]
     subprocess.run(["mount", "-o", "remount,rw", small_disk], check=True)
     assert cli.json("deliver", name)["delivery"]["path"] == f"disk/{name}.ipynb"
 
@@ -214,7 +214,7 @@ def test_a_folder_that_becomes_a_link_out(cli: Cli, tmp_path: Path) -> None:
     (cli.workspace / "out").rmdir()
     (cli.workspace / "out").symlink_to(outside)
     cli.release()
-    assert "out of the workspace" in settled(cli, name, "held")["delivery"]["message"]
+    assert "out of the workspace" in until_delivery_is(cli, name, "held")["delivery"]["message"]
     assert list(outside.iterdir()) == []
 
 

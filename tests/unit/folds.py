@@ -17,7 +17,7 @@ from job_runner.protocol.result.spool import Spool
 Record = dict[str, Any]
 
 
-def result(snapshot: Any, records: Iterable[Record]) -> bytes:
+def fold_to_bytes(snapshot: Any, records: Iterable[Record]) -> bytes:
     """The file that these records come to."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "snapshot.ipynb")
@@ -30,7 +30,7 @@ def result(snapshot: Any, records: Iterable[Record]) -> bytes:
 
 def fold(snapshot: Any, records: Iterable[Record]) -> Any:
     """The same as nbformat reads it; valid."""
-    notebook = nbformat.reads(result(snapshot, records).decode(), as_version=4)
+    notebook = nbformat.reads(fold_to_bytes(snapshot, records).decode(), as_version=4)
     nbformat.validate(notebook)
     return notebook
 
@@ -54,15 +54,15 @@ def jupyterlab(text: str) -> str:
     return shown
 
 
-def naive(records: Iterable[Record]) -> list[list[Any]]:
+def fold_in_memory(records: Iterable[Record]) -> list[list[Any]]:
     """The outputs of each cell that has any."""
-    run = _Naive()
+    run = _MemoryFold()
     for record in records:
         run.feed(record)
     return run.outputs()
 
 
-class _Naive:
+class _MemoryFold:
     def __init__(self) -> None:
         self.cells: dict[int | None, list[Any]] = {}
         self.clear: set[int] = set()

@@ -18,7 +18,7 @@ PYTHON = [p for folder in ("jupyter_to_job", "job_runner") for p in (ROOT / fold
 SOURCES = PYTHON + [p for p in (ROOT / "labextension" / "src").rglob("*.ts*") if p.is_file()]
 
 
-def short(path: Path) -> str:
+def relative_path(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
@@ -26,7 +26,7 @@ def length(path: Path) -> int:
     return len(path.read_text().splitlines())
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=short)
+@pytest.mark.parametrize("path", SOURCES, ids=relative_path)
 def test_file_length(path: Path) -> None:
     assert length(path) <= MAX_FILE
 
@@ -36,7 +36,7 @@ def test_median_file_length() -> None:
     assert lengths[len(lengths) // 2] <= MEDIAN_FILE
 
 
-@pytest.mark.parametrize("path", PYTHON, ids=short)
+@pytest.mark.parametrize("path", PYTHON, ids=relative_path)
 def test_python_function_length(path: Path) -> None:
     tree = ast.parse(path.read_text())
     functions = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef))
@@ -57,7 +57,7 @@ def test_typescript_function_length() -> None:
     assert int(rule[1]) <= MAX_FUNCTION
 
 
-@pytest.mark.parametrize("path", PYTHON, ids=short)
+@pytest.mark.parametrize("path", PYTHON, ids=relative_path)
 def test_every_module_says_why_it_exists(path: Path) -> None:
     assert ast.get_docstring(ast.parse(path.read_text()))
 
@@ -66,7 +66,7 @@ def test_nothing_is_left_for_later() -> None:
     marks = re.compile(
         r"\b(TODO|FIXME|XXX|HACK)\b|except Exception:\s*pass|type: ignore(?!\[)|noqa(?!:)"
     )
-    assert [short(p) for p in SOURCES if marks.search(p.read_text())] == []
+    assert [relative_path(p) for p in SOURCES if marks.search(p.read_text())] == []
 
 
 def _commands() -> Iterator[Path]:

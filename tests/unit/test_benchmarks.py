@@ -35,7 +35,7 @@ def test_a_workload_is_run_checked_and_shown(
     assert [path.name for path in tmp_path.iterdir()] == ["home"]
 
 
-WANTED = exactly(lambda: [[("stdout", "one\ntwo\n"), ("execute_result", "3")]])
+EXPECTED = exactly(lambda: [[("stdout", "one\ntwo\n"), ("execute_result", "3")]])
 PRINTED = {"output_type": "stream", "name": "stdout", "text": ["one\n", "two\n"]}
 VALUE = {"output_type": "execute_result", "execution_count": 1, "metadata": {},
          "data": {"text/plain": "3"}}  # fmt: skip
@@ -57,7 +57,7 @@ def test_lost_output_is_noticed(tmp_path: Path, outputs: list[Any], wrong: str) 
     made["cells"][0]["outputs"] = outputs
     path = tmp_path / "result.ipynb"
     path.write_text(json.dumps(made))
-    assert find_fault(path, WANTED) == wrong
+    assert find_fault(path, EXPECTED) == wrong
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_file_that_is_no_result_is_named(
     tmp_path: Path, leave: Callable[[Path], object], wrong: str
 ) -> None:
     leave(tmp_path / "result.ipynb")
-    assert find_fault(tmp_path / "result.ipynb", WANTED) == wrong
+    assert find_fault(tmp_path / "result.ipynb", EXPECTED) == wrong
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ Record = dict[str, Any]
 KIB = 1 << 10
 
 
-def said(text: str, cell: int = 1) -> Record:
+def stream(text: str, cell: int = 1) -> Record:
     output = {"output_type": "stream", "name": "stdout", "text": text}
     return {"k": "output", "i": cell, "output": output}
 
@@ -29,7 +29,7 @@ def error(cell: int = 1) -> Record:
     return {"k": "output", "i": cell, "output": output}
 
 
-def shown(data: Record, cell: int = 1) -> Record:
+def display(data: Record, cell: int = 1) -> Record:
     output = {"output_type": "display_data", "data": data, "metadata": {}}
     return {"k": "output", "i": cell, "output": output}
 
@@ -42,7 +42,7 @@ def end(cell: int = 1) -> Record:
     return {"k": "cell_end", "i": cell, "ok": True, "execution_count": None}
 
 
-def through(cap: OutputLimiter, *records: Record) -> list[Record]:
+def filter_all(cap: OutputLimiter, *records: Record) -> list[Record]:
     return [kept for record in records for kept in cap.filter(record)]
 
 
@@ -51,14 +51,14 @@ def text_of(records: list[Record]) -> str:
 
 
 def test_without_a_limit_everything_passes() -> None:
-    records = [start(), said("x" * (1 << 20)), end()]
-    assert through(OutputLimiter(None), *records) == records
+    records = [start(), stream("x" * (1 << 20)), end()]
+    assert filter_all(OutputLimiter(None), *records) == records
 
 
 def test_the_middle_is_dropped_and_told() -> None:
     cap = OutputLimiter(100 * KIB)
     lines = [f"{number:06d} {'x' * KIB}\n" for number in range(400)]
-    kept = through(cap, start(), *map(said, lines), end())
+    kept = filter_all(cap, start(), *map(stream, lines), end())
     assert all(validated(record) is record for record in kept)
     text = text_of(kept)
     assert text.startswith("000000 ") and text.endswith(lines[-1])
@@ -74,27 +74,27 @@ def test_the_middle_is_dropped_and_told() -> None:
 
 def test_a_cell_after_it_shows_its_beginning_and_its_end() -> None:
     cap = OutputLimiter(10)
-    through(cap, start(1), said("x" * 100), end(1))
-    small = [start(2), said("result: 0.93\n", 2), shown({"text/plain": "0.93"}, 2), end(2)]
-    assert through(cap, *small) == small
-    large = [said(f"{number:06d} {'x' * KIB}\n", 3) for number in range(400)]
-    text = text_of(through(cap, start(3), *large, end(3)))
+    filter_all(cap, start(1), stream("x" * 100), end(1))
+    small = [start(2), stream("result: 0.93\n", 2), display({"text/plain": "0.93"}, 2), end(2)]
+    assert filter_all(cap, *small) == small
+    large = [stream(f"{number:06d} {'x' * KIB}\n", 3) for number in range(400)]
+    text = text_of(filter_all(cap, start(3), *large, end(3)))
     assert text.startswith("000000 ") and "000399 " in text and "000200 " not in text
 
 
 def test_tracebacks_are_kept_behind_the_end_of_what_was_printed() -> None:
     cap = OutputLimiter(KIB)
-    flood = [said("x" * KIB + "\n") for _ in range(200)]
-    kept = through(cap, start(), *flood, said("last\n"), error(), end())
+    flood = [stream("x" * KIB + "\n") for _ in range(200)]
+    kept = filter_all(cap, start(), *flood, stream("last\n"), error(), end())
     assert [r["k"] for r in kept[-2:]] == ["output", "cell_end"] and kept[-2] == error()
     assert kept[-3]["output"]["text"] == "last\n"
 
 
 def test_an_endless_stream_of_tracebacks_ends() -> None:
-    kept = through(OutputLimiter(KIB), start(), *[error()] * 20_000, end())
+    kept = filter_all(OutputLimiter(KIB), start(), *[error()] * 20_000, end())
     assert len(kept) < 20_000 and kept[-1] == end()
-    between = [record for _ in range(500) for record in (said("x" * 60 * KIB), error())]
-    assert len(text_of(through(OutputLimiter(KIB), start(), *between, end()))) < 2 << 20
+    between = [record for _ in range(500) for record in (stream("x" * 60 * KIB), error())]
+    assert len(text_of(filter_all(OutputLimiter(KIB), start(), *between, end()))) < 2 << 20
 
 
 @pytest.mark.parametrize(
@@ -103,35 +103,35 @@ def test_an_endless_stream_of_tracebacks_ends() -> None:
         {"k": "clear", "i": 1, "wait": False},
         {"k": "widget", "id": "w", "state": {"value": 1}},
         {"k": "update_display", "display_id": "d", "data": {"text/plain": "x"}, "metadata": {}},
-        shown({"application/json": {"a": [1, 2]}, "image/png": "A" * 100}),
+        display({"application/json": {"a": [1, 2]}, "image/png": "A" * 100}),
     ],
 )
 def test_whatever_can_fill_a_disk_counts(record: Record) -> None:
-    kept = through(OutputLimiter(10 * KIB), start(), *[record] * 10_000, end())
+    kept = filter_all(OutputLimiter(10 * KIB), start(), *[record] * 10_000, end())
     assert len(kept) < 2_000
     assert kept[-2] == record  # the state that it ended in
 
 
 def test_one_long_text_keeps_its_last_lines() -> None:
     text = "".join(f"{number}\n" for number in range(100_000))
-    kept = through(OutputLimiter(10), start(), said(text), end())
+    kept = filter_all(OutputLimiter(10), start(), stream(text), end())
     assert kept[-2]["output"]["text"].endswith("\n99999\n")
     assert len(kept[-2]["output"]["text"]) <= 16 * KIB
-    picture = through(OutputLimiter(10), start(), shown({"image/png": "A" * (1 << 20)}), end())
+    picture = filter_all(OutputLimiter(10), start(), display({"image/png": "A" * (1 << 20)}), end())
     assert [record["k"] for record in picture] == ["cell_start", "dropped", "dropped", "cell_end"]
 
 
 def test_the_end_of_a_run_tells_of_a_cell_that_has_not_ended() -> None:
     last = {"k": "end", "state": "failed", "reason": "Terminated", "cell": 1}
-    kept = through(OutputLimiter(10), start(), said("a\n" * 100_000), said("last\n"), last)
+    kept = filter_all(OutputLimiter(10), start(), stream("a\n" * 100_000), stream("last\n"), last)
     assert kept[-1] == last and kept[-2]["output"]["text"] == "last\n"
     assert any("bytes" in record for record in kept)
 
 
 records = st.lists(
     st.one_of(
-        st.builds(said, st.text(max_size=50), st.integers(0, 3)),
-        st.builds(said, st.integers(0, 100_000).map(lambda n: "ä" * n)),
+        st.builds(stream, st.text(max_size=50), st.integers(0, 3)),
+        st.builds(stream, st.integers(0, 100_000).map(lambda n: "ä" * n)),
         st.builds(start, st.integers(0, 3)),
         st.builds(end, st.integers(0, 3)),
         st.just(error()),
@@ -145,7 +145,7 @@ def test_any_run(run: list[Record], limit: int) -> None:
     """What is kept is what was said, in order, and what is dropped is told."""
     cap = OutputLimiter(limit)
     done = {"k": "end", "state": "succeeded", "reason": None, "message": None}
-    kept = through(cap, *run, done)
+    kept = filter_all(cap, *run, done)
     rest = [record for record in kept if record["k"] != "dropped"]
     lost = [record for record in kept if record["k"] == "dropped" and "bytes" in record]
     whole = [r["output"]["text"] for r in [*run] if r["k"] == "output" and "text" in r["output"]]
@@ -167,9 +167,9 @@ def test_a_widget_does_not_capture_for_ever(size: int) -> None:
         return {"k": "widget", "i": 1, "id": "w", "state": {"msg_id": message, **more}}
 
     cap = OutputLimiter(10 * KIB)
-    flood = [shown({"text/plain": "x" * size}) for _ in range(200)]
+    flood = [display({"text/plain": "x" * size}) for _ in range(200)]
     begin = captures("m", _model_name="OutputModel")
-    kept = through(cap, start(), begin, *flood, captures("", big="x" * size), *flood, end())
+    kept = filter_all(cap, start(), begin, *flood, captures("", big="x" * size), *flood, end())
     fold = WidgetFold()
     for record in kept:
         assert validated(record) is record
@@ -177,4 +177,4 @@ def test_a_widget_does_not_capture_for_ever(size: int) -> None:
             fold.feed(record)
     assert fold.capturing(1) is None
     assert [r["state"] for r in kept if r["k"] == "widget"][1:] == [{"msg_id": ""}]
-    assert through(cap, start(2), said("x", 2), end(2)) == [start(2), said("x", 2), end(2)]
+    assert filter_all(cap, start(2), stream("x", 2), end(2)) == [start(2), stream("x", 2), end(2)]

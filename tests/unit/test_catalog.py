@@ -77,7 +77,7 @@ def gpus(total: int, free: int | None) -> dict[str, Resource]:
 
 
 @pytest.fixture
-def good() -> Catalog:
+def valid_catalog() -> Catalog:
     return parse_catalog(GOOD.encode(), "flavors.yaml")
 
 
@@ -165,14 +165,14 @@ def test_scalars_are_what_stands_in_the_file() -> None:
     ],
 )
 def test_choice(
-    good: Catalog, asked: tuple[str | None, str | None], given: tuple[str, str]
+    valid_catalog: Catalog, asked: tuple[str | None, str | None], given: tuple[str, str]
 ) -> None:
-    choice = good.choose(*asked)
+    choice = valid_catalog.choose(*asked)
     assert (choice.flavor_name, choice.device_name) == given
 
 
-def test_the_default_device_is_preferred_where_it_is_offered(good: Catalog) -> None:
-    assert good.choose("lab", None, frozenset(["research"])).device_name == "cpu"
+def test_the_default_device_is_preferred_where_it_is_offered(valid_catalog: Catalog) -> None:
+    assert valid_catalog.choose("lab", None, frozenset(["research"])).device_name == "cpu"
 
 
 @pytest.mark.parametrize(
@@ -185,28 +185,28 @@ def test_the_default_device_is_preferred_where_it_is_offered(good: Catalog) -> N
     ],
 )
 def test_no_choice(
-    good: Catalog, flavor: str, device: str | None, error: type[UnknownChoice | Refused]
+    valid_catalog: Catalog, flavor: str, device: str | None, error: type[UnknownChoice | Refused]
 ) -> None:
     with pytest.raises(error) as caught:
-        good.choose(flavor, device, frozenset(["staff"]))
+        valid_catalog.choose(flavor, device, frozenset(["staff"]))
     assert caught.value.hint
 
 
-def test_demand(good: Catalog) -> None:
-    assert good.choose("gpu", "t4").demand == {
+def test_demand(valid_catalog: Catalog) -> None:
+    assert valid_catalog.choose("gpu", "t4").demand == {
         "cpu": Decimal(4),
         "memory": Decimal(16 << 30),
         "nvidia.com/gpu": Decimal(2),
     }
-    assert good.choose("gpu", "slice").demand["nvidia.com/gpucores"] == 5
-    assert good.choose("small", "cpu").demand == {"cpu": Decimal("0.5"), "memory": 2 << 30}
+    assert valid_catalog.choose("gpu", "slice").demand["nvidia.com/gpucores"] == 5
+    assert valid_catalog.choose("small", "cpu").demand == {"cpu": Decimal("0.5"), "memory": 2 << 30}
 
 
 # What users see ---------------------------------------------------------------------------------
 
 
-def test_what_users_see(good: Catalog) -> None:
-    seen = describe(good, frozenset(["staff"]))
+def test_what_users_see(valid_catalog: Catalog) -> None:
+    seen = describe(valid_catalog, frozenset(["staff"]))
     assert set(seen) == {"default", "flavors", "devices"}
     assert seen["default"] == {"flavor": "small", "device": "cpu"}
     assert seen["flavors"]["small"]["allowed"] is True
@@ -218,24 +218,28 @@ def test_what_users_see(good: Catalog) -> None:
     json.dumps(seen)
 
 
-def test_what_never_fits_says_why(good: Catalog) -> None:
+def test_what_never_fits_says_why(valid_catalog: Catalog) -> None:
     reason = {
         name: flavor["unavailable_reason"]
-        for name, flavor in describe(good, frozenset(["research"]), LAPTOP)["flavors"].items()
+        for name, flavor in describe(valid_catalog, frozenset(["research"]), LAPTOP)[
+            "flavors"
+        ].items()
     }
     assert reason["small"] is None
     assert reason["gpu"] == "Needs 2 nvidia.com/gpu; there is none here."
     assert reason["lab"] is None, "it offers the CPU too"
-    assert fitting(good, LAPTOP, frozenset(["research"])) == ["small", "lab"]
-    assert fitting(good, LAPTOP) == ["small"]
-    assert fitting(good, None) == ["small", "gpu"], "an unknown place may have it"
+    assert fitting(valid_catalog, LAPTOP, frozenset(["research"])) == ["small", "lab"]
+    assert fitting(valid_catalog, LAPTOP) == ["small"]
+    assert fitting(valid_catalog, None) == ["small", "gpu"], "an unknown place may have it"
 
 
-def test_the_nearest_device_gives_the_reason(good: Catalog) -> None:
-    seen = describe(good, frozenset(), gpus(total=1, free=1))
+def test_the_nearest_device_gives_the_reason(valid_catalog: Catalog) -> None:
+    seen = describe(valid_catalog, frozenset(), gpus(total=1, free=1))
     reason = seen["flavors"]["gpu"]["unavailable_reason"]
     assert reason == "Needs 2 nvidia.com/gpu; there is 1 nvidia.com/gpu in all."
-    assert fitting(good, gpus(total=2, free=0)) == ["small", "gpu"], "it waits for a free one"
+    assert fitting(valid_catalog, gpus(total=2, free=0)) == ["small", "gpu"], (
+        "it waits for a free one"
+    )
 
 
 @pytest.mark.parametrize(
@@ -249,12 +253,12 @@ def test_the_nearest_device_gives_the_reason(good: Catalog) -> None:
     ],
 )  # fmt: skip
 def test_room(
-    good: Catalog,
+    valid_catalog: Catalog,
     there: dict[str, Resource],
     t4: tuple[int | None, int],
     cut: tuple[int | None, int],
 ) -> None:
-    devices = describe(good, frozenset(), there)["devices"]
+    devices = describe(valid_catalog, frozenset(), there)["devices"]
     assert (devices["t4"]["free"], devices["t4"]["total"]) == t4
     assert (devices["slice"]["free"], devices["slice"]["total"]) == cut
     assert (devices["cpu"]["free"], devices["cpu"]["total"]) == (None, None)

@@ -42,17 +42,17 @@ def file(path: Path) -> CatalogFile:
     return file
 
 
-def in_place(path: Path, text: str) -> None:
+def write_in_place(path: Path, text: str) -> None:
     path.write_text(text)
 
 
-def replaced(path: Path, text: str) -> None:
+def replace_file(path: Path, text: str) -> None:
     new = path.with_suffix(".new")
     new.write_text(text)
     new.replace(path)
 
 
-def same_size_and_time(path: Path, text: str) -> None:
+def write_same_size_and_time(path: Path, text: str) -> None:
     """What neither size nor modification time shows: an edit within a tick of the clock."""
     before = path.stat()
     path.write_text(text)
@@ -60,7 +60,7 @@ def same_size_and_time(path: Path, text: str) -> None:
     assert path.stat().st_size == before.st_size
 
 
-@pytest.mark.parametrize("write", [in_place, replaced, same_size_and_time])
+@pytest.mark.parametrize("write", [write_in_place, replace_file, write_same_size_and_time])
 def test_a_change_is_picked_up(
     path: Path, file: CatalogFile, write: Callable[[Path, str], None]
 ) -> None:
@@ -134,26 +134,28 @@ def test_a_broken_file_is_told_once_and_the_last_good_one_stays(
     assert cpu(file) == "3" and file.problem is None
 
 
-def disappears(path: Path) -> None:
+def delete_file(path: Path) -> None:
     path.unlink()
 
 
-def becomes_a_folder(path: Path) -> None:
+def replace_by_folder(path: Path) -> None:
     path.unlink()
     path.mkdir()
 
 
-def becomes_a_pipe(path: Path) -> None:
+def replace_by_pipe(path: Path) -> None:
     path.unlink()
     os.mkfifo(path)
 
 
-def leads_nowhere(path: Path) -> None:
+def replace_by_broken_link(path: Path) -> None:
     path.unlink()
     path.symlink_to(path)
 
 
-@pytest.mark.parametrize("happens", [disappears, becomes_a_folder, becomes_a_pipe, leads_nowhere])
+@pytest.mark.parametrize(
+    "happens", [delete_file, replace_by_folder, replace_by_pipe, replace_by_broken_link]
+)
 def test_a_file_that_cannot_be_read_any_more(
     path: Path,
     file: CatalogFile,
@@ -218,9 +220,9 @@ def test_threads_share_it(path: Path, file: CatalogFile) -> None:
     for reader in readers:
         reader.start()
     for amount in range(1, 20):
-        replaced(path, with_cpu(amount))
+        replace_file(path, with_cpu(amount))
         path.write_text("broken: [")
-    replaced(path, with_cpu(20))
+    replace_file(path, with_cpu(20))
     stop.set()
     for reader in readers:
         reader.join(timeout=30)

@@ -151,7 +151,7 @@ def test_whose_memory_was_not_enough(name: str, value: str, whose: OutOfMemoryMa
     assert (None if found is None else found[0]) is whose
 
 
-def chained(cause: Exception, *, explicit: bool) -> CellFailure:
+def chained_failure(cause: Exception, *, explicit: bool) -> CellFailure:
     """An exception that a handler of another one raised, as a kernel tells it."""
     try:
         try:
@@ -167,8 +167,8 @@ def chained(cause: Exception, *, explicit: bool) -> CellFailure:
 
 @pytest.mark.parametrize("explicit", [True, False])
 def test_the_cause_is_found_in_a_chain(explicit: bool) -> None:
-    failure = chained(RuntimeError("CUDA out of memory. Tried 2 GiB"), explicit=explicit)
-    end = witness().cell_failed(failure)
+    failure = chained_failure(RuntimeError("CUDA out of memory. Tried 2 GiB"), explicit=explicit)
+    end = build_diagnosis().cell_failed(failure)
     assert end.reason == "GpuOutOfMemory"
     assert "CUDA out of memory. Tried 2 GiB" in str(end.message)
 
@@ -183,14 +183,14 @@ def test_code_that_speaks_of_memory_is_no_cause() -> None:
     assert error_patterns.find_out_of_memory(CellFailure("ValueError", "x", 0, 1, lines)) is None
 
 
-def witness(kills: int = 0, **environ: str) -> Diagnosis:
+def build_diagnosis(kills: int = 0, **environ: str) -> Diagnosis:
     return Diagnosis(lambda: MemoryStatus(3 << 29, 2 << 30, kills), {}, environ)
 
 
 def test_a_job_that_sees_no_gpu_is_short_of_the_hosts_memory() -> None:
     failure = CellFailure("XlaRuntimeError", GPU["JAX"][1], 6, 7)
-    assert witness(CUDA_VISIBLE_DEVICES="0").cell_failed(failure).reason == "GpuOutOfMemory"
-    end = witness(CUDA_VISIBLE_DEVICES="").cell_failed(failure)
+    assert build_diagnosis(CUDA_VISIBLE_DEVICES="0").cell_failed(failure).reason == "GpuOutOfMemory"
+    end = build_diagnosis(CUDA_VISIBLE_DEVICES="").cell_failed(failure)
     assert end.reason == "OutOfMemory"
     assert "cell 7" in str(end.message).lower() and "1.5 of 2 GiB" in str(end.message)
 
@@ -219,18 +219,20 @@ def test_a_lost_worker_is_out_of_memory_only_if_somebody_was_killed_for_it(
     name: str, value: str
 ) -> None:
     failure = CellFailure(name, value, 1, 2)
-    assert witness().cell_failed(failure).reason == "CellError"
-    end = witness(kills=1).cell_failed(failure)
+    assert build_diagnosis().cell_failed(failure).reason == "CellError"
+    end = build_diagnosis(kills=1).cell_failed(failure)
     assert (end.reason, end.exit_code) == ("OutOfMemory", 1)
     assert "1.5 of 2 GiB" in str(end.message) and name in str(end.message)
 
 
 def test_other_ends_name_a_kill_for_memory() -> None:
-    end = witness(kills=2).cell_failed(CellFailure("ZeroDivisionError", "division by zero", 0, 1))
+    end = build_diagnosis(kills=2).cell_failed(
+        CellFailure("ZeroDivisionError", "division by zero", 0, 1)
+    )
     assert end.reason == "CellError"
     killed = "the operating system killed 2 processes of this run for memory (1.5 of 2 GiB used)."
     assert str(end.message).endswith(f"Before that, {killed}")
-    late = witness(kills=1).interrupted(endings.deadline(7200, 0))
+    late = build_diagnosis(kills=1).interrupted(endings.deadline(7200, 0))
     assert "time limit of 2 h was reached in cell 1" in str(late.message)
     assert "killed a process of this run for memory" in str(late.message)
 

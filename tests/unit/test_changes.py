@@ -42,7 +42,7 @@ def watch_of(exchange: FileExchange) -> ChangeFeed:
     return ChangeFeed(exchange, made.lister, made.reader)
 
 
-def seen(looking: ChangeFeed) -> dict[str, tuple[str, str]]:
+def states_of(looking: ChangeFeed) -> dict[str, tuple[str, str]]:
     return {job.name: (job.state.value, job.delivery.state.value) for _, job in looking.poll()}
 
 
@@ -53,22 +53,22 @@ def test_from_new_to_settled(
     monkeypatch.setattr(files, "is_network", lambda _: network)
     exchanges.settle(exchange, "old-aaaaaaaa")
     looking = watch_of(exchange)
-    assert seen(looking) == {"old-aaaaaaaa": ("succeeded", "delivered")}
-    assert seen(looking) == {}
+    assert states_of(looking) == {"old-aaaaaaaa": ("succeeded", "delivered")}
+    assert states_of(looking) == {}
     directory = exchanges.add(exchange, "new-aaaaaaaa")
-    assert seen(looking) == {"new-aaaaaaaa": ("queued", "pending")}
+    assert states_of(looking) == {"new-aaaaaaaa": ("queued", "pending")}
     exchanges.end(directory)
-    assert seen(looking) == {"new-aaaaaaaa": ("succeeded", "pending")}
+    assert states_of(looking) == {"new-aaaaaaaa": ("succeeded", "pending")}
     documents.write_document(directory / "held.json", {"message": "gone"})
-    assert seen(looking) == {"new-aaaaaaaa": ("succeeded", "held")}
+    assert states_of(looking) == {"new-aaaaaaaa": ("succeeded", "held")}
     until(lambda: stamps.stamp_of(directory), "a stamp to rely on")
-    seen(looking)
-    assert seen(looking) == {}  # held: only its directory is looked at
+    states_of(looking)
+    assert states_of(looking) == {}  # held: only its directory is looked at
     exchanges.deliver(directory)
-    assert seen(looking) == {"new-aaaaaaaa": ("succeeded", "delivered")}
-    assert seen(looking) == {}
+    assert states_of(looking) == {"new-aaaaaaaa": ("succeeded", "delivered")}
+    assert states_of(looking) == {}
     shutil.rmtree(directory)
-    assert seen(looking) == {}
+    assert states_of(looking) == {}
 
 
 def test_settled_jobs_cost_nothing(exchange: FileExchange, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,14 +89,14 @@ def test_settled_jobs_cost_nothing(exchange: FileExchange, monkeypatch: pytest.M
     monkeypatch.setattr(FileExchange, "document", counted)
     looking = watch_of(exchange)
     for _ in range(3):
-        assert set(seen(looking)) == {"open-aaaaaaaa"}
+        assert set(states_of(looking)) == {"open-aaaaaaaa"}
     assert set(read) == {"open-aaaaaaaa"}
 
     def never(_: FileExchange) -> frozenset[str]:
         raise AssertionError("the names are read again")
 
     monkeypatch.setattr(FileExchange, "_read_names", never)
-    seen(looking)
+    states_of(looking)
     claim.release()
 
 

@@ -22,7 +22,7 @@ from job_runner.protocol.result import spooled_outputs
 from job_runner.protocol.result.result import ResultFold, fold_result
 from job_runner.protocol.result.spool import Spool
 
-from .folds import fold, naive, result
+from .folds import fold, fold_in_memory, fold_to_bytes
 
 CELLS = 4
 CODE = [1, 3]
@@ -127,7 +127,7 @@ def test_outputs_are_those_of_a_plain_fold(
         patch.setattr(spooled_outputs, "_SHORT", limits[1])
         cells = fold(snapshot(), journal).cells
     shown = [cell.outputs for cell in cells if cell.get("outputs")]
-    assert sorted(map(text_of, shown)) == sorted(map(text_of, naive(journal)))
+    assert sorted(map(text_of, shown)) == sorted(map(text_of, fold_in_memory(journal)))
 
 
 def text_of(outputs: Any) -> str:
@@ -180,7 +180,7 @@ def run_of(*more: dict[str, Any]) -> Any:
     return fold(snapshot(), [head, {"k": "cell_start", "t": 1.0, "i": 1}, *more])["cells"]
 
 
-def out(content: str, name: str = "stdout") -> dict[str, Any]:
+def stream(content: str, name: str = "stdout") -> dict[str, Any]:
     output = {"output_type": "stream", "name": name, "text": content}
     return {"k": "output", "i": 1, "output": output}
 
@@ -191,28 +191,30 @@ def shown(content: str, identifier: str | None = None) -> dict[str, Any]:
     return {"k": "output", "i": 1, "output": output, **named}
 
 
-def plain(cell: Any) -> list[str]:
+def plain_text(cell: Any) -> list[str]:
     return [o.get("text") or o["data"]["text/plain"] for o in cell["outputs"]]
 
 
 def test_streams_are_merged_while_no_other_output_comes_between() -> None:
-    cells = run_of(out("a"), out("b"), out("c", "stderr"), out("d"), shown("e"), out("f"))
-    assert plain(cells[1]) == ["ab", "c", "d", "e", "f"]
+    cells = run_of(
+        stream("a"), stream("b"), stream("c", "stderr"), stream("d"), shown("e"), stream("f")
+    )
+    assert plain_text(cells[1]) == ["ab", "c", "d", "e", "f"]
 
 
 def test_clear_now_and_clear_later() -> None:
     now = {"k": "clear", "i": 1, "wait": False}
     later = {"k": "clear", "i": 1, "wait": True}
-    assert plain(run_of(out("a"), now)[1]) == []
-    assert plain(run_of(out("a"), later)[1]) == ["a"]
-    assert plain(run_of(out("a"), later, out("b"))[1]) == ["b"]
-    assert plain(run_of(out("a"), later, now, out("b"), out("c"))[1]) == ["bc"]
+    assert plain_text(run_of(stream("a"), now)[1]) == []
+    assert plain_text(run_of(stream("a"), later)[1]) == ["a"]
+    assert plain_text(run_of(stream("a"), later, stream("b"))[1]) == ["b"]
+    assert plain_text(run_of(stream("a"), later, now, stream("b"), stream("c"))[1]) == ["bc"]
 
 
 def test_a_display_is_updated_wherever_it_is_shown() -> None:
     update = {"k": "update_display", "display_id": "x", "data": {"text/plain": "3"}, "metadata": {}}
-    assert plain(run_of(shown("1", "x"), shown("2", "x"))[1]) == ["2", "2"]
-    assert plain(run_of(shown("1", "x"), shown("2"), update)[1]) == ["3", "2"]
+    assert plain_text(run_of(shown("1", "x"), shown("2", "x"))[1]) == ["2", "2"]
+    assert plain_text(run_of(shown("1", "x"), shown("2"), update)[1]) == ["3", "2"]
 
 
 def test_papermills_metadata() -> None:
@@ -241,21 +243,21 @@ def test_the_file_is_laid_out_as_nbformat_lays_it_out() -> None:
     number["data"] = {"text/plain": "3", "image/png": "aGk=", "text/html": ""}
     records: list[dict[str, Any]] = [
         {"k": "prepared", "cells_total": 2, "notebook": prepared()},
-        out("a\nb"),
-        out(""),
+        stream("a\nb"),
+        stream(""),
         {"k": "output", "i": 3, "output": number, "display_id": "x"},
         shown("<b>\n</b>"),
-        out("e", "stderr"),
+        stream("e", "stderr"),
         {"k": "cell_end", "i": 1, "ok": True, "execution_count": 1},
     ]
-    written = result(snapshot(), records).decode()
+    written = fold_to_bytes(snapshot(), records).decode()
     assert written == nbformat.writes(nbformat.reads(written, as_version=4)) + "\n"
 
 
 def test_values_of_json_types_are_one_line() -> None:
     data = {"application/json": {"b": [1, float("nan")], "a": "x\ny"}, "application/v+json": []}
     output = {"output_type": "display_data", "data": data, "metadata": {}}
-    written = result(snapshot(), [{"k": "output", "i": 0, "output": output}]).decode()
+    written = fold_to_bytes(snapshot(), [{"k": "output", "i": 0, "output": output}]).decode()
     assert '"application/json": {"a":"x\\ny","b":[1,null]},\n' in written
     assert '"application/v+json": []\n' in written
 
@@ -284,7 +286,7 @@ def printed(size: int, line: str, spool: Spool, folder: Path) -> ResultFold:
     run.feed({"k": "prepared", "cells_total": 2, "notebook": prepared()})
     piece = (line * (1 + (128 << 10) // len(line)))[: 128 << 10]
     for _ in range(size // len(piece)):
-        run.feed(out(piece))
+        run.feed(stream(piece))
     return run
 
 
@@ -308,7 +310,7 @@ def test_many_small_outputs_are_not_in_memory(tmp_path: Path) -> None:
             run.feed({"k": "prepared", "cells_total": 2, "notebook": prepared()})
             for number in range(5000):
                 run.feed(shown(str(number)))
-                run.feed(out("said\n"))
+                run.feed(stream("said\n"))
             held, _ = tracemalloc.get_traced_memory()
             cells = json.loads(b"".join(run.chunks()))["cells"]
     finally:
@@ -324,9 +326,9 @@ def test_a_long_line_that_is_overwritten_costs_its_length(tmp_path: Path) -> Non
         began = time.process_time()
         with printed(size, "x", Spool.in_folder(tmp_path), tmp_path) as run:
             for n in range(size >> 10):
-                run.feed(out(f"\b\b\b{n % 1000:03d}"))
+                run.feed(stream(f"\b\b\b{n % 1000:03d}"))
             for _ in range(size >> 10):
-                run.feed(out("\r12"))
+                run.feed(stream("\r12"))
             b"".join(run.chunks())
         return time.process_time() - began
 
@@ -340,6 +342,6 @@ def test_a_display_may_be_shown_by_cells_that_ended_and_many_times() -> None:
     second = {**shown("2", "x"), "i": 3}
     clear = {"k": "clear", "i": 3, "wait": False}
     cells = run_of(shown("1", "x"), shown("1", "x"), ended, second, update)
-    assert (plain(cells[1]), plain(cells[3])) == (["9", "9"], ["9"])
+    assert (plain_text(cells[1]), plain_text(cells[3])) == (["9", "9"], ["9"])
     cells = run_of(shown("1", "x"), ended, second, clear, update)
-    assert (plain(cells[1]), plain(cells[3])) == (["9"], [])
+    assert (plain_text(cells[1]), plain_text(cells[3])) == (["9"], [])

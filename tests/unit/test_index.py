@@ -52,7 +52,7 @@ def service(exchange: FileExchange) -> JobService:
     )
 
 
-def listed(exchange: FileExchange) -> list[str]:
+def list_names(exchange: FileExchange) -> list[str]:
     page = service(exchange).find(limit=500)
     assert page.next is None
     return [job.name for job in page.jobs]
@@ -86,13 +86,13 @@ def test_the_second_list_reads_no_directory(exchange: FileExchange, reads: list[
 
 
 def test_only_what_changed_is_read_again(exchange: FileExchange, reads: list[str]) -> None:
-    listed(exchange)
+    list_names(exchange)
     exchange.remove(NAMES[3])
     exchanges.settle(exchange, "new-aaaaaaaa", submitted="2026-11-21T09:31:00.000Z")
     document = {"message": "changed"}
     documents.write_document(exchange.root / NAMES[5] / "held.json", document)
     reads.clear()
-    assert listed(exchange) == ["new-aaaaaaaa", *(n for n in NAMES[::-1] if n != NAMES[3])]
+    assert list_names(exchange) == ["new-aaaaaaaa", *(n for n in NAMES[::-1] if n != NAMES[3])]
     assert sorted(reads) == sorted(["new-aaaaaaaa", NAMES[5]])
 
 
@@ -111,7 +111,7 @@ def test_from_held_to_delivered(exchange: FileExchange) -> None:
 
 
 def test_a_name_that_is_used_again_is_another_job(exchange: FileExchange) -> None:
-    listed(exchange)
+    list_names(exchange)
     exchange.remove(NAMES[0])
     exchanges.add(exchange, NAMES[0], flavor="other")
     found = {job.name: job for job in service(exchange).find(limit=500).jobs}
@@ -126,15 +126,15 @@ def _empty(path: Path) -> None:
     path.write_bytes(b"")
 
 
-def _cut(path: Path) -> None:
+def _truncate(path: Path) -> None:
     os.truncate(path, path.stat().st_size // 2)
 
 
-def _rubbish(path: Path) -> None:
+def _write_garbage(path: Path) -> None:
     path.write_bytes(random.Random(1).randbytes(path.stat().st_size))
 
 
-def _zeros(path: Path) -> None:
+def _write_zeros(path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[4096:] = bytes(len(data) - 4096)
     path.write_bytes(data)
@@ -155,7 +155,7 @@ def _no_table(path: Path) -> None:
         database.execute("DROP TABLE settled")
 
 
-def _lies(path: Path) -> None:
+def _write_wrong_rows(path: Path) -> None:
     with sqlite3.connect(path) as database:
         database.execute("UPDATE settled SET state = 'failed', owner = 'eve'")
         database.execute("UPDATE settled SET document = replace(document, 'small', 'large')")
@@ -163,7 +163,17 @@ def _lies(path: Path) -> None:
 
 @pytest.mark.parametrize(
     "damage",
-    [_remove, _empty, _cut, _rubbish, _zeros, _other_version, _other_table, _no_table, _lies],
+    [
+        _remove,
+        _empty,
+        _truncate,
+        _write_garbage,
+        _write_zeros,
+        _other_version,
+        _other_table,
+        _no_table,
+        _write_wrong_rows,
+    ],
 )
 def test_damaged(exchange: FileExchange, reads: list[str], damage: Callable[[Path], None]) -> None:
     whole = service(exchange).find(limit=500).jobs
@@ -189,13 +199,13 @@ def test_any_flipped_byte(exchange: FileExchange) -> None:
 
 def test_a_folder_that_cannot_be_written_is_done_without(exchange: FileExchange) -> None:
     (exchange.root / ".index").write_text("in the way")
-    assert listed(exchange) == NAMES[::-1]
+    assert list_names(exchange) == NAMES[::-1]
 
 
 def test_a_lock_that_is_never_given_back_is_waited_for_once(
     exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    listed(exchange)
+    list_names(exchange)
     monkeypatch.setattr(index, "BUSY_TIMEOUT", 0.05)
     jobs = service(exchange)
     waits: list[float] = []
@@ -213,21 +223,21 @@ def test_a_lock_that_is_never_given_back_is_waited_for_once(
         assert len(waits) == 1
         other.execute("ROLLBACK")
     monkeypatch.setattr(index, "RETRY_INTERVAL", 0.0)
-    assert listed(exchange) == NAMES[::-1] and len(waits) == 2
+    assert list_names(exchange) == NAMES[::-1] and len(waits) == 2
 
 
 def test_not_on_a_network_file_system(
     exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(index, "is_network", lambda _: True)
-    assert listed(exchange) == NAMES[::-1]
+    assert list_names(exchange) == NAMES[::-1]
     assert not (exchange.root / ".index").exists()
 
 
 def test_it_is_private_and_has_no_secrets(exchange: FileExchange) -> None:
     exchanges.settle(exchange, "secret-aaaaaaaa", env={"TOKEN": "very secret"})
     time.sleep(0.1)
-    listed(exchange)
+    list_names(exchange)
     files = list((exchange.root / ".index").iterdir())
     assert files and all(p.stat().st_mode & 0o077 == 0 for p in files)
     assert all(b"very secret" not in p.read_bytes() for p in files)
@@ -238,18 +248,18 @@ def test_text_that_is_no_utf8_and_large_rows_are_left_out(exchange: FileExchange
     exchanges.settle(exchange, "large-aaaaaaaa", parameters={"text": "x" * index.MAX_ROW})
     time.sleep(0.1)
     for _ in range(2):
-        assert len(listed(exchange)) == len(NAMES) + 2
+        assert len(list_names(exchange)) == len(NAMES) + 2
     with sqlite3.connect(file_of(exchange)) as database:
         assert database.execute("SELECT count(*) FROM settled").fetchone() == (len(NAMES),)
 
 
 def test_what_is_gone_is_forgotten(exchange: FileExchange) -> None:
-    listed(exchange)
+    list_names(exchange)
     for name in NAMES[:10]:
         exchange.remove(name)
     exchanges.settle(exchange, "new-aaaaaaaa")
     time.sleep(0.1)
-    listed(exchange)
+    list_names(exchange)
     with sqlite3.connect(file_of(exchange)) as database:
         assert database.execute("SELECT count(*) FROM settled").fetchone() == (len(NAMES) - 9,)
 
@@ -262,7 +272,7 @@ def _list_for_ever(root: Path) -> None:
     stamps.RACY = 0.05
     exchange = FileExchange(root)
     while True:
-        listed(exchange)
+        list_names(exchange)
         for path in (root / ".index").glob("settled.sqlite"):
             path.unlink(missing_ok=True)
 
@@ -270,7 +280,7 @@ def _list_for_ever(root: Path) -> None:
 def _list_often(root: Path, times: int) -> None:
     stamps.RACY = 0.05
     for _ in range(times):
-        assert listed(FileExchange(root)) == NAMES[::-1]
+        assert list_names(FileExchange(root)) == NAMES[::-1]
 
 
 @pytest.fixture
@@ -300,7 +310,7 @@ def test_writers_that_are_killed(
         assert writer.pid is not None
         os.kill(writer.pid, signal.SIGKILL)
         writer.join()
-        assert listed(exchange) == NAMES[::-1]
+        assert list_names(exchange) == NAMES[::-1]
 
 
 def test_several_processes_at_once(

@@ -33,7 +33,7 @@ TREE = (
 )
 
 
-def grow(root: Path, *paths: str) -> Workspace:
+def create_tree(root: Path, *paths: str) -> Workspace:
     for path in paths or TREE:
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_bytes(os.fsencode(path))
@@ -44,7 +44,7 @@ def plan(root: Path, *patterns: str) -> Plan:
     return plan_inputs(Workspace(root), patterns)
 
 
-def taken(root: Path, *patterns: str) -> list[str]:
+def selected_paths(root: Path, *patterns: str) -> list[str]:
     return [file.path for file in plan(root, *patterns).files]
 
 
@@ -76,13 +76,13 @@ DATA = ["data/a.csv", "data/b.csv", "data/deep/c.csv", "data/deep/er/d.csv"]
     ],
 )
 def test_patterns(tmp_path: Path, pattern: str, files: list[str]) -> None:
-    grow(tmp_path)
-    assert taken(tmp_path, pattern) == files
+    create_tree(tmp_path)
+    assert selected_paths(tmp_path, pattern) == files
 
 
 def test_each_file_once_and_in_order(tmp_path: Path) -> None:
-    grow(tmp_path)
-    assert taken(tmp_path, "b.txt", "*.csv", "a.csv", ".", "data/**") == [
+    create_tree(tmp_path)
+    assert selected_paths(tmp_path, "b.txt", "*.csv", "a.csv", ".", "data/**") == [
         *("b.txt", "a.csv"),
         *DATA,
         "src/x.py",
@@ -90,17 +90,20 @@ def test_each_file_once_and_in_order(tmp_path: Path) -> None:
 
 
 def test_an_absolute_path_inside(tmp_path: Path) -> None:
-    grow(tmp_path)
-    assert taken(tmp_path, str(tmp_path / "data" / "*.csv")) == ["data/a.csv", "data/b.csv"]
+    create_tree(tmp_path)
+    assert selected_paths(tmp_path, str(tmp_path / "data" / "*.csv")) == [
+        "data/a.csv",
+        "data/b.csv",
+    ]
 
 
 @pytest.mark.parametrize(
     "name", ["a b", "it's", 'q"q', "{x}", "100%", "[a]", "*", "é" * 127, "\udcff", "-n", "!n", "#n"]
 )
 def test_a_file_is_itself_whatever_it_is_called(tmp_path: Path, name: str) -> None:
-    grow(tmp_path, name, "dir/b")
-    assert taken(tmp_path, name) == [name]
-    assert taken(tmp_path, ".") == sorted([name, "dir/b"])
+    create_tree(tmp_path, name, "dir/b")
+    assert selected_paths(tmp_path, name) == [name]
+    assert selected_paths(tmp_path, ".") == sorted([name, "dir/b"])
 
 
 @pytest.mark.parametrize(
@@ -122,7 +125,7 @@ def test_a_file_is_itself_whatever_it_is_called(tmp_path: Path, name: str) -> No
     ],
 )
 def test_nothing_is_an_error(tmp_path: Path, pattern: str, says: str) -> None:
-    grow(tmp_path, *TREE, "only-hidden/.x")
+    create_tree(tmp_path, *TREE, "only-hidden/.x")
     (tmp_path / "empty").mkdir()
     with pytest.raises(BadInput) as raised:
         plan(tmp_path, pattern)
@@ -137,12 +140,12 @@ PARTS = st.sampled_from(["a", "a*", "*", "**", "?", "[ab]", ".*", "*.x", ".c", "
 PATTERNS = st.lists(PARTS, min_size=1, max_size=3).map("/".join)
 
 
-def make(root: Path, paths: list[str]) -> None:
+def create_files(root: Path, paths: list[str]) -> None:
     """Make as many of the files as go together: a file cannot be a folder, too."""
     for path in paths:
         blocked = any((root / parent).is_file() for parent in PurePosixPath(path).parents)
         if not blocked and not (root / path).exists():
-            grow(root, path)
+            create_tree(root, path)
 
 
 @given(st.lists(PATHS, min_size=1, max_size=8), PATTERNS)
@@ -151,21 +154,21 @@ def make(root: Path, paths: list[str]) -> None:
 def test_globs_are_the_standard_librarys(paths: list[str], pattern: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        make(root, paths)
+        create_files(root, paths)
         expected = set()
         for match in glob.glob(pattern, root_dir=root, recursive=True):  # noqa: PTH207 - the oracle
             if not (root / match).is_file():
-                expected |= below(root, match)
+                expected |= files_below(root, match)
             elif not match.endswith("/"):  # it calls a file `a` a match of `a/**`
                 expected.add(match)
         try:
-            found = set(taken(root, pattern))
+            found = set(selected_paths(root, pattern))
         except BadInput:
             found = set()
         assert found == expected
 
 
-def below(root: Path, folder: str) -> set[str]:
+def files_below(root: Path, folder: str) -> set[str]:
     """The files below a folder that are not hidden from there on."""
     files = (p for p in (root / folder).rglob("*") if p.is_file())
     return {
@@ -189,12 +192,12 @@ RULES = st.lists(
 def test_ignore_files_are_gits(paths: list[str], rules: list[str], deeper: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        make(root, [path.replace(".c", "c") for path in paths])
+        create_files(root, [path.replace(".c", "c") for path in paths])
         (root / ".jobignore").write_text("\n".join(rules))
         if (root / "a").is_dir():
             (root / "a" / ".jobignore").write_text("\n".join(deeper))
         try:
-            found = set(taken(root, "."))
+            found = set(selected_paths(root, "."))
         except BadInput:
             found = set()
         assert found == as_git_sees_it(root)
@@ -214,7 +217,7 @@ def as_git_sees_it(root: Path) -> set[str]:
 
 
 def test_the_ignore_file(tmp_path: Path) -> None:
-    grow(tmp_path)
+    create_tree(tmp_path)
     (tmp_path / ".jobignore").write_text("# mine\n*.txt\ndata/deep/\n")
     (tmp_path / "data" / ".jobignore").write_text("a.csv\n")
     (tmp_path / "src" / ".jobignore").write_text("!__pycache__\n!*.pyc\n")
@@ -223,11 +226,11 @@ def test_the_ignore_file(tmp_path: Path) -> None:
         *("a.csv", "data/b.csv", "src/__pycache__/x.pyc", "src/x.py"),
     ]
     assert (made.ignored, made.hidden, made.skipped) == (3, 2, 0)
-    assert taken(tmp_path, "b.txt") == ["b.txt"]
+    assert selected_paths(tmp_path, "b.txt") == ["b.txt"]
 
 
 def test_the_summary(tmp_path: Path) -> None:
-    grow(tmp_path, "a/1", "a/2", "b/3")
+    create_tree(tmp_path, "a/1", "a/2", "b/3")
     assert plan(tmp_path, "a/1").summary() == "sends 1 file, 3 bytes"
     (tmp_path / ".jobignore").write_text("b/")
     os.mkfifo(tmp_path / "pipe")
@@ -239,7 +242,7 @@ def test_the_summary(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("data", [b"\xff\xfe", b"a\n" * (1 << 19) + b"a"], ids=["text", "large"])
 def test_an_ignore_file_that_is_none(tmp_path: Path, data: bytes) -> None:
-    grow(tmp_path)
+    create_tree(tmp_path)
     (tmp_path / ".jobignore").write_bytes(data)
     with pytest.raises(BadInput, match="jobignore"):
         plan(tmp_path, ".")
@@ -250,7 +253,7 @@ def test_an_ignore_file_that_is_none(tmp_path: Path, data: bytes) -> None:
 
 def test_over_the_cap(tmp_path: Path) -> None:
     """By `stat` alone: the large one has no blocks on disk, and is not read."""
-    grow(tmp_path, "data/small")
+    create_tree(tmp_path, "data/small")
     with (tmp_path / "data" / "big.bin").open("wb") as file:
         file.truncate(3 << 40)
     with pytest.raises(TooLarge) as raised:
@@ -264,7 +267,7 @@ def test_over_the_cap(tmp_path: Path) -> None:
 
 
 def test_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    grow(tmp_path)
+    create_tree(tmp_path)
     monkeypatch.setattr("jupyter_to_job.workspace.freezing.inputs.MAX_FILES", 3)
     with pytest.raises(TooLarge, match="more than 3 files"):
         plan(tmp_path, ".")
@@ -275,8 +278,8 @@ def test_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_links(tmp_path: Path) -> None:
     root, outside = tmp_path / "workspace", tmp_path / "outside"
-    grow(root, "dir/a")
-    grow(outside, "b")
+    create_tree(root, "dir/a")
+    create_tree(outside, "b")
     (root / "file").symlink_to("dir/a")
     (root / "folder").symlink_to("dir")
     (root / "dir" / "up").symlink_to("..")
@@ -301,8 +304,8 @@ def test_links(tmp_path: Path) -> None:
 
 def test_a_link_put_there_after_the_plan(tmp_path: Path) -> None:
     root, outside = tmp_path / "workspace", tmp_path / "outside"
-    grow(root, "dir/a")
-    grow(outside, "a")
+    create_tree(root, "dir/a")
+    create_tree(outside, "a")
     (file,) = plan(root, "dir").files
     shutil.rmtree(root / "dir")
     (root / "dir").symlink_to(outside)
@@ -311,11 +314,11 @@ def test_a_link_put_there_after_the_plan(tmp_path: Path) -> None:
 
 
 def test_special_files(tmp_path: Path) -> None:
-    grow(tmp_path, "dir/a")
+    create_tree(tmp_path, "dir/a")
     os.mkfifo(tmp_path / "dir" / "pipe")
     with socket.socket(socket.AF_UNIX) as made:
         made.bind(str(tmp_path / "dir" / "s"))
-    assert taken(tmp_path, "dir") == ["dir/a"]
+    assert selected_paths(tmp_path, "dir") == ["dir/a"]
     for name in ("dir/pipe", "dir/s"):
         with pytest.raises(BadInput, match="regular"):
             plan(tmp_path, name)

@@ -167,7 +167,7 @@ def test_as_deep_as_the_doors_allow_is_read(tmp_path: Path) -> None:
     assert read(tmp_path) == [record]
 
 
-def said(number: int, text: str) -> dict[str, Any]:
+def stream(number: int, text: str) -> dict[str, Any]:
     output = {"output_type": "stream", "name": "stdout", "text": text}
     return {"t": 1.5, "k": "output", "i": number, "output": output}
 
@@ -178,8 +178,8 @@ def test_what_output_does_not_concern_need_not_be_parsed(
     monkeypatch.setattr(journal, "_READ_SIZE", 300)
     content = [
         {"t": 1.0, "k": "prepared", "cells_total": 1, "notebook": {"long": "x" * 500}},
-        said(3, "short"),
-        said(3, "long" * 100),
+        stream(3, "short"),
+        stream(3, "long" * 100),
         {"t": 2.0, "k": "cell_end", "i": 3, "ok": True},
     ]
     lengths = [len(journal.encode(record)) for record in content]
@@ -201,7 +201,8 @@ def test_what_output_does_not_concern_need_not_be_parsed(
 
 @on_disk
 @given(
-    content=st.lists(st.builds(said, st.just(0), st.text(max_size=90)), min_size=1), data=st.data()
+    content=st.lists(st.builds(stream, st.just(0), st.text(max_size=90)), min_size=1),
+    data=st.data(),
 )
 def test_damage_shows_when_output_is_passed_by(
     tmp_path: Path, content: list[dict[str, Any]], data: st.DataObject
@@ -235,7 +236,7 @@ def test_a_number_that_nobody_can_read_stops_no_reader(tmp_path: Path) -> None:
 
 def test_a_long_line_is_never_in_memory(tmp_path: Path) -> None:
     size = 30 << 20
-    write(tmp_path, [said(0, "x" * size), {"k": "cell_end"}])
+    write(tmp_path, [stream(0, "x" * size), {"k": "cell_end"}])
     tracemalloc.start()
     try:
         for how in ({"outline": True}, {"largest": 1 << 20}):

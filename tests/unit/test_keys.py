@@ -26,7 +26,7 @@ from jupyter_to_job.service.submitting.submission import Caller
 from .. import notebooks
 from . import exchanges
 
-ASKED = Submission("train.ipynb", idempotency_key="once")
+SUBMISSION = Submission("train.ipynb", idempotency_key="once")
 KEY = key_digest("me", "train.ipynb", "once")
 
 
@@ -43,7 +43,7 @@ def exchange(tmp_path: Path) -> FileExchange:
     return FileExchange(tmp_path / "exchange")
 
 
-def at_once(service: JobService, asked: Sequence[Submission]) -> list[str]:
+def submit_concurrently(service: JobService, asked: Sequence[Submission]) -> list[str]:
     """Submit from a process each, all at the same moment; return what each came to."""
     fork = multiprocessing.get_context("fork")
     gate, answers = fork.Barrier(len(asked)), fork.SimpleQueue()
@@ -66,14 +66,14 @@ def at_once(service: JobService, asked: Sequence[Submission]) -> list[str]:
 
 
 def test_twenty_at_once_are_one_job(service: JobService, exchange: FileExchange) -> None:
-    answers = at_once(service, [ASKED] * 20)
+    answers = submit_concurrently(service, [SUBMISSION] * 20)
     (name,) = exchange.jobs()
     assert sorted(answers) == [f"created {name}", *[f"found {name}"] * 19]
 
 
 def test_twenty_labels_at_once_are_one_job(service: JobService, exchange: FileExchange) -> None:
     asked = [Submission("train.ipynb", name=f"n{i}", idempotency_key="once") for i in range(20)]
-    answers = at_once(service, asked)
+    answers = submit_concurrently(service, asked)
     (name,) = exchange.jobs()
     assert sorted(answers) == ["conflict"] * 19 + [f"created {name}"]
 
@@ -83,16 +83,16 @@ def test_a_claimant_that_was_killed_holds_nobody_up(
 ) -> None:
     """It claimed the key, for another label even, and never came to record its job."""
     exchange.claim(f"{KEY}-1", "killed-abcd2345")
-    job, created = service.submit(ASKED)
+    job, created = service.submit(SUBMISSION)
     assert (job.name, created) == ("killed-abcd2345", True)
-    assert service.submit(ASKED) == (job, False)
+    assert service.submit(SUBMISSION) == (job, False)
 
 
 def test_a_name_that_somebody_else_has(service: JobService, exchange: FileExchange) -> None:
     """Another job has the name that the key comes to: the next one is drawn, by everybody alike."""
     taken = job_name("train.ipynb", owner="me", key="once")
     exchanges.add(exchange, taken, notebook="other.ipynb")
-    answers = at_once(service, [ASKED] * 6)
+    answers = submit_concurrently(service, [SUBMISSION] * 6)
     (name,) = set(exchange.jobs()) - {taken}
     assert sorted(answers) == [f"created {name}", *[f"found {name}"] * 5]
 
@@ -108,19 +108,19 @@ def test_no_free_name(
 
 
 def test_after_a_delete_it_is_a_new_job(service: JobService, exchange: FileExchange) -> None:
-    first, _ = service.submit(ASKED)
+    first, _ = service.submit(SUBMISSION)
     documents.write_document_once(exchange.directory(first.name) / layout.DELETE, {})
     with pytest.raises(Unavailable):
-        service.submit(ASKED)
+        service.submit(SUBMISSION)
     exchange.remove(first.name)
-    again, created = service.submit(ASKED)
+    again, created = service.submit(SUBMISSION)
     assert (again.name, created) == (first.name, True)
 
 
 def test_empty_claims_are_swept_and_others_kept(
     service: JobService, exchange: FileExchange
 ) -> None:
-    service.submit(ASKED)
+    service.submit(SUBMISSION)
     exchange.claim("empty", "gone-abcd2345")
     exchange.claim("young", "coming-abcd2345")
     old = time.time() - LEFTOVER_SECONDS - 1

@@ -32,7 +32,7 @@ def slots(setting: str) -> Slots:
     return Slots(machine)
 
 
-def started(line: list[Request], on: Slots) -> list[str]:
+def started_names(line: list[Request], on: Slots) -> list[str]:
     return [r.name for r, _ in start(in_queue_order(line), on)]
 
 
@@ -64,7 +64,7 @@ def machine_with(found: Devices, setting: str = "") -> Machine:
     ids=["fits", "no overtaking", "priority", "other", "gpu only", "both", "0 is nothing"],
 )
 def test_whose_turn_it_is(line: list[Request], expected: list[str]) -> None:
-    assert started(line, slots(f"cpu=4,{GPU}=2")) == expected
+    assert started_names(line, slots(f"cpu=4,{GPU}=2")) == expected
 
 
 jobs = st.lists(
@@ -78,9 +78,9 @@ def test_nobody_is_overtaken_on_what_he_waits_for(
 ) -> None:
     on, seen = (slots(f"cpu=4,memory=1,{GPU}=3") for _ in range(2))
     running = [request(f"r{n}", **one) for n, one in enumerate(before)]
-    assert started(running, on) == started(running, seen)
+    assert started_names(running, on) == started_names(running, seen)
     line = in_queue_order(request(f"w{n}", **one) for n, one in enumerate(asked))
-    turn = started(line, on)
+    turn = started_names(line, on)
     for place, one in enumerate(line):
         if one.name in turn:
             seen.take(one.name, demand_of(one))
@@ -99,14 +99,14 @@ def test_devices_of_the_machine() -> None:
     assert on.machine.total[GPU] == 2 and on.machine.total[MIG] == 1
     first = on.take("first", {GPU: Decimal(1)})
     second = on.take("second", {GPU: Decimal(1)})
-    assert shown(on, first) == "GPU-a" and shown(on, second) == "GPU-b"
+    assert visible_devices(on, first) == "GPU-a" and visible_devices(on, second) == "GPU-b"
     assert on.lacking({GPU: Decimal(1), "cpu": Decimal(1)}) == {GPU}
     on.release("first")
     assert on.take("third", {GPU: Decimal(1)}).devices == {GPU: ("GPU-a",)}
-    assert shown(on, on.take("part", {MIG: Decimal(1)})) == "MIG-a"
+    assert visible_devices(on, on.take("part", {MIG: Decimal(1)})) == "MIG-a"
 
 
-def shown(on: Slots, holding: Allocation) -> str:
+def visible_devices(on: Slots, holding: Allocation) -> str:
     variables = on.variables(holding)
     assert variables["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"  # as the ids count
     return variables["CUDA_VISIBLE_DEVICES"]

@@ -24,7 +24,7 @@ from job_runner.protocol.result.result import fold_result
 from job_runner.protocol.result.spool import Spool
 
 from ..protocol_page import record_fields
-from .folds import fold, result
+from .folds import fold, fold_to_bytes
 from .test_fold import BANNER, CELLS, journals, prepared, snapshot
 
 FIELDS = record_fields()
@@ -50,7 +50,7 @@ likely: st.SearchStrategy[Any] = st.sampled_from(
 
 
 @st.composite
-def strange(draw: st.DrawFn) -> dict[str, Any]:
+def strange_records(draw: st.DrawFn) -> dict[str, Any]:
     """A record of a known kind (mostly) with fields of any type, or without some of them."""
     kind = draw(
         st.sampled_from(sorted(FIELDS))
@@ -67,7 +67,7 @@ def strange(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def check(records: list[dict[str, Any]]) -> None:
-    text = result(snapshot(), records).decode()
+    text = fold_to_bytes(snapshot(), records).decode()
     nbformat.validate(nbformat.reads(text, as_version=4))
     json.loads(text, parse_constant=pytest.fail)
     assert all(isinstance(piece, str) for piece in log_text(records))
@@ -75,14 +75,14 @@ def check(records: list[dict[str, Any]]) -> None:
 
 
 @settings(max_examples=150)
-@given(head=st.booleans(), records=st.lists(strange(), max_size=6))
+@given(head=st.booleans(), records=st.lists(strange_records(), max_size=6))
 def test_records_of_any_shape(head: bool, records: list[dict[str, Any]]) -> None:
     begin = {"k": "prepared", "cells_total": CELLS, "notebook": prepared()}
     check([*([begin] if head else []), *records])
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(pieces=st.lists(st.binary(max_size=40) | strange().map(journal.encode), max_size=6))
+@given(pieces=st.lists(st.binary(max_size=40) | strange_records().map(journal.encode), max_size=6))
 def test_any_bytes(tmp_path: Path, pieces: list[bytes]) -> None:
     folder = tmp_path / "attempt-1" / layout.JOURNAL
     folder.mkdir(parents=True, exist_ok=True)
@@ -231,6 +231,6 @@ def test_numbers_that_json_does_not_have_are_null(tmp_path: Path) -> None:
         assert [entry.record["k"] for entry in read_journal(tmp_path)] == ["output", "damaged"]
     assert validated({"k": "usage", "wall": 1e999})["k"] == "damaged"
     for record in ({"k": "output", "i": 1, "output": output}, entry.record):
-        text = result(snapshot(), [record]).decode()
+        text = fold_to_bytes(snapshot(), [record]).decode()
         shown = json.loads(text, parse_constant=pytest.fail)["cells"][-1]["outputs"][0]["data"]
         assert shown["application/json"] == null

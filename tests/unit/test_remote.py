@@ -103,43 +103,43 @@ def jobs(url: str, workspace: Path) -> RemoteJobs:
 
 
 @pytest.fixture
-def ended(jobs: RemoteJobs) -> Job:
+def ended_job(jobs: RemoteJobs) -> Job:
     asked = Submission("dir/train.ipynb", parameters={"a": 2}, inputs=("data.csv",))
     return jobs.deliver(jobs.submit(asked)[0].name)
 
 
-def test_rerun(jobs: RemoteJobs, ended: Job, workspace: Path, exchange: FileExchange) -> None:
+def test_rerun(jobs: RemoteJobs, ended_job: Job, workspace: Path, exchange: FileExchange) -> None:
     (workspace / "data.csv").write_text("now")
     (workspace / "results").mkdir()
     changes = Changes(parameters={"b": None}, output="results", idempotency_key="again")
-    again = jobs.rerun(ended.name, changes)
-    assert jobs.rerun(ended.name, changes).name == again.name != ended.name
+    again = jobs.rerun(ended_job.name, changes)
+    assert jobs.rerun(ended_job.name, changes).name == again.name != ended_job.name
     assert (again.notebook, again.parameters) == ("dir/train.ipynb", {"a": 2, "b": None})
-    assert exchange.request(again.name).environment == exchange.request(ended.name).environment
-    packages = exchange.request(ended.name).packages  # the dev pod's, not the gateway's own
+    assert exchange.request(again.name).environment == exchange.request(ended_job.name).environment
+    packages = exchange.request(ended_job.name).packages  # the dev pod's, not the gateway's own
     assert packages is not None and "zmq" in packages["pyzmq"]
     assert exchange.request(again.name).packages == packages
     (item,) = exchange.request(again.name).inputs
     assert exchange.read(again.name, f"inputs/{item.path}") == b"then"
     assert jobs.deliver(again.name).delivery.path == f"results/{again.name}.ipynb"
     with pytest.raises(BadInput):
-        jobs.rerun(ended.name, Changes(output="../outside"))
+        jobs.rerun(ended_job.name, Changes(output="../outside"))
 
 
 def test_a_priority_without_a_line_is_refused(
-    jobs: RemoteJobs, ended: Job, monkeypatch: pytest.MonkeyPatch
+    jobs: RemoteJobs, ended_job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(MemoryBackend, "has_queue", False)
     with pytest.raises(Refused, match="no line"):
-        jobs.rerun(ended.name, Changes(priority=1))
+        jobs.rerun(ended_job.name, Changes(priority=1))
 
 
-def test_journal_and_logs(jobs: RemoteJobs, ended: Job) -> None:
-    whole = jobs.journal(ended.name)
-    assert (whole.next, whole.end) == (ended.journal, True)
-    last = jobs.journal(ended.name, -200)
+def test_journal_and_logs(jobs: RemoteJobs, ended_job: Job) -> None:
+    whole = jobs.journal(ended_job.name)
+    assert (whole.next, whole.end) == (ended_job.journal, True)
+    last = jobs.journal(ended_job.name, -200)
     assert last.records == whole.records[-len(last.records) :] != whole.records
-    assert "# x" in jobs.logs(ended.name, -(10**6)).text
+    assert "# x" in jobs.logs(ended_job.name, -(10**6)).text
 
 
 def test_looking_is_no_work_for_the_reconciler(
@@ -181,22 +181,22 @@ def test_an_open_document(jobs: RemoteJobs, workspace: Path, exchange: FileExcha
 
 
 def test_no_room_for_what_is_fetched(
-    jobs: RemoteJobs, ended: Job, monkeypatch: pytest.MonkeyPatch
+    jobs: RemoteJobs, ended_job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Path("/dev/full").open("w+b", buffering=0) as full:
         monkeypatch.setattr(tempfile, "TemporaryFile", lambda: full)
         with pytest.raises(Unavailable, match="cannot be fetched: No space left"):
-            jobs.notebook(ended.name)
+            jobs.notebook(ended_job.name)
 
 
 def test_cleared_and_unknown(
-    jobs: RemoteJobs, ended: Job, url: str, workspace: Path, exchange: FileExchange
+    jobs: RemoteJobs, ended_job: Job, url: str, workspace: Path, exchange: FileExchange
 ) -> None:
     enforce(exchange, Policy(0), time.time() + 1)
     with pytest.raises(Cleared, match="gone since"):
-        jobs.rerun(ended.name, Changes())
+        jobs.rerun(ended_job.name, Changes())
     with pytest.raises(Cleared):
-        jobs.journal(ended.name)
+        jobs.journal(ended_job.name)
     with pytest.raises(NotFound) as caught:
-        remote(url, workspace, "eve").rerun(ended.name, Changes())
+        remote(url, workspace, "eve").rerun(ended_job.name, Changes())
     assert not isinstance(caught.value, Cleared)

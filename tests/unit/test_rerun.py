@@ -16,12 +16,12 @@ from jupyter_to_job.service.submitting.submission import Caller
 
 from . import exchanges
 
-THEN = exchanges.request(
+REQUEST = exchanges.request(
     "label-abcd2345", flavor_spec={"max_runtime": 7200}, max_runtime=7200, priority=3,
     parameters={"a": 1, "b": 2}, env={"A": "1"}, output="results", isolated=True, kernel="ir",
     inputs=(InputFile("data.csv", "0" * 64, 4),),
 )  # fmt: skip
-ASKED = Submission(
+SUBMISSION = Submission(
     "train.ipynb", flavor="small", device="cpu", parameters={"a": 1, "b": 2}, env={"A": "1"},
     inputs=("data.csv",), isolated=True, max_runtime=7200, output="results", name="label",
     priority=3,
@@ -43,11 +43,11 @@ ASKED = Submission(
     ],
 )
 def test_the_changes_are_laid_over(changes: Changes, asked: dict[str, object]) -> None:
-    assert resubmission(THEN, changes) == replace(ASKED, **asked)  # type: ignore[arg-type]
+    assert resubmission(REQUEST, changes) == replace(SUBMISSION, **asked)  # type: ignore[arg-type]
 
 
 def test_a_limit_that_the_user_asked_for_stays_with_another_flavor() -> None:
-    limited = replace(THEN, max_runtime=600)
+    limited = replace(REQUEST, max_runtime=600)
     assert resubmission(limited, Changes(flavor="big")).max_runtime == 600
 
 
@@ -62,11 +62,11 @@ def test_the_environment_of_then_if_it_is_there(tmp_path: Path) -> None:
         resolve_kernel=lambda name: {"argv": [name]},
     )
     then = Environment(str(python), "here", {"PATH": "/then"})
-    again = original_caller(replace(THEN, environment=then), now)
+    again = original_caller(replace(REQUEST, environment=then), now)
     assert (again.workspace, again.environment, again.kernel_spec("ir")) == ("/w", then, None)
-    same = original_caller(replace(THEN, environment=then), replace(now, environment=then))
+    same = original_caller(replace(REQUEST, environment=then), replace(now, environment=then))
     assert same.kernel_spec("ir") == {"argv": ["ir"]}
-    recorded = replace(THEN, environment=then, kernel_spec={"argv": ["recorded"]})
+    recorded = replace(REQUEST, environment=then, kernel_spec={"argv": ["recorded"]})
     for caller in (now, replace(now, environment=then)):
         assert original_caller(recorded, caller).kernel_spec("ir") == {"argv": ["recorded"]}
     for other in (replace(then, host="elsewhere"), replace(then, interpreter="/gone")):

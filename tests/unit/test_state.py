@@ -139,13 +139,13 @@ def test_one_whose_process_is_gone_is_never_called_running(combinations: list[Se
 def test_one_that_runs_is_never_called_ended(combinations: list[Seen]) -> None:
     for attempts, _, _, verdict in combinations:
         lives = bool(attempts) and attempts[-1].alive and attempts[-1].ended is None
-        if lives and not any(succeeded(a) for a in attempts):
+        if lives and not any(has_succeeded(a) for a in attempts):
             assert not verdict.state.final
 
 
 def test_a_run_that_had_succeeded_stays_succeeded(combinations: list[Seen]) -> None:
     for attempts, _, _, verdict in combinations:
-        assert (verdict == JobStatus(State.SUCCEEDED)) is any(succeeded(a) for a in attempts)
+        assert (verdict == JobStatus(State.SUCCEEDED)) is any(has_succeeded(a) for a in attempts)
 
 
 def test_cancelled_is_what_was_stopped_after_a_wish(combinations: list[Seen]) -> None:
@@ -184,7 +184,7 @@ def test_finishing_what_died_changes_nothing(combinations: list[Seen]) -> None:
             assert (after.state, after.reason) == (verdict.state, verdict.reason)
 
 
-def succeeded(attempt: AttemptStatus) -> bool:
+def has_succeeded(attempt: AttemptStatus) -> bool:
     return attempt.ended is not None and attempt.ended.state is State.SUCCEEDED
 
 

@@ -22,7 +22,7 @@ def pod(**status: Any) -> PodRecord:
     return pod_record({"metadata": metadata, "status": status})
 
 
-def ended(code: int, reason: str = "Error", message: str = "") -> PodRecord:
+def ended_pod(code: int, reason: str = "Error", message: str = "") -> PodRecord:
     end = {"exitCode": code, "reason": reason, "message": message}
     return pod(
         phase="Failed", containerStatuses=[{"name": "notebook", "state": {"terminated": end}}]
@@ -37,11 +37,11 @@ def ended(code: int, reason: str = "Error", message: str = "") -> PodRecord:
         (pod(phase="Failed", reason="DeadlineExceeded"), "DeadlineExceeded"),
         (pod(phase="Failed", reason="UnexpectedAdmissionError", message="no GPU"), "BackendError"),
         (pod(phase="Failed"), "Lost"),
-        (ended(137, "OOMKilled"), "OutOfMemory"),
-        (ended(137), "Lost"),
-        (ended(127), "RunnerMissing"),
-        (ended(128, "StartError", "exec: No module named job_runner"), "RunnerMissing"),
-        (ended(74), "BackendError"),
+        (ended_pod(137, "OOMKilled"), "OutOfMemory"),
+        (ended_pod(137), "Lost"),
+        (ended_pod(127), "RunnerMissing"),
+        (ended_pod(128, "StartError", "exec: No module named job_runner"), "RunnerMissing"),
+        (ended_pod(74), "BackendError"),
     ],
 )
 def test_reason(seen: PodRecord | None, reason: str) -> None:

@@ -21,16 +21,16 @@ def widget(identifier: str, state: dict[str, Any], *buffers: list[Any]) -> dict[
     return {**record, "buffers": kept} if kept else record
 
 
-def opened(identifier: str, model: str = "Model") -> dict[str, Any]:
+def open_widget(identifier: str, model: str = "Model") -> dict[str, Any]:
     return widget(identifier, {"_model_name": model, "_model_module": "m", "msg_id": ""})
 
 
-def out(text: str, index: int = 0) -> dict[str, Any]:
+def stream(text: str, index: int = 0) -> dict[str, Any]:
     output = {"output_type": "stream", "name": "stdout", "text": text}
     return {"k": "output", "i": index, "output": output}
 
 
-def shown(text: str, **more: Any) -> dict[str, Any]:
+def display(text: str, **more: Any) -> dict[str, Any]:
     output = {"output_type": "display_data", "data": {"text/plain": text}, "metadata": {}}
     return {"k": "output", "i": 0, "output": output, **more}
 
@@ -46,35 +46,37 @@ def texts(outputs: Any) -> list[str]:
 
 def test_of_a_value_only_its_last_buffers_count() -> None:
     first = widget("a", {"v": {"n": 1}}, ["v", "x"], ["v", "y"], ["w"])
-    assert len(models(opened("a"), first)["a"].buffers) == 3
-    kept = models(opened("a"), first, widget("a", {"v": {"n": 2}}, ["v", "y"]))["a"]
+    assert len(models(open_widget("a"), first)["a"].buffers) == 3
+    kept = models(open_widget("a"), first, widget("a", {"v": {"n": 2}}, ["v", "y"]))["a"]
     assert [b.path for b in kept.buffers] == [["w"], ["v", "y"]]
     assert kept.state["v"] == {"n": 2}
-    none = models(opened("a"), first, widget("a", {"v": None, "w": 5}))["a"]
+    none = models(open_widget("a"), first, widget("a", {"v": None, "w": 5}))["a"]
     assert "buffers" not in none and none.state["w"] == 5
-    binary = models(opened("a"), widget("a", {"w": 5}), widget("a", {}, ["w"]))["a"]
+    binary = models(open_widget("a"), widget("a", {"w": 5}), widget("a", {}, ["w"]))["a"]
     assert "w" not in binary.state and [b.path for b in binary.buffers] == [["w"]]
 
 
 def test_what_was_closed_is_gone() -> None:
-    assert list(models(opened("a"), opened("b"), {"k": "widget_close", "id": "a"})) == ["b"]
+    assert list(models(open_widget("a"), open_widget("b"), {"k": "widget_close", "id": "a"})) == [
+        "b"
+    ]
 
 
 def test_the_innermost_widget_captures() -> None:
     notebook = fold(
         {"nbformat": 4},
         [
-            opened("a", "OutputModel"),
-            opened("b", "OutputModel"),
+            open_widget("a", "OutputModel"),
+            open_widget("b", "OutputModel"),
             widget("a", {"msg_id": "x"}),
-            out("in a\n"),
-            out("another cell's\n", index=1),
+            stream("in a\n"),
+            stream("another cell's\n", index=1),
             widget("b", {"msg_id": "x"}),
-            out("in b\n"),
+            stream("in b\n"),
             widget("b", {"msg_id": ""}),
-            out("in a again\n"),
+            stream("in a again\n"),
             widget("a", {"msg_id": ""}),
-            out("below\n"),
+            stream("below\n"),
         ],
     )
     state = notebook.metadata.widgets[STATE].state
@@ -87,12 +89,12 @@ def test_the_innermost_widget_captures() -> None:
 def test_clearing_and_updating_inside_of_a_widget() -> None:
     update = {"k": "update_display", "display_id": "d", "metadata": {}}
     outputs = models(
-        opened("a", "OutputModel"),
+        open_widget("a", "OutputModel"),
         widget("a", {"msg_id": "x"}),
-        out("old"),
+        stream("old"),
         {"k": "clear", "i": 0, "wait": True},
-        out("10%\r20%"),
-        shown("1", display_id="d"),
+        stream("10%\r20%"),
+        display("1", display_id="d"),
         {**update, "data": {"text/plain": "2"}},
     )["a"].state.outputs
     assert texts(outputs) == ["20%", "2"]
@@ -101,7 +103,7 @@ def test_clearing_and_updating_inside_of_a_widget() -> None:
 def test_what_the_kernel_appends_is_added_and_what_it_sets_is_set() -> None:
     one = {"output_type": "stream", "name": "stdout", "text": "1"}
     two = {"output_type": "stream", "name": "stderr", "text": "2"}
-    captured = [opened("a", "OutputModel"), widget("a", {"msg_id": "x"}), out("said ")]
+    captured = [open_widget("a", "OutputModel"), widget("a", {"msg_id": "x"}), stream("said ")]
     appended = [widget("a", {"outputs": [one]}), widget("a", {"outputs": [one, two]})]
     assert texts(models(*captured, *appended)["a"].state.outputs) == ["said 1", "2"]
     replaced = models(*captured, *appended, widget("a", {"outputs": [two, {"no": "output"}]}))
@@ -116,13 +118,13 @@ def test_what_is_not_shown_any_more_is_not_in_memory() -> None:
     """A loop that clears and shows in an Output widget, as live plots do."""
     notebook: dict[str, Any] = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": []}
     run = NotebookFold(lambda: notebook, MemoryOutputStore())
-    for record in (opened("a", "OutputModel"), widget("a", {"msg_id": "x"})):
+    for record in (open_widget("a", "OutputModel"), widget("a", {"msg_id": "x"})):
         run.feed(record)
     tracemalloc.start()
     try:
         for number in range(1000):
             run.feed({"k": "clear", "i": 0, "wait": bool(number % 2)})
-            run.feed(shown(str(number) * 1000, display_id=f"d{number}"))
+            run.feed(display(str(number) * 1000, display_id=f"d{number}"))
             if number % 100 == 50:
                 run.feed(widget("a", {"outputs": []}))
         held, _ = tracemalloc.get_traced_memory()
