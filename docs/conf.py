@@ -4,7 +4,10 @@ The source folder is the repository's root and not `docs/`: pages link to files 
 and a link has to work in a checkout, on a code host and on the site.
 """
 
+from __future__ import annotations
+
 from importlib.metadata import version as version_of
+from typing import Any
 
 from pygments.lexers.special import TextLexer
 from sphinx.application import Sphinx
@@ -37,18 +40,22 @@ exclude_patterns = [
 
 # Headings get the anchors that code hosts give them, so that a link to one works in both places.
 myst_heading_anchors = 4
+highlight_language = "text"
 
 # In docstrings, backticks mean code.
 default_role = "code"
 autodoc_default_options = {"members": True}
 autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
 python_use_unqualified_type_names = True
 
 html_theme = "pydata_sphinx_theme"
 html_title = project
+html_css_files = ["site.css"]
 html_extra_path = ["site"]
 html_copy_source = False
 html_show_sourcelink = False
+html_static_path = ["_static"]
 templates_path = ["_templates"]
 html_sidebars = {"**": ["all-pages.html"]}
 html_theme_options = {
@@ -63,6 +70,14 @@ html_theme_options = {
 }
 
 
+def hide_protocol_signature(
+    _app: Sphinx, _kind: str, _name: str, documented: Any, _options: Any, *signature: str | None
+) -> tuple[str | None, ...]:
+    """Leave out `(*args, **kwargs)`, which Python gives to protocols: nobody calls them."""
+    return (None, None) if getattr(documented, "_is_protocol", False) else signature
+
+
 def setup(app: Sphinx) -> None:
-    """Name the languages of code blocks that Pygments does not know."""
+    """Name a language of code blocks that Pygments does not know, and tidy signatures."""
     app.add_lexer("gitignore", TextLexer)
+    app.connect("autodoc-process-signature", hide_protocol_signature)
