@@ -161,7 +161,7 @@ def _stop_future(claim: liveness.Claim) -> asyncio.Future[None]:
 
     def on_stop() -> None:
         # Should nothing more be written, this shows that the run lived when it was cancelled.
-        claim.beat()
+        claim.write_heartbeat()
         # The signal may come when the loop is closed and the result is being written.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(set_result)

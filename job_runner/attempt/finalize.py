@@ -78,7 +78,7 @@ def end_from_record(record: Record) -> End:
 def summarize_journal(attempt_dir: Path) -> JournalSummary:
     """Read from the journal where an attempt stood."""
     fields: dict[str, Any] = {}
-    for entry in journal.read_journal(attempt_dir / layout.JOURNAL, outline=True):
+    for entry in journal.read_journal(attempt_dir / layout.JOURNAL, skip_outputs=True):
         record = validated(entry.record)
         if record.get("t") is not None:
             fields["last"] = record["t"]

@@ -71,19 +71,19 @@ def _finish(job_dir: Path, claim: liveness.Claim, reason: str, message: str) -> 
         journal.append({"t": round(time.time(), 6), **end_record(end, usage)})
         journal.close()
     workdir.collect_artifacts(job_dir, directory)
-    finished = None if reason == _TOLD else _last_sign(seen, claim.last_beat)
+    finished = None if reason == _TOLD else _last_sign(seen, claim.last_heartbeat)
     result = write_result(job_dir, directory)
     write_ending(job_dir, directory, end, result, seen.started, usage, finished)
 
 
-def _last_sign(seen: JournalSummary, last_beat: float | None) -> float | None:
+def _last_sign(seen: JournalSummary, last_heartbeat: float | None) -> float | None:
     """Return when the attempt was last known to live; None where nothing tells.
 
     A cancel that came after this did not end it.
     """
     if seen.end is not None:
         return seen.last
-    return max((t for t in (seen.last, last_beat) if t is not None), default=None)
+    return max((t for t in (seen.last, last_heartbeat) if t is not None), default=None)
 
 
 def _never_started(job_dir: Path, end: End) -> int:

@@ -38,7 +38,7 @@ def run_job(job_dir: Path, number: int | None) -> int:
         return Exit.BUSY
     try:
         liveness.sweep_claims(job_dir)
-        with claim.beating():
+        with claim.keep_heartbeat():
             return _run_claimed(job_dir, claim, request)
     except OSError as error:
         # Without an outcome the attempt counts as dead, and `finish` takes it up again.

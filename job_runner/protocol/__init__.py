@@ -1,4 +1,4 @@
-"""What a job's directory holds and means: the runner's side of the exchange, for everybody.
+"""The files in a job's directory and their meaning, for the runner and for all others.
 
-Standard library only, so that readers and writers on both sides start fast and never drift apart.
+Standard library only, so that readers and writers on both sides start fast and agree.
 """

@@ -1,4 +1,4 @@
-"""Small JSON documents and other immutable files: written whole or not at all, mode 0600."""
+"""Writes small JSON documents and other files completely or not at all, with mode 0600."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def write_document(path: Path, document: dict[str, Any]) -> None:
 def write_document_once(path: Path, document: dict[str, Any]) -> bool:
     """Write the document if there is none at `path` yet. False if there is.
 
-    There is one then, and no draft of another: neither a killed writer's nor a slower one's.
+    Afterwards one document exists, and no draft: neither a killed writer's nor a slower one's.
     """
     label = f".{path.name}."
     written = write_bytes_once(path, encode(document), label)
@@ -56,17 +56,16 @@ def write_bytes(path: Path, data: bytes, mode: int = 0o600) -> None:
 
 
 def write_chunks(path: Path, chunks: Iterable[bytes], mode: int = 0o600) -> None:
-    """Do as `write_bytes` does, with a file that comes in pieces."""
+    """Write or replace a file that comes in pieces, as `write_bytes` does."""
     with _draft(path, chunks, mode) as draft:
         draft.rename(path)
     sync_directory(path.parent)
 
 
 def write_new(directory: Path, files: Mapping[str, bytes]) -> None:
-    """Write files by name, durably, in a directory that nobody looks at yet.
+    """Write files by name, durably, in a directory that nobody reads yet.
 
-    All are written before the first is waited for: each wait for the disk takes along what was
-    written until then. Raises OSError.
+    All are written before the first `fsync`, which then flushes the others, too. Raises OSError.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     with contextlib.ExitStack() as stack:
@@ -85,13 +84,13 @@ def write_new(directory: Path, files: Mapping[str, bytes]) -> None:
 def write_bytes_once(path: Path, data: bytes, label: str = ".") -> bool:
     """Write the file if there is none at `path` yet, atomically and durably. False if there is.
 
-    `label` is how the names of its drafts begin.
+    The names of its drafts begin with `label`.
     """
     try:
         with _draft(path, (data,), label=label) as draft:
             os.link(draft, path)
     except OSError:
-        if path.exists():  # who was faster may also have removed our draft
+        if path.exists():  # a faster writer may also have removed our draft
             return False
         raise
     sync_directory(path.parent)
@@ -99,7 +98,7 @@ def write_bytes_once(path: Path, data: bytes, label: str = ".") -> bool:
 
 
 def remove_drafts(directory: Path) -> None:
-    """Remove what killed writers left in a directory; for who has it to itself."""
+    """Remove the drafts of killed writers. Nobody else may write in the directory meanwhile."""
     for draft in directory.glob(".*.tmp"):
         draft.unlink(missing_ok=True)
 
@@ -114,18 +113,18 @@ def sync_directory(directory: Path) -> None:
 
 
 def encode(document: dict[str, Any]) -> bytes:
-    """Return the bytes of a document: a line for each field, with its version."""
-    whole = {"v": VERSION, **document}
+    """Return the bytes of a document with its version, a line for each field."""
+    versioned = {"v": VERSION, **document}
     try:
-        return _lines(whole, ensure_ascii=False).encode()
+        return _lines(versioned, ensure_ascii=False).encode()
     except UnicodeEncodeError:  # lone surrogates: legal in JSON when escaped, never in UTF-8
-        return _lines(whole, ensure_ascii=True).encode()
+        return _lines(versioned, ensure_ascii=True).encode()
 
 
-def _lines(whole: dict[str, Any], *, ensure_ascii: bool) -> str:
+def _lines(versioned: dict[str, Any], *, ensure_ascii: bool) -> str:
     # json's own indentation is pure Python, ten times slower: a tenth of taking a submission.
     dump = json.JSONEncoder(ensure_ascii=ensure_ascii).encode
-    return "{\n" + ",\n".join(f" {dump(k)}: {dump(v)}" for k, v in whole.items()) + "\n}\n"
+    return "{\n" + ",\n".join(f" {dump(k)}: {dump(v)}" for k, v in versioned.items()) + "\n}\n"
 
 
 @contextlib.contextmanager

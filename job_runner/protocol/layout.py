@@ -1,4 +1,4 @@
-"""Names inside a job's directory: the one place where they are spelled."""
+"""Names inside a job's directory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CANCEL = "cancel.json"
 DELETE = "delete.json"
 DELIVERY = "delivery.json"
 HELD = "held.json"
-"""In the place of delivery.json: why the last try to publish failed. Rewritten by each try."""
+"""Why the last try to publish failed, as long as there is no delivery.json."""
 CLEARED = "cleared.json"
 
 RUNNER = "runner.json"

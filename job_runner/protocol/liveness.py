@@ -1,10 +1,10 @@
-"""Who runs an attempt, and whether it still does. The lock is the truth.
+"""Which process runs an attempt, and whether it is alive. The lock decides.
 
 An attempt's directory is made under another name, locked, and then renamed to its number: so no
 attempt is ever visible without its lock held, and two runners cannot both get one number.
 
-Not every network file system carries a lock to other hosts. So whoever holds one also touches its
-file every `HEARTBEAT_INTERVAL` seconds, and another host believes in a free lock only after
+Not every network file system shows a lock to other hosts. So the holder also touches its file every
+`HEARTBEAT_INTERVAL` seconds, the heartbeat. Another host trusts a free lock only after
 `HEARTBEAT_TIMEOUT`.
 """
 
@@ -28,9 +28,9 @@ from ..host import proc
 from . import documents, layout
 
 HEARTBEAT_INTERVAL = 10.0
-"""Seconds between two touches of a lock that is held."""
+"""Seconds between two touches of a held lock."""
 HEARTBEAT_TIMEOUT = 120.0
-"""Seconds after the last touch for which a run of another host counts as alive."""
+"""Seconds after the last heartbeat for which a run of another host counts as alive."""
 
 _DRAFT = ".attempt-"
 
@@ -40,41 +40,41 @@ class AttemptExists(Exception):
 
 
 class AttemptAlive(Exception):
-    """The attempt's runner lives, or may: its lock is held, or another host touched it lately."""
+    """The attempt's runner is or may be alive: by its lock, or by another host's heartbeat."""
 
 
 @dataclass
 class Claim:
     """The lock on an attempt, held until `release` or the end of the process.
 
-    `last_beat` is when the one who held it before last touched it (unix seconds); None: nobody did.
+    `last_heartbeat` is the previous holder's, in unix seconds; None if there was none.
     """
 
     directory: Path
     descriptor: int
-    last_beat: float | None = None
+    last_heartbeat: float | None = None
     finishing: int | None = None
 
-    def beat(self) -> None:
+    def write_heartbeat(self) -> None:
         """Show other hosts that the lock is held."""
-        with suppress(OSError):  # full or gone: whoever writes next finds out, and says so
+        with suppress(OSError):  # on a full or lost disk the next write reports it
             os.utime(self.descriptor)
 
     @contextmanager
-    def beating(self) -> Iterator[None]:
+    def keep_heartbeat(self) -> Iterator[None]:
         """Write a heartbeat every `HEARTBEAT_INTERVAL` seconds, in a thread of its own."""
-        done = threading.Event()
+        stopped = threading.Event()
 
-        def keep_on() -> None:
-            while not done.wait(HEARTBEAT_INTERVAL):
-                self.beat()
+        def write_heartbeats() -> None:
+            while not stopped.wait(HEARTBEAT_INTERVAL):
+                self.write_heartbeat()
 
-        thread = threading.Thread(target=keep_on, name="beat", daemon=True)
+        thread = threading.Thread(target=write_heartbeats, name="heartbeat", daemon=True)
         thread.start()
         try:
             yield
         finally:
-            done.set()
+            stopped.set()
             thread.join()
 
     def release(self) -> None:
@@ -97,7 +97,7 @@ def claim_attempt(job_dir: Path, number: int) -> Claim:
             documents.write_document(draft / layout.RUNNER, describe_process())
             (draft / layout.JOURNAL).mkdir(mode=0o700)
             draft.rename(target)
-        except OSError as error:  # who was first may have swept the draft away
+        except OSError as error:  # a faster runner may have swept the draft away
             if descriptor >= 0:
                 os.close(descriptor)
             if target.exists():
@@ -110,9 +110,9 @@ def claim_attempt(job_dir: Path, number: int) -> Claim:
 
 
 def sweep_claims(job_dir: Path) -> None:
-    """Remove what runners left that were killed while they claimed an attempt of this job.
+    """Remove the drafts of runners that were killed while they claimed an attempt of this job.
 
-    For who holds the latest attempt: a claim that is still on its way comes too late then.
+    Only the holder of the latest attempt may call it: unfinished claims are too late by then.
     """
     for draft in job_dir.glob(f"{_DRAFT}*"):
         shutil.rmtree(draft, ignore_errors=True)
@@ -121,10 +121,10 @@ def sweep_claims(job_dir: Path) -> None:
 def take_over(attempt_dir: Path) -> Claim:
     """Lock a dead attempt, to finish it. Raises AttemptAlive, also if it is being finished.
 
-    Who finishes shares the runner's lock: the attempt is dead, and nobody is to see it alive.
+    The runner's lock is taken as a shared one, so that observers still see the attempt as dead.
     """
-    last_beat = _last_beat(attempt_dir)
-    if _beats_elsewhere(attempt_dir, last_beat):
+    last_heartbeat = _last_heartbeat(attempt_dir)
+    if _has_remote_heartbeat(attempt_dir, last_heartbeat):
         raise AttemptAlive(f"{attempt_dir.name} is running on another host")
     finishing = _open_lock(attempt_dir, layout.FINISHING)
     try:
@@ -138,44 +138,44 @@ def take_over(attempt_dir: Path) -> Claim:
     except BlockingIOError as error:
         os.close(finishing)
         raise AttemptAlive(f"{attempt_dir.name} is running, or being finished") from error
-    # Not touched: a try that fails at once must not keep other hosts from the next one.
-    return Claim(attempt_dir, descriptor, last_beat, finishing)
+    # No heartbeat: if this fails at once, other hosts must be able to try next.
+    return Claim(attempt_dir, descriptor, last_heartbeat, finishing)
 
 
 def is_alive(attempt_dir: Path) -> bool:
-    """Tell whether the attempt's runner is at work.
+    """Tell whether the attempt's runner is alive.
 
-    Here the lock tells. For another host's attempt a free lock says nothing while it is touched.
+    On this host the lock tells. Another host's attempt may have a free lock and a heartbeat.
     """
     try:
-        # Only looking: nothing is created, and a file system that is read-only here will do.
+        # Nothing is created, so the file system may be mounted read-only.
         descriptor = os.open(attempt_dir / layout.LOCK, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return False
     try:
-        # A shared lock: two observers at once must not take each other for the runner.
+        # A shared lock, so that two observers do not take each other for the runner.
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        last_beat = os.fstat(descriptor).st_mtime
+        last_heartbeat = os.fstat(descriptor).st_mtime
     except BlockingIOError:
         return True
     finally:
         os.close(descriptor)
-    return _beats_elsewhere(attempt_dir, last_beat)
+    return _has_remote_heartbeat(attempt_dir, last_heartbeat)
 
 
 def describe_process() -> dict[str, Any]:
-    """Return what tells this process from every other: for people and for adopting it."""
+    """Return what identifies this process among all others."""
     pid = os.getpid()
     return {**_describe_host(), "pid": pid, "start_time": _start_time(pid)}
 
 
 def is_same_process(runner: dict[str, Any]) -> bool:
-    """Tell whether the process that a `runner.json` describes still is one of this host.
+    """Tell whether the process that a `runner.json` describes still exists on this host.
 
-    Before a signal is sent: a number alone may belong to another process by now.
+    Call it before sending a signal: another process may have the same id by now.
     """
-    here = _describe_host()
-    if any(runner.get(key) != value for key, value in here.items()):
+    this_host = _describe_host()
+    if any(runner.get(key) != value for key, value in this_host.items()):
         return False
     pid = runner.get("pid")
     start = _start_time(pid) if isinstance(pid, int) else None
@@ -196,7 +196,7 @@ def _boot_id() -> str | None:
 def _start_time(pid: int) -> int | str | None:
     """Return a process's start in clock ticks since boot (proc(5), field 22 of stat).
 
-    Without /proc it is the time of day, as `ps` tells it. None: there is no such process.
+    Without /proc it is the time of day, as `ps` prints it. None if there is no such process.
     """
     if not proc.PROC.exists():
         return _run_command("ps", "-o", "lstart=", "-p", str(pid))
@@ -207,32 +207,32 @@ def _start_time(pid: int) -> int | str | None:
 
 
 def _run_command(*command: str) -> str | None:
-    """Return what a program says in one line; None if it says nothing, or there is none."""
+    """Return what a program prints; None if it prints nothing, or is not installed."""
     import subprocess
 
     try:
-        ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)
+        completed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return ran.stdout.strip() or None
+    return completed.stdout.strip() or None
 
 
-def _last_beat(attempt_dir: Path) -> float | None:
+def _last_heartbeat(attempt_dir: Path) -> float | None:
     with suppress(FileNotFoundError):
         return (attempt_dir / layout.LOCK).stat().st_mtime
     return None
 
 
-def _beats_elsewhere(attempt_dir: Path, last_beat: float | None) -> bool:
+def _has_remote_heartbeat(attempt_dir: Path, last_heartbeat: float | None) -> bool:
     """Tell whether another host runs the attempt and wrote a heartbeat in time."""
-    if last_beat is None or time.time() - last_beat > HEARTBEAT_TIMEOUT:
+    if last_heartbeat is None or time.time() - last_heartbeat > HEARTBEAT_TIMEOUT:
         return False
     if (attempt_dir / layout.OUTCOME).exists():
         return False
     try:
         runner = documents.read_document(attempt_dir / layout.RUNNER) or {}
     except documents.DocumentError:
-        return False  # nobody knows whose it is: the lock alone has to tell
+        return False  # the host is unknown, so the lock alone decides
     host = runner.get("host")
     return host is not None and host != _describe_host()["host"]
 

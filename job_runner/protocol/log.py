@@ -13,7 +13,7 @@ Record = dict[str, Any]
 
 
 def log_text(records: Iterable[Record]) -> Iterator[str]:
-    """Yield the text output and tracebacks, as they came."""
+    """Yield the text output and tracebacks, in the order of the records."""
     for record in map(validated, records):
         if record.get("k") == "damaged":
             yield "\n" + damage_notice(record)

@@ -73,16 +73,16 @@ def parse_object(data: bytes) -> dict[str, Any]:
 
 
 def find_unrepresentable(value: Any) -> str | None:
-    """Return the first number in `value` that JSON does not have, as text; None: there is none."""
-    found = [value]
-    for inner in found:  # which grows on the way
+    """Return the first number in `value` that JSON does not have, as text; None if all are fine."""
+    queue = [value]
+    for inner in queue:  # it grows meanwhile
         match inner:
             case float() if not math.isfinite(inner):
                 return repr(inner)
             case dict():
-                found += inner.values()
+                queue += inner.values()
             case list():
-                found += inner
+                queue += inner
     return None
 
 

@@ -13,10 +13,10 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Progress:
-    """Code cells that ran without ending the run, of how many, and the index of the one running.
+    """Code cells that ran without ending the run, of how many, and the index of the running one.
 
-    Only code cells with something in them count; the index is the place among all cells of the
-    prepared notebook.
+    Only code cells that are not empty count. The index is the one among all cells of the prepared
+    notebook.
     """
 
     cells_done: int = 0
@@ -28,8 +28,8 @@ class Progress:
 class ProgressFold:
     """Progress, record by record; `running` once the first cell was sent.
 
-    `began` is the time of the first record, in unix seconds; `end` the one that tells how it ended;
-    `usage` what was used so far, by name, None before anybody looked.
+    `began` is the time of the first record, in unix seconds, and `end` the record of the end.
+    `usage` is the latest usage record, None before the first.
     """
 
     progress: Progress = Progress()
@@ -39,22 +39,22 @@ class ProgressFold:
     usage: Record | None = None
 
     def feed(self, record: Record) -> None:
-        """Take one more record. One that makes no sense changes nothing."""
+        """Take one more record. An invalid one changes nothing."""
         if self.began is None and is_moment(record.get("t")):
             self.began = record.get("t")
-        done, total = self.progress.cells_done, self.progress.cells_total
+        cells_done, total = self.progress.cells_done, self.progress.cells_total
         match record:
             case {"k": "prepared", "cells_total": int(count)}:
-                self.progress = Progress(done, count, self.progress.current_cell)
+                self.progress = Progress(cells_done, count, self.progress.current_cell)
             case {"k": "cell_start", "i": int(index)}:
                 self.running = True
-                self.progress = Progress(done, total, index)
+                self.progress = Progress(cells_done, total, index)
             case {"k": "cell_end", "ok": ok}:
-                self.progress = Progress(done + (1 if ok else 0), total)
+                self.progress = Progress(cells_done + (1 if ok else 0), total)
             case {"k": "usage"} if validated(record) is record:
                 self.usage = {k: v for k, v in record.items() if k not in ("k", "t")}
             case {"k": "end", "state": "succeeded" | "failed"} if validated(record) is record:
-                self.end = self.end or record  # a second one is ignored
+                self.end = self.end or record  # two hosts may have finished the same dead attempt
 
 
 def progress(records: Iterable[Record]) -> Progress:

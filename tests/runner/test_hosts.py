@@ -118,7 +118,7 @@ def test_a_runner_beats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     claim = liveness.claim_attempt(tmp_path, 1)
     lock = claim.directory / layout.LOCK
     os.utime(lock, (0, 0))
-    with claim.beating():
+    with claim.keep_heartbeat():
         until(lambda: lock.stat().st_mtime > time.time() - 60, "a beat")
     claim.release()
 

@@ -108,7 +108,7 @@ def test_a_damaged_journal_makes_up_nothing(
         whole = [record for record in seen if record["k"] != "damaged"]
         assert whole == [record for record in said if record in whole]
         assert paged(job) == seen
-        assert len(list(read_journal(folder, outline=True))) == len(seen)
+        assert len(list(read_journal(folder, skip_outputs=True))) == len(seen)
         summarize_journal(folder.parent)
         log = read_text(job, 0, final=True).text
         with fold_result(job, folder.parent, Spool.in_memory()) as result:

@@ -184,7 +184,7 @@ def test_what_output_does_not_concern_need_not_be_parsed(
     ]
     lengths = [len(journal.encode(record)) for record in content]
     write(tmp_path, content)
-    entries = list(read_journal(tmp_path, outline=True))
+    entries = list(read_journal(tmp_path, skip_outputs=True))
     assert [e.end - e.offset for e in entries] == lengths
     omitted = {"k": "omitted", "of": "output", "t": 1.5, "i": 3}
     assert [e.record for e in entries] == [
@@ -193,7 +193,7 @@ def test_what_output_does_not_concern_need_not_be_parsed(
         {**omitted, "bytes": lengths[2]},
         content[3],
     ]
-    entries = list(read_journal(tmp_path, largest=300))
+    entries = list(read_journal(tmp_path, max_line=300))
     assert [e.end - e.offset for e in entries] == lengths
     assert [e.record.get("of") for e in entries] == ["prepared", None, "output", None]
     assert [entries[1].record, entries[3].record] == [content[1], content[3]]
@@ -219,7 +219,7 @@ def test_damage_shows_when_output_is_passed_by(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(journal, "_READ_SIZE", data.draw(st.integers(80, 200)))
-        assert seen() == seen(outline=True) == seen(largest=data.draw(st.integers(80, 200)))
+        assert seen() == seen(skip_outputs=True) == seen(max_line=data.draw(st.integers(80, 200)))
 
 
 def test_a_number_that_nobody_can_read_stops_no_reader(tmp_path: Path) -> None:
@@ -227,8 +227,8 @@ def test_a_number_that_nobody_can_read_stops_no_reader(tmp_path: Path) -> None:
     (tmp_path / "00000001.jsonl").write_bytes(b"%08x %s\n" % (zlib.crc32(body), body))
     for how, kind in (
         ({}, "damaged"),
-        ({"outline": True}, "omitted"),
-        ({"largest": 99}, "omitted"),
+        ({"skip_outputs": True}, "omitted"),
+        ({"max_line": 99}, "omitted"),
     ):
         (entry,) = read_journal(tmp_path, **how)
         assert entry.record["k"] == kind
@@ -239,7 +239,7 @@ def test_a_long_line_is_never_in_memory(tmp_path: Path) -> None:
     write(tmp_path, [stream(0, "x" * size), {"k": "cell_end"}])
     tracemalloc.start()
     try:
-        for how in ({"outline": True}, {"largest": 1 << 20}):
+        for how in ({"skip_outputs": True}, {"largest": 1 << 20}):
             first, second = read_journal(tmp_path, **how)
             assert first.record["bytes"] > size and second.record == {"k": "cell_end"}
         _, peak = tracemalloc.get_traced_memory()

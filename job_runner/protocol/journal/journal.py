@@ -1,8 +1,8 @@
-"""The journal: what happened, one line a record, readable by eye: `<crc32 hex> <json>`.
+"""The journal: the records of a run, a line each: `<crc32 hex> <json>`.
 
-Append-only segments. A torn last line (the writer was killed in it) is not there yet; a bad line
-inside, or a torn one that other segments follow, is skipped and shown as a `damaged` record, so
-that a loss is never silent.
+Segments are only appended to. A torn last line, in which the writer was killed, does not count. A
+bad line before the end is skipped and shown as a `damaged` record, so that no loss is silent; so is
+a torn line that other segments follow.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from .nesting import MAX_DEPTH, is_too_deep
 
 SEGMENT_BYTES = 64 << 20
 _SUFFIX = ".jsonl"
-_DEEPEST = MAX_DEPTH + 10
-"""A record holds what came in by a door."""
+_RECORD_DEPTH = MAX_DEPTH + 10
+"""A record may wrap a value of the maximal depth."""
 _fdatasync = getattr(os, "fdatasync", os.fsync)  # macOS has the second only
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -42,13 +42,13 @@ _PREFIX = 9
 _READ_SIZE = 1 << 20
 """Bytes that are read at once.
 
-Not the usual few KiB: who waits for Python's lock is woken in vain at every short read, and its
-wait of 5 ms begins anew. A server's event loop stood still for 50 ms while a thread read a journal;
-with reads that are farther apart, for 20.
+Short reads would block a server's event loop: each one wakes the loop's thread, which then waits
+5 ms more for Python's lock. The loop stood still for 50 ms while a thread read a journal in pieces
+of a few KiB, and for 20 ms with this size.
 """
-_HEAD = re.compile(rb'\{"t":(\d+(?:\.\d+)?),"k":"(\w+)"(?:,"i":(\d{1,9}))?[,}]')
-"""The beginning of a record, as runners write it."""
-_OUTPUT = (b"output", b"update_display", b"widget")
+_RECORD_START = re.compile(rb'\{"t":(\d+(?:\.\d+)?),"k":"(\w+)"(?:,"i":(\d{1,9}))?[,}]')
+"""The start of a record, as runners write it."""
+_OUTPUT_KINDS = (b"output", b"update_display", b"widget")
 
 Record = dict[str, Any]
 
@@ -63,7 +63,7 @@ class JournalEntry:
 
 
 class JournalWriter:
-    """Appends records; each is with the operating system when `append` returns.
+    """Appends records; `append` returns when the operating system has the record.
 
     `append` and `close` belong to one thread; `sync` may be called from another at the same time.
     """
@@ -76,13 +76,13 @@ class JournalWriter:
         self._descriptor = -1
         self._room = 0
         self._lock = threading.Lock()
-        self._unsynced: list[int] = []  # descriptors of our own: a segment may be closed meanwhile
+        self._unsynced: list[int] = []  # duplicates: a segment may be closed meanwhile
 
     def append(self, record: Record) -> Record:
-        """Write one record. It survives this process; after `sync`, this host too.
+        """Write one record, and return it as readers will see it.
 
-        Returns it as readers will see it. Raises OSError; then the record may be in the journal in
-        part, as a torn line.
+        It survives this process, and after `sync` a crash of the host. Raises OSError; then part of
+        the record may be in the journal, as a torn line.
         """
         body, record = _body(record)
         size = _PREFIX + len(body) + 1
@@ -91,11 +91,11 @@ class JournalWriter:
         try:
             written = os.writev(self._descriptor, (_checksum(body), body, b"\n"))
             if written < size:
-                rest = memoryview(_line(body))[written:]
-                while rest:
-                    rest = rest[os.write(self._descriptor, rest) :]
+                remaining = memoryview(_line(body))[written:]
+                while remaining:
+                    remaining = remaining[os.write(self._descriptor, remaining) :]
         except OSError:
-            self._room = 0  # a torn line ends a segment: the next record must not be glued to it
+            self._room = 0  # the next record begins a segment, because a torn line may end this one
             raise
         self._room -= size
         with self._lock:
@@ -104,7 +104,7 @@ class JournalWriter:
         return record
 
     def sync(self) -> None:
-        """Make everything written so far survive the host: only then is it acknowledged."""
+        """Make everything written so far survive a crash of the host."""
         with self._lock:
             descriptors, self._unsynced = self._unsynced, []
         try:
@@ -135,7 +135,7 @@ class JournalWriter:
         self._room = SEGMENT_BYTES
         folder = os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         with self._lock:
-            # The new name and the new file: `sync` makes both durable.
+            # `sync` makes the new name and the new file durable.
             self._unsynced += [folder, os.dup(self._descriptor)]
 
 
@@ -145,10 +145,10 @@ def encode(record: Record) -> bytes:
 
 
 def _body(record: Record) -> tuple[bytes, Record]:
-    """Return a record's JSON, and what that is read as."""
+    """Return a record's JSON, and the record that readers get from it."""
     try:
         return _ENCODER.encode(record).encode(), record
-    except ValueError:  # lone surrogates, two of which may become one; no numbers of JSON
+    except ValueError:  # a lone surrogate (two may become one character), or NaN
         text = _ASCII.encode(finite(record))
         return text.encode(), json.loads(text)
 
@@ -164,35 +164,37 @@ def _line(body: bytes) -> bytes:
 def decode(line: bytes) -> Record | None:
     """Return the record of one line without its end, or None if the line is damaged."""
     try:
-        if not _is_whole(line, zlib.crc32(memoryview(line)[_PREFIX:])):
+        if not _has_checksum(line, zlib.crc32(memoryview(line)[_PREFIX:])):
             return None
         record = _DECODER.decode(str(memoryview(line)[_PREFIX:], "utf-8"))
     except (ValueError, RecursionError):
         return None
-    return record if isinstance(record, dict) and not is_too_deep(record, _DEEPEST) else None
+    return record if isinstance(record, dict) and not is_too_deep(record, _RECORD_DEPTH) else None
 
 
 def read_journal(
-    directory: Path, offset: int = 0, *, outline: bool = False, largest: int | None = None
+    directory: Path, offset: int = 0, *, skip_outputs: bool = False, max_line: int | None = None
 ) -> Iterator[JournalEntry]:
-    """Yield the whole records from byte `offset` on (the beginning of a line).
+    """Yield the complete records from byte `offset` on, which begins a line.
 
-    With `outline`, records of output come as `{"k": "omitted", "of": their kind, "t": their time,
-    "bytes": n}`: looked at and not parsed, because that takes many times as long. With `largest`,
-    so do all records whose line is longer, whatever kind; and they never are in memory.
+    With `skip_outputs`, records of output are not parsed, which would take many times as long. They
+    come as `{"k": "omitted", "of": their kind, "t": their time, "bytes": n}`. With `max_line`, all
+    records with a longer line come so as well, and are never in memory.
     """
     at = 0
     segments = _segments(directory)
     for path in segments:
         size = path.stat().st_size
         if offset < at + size:
-            reader = _SegmentReader(last=path is segments[-1], outline=outline, largest=largest)
+            reader = _SegmentReader(
+                is_last=path is segments[-1], skip_outputs=skip_outputs, max_line=max_line
+            )
             yield from reader.read(path, at, max(0, offset - at))
         at += size
 
 
 def next_record(directory: Path, offset: int) -> int:
-    """Return where the first line begins at byte `offset` or after it; the end if there is none."""
+    """Return the offset of the first line at byte `offset` or later; the end if there is none."""
     at = 0
     for path in _segments(directory):
         size = path.stat().st_size
@@ -213,27 +215,27 @@ def journal_size(directory: Path) -> int:
 
 @dataclass(frozen=True)
 class _SegmentReader:
-    """Reads a segment as `read_journal` was asked to; it may be the journal's last one."""
+    """Reads one segment for `read_journal`."""
 
-    last: bool
-    outline: bool
-    largest: int | None
+    is_last: bool
+    skip_outputs: bool
+    max_line: int | None
 
     def read(self, path: Path, base: int, start: int) -> Iterator[JournalEntry]:
-        """Yield the records from a place on; `base` is where the segment begins."""
+        """Yield the records from byte `start` on; `base` is the offset of the segment."""
         with path.open("rb", buffering=_READ_SIZE) as file:
             file.seek(start)
             at = base + start
-            look = self.largest or _READ_SIZE
-            while line := file.readline(look):
-                long = len(line) == look and not line.endswith(b"\n")
-                if long and (self.largest is not None or self._is_left_out(line)):
+            read_size = self.max_line or _READ_SIZE
+            while line := file.readline(read_size):
+                long = len(line) == read_size and not line.endswith(b"\n")
+                if long and (self.max_line is not None or self._is_skipped(line)):
                     size, record, ended = _skip_line(file, line)
                 else:
                     line += file.readline() if long else b""
                     size, ended = len(line), line.endswith(b"\n")
                     record = self._record(line.removesuffix(b"\n"))
-                if not ended and self.last:
+                if not ended and self.is_last:
                     return
                 if record is None:
                     record = {"k": "damaged", "bytes": size}
@@ -241,28 +243,28 @@ class _SegmentReader:
                 at += size
 
     def _record(self, line: bytes) -> Record | None:
-        if not self._is_left_out(line):
+        if not self._is_skipped(line):
             return decode(line)
         checksum = zlib.crc32(memoryview(line)[_PREFIX:])
-        return _omitted(line, len(line) + 1) if _is_whole(line, checksum) else None
+        return _omitted(line, len(line) + 1) if _has_checksum(line, checksum) else None
 
-    def _is_left_out(self, line: bytes) -> bool:
-        head = _HEAD.match(line, _PREFIX) if self.outline else None
-        return head is not None and head[2] in _OUTPUT
+    def _is_skipped(self, line: bytes) -> bool:
+        head = _RECORD_START.match(line, _PREFIX) if self.skip_outputs else None
+        return head is not None and head[2] in _OUTPUT_KINDS
 
 
 def _skip_line(file: BinaryIO, line: bytes) -> tuple[int, Record | None, bool]:
-    """Read on to the end of a line; return its size, what stands for it, whether it has an end."""
-    size, checksum, more = len(line), zlib.crc32(memoryview(line)[_PREFIX:]), line
-    while not more.endswith(b"\n") and (more := file.readline(_READ_SIZE)):
-        size += len(more)
-        checksum = zlib.crc32(more.removesuffix(b"\n"), checksum)
-    record = _omitted(line, size) if _is_whole(line, checksum) else None
-    return size, record, more.endswith(b"\n")
+    """Read to the end of a line; return its size, its substitute, and whether it has an end."""
+    size, checksum, piece = len(line), zlib.crc32(memoryview(line)[_PREFIX:]), line
+    while not piece.endswith(b"\n") and (piece := file.readline(_READ_SIZE)):
+        size += len(piece)
+        checksum = zlib.crc32(piece.removesuffix(b"\n"), checksum)
+    record = _omitted(line, size) if _has_checksum(line, checksum) else None
+    return size, record, piece.endswith(b"\n")
 
 
-def _is_whole(line: bytes, checksum: int) -> bool:
-    """Tell whether a line begins with this checksum of the rest."""
+def _has_checksum(line: bytes, checksum: int) -> bool:
+    """Tell whether a line begins with this checksum."""
     try:
         return line[8:_PREFIX] == b" " and int(line[:8], 16) == checksum
     except ValueError:
@@ -270,9 +272,9 @@ def _is_whole(line: bytes, checksum: int) -> bool:
 
 
 def _omitted(line: bytes, size: int) -> Record:
-    """Return what stands for a record that is not parsed."""
+    """Return the substitute for a record that is not parsed."""
     record: Record = {"k": "omitted", "of": None, "bytes": size}
-    head = _HEAD.match(line, _PREFIX)
+    head = _RECORD_START.match(line, _PREFIX)
     if head is not None:
         record |= {"of": head[2].decode(), "t": float(head[1])}
         if head[3] is not None:

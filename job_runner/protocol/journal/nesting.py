@@ -1,7 +1,7 @@
-"""How deep JSON may be nested here: one bound, held at every door.
+"""How deep JSON may be nested: one bound for everything that comes in.
 
-Python's JSON gives up somewhere below a thousand levels, the sooner the deeper its caller stands:
-what one process still wrote another may not be able to read, and a result never comes to be.
+Python's JSON fails somewhere below a thousand levels, the sooner the deeper the call stack is. So
+one process could write what another one cannot read, and a run would have no result.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ MAX_DEPTH = 200
 _CONTAINERS = (dict, list, tuple)
 
 
-def is_too_deep(value: Any, deepest: int = MAX_DEPTH) -> bool:
-    """Tell whether lists and objects are nested in each other more than `deepest` levels deep."""
+def is_too_deep(value: Any, max_depth: int = MAX_DEPTH) -> bool:
+    """Tell whether lists and objects are nested in each other more than `max_depth` levels deep."""
     level = [value] if isinstance(value, _CONTAINERS) and value else []
-    for _ in range(deepest):
+    for _ in range(max_depth):
         level = [
             inner
             for outer in level

@@ -14,8 +14,8 @@ def dropped_notice(record: Record) -> str:
     limit = format_bytes(record["limit"])
     lost = record.get("bytes")
     if lost is None:
-        what = f"the output of this run reached its cap of {limit}"
-        return f"\n[... {what}: from here on much of it may be dropped ...]\n"
+        text = f"the output of this run reached its cap of {limit}"
+        return f"\n[... {text}: from here on much of it may be dropped ...]\n"
     outputs = record.get("outputs") or 0
-    what = f"{format_bytes(lost)} of this cell's output ({outputs:,} messages) dropped here"
-    return f"\n[... {what}: the run is over its cap of {limit} ...]\n"
+    text = f"{format_bytes(lost)} of this cell's output ({outputs:,} messages) dropped here"
+    return f"\n[... {text}: the run is over its cap of {limit} ...]\n"

@@ -1,8 +1,8 @@
-"""What a record must look like for its readers to rely on it.
+"""Checks that a record has the fields and types that its readers rely on.
 
-The checksum of a line tells that it is what was written, not that it makes sense: another version,
-or a hand that means well, may write anything. A record that fails here counts as a damaged line, so
-that whatever lies in a journal, its readers go on and the notebook that they make is valid.
+The checksum of a line tells that it is unchanged, not that it makes sense: another version, or
+somebody editing the file, may have written anything. An invalid record counts as a damaged line.
+So readers go on whatever a journal holds, and their notebook is valid.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from ..result.json_writer import is_json
 
 Record = dict[str, Any]
 
-_LAST_MOMENT = 253_402_300_799.0
+_MAX_TIME = 253_402_300_799.0
 """The end of the year 9999, after which Python has no dates."""
-_MOST_CELLS = 1_000_000
-_LARGEST = (1 << 63) - 1
-"""Of integers: readers reckon with them."""
+_MAX_CELLS = 1_000_000
+_MAX_INTEGER = (1 << 63) - 1
+"""Of integers, because readers calculate with them."""
 _CELL_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _FIELDS = {
     "stream": {"name", "text"},
@@ -33,21 +33,21 @@ _FIELDS = {
 
 
 def validated(record: Record) -> Record:
-    """Return a record with the fields and types of its kind as it is, any other as damaged.
+    """Return a valid record as it is, and an invalid one as damaged.
 
-    A kind that is not known is a newer runner's: sound, and skipped by who does not know it.
+    An unknown kind is a newer runner's. It is valid, and readers skip it.
     """
-    if _is_sound(record):
+    if _is_valid(record):
         return record
     return {"k": "damaged", "bytes": len(json.dumps(record, default=repr))}
 
 
 def damage_notice(record: Record) -> str:
-    """Return what is shown in place of a damaged line."""
+    """Return the text that readers show in place of a damaged line."""
     return f"[{record['bytes']} bytes of the journal are damaged here]\n"
 
 
-def _is_sound(record: Any) -> bool:
+def _is_valid(record: Any) -> bool:
     if not isinstance(record, dict) or not is_moment(record.get("t", 0)):
         return False
     kind = record.get("k")
@@ -58,11 +58,11 @@ def _is_sound(record: Any) -> bool:
 
 
 def is_notebook(value: Any) -> bool:
-    """Tell whether a value is shaped as a notebook of nbformat 4 (as far as the fold goes in)."""
+    """Tell whether a value has the shape of a notebook of nbformat 4, as far as it is read."""
     return (
         isinstance(value, dict)
         and value.get("nbformat") == 4
-        and _is_count(value.get("nbformat_minor", 0), needed=True)
+        and _is_count(value.get("nbformat_minor", 0), required=True)
         and isinstance(value.get("metadata", {}), dict)
         and isinstance(value.get("cells"), list)
         and all(map(_is_cell, value["cells"]))
@@ -71,7 +71,7 @@ def is_notebook(value: Any) -> bool:
 
 def is_moment(value: Any) -> bool:
     """Tell whether a value is a time as records have it: unix seconds, or None."""
-    return value is None or (_is_number(value) and 0 <= value <= _LAST_MOMENT)
+    return value is None or (_is_number(value) and 0 <= value <= _MAX_TIME)
 
 
 def _is_cell(value: Any) -> bool:
@@ -97,12 +97,12 @@ def is_output(value: Any) -> bool:
         case "stream":
             return isinstance(value["name"], str) and isinstance(value["text"], str)
         case "error":
-            said = (value["ename"], value["evalue"], *_list(value["traceback"]))
-            return isinstance(value["traceback"], list) and _are_texts(said)
-    return _is_count(value.get("execution_count")) and _is_shown(value)
+            texts = (value["ename"], value["evalue"], *_list(value["traceback"]))
+            return isinstance(value["traceback"], list) and _are_texts(texts)
+    return _is_count(value.get("execution_count")) and _is_display(value)
 
 
-def _is_shown(value: Record) -> bool:
+def _is_display(value: Record) -> bool:
     """Tell whether `data` is a MIME bundle; only JSON types may hold more than text."""
     data = value.get("data")
     if not isinstance(data, dict) or not isinstance(value.get("metadata"), dict):
@@ -113,7 +113,7 @@ def _is_shown(value: Record) -> bool:
 def _is_prepared(record: Record) -> bool:
     notebook: Any = record.get("notebook")
     return (
-        _is_count(record.get("cells_total"), needed=True)
+        _is_count(record.get("cells_total"), required=True)
         and is_notebook(notebook)
         and {"metadata", "nbformat_minor"} <= notebook.keys()
         and all(
@@ -141,11 +141,11 @@ def _is_widget(record: Record) -> bool:
 
 
 def _is_end(record: Record) -> bool:
-    said = (record.get("reason"), record.get("message"))
+    texts = (record.get("reason"), record.get("message"))
     banner = record.get("banner", [])
     return (
         isinstance(record.get("state"), str)
-        and all(text is None or isinstance(text, str) for text in said)
+        and all(text is None or isinstance(text, str) for text in texts)
         and _is_count(record.get("exit_code"))
         and (record.get("cell") is None or _is_index(record["cell"]))
         and isinstance(banner, list)
@@ -160,18 +160,22 @@ _CHECKS: dict[str, Callable[[Record], bool]] = {
     "kernel": _is_kernel,
     "prepared": _is_prepared,
     "cell_start": lambda r: _is_index(r.get("i")),
-    "output": lambda r: _is_index(r.get("i")) and is_output(r.get("output")) and _is_named(r),
+    "output": lambda r: (
+        _is_index(r.get("i")) and is_output(r.get("output")) and _has_valid_display_id(r)
+    ),
     "clear": lambda r: _is_index(r.get("i")),
-    "update_display": lambda r: isinstance(r.get("display_id"), str) and _is_shown(r),
+    "update_display": lambda r: isinstance(r.get("display_id"), str) and _is_display(r),
     "widget": _is_widget,
     "widget_close": lambda r: isinstance(r.get("id"), str),
-    "cell_end": lambda r: _is_index(r.get("i")) and isinstance(r.get("ok"), bool) and _counted(r),
+    "cell_end": lambda r: (
+        _is_index(r.get("i")) and isinstance(r.get("ok"), bool) and _has_valid_counts(r)
+    ),
     "usage": lambda r: _are_figures({k: v for k, v in r.items() if k != "k"}),
-    "damaged": lambda r: _is_count(r.get("bytes"), needed=True),
-    "omitted": lambda r: _is_count(r.get("bytes"), needed=True),
+    "damaged": lambda r: _is_count(r.get("bytes"), required=True),
+    "omitted": lambda r: _is_count(r.get("bytes"), required=True),
     "dropped": lambda r: (
         _is_index(r.get("i"))
-        and _is_count(r.get("limit"), needed=True)
+        and _is_count(r.get("limit"), required=True)
         and _is_count(r.get("bytes"))
         and _is_count(r.get("outputs"))
     ),
@@ -182,31 +186,31 @@ _CHECKS: dict[str, Callable[[Record], bool]] = {
 def _is_number(value: Any) -> bool:
     if isinstance(value, float):
         return math.isfinite(value)
-    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _LARGEST
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _MAX_INTEGER
 
 
-def _is_count(value: Any, *, needed: bool = False) -> bool:
+def _is_count(value: Any, *, required: bool = False) -> bool:
     if value is None:
-        return not needed
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST
+        return not required
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MAX_INTEGER
 
 
 def _is_index(value: Any) -> bool:
-    return _is_count(value, needed=True) and int(value) < _MOST_CELLS
+    return _is_count(value, required=True) and int(value) < _MAX_CELLS
 
 
-def _counted(record: Record) -> bool:
+def _has_valid_counts(record: Record) -> bool:
     return _is_count(record.get("execution_count")) and _are_figures(record.get("usage"))
 
 
 def _are_figures(value: Any) -> bool:
-    """Tell whether a value is a receipt: numbers by name, or None."""
+    """Tell whether a value is a usage record: numbers by name, or None."""
     if value is None:
         return True
     return isinstance(value, dict) and all(v is None or _is_number(v) for v in value.values())
 
 
-def _is_named(record: Record) -> bool:
+def _has_valid_display_id(record: Record) -> bool:
     return isinstance(record.get("display_id"), str | None)
 
 

@@ -34,7 +34,7 @@ def read_records(job_dir: Path, offset: int, *, final: bool) -> Records:
     """
     records: list[Record] = []
     start = end = resolve(job_dir, offset)
-    for entry in _entries(job_dir, start, largest=MAX_ANSWER - _ENVELOPE):
+    for entry in _entries(job_dir, start, max_line=MAX_ANSWER - _ENVELOPE):
         is_long = entry.end - entry.offset > MAX_ANSWER - _ENVELOPE
         if not is_long and entry.end - start > MAX_ANSWER - _ENVELOPE:
             return Records(records, end, end=False)
@@ -52,7 +52,7 @@ def read_text(job_dir: Path, offset: int, *, final: bool) -> Text:
     """
     records: list[Record] = []
     start = end = resolve(job_dir, offset)
-    for entry in _entries(job_dir, start, largest=MAX_LOGGED_RECORD):
+    for entry in _entries(job_dir, start, max_line=MAX_LOGGED_RECORD):
         if end - start >= MAX_ANSWER:
             return Text("".join(log_text(records)), end, end=False)
         records.append(entry.record)
@@ -100,14 +100,14 @@ def resolve(job_dir: Path, offset: int) -> int:
     return start
 
 
-def _entries(job_dir: Path, offset: int, *, largest: int) -> Iterator[JournalEntry]:
+def _entries(job_dir: Path, offset: int, *, max_line: int) -> Iterator[JournalEntry]:
     """Yield the records from `offset` on, with their offsets over all attempts."""
     start = 0
     try:
         for path in _journals(job_dir):
             size = journal.journal_size(path)
             if offset < start + size:
-                for entry in journal.read_journal(path, max(0, offset - start), largest=largest):
+                for entry in journal.read_journal(path, max(0, offset - start), max_line=max_line):
                     yield JournalEntry(entry.record, start + entry.offset, start + entry.end)
             start += size
     except FileNotFoundError as error:  # removed or cleared while it was read

@@ -157,7 +157,7 @@ class JobReader:
         with self._lock:
             followed = self._followed.setdefault(key, _Followed())
         with followed.lock:
-            for entry in journal.read_journal(path, followed.offset, outline=True):
+            for entry in journal.read_journal(path, followed.offset, skip_outputs=True):
                 followed.fold.feed(entry.record)
                 followed.offset = entry.end
             return followed.offset, replace(followed.fold)
