@@ -13,7 +13,7 @@ from ..diagnosis.endings import End
 from ..host.gpu_devices import DEVICE_ORDER, VISIBLE_DEVICES
 from ..protocol import liveness
 from ..protocol.journal.journal import JournalWriter
-from ..protocol.result.result import Written
+from ..protocol.result.result import WrittenResult
 from ..resources.usage import Usage
 from . import disk_reserve
 from .finalize import end_record
@@ -35,7 +35,7 @@ class Attempt:
     usage: Usage = field(default_factory=Usage)
     end: End | None = None
     recorded: bool = False
-    written: Written | None = None
+    written: WrittenResult | None = None
 
     @property
     def directory(self) -> Path:
@@ -83,7 +83,7 @@ class Attempt:
         self.recorded = True
         return self.end
 
-    def write_result(self) -> Written:
+    def write_result(self) -> WrittenResult:
         """Close the journal and write the result, once. Raises OSError."""
         if self.written is None:
             disk_reserve.release(self.directory)

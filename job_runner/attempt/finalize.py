@@ -22,7 +22,7 @@ from ..protocol import documents, layout
 from ..protocol.journal import journal
 from ..protocol.journal.validation import validated
 from ..protocol.outcome import Outcome, write_outcome
-from ..protocol.result.result import Written
+from ..protocol.result.result import WrittenResult
 
 PLAIN_OUTPUT = "plain_output"
 """In request.json: the name of the file beside the job directory that the result becomes."""
@@ -103,7 +103,7 @@ def write_ending(
     job_dir: Path,
     attempt_dir: Path,
     end: End,
-    result: Written,
+    result: WrittenResult,
     started: float | None,
     usage: dict[str, Any],
     finished: float | None = None,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..protocol import layout
-from ..protocol.result.result import NO_SPACE, ResultFold, Written, write_result
+from ..protocol.result.result import NO_SPACE, ResultFold, WrittenResult, write_result
 from ..protocol.result.spool import Spool
 
 
@@ -42,7 +42,7 @@ class IncrementalResult:
             self._fold.close()
             self._fold = None
 
-    def write(self) -> Written:
+    def write(self) -> WrittenResult:
         """Write `result.ipynb`, once the journal is complete. Raises OSError."""
         fold, target = self._fold, self._attempt_dir / layout.RESULT
         if fold is not None:

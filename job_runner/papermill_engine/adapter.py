@@ -54,7 +54,7 @@ class RecordAdapter:
         self._options = options
         self._cells = nb_man.nb.cells
         # papermill may save at any moment, and can write nothing but nodes.
-        self._fold = NotebookFold.over(nb_man.nb, MemoryOutputStore(nbformat.from_dict))
+        self._fold = NotebookFold.in_place(nb_man.nb, MemoryOutputStore(nbformat.from_dict))
         self._next_index = 0
         self._timer: asyncio.TimerHandle | None = None
         self.timeout: asyncio.Future[None] = asyncio.get_running_loop().create_future()

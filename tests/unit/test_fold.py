@@ -123,8 +123,8 @@ def test_outputs_are_those_of_a_plain_fold(
 ) -> None:
     """Whatever lies in the spool, and whatever comes back from there."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(spooled_outputs, "_LONG", limits[0])
-        patch.setattr(spooled_outputs, "_SHORT", limits[1])
+        patch.setattr(spooled_outputs, "_MAX_LINE", limits[0])
+        patch.setattr(spooled_outputs, "_MAX_ENDED_LINE", limits[1])
         cells = fold(snapshot(), journal).cells
     shown = [cell.outputs for cell in cells if cell.get("outputs")]
     assert sorted(map(text_of, shown)) == sorted(map(text_of, fold_in_memory(journal)))

@@ -239,7 +239,7 @@ def test_a_long_line_is_never_in_memory(tmp_path: Path) -> None:
     write(tmp_path, [stream(0, "x" * size), {"k": "cell_end"}])
     tracemalloc.start()
     try:
-        for how in ({"skip_outputs": True}, {"largest": 1 << 20}):
+        for how in ({"skip_outputs": True}, {"max_line": 1 << 20}):
             first, second = read_journal(tmp_path, **how)
             assert first.record["bytes"] > size and second.record == {"k": "cell_end"}
         _, peak = tracemalloc.get_traced_memory()

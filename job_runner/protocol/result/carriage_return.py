@@ -1,9 +1,9 @@
-"""What carriage returns and backspaces leave of a stream's text: what JupyterLab would have saved.
+"""Applies carriage returns and backspaces to a stream's text, as JupyterLab does before it saves.
 
-The rules are those of JupyterLab's output model (`processText`): `\\r` goes to the beginning of the
-line, what follows overwrites; `\\b` takes a character away; `\\n` goes to the end of the text. So
-20,000 updates of a progress bar are one line, here as there. None of them reaches back beyond the
-last line: whatever is above it can be written down for good.
+The rules are those of JupyterLab's output model (`processText`). A `\\r` goes to the beginning of
+the line, and the text after it overwrites; `\\b` removes a character; `\\n` goes to the end of the
+text. So 20,000 updates of a progress bar are one line. They change the last line only, so all
+earlier lines are final.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ def overwrites(text: str) -> bool:
 
 
 def apply_overwrites(text: str) -> str:
-    """Return what is left of a whole text."""
+    """Return a complete text as it is shown."""
     stream = StreamText()
     return stream.feed(text) + stream.line
 
 
 class StreamText:
-    """A text that comes in pieces. Holds its last line only, and costs the length of what comes.
+    """A text that comes in pieces. It holds the last line only; its cost is linear in the pieces.
 
-    `line` is what there is of that line before the first piece, and `cursor` where in it the
-    next character goes; None: to its end.
+    `line` is the start of that line, before the first piece. `cursor` is the position in it of the
+    next character; None is its end.
     """
 
     def __init__(self, line: Iterable[str] = (), cursor: int | None = None) -> None:
@@ -42,11 +42,11 @@ class StreamText:
             if not end:
                 self._plain.append(text)
                 return ""
-            done = "".join((*self._plain, text[:end]))
+            finished_text = "".join((*self._plain, text[:end]))
             self._plain = [text[end:]]
-            return done
-        first, *others = text.split("\n")
-        self._write(first)
+            return finished_text
+        start, *others = text.split("\n")
+        self._write(start)
         finished: list[str] = []
         for line in others:
             finished += self.line, "\n"
@@ -66,7 +66,7 @@ class StreamText:
 
     @property
     def cursor(self) -> int | None:
-        """Where in the last line the next character goes; None: to its end."""
+        """The position in the last line of the next character; None is its end."""
         over = self._overwritten
         return None if over is None or over.cursor == len(over) else over.cursor
 
@@ -93,8 +93,8 @@ class StreamText:
 class _OverwrittenLine:
     """A line that is written over in place.
 
-    As bytes, one a character while that is enough for all of them, else four: a list of characters
-    would be many times as large.
+    It is stored as bytes: one for each character while all of them fit, else four. A list of
+    characters would be many times as large.
     """
 
     def __init__(self, text: str) -> None:
@@ -111,15 +111,15 @@ class _OverwrittenLine:
         return self._buffer.decode(self._codec, "surrogatepass")
 
     def write(self, text: str) -> None:
-        first, *others = text.split("\r")
-        self._write_on(first)
-        for piece in others if "\b" in text else _left_of(others):
+        start, *others = text.split("\r")
+        self._write_on(start)
+        for piece in others if "\b" in text else _visible_pieces(others):
             self.cursor = 0
             self._write_on(piece)
 
     def _write_on(self, text: str) -> None:
-        first, *others = text.split("\b")
-        self._put(first)
+        start, *others = text.split("\b")
+        self._put(start)
         for piece in others:
             if self.cursor:
                 self.cursor -= 1
@@ -131,19 +131,19 @@ class _OverwrittenLine:
         try:
             piece = text.encode(self._codec, "surrogatepass")
         except UnicodeEncodeError:
-            whole = self.text
+            text_so_far = self.text
             self._width, self._codec = 4, "utf-32-le"
-            self._buffer = bytearray(whole.encode(self._codec, "surrogatepass"))
+            self._buffer = bytearray(text_so_far.encode(self._codec, "surrogatepass"))
             piece = text.encode(self._codec, "surrogatepass")
         at = self.cursor * self._width
         self._buffer[at : at + len(piece)] = piece
         self.cursor += len(text)
 
 
-def _left_of(pieces: list[str]) -> list[str]:
-    """Return those that a later one does not cover wholly: of a progress bar, the last."""
-    left: list[str] = []
+def _visible_pieces(pieces: list[str]) -> list[str]:
+    """Return the pieces that a later one does not cover: of a progress bar, the last."""
+    visible: list[str] = []
     for piece in reversed(pieces):
-        if not left or len(piece) > len(left[-1]):
-            left.append(piece)
-    return left[::-1]
+        if not visible or len(piece) > len(visible[-1]):
+            visible.append(piece)
+    return visible[::-1]

@@ -1,8 +1,8 @@
-"""From records to the executed notebook.
+"""Folds records to the executed notebook.
 
-The same rules while it runs, at a normal end and after a crash: any prefix of a journal folds to a
-valid notebook, and a journal with damaged lines folds to one that says so. The records are
-described in `docs/protocol.md`; kinds that are not known here are a newer runner's and are skipped.
+The rules are the same during the run, at its end and after a crash: any prefix of a journal folds
+to a valid notebook, and a journal with damaged lines to a notebook that says so. `docs/protocol.md`
+describes the records. Unknown kinds are a newer runner's and are skipped.
 """
 
 from __future__ import annotations
@@ -14,7 +14,15 @@ from typing import Any
 
 from ..journal.truncation import dropped_notice
 from ..journal.validation import damage_notice, validated
-from .notebook import METADATA_KEY, Cell, Notebook, blank, copy_of, empty_code_cell, valid_language
+from .notebook import (
+    METADATA_KEY,
+    Cell,
+    Notebook,
+    blank_notebook,
+    copy_notebook,
+    empty_code_cell,
+    valid_language,
+)
 from .outputs import Outputs, OutputStore
 from .widgets import WidgetFold
 
@@ -22,36 +30,36 @@ Record = dict[str, Any]
 
 
 class NotebookFold:
-    """The executed notebook, record by record; its outputs lie on `shelf`.
+    """The executed notebook, record by record, with its outputs in `store`.
 
-    `snapshot` is asked for only where the records do not come to `prepared`, and is not changed.
+    `snapshot` is called only where the record `prepared` is missing; its notebook is not changed.
     """
 
-    def __init__(self, snapshot: Callable[[], Notebook], shelf: OutputStore) -> None:
+    def __init__(self, snapshot: Callable[[], Notebook], store: OutputStore) -> None:
         self._snapshot = snapshot
-        self._shelf = shelf
+        self._store = store
         self._cells: list[Cell] = []  # as prepared: indices in records do not shift with banners
         self._recovered: dict[int | None, Cell] = {}
         self._outputs: dict[int | None, Outputs] = {}
         self._clear_next: set[int | Outputs] = set()
         self._current: int | None = None
-        self._passed = 0
+        self._completed = 0
         self._began: float | None = None
-        self._sent: dict[int, float] = {}
+        self._start_times: dict[int, float] = {}
         self._widgets = WidgetFold()
         self._ended = False
 
     @classmethod
-    def over(cls, prepared: Notebook, shelf: OutputStore) -> NotebookFold:
+    def in_place(cls, prepared: Notebook, store: OutputStore) -> NotebookFold:
         """Return a fold that works on `prepared` itself, in place."""
-        run = cls(dict, shelf)
-        run.notebook, run._cells = prepared, list(prepared["cells"])
-        return run
+        fold = cls(dict, store)
+        fold.notebook, fold._cells = prepared, list(prepared["cells"])
+        return fold
 
     @cached_property
     def notebook(self) -> Notebook:
-        """The notebook, without what `result` adds."""
-        return blank(self._snapshot())
+        """The notebook, without the outputs and widgets that `result` completes."""
+        return blank_notebook(self._snapshot())
 
     def feed(self, record: Record) -> None:
         """Take one more record."""
@@ -61,9 +69,9 @@ class NotebookFold:
             handler(record)
 
     def result(self) -> Notebook:
-        """Return the notebook as it stands; it goes on changing with later records."""
+        """Return the notebook as it is now. It changes with later records."""
         for outputs in self._outputs.values():
-            outputs.settle()
+            outputs.flush()
         if self._widgets.used:
             self.notebook["metadata"]["widgets"] = self._widgets.metadata()
         return self.notebook
@@ -71,7 +79,7 @@ class NotebookFold:
     def _on_prepared(self, record: Record) -> None:
         if self._cells:
             return
-        self.notebook = copy_of(record["notebook"])
+        self.notebook = copy_notebook(record["notebook"])
         self._cells = list(self.notebook["cells"])
         for index, cell in list(self._recovered.items()):
             moved = None if index is None else -1 - index
@@ -90,10 +98,10 @@ class NotebookFold:
 
     def _on_cell_start(self, record: Record) -> None:
         self._current = record["i"]
-        self._pass_by(record["i"], record)
+        self._complete_until(record["i"], record)
         if record.get("t") is not None:
-            self._sent[record["i"]] = record["t"]
-        _mark(self._cell(record["i"]), record, "running", exception=False)
+            self._start_times[record["i"]] = record["t"]
+        _set_status(self._cell(record["i"]), record, "running", exception=False)
 
     def _on_cell_end(self, record: Record) -> None:
         cell = self._cell(record["i"])
@@ -101,12 +109,12 @@ class NotebookFold:
         if record.get("usage"):
             cell["metadata"][METADATA_KEY] = record["usage"]
         if record["i"] in self._outputs:
-            self._outputs[record["i"]].settle()
+            self._outputs[record["i"]].flush()
         self._end_cell(record["i"], record, ok=record["ok"])
 
     def _on_output(self, record: Record) -> None:
         self._clear_if_due(record["i"])
-        outputs, output = self._shown_by(record["i"]), record["output"]
+        outputs, output = self._target_outputs(record["i"]), record["output"]
         if output["output_type"] == "stream":
             outputs.stream(output["name"], output["text"])
             return
@@ -143,7 +151,7 @@ class NotebookFold:
             return
         self._ended = True
         if record["state"] == "succeeded":
-            self._pass_by(len(self._cells), record)
+            self._complete_until(len(self._cells), record)
         elif record.get("cell") is not None:
             cell = self._cell(record["cell"])
             if cell["metadata"].get("papermill", {}).get("status") == "running":
@@ -157,11 +165,11 @@ class NotebookFold:
             metadata["duration"] = round(record["t"] - self._began, 6)
         old = (self.notebook["nbformat"], self.notebook["nbformat_minor"]) < (4, 5)
         for position, cell in record.get("banner", ()):
-            shown = {k: v for k, v in cell.items() if k != "id" or not old}
-            self.notebook["cells"].insert(position, shown)
+            banner_cell = {k: v for k, v in cell.items() if k != "id" or not old}
+            self.notebook["cells"].insert(position, banner_cell)
 
     def _cell(self, index: int | None) -> Cell:
-        """Return a code cell by its index; a new one if the record that told of it is damaged."""
+        """Return a code cell by its index; a new cell if the record of the notebook is damaged."""
         if index is not None and 0 <= index < len(self._cells):
             cell = self._cells[index]
             if cell["cell_type"] == "code":
@@ -171,50 +179,52 @@ class NotebookFold:
             self.notebook["cells"].append(cell)
         return self._recovered[index]
 
-    def _pass_by(self, index: int, record: Record) -> None:
-        """Complete the cells before `index` that no kernel ever saw: text, and empty code."""
-        for cell in self._cells[self._passed : index]:
+    def _complete_until(self, index: int, record: Record) -> None:
+        """Complete the cells before `index` that are not executed: text, and empty code."""
+        for cell in self._cells[self._completed : index]:
             if cell["metadata"].get("papermill", {}).get("status", "pending") == "pending":
-                _mark(cell, record, "completed", exception=False, end_time=_iso(record.get("t")))
+                _set_status(
+                    cell, record, "completed", exception=False, end_time=_iso(record.get("t"))
+                )
                 cell["metadata"]["papermill"]["duration"] = 0.0
-        self._passed = max(self._passed, index)
+        self._completed = max(self._completed, index)
 
     def _end_cell(self, index: int, record: Record, *, ok: bool) -> None:
-        seen = self._cell(index)["metadata"].setdefault("papermill", {})
-        seen["status"], seen["exception"] = ("completed", False) if ok else ("failed", True)
-        seen["end_time"] = _iso(record.get("t"))
-        if record.get("t") is not None and index in self._sent:
-            seen["duration"] = round(record["t"] - self._sent.pop(index), 6)
+        metadata = self._cell(index)["metadata"].setdefault("papermill", {})
+        metadata["status"], metadata["exception"] = ("completed", False) if ok else ("failed", True)
+        metadata["end_time"] = _iso(record.get("t"))
+        if record.get("t") is not None and index in self._start_times:
+            metadata["duration"] = round(record["t"] - self._start_times.pop(index), 6)
         self._current = None
 
-    def _shown_by(self, index: int) -> Outputs:
-        """Return where a cell's output is shown: below it, or by a widget."""
+    def _target_outputs(self, index: int) -> Outputs:
+        """Return the outputs that an output of a cell goes to: the cell's, or a widget's."""
         return self._widgets.capturing(index) or self._outputs_of(index)
 
     def _outputs_of(self, index: int | None) -> Outputs:
-        """Return the outputs below a cell."""
+        """Return the outputs of a cell."""
         if index not in self._outputs:
-            self._outputs[index] = self._shelf.outputs(self._cell(index))
+            self._outputs[index] = self._store.outputs(self._cell(index))
         return self._outputs[index]
 
-    def _update(self, display_id: str, shown: Record) -> None:
-        for shelf in (self._shelf, self._widgets.shelf):
-            shelf.update(display_id, shown)
+    def _update(self, display_id: str, content: Record) -> None:
+        for store in (self._store, self._widgets.store):
+            store.update(display_id, content)
 
     def _clear_if_due(self, index: int) -> None:
-        captured = self._widgets.capturing(index)
-        due = captured or index
-        if due in self._clear_next:
-            self._clear_next.discard(due)
-            outputs = captured or self._outputs.get(index)
+        widget_outputs = self._widgets.capturing(index)
+        target = widget_outputs or index
+        if target in self._clear_next:
+            self._clear_next.discard(target)
+            outputs = widget_outputs or self._outputs.get(index)
             if outputs is not None:
                 outputs.clear()
 
 
-def _mark(cell: Cell, record: Record, status: str, **fields: Any) -> None:
+def _set_status(cell: Cell, record: Record, status: str, **fields: Any) -> None:
     moment = _iso(record.get("t"))
-    seen = {"start_time": moment, "end_time": None, "duration": None, "status": status, **fields}
-    cell["metadata"].setdefault("papermill", {}).update(seen)
+    times = {"start_time": moment, "end_time": None, "duration": None}
+    cell["metadata"].setdefault("papermill", {}).update({**times, "status": status, **fields})
 
 
 def _iso(moment: float | None) -> str | None:

@@ -1,8 +1,8 @@
-"""Parts of a notebook as the text of its file, laid out as nbformat lays it out.
+"""Writes parts of a notebook as the text of its file, in nbformat's layout.
 
-One line of text a line, so that a file can be compared with another; only the values of JSON types
-are in one line each, whatever their size. Strings and those values are written by Python's encoder
-in C: the one that indents is in Python, and takes most of the time of a large result.
+Each line of text has a line of its own, so that files can be compared; a value of a JSON type is
+one line, whatever its size. Python's encoder in C writes strings and those values: the encoder that
+indents is in Python, and would take most of the time of a large result.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ _MULTILINE = {"application/javascript", "image/svg+xml"}
 _JSON = re.compile(r"application/(.*\+)?json")
 
 _LARGE = 1 << 20
-OUTPUT = 4
-"""How far an output of a cell stands from the left."""
+OUTPUT_INDENT = 4
+"""Spaces before an output of a cell."""
 
 
 quote = encode_basestring
-"""Return a text as a string of JSON."""
+"""Return a text as a JSON string."""
 
 
 def compact(value: Any) -> str:
-    """Return a value in one line. Numbers that JSON does not have become null."""
+    """Return a value in one line. NaN and the infinities become null."""
     try:
         return _COMPACT.encode(value)
     except ValueError:
@@ -51,8 +51,8 @@ def finite(value: Any) -> Any:
     return value
 
 
-def quoted(text: str) -> Iterator[str]:
-    """Yield a text as a string of JSON, a large one in pieces: it is in memory often enough."""
+def write_string(text: str) -> Iterator[str]:
+    """Yield a text as a JSON string, a large one in pieces to save memory."""
     if len(text) <= _LARGE:
         yield quote(text)
         return
@@ -63,7 +63,7 @@ def quoted(text: str) -> Iterator[str]:
 
 
 def write_value(value: Any, indent: int) -> Iterator[str]:
-    """Yield a value with a line for each of its entries, from the second line on indented."""
+    """Yield a value with a line for each of its entries, indented from the second line on."""
     if isinstance(value, dict) and value:
         entries = (
             (f"{quote(key)}: ", _entry(key, value[key], indent + 1)) for key in sorted(value)
@@ -72,22 +72,22 @@ def write_value(value: Any, indent: int) -> Iterator[str]:
     elif isinstance(value, list | tuple) and value:
         yield from _block("[]", (("", write_value(inner, indent + 1)) for inner in value), indent)
     elif isinstance(value, str):
-        yield from quoted(value)
+        yield from write_string(value)
     else:
         yield compact(value)
 
 
-def output(value: dict[str, Any]) -> Iterator[str]:
+def write_output(value: dict[str, Any]) -> Iterator[str]:
     """Yield an output of a cell that is not a stream."""
-    yield " " * OUTPUT
+    yield " " * OUTPUT_INDENT
     entries = (
         (
             f"{quote(key)}: ",
-            (write_mime_bundle if key == "data" else write_value)(value[key], OUTPUT + 1),
+            (write_mime_bundle if key == "data" else write_value)(value[key], OUTPUT_INDENT + 1),
         )
         for key in sorted(value)
     )
-    yield from _block("{}", entries, OUTPUT)
+    yield from _block("{}", entries, OUTPUT_INDENT)
 
 
 def write_mime_bundle(data: dict[str, Any], indent: int) -> Iterator[str]:
@@ -99,7 +99,7 @@ def write_mime_bundle(data: dict[str, Any], indent: int) -> Iterator[str]:
     yield from _block("{}", entries, indent)
 
 
-def text_value(text: Any, indent: int) -> Iterator[str]:
+def write_text(text: Any, indent: int) -> Iterator[str]:
     """Yield a text as a list of its lines; a list of lines as it is."""
     if not isinstance(text, str):
         yield from write_value(text, indent)
@@ -112,7 +112,7 @@ def text_value(text: Any, indent: int) -> Iterator[str]:
 
 
 def write_lines(text: str, indent: int) -> Iterator[str]:
-    """Yield the lines of a text as strings, with what stands between two entries of a list."""
+    """Yield the lines of a text as JSON strings, with the separators of a list between them."""
     between = f",\n{' ' * indent}"
     start = 0
     while start < len(text):
@@ -123,7 +123,7 @@ def write_lines(text: str, indent: int) -> Iterator[str]:
         if len(some) > 2 * _LARGE:
             for count, line in enumerate(io.StringIO(some, newline="\n")):
                 yield between if count else ""
-                yield from quoted(line)
+                yield from write_string(line)
         else:
             yield _few_lines(some, between)
         start = end
@@ -132,12 +132,12 @@ def write_lines(text: str, indent: int) -> Iterator[str]:
 def _few_lines(text: str, between: str) -> str:
     if "\\" in text:
         return between.join(map(quote, io.StringIO(text, newline="\n")))
-    # Faster, and right only here: every `\n` in the string stands for the end of a line.
-    whole = quote(text.removesuffix("\n")).replace("\\n", f'\\n"{between}"')
-    return f'{whole[:-1]}\\n"' if text.endswith("\n") else whole
+    # This is faster, and right only without backslashes: every `\n` is the end of a line.
+    text_line = quote(text.removesuffix("\n")).replace("\\n", f'\\n"{between}"')
+    return f'{text_line[:-1]}\\n"' if text.endswith("\n") else text_line
 
 
-def chunks(pieces: Iterable[str]) -> Iterator[bytes]:
+def encode_chunks(pieces: Iterable[str]) -> Iterator[bytes]:
     """Yield the bytes of a text that comes in pieces, small ones together.
 
     Lone surrogates, which UTF-8 does not have, become `?`.
@@ -155,7 +155,7 @@ def chunks(pieces: Iterable[str]) -> Iterator[bytes]:
 
 
 def is_json(kind: str) -> bool:
-    """Tell whether a MIME type is one of JSON to nbformat: its values may be anything."""
+    """Tell whether nbformat takes a MIME type for JSON, so that its values may be anything."""
     return _JSON.fullmatch(kind) is not None
 
 
@@ -170,7 +170,7 @@ def _block(ends: str, entries: Iterable[tuple[str, Iterator[str]]], indent: int)
 
 def _mime(kind: str, value: Any, indent: int) -> Iterator[str]:
     if kind.startswith("text/") or kind in _MULTILINE:
-        return text_value(value, indent)
+        return write_text(value, indent)
     return _entry(kind, value, indent)
 
 

@@ -1,7 +1,7 @@
-"""Notebooks as plain JSON (nbformat 4): what the fold starts from, and how a result is laid out.
+"""Notebooks as plain JSON of nbformat 4: the start of the fold, and the file of a result.
 
-The nbformat library would validate and copy everything again with each call; here a notebook is
-valid because each output was made valid when it came from the kernel.
+The nbformat library would validate and copy everything with each call. Here a notebook is valid
+because each output was made valid when it came from the kernel.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ Cell = dict[str, Any]
 Notebook = dict[str, Any]
 
 METADATA_KEY = "jupyter_to_job"
-"""In the metadata of cells and notebook: what they used."""
+"""The key of our metadata in cells and notebook, such as their usage."""
 _CHANGED = {"papermill", METADATA_KEY}
 _LANGUAGE_TEXTS = ("name", "file_extension", "mimetype", "pygments_lexer")
 
 
-def blank(snapshot: Notebook) -> Notebook:
+def blank_notebook(snapshot: Notebook) -> Notebook:
     """Return a copy of a notebook without outputs; an empty one if it is not in nbformat 4."""
     if not is_notebook(snapshot):
         return {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": []}
-    return copy_of({"nbformat_minor": 5, "metadata": {}, **snapshot})
+    return copy_notebook({"nbformat_minor": 5, "metadata": {}, **snapshot})
 
 
-def copy_of(notebook: Notebook) -> Notebook:
-    """Return a copy without outputs, in which metadata, cells and outputs can be changed."""
+def copy_notebook(notebook: Notebook) -> Notebook:
+    """Return a copy without outputs, whose metadata, cells and outputs can be changed."""
     cells = []
     for cell in notebook["cells"]:
         copied = {**cell, "metadata": _copy_metadata(cell["metadata"])}
@@ -46,13 +46,13 @@ def _copy_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
     for name in _CHANGED & metadata.keys():
         if isinstance(metadata[name], dict):
             copied[name] = dict(metadata[name])
-        else:  # nobody's who writes here
+        else:  # not written by us
             del copied[name]
     return copied
 
 
 def valid_language(info: dict[str, Any]) -> dict[str, Any]:
-    """Return what a kernel says of its language without what nbformat does not allow."""
+    """Return a kernel's language_info without the fields that nbformat does not allow."""
     if not isinstance(info.get("name"), str):
         return {}
     allowed = {**dict.fromkeys(_LANGUAGE_TEXTS, (str,)), "codemirror_mode": (str, dict)}
@@ -68,8 +68,8 @@ def empty_code_cell(notebook: Notebook, identifier: str) -> Cell:
     return cell
 
 
-def parts(notebook: Notebook) -> Iterator[str | bytes | Extent]:
-    """Yield the file of a notebook: text, and places in the spool where its outputs lie."""
+def file_parts(notebook: Notebook) -> Iterator[str | bytes | Extent]:
+    """Yield the file of a notebook: text, and extents of the spool with its outputs."""
     yield "{"
     for count, key in enumerate(sorted(notebook)):
         yield f"{',' if count else ''}\n {json_writer.quote(key)}: "
@@ -90,7 +90,7 @@ def _cells(cells: list[Cell]) -> Iterator[str | bytes | Extent]:
             if isinstance(value, SpooledOutputs):
                 yield from _outputs(value)
             elif key == "source":
-                yield from json_writer.text_value(value, 3)
+                yield from json_writer.write_text(value, 3)
             else:
                 yield from json_writer.write_value(value, 3)
         yield "\n  }"
@@ -98,11 +98,11 @@ def _cells(cells: list[Cell]) -> Iterator[str | bytes | Extent]:
 
 
 def _outputs(outputs: SpooledOutputs) -> Iterator[str | bytes | Extent]:
-    first = True
+    is_first = True
     yield "["
     for part in outputs.parts():
-        if first:  # it begins with the separator from the one before
+        if is_first:  # drop the comma of the separator
             part = part.skip(1) if isinstance(part, Extent) else part[1:]
         yield part
-        first = False
-    yield "]" if first else "\n   ]"
+        is_first = False
+    yield "]" if is_first else "\n   ]"

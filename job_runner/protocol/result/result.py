@@ -1,8 +1,7 @@
-"""result.ipynb from records: the same bytes in the runner, which has them live, and elsewhere.
+"""Folds records to result.ipynb: the same bytes in the runner, during the run, and elsewhere.
 
-In memory is what is not output: the notebook's cells, and where their outputs lie in a spool. So a
-result is there as soon as the last record is, at the cost of copying it, and its size is that of
-the disk.
+Only the notebook's cells are in memory, with the extents of their outputs in a spool. So the result
+is ready with the last record, at the cost of a copy, and its size is limited by the disk only.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from ..journal.journal import journal_size, read_journal
 from ..journal.nesting import is_too_deep
 from ..progress import Progress, ProgressFold
 from .fold import NotebookFold
-from .notebook import parts
+from .notebook import file_parts
 from .spool import CHUNK, Extent, Spool
 from .spooled_outputs import SpoolOutputStore
 
@@ -30,21 +29,21 @@ Record = dict[str, Any]
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 _IN_MEMORY = 256 << 20
-"""Bytes of a journal whose outputs may be in memory where the disk has no room for a spool."""
+"""Journals of at most this many bytes are folded in memory if the disk has no room for a spool."""
 
 
 @dataclass(frozen=True)
-class Written:
-    """What was written: the file's digest, None if there is no file; and how far the run came."""
+class WrittenResult:
+    """The digest of the written file, None if there is none, and the progress of the run."""
 
     sha256: str | None
     progress: Progress
 
 
 class ResultFold:
-    """The result of one attempt, record by record. A context: leaving it gives the disk back.
+    """The result of one attempt, record by record. Leaving the context releases the disk space.
 
-    The file `snapshot` is read only where the records do not come to `prepared`.
+    The file `snapshot` is read only where the record `prepared` is missing.
     """
 
     def __init__(self, snapshot: Path, spool: Spool) -> None:
@@ -52,7 +51,7 @@ class ResultFold:
         self._spool = spool
         self._progress = ProgressFold()
         self._prepared = False
-        self._run = NotebookFold(lambda: _notebook_in(snapshot) or {}, SpoolOutputStore(spool))
+        self._fold = NotebookFold(lambda: _read_notebook(snapshot) or {}, SpoolOutputStore(spool))
 
     def __enter__(self) -> ResultFold:
         return self
@@ -67,24 +66,24 @@ class ResultFold:
 
     @property
     def progress(self) -> Progress:
-        """How far the run came."""
+        """The progress of the run."""
         return self._progress.progress
 
     def feed(self, record: Record) -> None:
-        """Take one more record. Raises OSError; then the disk is full, and this fold of no use."""
+        """Take one more record. After an OSError (the disk is full) this fold is useless."""
         self._prepared = self._prepared or record.get("k") == "prepared"
         self._progress.feed(record)
-        self._run.feed(record)
+        self._fold.feed(record)
 
     def chunks(self) -> Iterator[bytes]:
-        """Yield the file as it stands; nothing if there is no notebook at all."""
-        if self._exists():
-            yield from _chunks(parts(self._run.result()), self._spool)
+        """Yield the file as it is now; nothing if there is no notebook."""
+        if self._has_notebook():
+            yield from _chunks(file_parts(self._fold.result()), self._spool)
 
-    def write(self, target: Path) -> Written:
+    def write(self, target: Path) -> WrittenResult:
         """Write or replace a file, if there is a notebook. Raises OSError."""
-        if not self._exists():
-            return Written(None, self.progress)
+        if not self._has_notebook():
+            return WrittenResult(None, self.progress)
         digest = hashlib.sha256()
 
         def hashed() -> Iterator[bytes]:
@@ -93,18 +92,18 @@ class ResultFold:
                 yield chunk
 
         documents.write_chunks(target, hashed())
-        return Written(digest.hexdigest(), self.progress)
+        return WrittenResult(digest.hexdigest(), self.progress)
 
-    def _exists(self) -> bool:
-        return self._prepared or _notebook_in(self._snapshot) is not None
+    def _has_notebook(self) -> bool:
+        return self._prepared or _read_notebook(self._snapshot) is not None
 
     def close(self) -> None:
-        """Give the disk back that the outputs lie on."""
+        """Release the disk space of the outputs."""
         self._spool.close()
 
 
 def fold_result(job_dir: Path, attempt_dir: Path, spool: Spool) -> ResultFold:
-    """Fold snapshot and journal as they are now. Raises OSError."""
+    """Fold the records of a journal so far. Raises OSError."""
     result = ResultFold(job_dir / layout.SNAPSHOT, spool)
     try:
         for entry in read_journal(attempt_dir / layout.JOURNAL):
@@ -115,7 +114,7 @@ def fold_result(job_dir: Path, attempt_dir: Path, spool: Spool) -> ResultFold:
     return result
 
 
-def write_result(job_dir: Path, attempt_dir: Path) -> Written:
+def write_result(job_dir: Path, attempt_dir: Path) -> WrittenResult:
     """Fold and write the result, if there is one. Raises OSError."""
     try:
         return _write(job_dir, attempt_dir, Spool.in_folder(attempt_dir))
@@ -123,22 +122,22 @@ def write_result(job_dir: Path, attempt_dir: Path) -> Written:
         size = journal_size(attempt_dir / layout.JOURNAL)
         if error.errno not in NO_SPACE or size > _IN_MEMORY:
             raise
-    # There is no room for the outputs twice; once, perhaps.
+    # The disk has no room for spool and result; it may have room for the result.
     return _write(job_dir, attempt_dir, Spool.in_memory())
 
 
 def room_for(journal_bytes: int) -> int:
-    """Return about how many bytes of disk it takes to make a result of such a journal."""
+    """Return about how many bytes of disk the result of a journal of this size needs."""
     return journal_bytes if journal_bytes <= _IN_MEMORY else 2 * journal_bytes
 
 
-def _write(job_dir: Path, attempt_dir: Path, spool: Spool) -> Written:
+def _write(job_dir: Path, attempt_dir: Path, spool: Spool) -> WrittenResult:
     with fold_result(job_dir, attempt_dir, spool) as result:
         return result.write(attempt_dir / layout.RESULT)
 
 
-def _notebook_in(file: Path) -> dict[str, Any] | None:
-    """Return the notebook that a file holds, of whatever version; None if it holds none."""
+def _read_notebook(file: Path) -> dict[str, Any] | None:
+    """Return the notebook in a file, of any version; None if it holds none."""
     with contextlib.suppress(FileNotFoundError, ValueError, RecursionError):
         value = json.loads(file.read_bytes())
         if isinstance(value, dict) and isinstance(value.get("nbformat"), int):
@@ -147,7 +146,7 @@ def _notebook_in(file: Path) -> dict[str, Any] | None:
 
 
 def _chunks(pieces: Iterable[str | bytes | Extent], spool: Spool) -> Iterator[bytes]:
-    """Yield what a file is made of as bytes, small ones together."""
+    """Yield the bytes of a file's parts, small ones joined."""
     small: list[bytes] = []
     size = 0
     for piece in pieces:

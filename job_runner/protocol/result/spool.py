@@ -1,7 +1,7 @@
-"""Where a result lies while it comes to be: a file that grows, and places in it.
+"""A file that grows while a result is folded, and extents of it.
 
-What a run prints is written here the moment it comes, as it will stand in the result; in memory are
-places only. The file has no name, so nothing is left of it whatever happens.
+The outputs of a run are written here at once, as text of the result; only their extents are in
+memory. The file has no name, so nothing is left of it whatever happens.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
-from .json_writer import chunks
+from .json_writer import encode_chunks
 
 CHUNK = 1 << 20
 """Bytes that are read or copied at once."""
 
 
 class Extent(NamedTuple):
-    """A place in a spool."""
+    """A part of a spool: offset and length in bytes."""
 
     offset: int
     length: int
 
     @property
     def end(self) -> int:
-        """Where it ends."""
+        """The offset of its end."""
         return self.offset + self.length
 
     def skip(self, count: int) -> Extent:
-        """Return the place without its first bytes."""
+        """Return the extent without its first bytes."""
         return Extent(self.offset + count, self.length - count)
 
 
@@ -44,9 +44,9 @@ class Spool:
 
     @classmethod
     def in_folder(cls, folder: Path | None) -> Spool:
-        """Return a spool on the disk of a folder (None: of the system's for such files).
+        """Return a spool on the disk of a folder; None is the system's temporary folder.
 
-        Where the system has no files without a name, it has a draft's for an instant. Raises
+        Where the system has no unnamed files, the file has a draft's name for an instant. Raises
         OSError.
         """
         draft = {"prefix": ".", "suffix": ".tmp"}
@@ -54,11 +54,11 @@ class Spool:
 
     @classmethod
     def in_memory(cls) -> Spool:
-        """Return a spool for where no disk has room."""
+        """Return a spool in memory, for a full disk."""
         return cls(io.BytesIO())
 
     def append(self, data: bytes) -> Extent:
-        """Write and return the place. Raises OSError; then it is as if nothing had been written."""
+        """Write, and return the extent. After an OSError the spool is unchanged."""
         if not self._at_end:
             self._file.seek(self._end)
         self._at_end = False
@@ -71,14 +71,14 @@ class Spool:
         return extent
 
     def write(self, text: Iterable[str]) -> Extent:
-        """Write a text that comes in pieces, and return the place. Raises OSError."""
+        """Write a text that comes in pieces, and return its extent. Raises OSError."""
         begin = self._end
-        for chunk in chunks(text):
+        for chunk in encode_chunks(text):
             self.append(chunk)
         return Extent(begin, self._end - begin)
 
     def read(self, extent: Extent) -> Iterator[bytes]:
-        """Yield what was written at a place, in pieces."""
+        """Yield the bytes of an extent, in pieces."""
         at = extent.offset
         while at < extent.end:
             self._at_end = False
@@ -90,5 +90,5 @@ class Spool:
             at += len(piece)
 
     def close(self) -> None:
-        """Give the disk back."""
+        """Release the disk space."""
         self._file.close()

@@ -1,7 +1,7 @@
-"""The outputs of a cell as text of the result, in a spool: in memory are places only.
+"""The outputs of a cell as text of the result, in a spool. Only their extents are in memory.
 
-What cannot change any more is written the moment it comes: every line of a stream but the last one,
-and every output but those with a display id.
+Text that cannot change any more is written at once: every line of a stream but the last one, and
+every output without a display id.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from .spool import Extent, Spool
 
 Output = dict[str, Any]
 
-_LONG = 128 << 10
-"""Characters of an unfinished line in memory; what is longer lies in the spool."""
-_SHORT = 1 << 10
-"""The same for a cell that has ended: there may be many of those."""
+_MAX_LINE = 128 << 10
+"""Characters of an unfinished line in memory; a longer line is in the spool."""
+_MAX_ENDED_LINE = 1 << 10
+"""The same for a cell that has ended, of which there may be many."""
 _SEPARATOR = ",\n"
 
 
@@ -29,45 +29,45 @@ class SpoolOutputStore:
 
     def __init__(self, spool: Spool) -> None:
         self._spool = spool
-        # What is not shown anywhere any more need not be known here.
+        # Weak, so that a display is forgotten with its last output.
         self._displays: WeakValueDictionary[str, _Display] = WeakValueDictionary()
 
     def outputs(self, cell: dict[str, Any]) -> SpooledOutputs:
-        """See Shelf. The cell holds them itself, for who writes it."""
-        made = cell["outputs"] = SpooledOutputs(self._spool, self)
-        return made
+        """See OutputStore. The cell gets them as its `outputs`, for `notebook.file_parts`."""
+        outputs = cell["outputs"] = SpooledOutputs(self._spool, self)
+        return outputs
 
-    def update(self, display_id: str, shown: Output) -> None:
-        """See Shelf."""
+    def update(self, display_id: str, content: Output) -> None:
+        """See OutputStore."""
         display = self._displays.get(display_id)
         if display is not None:
-            display.show(self._spool, shown)
+            display.show(self._spool, content)
 
-    def display(self, display_id: str, shown: Output) -> _Display:
-        """Return the display of an id, which shows this."""
+    def display(self, display_id: str, content: Output) -> _Display:
+        """Return the display of an id; a new one has this content."""
         display = self._displays.get(display_id)
         if display is None:
             display = self._displays[display_id] = _Display()
-            display.show(self._spool, shown)
+            display.show(self._spool, content)
         return display
 
 
 class _Display:
-    """What is shown at one or more places, and may change. There may be many."""
+    """A display: content of one or more outputs, which may change. There may be many."""
 
     __slots__ = ("__weakref__", "data", "metadata")
 
     data: Extent
     metadata: Extent
 
-    def show(self, spool: Spool, shown: Output) -> None:
-        """Show something else."""
-        indent = json_writer.OUTPUT + 1
-        self.data = spool.write(json_writer.write_mime_bundle(shown["data"], indent))
-        self.metadata = spool.write(json_writer.write_value(shown["metadata"], indent))
+    def show(self, spool: Spool, content: Output) -> None:
+        """Replace the content."""
+        indent = json_writer.OUTPUT_INDENT + 1
+        self.data = spool.write(json_writer.write_mime_bundle(content["data"], indent))
+        self.metadata = spool.write(json_writer.write_value(content["metadata"], indent))
 
 
-class _Place:
+class _DisplayOutput:
     """An output that shows a display."""
 
     __slots__ = ("_count", "_display", "_kind")
@@ -79,23 +79,24 @@ class _Place:
 
     def parts(self) -> Iterator[Extent | bytes]:
         """Yield the text of the output."""
-        indent = " " * (json_writer.OUTPUT + 1)
-        yield f'{_SEPARATOR}{" " * json_writer.OUTPUT}{{\n{indent}"data": '.encode()
+        indent = " " * (json_writer.OUTPUT_INDENT + 1)
+        yield f'{_SEPARATOR}{" " * json_writer.OUTPUT_INDENT}{{\n{indent}"data": '.encode()
         yield self._display.data
         if self._kind == "execute_result":
             yield f',\n{indent}"execution_count": {json.dumps(self._count)}'.encode()
         yield f',\n{indent}"metadata": '.encode()
         yield self._display.metadata
-        yield f',\n{indent}"output_type": "{self._kind}"\n{" " * json_writer.OUTPUT}}}'.encode()
+        end = " " * json_writer.OUTPUT_INDENT + "}"
+        yield f',\n{indent}"output_type": "{self._kind}"\n{end}'.encode()
 
 
 class SpooledOutputs:
-    """Outputs as places in a spool. Each begins with a separator, the first one too."""
+    """Outputs as extents of a spool. Each begins with a separator, the first one too."""
 
-    def __init__(self, spool: Spool, shelf: SpoolOutputStore) -> None:
+    def __init__(self, spool: Spool, store: SpoolOutputStore) -> None:
         self._spool = spool
-        self._shelf = shelf
-        self._parts: list[Extent | _Place] = []
+        self._store = store
+        self._parts: list[Extent | _DisplayOutput] = []
         self._stream: _Stream | None = None
 
     def stream(self, name: str, text: str) -> None:
@@ -103,19 +104,19 @@ class SpooledOutputs:
         if self._stream is None or self._stream.name != name:
             self._close_stream()
             self._stream = _Stream(name, self._spool)
-            self._take(self._stream.head())
-        for start in range(0, len(text), _LONG):
-            self._take(*self._stream.feed(text[start : start + _LONG]))
+            self._append(self._stream.head())
+        for start in range(0, len(text), _MAX_LINE):
+            self._append(*self._stream.feed(text[start : start + _MAX_LINE]))
 
     def add(self, output: Output, display_id: str | None) -> None:
         """See Outputs."""
         self._close_stream()
         if display_id is None:
-            self._take(self._spool.write((_SEPARATOR, *json_writer.output(output))))
+            self._append(self._spool.write((_SEPARATOR, *json_writer.write_output(output))))
         else:
-            display = self._shelf.display(display_id, output)
+            display = self._store.display(display_id, output)
             self._parts.append(
-                _Place(display, output["output_type"], output.get("execution_count"))
+                _DisplayOutput(display, output["output_type"], output.get("execution_count"))
             )
 
     def clear(self) -> None:
@@ -123,127 +124,129 @@ class SpooledOutputs:
         self._parts.clear()
         self._stream = None
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """See Outputs."""
         if self._stream is not None:
-            self._stream.put_by(_SHORT)
+            self._stream.spill(_MAX_ENDED_LINE)
 
     def parts(self) -> Iterator[Extent | bytes]:
-        """Yield the text of all outputs as they stand, each with a separator before it."""
+        """Yield the text of all outputs as they are now, each with a separator before it."""
         for part in self._parts:
-            if isinstance(part, _Place):
+            if isinstance(part, _DisplayOutput):
                 yield from part.parts()
             else:
                 yield part
         if self._stream is not None:
-            yield from self._stream.rest()
+            yield from self._stream.tail()
 
-    def _take(self, *extents: Extent) -> None:
-        """Hold on to places; those that follow each other are one."""
+    def _append(self, *extents: Extent) -> None:
+        """Append extents; adjacent ones become one."""
         for extent in extents:
-            last = self._parts[-1] if self._parts else None
-            if isinstance(last, Extent) and last.end == extent.offset:
-                self._parts[-1] = Extent(last.offset, last.length + extent.length)
+            last_part = self._parts[-1] if self._parts else None
+            if isinstance(last_part, Extent) and last_part.end == extent.offset:
+                self._parts[-1] = Extent(last_part.offset, last_part.length + extent.length)
             else:
                 self._parts.append(extent)
 
     def _close_stream(self) -> None:
         if self._stream is not None:
-            for part in self._stream.rest():
-                self._take(part if isinstance(part, Extent) else self._spool.append(part))
+            for part in self._stream.tail():
+                self._append(part if isinstance(part, Extent) else self._spool.append(part))
             self._stream = None
 
 
 class _Stream:
-    """The stream that is a cell's last output: what is finished of it is written at once.
+    """The stream that is a cell's last output. Its finished lines are written at once.
 
-    The beginning of an unfinished line that is long lies in the spool, too, but apart: a carriage
-    return may still take it back.
+    The beginning of a long unfinished line is spilled into the spool, too, but kept apart: a
+    carriage return may still change it.
     """
 
-    _INDENT = json_writer.OUTPUT + 2
+    _INDENT = json_writer.OUTPUT_INDENT + 2
 
     def __init__(self, name: str, spool: Spool) -> None:
         self.name = name
         self._spool = spool
         self._text = StreamText()
         self._opening: Extent | None = None
-        self._put_by: list[Extent] = []
+        self._spilled: list[Extent] = []
         self._cursor: int | None = None
         self._empty = True
 
     def head(self) -> Extent:
-        """Write what stands before the text."""
-        indent = " " * (json_writer.OUTPUT + 1)
+        """Write the output up to its text."""
+        indent = " " * (json_writer.OUTPUT_INDENT + 1)
         name = json_writer.quote(self.name)
         text = (
-            f'{_SEPARATOR}{" " * json_writer.OUTPUT}{{\n{indent}"name": {name},\n'
+            f'{_SEPARATOR}{" " * json_writer.OUTPUT_INDENT}{{\n{indent}"name": {name},\n'
             f'{indent}"output_type": "stream",\n{indent}"text": ['
         )
         return self._write(text)
 
     def feed(self, text: str) -> Iterator[Extent]:
-        """Take a piece of text; yield the places of what it finished."""
+        """Take a piece of text; yield the extents of the lines that it finished."""
         if self._opening is not None and (self._cursor is not None or overwrites(text)):
-            self._take_back()
-        done = self._text.feed(text)
-        if done:
-            lines = "".join(json_writer.write_lines(done, self._INDENT))
+            self._unspill()
+        finished_text = self._text.feed(text)
+        if finished_text:
+            lines = "".join(json_writer.write_lines(finished_text, self._INDENT))
             if self._opening is None:
-                yield self._write(self._before() + lines)
+                yield self._write(self._separator() + lines)
             else:
-                yield from self._begun()
+                yield from self._spilled_parts()
                 yield self._write(lines[1:])
-                self._opening, self._put_by = None, []
+                self._opening, self._spilled = None, []
             self._empty = False
-        if self._text.plain:  # else it would come and go with every change
-            self.put_by(_LONG)
+        if self._text.plain:  # a line that is overwritten would be reloaded for every change
+            self.spill(_MAX_LINE)
 
-    def put_by(self, longest: int) -> None:
-        """Write what there is of the last line, if that is longer."""
-        if len(self._text) <= longest:
+    def spill(self, max_line: int) -> None:
+        """Write the last line so far, if it is longer than `max_line`."""
+        if len(self._text) <= max_line:
             return
         if self._opening is None:
-            self._opening = self._write(self._before() + '"')
+            self._opening = self._write(self._separator() + '"')
         self._cursor = self._text.cursor
         line = self._text.line
-        for start in range(0, len(line), _LONG):
-            self._put_by.append(self._write(json_writer.quote(line[start : start + _LONG])[1:-1]))
+        for start in range(0, len(line), _MAX_LINE):
+            self._spilled.append(
+                self._write(json_writer.quote(line[start : start + _MAX_LINE])[1:-1])
+            )
         self._text = StreamText()
 
-    def rest(self) -> Iterator[Extent | bytes]:
-        """Yield the last line as it stands, and what ends the output."""
+    def tail(self) -> Iterator[Extent | bytes]:
+        """Yield the last line as it is now, and the end of the output."""
         line = json_writer.quote(self._text.line)
         if self._opening is not None:
-            yield from self._begun()
+            yield from self._spilled_parts()
             yield _encode(line[1:])
         elif len(self._text):
-            yield _encode(self._before() + line)
+            yield _encode(self._separator() + line)
         elif self._empty:
-            yield b"]\n" + b" " * json_writer.OUTPUT + b"}"
+            yield b"]\n" + b" " * json_writer.OUTPUT_INDENT + b"}"
             return
-        yield f"\n{' ' * (self._INDENT - 1)}]\n{' ' * json_writer.OUTPUT}}}".encode()
+        yield f"\n{' ' * (self._INDENT - 1)}]\n{' ' * json_writer.OUTPUT_INDENT}}}".encode()
 
-    def _before(self) -> str:
-        """Return what stands before a line."""
+    def _separator(self) -> str:
+        """Return the text between two lines."""
         return ("" if self._empty else ",") + "\n" + " " * self._INDENT
 
-    def _begun(self) -> Iterator[Extent]:
+    def _spilled_parts(self) -> Iterator[Extent]:
         if self._opening is not None:
             yield self._opening
-            yield from self._put_by
+            yield from self._spilled
 
-    def _take_back(self) -> None:
-        """Bring the beginning of the last line back into memory."""
+    def _unspill(self) -> None:
+        """Read the spilled beginning of the last line back into memory."""
         pieces = [
-            json.loads(b'"%b"' % b"".join(self._spool.read(extent))) for extent in self._put_by
+            json.loads(b'"%b"' % b"".join(self._spool.read(extent))) for extent in self._spilled
         ]
         self._text = StreamText([*pieces, self._text.line], self._cursor)
-        self._opening, self._put_by, self._cursor = None, [], None
+        self._opening, self._spilled, self._cursor = None, [], None
 
     def _write(self, text: str) -> Extent:
         return self._spool.append(_encode(text))
 
 
 def _encode(text: str) -> bytes:
-    return b"".join(json_writer.chunks((text,)))
+    return b"".join(json_writer.encode_chunks((text,)))

@@ -19,7 +19,7 @@ from job_runner.protocol.journal.journal import JournalWriter, Record
 from job_runner.protocol.outcome import Outcome, write_outcome
 from job_runner.protocol.progress import Progress
 from job_runner.protocol.result import notebook
-from job_runner.protocol.result.result import Written, write_result
+from job_runner.protocol.result.result import WrittenResult, write_result
 
 from ...domain import times
 from ...domain.state import Placement
@@ -90,7 +90,7 @@ def _journal(job_dir: Path, attempt: Path, *, stop_in_first: bool) -> None:
     """Journal a run in which each code cell prints its source."""
     snapshot = json.loads((job_dir / layout.SNAPSHOT).read_bytes())
     writer = JournalWriter(attempt / layout.JOURNAL)
-    for record in _records(notebook.blank(snapshot)):
+    for record in _records(notebook.blank_notebook(snapshot)):
         writer.append({"t": time.time(), **record})
         if stop_in_first and record["k"] == "output":
             break
@@ -111,7 +111,7 @@ def _records(prepared: dict[str, Any]) -> Iterator[Record]:
 def _end(job_dir: Path, attempt: Path, *, cancelled: bool) -> None:
     """Write result and outcome; no result where nothing ran."""
     ran = journal.journal_size(attempt / layout.JOURNAL) > 0
-    written = write_result(job_dir, attempt) if ran else Written(None, Progress())
+    written = write_result(job_dir, attempt) if ran else WrittenResult(None, Progress())
     outcome = Outcome(
         state="failed" if cancelled else "succeeded",
         reason="Terminated" if cancelled else None,
