@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from job_runner.protocol.progress import Progress
 from jupyter_to_job.domain.errors import (
     BadInput,
     BadNotebook,
@@ -21,7 +22,7 @@ from jupyter_to_job.domain.errors import (
     Stale,
     UnknownChoice,
 )
-from jupyter_to_job.domain.job import Delivery, DeliveryState, Progress, State, Submission
+from jupyter_to_job.domain.job import Delivery, DeliveryState, State, Submission
 from jupyter_to_job.domain.names import is_job_name, job_name
 
 from .. import notebooks

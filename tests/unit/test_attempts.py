@@ -8,9 +8,10 @@ import pytest
 
 from job_runner.protocol import layout, liveness
 from job_runner.protocol.journal import journal
+from job_runner.protocol.progress import Progress
 from jupyter_to_job.backends.memory import MemoryBackend
 from jupyter_to_job.domain.errors import Damaged, NotFound
-from jupyter_to_job.domain.job import DeliveryState, Progress, State
+from jupyter_to_job.domain.job import DeliveryState, State
 from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.flavors import load_catalog
 from jupyter_to_job.service.jobs import JobService, ServiceContext

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from jupyter_to_job.domain.job import Delivery, DeliveryState, Job, Progress, State
+from job_runner.protocol.progress import Progress
+from jupyter_to_job.domain.job import Delivery, DeliveryState, Job, State
 
 FIELDS = {
     "notebook", "owner", "flavor", "device", "parameters", "inputs", "isolated", "output",
