@@ -1,6 +1,6 @@
-"""What the runner says itself, on stderr: for whoever started it, and never worth a run.
+"""The runner's own log lines, on stderr. A line that cannot be written never ends a run.
 
-The log that it goes to may be on a full disk, or its reader gone.
+The disk of the log may be full, or its reader gone.
 """
 
 from __future__ import annotations
@@ -10,6 +10,6 @@ import sys
 
 
 def log_line(text: str) -> None:
-    """Print a line on stderr, if somebody takes it."""
+    """Print a line on stderr, if that is possible."""
     with contextlib.suppress(OSError, ValueError):
         print(f"job_runner: {text}", file=sys.stderr, flush=True)  # noqa: T201

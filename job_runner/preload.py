@@ -1,7 +1,7 @@
-"""Runs as copies of a process that has everything imported: none of them starts an interpreter.
+"""Runs as forks of a process that has everything imported: none of them starts an interpreter.
 
-To start Python and import papermill takes a short run three times as long as all else that is not
-its kernel. Who starts one run after the other, as the local dispatcher does, imports once and
+Starting Python and importing papermill takes a short run three times as long as all its other work
+outside the kernel. The local dispatcher, which starts one run after the other, imports once and
 forks.
 """
 

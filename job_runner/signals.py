@@ -1,7 +1,7 @@
-"""Being told to stop: SIGTERM, from a scheduler, a cancel or a node that drains; or Control-C.
+"""Handles requests to stop: SIGTERM from a scheduler, a cancel or a draining node; or Control-C.
 
-The handler is installed before any other import, so that there is no moment in which the signal
-kills the process (or, as PID 1 of a container, is ignored); until the loop runs it leaves a mark.
+The handler is installed before any other import, so that the signal never kills the process (or, as
+PID 1 of a container, is never ignored). Until the event loop runs, the handler sets a flag.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _callback: Callable[[], None] | None = None
 
 
 def install() -> None:
-    """Take over SIGTERM and SIGINT. Call first of all, in the main thread."""
+    """Install the handler for SIGTERM and SIGINT. Call it first of all, in the main thread."""
     signal.signal(signal.SIGTERM, _on_signal)
     signal.signal(signal.SIGINT, _on_signal)
 

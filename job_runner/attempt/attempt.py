@@ -48,9 +48,9 @@ class Attempt:
 
         Where whoever started this runner set them, they select the job's GPUs.
         """
-        asked: dict[str, str] = self.request.get("env") or {}
+        env: dict[str, str] = self.request.get("env") or {}
         chosen = os.environ.keys() & {VISIBLE_DEVICES, DEVICE_ORDER}
-        return {name: value for name, value in asked.items() if name not in chosen}
+        return {name: value for name, value in env.items() if name not in chosen}
 
     def emit(self, record: dict[str, Any]) -> None:
         """Journal one record, with the receipt of a cell that ended."""
@@ -58,8 +58,8 @@ class Attempt:
             self.usage.begin_cell()
         elif record["k"] == "cell_end":
             record = {**record, "usage": self.usage.end_cell()}
-        for kept in self.limiter.filter(record):
-            stamped = {"t": round(time.time(), 6), **kept}
+        for limited in self.limiter.filter(record):
+            stamped = {"t": round(time.time(), 6), **limited}
             try:
                 written = self.journal.append(stamped)
             except OSError:

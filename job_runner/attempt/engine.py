@@ -208,12 +208,12 @@ class Engine:
         """Emit the buffered stream output: it does not wait for more, which may never come."""
         if not self._buffer:
             return
-        first, *more = self._buffer
+        record, *more = self._buffer
         if more:
             text = "".join(record["output"]["text"] for record in self._buffer)
-            first["output"]["text"] = text
+            record["output"]["text"] = text
         self._buffer, self._buffered_chars = [], 0
-        self._emit(first)
+        self._emit(record)
 
     def _buffer_stream(self, record: Record) -> None:
         """Buffer stream output, which becomes one record with the output just before it."""
@@ -253,8 +253,10 @@ def _can_continue(end: End, pending: _PendingCell) -> bool:
     return end.reason != "ExitedEarly" and not pending.input_requested
 
 
-def _is_same_stream(one: Record, other: Record) -> bool:
-    return bool(one["i"] == other["i"] and one["output"]["name"] == other["output"]["name"])
+def _is_same_stream(record: Record, following: Record) -> bool:
+    return bool(
+        record["i"] == following["i"] and record["output"]["name"] == following["output"]["name"]
+    )
 
 
 def _may_raise(cell: Cell) -> bool:

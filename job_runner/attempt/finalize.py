@@ -1,7 +1,7 @@
 """The end of an attempt: last record, result, outcome, in this order.
 
-The same for a run that ended by itself and for one that was killed: the journal is closed with an
-`end` record, and the result is folded from snapshot and journal as they lie on the disk.
+A run that ended by itself and one that was killed end the same way: the journal gets an `end`
+record, and the result is folded from snapshot and journal.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..protocol.result.result import WrittenResult
 
 PLAIN_OUTPUT = "plain_output"
 """In request.json: the name of the file beside the job directory that the result becomes."""
-_SUMMARY_BYTES = 4096
+_MAX_MESSAGE_BYTES = 4096
 _CHUNK = 1 << 20
 
 Record = dict[str, Any]
@@ -34,9 +34,9 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class JournalSummary:
-    """What the journal of a dead attempt tells: when it began, where it was, how it ended.
+    """The state of a dead attempt by its journal: its start, its cell, and its end if it has one.
 
-    `usage` is the last receipt, and `last` the time of the last record.
+    `usage` is the last one recorded, and `last_record` the time of the last record.
     """
 
     started: float | None = None
@@ -45,7 +45,7 @@ class JournalSummary:
     cell: int | None = None
     end: Record | None = None
     usage: Record | None = None
-    last: float | None = None
+    last_record: float | None = None
 
 
 def rfc3339(moment: float) -> str:
@@ -81,7 +81,7 @@ def summarize_journal(attempt_dir: Path) -> JournalSummary:
     for entry in journal.read_journal(attempt_dir / layout.JOURNAL, skip_outputs=True):
         record = validated(entry.record)
         if record.get("t") is not None:
-            fields["last"] = record["t"]
+            fields["last_record"] = record["t"]
         match record.get("k"):
             case "start":
                 fields |= {"started": record.get("t"), "sockets": record.get("sockets")}
@@ -136,19 +136,19 @@ def copy_standalone_output(job_dir: Path, attempt_dir: Path) -> None:
     if name and result.exists():
         with result.open("rb") as file:
             chunks = iter(lambda: file.read(_CHUNK), b"")
-            # Not an exchange's file any more: as readable as others that the user makes.
+            # The result is no file of the exchange: it gets the usual rights of a user's file.
             documents.write_chunks(job_dir.parent / Path(name).name, chunks, mode=0o666)
 
 
 def write_termination_message(outcome: Outcome) -> None:
-    """Leave a short outcome where Kubernetes reads it, if we are told where."""
+    """Write a short outcome to the file that Kubernetes reads, if a variable names it."""
     path = os.environ.get(TERMINATION_LOG)
     if not path:
         return
     document = {"v": documents.VERSION, **outcome.to_document()}
     text = json.dumps(document)
-    if len(text) > _SUMMARY_BYTES:
+    if len(text) > _MAX_MESSAGE_BYTES:
         text = json.dumps({**document, "message": (outcome.message or "")[:200]})
-    # The summary is a courtesy: the outcome that counts is written.
+    # The message is optional: the outcome that counts is already written.
     with contextlib.suppress(OSError):
-        Path(path).write_text(text[:_SUMMARY_BYTES])
+        Path(path).write_text(text[:_MAX_MESSAGE_BYTES])

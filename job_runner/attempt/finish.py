@@ -23,8 +23,8 @@ from .finalize import (
     write_ending,
 )
 
-_TOLD = "Terminated"
-"""The reason of a caller that ended the run itself, now."""
+_TERMINATED = "Terminated"
+"""The reason that a caller gives who ended the run just now."""
 
 
 def finish_job(job_dir: Path, reason: str | None, message: str | None) -> int:
@@ -55,35 +55,35 @@ def finish_job(job_dir: Path, reason: str | None, message: str | None) -> int:
 
 def _finish(job_dir: Path, claim: liveness.Claim, reason: str, message: str) -> None:
     directory = claim.directory
-    seen = summarize_journal(directory)
-    if _was_here(directory):
-        if seen.kernel_pid is not None:
-            cleanup.end_session(seen.kernel_pid, str(directory))
-        cleanup.remove_sockets(seen.sockets)
+    summary = summarize_journal(directory)
+    if _ran_on_this_host(directory):
+        if summary.kernel_pid is not None:
+            cleanup.end_session(summary.kernel_pid, str(directory))
+        cleanup.remove_sockets(summary.sockets)
     disk_reserve.release(directory)
     documents.remove_drafts(directory)
-    usage = seen.usage or Usage().to_json()
-    if seen.end is not None:
-        end = end_from_record(seen.end)
+    usage = summary.usage or Usage().to_json()
+    if summary.end is not None:
+        end = end_from_record(summary.end)
     else:
-        end = End(reason, message, None, seen.cell)
+        end = End(reason, message, None, summary.cell)
         journal = JournalWriter(directory / layout.JOURNAL)
         journal.append({"t": round(time.time(), 6), **end_record(end, usage)})
         journal.close()
     workdir.collect_artifacts(job_dir, directory)
-    finished = None if reason == _TOLD else _last_sign(seen, claim.last_heartbeat)
+    finished = None if reason == _TERMINATED else _last_sign_of_life(summary, claim.last_heartbeat)
     result = write_result(job_dir, directory)
-    write_ending(job_dir, directory, end, result, seen.started, usage, finished)
+    write_ending(job_dir, directory, end, result, summary.started, usage, finished)
 
 
-def _last_sign(seen: JournalSummary, last_heartbeat: float | None) -> float | None:
+def _last_sign_of_life(summary: JournalSummary, last_heartbeat: float | None) -> float | None:
     """Return when the attempt was last known to live; None where nothing tells.
 
     A cancel that came after this did not end it.
     """
-    if seen.end is not None:
-        return seen.last
-    return max((t for t in (seen.last, last_heartbeat) if t is not None), default=None)
+    if summary.end is not None:
+        return summary.last_record
+    return max((t for t in (summary.last_record, last_heartbeat) if t is not None), default=None)
 
 
 def _never_started(job_dir: Path, end: End) -> int:
@@ -103,7 +103,7 @@ def _never_started(job_dir: Path, end: End) -> int:
     return Exit.SUCCEEDED
 
 
-def _was_here(directory: Path) -> bool:
+def _ran_on_this_host(directory: Path) -> bool:
     """Tell whether the runner was a process of this host, up since then: process ids are ours."""
     runner = documents.read_document(directory / layout.RUNNER) or {}
     return runner.get("boot_id") is not None and (

@@ -1,8 +1,8 @@
-"""The most that a run may print: what is over it is dropped, counted and told, and the run goes on.
+"""Limits the output of a run: output over the limit is dropped and counted, and the run goes on.
 
-Without it one line in an endless loop fills the disk that all jobs share. What is dropped is the
-middle: the beginning stands in the journal already, and of each cell the end is kept, too, because
-that is where results and errors are.
+Without a limit one line in an endless loop fills the disk that all jobs share. The middle is
+dropped: the beginning is in the journal already, and the end of each cell is kept because results
+and errors are there.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from ..protocol.units import format_bytes
 Record = dict[str, Any]
 
 _COUNTED = frozenset(["output", "clear", "update_display", "widget", "widget_close"])
-_BOUNDS = frozenset(["cell_start", "cell_end", "end"])
-_OWN = 64
+_CELL_BOUNDARIES = frozenset(["cell_start", "cell_end", "end"])
+_RECORD_OVERHEAD = 64
 """Bytes of a record beside what is shown."""
 _ALLOWANCE = 64 << 10
 """Bytes that each cell may still show at its beginning when the run is over the cap ..."""
-_TAIL = 64 << 10
+_MAX_TAIL_BYTES = 64 << 10
 """... and at its end."""
-_ERRORS = 1 << 20
+_MAX_ERROR_BYTES = 1 << 20
 """Bytes of tracebacks in a cell that are kept in any case, with what was printed before them."""
 
 
@@ -38,7 +38,7 @@ class OutputLimiter:
         self._used = 0
         self._reached = False
         self._allowance = 0
-        self._errors = _ERRORS
+        self._errors = _MAX_ERROR_BYTES
         self._tail: deque[tuple[Record, int]] = deque()
         self._captures: dict[str, Record] = {}
         """Of widgets that capture what is printed: whether they last did, in what was dropped."""
@@ -52,10 +52,10 @@ class OutputLimiter:
             return (record,)
         if record["k"] in _COUNTED:
             return self._apply_limit(record, self.limit)
-        tail = self._flush_tail() if record["k"] in _BOUNDS else ()
+        tail = self._flush_tail() if record["k"] in _CELL_BOUNDARIES else ()
         if record["k"] == "cell_start":
             self._cell = record["i"]
-            self._allowance, self._errors = _ALLOWANCE if self._reached else 0, _ERRORS
+            self._allowance, self._errors = _ALLOWANCE if self._reached else 0, _MAX_ERROR_BYTES
         return (*tail, record)
 
     def summary(self) -> str:
@@ -83,7 +83,7 @@ class OutputLimiter:
         if size <= self._allowance:
             self._allowance -= size
             return (*notice, record)
-        self._allowance = 0  # a later, smaller one would stand in the wrong place
+        self._allowance = 0  # a later, smaller record would be in the wrong place
         self._drop(record, size)
         return notice
 
@@ -96,8 +96,8 @@ class OutputLimiter:
         if end is not None:
             self._tail.append(end)
             self._tail_size += end[1]
-        # Of one that does not fit not even what came before it is the end.
-        while self._tail and (end is None or self._tail_size > _TAIL):
+        # A record too large for the tail empties it: what came before is not the end any more.
+        while self._tail and (end is None or self._tail_size > _MAX_TAIL_BYTES):
             gone, weight = self._tail.popleft()
             self._tail_size -= weight
             self._keep_capture(gone)
@@ -108,8 +108,8 @@ class OutputLimiter:
         """Keep of a record that is lost what decides where later output is shown."""
         state = record.get("state", {})
         if "msg_id" in state:
-            kept = {"k": record["k"], "i": record.get("i", self._cell), "id": record["id"]}
-            self._captures[record["id"]] = {**kept, "state": {"msg_id": state["msg_id"]}}
+            capture = {"k": record["k"], "i": record.get("i", self._cell), "id": record["id"]}
+            self._captures[record["id"]] = {**capture, "state": {"msg_id": state["msg_id"]}}
 
     def _flush_tail(self) -> list[Record]:
         """Return what tells how much of a cell was dropped, with the end of its output."""
@@ -134,10 +134,12 @@ def _size(record: Record) -> int:
     """Return how many bytes a record shows, near enough."""
     output = record.get("output", record)
     if record["k"] == "widget":
-        return _OWN + len(json.dumps([record["state"], record.get("buffers")], default=repr))
-    shown = [output.get("text"), output.get("evalue"), *(output.get("traceback") or ())]
-    shown += (output.get("data") or {}).values()
-    return _OWN + sum(map(_length, shown))
+        return _RECORD_OVERHEAD + len(
+            json.dumps([record["state"], record.get("buffers")], default=repr)
+        )
+    values = [output.get("text"), output.get("evalue"), *(output.get("traceback") or ())]
+    values += (output.get("data") or {}).values()
+    return _RECORD_OVERHEAD + sum(map(_length, values))
 
 
 def _length(value: Any) -> int:
@@ -148,11 +150,13 @@ def _length(value: Any) -> int:
 
 def _end_of(record: Record, size: int) -> tuple[Record, int] | None:
     """Return as much of a record as the end of a cell may hold, and its size; None: nothing."""
-    if size <= _TAIL:
+    if size <= _MAX_TAIL_BYTES:
         return record, size
     output = record.get("output", {})
     if output.get("output_type") != "stream":
         return None
-    text = output["text"][-(_TAIL // 4) :]  # in characters, of which the longest have four bytes
-    kept = {**record, "output": {**output, "text": text[text.find("\n") + 1 :]}}
-    return kept, _size(kept)
+    text = output["text"][
+        -(_MAX_TAIL_BYTES // 4) :
+    ]  # in characters, of which the longest have four bytes
+    end = {**record, "output": {**output, "text": text[text.find("\n") + 1 :]}}
+    return end, _size(end)

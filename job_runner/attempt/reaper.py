@@ -1,4 +1,4 @@
-"""PID 1's duty: as the first process of a container we inherit every orphan, and bury it."""
+"""Reaps orphaned processes when running as PID 1 of a container."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import signal
 class Reaper:
     """Reaps orphans while it is entered; does nothing unless this process is PID 1.
 
-    `spare` is the one child that somebody else waits for.
+    `spare` is the id of the kernel's process, which its owner waits for.
     """
 
     def __init__(self, spare: int) -> None:
@@ -32,8 +32,8 @@ class Reaper:
     def _reap(self) -> None:
         with contextlib.suppress(ChildProcessError):
             while True:
-                # Looked at first, and only then taken: the spared one's status is not ours.
-                seen = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-                if seen is None or seen.si_pid == self._spare:
+                # WNOWAIT does not reap: the status of `spare` is left to its owner.
+                status = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+                if status is None or status.si_pid == self._spare:
                     return
-                os.waitpid(seen.si_pid, os.WNOHANG)
+                os.waitpid(status.si_pid, os.WNOHANG)

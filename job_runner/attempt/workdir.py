@@ -1,4 +1,4 @@
-"""Where a run works: the source's own folder, or a scratch copy of its inputs.
+"""The working directory of a run: the source's own folder, or a scratch copy of its inputs.
 
 A scratch folder keeps the workspace's layout; files that the run made or changed there come back
 as artifacts.
@@ -15,7 +15,7 @@ from ..diagnosis.endings import no_folder
 from ..protocol import layout
 
 _SCRATCH = "work"
-_NOISE = {"__pycache__", ".ipynb_checkpoints"}
+_IGNORED_DIRECTORIES = {"__pycache__", ".ipynb_checkpoints"}
 
 
 def working_directory(job_dir: Path, attempt_dir: Path, request: dict[str, Any]) -> Path:
@@ -47,7 +47,7 @@ def collect_artifacts(job_dir: Path, attempt_dir: Path) -> None:
         for path in (Path(base, name) for name in folders):
             if not path.is_symlink():
                 path.chmod(0o700)
-        folders[:] = [name for name in folders if name not in _NOISE]
+        folders[:] = [name for name in folders if name not in _IGNORED_DIRECTORIES]
         for path in (Path(base, name) for name in names):
             relative = path.relative_to(root)
             original = job_dir / layout.INPUTS / relative
@@ -72,5 +72,8 @@ def _same(path: Path, original: Path) -> bool:
     """Tell whether a file is the input that it began as (the copy took over the time)."""
     if not original.is_file():
         return False
-    now, then = path.stat(), original.stat()
-    return (now.st_size, now.st_mtime_ns) == (then.st_size, then.st_mtime_ns)
+    status, original_status = path.stat(), original.stat()
+    return (status.st_size, status.st_mtime_ns) == (
+        original_status.st_size,
+        original_status.st_mtime_ns,
+    )

@@ -1,8 +1,8 @@
-"""What a dead runner may leave behind: processes that a notebook started, and sockets.
+"""Removes what a dead runner may leave behind: processes that a notebook started, and sockets.
 
-A kernel dies with its runner; what the notebook put into the background does not, and may hold a
-GPU. It is known by its session, which the kernel led, and by the mark in its environment: a number
-alone may belong to somebody else by now. A process that made a session of its own is left alone.
+A kernel dies with its runner. A background process of the notebook does not, and may hold a GPU. It
+is recognised by its session, which the kernel led, and by the mark in its environment, because
+another process may have the session's number by now. A process with its own session is left alone.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from pathlib import Path
 ATTEMPT_VARIABLE = "JUPYTER_TO_JOB_ATTEMPT"
 """The variable in a kernel's environment that names the attempt's directory."""
 TERMINATION_LOG = "JUPYTER_TO_JOB_TERMINATION_LOG"
-"""The variable in the runner's that names a file for a summary; not for the notebook to know."""
+"""The variable in the runner's that names a file for a summary; the notebook does not get it."""
 SOCKET_DIR_PREFIX = "job-runner-"
-"""How the folders with kernels' sockets begin."""
+"""How the names of the folders with kernels' sockets begin."""
 
 
 def end_session(session: int, mark: str) -> None:
@@ -50,6 +50,6 @@ def make_sockets_folder() -> Path:
 
 def _socket_parents() -> list[Path]:
     """List where such folders are made, the preferred one first."""
-    usual, short = Path(tempfile.gettempdir()), Path("/tmp")  # noqa: S108
+    default, short = Path(tempfile.gettempdir()), Path("/tmp")  # noqa: S108
     # The path of a socket has about 100 bytes at most.
-    return [usual, short] if len(str(usual)) < 60 else [short, usual]
+    return [default, short] if len(str(default)) < 60 else [short, default]

@@ -1,6 +1,6 @@
-"""The last words of a kernel's process: what it wrote to its own stdout or stderr and how it fell.
+"""Reads the most informative line that a kernel's process wrote to its own stdout or stderr.
 
-Not what cells print, which comes by messages: a crash of the interpreter, an import that failed.
+That is a crash of the interpreter, or an import that failed; the output of cells comes by messages.
 """
 
 from __future__ import annotations
@@ -11,30 +11,30 @@ from pathlib import Path
 
 _TAIL = 16 << 10
 """Bytes from the end that are read: a dump of Python's faulthandler has hundreds of lines."""
-_LONGEST = 300
+_MAX_LINE_CHARS = 300
 _FATAL = re.compile(r"^Fatal Python error: .*$", re.MULTILINE)
 _FRAME = re.compile(r"\s+File \"([^\"]*)\", line (\d+) in (\S+)")
 _CELL_FILE = re.compile(r"ipykernel_\d+/|<ipython-input|^<cell")
 
 
 def last_log_line(path: Path) -> str:
-    """Return the line that tells most of how a process ended; empty if it said nothing.
+    """Return the line of a log that best explains how its process ended; empty for an empty log.
 
-    Of a crash that Python saw that is what it was and where, of anything else the last line.
+    For a crash that Python noticed it is the error and its place, otherwise the last line.
     """
-    with contextlib.suppress(OSError), path.open("rb") as words:
-        words.seek(max(0, words.seek(0, 2) - _TAIL))
-        return most_informative_line(words.read().decode(errors="replace"))
+    with contextlib.suppress(OSError), path.open("rb") as log:
+        log.seek(max(0, log.seek(0, 2) - _TAIL))
+        return most_informative_line(log.read().decode(errors="replace"))
     return ""
 
 
 def most_informative_line(text: str) -> str:
-    """Return the line of `text` that tells most (see `last_log_line`)."""
+    """Return the most informative line of `text` (see `last_log_line`)."""
     crash = list(_FATAL.finditer(text))
     if crash:
         return crash[-1].group() + _place(text[crash[-1].end() :])
     lines = text.strip().splitlines()
-    return lines[-1].strip()[:_LONGEST] if lines else ""
+    return lines[-1].strip()[:_MAX_LINE_CHARS] if lines else ""
 
 
 def _place(dump: str) -> str:

@@ -1,8 +1,8 @@
-"""How long a kernel that was asked to leave may take: as long as it seems to do something.
+"""Waits for a kernel to exit after a shutdown request, as long as it seems to do something.
 
-Exit handlers may still upload (experiment trackers do), and deserve a while. But ipykernel itself
-often hangs for 10 s when its output thread was stopped too early: such a process uses no CPU, has
-no connection and starts nothing, nor do the children that it had; and nothing is lost with it.
+Exit handlers may still upload (experiment trackers do), and get a while. But ipykernel itself often
+hangs for 10 s when its output thread was stopped too early. Such a process, with the children that
+it had, uses no CPU, has no connection and starts nothing: it can be killed without a loss.
 """
 
 from __future__ import annotations
@@ -12,35 +12,35 @@ import contextlib
 
 import psutil
 
-_IDLE = 0.8
-"""Seconds without any sign of work after which nothing more is expected."""
-_BOUND = 10.0
-_LOOK = 0.1
+_IDLE_TIMEOUT = 0.8
+"""Seconds without any sign of work after which the kernel is taken to hang."""
+_TIMEOUT = 10.0
+_POLL_INTERVAL = 0.1
 
 _ProcessTree = frozenset[psutil.Process]
 
 
 class ShutdownWait:
-    """The leave of process `pid`: make it before the process is asked to go."""
+    """Waits for process `pid` to exit: create it before the shutdown request is sent."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
-        self._before = _process_tree(pid)
+        self._initial = _process_tree(pid)
 
     async def wait(self, died: asyncio.Event) -> None:
-        """Wait until the process is gone, or idle, or had its time."""
+        """Wait until the process is gone or idle, or the time is over."""
         loop = asyncio.get_running_loop()
-        end = loop.time() + _BOUND
-        idle_since, seen = loop.time(), -1.0
+        end = loop.time() + _TIMEOUT
+        idle_since, cpu_seconds = loop.time(), -1.0
         while not died.is_set() and loop.time() < end:
             with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(died.wait(), _LOOK)
+                await asyncio.wait_for(died.wait(), _POLL_INTERVAL)
                 return
-            family = _process_tree(self._pid)
-            now = sum(map(_cpu_seconds, family))
-            if now != seen or family - self._before or any(map(_is_connected, family)):
-                idle_since, seen = loop.time(), now
-            elif loop.time() - idle_since > _IDLE:
+            tree = _process_tree(self._pid)
+            total = sum(map(_cpu_seconds, tree))
+            if total != cpu_seconds or tree - self._initial or any(map(_is_connected, tree)):
+                idle_since, cpu_seconds = loop.time(), total
+            elif loop.time() - idle_since > _IDLE_TIMEOUT:
                 return
 
 
