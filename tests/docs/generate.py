@@ -37,9 +37,9 @@ def walk(
     yield context.command_path, command, context
     if isinstance(command, click.Group):
         for child in command.list_commands(context):
-            found = command.get_command(context, child)
-            assert found is not None
-            yield from walk(found, child, context)
+            child_command = command.get_command(context, child)
+            assert child_command is not None
+            yield from walk(child_command, child, context)
 
 
 def commands(_page: Page) -> str:
@@ -72,7 +72,7 @@ PARTS: dict[str, Callable[[Page], str]] = {
 }
 
 
-def renewed(page: Page) -> str:
+def regenerate(page: Page) -> str:
     """Return a page's text with its generated parts made anew."""
     return _PART.sub(lambda part: part[1] + PARTS[part[2]](page) + part[3], page.text)
 
@@ -80,9 +80,9 @@ def renewed(page: Page) -> str:
 def main() -> int:
     """Write all pages; say which changed."""
     for page in PAGES:
-        fresh = renewed(page)
-        if fresh != page.text:
-            page.path.write_text(fresh, encoding="utf-8")
+        text = regenerate(page)
+        if text != page.text:
+            page.path.write_text(text, encoding="utf-8")
             sys.stdout.write(f"{page}\n")
     return 0
 

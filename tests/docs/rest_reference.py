@@ -37,13 +37,17 @@ def _operations() -> Iterator[tuple[str, str, dict[str, Any]]]:
     for path, item in _DOCUMENT["paths"].items():
         for method in _METHODS:
             if method in item:
-                shared = item.get("parameters", [])
-                own = item[method].get("parameters", [])
-                yield method.upper(), path, {**item[method], "parameters": [*shared, *own]}
+                path_parameters = item.get("parameters", [])
+                own_parameters = item[method].get("parameters", [])
+                yield (
+                    method.upper(),
+                    path,
+                    {**item[method], "parameters": [*path_parameters, *own_parameters]},
+                )
 
 
 def _route(method: str, path: str, operation: dict[str, Any]) -> str:
-    parameters = (_resolved(parameter) for parameter in operation["parameters"])
+    parameters = (_resolve(parameter) for parameter in operation["parameters"])
     answers = (
         f"{status} {_content(answer)}".rstrip()
         for status, answer in operation["responses"].items()
@@ -70,8 +74,8 @@ def _fields(schema: dict[str, Any]) -> str:
     required = schema.get("required", ())
     rows = ["| field | type | meaning |", "|---|---|---|"]
     for name, field in schema["properties"].items():
-        shown = f"**`{name}`**" if name in required else f"`{name}`"
-        rows.append(_row([shown, _type(field), _meaning(_resolved(field))]))
+        label = f"**`{name}`**" if name in required else f"`{name}`"
+        rows.append(_row([label, _type(field), _meaning(_resolve(field))]))
     return "\n".join(rows)
 
 
@@ -80,7 +84,7 @@ def _type(schema: dict[str, Any]) -> str:
     name = schema.get("$ref", "").rpartition("/")[2]
     if name in _OBJECTS:
         return f"[{name}](#{name.lower()})"
-    schema = _resolved(schema)
+    schema = _resolve(schema)
     if "anyOf" in schema:
         return " or ".join(map(_type, schema["anyOf"]))
     if "enum" in schema:
@@ -99,13 +103,13 @@ def _meaning(schema: dict[str, Any]) -> str:
     return " ".join(filter(None, [schema.get("description"), f"({limits})" if limits else None]))
 
 
-def _resolved(schema: dict[str, Any]) -> dict[str, Any]:
+def _resolve(schema: dict[str, Any]) -> dict[str, Any]:
     """Return what a reference stands for; an object has a table of its own and is left alone."""
     if "$ref" not in schema:
         return schema
     _, _, kind, name = schema["$ref"].split("/")
-    found: dict[str, Any] = {} if name in _OBJECTS else _DOCUMENT["components"][kind][name]
-    return found
+    target: dict[str, Any] = {} if name in _OBJECTS else _DOCUMENT["components"][kind][name]
+    return target
 
 
 def _row(cells: list[str]) -> str:

@@ -15,7 +15,7 @@ _ENDS = set("();<>|&")
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownCommand:
     """One command of a page: its words, variables in front left out."""
 
     page: Page
@@ -25,16 +25,16 @@ class Shown:
         return f"{self.page}: {' '.join(self.words)}"
 
 
-def shown_commands() -> Iterator[Shown]:
+def shown_commands() -> Iterator[ShownCommand]:
     """Yield all commands of all pages: those in blocks, and those in the text."""
     for page in PAGES:
         for block in page.blocks:
             if block.language in _SHELLS:
                 for line in _lines(block.text):
-                    yield from (Shown(page, words) for words in split(line))
+                    yield from (ShownCommand(page, words) for words in split(line))
         for span in page.spans:
             if span.startswith(_OURS):
-                yield from (Shown(page, words) for words in split(span))
+                yield from (ShownCommand(page, words) for words in split(span))
 
 
 def _lines(text: str) -> Iterator[str]:

@@ -31,8 +31,8 @@ def example() -> Any:
 
 class DirectPlace(MemoryPlace):
     def backend(self) -> Backend:
-        made: Backend = example()(self.exchange, self.settle)
-        return made
+        backend: Backend = example()(self.exchange, self.settle)
+        return backend
 
     def held_job(self) -> Job:
         notebooks.write(self.workspace / "long.ipynb", "print('# kept', flush=True)", LONG)
@@ -50,14 +50,14 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_the_example_runs_jobs(place: DirectPlace) -> None:
-    held = place.held_job()
+    running = place.held_job()
     job = place.decided(place.submit().name)
     assert (job.state, job.delivery.state) == (State.SUCCEEDED, DeliveryState.DELIVERED)
     assert "# kept" in notebooks.printed(place.result(job))
-    place.service.cancel(held.name)
-    ended = place.decided(held.name)
+    place.service.cancel(running.name)
+    ended = place.decided(running.name)
     assert (ended.state, ended.delivery.state) == (State.CANCELLED, DeliveryState.DELIVERED)
-    assert (place.exchange.directory(held.name) / "attempt-1" / layout.OUTCOME).exists()
+    assert (place.exchange.directory(running.name) / "attempt-1" / layout.OUTCOME).exists()
 
 
 def test_every_member_of_the_port() -> None:

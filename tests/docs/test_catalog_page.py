@@ -56,15 +56,15 @@ def test_fields_of_fields(model: type[BaseModel]) -> None:
 )
 def test_defaults(heading: str, model: type[BaseModel]) -> None:
     """The third column: the default in backticks, or `required`, or why there is none."""
-    for name, _, said, _ in PAGE.table(heading):
+    for name, _, documented, _ in PAGE.table(heading):
         info = model.model_fields[name.strip("`")]
         if info.is_required():
-            assert said == "required", name
+            assert documented == "required", name
         elif isinstance(info.default, (str, int)) and info.default not in ("", 0):
-            assert said == f"`{info.default}`", name
+            assert documented == f"`{info.default}`", name
         else:
-            assert said in ("none", "`0`"), name
-            assert (said == "`0`") == (info.default == 0 and info.default is not None), name
+            assert documented in ("none", "`0`"), name
+            assert (documented == "`0`") == (info.default == 0 and info.default is not None), name
 
 
 @pytest.mark.parametrize("example", _EXAMPLES, ids=lambda block: f"line {block.line}")

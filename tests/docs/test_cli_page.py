@@ -14,7 +14,7 @@ from jupyter_to_job.api.errors import error_response
 from jupyter_to_job.cli import exits
 from jupyter_to_job.domain.errors import BY_CODE
 
-from .generate import COLUMNS, PROGRAM, renewed
+from .generate import COLUMNS, PROGRAM, regenerate
 from .pages import PAGES, Page, page
 
 CLI = page("docs/cli.md")
@@ -22,7 +22,7 @@ CLI = page("docs/cli.md")
 
 @pytest.mark.parametrize("source", PAGES, ids=str)
 def test_generated_parts_are_fresh(source: Page) -> None:
-    assert source.text == renewed(source), "run scripts/docs"
+    assert source.text == regenerate(source), "run scripts/docs"
 
 
 @pytest.mark.parametrize("words", [(), ("submit",), ("flavors", "check")], ids=" ".join)
@@ -41,9 +41,9 @@ def test_it_is_what_help_prints(words: tuple[str, ...]) -> None:
 
 
 def test_every_exit_code() -> None:
-    said = {int(row[0]) for row in CLI.table("## Exit codes")}
+    documented = {int(row[0]) for row in CLI.table("## Exit codes")}
     codes = {value for name, value in vars(exits).items() if name.isupper() and type(value) is int}
-    assert said == codes
+    assert documented == codes
 
 
 def test_every_error() -> None:

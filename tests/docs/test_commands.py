@@ -1,4 +1,4 @@
-"""Every command in the pages exists, with the options that it is shown with. None is run."""
+"""Every command in the pages exists, with the options that it is command_line with. None is run."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from job_runner.cli import _parser as runner_parser
 from jupyter_to_job.cli.main import main
 
 from .pages import PAGES, ROOT, Page
-from .shell import Shown, shown_commands, split
+from .shell import ShownCommand, shown_commands, split
 
 COMMANDS = list(shown_commands())
 
 
-def ours() -> Iterator[Shown]:
+def ours() -> Iterator[ShownCommand]:
     """Yield the calls of our command line, as its arguments."""
-    for shown in COMMANDS:
-        match shown.words:
-            case ("jupyter-to-job", *rest) | ("jupyter", "to-job", *rest):
-                yield Shown(shown.page, tuple(rest))
+    for command_line in COMMANDS:
+        match command_line.words:
+            case ("jupyter-to-job", *remaining) | ("jupyter", "to-job", *remaining):
+                yield ShownCommand(command_line.page, tuple(remaining))
 
 
 def check(command: click.Command, words: tuple[str, ...]) -> None:
@@ -33,26 +33,26 @@ def check(command: click.Command, words: tuple[str, ...]) -> None:
         if isinstance(param.type, click.Path):
             param.type = click.STRING
     if not isinstance(command, click.Group):
-        values, rest, _ = command.make_parser(context).parse_args(list(words))
-        assert not rest, f"left over: {rest}"
+        values, remaining, _ = command.make_parser(context).parse_args(list(words))
+        assert not remaining, f"left over: {remaining}"
         for param in command.params:
-            given = values.get(param.name or "")
-            if isinstance(given, (str, list, tuple)):
-                param.type_cast_value(context, given)
+            value = values.get(param.name or "")
+            if isinstance(value, (str, list, tuple)):
+                param.type_cast_value(context, value)
         return
     if words and not words[0].startswith("-"):
         if words[0] in ("COMMAND", "..."):
             return
-        _, subcommand, rest = command.resolve_command(context, list(words))
+        _, subcommand, remaining = command.resolve_command(context, list(words))
         assert subcommand is not None
-        check(subcommand, tuple(rest))
+        check(subcommand, tuple(remaining))
         return
     command.make_parser(context).parse_args(list(words))
 
 
-@pytest.mark.parametrize("shown", list(ours()), ids=str)
-def test_of_our_command_line(shown: Shown) -> None:
-    check(main, shown.words)
+@pytest.mark.parametrize("command_line", list(ours()), ids=str)
+def test_of_our_command_line(command_line: ShownCommand) -> None:
+    check(main, command_line.words)
 
 
 @pytest.mark.parametrize("line", ["sbumit a.ipynb", "submit a.ipynb --flavour x", "list --state x"])
@@ -62,13 +62,13 @@ def test_a_wrong_one_is_found(line: str) -> None:
         check(main, words)
 
 
-@pytest.mark.parametrize("shown", COMMANDS, ids=str)
-def test_of_the_runner(shown: Shown) -> None:
-    words = list(shown.words)
+@pytest.mark.parametrize("command_line", COMMANDS, ids=str)
+def test_of_the_runner(command_line: ShownCommand) -> None:
+    words = list(command_line.words)
     if "job_runner" in words and words[words.index("job_runner") - 1] == "-m":
-        rest = words[words.index("job_runner") + 1 :]
-        if rest:
-            runner_parser().parse_args(["1" if word == "N" else word for word in rest])
+        remaining = words[words.index("job_runner") + 1 :]
+        if remaining:
+            runner_parser().parse_args(["1" if word == "N" else word for word in remaining])
 
 
 def _options(command: click.Command) -> Iterator[str]:
@@ -88,16 +88,16 @@ USERS = [p for p in PAGES if p.path.parent == ROOT / "docs" or p.path == ROOT / 
 @pytest.mark.parametrize("source", USERS, ids=str)
 def test_options_in_the_text(source: Page) -> None:
     """An option named alone is one of ours, the runner's, or stands on a page of developers."""
-    known = {*_options(main), "--help", "-h", *_runner_options()}
+    defined = {*_options(main), "--help", "-h", *_runner_options()}
     if source.path.name == "papermill.md":  # test_papermill_page holds it to papermill's own
-        known |= {option for p in papermill.cli.papermill.params for option in p.opts}
+        defined |= {option for p in papermill.cli.papermill.params for option in p.opts}
     named = {
         word
         for span in source.spans
         if span.startswith("-")
         for word in re.findall(r"(?<!\S)--?[a-z][\w-]*", span)
     }
-    assert named - known == set()
+    assert named - defined == set()
 
 
 def _runner_options() -> set[str]:

@@ -34,10 +34,10 @@ def test_a_broken_link_is_found() -> None:
 def test_every_page_is_in_the_list_of_pages() -> None:
     contents = page("docs/index.md")
     listed = {(DOCS / link.partition("#")[0]).resolve() for link in contents.links}
-    there = {path for path in DOCS.glob("*.md") if path != contents.path}
-    assert there - listed == set()
+    pages = {path for path in DOCS.glob("*.md") if path != contents.path}
+    assert pages - listed == set()
 
 
 def test_nothing_of_the_place_where_it_was_written() -> None:
     private = re.compile(r"(?<![\w.])/(?:root|home/(?!ada\b)|workspace|mnt/)\w*")
-    assert {str(p): found for p in PAGES if (found := private.findall(p.text))} == {}
+    assert {str(p): paths for p in PAGES if (paths := private.findall(p.text))} == {}

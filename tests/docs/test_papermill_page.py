@@ -11,8 +11,8 @@ PAGE = page("docs/papermill.md")
 
 
 def test_what_is_the_same() -> None:
-    shown = [row[0] for row in PAGE.table("## The same")]
-    assert shown == [b.says for b in BEHAVIOURS if not b.differs]
+    documented = [row[0] for row in PAGE.table("## The same")]
+    assert documented == [b.says for b in BEHAVIOURS if not b.differs]
 
 
 def test_what_differs_and_why() -> None:

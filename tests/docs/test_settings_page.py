@@ -38,9 +38,9 @@ def test_defaults() -> None:
         trait = TRAITS[name]
         default = trait.default()
         text = str(default).lower() if isinstance(trait, Bool) else str(default)
-        said = re.findall(r"`([^`]+)`", row[2])
+        documented = re.findall(r"`([^`]+)`", row[2])
         # An empty default is told in words: what is taken then.
-        if (said[:1] != [text]) if text else not row[2]:
+        if (documented[:1] != [text]) if text else not row[2]:
             wrong[name] = (row[2], text)
     assert wrong == {}
 
@@ -52,7 +52,7 @@ def test_every_meaning_is_told() -> None:
 def variables_in(*patterns: str) -> set[str]:
     """Return the variables that files of ours name."""
     files = (path for pattern in patterns for path in ROOT.glob(pattern) if path.is_file())
-    return {found for path in files for found in _VARIABLE.findall(path.read_text())}
+    return {variable for path in files for variable in _VARIABLE.findall(path.read_text())}
 
 
 SETTINGS = {PREFIX + name.upper() for name in TRAITS}
