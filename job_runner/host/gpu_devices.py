@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -19,6 +18,8 @@ Device = TypeVar("Device")
 
 def is_driver_installed() -> bool:
     """Tell whether the driver's library can be loaded. The driver itself is not asked."""
+    import ctypes  # every command imports this module, and few have this to ask
+
     try:
         ctypes.CDLL("libnvidia-ml.so.1")
     except OSError:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
-
-from jupyter_core.utils import ensure_async
 
 from ..domain.errors import BadInput, UnknownChoice
 from .settings import config_files, load_config_file
@@ -52,7 +49,10 @@ def kernel_resolver(make_manager: Callable[[], KernelSpecManager]) -> KernelReso
 
     def resolve(name: str) -> dict[str, Any]:
         """Return what request.json records of a kernel. Raises UnknownChoice."""
+        import asyncio
+
         from jupyter_client.kernelspec import NoSuchKernel
+        from jupyter_core.utils import ensure_async
 
         manager = make_manager()
         try:

@@ -12,8 +12,8 @@ import pytest
 from nbformat.v4 import new_notebook, writes
 
 SLOW = {
-    "pydantic", "yaml", "sqlite3", "httpx", "tornado", "jupyter_client", "jupyter_server",
-    "nbformat", "papermill", "psutil", "rich", "zmq",
+    "asyncio", "ctypes", "pydantic", "yaml", "sqlite3", "httpx", "tornado", "jupyter_client",
+    "jupyter_server", "nbformat", "papermill", "psutil", "rich", "zmq",
 }  # fmt: skip
 
 
