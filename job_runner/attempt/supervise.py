@@ -84,6 +84,7 @@ async def supervise(run: SupervisedRun) -> End:
     reports = asyncio.create_task(_report_oom_kills(engine, run.diagnosis))
     try:
         await _wait_for_first({work, died, over_limit, run.stop}, run.max_runtime)
+        reports.cancel()
         is_dead, is_over_limit, is_stopped = died.done(), over_limit.done(), run.stop.done()
         cell = engine.current
         if not work.done():
@@ -136,6 +137,8 @@ async def _report_oom_kills(engine: Engine, diagnosis: Diagnosis) -> None:
         await asyncio.sleep(_REPORT_INTERVAL)
         line = diagnosis.new_oom_kills()
         if line:
+            # The host may have killed the kernel itself, whose death is noticed a moment later.
+            await asyncio.sleep(_REPORT_INTERVAL)
             engine.emit_notice(line)
 
 

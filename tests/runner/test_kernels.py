@@ -88,7 +88,7 @@ def test_a_kernel_that_does_nothing_more_is_not_waited_for(
         "child = subprocess.Popen(['sleep', '600'])\n"
         "atexit.register(time.sleep, 600)"
     )
-    monkeypatch.setattr(shutdown, "_BOUND", 600.0)  # only that it is idle ends the wait
+    monkeypatch.setattr(shutdown, "_TIMEOUT", 600.0)  # only that it is idle ends the wait
     assert with_kernel(tmp_path, lambda kernel: close_after(kernel, source)) < BOUND
 
 

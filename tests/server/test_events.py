@@ -81,7 +81,7 @@ async def test_inputs_on_their_way_and_withdrawn(
     large.write_bytes(os.urandom(64 << 20))
     first = threading.Event()
     halted(monkeypatch, first)
-    monkeypatch.setattr("jupyter_to_job.domain.transfer.PERIOD", 0.0)
+    monkeypatch.setattr("jupyter_to_job.domain.transfer.REPORT_INTERVAL", 0.0)
     (exchange / ".keys").mkdir(mode=0o700)
     before = tree(exchange, jp_root_dir)
     body, key = {"notebook": "train.ipynb", "inputs": ["large.bin"]}, {"Idempotency-Key": "k-1"}
