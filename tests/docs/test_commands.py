@@ -1,4 +1,4 @@
-"""Every command in the pages exists, with the options that it is command_line with. None is run."""
+"""Every command in the pages exists, with the options that it is shown with. None is run."""
 
 from __future__ import annotations
 
