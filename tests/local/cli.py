@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 
 from job_runner.protocol.journal.journal import read_journal
-from job_runner.protocol.log import log_text
+from job_runner.protocol.log_text import log_text
 
 from .. import notebooks
 from ..processes import BOUND, processes, until

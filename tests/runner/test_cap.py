@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable
 
 from job_runner.protocol import layout
-from job_runner.protocol.log import log_text
+from job_runner.protocol.log_text import log_text
 
 from .jobs import BOUND, Job, banner, notebook, stream, until
 

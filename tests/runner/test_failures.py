@@ -16,7 +16,7 @@ import papermill
 import pytest
 
 from job_runner.protocol import layout
-from job_runner.protocol.log import log_text
+from job_runner.protocol.log_text import log_text
 
 from .jobs import Job, banner, code, make_job, notebook, stream, text
 

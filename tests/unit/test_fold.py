@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from job_runner.protocol.journal.journal import JournalWriter, read_journal
-from job_runner.protocol.log import log_text
+from job_runner.protocol.log_text import log_text
 from job_runner.protocol.progress import Progress, progress
 from job_runner.protocol.result import spooled_outputs
 from job_runner.protocol.result.result import ResultFold, fold_result

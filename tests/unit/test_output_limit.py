@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from job_runner.attempt.output_limit import OutputLimiter
 from job_runner.protocol.journal.truncation import dropped_notice
 from job_runner.protocol.journal.validation import validated
-from job_runner.protocol.log import log_text
+from job_runner.protocol.log_text import log_text
 from job_runner.protocol.result.widgets import WidgetFold
 from job_runner.protocol.units import format_bytes
 

@@ -20,7 +20,7 @@ import pytest
 
 from jupyter_to_job.domain.errors import BadInput
 from jupyter_to_job.workspace import CannotPublish, Published, Workspace, publish, resolve_output
-from jupyter_to_job.workspace.publishing.temp_files import draft_file, draft_folder, sweep
+from jupyter_to_job.workspace.publishing.drafts import draft_file, draft_folder, sweep
 
 from ..processes import until
 

@@ -18,7 +18,7 @@ from job_runner.protocol import layout
 from job_runner.protocol.journal import journal
 from job_runner.protocol.journal.journal import JournalWriter, read_journal
 from job_runner.protocol.journal.validation import validated
-from job_runner.protocol.log import log_text
+from job_runner.protocol.log_text import log_text
 from job_runner.protocol.progress import ProgressFold, progress
 from job_runner.protocol.result.result import fold_result
 from job_runner.protocol.result.spool import Spool

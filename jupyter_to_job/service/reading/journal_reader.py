@@ -10,7 +10,7 @@ from typing import BinaryIO, cast
 from job_runner.protocol import layout
 from job_runner.protocol.journal import journal
 from job_runner.protocol.journal.journal import JournalEntry, Record
-from job_runner.protocol.log import log_text
+from job_runner.protocol.log_text import log_text
 from job_runner.protocol.result.result import fold_result
 from job_runner.protocol.result.spool import Spool
 

@@ -17,8 +17,8 @@ from job_runner.protocol.units import format_bytes
 
 from ...domain.errors import BadInput, TooLarge
 from ..paths import Workspace, open_folder, open_regular
+from .drafts import copy, digest_of, draft_folder, sweep
 from .publish import as_cannot_publish, candidates
-from .temp_files import copy, digest_of, draft_folder, sweep
 
 MAX_FILES = 10_000
 MAX_BYTES = 10 << 30

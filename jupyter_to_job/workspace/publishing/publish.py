@@ -18,7 +18,7 @@ from typing import BinaryIO
 
 from ...domain.errors import BadInput
 from ..paths import READ_SIZE, Workspace, open_regular
-from .temp_files import copy, digest_of, draft_file, draft_name, sweep
+from .drafts import copy, digest_of, draft_file, draft_name, sweep
 
 NAME_MAX = 255
 """Bytes of a file name at most, on all common file systems."""
