@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager, NoSuchKernel
-from jupyter_core.paths import jupyter_path
 
 from ..diagnosis.endings import no_kernel
+from ..host.kernel_dirs import kernel_dirs
 
 
 def resolve_kernel_spec(name: str, recorded: dict[str, Any] | None) -> KernelSpec:
@@ -21,7 +20,7 @@ def resolve_kernel_spec(name: str, recorded: dict[str, Any] | None) -> KernelSpe
         if recorded is not None:
             spec = KernelSpec(**{key: recorded[key] for key in recorded if key in _FIELDS})
         else:
-            spec = _find(name)
+            spec = KernelSpecManager(kernel_dirs=kernel_dirs()).get_kernel_spec(name)
         if not spec.argv:
             raise ValueError("no command")
         return spec
@@ -30,13 +29,6 @@ def resolve_kernel_spec(name: str, recorded: dict[str, Any] | None) -> KernelSpe
         raise no_kernel(name, message) from error
     except Exception as error:  # whatever a strange kernel.json makes jupyter_client raise
         raise no_kernel(name, f"its kernel.json cannot be used ({error!r}).") from error
-
-
-def _find(name: str) -> KernelSpec:
-    # The default of `kernel_dirs` imports all of IPython, only to learn the last folder.
-    ipython = Path(os.environ.get("IPYTHONDIR") or Path.home() / ".ipython")
-    folders = [*jupyter_path("kernels"), str(ipython / "kernels")]
-    return KernelSpecManager(kernel_dirs=folders).get_kernel_spec(name)
 
 
 def is_ipykernel(spec: KernelSpec) -> bool:

@@ -28,12 +28,16 @@ def configured_manager() -> KernelSpecManager:
     from traitlets.config.loader import Config
     from traitlets.utils.importstring import import_item
 
+    from job_runner.host.kernel_dirs import kernel_dirs
+
     config = Config()
     for path in (path for name in _CONFIG_FILES for path in config_files(name)):
         with contextlib.suppress(BadInput):  # a server, too, starts without a file that is broken
             config.merge(load_config_file(path))
     settings = {**config.JupyterApp, **config.ServerApp}
-    manager = settings.get("kernel_spec_manager_class", KernelSpecManager)
+    manager = settings.get("kernel_spec_manager_class")
+    if manager is None:
+        return KernelSpecManager(kernel_dirs=kernel_dirs(), config=config)
     try:
         make_manager = import_item(manager) if isinstance(manager, str) else manager
         return cast("KernelSpecManager", make_manager(config=config))
