@@ -132,8 +132,7 @@ class Index:
         rows = self._use(select)
         if rows is None:
             return None
-        sound = (IndexRow(*values) for *values, crc in rows if crc == _crc(values))
-        return {row.name: row for row in sound}
+        return {row[0]: IndexRow(*row[:-1]) for row in rows if _is_sound(*row)}
 
     def write(self, settled: Iterable[IndexRow], names: Container[str]) -> None:
         """Keep the rows of some jobs, and remove the rows of those that are not in `names`.
@@ -225,6 +224,12 @@ def _fits(row: IndexRow) -> bool:
         return len("".join(row.values()).encode()) <= MAX_ROW
     except UnicodeEncodeError:
         return False
+
+
+def _is_sound(*row: Any) -> bool:
+    """Tell whether the row of a table is as it was written: a flipped bit changes types, too."""
+    *values, crc = row
+    return all(isinstance(value, str) for value in values) and crc == _crc(values)
 
 
 def _crc(values: Iterable[str]) -> int:

@@ -103,8 +103,10 @@ class _Composer(Composer):
         self._faults = faults
         self._depth = 0
         self._count = 0
-        self._counts: dict[str, int] = {}
-        """By anchor: how many values its node has. An unfinished node is not in it."""
+        self._deepest = 0
+        """Depth of the deepest node since the innermost anchor's began, aliases expanded."""
+        self._counts: dict[str, tuple[int, int]] = {}
+        """By anchor: how many values and levels its node has. An unfinished node is not in it."""
 
     def read_document(self) -> yaml.Node:
         """Return the only document's node. Raises Unreadable and YAMLError."""
@@ -138,22 +140,32 @@ class _Composer(Composer):
             character = Reader.NON_PRINTABLE.search(event.value)  # written as an escape: "\\0"
             if character:
                 self._faults.append(_character_fault(character[0], _place_of(mark)))
-        elif self._depth == MAX_DEPTH:
-            self._fail(mark, f"Nested deeper than {MAX_DEPTH} levels.", "Flatten it.")
         elif is_key:
             self._fail(mark, "A key must be plain text.", "Write it as key: value.")
         self.anchors.pop(anchor, None)  # YAML lets an anchor be defined again, PyYAML does not
         self._counts.pop(anchor, None)
+        deepest, self._deepest = self._deepest, self._depth
+        if not isinstance(event, yaml.ScalarEvent):
+            self._descend(1, mark)
         self._depth += 1
         node = super().compose_node(parent, index)
         self._depth -= 1
-        self._counts[anchor] = self._count - start
+        self._counts[anchor] = self._count - start, self._deepest - self._depth
+        self._deepest = max(deepest, self._deepest)
         return node
+
+    def _descend(self, levels: int, mark: Any) -> None:
+        """Note a node with so many levels of lists and mappings at this depth."""
+        self._deepest = max(self._deepest, self._depth + levels)
+        if self._deepest > MAX_DEPTH:
+            self._fail(mark, f"Nested deeper than {MAX_DEPTH} levels.", "Flatten it.")
 
     def _compose_alias(self, anchor: str, mark: Any, *, is_key: bool) -> yaml.Node:
         if anchor not in self._counts:
             self._fail(mark, f"There is no &{clip(anchor)} before this.", "Define it above.")
-        self._add_to_count(self._counts[anchor], mark)
+        count, levels = self._counts[anchor]
+        self._add_to_count(count, mark)
+        self._descend(levels, mark)
         self.get_event()
         node = self.anchors[anchor]
         if is_key and not isinstance(node, yaml.ScalarNode):

@@ -62,10 +62,12 @@ def kernel_resolver(make_manager: Callable[[], KernelSpecManager]) -> KernelReso
         try:
             spec = asyncio.run(ensure_async(manager.get_kernel_spec(name)))
         except NoSuchKernel as error:
-            names = asyncio.run(ensure_async(manager.find_kernel_specs()))
+            names: list[str] = []
+            with contextlib.suppress(Exception):  # whatever somebody's manager raises
+                names = sorted(asyncio.run(ensure_async(manager.find_kernel_specs())))
             raise UnknownChoice(
                 f"There is no kernel {name!r} here.",
-                f"Choose another in the notebook ({', '.join(sorted(names))}), or install it.",
+                f"Choose another in the notebook ({', '.join(names) or 'none'}), or install it.",
             ) from error
         except Exception as error:  # whatever a strange kernel.json, or a manager, raises
             raise UnknownChoice(

@@ -131,6 +131,12 @@ def test_the_error_reads_like_a_compiler() -> None:
 # What is no catalog at all ----------------------------------------------------------------------
 
 
+CHAIN = "x-a:\n" + "".join(
+    f"  a{n}: &a{n} {'[' * 20}{f'*a{n - 1}' if n else 'x'}{']' * 20}\n" for n in range(32)
+)
+"""Each line is 20 levels deep, and each but the first has the one before it inside."""
+
+
 @pytest.mark.usefixtures("each_parser")
 @pytest.mark.parametrize(
     ("data", "at", "said"),
@@ -156,6 +162,7 @@ def test_the_error_reads_like_a_compiler() -> None:
         (b"[" * 5000, (1, 33), "32 levels"),
         (b"{a: " * 3000, (1, 129), "32 levels"),
         (b"- " * 3000, (1, 65), "32 levels"),
+        (CHAIN.encode(), (3, 31), "32 levels"),
         (b"a: [" + b"1," * 30_000 + b"]", None, "20000 values"),
         (b"#" * (1 << 20) + b"\n", (1, 1), "1 MiB"),
         (b"a: <<\n<<: text", (2, 1), "merges mappings only"),

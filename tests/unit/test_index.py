@@ -161,6 +161,16 @@ def _write_wrong_rows(path: Path) -> None:
         database.execute("UPDATE settled SET document = replace(document, 'small', 'large')")
 
 
+def _write_blobs(path: Path) -> None:
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE settled SET document = CAST(document AS BLOB)")
+
+
+def _write_no_utf_8(path: Path) -> None:
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE settled SET owner = CAST(x'ff' AS TEXT)")
+
+
 @pytest.mark.parametrize(
     "damage",
     [
@@ -173,6 +183,8 @@ def _write_wrong_rows(path: Path) -> None:
         _other_table,
         _no_table,
         _write_wrong_rows,
+        _write_blobs,
+        _write_no_utf_8,
     ],
 )
 def test_damaged(exchange: FileExchange, reads: list[str], damage: Callable[[Path], None]) -> None:

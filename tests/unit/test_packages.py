@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 import time
@@ -13,33 +14,49 @@ import pytest
 from job_runner.diagnosis.missing_module import MissingModuleAdvice
 from jupyter_to_job.service.submitting.packages import installed_packages, packages_of
 
+NOT_UTF_8 = "Name: latin\nAuthor: J\xf6rg\n"
 INSTALLED = {
+    "numpy/__init__.py": "",
     "numpy-2.4.6.dist-info/METADATA": "Name: numpy\n",
     "numpy-2.4.6.dist-info/top_level.txt": "numpy\n",
+    "cv2/__init__.py": "",
     "opencv_python-4.8.0.dist-info/METADATA": "Name: opencv-python\n",
-    "opencv_python-4.8.0.dist-info/top_level.txt": "cv2\n",
+    "opencv_python-4.8.0.dist-info/RECORD": "cv2/__init__.py,,\n../../bin/cv,,\n",
+    "PIL/Image.py": "",
+    "pillow.libs/libz.so": "",
+    "pillow-11.0.dist-info/METADATA": "Name: pillow\n",
+    "pillow-11.0.dist-info/RECORD": "PIL/Image.py,,\npillow.libs/libz.so,,\n__pycache__/x.pyc,,\n",
     "very_old-1.0.egg-info/PKG-INFO": "Name: very-old\n",
     "very_old-1.0.egg-info/top_level.txt": "old\n_old\n",
+    "six.py": "",
     "six-1.16.dist-info/METADATA": "Name: six\n",
+    "six-1.16.dist-info/RECORD": "six.py,,\n",
+    "loose/__init__.py": "",
+    "fast.cpython-311-x86_64-linux-gnu.so": "",
+    "latin-1.0.dist-info/METADATA": NOT_UTF_8,
     "broken-1.0.dist-info/other": "",
 }
 
 
-def test_names_of_distributions_and_of_what_is_imported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_names_of_distributions_and_of_what_is_imported(tmp_path: Path) -> None:
     folder = tmp_path / "site-packages"
     for name, content in INSTALLED.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(content)
-    gone, out_of_reach = tmp_path / "gone", folder / "six.py"  # like another user's home
-    monkeypatch.setattr(sys, "path", [str(folder), str(gone), str(out_of_reach / "site-packages")])
-    assert installed_packages() == {
+        (folder / name).write_bytes(content.encode("latin-1"))
+    fast = [] if inspect.getmodulename("fast.cpython-311-x86_64-linux-gnu.so") is None else ["fast"]
+    assert installed_packages([str(folder)]) == {
+        "": [*fast, "loose"],
         "numpy": ["numpy"],
         "opencv-python": ["cv2"],
-        "six": [],
+        "pillow": ["PIL"],
+        "six": ["six"],
         "very-old": ["old", "_old"],
     }
+
+
+def test_a_folder_that_is_gone_is_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path / "site-packages")])
+    assert packages_of([sys.executable]) is packages_of([sys.executable])
 
 
 def test_no_module_of_this_environment_is_called_missing() -> None:
