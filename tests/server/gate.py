@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 BOUND = 60.0
 """Seconds after which a shut gate lets a thread pass: only a blocked loop waits so long."""
@@ -88,7 +89,15 @@ def installed() -> Iterator[Gate]:
         sys.addaudithook(_audit)
         _hooked.append(True)
     _gates.append(Gate())
+    stat = os.stat
+
+    def audited_stat(path: Any, **options: Any) -> os.stat_result:
+        if not isinstance(path, int):
+            _audit("os.stat", (path,))  # Python itself reports no look at a file's status
+        return stat(path, **options)
+
     try:
-        yield _gates[0]
+        with mock.patch.object(os, "stat", audited_stat):
+            yield _gates[0]
     finally:
         _gates.clear()
