@@ -6,7 +6,12 @@ import { Jobs } from '../src/jobs/model';
 import { Fold, type JournalRecord } from '../src/live/fold';
 import { type Chunk, Follower } from '../src/live/follower';
 import { createNotices } from '../src/live/notices';
-import { MOST_OUTPUTS, MOST_TEXT, Outputs } from '../src/live/outputs';
+import {
+  MAX_CHARS,
+  MAX_OUTPUTS,
+  MAX_STREAM_CHARS,
+  Outputs
+} from '../src/live/outputs';
 import { StreamText } from '../src/live/streamText';
 import { job, TRANS } from './fixtures';
 
@@ -143,7 +148,7 @@ describe('Fold', () => {
       ' ',
       '2'
     ]);
-    expect(fold.end).toEqual({ state: 'failed', message: 'm' });
+    expect(fold.endState).toBe('failed');
     fold.apply(out('late'));
     expect(plain(fold, 3)).toEqual(['alate']);
   });
@@ -185,25 +190,25 @@ describe('Fold', () => {
 
   it('begins anew with a second attempt', () => {
     const fold = run(out('a'));
-    fold.takeChanges();
+    const { notebook } = fold;
     fold.apply({ k: 'start' });
     fold.apply(PREPARED);
-    expect(fold.takeChanges().isReplaced).toBe(true);
+    expect(fold.notebook).not.toBe(notebook);
     expect(plain(fold)).toEqual([]);
   });
 
   it('tells what is another, and nothing else', () => {
     const fold = run(out('a'), shown('b'));
-    expect(fold.takeChanges().isReplaced).toBe(true);
+    fold.takeChangedCells();
     const [first, second] = fold.cells[1]!.outputs.shown;
     fold.apply(shown('c', undefined, 3));
-    expect([...fold.takeChanges().changed]).toEqual([fold.cells[3]]);
+    expect([...fold.takeChangedCells()]).toEqual([fold.cells[3]]);
     fold.apply(out('d'));
     const after = fold.cells[1]!.outputs.shown;
     expect([after[0], after[1]]).toEqual([first, second]);
     expect(after[0]).toBe(first);
-    expect(fold.takeChanges().changed.size).toBe(1);
-    expect(fold.takeChanges().changed.size).toBe(0);
+    expect(fold.takeChangedCells().size).toBe(1);
+    expect(fold.takeChangedCells().size).toBe(0);
   });
 });
 
@@ -215,20 +220,20 @@ describe('what is shown of much', () => {
     }
     const [note, text] = plain(fold) as [string, string];
     expect(note).toContain('of text are not shown here');
-    expect(text.length).toBeLessThan(2 * MOST_TEXT);
+    expect(text.length).toBeLessThan(2 * MAX_STREAM_CHARS);
     expect(text.startsWith('line ')).toBe(true);
     expect(text).toContain('line 19999');
   });
 
   it('is the last of many outputs', () => {
     const fold = run();
-    for (let count = 0; count < 3 * MOST_OUTPUTS; count += 1) {
+    for (let count = 0; count < 3 * MAX_OUTPUTS; count += 1) {
       fold.apply(shown(String(count)));
     }
     const texts = plain(fold);
-    expect(texts.length).toBeLessThan(MOST_OUTPUTS + 2);
+    expect(texts.length).toBeLessThan(MAX_OUTPUTS + 2);
     expect(texts[0]).toContain('earlier outputs are not shown');
-    expect(texts.at(-1)).toBe(String(3 * MOST_OUTPUTS - 1));
+    expect(texts.at(-1)).toBe(String(3 * MAX_OUTPUTS - 1));
   });
 });
 
@@ -237,7 +242,7 @@ test.each([
   [
     'let go of',
     (outputs: Outputs) => {
-      for (let count = 0; count <= MOST_OUTPUTS; count += 1) {
+      for (let count = 0; count <= MAX_OUTPUTS; count += 1) {
         outputs.add({ output_type: 'display_data', data: {}, metadata: {} });
       }
     }
@@ -245,18 +250,30 @@ test.each([
 ])('an output that was %s is updated no more', (_, lose) => {
   const outputs = new Outputs(createNotices(TRANS));
   const output = { output_type: 'display_data', data: {}, metadata: {} };
-  const display = outputs.add(output);
-  expect(display.isShown()).toBe(true);
+  outputs.add(output, 'x');
   lose(outputs);
-  display.update({ output_type: 'display_data', data: { 'text/plain': 'x' } });
-  expect(display.isShown()).toBe(false);
-  expect(JSON.stringify(outputs.shown)).not.toContain('"x"');
+  outputs.update('x', { data: { 'text/plain': 'new' }, metadata: {} });
+  expect(JSON.stringify(outputs.shown)).not.toContain('"new"');
+});
+
+test('an update counts for the limit', () => {
+  const outputs = new Outputs(createNotices(TRANS));
+  const large = 'x'.repeat(MAX_CHARS / 8);
+  for (let count = 0; count < 10; count += 1) {
+    const output = { output_type: 'display_data', data: {}, metadata: {} };
+    outputs.add(output, String(count));
+    outputs.update(String(count), {
+      data: { 'text/plain': large },
+      metadata: {}
+    });
+  }
+  expect(JSON.stringify(outputs.shown).length).toBeLessThan(MAX_CHARS + 4096);
 });
 
 describe('StreamText', () => {
   const settled = (...pieces: string[]) => {
     const stream = new StreamText(1000);
-    pieces.forEach(piece => stream.feed(piece));
+    pieces.forEach(piece => stream.append(piece));
     return stream.text;
   };
 
@@ -272,16 +289,16 @@ describe('StreamText', () => {
   });
 
   it('costs what comes', () => {
-    const stream = new StreamText(MOST_TEXT);
+    const stream = new StreamText(MAX_STREAM_CHARS);
     const began = performance.now();
     for (let count = 0; count < 100_000; count += 1) {
-      stream.feed(`\r${count} % of all that there is to do`);
+      stream.append(`\r${count} % of all that there is to do`);
     }
     for (let count = 0; count < 3000; count += 1) {
-      stream.feed('x'.repeat(1000));
+      stream.append('x'.repeat(1000));
     }
     expect(performance.now() - began).toBeLessThan(2000);
-    expect(stream.text.length).toBeLessThan(2 * MOST_TEXT);
+    expect(stream.text.length).toBeLessThan(2 * MAX_STREAM_CHARS);
   });
 });
 

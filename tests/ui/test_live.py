@@ -237,6 +237,7 @@ def test_what_was_watched_is_what_is_delivered(lab: Lab, open_lab: Callable[[], 
     expect(cell(live, 10).locator(".jp-InputPrompt")).to_have_text("[9]:")
     heading = live.get_by_role("region", name="How the job goes")
     expect(heading.get_by_role("alert")).to_have_count(0)
+    expect(heading.get_by_role("button", name="Open Result")).to_be_visible(timeout=END_TIMEOUT)
 
     shown, delivered = (
         alike(cells)

@@ -10,7 +10,8 @@ import { Notebook, NotebookModel, StaticNotebook } from '@jupyterlab/notebook';
 import type { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import type { ITranslator } from '@jupyterlab/translation';
 
-import type { Fold, FoldChanges, LiveCell } from './fold';
+import type { Fold, LiveCell } from './fold';
+import type { Outputs } from './outputs';
 
 /** Services that render a notebook. */
 export type RenderServices = {
@@ -54,15 +55,18 @@ export class LiveNotebook extends StaticNotebook {
   /** Show all changes; `isLatest` if no more records are expected for now. */
   sync(isLatest: boolean): void {
     this._isFollowing ||= this._isAtEnd();
-    const changes = this._fold.takeChanges();
-    if (changes.isReplaced || this.model === null) {
+    const changed = this._fold.takeChangedCells();
+    const isReplaced =
+      this.model === null || this._notebook !== this._fold.notebook;
+    if (isReplaced) {
       this._replaceModel();
-    } else {
-      this._insertCells(changes.inserted);
-      for (const cell of changes.changed) {
-        this._updateCell(cell);
-      }
     }
+    this._insertNewCells();
+    this._rendered.forEach(({ cell }, index) => {
+      if (isReplaced || changed.has(cell)) {
+        this._updateCell(index);
+      }
+    });
     if (isLatest) {
       this._scrollToNewest();
     }
@@ -87,41 +91,41 @@ export class LiveNotebook extends StaticNotebook {
     });
     this.model = model;
     oldModel?.dispose();
-    this._renderedOutputs = new WeakMap();
-    cells.forEach(cell => this._updateCell(cell));
+    this._notebook = notebook;
+    this._rendered = cells.map(cell => ({ cell, outputs: [] }));
   }
 
-  private _insertCells(inserted: FoldChanges['inserted']): void {
-    for (const [index, cell] of inserted) {
-      this.model!.sharedModel.insertCell(index, toReadOnly(cell));
-      this._updateCell(cell);
-    }
+  private _insertNewCells(): void {
+    this._fold.cells.forEach((cell, index) => {
+      if (this._rendered[index]?.cell !== cell) {
+        this.model!.sharedModel.insertCell(index, toReadOnly(cell));
+        this._rendered.splice(index, 0, { cell, outputs: [] });
+      }
+    });
   }
 
   /** Update a cell's outputs and prompt, at the cost of what changed. */
-  private _updateCell(cell: LiveCell): void {
-    const index = this._fold.cells.indexOf(cell);
-    const model = this.model!.cells.get(index) as CodeCellModel | undefined;
-    if (model?.type !== 'code') {
+  private _updateCell(index: number): void {
+    const { cell, outputs: before } = this._rendered[index]!;
+    const model = this.model!.cells.get(index) as CodeCellModel;
+    if (model.type !== 'code') {
       return;
     }
     model.executionState = cell.state === 'running' ? 'running' : 'idle';
     model.executionCount = cell.executionCount;
-    const rendered = this._renderedOutputs.get(cell) ?? [];
     const outputs = cell.outputs.shown;
-    if (outputs.length < rendered.length) {
+    // JupyterLab's model may only append, and replace an output by one of its kind.
+    if (!before.every((output, at) => isSameKind(output, outputs[at]))) {
       model.outputs.clear();
-      outputs.forEach(output => model.outputs.add(output));
-    } else {
-      outputs.forEach((output, position) => {
-        if (position >= rendered.length) {
-          model.outputs.add(output);
-        } else if (output !== rendered[position]) {
-          model.outputs.set(position, output);
-        }
-      });
     }
-    this._renderedOutputs.set(cell, outputs);
+    outputs.forEach((output, position) => {
+      if (position >= model.outputs.length) {
+        model.outputs.add(output);
+      } else if (output !== before[position]) {
+        model.outputs.set(position, output);
+      }
+    });
+    this._rendered[index] = { cell, outputs };
   }
 
   private _scrollToNewest(): void {
@@ -135,11 +139,11 @@ export class LiveNotebook extends StaticNotebook {
 
   /** The index of the running or failed cell; -1 if there is none. */
   private get _newestIndex(): number {
-    const { current, cells, end } = this._fold;
-    if (end === null) {
+    const { current, cells, endState } = this._fold;
+    if (endState === null) {
       return cells.findIndex(cell => cell === current);
     }
-    return end.state === 'succeeded'
+    return endState === 'succeeded'
       ? -1
       : cells.map(({ state }) => state).lastIndexOf('failed');
   }
@@ -171,11 +175,9 @@ export class LiveNotebook extends StaticNotebook {
   private _followedIndex = -1;
   /** When the user last scrolled, as `performance.now()`. */
   private _lastUserScroll = 0;
-  /** The rendered outputs of each cell. */
-  private _renderedOutputs = new WeakMap<
-    LiveCell,
-    readonly nbformat.IOutput[]
-  >();
+  /** What is in the page: the notebook, and its cells with their outputs. */
+  private _notebook: Fold['notebook'] = null;
+  private _rendered: { cell: LiveCell; outputs: Outputs['shown'] }[] = [];
 }
 
 /**
@@ -201,4 +203,13 @@ function toReadOnly({ cell }: LiveCell): nbformat.ICell {
   return cell.cell_type === 'code'
     ? { ...cell, metadata, outputs: [], execution_count: null }
     : { ...cell, metadata };
+}
+
+function isSameKind(
+  output: nbformat.IOutput,
+  other: nbformat.IOutput | undefined
+): boolean {
+  return (
+    output.output_type === other?.output_type && output.name === other.name
+  );
 }

@@ -33,7 +33,7 @@ class LogText extends Panel {
   append(text: string): void {
     const { scrollTop, scrollHeight, clientHeight } = this.node;
     const isAtEnd = scrollHeight - scrollTop - clientHeight < 40;
-    this._stream.feed(text);
+    this._stream.append(text);
     let remaining = this._stream.text;
     while (remaining.length > PART_CHARS) {
       const end = remaining.lastIndexOf('\n', PART_CHARS) + 1 || PART_CHARS;
@@ -41,7 +41,7 @@ class LogText extends Panel {
       this._lastPart = null;
       remaining = remaining.slice(end);
       this._stream = new StreamText(Infinity);
-      this._stream.feed(remaining);
+      this._stream.append(remaining);
     }
     this._renderPart(remaining);
     this._dropOldParts();

@@ -1,109 +1,69 @@
 /**
- * A stream's text as it is shown: what `\r` and `\b` overwrite is gone, as in JupyterLab and in the
- * result (`job_runner/protocol/result/carriage_return.py` has the same rules), and only its end is kept.
+ * The text of a stream, after carriage returns and backspaces are applied as in JupyterLab and in
+ * the result (`job_runner/protocol/result/carriage_return.py`). Only its end is kept.
  */
-
-/** Takes a text in pieces; each costs its own length, and its line's if that is overwritten. */
 export class StreamText {
-  /** @param most characters that are kept, near enough */
-  constructor(private readonly _most: number) {}
+  /** @param maxChars how many characters are kept; twice as many until it is trimmed */
+  constructor(private readonly _maxChars: number) {}
 
-  /** How many characters of the beginning are not kept. */
-  get dropped(): number {
-    return this._dropped;
-  }
-
-  /** What is left of it. */
+  /** The kept text. */
   get text(): string {
-    this._done = [this._done.join('')];
-    return this._done[0]! + this._line;
+    return this._lines + this._line;
   }
 
-  /** Take more. */
-  feed(text: string): void {
-    const lines = text.split('\n');
-    lines.forEach((line, index) => {
-      this._write(line);
-      if (index < lines.length - 1) {
-        this._finish();
+  /** How many characters were dropped from the beginning. */
+  dropped = 0;
+
+  /** Append text, at the cost of its length and of the lines that it overwrites. */
+  append(text: string): void {
+    // Matches characters between control characters, and these alone.
+    for (const token of text.match(/[^\n\r\b]+|[\n\r\b]/g) ?? []) {
+      if (token === '\n') {
+        this._lines += this._line + token;
+        this._line = '';
+        this._cursor = 0;
+      } else if (token === '\r') {
+        this._cursor = 0;
+      } else if (token === '\b') {
+        this._eraseCharacter();
+      } else {
+        const end = this._cursor + token.length;
+        this._line =
+          this._line.slice(0, this._cursor) + token + this._line.slice(end);
+        this._cursor = end;
       }
-    });
-    this._bound();
+    }
+    this._trim();
   }
 
-  private _finish(): void {
-    this._done.push(this._line, '\n');
-    this._length += this._line.length + 1;
-    this._line = '';
-    this._cursor = 0;
-  }
-
-  /** Take a piece of one line. */
-  private _write(text: string): void {
-    const [first, ...others] = text.split('\r');
-    this._writeOn(first!);
-    for (const piece of text.includes('\b') ? others : leftOf(others)) {
-      this._cursor = 0;
-      this._writeOn(piece);
+  private _eraseCharacter(): void {
+    if (this._cursor > 0) {
+      this._cursor -= 1;
+      this._line =
+        this._line.slice(0, this._cursor) + this._line.slice(this._cursor + 2);
     }
   }
 
-  private _writeOn(text: string): void {
-    const [first, ...others] = text.split('\b');
-    this._put(first!);
-    for (const piece of others) {
-      if (this._cursor > 0) {
-        this._cursor -= 1;
-        const rest = this._line.slice(this._cursor + 2);
-        this._line = this._line.slice(0, this._cursor) + rest;
-      }
-      this._put(piece);
-    }
-  }
-
-  private _put(text: string): void {
-    const end = this._cursor + text.length;
-    this._line =
-      this._cursor === this._line.length
-        ? this._line + text
-        : this._line.slice(0, this._cursor) + text + this._line.slice(end);
-    this._cursor = end;
-  }
-
-  /** Let go of the beginning; not at every piece, so that this costs what comes. */
-  private _bound(): void {
-    if (this._length + this._line.length < 2 * this._most) {
+  private _trim(): void {
+    const length = this._lines.length + this._line.length;
+    if (length < 2 * this._maxChars) {
       return;
     }
-    const whole = this._done.join('');
-    const excess = this._length + this._line.length - this._most;
-    const cut = Math.min(excess, whole.length);
-    const left = whole.slice(cut);
-    // Whole lines, if there is an end of one.
-    const start = cut > 0 ? left.indexOf('\n') + 1 : 0;
-    this._done = [left.slice(start)];
-    this._length = this._done[0]!.length;
-    const lineCut = excess - cut;
+    const excess = length - this._maxChars;
+    // Cut at the end of a line, if there is one.
+    const cut =
+      excess < this._lines.length
+        ? this._lines.indexOf('\n', excess) + 1
+        : this._lines.length;
+    const lineCut = Math.max(excess - this._lines.length, 0);
+    this._lines = this._lines.slice(cut);
     this._line = this._line.slice(lineCut);
     this._cursor = Math.max(this._cursor - lineCut, 0);
-    this._dropped += cut + start + lineCut;
+    this.dropped += cut + lineCut;
   }
 
-  /** Finished lines, in pieces. */
-  private _done: string[] = [];
-  private _length = 0;
+  /** The finished lines, and the one that is being written. */
+  private _lines = '';
   private _line = '';
   private _cursor = 0;
-  private _dropped = 0;
-}
-
-/** Those that a later one does not cover wholly: of a progress bar, the last. */
-function leftOf(pieces: string[]): string[] {
-  const left: string[] = [];
-  for (const piece of pieces.reverse()) {
-    if (left.length === 0 || piece.length > left.at(-1)!.length) {
-      left.push(piece);
-    }
-  }
-  return left.reverse();
 }
