@@ -310,7 +310,7 @@ describe('Follower', () => {
     readonly asked: number[] = [];
     failure: Error | null = null;
 
-    read = (_: string, offset: number): Promise<Chunk> => {
+    read = (offset: number): Promise<Chunk> => {
       this.asked.push(offset);
       if (this.failure !== null) {
         return Promise.reject(this.failure);
@@ -327,9 +327,9 @@ describe('Follower', () => {
   const told = (journal: number, state: 'running' | 'succeeded' = 'running') =>
     job({ journal, state });
 
-  function follow(server: Server): { jobs: Jobs; follower: Follower<Chunk> } {
+  function follow(server: Server): { jobs: Jobs; follower: Follower } {
     const jobs = new Jobs({} as IJobsApi);
-    const follower = new Follower(job().name, jobs, server.read, () => {});
+    const follower = new Follower(job().name, jobs, server.read);
     return { jobs, follower };
   }
 

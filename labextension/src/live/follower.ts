@@ -2,7 +2,7 @@
  * Follows a job's journal from its beginning, and reads on when the job has news. There is one
  * request at a time, none while nothing happens, and no byte is read twice.
  */
-import { type ISignal, Signal } from '@lumino/signaling';
+import { Signal } from '@lumino/signaling';
 
 import { ApiError } from '../jobs/client';
 import { isFinal, type Job } from '../jobs/job';
@@ -20,63 +20,40 @@ const TAIL_SIZE = 16 << 20;
 /** The state of reading. `lost`: a request failed. `gone`: the job or its journal was deleted. */
 export type ReadState = 'reading' | 'waiting' | 'ended' | 'lost' | 'gone';
 
-/** A follower, whatever it reads. */
-export interface IFollower {
-  readonly name: string;
-  /** The state has changed, or a chunk was read. */
-  readonly changed: ISignal<IFollower, void>;
-  readonly readState: ReadState;
-  /** The error of the latest request; null if it succeeded. */
-  readonly error: unknown;
-  /** Whether the middle of the journal was skipped. */
-  readonly isTruncated: boolean;
-  /** The share of the journal that was read, from 0 to 1. */
-  readonly fraction: number;
-  /** Read all that is there; during a read, once more after it. */
-  readMore(): Promise<void>;
-}
-
-/** Follows one job. */
-export class Follower<P extends Chunk> implements IFollower {
-  /**
-   * @param read requests a chunk from an offset; a negative one counts from the end
-   * @param onChunk gets each chunk, in order
-   */
+/** Follows one job. Only its own methods change its state. */
+export class Follower {
+  /** @param read reads and processes the chunk at an offset; a negative one counts from the end */
   constructor(
     readonly name: string,
     private readonly _jobs: IJobs,
-    private readonly _read: (name: string, offset: number) => Promise<P>,
-    private readonly _onChunk: (piece: P) => void | Promise<void>
+    private readonly _read: (offset: number) => Promise<Chunk>
   ) {
     _jobs.changed.connect(this._onJobChanged, this);
     _jobs.removed.connect(this._onJobRemoved, this);
     _jobs.conditionChanged.connect(this._onConditionChanged, this);
   }
 
-  get changed(): ISignal<this, void> {
-    return this._changed;
-  }
+  /** The state has changed, or a chunk was read. */
+  readonly changed = new Signal<this, void>(this);
 
-  get readState(): ReadState {
-    return this._readState;
-  }
+  readState: ReadState = 'reading';
 
-  get error(): unknown {
-    return this._error;
-  }
+  /** The error of the latest request; null if it succeeded. */
+  error: unknown = null;
 
-  get isTruncated(): boolean {
-    return this._isTruncated;
-  }
+  /** Whether the middle of the journal was skipped. */
+  isTruncated = false;
 
+  /** The share of the journal that was read, from 0 to 1. */
   get fraction(): number {
     const size = this._jobs.get(this.name)?.journal ?? 0;
     return size === 0 ? 1 : Math.min(this._offset / size, 1);
   }
 
+  /** Read all that is there; during a read, once more after it. */
   async readMore(): Promise<void> {
     this._isRequested = true;
-    if (this._isReading || this._readState === 'ended') {
+    if (this._isReading || this.readState === 'ended') {
       return;
     }
     this._isReading = true;
@@ -96,25 +73,19 @@ export class Follower<P extends Chunk> implements IFollower {
   private async _readToEnd(): Promise<void> {
     this._setReadState('reading');
     try {
-      let chunk: P | null = null;
+      let chunk: Chunk;
+      let hasMore: boolean;
       do {
-        const from = this._offset;
-        chunk = await this._read(this.name, this._nextOffset());
-        if (this._isDisposed) {
-          return;
-        }
-        await this._onChunk(chunk);
+        chunk = await this._read(this._nextOffset());
+        hasMore = chunk.next !== this._offset && !chunk.end;
         this._offset = chunk.next;
-        this._changed.emit();
-        if (chunk.next === from) {
-          break;
-        }
-      } while (!chunk.end && !this._isDisposed && !this._isUpToDate);
-      this._error = null;
+        this.changed.emit();
+      } while (hasMore && !this._isDisposed && !this._isUpToDate);
+      this.error = null;
       this._setReadState(chunk.end ? 'ended' : 'waiting');
     } catch (error) {
       const isGone = error instanceof ApiError && error.code === 'not_found';
-      this._error = error;
+      this.error = error;
       this._setReadState(isGone ? 'gone' : 'lost');
     }
   }
@@ -123,7 +94,7 @@ export class Follower<P extends Chunk> implements IFollower {
   private _nextOffset(): number {
     const size = this._jobs.get(this.name)?.journal ?? 0;
     if (this._offset > 0 && size - this._offset > MAX_BACKLOG) {
-      this._isTruncated = true;
+      this.isTruncated = true;
       return -TAIL_SIZE;
     }
     return this._offset;
@@ -135,9 +106,9 @@ export class Follower<P extends Chunk> implements IFollower {
     return job !== undefined && !isFinal(job) && this._offset >= job.journal;
   }
 
-  private _setReadState(reading: ReadState): void {
-    this._readState = reading;
-    this._changed.emit();
+  private _setReadState(readState: ReadState): void {
+    this.readState = readState;
+    this.changed.emit();
   }
 
   private _onJobChanged(_: IJobs, job: Job): void {
@@ -145,30 +116,26 @@ export class Follower<P extends Chunk> implements IFollower {
       if (job.journal > this._offset || isFinal(job)) {
         void this.readMore();
       }
-      this._changed.emit();
+      this.changed.emit();
     }
   }
 
   private _onJobRemoved(_: IJobs, name: string): void {
-    if (name === this.name && this._readState !== 'ended') {
+    if (name === this.name && this.readState !== 'ended') {
       void this.readMore();
     }
   }
 
   /** A successful request for the list means that reading can succeed, too. */
   private _onConditionChanged({ error, isBusy }: IJobs): void {
-    if (this._readState === 'lost' && error === null && !isBusy) {
+    if (this.readState === 'lost' && error === null && !isBusy) {
       void this.readMore();
     }
-    this._changed.emit();
+    this.changed.emit();
   }
 
   private _offset = 0;
-  private _readState: ReadState = 'reading';
-  private _error: unknown = null;
-  private _isTruncated = false;
   private _isReading = false;
   private _isRequested = false;
   private _isDisposed = false;
-  private readonly _changed = new Signal<this, void>(this);
 }

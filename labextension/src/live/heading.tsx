@@ -11,12 +11,12 @@ import { connectionProblem, errorText } from '../ui/errors';
 import { ElapsedTime, ProgressBar } from '../ui/progress';
 import { noteText, statusText } from '../ui/statusText';
 import { useKeptFocus } from '../ui/useKeptFocus';
-import type { IFollower } from './follower';
+import type { Follower } from './follower';
 
 /** Props of the heading. */
 export type HeadingProps = {
   jobs: IJobs;
-  follower: IFollower;
+  follower: Follower;
   commands: CommandRegistry;
   trans: TranslationBundle;
   /** The command of the other view. */

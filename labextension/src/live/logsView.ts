@@ -1,13 +1,10 @@
 /** A job's logs: the text that it prints. JupyterLab renders colors, and no HTML. */
 import type { IRenderMime, IRenderMimeRegistry } from '@jupyterlab/rendermime';
-import { Panel, PanelLayout, Widget } from '@lumino/widgets';
+import { Panel } from '@lumino/widgets';
 
-import type { Logs } from '../api';
 import { CommandIDs } from '../jobCommands';
-import { Follower } from './follower';
-import { LiveHeading } from './heading';
+import { JobView, type ViewServices } from './jobView';
 import { StreamText } from './streamText';
-import type { ViewServices } from './watchView';
 
 /** Characters of a part, which is rendered as a unit, and how many parts are kept. */
 const PART_CHARS = 16 << 10;
@@ -73,50 +70,27 @@ class LogText extends Panel {
   private _stream = new StreamText(Infinity);
 }
 
-/** Shows a job's logs. */
-export class LogsView extends Widget {
-  constructor(
-    readonly jobName: string,
-    services: ViewServices,
-    rendermime: IRenderMimeRegistry
-  ) {
-    super();
-    const { jobs, journalApi: reader, trans } = services;
-    this.addClass('jp-ToJob-watch');
-    const text = new LogText(
-      rendermime,
-      trans.__('The beginning is no longer shown: the result has all.')
-    );
-    text.node.setAttribute(
-      'aria-label',
-      trans.__('Text that %1 printed', jobName)
-    );
-    this._follower = new Follower(
-      jobName,
-      jobs,
-      (name, offset) => reader.readLogs(name, offset),
-      (piece: Logs) => {
-        if (piece.text !== '') {
-          text.append(piece.text);
-        }
-      }
-    );
-    const layout = (this.layout = new PanelLayout());
-    layout.addWidget(
-      new LiveHeading({
-        ...services,
-        follower: this._follower,
-        otherCommand: CommandIDs.watch
-      })
-    );
-    layout.addWidget(text);
-    void this._follower.readMore();
-  }
-
-  override dispose(): void {
-    this._follower.dispose();
-    super.dispose();
-  }
-
-  private readonly _follower: Follower<Logs>;
+/** Create the view of a job's logs. */
+export function createLogsView(
+  jobName: string,
+  services: ViewServices,
+  rendermime: IRenderMimeRegistry
+): JobView {
+  const { journalApi, trans } = services;
+  const text = new LogText(
+    rendermime,
+    trans.__('The beginning is no longer shown: the result has all.')
+  );
+  text.node.setAttribute(
+    'aria-label',
+    trans.__('Text that %1 printed', jobName)
+  );
+  const read = async (offset: number) => {
+    const chunk = await journalApi.readLogs(jobName, offset);
+    if (chunk.text !== '' && !text.isDisposed) {
+      text.append(chunk.text);
+    }
+    return chunk;
+  };
+  return new JobView(jobName, services, text, CommandIDs.watch, read);
 }

@@ -15,17 +15,15 @@ import {
   nullTranslator,
   type TranslationBundle
 } from '@jupyterlab/translation';
-import type { Widget } from '@lumino/widgets';
 
 import { CommandIDs, describeJobArguments, jobNameOf } from '../jobCommands';
 import { Client } from '../jobs/client';
-import { LogsView } from '../live/logsView';
-import { WatchView } from '../live/watchView';
+import type { JobView } from '../live/jobView';
+import { createLogsView } from '../live/logsView';
+import { createWatchView } from '../live/watchView';
 import { IJobs } from '../tokens';
 import { showError } from '../ui/errors';
 import { jobsIcon } from '../ui/icons';
-
-type JobView = Widget & { readonly jobName: string };
 
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-to-job:live',
@@ -64,7 +62,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
           editorServices,
           translator
         };
-        return new WatchView(name, services, renderers);
+        return createWatchView(name, services, renderers);
       }
     });
     addView(app, jobs, restorer, trans, {
@@ -73,7 +71,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
       caption: trans.__('Read what it prints'),
       title: name => trans.__('Logs of %1', name),
       ariaLabel: name => trans.__('Logs of %1', name),
-      create: name => new LogsView(name, services, rendermime)
+      create: name => createLogsView(name, services, rendermime)
     });
   }
 };
