@@ -29,12 +29,6 @@ export const CommandIDs = {
   delete: 'jupyter-to-job:delete'
 } as const;
 
-/** Commands that ask for confirmation. */
-const CONFIRMED_COMMANDS: readonly string[] = [
-  CommandIDs.cancel,
-  CommandIDs.delete
-];
-
 /** Services that the commands use. */
 export type CommandServices = {
   commands: CommandRegistry;
@@ -50,7 +44,9 @@ type JobAction = {
   caption: string;
   /** Whether the command makes sense for the job. */
   appliesTo: (job: Job) => boolean;
-  run: (job: Job, args: ReadonlyPartialJSONObject) => Promise<unknown>;
+  /** What to ask before it runs, unless the argument `ask` is false. */
+  question?: (job: Job) => Question | null;
+  run: (job: Job) => Promise<unknown>;
 };
 
 /** Add all commands except those that open a view, which their plugin adds. */
@@ -93,7 +89,7 @@ export function jobNameOf(args: ReadonlyPartialJSONObject): string {
 
 function addCommand(
   services: CommandServices,
-  { id, label, caption, appliesTo, run }: JobAction
+  { id, label, caption, appliesTo, question, run }: JobAction
 ): void {
   const { commands, jobs, trans } = services;
   const findJob = (args: ReadonlyPartialJSONObject) =>
@@ -102,7 +98,7 @@ function addCommand(
     label,
     caption,
     describedBy: {
-      args: describeJobArguments(trans, CONFIRMED_COMMANDS.includes(id))
+      args: describeJobArguments(trans, question !== undefined)
     },
     isVisible: args => findJob(args) !== undefined && appliesTo(findJob(args)!),
     // A job that is not loaded yet is requested on execution.
@@ -111,7 +107,12 @@ function addCommand(
       (findJob(args) === undefined || appliesTo(findJob(args)!)),
     execute: async args => {
       try {
-        return await run(await jobs.find(jobNameOf(args)), args);
+        const job = await jobs.find(jobNameOf(args));
+        const confirmation = args.ask === false ? null : question?.(job);
+        if (confirmation && !(await isConfirmed(confirmation))) {
+          return null;
+        }
+        return await run(job);
       } catch (error) {
         showError(error, trans, false);
         return null;
@@ -178,49 +179,42 @@ function endingActions({ jobs, trans }: CommandServices): JobAction[] {
       label: trans.__('Cancel Job'),
       caption: trans.__('End the run; what it wrote so far is delivered'),
       appliesTo: job => !isFinal(job) && !job.cancel_requested,
-      run: async (job, { ask }) => {
-        const isSure =
-          ask === false ||
-          job.state === 'queued' ||
-          (await confirm({
-            title: trans.__('Cancel %1?', job.name),
-            body: trans.__(
-              'The run ends. What it wrote so far is delivered as a notebook.'
-            ),
-            yes: trans.__('Cancel Job'),
-            no: trans.__('Go On Running')
-          }));
-        return isSure ? jobs.cancel(job.name) : null;
-      }
+      question: ({ name, state }) =>
+        state === 'queued'
+          ? null
+          : {
+              title: trans.__('Cancel %1?', name),
+              body: trans.__(
+                'The run ends. What it wrote so far is delivered as a notebook.'
+              ),
+              yes: trans.__('Cancel Job'),
+              no: trans.__('Go On Running')
+            },
+      run: ({ name }) => jobs.cancel(name)
     },
     {
       id: CommandIDs.delete,
       label: trans.__('Delete Job…'),
       caption: trans.__('Forget the job; a delivered notebook stays'),
       appliesTo: () => true,
-      run: async (job, { ask }) => {
-        const body = isFinal(job)
+      question: job => ({
+        title: trans.__('Delete %1?', job.name),
+        body: isFinal(job)
           ? trans.__(
               'Its logs are gone then, and it cannot be rerun. A delivered notebook stays.'
             )
-          : trans.__('It is ended, and nothing of it is delivered.');
-        const isSure =
-          ask === false ||
-          (await confirm({
-            title: trans.__('Delete %1?', job.name),
-            body,
-            yes: trans.__('Delete Job'),
-            no: trans.__('Keep It')
-          }));
-        return isSure ? jobs.delete(job.name) : null;
-      }
+          : trans.__('It is ended, and nothing of it is delivered.'),
+        yes: trans.__('Delete Job'),
+        no: trans.__('Keep It')
+      }),
+      run: ({ name }) => jobs.delete(name)
     }
   ];
 }
 
 function rerunActions({
   jobs,
-  journalApi: reader,
+  journalApi,
   dialog,
   trans
 }: CommandServices): JobAction[] {
@@ -238,19 +232,16 @@ function rerunActions({
       caption: trans.__('Run what was frozen again, with other choices'),
       appliesTo: job => dialog !== null && isFinal(job),
       run: async job =>
-        dialog?.ask(await createRerunSource(job, jobs, reader, trans)) ?? null
+        dialog?.ask(await createRerunSource(job, jobs, journalApi, trans)) ??
+        null
     }
   ];
 }
 
-type Confirmation = { title: string; body: string; yes: string; no: string };
+type Question = { title: string; body: string; yes: string; no: string };
 
-async function confirm({
-  title,
-  body,
-  yes,
-  no
-}: Confirmation): Promise<boolean> {
+async function isConfirmed(question: Question): Promise<boolean> {
+  const { title, body, yes, no } = question;
   const { button } = await showDialog({
     title,
     body,

@@ -5,6 +5,9 @@ import type { ISignal } from '@lumino/signaling';
 import type { Changes, CopyProgress, Job, Submission } from './jobs/job';
 import type { INotebookSource } from './source';
 
+/** The state of the event stream; `forbidden` if the server does not let this user subscribe. */
+export type FeedState = 'live' | 'lost' | 'forbidden' | 'unknown';
+
 /** The jobs that this page knows, kept up to date by the server's events. */
 export interface IJobs {
   /** A job is new to this page, or has changed. */
@@ -30,8 +33,7 @@ export interface IJobs {
   readonly error: unknown;
   /** Whether the server has older jobs that are not loaded yet. */
   readonly hasMore: boolean;
-  /** The state of the event stream; `forbidden` if the server does not let this user subscribe. */
-  readonly feed: 'live' | 'lost' | 'forbidden' | 'unknown';
+  readonly feed: FeedState;
   /** The loaded jobs, newest first. The array changes in place. */
   readonly all: readonly Job[];
   /** The number of jobs that have not ended. */

@@ -19,7 +19,7 @@ class Server implements IJobsApi {
 
   constructor(private readonly _answers: Answer[] = []) {}
 
-  listJobs(which: JobsQuery): Promise<Page> {
+  list(which: JobsQuery): Promise<Page> {
     this.asked.push(which);
     const states = which.state?.split(',');
     const wanted = this.listed.filter(
@@ -35,32 +35,32 @@ class Server implements IJobsApi {
     return Promise.resolve(page);
   }
 
-  getJob(name: string): Promise<Job> {
+  get(name: string): Promise<Job> {
     const found = this.listed.find(each => each.name === name);
     return found === undefined
       ? Promise.reject(NOT_FOUND)
       : Promise.resolve(found);
   }
 
-  submitJob(_: unknown, idempotencyKey: string): Promise<Job> {
+  submit(_: unknown, idempotencyKey: string): Promise<Job> {
     this.keys.push(idempotencyKey);
     return this._answer();
   }
 
-  rerunJob(_: string, __: unknown, idempotencyKey: string): Promise<Job> {
+  rerun(_: string, __: unknown, idempotencyKey: string): Promise<Job> {
     this.keys.push(idempotencyKey);
     return this._answer();
   }
 
-  cancelJob(): Promise<Job> {
+  cancel(): Promise<Job> {
     return this._answer();
   }
 
-  deliverResult(): Promise<Job> {
+  deliver(): Promise<Job> {
     return this._answer();
   }
 
-  async deleteJob(): Promise<void> {
+  async delete(): Promise<void> {
     await this._answer();
   }
 

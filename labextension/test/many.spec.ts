@@ -38,7 +38,7 @@ describe('10,000 jobs', () => {
       expect(model.rows).toHaveLength(COUNT);
     });
     expect(change).toBeLessThan(8); // half of what a smooth page has for a picture
-    model.query = name(77);
+    model.set({ query: name(77) });
     expect(cost(5, () => model.rows)).toBeLessThan(50);
     expect(model.rows).toHaveLength(1);
   });

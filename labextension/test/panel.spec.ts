@@ -34,12 +34,12 @@ describe('PanelModel', () => {
       { state: 'failed', reason: 'OutOfMemory', notebook: 'data/train.ipynb' }
     );
     expect(shown(model)).toEqual(['j-0', 'j-1', 'j-2']);
-    model.query = ' TRAIN  gpu';
+    model.set({ query: ' TRAIN  gpu' });
     expect(shown(model)).toEqual(['j-0']);
-    model.query = 'outofmemory';
+    model.set({ query: 'outofmemory' });
     expect(shown(model)).toEqual(['j-2']);
-    model.query = '';
-    model.filter = 'waiting';
+    model.set({ query: '' });
+    model.set({ filter: 'waiting' });
     expect(shown(model)).toEqual(['j-1']);
     expect(model.isFiltered).toBe(true);
   });
@@ -50,7 +50,7 @@ describe('PanelModel', () => {
       { notebook: 'a.ipynb' },
       { notebook: 'b.ipynb' }
     );
-    model.isGrouped = true;
+    model.set({ isGrouped: true });
     const open = ['[b.ipynb]', 'j-0', 'j-2', '[a.ipynb]', 'j-1'];
     expect(shown(model)).toEqual(open);
     model.toggleGroup('b.ipynb');

@@ -2,7 +2,7 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { type ReactElement, useId } from 'react';
 
-import type { Device, Flavor } from '../api';
+import type { Catalog, Device, Flavor } from '../api';
 import {
   type Isolation,
   listDevices,
@@ -24,15 +24,12 @@ export function FlavorCards({ model }: ModelProps): ReactElement {
             aria-hidden="true"
           />
         ) : (
-          Object.entries(catalog.flavors).map(([name, flavor]) => (
+          Object.keys(catalog.flavors).map(name => (
             <FlavorCard
               key={name}
+              model={model}
+              catalog={catalog}
               name={name}
-              flavor={flavor}
-              unavailable={unavailableReason(catalog, name)}
-              isChosen={model.flavor === name}
-              choose={() => model.chooseFlavor(name)}
-              trans={trans}
             />
           ))
         )}
@@ -41,17 +38,13 @@ export function FlavorCards({ model }: ModelProps): ReactElement {
   );
 }
 
-type CardProps = {
-  name: string;
-  flavor: Flavor;
-  unavailable: string | null;
-  isChosen: boolean;
-  choose: () => void;
-  trans: TranslationBundle;
-};
+type CardProps = ModelProps & { catalog: Catalog; name: string };
 
-function FlavorCard(props: CardProps): ReactElement {
-  const { name, flavor, unavailable, isChosen, choose, trans } = props;
+function FlavorCard({ model, catalog, name }: CardProps): ReactElement {
+  const { trans } = model;
+  const flavor = catalog.flavors[name]!;
+  const isChosen = model.flavor === name;
+  const unavailable = unavailableReason(catalog, name);
   const id = useId();
   const reason = unavailable === '' ? trans.__('Not for you.') : unavailable;
   const classes = ['jp-ToJobDialog-card'];
@@ -69,7 +62,7 @@ function FlavorCard(props: CardProps): ReactElement {
         value={name}
         checked={isChosen}
         disabled={reason !== null}
-        onChange={choose}
+        onChange={() => model.chooseFlavor(name)}
         aria-labelledby={`${id}-title ${id}-facts`}
         aria-describedby={`${id}-rest`}
       />
@@ -121,28 +114,25 @@ export function DeviceChoice({ model }: ModelProps): ReactElement | null {
       {devices.map(([name, device]) => (
         <DeviceOption
           key={name}
+          model={model}
           name={name}
           device={device}
-          isChosen={isChoice ? model.device === name : null}
-          choose={() => model.chooseDevice(name)}
-          trans={trans}
+          isChoice={isChoice}
         />
       ))}
     </fieldset>
   );
 }
 
-type DeviceProps = {
+type DeviceProps = ModelProps & {
   name: string;
   device: Device;
-  /** Null if there is only one device. */
-  isChosen: boolean | null;
-  choose: () => void;
-  trans: TranslationBundle;
+  isChoice: boolean;
 };
 
 function DeviceOption(props: DeviceProps): ReactElement {
-  const { name, device, isChosen, choose, trans } = props;
+  const { model, name, device, isChoice } = props;
+  const { trans } = model;
   const { title, description, free, total } = device;
   const id = useId();
   const details = [
@@ -151,13 +141,13 @@ function DeviceOption(props: DeviceProps): ReactElement {
   ];
   return (
     <label className="jp-ToJobDialog-device">
-      {isChosen !== null && (
+      {isChoice && (
         <input
           type="radio"
           name="jp-ToJobDialog-device"
           value={name}
-          checked={isChosen}
-          onChange={choose}
+          checked={model.device === name}
+          onChange={() => model.chooseDevice(name)}
           aria-labelledby={`${id}-title`}
           aria-describedby={`${id}-rest`}
         />

@@ -5,7 +5,7 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { UUID } from '@lumino/coreutils';
 import type { IDisposable } from '@lumino/disposable';
-import { type ISignal, Signal } from '@lumino/signaling';
+import { Signal } from '@lumino/signaling';
 
 import type { Catalog, Job, Preflight, Problem } from '../api';
 import {
@@ -32,7 +32,7 @@ export type TextFields = Record<
 /** A failed request; `isSubmission` if it was the submission itself. */
 export type RequestFailure = { error: unknown; isSubmission: boolean };
 
-/** One submission, from the first choice to the job. */
+/** One submission, from the first choice to the job. Only its own methods change its state. */
 export class SubmitModel implements IDisposable {
   constructor(
     readonly source: INotebookSource,
@@ -78,75 +78,53 @@ export class SubmitModel implements IDisposable {
   readonly texts: TextFields;
 
   /** Something that the form shows has changed. */
-  get changed(): ISignal<this, void> {
-    return this._changed;
-  }
+  readonly changed = new Signal<this, void>(this);
 
   /** Counts the changes. */
-  get version(): number {
-    return this._version;
-  }
+  version = 0;
 
   /** The catalog; null until it is loaded. */
-  get catalog(): Catalog | null {
-    return this._catalog;
-  }
+  catalog: Catalog | null = null;
 
-  get preflight(): Preflight | null {
-    return this._preflight;
-  }
+  preflight: Preflight | null = null;
+
+  /** The error of the latest request; null if it succeeded. */
+  failure: RequestFailure | null = null;
+
+  /** The idempotency key of the submission that is being sent; null if none is. */
+  sendingKey: string | null = null;
+
+  copyProgress: CopyProgress | null = null;
+
+  /** Whether the submission is being withdrawn, and it is not known yet if in time. */
+  isWithdrawing = false;
+
+  /** Whether the latest submission was withdrawn in time. */
+  isWithdrawn = false;
+
+  isDisposed = false;
 
   /** Whether preflight has not answered yet for the current choices. */
   get isChecking(): boolean {
     return this._preflightQuery.isPending;
   }
 
-  /** The error of the latest request; null if it succeeded. */
-  get failure(): RequestFailure | null {
-    return this._failure;
-  }
-
-  /** The idempotency key of the submission that is being sent; null if none is. */
-  get sendingKey(): string | null {
-    return this._sendingKey;
-  }
-
-  get copyProgress(): CopyProgress | null {
-    return this._copyProgress;
-  }
-
-  /** Whether the submission is being withdrawn, and it is not known yet if in time. */
-  get isWithdrawing(): boolean {
-    return this._isWithdrawing;
-  }
-
-  /** Whether the latest submission was withdrawn in time. */
-  get isWithdrawn(): boolean {
-    return this._isWithdrawn;
-  }
-
   /** The flavor to submit with: the chosen one if it is available. */
   get flavor(): string | undefined {
-    const catalog = this._catalog;
-    if (catalog === null) {
-      return this._flavor;
-    }
-    const flavor = this._flavor;
-    return flavor !== undefined && unavailableReason(catalog, flavor) === null
+    const { catalog, _flavor: flavor } = this;
+    return catalog === null ||
+      (flavor !== undefined && unavailableReason(catalog, flavor) === null)
       ? flavor
       : defaultFlavor(catalog);
   }
 
   /** The device to submit with: the chosen one if the flavor has it. */
   get device(): string | undefined {
-    const catalog = this._catalog;
-    if (catalog === null) {
-      return this._device;
-    }
-    const names = listDevices(catalog, this.flavor).map(([name]) => name);
-    return this._device !== undefined && names.includes(this._device)
-      ? this._device
-      : defaultDevice(catalog, this.flavor);
+    const { catalog, flavor, _device: device } = this;
+    return catalog === null ||
+      listDevices(catalog, flavor).some(([name]) => name === device)
+      ? device
+      : defaultDevice(catalog, flavor);
   }
 
   /** All choices, as fields of the request. */
@@ -181,7 +159,7 @@ export class SubmitModel implements IDisposable {
     // Preflight's last answer is about other choices while a new one is awaited.
     const serverProblems = this.isChecking
       ? []
-      : (this._preflight?.problems ?? []);
+      : (this.preflight?.problems ?? []);
     return [...this._formProblems(), ...serverProblems];
   }
 
@@ -194,7 +172,7 @@ export class SubmitModel implements IDisposable {
 
   /** Whether the server extension is missing or too old. */
   get isServerUnusable(): boolean {
-    const error = this._failure?.error;
+    const error = this.failure?.error;
     return (
       error instanceof ApiError &&
       (error.failure === 'missing' || error.failure === 'outdated')
@@ -203,7 +181,7 @@ export class SubmitModel implements IDisposable {
 
   /** Set the catalog, a new or a cached one. */
   setCatalog(catalog: Catalog): void {
-    this._catalog = catalog;
+    this.catalog = catalog;
     if (this._checkedChoices !== JSON.stringify(this.choices)) {
       this._checkChoices(true);
     }
@@ -212,7 +190,7 @@ export class SubmitModel implements IDisposable {
 
   /** Load the catalog again, and keep the form usable meanwhile. */
   async refreshCatalog(): Promise<void> {
-    this._failure = null;
+    this.failure = null;
     this._emitChanged();
     try {
       this.setCatalog(await this._api.getCatalog());
@@ -235,10 +213,10 @@ export class SubmitModel implements IDisposable {
 
   /** Change choices, parameters or files. Ignored while sending. */
   change(update: () => void): void {
-    if (this._sendingKey === null) {
+    if (this.sendingKey === null) {
       update();
-      this._failure = null;
-      this._isWithdrawn = false;
+      this.failure = null;
+      this.isWithdrawn = false;
       if (this._formProblems().length === 0) {
         this._checkChoices(false);
       }
@@ -248,15 +226,15 @@ export class SubmitModel implements IDisposable {
 
   /** Store the progress of copying, if it belongs to this submission. */
   onCopyProgress(progress: CopyProgress): void {
-    if (progress.key === this._sendingKey) {
-      this._copyProgress = progress;
+    if (progress.key === this.sendingKey) {
+      this.copyProgress = progress;
       this._emitChanged();
     }
   }
 
   /** Send, one submission at a time; resolves to null if it was not accepted (see `failure`). */
   send(): Promise<Job | null> {
-    if (this._sendingKey !== null || this.isBlocked) {
+    if (this.sendingKey !== null || this.isBlocked) {
       return Promise.resolve(null);
     }
     return (this.submission = this._send());
@@ -264,46 +242,42 @@ export class SubmitModel implements IDisposable {
 
   /** Withdraw the submission that is being sent. The answer to sending tells if it was in time. */
   async withdraw(): Promise<void> {
-    if (this._sendingKey !== null) {
-      this._isWithdrawing = true;
+    if (this.sendingKey !== null) {
+      this.isWithdrawing = true;
       this._emitChanged();
-      await this._api.withdraw(this._sendingKey).catch(error => {
+      await this._api.withdraw(this.sendingKey).catch(error => {
         console.warn('jupyter-to-job: could not be called off', error);
       });
     }
   }
 
-  get isDisposed(): boolean {
-    return this._isDisposed;
-  }
-
   dispose(): void {
-    this._isDisposed = true;
+    this.isDisposed = true;
     this._preflightQuery.dispose();
     Signal.clearData(this);
   }
 
   private async _send(): Promise<Job | null> {
     const choices = this.choices;
-    this._sendingKey = this._idempotencyKey(choices);
-    this._failure = null;
-    this._isWithdrawn = false;
+    this.sendingKey = this._idempotencyKey(choices);
+    this.failure = null;
+    this.isWithdrawn = false;
     this._emitChanged();
     try {
       await this.source.ready;
-      return await this.source.submit(choices, this._sendingKey);
+      return await this.source.submit(choices, this.sendingKey);
     } catch (error) {
       if (error instanceof ApiError && error.code === 'withdrawn') {
-        this._isWithdrawn = true;
+        this.isWithdrawn = true;
         this._lastRequest = NO_REQUEST; // The server refuses a withdrawn key from now on.
       } else {
         this._setFailure(error, true);
       }
       return null;
     } finally {
-      this._sendingKey = null;
-      this._copyProgress = null;
-      this._isWithdrawing = false;
+      this.sendingKey = null;
+      this.copyProgress = null;
+      this.isWithdrawing = false;
       this._emitChanged();
     }
   }
@@ -338,7 +312,7 @@ export class SubmitModel implements IDisposable {
       this._setFailure(error, false);
       return;
     }
-    this._preflight = answer;
+    this.preflight = answer;
     this.parameters.setParameters(answer.parameters);
     this.files.onPreflight(answer);
     if (this._checkedChoices !== JSON.stringify(this.choices)) {
@@ -348,7 +322,7 @@ export class SubmitModel implements IDisposable {
   }
 
   private _setFailure(error: unknown, isSubmission: boolean): void {
-    this._failure = { error, isSubmission };
+    this.failure = { error, isSubmission };
     this._emitChanged();
   }
 
@@ -362,28 +336,18 @@ export class SubmitModel implements IDisposable {
   }
 
   private _emitChanged(): void {
-    if (!this._isDisposed) {
-      this._version += 1;
-      this._changed.emit();
+    if (!this.isDisposed) {
+      this.version += 1;
+      this.changed.emit();
     }
   }
 
   private _flavor: string | undefined;
   private _device: string | undefined;
   private readonly _env: Record<string, string> | undefined;
-  private _catalog: Catalog | null = null;
-  private _preflight: Preflight | null = null;
   private _checkedChoices: string | null = null;
-  private _failure: RequestFailure | null = null;
-  private _sendingKey: string | null = null;
-  private _copyProgress: CopyProgress | null = null;
-  private _isWithdrawing = false;
-  private _isWithdrawn = false;
   private _lastRequest = NO_REQUEST;
-  private _version = 0;
-  private _isDisposed = false;
   private readonly _preflightQuery: LatestQuery<Choices, Preflight>;
-  private readonly _changed = new Signal<this, void>(this);
 }
 
 /** The initial value of `_lastRequest`. */

@@ -62,7 +62,7 @@ export class ParameterForm {
     const names = new Set(parameters.map(({ name }) => name));
     for (const name of [...this._values.keys(), ...this._invalidTexts.keys()]) {
       if (!names.has(name)) {
-        this._clear(name);
+        this.reset(name);
       }
     }
   }
@@ -73,7 +73,7 @@ export class ParameterForm {
     if (parameter === undefined) {
       return;
     }
-    this._clear(name);
+    this.reset(name);
     if (text === '' && defaultOf(parameter) === undefined) {
       return; // An empty field keeps a default that cannot be shown.
     }
@@ -88,7 +88,9 @@ export class ParameterForm {
 
   /** Reset a field to the notebook's default. */
   reset(name: string): void {
-    this._clear(name);
+    this._values.delete(name);
+    this._validTexts.delete(name);
+    this._invalidTexts.delete(name);
   }
 
   private _toField(parameter: Parameter): ParameterField {
@@ -112,12 +114,6 @@ export class ParameterForm {
       isChanged: value !== undefined || invalidText !== undefined,
       error: invalidText === undefined ? null : errorText(kind, this._trans)
     };
-  }
-
-  private _clear(name: string): void {
-    this._values.delete(name);
-    this._validTexts.delete(name);
-    this._invalidTexts.delete(name);
   }
 
   private _parameters: readonly Parameter[] | null = null;

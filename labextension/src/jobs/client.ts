@@ -40,144 +40,128 @@ export class ApiError extends Error {
   }
 }
 
-/** API calls of the job model. */
-export interface IJobsApi {
-  /** List jobs, newest first. */
-  listJobs(which: JobsQuery): Promise<Page>;
-  /** Get the current state of a job. */
-  getJob(name: string): Promise<Job>;
-  /** Submit a notebook. The same key again returns the same job. */
-  submitJob(submission: Submission, idempotencyKey: string): Promise<Job>;
-  /** Run a job again as it was frozen. The same key again returns the same job. */
-  rerunJob(
-    name: string,
-    changes: Changes,
-    idempotencyKey: string
-  ): Promise<Job>;
-  /** Cancel a job. */
-  cancelJob(name: string): Promise<Job>;
-  /** Deliver a held result. */
-  deliverResult(name: string): Promise<Job>;
-  /** Delete a job. */
-  deleteJob(name: string): Promise<void>;
-}
-
 /** Selects jobs of the list. */
 export type JobsQuery = { limit: number; state?: string; cursor?: string };
 
+/** API calls of the job model. */
+export type IJobsApi = Pick<
+  Client,
+  'list' | 'get' | 'submit' | 'rerun' | 'cancel' | 'deliver' | 'delete'
+>;
+
 /** API calls of the live view and the logs. */
-export interface IJournalApi {
-  /** Read journal records from a byte offset; a negative one counts from the end. */
-  readJournal(name: string, offset: number): Promise<Journal>;
-  /** Read printed text from a byte offset of the journal. */
-  readLogs(name: string, offset: number): Promise<Logs>;
-  /** Get the result, or what exists of it so far. */
-  getNotebook(name: string): Promise<unknown>;
-}
+export type IJournalApi = Pick<
+  Client,
+  'readJournal' | 'readLogs' | 'getNotebook'
+>;
 
 /** API calls of the submit dialog. */
-export interface IDialogApi {
-  /** Get version and abilities of the server extension. */
-  getHealth(): Promise<Health>;
-  /** Get the catalog, with the units that are free now. */
-  getCatalog(): Promise<Catalog>;
-  /** Run preflight: what would happen to this submission. */
-  checkSubmission(submission: Submission): Promise<Preflight>;
-  /** Withdraw a submission whose inputs are still being copied. */
-  withdraw(idempotencyKey: string): Promise<void>;
-}
+export type IDialogApi = Pick<
+  Client,
+  'getHealth' | 'getCatalog' | 'checkSubmission' | 'withdraw'
+>;
 
-/** The REST client of this page's server. */
-export class Client implements IJobsApi, IDialogApi, IJournalApi {
+/** The REST client of this page's server. All calls throw ApiError. */
+export class Client {
   constructor(private readonly _settings: ServerConnection.ISettings) {}
 
-  listJobs(query: JobsQuery): Promise<Page> {
-    return this._request<Page>(`jobs${URLExt.objectToQueryString(query)}`);
+  /** List jobs, newest first. */
+  list(query: JobsQuery): Promise<Page> {
+    return this._request('GET', `jobs${URLExt.objectToQueryString(query)}`);
   }
 
-  getJob(name: string): Promise<Job> {
-    return this._request<Job>(jobRoute(name));
+  /** Get the current state of a job. */
+  get(name: string): Promise<Job> {
+    return this._request('GET', jobRoute(name));
   }
 
-  submitJob(submission: Submission, idempotencyKey: string): Promise<Job> {
-    return this._request<Job>('jobs', {
-      method: 'POST',
-      body: JSON.stringify(submission),
-      headers: { 'Idempotency-Key': idempotencyKey }
-    });
+  /** Submit a notebook. The same key again returns the same job. */
+  submit(submission: Submission, idempotencyKey: string): Promise<Job> {
+    return this._request('POST', 'jobs', submission, idempotencyKey);
   }
 
-  rerunJob(
-    name: string,
-    changes: Changes,
-    idempotencyKey: string
-  ): Promise<Job> {
-    return this._request<Job>(`${jobRoute(name)}/rerun`, {
-      method: 'POST',
-      body: JSON.stringify(changes),
-      headers: { 'Idempotency-Key': idempotencyKey }
-    });
+  /** Run a job again as it was frozen. The same key again returns the same job. */
+  rerun(name: string, changes: Changes, idempotencyKey: string): Promise<Job> {
+    const route = `${jobRoute(name)}/rerun`;
+    return this._request('POST', route, changes, idempotencyKey);
   }
 
-  cancelJob(name: string): Promise<Job> {
-    return this._request<Job>(`${jobRoute(name)}/cancel`, { method: 'POST' });
+  /** Cancel a job. */
+  cancel(name: string): Promise<Job> {
+    return this._request('POST', `${jobRoute(name)}/cancel`);
   }
 
-  deliverResult(name: string): Promise<Job> {
-    return this._request<Job>(`${jobRoute(name)}/deliver`, { method: 'POST' });
+  /** Deliver a held result. */
+  deliver(name: string): Promise<Job> {
+    return this._request('POST', `${jobRoute(name)}/deliver`);
   }
 
-  async deleteJob(name: string): Promise<void> {
-    await this._request(jobRoute(name), { method: 'DELETE' });
+  /** Delete a job. */
+  delete(name: string): Promise<void> {
+    return this._request('DELETE', jobRoute(name));
   }
 
+  /** Read journal records from a byte offset; a negative one counts from the end. */
   readJournal(name: string, offset: number): Promise<Journal> {
-    return this._request<Journal>(`${jobRoute(name)}/journal?offset=${offset}`);
+    return this._request('GET', `${jobRoute(name)}/journal?offset=${offset}`);
   }
 
+  /** Read printed text from a byte offset of the journal. */
   readLogs(name: string, offset: number): Promise<Logs> {
-    return this._request<Logs>(`${jobRoute(name)}/logs?offset=${offset}`);
+    return this._request('GET', `${jobRoute(name)}/logs?offset=${offset}`);
   }
 
+  /** Get the result, or what exists of it so far. */
   getNotebook(name: string): Promise<unknown> {
-    return this._request<unknown>(`${jobRoute(name)}/notebook`);
+    return this._request('GET', `${jobRoute(name)}/notebook`);
   }
 
+  /** Get version and abilities of the server extension. */
   getHealth(): Promise<Health> {
-    return this._request<Health>('health');
+    return this._request('GET', 'health');
   }
 
+  /** Get the catalog, with the units that are free now. */
   getCatalog(): Promise<Catalog> {
-    return this._request<Catalog>('flavors');
+    return this._request('GET', 'flavors');
   }
 
+  /** Run preflight: what would happen to this submission. */
   checkSubmission(submission: Submission): Promise<Preflight> {
-    return this._request<Preflight>('preflight', {
-      method: 'POST',
-      body: JSON.stringify(submission)
-    });
+    return this._request('POST', 'preflight', submission);
   }
 
-  async withdraw(idempotencyKey: string): Promise<void> {
-    const key = encodeURIComponent(idempotencyKey);
-    await this._request(`submissions/${key}`, { method: 'DELETE' });
+  /** Withdraw a submission whose inputs are still being copied. */
+  withdraw(idempotencyKey: string): Promise<void> {
+    const route = `submissions/${encodeURIComponent(idempotencyKey)}`;
+    return this._request('DELETE', route);
   }
 
-  private async _request<T>(route: string, init: RequestInit = {}): Promise<T> {
+  private async _request<T>(
+    method: string,
+    route: string,
+    content?: Submission | Changes,
+    idempotencyKey?: string
+  ): Promise<T> {
     const url = URLExt.join(
       this._settings.baseUrl,
       'jupyter-to-job/api',
       route
     );
-    let response: Response;
-    try {
-      response = await ServerConnection.makeRequest(url, init, this._settings);
-    } catch (error) {
-      if (error instanceof ServerConnection.NetworkError) {
-        throw new ApiError('unreachable', error.message);
-      }
-      throw error;
-    }
+    const init: RequestInit = {
+      method,
+      body: JSON.stringify(content),
+      ...(idempotencyKey && { headers: { 'Idempotency-Key': idempotencyKey } })
+    };
+    const response = await ServerConnection.makeRequest(
+      url,
+      init,
+      this._settings
+    ).catch((error: unknown) => {
+      throw error instanceof ServerConnection.NetworkError
+        ? new ApiError('unreachable', error.message)
+        : error;
+    });
     if (response.status === 204) {
       return undefined as T;
     }

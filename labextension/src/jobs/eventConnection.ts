@@ -7,26 +7,20 @@ import {
   EventManager,
   ServerConnection
 } from '@jupyterlab/services';
-import { type ISignal, Signal } from '@lumino/signaling';
+import { Signal } from '@lumino/signaling';
 
 /** Receives events, and signals when the connection opens or closes. */
 export class EventConnection {
   constructor(private readonly _settings: ServerConnection.ISettings) {}
 
   /** An event has arrived. */
-  get eventReceived(): ISignal<EventConnection, Event.Emission> {
-    return this._eventReceived;
-  }
+  readonly eventReceived = new Signal<this, Event.Emission>(this);
 
   /** The connection is open (again). Events before that may have been missed. */
-  get opened(): ISignal<EventConnection, void> {
-    return this._opened;
-  }
+  readonly opened = new Signal<this, void>(this);
 
   /** The connection was lost or refused. The event manager retries with increasing delays. */
-  get closed(): ISignal<EventConnection, void> {
-    return this._closed;
-  }
+  readonly closed = new Signal<this, void>(this);
 
   /** Connect now, unless the connection is open. */
   connect(): void {
@@ -43,7 +37,7 @@ export class EventConnection {
       standby: 'never'
     });
     this._manager.stream.connect((_, emission) =>
-      this._eventReceived.emit(emission)
+      this.eventReceived.emit(emission)
     );
   }
 
@@ -65,13 +59,13 @@ export class EventConnection {
       socket.addEventListener('open', () => {
         if (isCurrent()) {
           this._isOpen = true;
-          this._opened.emit();
+          this.opened.emit();
         }
       });
       socket.addEventListener('close', () => {
         if (isCurrent()) {
           this._isOpen = false;
-          this._closed.emit();
+          this.closed.emit();
         }
       });
     };
@@ -86,7 +80,4 @@ export class EventConnection {
   private _manager: EventManager | null = null;
   private _socket: WebSocket | null = null;
   private _isOpen = false;
-  private readonly _eventReceived = new Signal<this, Event.Emission>(this);
-  private readonly _opened = new Signal<this, void>(this);
-  private readonly _closed = new Signal<this, void>(this);
 }

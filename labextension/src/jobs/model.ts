@@ -3,9 +3,9 @@
  * from pages of the server's list, in any order.
  */
 import { JSONExt, type ReadonlyJSONValue, UUID } from '@lumino/coreutils';
-import { type ISignal, Signal } from '@lumino/signaling';
+import { Signal } from '@lumino/signaling';
 
-import type { IJobs } from '../tokens';
+import type { FeedState, IJobs } from '../tokens';
 import { ApiError, type IJobsApi } from './client';
 import {
   type Changes,
@@ -34,29 +34,14 @@ export class Jobs implements IJobs {
     private readonly _retryDelays: readonly number[] = RETRY_DELAYS_MS
   ) {}
 
-  get changed(): ISignal<IJobs, Job> {
-    return this._changed;
-  }
-
-  get removed(): ISignal<IJobs, string> {
-    return this._removed;
-  }
-
-  get submitted(): ISignal<IJobs, Job> {
-    return this._submitted;
-  }
-
-  get settled(): ISignal<IJobs, Job> {
-    return this._settled;
-  }
-
-  get copyProgressed(): ISignal<IJobs, CopyProgress> {
-    return this._copyProgressed;
-  }
-
-  get conditionChanged(): ISignal<IJobs, void> {
-    return this._conditionChanged;
-  }
+  readonly changed = new Signal<this, Job>(this);
+  readonly removed = new Signal<this, string>(this);
+  readonly submitted = new Signal<this, Job>(this);
+  readonly settled = new Signal<this, Job>(this);
+  readonly copyProgressed = new Signal<this, CopyProgress>(this);
+  readonly conditionChanged = new Signal<this, void>(this);
+  isLoaded = false;
+  error: unknown = null;
 
   get all(): readonly Job[] {
     return this._jobs.list;
@@ -66,30 +51,22 @@ export class Jobs implements IJobs {
     return this._unfinishedNames.size;
   }
 
-  get isLoaded(): boolean {
-    return this._isLoaded;
-  }
-
   get isBusy(): boolean {
     return this._requestCount > 0;
-  }
-
-  get error(): unknown {
-    return this._error;
   }
 
   get hasMore(): boolean {
     return this._cursor !== null;
   }
 
-  get feed(): 'live' | 'lost' | 'forbidden' | 'unknown' {
+  get feed(): FeedState {
     return this._feed;
   }
 
-  set feed(feed: 'live' | 'lost' | 'forbidden' | 'unknown') {
+  set feed(feed: FeedState) {
     if (feed !== this._feed) {
       this._feed = feed;
-      this._conditionChanged.emit();
+      this.conditionChanged.emit();
     }
   }
 
@@ -99,7 +76,7 @@ export class Jobs implements IJobs {
 
   async find(name: string): Promise<Job> {
     return (
-      this.get(name) ?? this._requestJob(name, () => this._client.getJob(name))
+      this.get(name) ?? this._requestJob(name, () => this._client.get(name))
     );
   }
 
@@ -107,9 +84,7 @@ export class Jobs implements IJobs {
     submission: Submission,
     idempotencyKey: string = UUID.uuid4()
   ): Promise<Job> {
-    return this._create(() =>
-      this._client.submitJob(submission, idempotencyKey)
-    );
+    return this._create(() => this._client.submit(submission, idempotencyKey));
   }
 
   rerun(
@@ -118,20 +93,20 @@ export class Jobs implements IJobs {
     idempotencyKey: string = UUID.uuid4()
   ): Promise<Job> {
     return this._create(() =>
-      this._client.rerunJob(name, changes, idempotencyKey)
+      this._client.rerun(name, changes, idempotencyKey)
     );
   }
 
   cancel(name: string): Promise<Job> {
-    return this._requestJob(name, () => this._client.cancelJob(name));
+    return this._requestJob(name, () => this._client.cancel(name));
   }
 
   deliver(name: string): Promise<Job> {
-    return this._requestJob(name, () => this._client.deliverResult(name));
+    return this._requestJob(name, () => this._client.deliver(name));
   }
 
   async delete(name: string): Promise<void> {
-    await this._removeIfNotFound(name, () => this._client.deleteJob(name));
+    await this._removeIfNotFound(name, () => this._client.delete(name));
     this.remove(name);
   }
 
@@ -166,13 +141,13 @@ export class Jobs implements IJobs {
     this._lastEvents.delete(name);
     this._unfinishedNames.delete(name);
     if (this._jobs.delete(name)) {
-      this._removed.emit(name);
+      this.removed.emit(name);
     }
   }
 
   /** Report how much of a submission's inputs is copied. */
   reportCopyProgress(progress: CopyProgress): void {
-    this._copyProgressed.emit(progress);
+    this.copyProgressed.emit(progress);
   }
 
   private _store(job: Job): void {
@@ -190,7 +165,7 @@ export class Jobs implements IJobs {
     } else {
       this._unfinishedNames.add(job.name);
     }
-    this._changed.emit(job);
+    this.changed.emit(job);
     if (previous !== undefined && !wasSettled && isSettled(job)) {
       this._emitSettled(job);
     }
@@ -206,14 +181,14 @@ export class Jobs implements IJobs {
   private _emitSettled(job: Job): void {
     if (!this._settledNames.has(job.name)) {
       this._settledNames.add(job.name);
-      this._settled.emit(job);
+      this.settled.emit(job);
     }
   }
 
   /** Create a job and store it. */
   private async _create(send: () => Promise<Job>): Promise<Job> {
     const response = await this._sendWithRetries(send);
-    this._submitted.emit(response);
+    this.submitted.emit(response);
     const stored = this.get(response.name);
     if (stored === undefined) {
       this._store(response);
@@ -269,22 +244,22 @@ export class Jobs implements IJobs {
   /** Keep `isBusy`, `error` and `isLoaded` up to date while jobs are loaded. */
   private async _trackLoading(load: () => Promise<void>): Promise<void> {
     this._requestCount += 1;
-    this._conditionChanged.emit();
+    this.conditionChanged.emit();
     try {
       await load();
-      this._error = null;
-      this._isLoaded = true;
+      this.error = null;
+      this.isLoaded = true;
     } catch (error) {
-      this._error = error;
+      this.error = error;
     } finally {
       this._requestCount -= 1;
-      this._conditionChanged.emit();
+      this.conditionChanged.emit();
     }
   }
 
   private async _loadNewest(): Promise<void> {
     const sentAt = this._eventCount;
-    const page = await this._client.listJobs({ limit: PAGE_SIZE });
+    const page = await this._client.list({ limit: PAGE_SIZE });
     const overlaps = page.jobs.some(({ name }) => this.get(name) !== undefined);
     const oldest = page.next === null ? '' : sortKey(page.jobs.at(-1)!);
     const listedNames = new Set(page.jobs.map(({ name }) => name));
@@ -301,7 +276,7 @@ export class Jobs implements IJobs {
         this._drop(job, sortKey(job) >= oldest);
       }
     }
-    if (!overlaps || page.next === null || !this._isLoaded) {
+    if (!overlaps || page.next === null || !this.isLoaded) {
       this._cursor = page.next;
     }
     page.jobs.forEach(job => this._storeResponse(job, sentAt));
@@ -317,14 +292,14 @@ export class Jobs implements IJobs {
       name => sortKey(this.get(name)!) < oldest
     );
     const state = 'queued,starting,running';
-    const { jobs } = await this._client.listJobs({
+    const { jobs } = await this._client.list({
       state,
       limit: MAX_PAGE_SIZE
     });
     jobs.forEach(job => this._storeResponse(job, sentAt));
     const listedNames = new Set(jobs.map(({ name }) => name));
     for (const name of olderNames.filter(each => !listedNames.has(each))) {
-      await this._requestJob(name, () => this._client.getJob(name)).catch(
+      await this._requestJob(name, () => this._client.get(name)).catch(
         error => {
           if (this.get(name) !== undefined) {
             throw error;
@@ -341,7 +316,7 @@ export class Jobs implements IJobs {
     const cursor = this._cursor;
     const sentAt = this._eventCount;
     const limit = isSearch ? MAX_PAGE_SIZE : PAGE_SIZE;
-    const page = await this._client.listJobs({ limit, cursor });
+    const page = await this._client.list({ limit, cursor });
     if (cursor === this._cursor) {
       this._cursor = page.next;
     }
@@ -353,7 +328,7 @@ export class Jobs implements IJobs {
     if (isDeleted) {
       this.remove(job.name);
     } else if (isFinal(job) && this._jobs.delete(job.name)) {
-      this._removed.emit(job.name);
+      this.removed.emit(job.name);
     }
   }
 
@@ -366,19 +341,11 @@ export class Jobs implements IJobs {
   private _eventCount = 0;
   private readonly _lastEvents = new Map<string, number>();
   private _cursor: string | null = null;
-  private _feed: 'live' | 'lost' | 'forbidden' | 'unknown' = 'unknown';
-  private _isLoaded = false;
+  private _feed: FeedState = 'unknown';
   private _requestCount = 0;
-  private _error: unknown = null;
   private _refresh: Promise<void> = Promise.resolve();
   private _nextRefresh: Promise<void> | null = null;
   private _pageLoad: Promise<void> | null = null;
-  private readonly _changed = new Signal<IJobs, Job>(this);
-  private readonly _removed = new Signal<IJobs, string>(this);
-  private readonly _submitted = new Signal<IJobs, Job>(this);
-  private readonly _settled = new Signal<IJobs, Job>(this);
-  private readonly _copyProgressed = new Signal<IJobs, CopyProgress>(this);
-  private readonly _conditionChanged = new Signal<IJobs, void>(this);
 }
 
 function isEqual(left: Job, right: Job): boolean {

@@ -26,17 +26,13 @@ export function ListControls({ model, trans }: Props): ReactElement {
         placeholder={trans.__('Search…')}
         title={trans.__('Words of name, notebook, flavor, device or reason')}
         value={model.query}
-        onChange={({ target }) => {
-          model.query = target.value;
-        }}
+        onChange={({ target }) => model.set({ query: target.value })}
       />
       <HTMLSelect
         className="jp-ToJob-filter"
         aria-label={trans.__('Which jobs')}
         value={model.filter}
-        onChange={({ target }) => {
-          model.filter = target.value as Filter;
-        }}
+        onChange={({ target }) => model.set({ filter: target.value as Filter })}
       >
         {Object.entries(filters).map(([value, label]) => (
           <option key={value} value={value}>
@@ -48,9 +44,7 @@ export function ListControls({ model, trans }: Props): ReactElement {
         <input
           type="checkbox"
           checked={model.isGrouped}
-          onChange={({ target }) => {
-            model.isGrouped = target.checked;
-          }}
+          onChange={({ target }) => model.set({ isGrouped: target.checked })}
         />
         {trans.__('Group by notebook')}
       </label>

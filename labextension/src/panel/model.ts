@@ -1,5 +1,5 @@
 /** The model of the panel: jobs filtered, and grouped if wanted. */
-import { type ISignal, Signal } from '@lumino/signaling';
+import { Signal } from '@lumino/signaling';
 
 import type { Job } from '../jobs/job';
 import type { IJobs } from '../tokens';
@@ -26,7 +26,7 @@ const FILTER_STATES: Record<Filter, readonly Job['state'][]> = {
   failed: ['failed', 'cancelled']
 };
 
-/** The panel's state. */
+/** The panel's state, which `set` changes. */
 export class PanelModel {
   constructor(readonly jobs: IJobs) {
     const changed = () => this._emitChanged();
@@ -36,49 +36,32 @@ export class PanelModel {
   }
 
   /** Something that the panel shows has changed. */
-  get changed(): ISignal<PanelModel, void> {
-    return this._changed;
-  }
+  readonly changed = new Signal<this, void>(this);
 
   /** Counts the changes. */
-  get version(): number {
-    return this._version;
-  }
+  version = 0;
 
-  get filter(): Filter {
-    return this._filter;
-  }
-
-  set filter(filter: Filter) {
-    this._filter = filter;
-    this._emitChanged();
-  }
+  filter: Filter = 'all';
 
   /**
    * The search text. Each of its words must be in a job's name, notebook, flavor, device, reason or
    * message.
    */
-  get query(): string {
-    return this._query;
-  }
+  query = '';
 
-  set query(query: string) {
-    this._query = query;
-    this._emitChanged();
-  }
+  isGrouped = false;
 
-  get isGrouped(): boolean {
-    return this._isGrouped;
-  }
-
-  set isGrouped(isGrouped: boolean) {
-    this._isGrouped = isGrouped;
+  /** Change what is shown. */
+  set(
+    changes: Partial<Pick<PanelModel, 'filter' | 'query' | 'isGrouped'>>
+  ): void {
+    Object.assign(this, changes);
     this._emitChanged();
   }
 
   /** Whether a filter or a search hides jobs. */
   get isFiltered(): boolean {
-    return this._filter !== 'all' || this._query.trim() !== '';
+    return this.filter !== 'all' || this.query.trim() !== '';
   }
 
   /** Collapse or expand a group. */
@@ -91,12 +74,12 @@ export class PanelModel {
 
   /** The lines to show. The same array is returned until something changes. */
   get rows(): readonly ListRow[] {
-    if (this._rowsVersion !== this._version) {
-      this._rowsVersion = this._version;
+    if (this._rowsVersion !== this.version) {
+      this._rowsVersion = this.version;
       const jobs = this.isFiltered
         ? this.jobs.all.filter(this._createFilter())
         : this.jobs.all;
-      this._rows = this._isGrouped
+      this._rows = this.isGrouped
         ? this._groupByNotebook(jobs)
         : jobs.map(toRow);
     }
@@ -109,8 +92,8 @@ export class PanelModel {
   }
 
   private _createFilter(): (job: Job) => boolean {
-    const words = this._query.toLowerCase().split(/\s+/).filter(Boolean);
-    const states = FILTER_STATES[this._filter];
+    const words = this.query.toLowerCase().split(/\s+/).filter(Boolean);
+    const states = FILTER_STATES[this.filter];
     return job => {
       const text = [
         job.name,
@@ -153,18 +136,13 @@ export class PanelModel {
   }
 
   private _emitChanged(): void {
-    this._version += 1;
-    this._changed.emit();
+    this.version += 1;
+    this.changed.emit();
   }
 
-  private _version = 0;
-  private _filter: Filter = 'all';
-  private _query = '';
-  private _isGrouped = false;
   private _rows: readonly ListRow[] = [];
   private _rowsVersion = -1;
   private readonly _collapsed = new Set<string>();
-  private readonly _changed = new Signal<this, void>(this);
 }
 
 function toRow(job: Job): ListRow {

@@ -99,36 +99,29 @@ type ActionsProps = Props & {
 };
 
 function RowActions(props: ActionsProps): ReactElement {
-  const { job, trans, tabIndex, onMenu } = props;
+  const { job, trans, commands, tabIndex, onMenu } = props;
   const { name } = job;
+  const button = (command: string, label: string, ariaLabel: string) =>
+    commands.isVisible(command, { name }) && (
+      <button
+        className="jp-ToJob-action"
+        tabIndex={tabIndex}
+        aria-label={ariaLabel}
+        title={commands.caption(command, { name })}
+        onClick={() => void commands.execute(command, { name })}
+      >
+        {label}
+      </button>
+    );
+  const { open, watch, cancel, deliver } = CommandIDs;
+  const openLabel = trans.__('Open the result of %1', name);
+  const watchLabel = trans.__('Watch %1 live', name);
   return (
     <div className="jp-ToJob-actions">
-      <ActionButton
-        {...props}
-        command={CommandIDs.open}
-        label={trans.__('Open')}
-        ariaLabel={trans.__('Open the result of %1', name)}
-      />
-      {!isFinal(job) && (
-        <ActionButton
-          {...props}
-          command={CommandIDs.watch}
-          label={trans.__('Watch')}
-          ariaLabel={trans.__('Watch %1 live', name)}
-        />
-      )}
-      <ActionButton
-        {...props}
-        command={CommandIDs.cancel}
-        label={trans.__('Cancel')}
-        ariaLabel={trans.__('Cancel %1', name)}
-      />
-      <ActionButton
-        {...props}
-        command={CommandIDs.deliver}
-        label={trans.__('Deliver')}
-        ariaLabel={trans.__('Deliver %1', name)}
-      />
+      {button(open, trans.__('Open'), openLabel)}
+      {!isFinal(job) && button(watch, trans.__('Watch'), watchLabel)}
+      {button(cancel, trans.__('Cancel'), trans.__('Cancel %1', name))}
+      {button(deliver, trans.__('Deliver'), trans.__('Deliver %1', name))}
       <button
         className="jp-ToJob-action jp-mod-more"
         tabIndex={tabIndex}
@@ -141,27 +134,4 @@ function RowActions(props: ActionsProps): ReactElement {
       </button>
     </div>
   );
-}
-
-type ActionButtonProps = ActionsProps & {
-  command: string;
-  label: string;
-  ariaLabel: string;
-};
-
-/** Runs a command for the job; nothing where the command does not apply to it. */
-function ActionButton(props: ActionButtonProps): ReactElement | null {
-  const { command, commands, label, ariaLabel, tabIndex } = props;
-  const args = { name: props.job.name };
-  return commands.isVisible(command, args) ? (
-    <button
-      className="jp-ToJob-action"
-      tabIndex={tabIndex}
-      aria-label={ariaLabel}
-      title={commands.caption(command, args)}
-      onClick={() => void commands.execute(command, args)}
-    >
-      {label}
-    </button>
-  ) : null;
 }

@@ -75,7 +75,7 @@ async function persistGrouping(
   model: PanelModel,
   state: IStateDB
 ): Promise<void> {
-  model.isGrouped = (await state.fetch(GROUPED_KEY)) === true;
+  model.set({ isGrouped: (await state.fetch(GROUPED_KEY)) === true });
   let savedValue = model.isGrouped;
   model.changed.connect(({ isGrouped }) => {
     if (isGrouped !== savedValue) {

@@ -3,6 +3,7 @@ import { Dialog, showErrorMessage } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { ApiError } from '../jobs/client';
+import type { FeedState } from '../tokens';
 import { showToast } from './toast';
 
 /** The notebook cannot be submitted as it is; the message is for the user. */
@@ -88,7 +89,7 @@ export function errorText(
 /** Why the list may be outdated; null if nothing is wrong. */
 export function connectionProblem(
   error: unknown,
-  feed: string,
+  feed: FeedState,
   trans: TranslationBundle
 ): string | null {
   if (error instanceof ApiError && error.failure === 'unreachable') {
