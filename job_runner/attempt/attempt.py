@@ -68,18 +68,10 @@ class Attempt:
             self.result.feed(written)
 
     def conclude(self, end: End) -> End:
-        """Record in the journal how the run ended, and return that end. Call it once.
-
-        Raises OSError if not even the disk reserve leaves room for the record.
-        """
+        """Record in the journal how the run ended, and return that end. Raises OSError."""
         summary = self.limiter.summary()
         self.end = endings.with_note(end, summary) if summary else end
-        record = end_record(self.end, self.usage.to_json())
-        try:
-            self.emit(record)
-        except OSError:
-            disk_reserve.release(self.directory)
-            self.emit(record)
+        self.emit(end_record(self.end, self.usage.to_json()))
         self.recorded = True
         return self.end
 

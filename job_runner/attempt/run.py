@@ -62,9 +62,16 @@ def _run_claimed(job_dir: Path, claim: liveness.Claim, request: dict[str, Any]) 
     end = None
     try:
         with disk_reserve.reserved(directory), contextlib.ExitStack() as resources:
-            # The end is recorded before the kernel exits, which may take long: a run that
-            # succeeded has succeeded, whatever happens then.
-            end = attempt.conclude(_execute(attempt, resources))
+            execution_end = _execute(attempt, resources)
+            try:
+                # The end is recorded before the kernel exits, which may take long: a run that
+                # succeeded has succeeded, whatever happens then.
+                end = attempt.conclude(execution_end)
+            except OSError:
+                # A kernel that lives could fill the disk reserve, which the end needs now.
+                resources.close()
+                disk_reserve.release(directory)
+                end = attempt.conclude(execution_end)
     except Exception as error:
         if end is None:
             raise

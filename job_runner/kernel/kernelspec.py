@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager, NoSuchKernel
 
-from ..diagnosis.endings import no_kernel
+from ..diagnosis.endings import RunFailed, no_kernel
 from ..host.kernel_dirs import kernel_dirs
 
 
@@ -22,13 +23,18 @@ def resolve_kernel_spec(name: str, recorded: dict[str, Any] | None) -> KernelSpe
         else:
             spec = KernelSpecManager(kernel_dirs=kernel_dirs()).get_kernel_spec(name)
         if not spec.argv:
-            raise ValueError("no command")
+            raise no_kernel(name, "its kernel.json cannot be used (it names no command).")
         return spec
+    except RunFailed:
+        raise
     except NoSuchKernel as error:
         message = "there is no kernel of that name, or what provisions it is not installed."
         raise no_kernel(name, message) from error
     except Exception as error:  # whatever a strange kernel.json makes jupyter_client raise
-        raise no_kernel(name, f"its kernel.json cannot be used ({error!r}).") from error
+        # traitlets' errors quote the wrong value, which may be a secret of `env`.
+        is_harmless = isinstance(error, OSError | json.JSONDecodeError)
+        text = repr(error) if is_harmless else type(error).__name__
+        raise no_kernel(name, f"its kernel.json cannot be used ({text}).") from error
 
 
 def is_ipykernel(spec: KernelSpec) -> bool:

@@ -114,7 +114,9 @@ class KernelProcess:
                 raise ValueError("it is not a process of this machine.")
         except Exception as error:  # whatever a provisioner may raise: the kernel did not start
             if self._process is None and self._manager is not None and self._manager.has_kernel:
-                self._manager.shutdown_kernel(now=True)
+                self._process = getattr(self._manager.provisioner, "process", None)
+                with contextlib.suppress(Exception):  # the first error says more
+                    self._manager.shutdown_kernel(now=True)
             raise no_kernel(self.name, error) from error
 
     def _make_manager(self, spec: KernelSpec) -> KernelManager:

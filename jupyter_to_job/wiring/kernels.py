@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
@@ -32,7 +34,8 @@ def configured_manager() -> KernelSpecManager:
 
     config = Config()
     for path in (path for name in _CONFIG_FILES for path in config_files(name)):
-        with contextlib.suppress(BadInput):  # a server, too, starts without a file that is broken
+        # A server, too, starts without a file that is broken. What a file prints is no answer.
+        with contextlib.suppress(BadInput), contextlib.redirect_stdout(sys.stderr):
             config.merge(load_config_file(path))
     settings = {**config.JupyterApp, **config.ServerApp}
     manager = settings.get("kernel_spec_manager_class")
@@ -53,20 +56,18 @@ def kernel_resolver(make_manager: Callable[[], KernelSpecManager]) -> KernelReso
 
     def resolve(name: str) -> dict[str, Any]:
         """Return what request.json records of a kernel. Raises UnknownChoice."""
-        import asyncio
-
         from jupyter_client.kernelspec import NoSuchKernel
-        from jupyter_core.utils import ensure_async
 
         manager = make_manager()
         try:
-            spec = asyncio.run(ensure_async(manager.get_kernel_spec(name)))
+            spec = _wait_for(manager.get_kernel_spec(name))
+            return {field: getattr(spec, field) for field in _FIELDS}
         except NoSuchKernel as error:
             names: list[str] = []
             with contextlib.suppress(Exception):  # whatever somebody's manager raises
-                names = sorted(asyncio.run(ensure_async(manager.find_kernel_specs())))
+                names = sorted(_wait_for(manager.find_kernel_specs()))
             raise UnknownChoice(
-                f"There is no kernel {name!r} here.",
+                f"There is no kernel {name!r} here, or what provisions it is not installed.",
                 f"Choose another in the notebook ({', '.join(names) or 'none'}), or install it.",
             ) from error
         except Exception as error:  # whatever a strange kernel.json, or a manager, raises
@@ -75,6 +76,23 @@ def kernel_resolver(make_manager: Callable[[], KernelSpecManager]) -> KernelReso
                 f"({type(error).__name__}).",
                 "Mend it, or choose another kernel in the notebook.",
             ) from error
-        return {field: getattr(spec, field) for field in _FIELDS}
 
     return resolve
+
+
+def configured_kernel_specs() -> dict[str, Any]:
+    """Return all kernels that the configured manager finds, as its `get_all_specs` does."""
+    specs: dict[str, Any] = _wait_for(configured_manager().get_all_specs())
+    return specs
+
+
+def _wait_for(answer: Any) -> Any:
+    """Return a manager's answer, which some managers give asynchronously."""
+    if not inspect.isawaitable(answer):
+        return answer
+    import asyncio
+
+    async def wait() -> Any:
+        return await answer
+
+    return asyncio.run(wait())

@@ -210,6 +210,6 @@ def load_config_file(path: Path) -> Config:
     loader = JSONFileConfigLoader if path.suffix == ".json" else PyFileConfigLoader
     try:
         return loader(path.name, path=str(path.parent)).load_config()
-    except Exception as error:  # whatever a file of Python raises
+    except (Exception, SystemExit) as error:  # whatever a file of Python raises
         fault = f"{type(error).__name__}: {error}".rstrip(": ")
         raise BadInput(f"The configuration file {path} cannot be used: {fault}.") from error

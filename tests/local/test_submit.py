@@ -63,6 +63,16 @@ def test_a_kernel_of_a_configured_manager_runs(cli: Cli, tmp_path: Path) -> None
     assert configured_kernels.SECRET not in cli.run("show", cli.json("list")[0]["name"]).stdout
 
 
+def test_what_jupyter_s_configuration_prints_is_no_answer(cli: Cli, tmp_path: Path) -> None:
+    """Nor does it matter that the file ends: the command goes on."""
+    cli.variables["JUPYTER_CONFIG_DIR"] = str(tmp_path)
+    (tmp_path / "jupyter_server_config.py").write_text("print('hello')\nraise SystemExit")
+    notebooks.write(cli.workspace / "a.ipynb", "1")
+    ran = cli.run("submit", "a.ipynb", "--json")
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout)["notebook"] == "a.ipynb"
+
+
 def test_more_output_than_is_kept_is_told(cli: Cli) -> None:
     """On the terminal, in the job and in the delivered notebook; and the job has succeeded."""
     cli.variables["JUPYTER_TO_JOB_OUTPUT_CAP"] = "100Ki"

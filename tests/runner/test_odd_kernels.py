@@ -14,6 +14,7 @@ from jupyter_client.manager import KernelManager
 
 from job_runner.diagnosis.endings import RunFailed
 from job_runner.kernel import process as process_module
+from job_runner.kernel.kernelspec import resolve_kernel_spec
 from job_runner.kernel.ports import reserve_ports
 from job_runner.kernel.process import KernelProcess
 
@@ -132,3 +133,18 @@ def test_where_memory_is_short_the_kernel_goes_first(job: Callable[..., Job]) ->
     assert made.run() == 0
     own = int(Path("/proc/self/oom_score_adj").read_text())
     assert int(made.printed()) == min(own + 100, 1000)
+
+
+def test_a_damaged_specification_keeps_its_secrets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """traitlets quotes the wrong value in its error, and `env` may hold one."""
+    folder = tmp_path / "kernels" / "odd"
+    folder.mkdir(parents=True)
+    folder.joinpath("kernel.json").write_text('{"argv": ["true"], "env": "TOKEN=hunter2"}')
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))
+    for recorded in (None, {"argv": ["true"], "env": "TOKEN=hunter2"}):
+        with pytest.raises(RunFailed) as caught:
+            resolve_kernel_spec("odd", recorded)
+        message = str(caught.value.end.message)
+        assert "cannot be used (TraitError)" in message and "hunter2" not in message

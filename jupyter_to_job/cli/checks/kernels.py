@@ -18,11 +18,11 @@ _OWN_PYTHONS = {"python", "python3", f"python{sys.version_info[0]}.{sys.version_
 
 def check() -> Iterator[CheckResult]:
     """Check every kernel that a notebook could name."""
-    from ...wiring.kernels import configured_manager
+    from ...wiring.kernels import configured_kernel_specs
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # IPython's, of a home directory that is not writable
-        specs = configured_manager().get_all_specs()
+        specs = configured_kernel_specs()
     if DEFAULT not in specs:
         yield problem(
             AREA,
