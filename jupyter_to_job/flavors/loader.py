@@ -10,7 +10,6 @@ import logging
 import os
 import stat
 import threading
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,16 +22,12 @@ if TYPE_CHECKING:
 SHIPPED = Path(__file__).with_name("flavors.yaml")
 MAX_LISTED_FAULTS = 20
 """Faults that the message of an error lists."""
-RACY = 2.0
-"""Seconds in which a second change may leave size and times as they are: clocks of file systems
-are coarse. A younger file is read again."""
 _log = logging.getLogger(__name__)
-_Signature = tuple[int, ...]
 
 
 def load_catalog(path: Path = SHIPPED) -> Catalog:
     """Read and check the file at `path`. Raises BadCatalog with all its faults."""
-    return parse_catalog(_read(path)[0], str(path))
+    return parse_catalog(_read(path), str(path))
 
 
 def parse_catalog(data: bytes, name: str) -> Catalog:
@@ -63,36 +58,24 @@ def bad_catalog(name: str, faults: Sequence[Fault]) -> BadCatalog:
     return BadCatalog("The catalog is broken.\n" + "\n".join(lines), hint, faults)
 
 
-def _read(path: Path) -> tuple[bytes, _Signature]:
-    """Return the file's bytes (one more than allowed at most) and its `_signature`."""
+def _read(path: Path) -> bytes:
+    """Return the file's bytes, one more than allowed at most. Raises BadCatalog."""
     from .yaml_reader import MAX_BYTES
 
     try:
-        # O_NONBLOCK: opening a named pipe would wait for a writer.
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            status = os.fstat(handle)
-            if not stat.S_ISREG(status.st_mode):
+        with open(path, "rb", opener=_open_at_once) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise OSError(errno.EINVAL, "it is no regular file")
-            with open(handle, "rb", closefd=False) as file:
-                return file.read(MAX_BYTES + 1), _signature(status)
-        finally:
-            os.close(handle)
+            return file.read(MAX_BYTES + 1)
     except OSError as error:
         message = f"The file cannot be read: {error.strerror}."
         fault = Fault(1, 1, message, "Look at the path and its permissions.")
         raise bad_catalog(str(path), [fault]) from error
 
 
-def _signature(status: os.stat_result) -> _Signature:
-    """Return values that change with the file, also if it or a link to it is replaced."""
-    return (
-        status.st_dev,
-        status.st_ino,
-        status.st_size,
-        status.st_mtime_ns,
-        status.st_ctime_ns,
-    )
+def _open_at_once(name: str, flags: int) -> int:
+    """Open a file; opening a named pipe without O_NONBLOCK would wait for a writer."""
+    return os.open(name, flags | os.O_NONBLOCK)
 
 
 class CatalogFile:
@@ -106,21 +89,21 @@ class CatalogFile:
         self.problem: BadCatalog | None = None
         self._locate = locate
         self._path: Path | None = None
-        self._signature: _Signature | None = None
-        self._read_time = 0.0
         self._data: bytes | None = None
         self._good: Catalog | None = None
         self._lock = threading.Lock()
 
     def current(self) -> Catalog:
-        """Return the catalog in force; one `stat` while nothing changes.
+        """Return the catalog in force. The file is read, and parsed if it has changed.
 
         Raises BadCatalog if no good one was ever read.
         """
         with self._lock:
-            path = self._current_path()
-            if path != self._path or self._may_have_changed(path):
-                self._load(path)
+            path = self._locate()
+            # The shipped catalog never replaces an admin's file that is missing.
+            if path == SHIPPED and self._good is not None and self._path is not None:
+                path = self._path
+            self._load(path)
             if self._good is None:
                 assert self.problem is not None
                 raise self.problem.with_traceback(None)
@@ -133,28 +116,11 @@ class CatalogFile:
         except BadCatalog as error:
             _log.error("No catalog is in force: every submission is refused. %s", error)
 
-    def _current_path(self) -> Path:
-        """Return the path. The shipped catalog never replaces an admin's file that is missing."""
-        path = self._locate()
-        if path == SHIPPED and self._good is not None and self._path is not None:
-            return self._path
-        return path
-
-    def _may_have_changed(self, path: Path) -> bool:
-        try:
-            signature: _Signature | None = _signature(path.stat())
-        except OSError:
-            signature = None
-        changed = 0.0 if signature is None else signature[-1] / 1e9
-        return signature != self._signature or self._read_time - changed < RACY
-
     def _load(self, path: Path) -> None:
         """Read the file, and put it in force if it is new and good."""
-        self._read_time = time.time()
         data, previous = None, (self._path, self._data)
-        self._path, self._signature = path, None
         try:
-            data, self._signature = _read(path)
+            data = _read(path)
             if (path, data) != previous:
                 self._good, self.problem = parse_catalog(data, str(path)), None
                 _log.info("The catalog %s is in force.", path)
@@ -163,4 +129,4 @@ class CatalogFile:
             self.problem = error
             if self._good is not None and not is_logged:
                 _log.warning("The last good catalog stays in force. %s", error)
-        self._data = data
+        self._path, self._data = path, data

@@ -17,8 +17,6 @@ from jupyter_to_job.flavors import SHIPPED, CatalogFile, load_catalog, loader
 
 from .test_catalog import GOOD
 
-LONG_AGO = 1_000_000_000
-
 
 def with_cpu(amount: int) -> str:
     return GOOD.replace("cpu: 500m", f"cpu: {amount}")
@@ -93,23 +91,7 @@ def test_a_config_map_is_swapped(tmp_path: Path) -> None:
     assert cpu(file) == "4" and file.problem is None
 
 
-def test_nothing_is_read_while_nothing_changes(
-    path: Path, file: CatalogFile, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(loader, "RACY", -1e18)  # as if the file were old
-    good = file.current()
-
-    def unexpected(_: Path) -> None:
-        raise AssertionError("read again")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(loader, "_read", unexpected)
-        assert all(file.current() is good for _ in range(10))
-    path.write_text(with_cpu(12))
-    assert cpu(file) == "12"
-
-
-def test_a_young_file_is_read_again_and_not_parsed(
+def test_nothing_is_parsed_while_nothing_changes(
     file: CatalogFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     good = file.current()
