@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -11,9 +11,10 @@ from typing import Literal
 from pydantic import Field
 
 from ..domain.errors import Refused, UnknownChoice
+from ..domain.quantities import parse_quantity
 from ..domain.suggestions import did_you_mean
 from .fields import Name
-from .models import Default, Device, Extensible, Flavor, demand
+from .models import Default, Device, Extensible, Flavor
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,16 @@ class Choice:
 
     @cached_property
     def demand(self) -> Mapping[str, Decimal]:
-        """The amounts that a job of this choice occupies, by resource name."""
-        return demand(self.flavor, self.device)
+        """The amounts that a job occupies: of the device, `cpu` in cores, `memory` in bytes.
+
+        The device comes first: where both a GPU and cores are missing, messages name the GPU.
+        """
+        flavor, device = self.flavor, self.device
+        gpus = {device.resource: str(flavor.gpus)} if device.resource and flavor.gpus else {}
+        amounts = {**gpus, **device.limits}
+        amounts.setdefault("cpu", flavor.cpu)
+        amounts.setdefault("memory", flavor.memory)
+        return {name: parse_quantity(amount) for name, amount in amounts.items()}
 
     @cached_property
     def accelerators(self) -> Mapping[str, Decimal]:
@@ -71,22 +80,12 @@ class Catalog(Extensible):
                 f"Flavor {flavor!r} is for the groups {', '.join(entry.allowed.groups)}.",
                 "Choose another flavor, or ask your administrator.",
             )
-        return self._choices[flavor][device]
+        return Choice(flavor, device, entry, self.devices[device])
 
-    def choices(self, flavor: str) -> Iterable[Choice]:
+    def choices(self, flavor: str) -> list[Choice]:
         """Return the flavor with each of its devices."""
-        return self._choices[flavor].values()
-
-    @cached_property
-    def _choices(self) -> Mapping[str, Mapping[str, Choice]]:
-        """All choices by flavor and device. A changed file makes another catalog."""
-        return {
-            name: {
-                device: Choice(name, device, flavor, self.devices[device])
-                for device in flavor.devices
-            }
-            for name, flavor in self.flavors.items()
-        }
+        entry = self.flavors[flavor]
+        return [Choice(flavor, name, entry, self.devices[name]) for name in entry.devices]
 
 
 def permits(flavor: Flavor, groups: frozenset[str]) -> bool:

@@ -5,12 +5,10 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from ..domain.quantities import parse_quantity
 from .fields import (
     Amount,
     Count,
@@ -140,16 +138,3 @@ class Default(_Model):
 
     flavor: Text = Field(description="The name of a flavor.")
     device: Text = Field(description="A device of that flavor.")
-
-
-def demand(flavor: Flavor, device: Device) -> dict[str, Decimal]:
-    """Return the amounts that a job occupies: of the device, `cpu` in cores, `memory` in bytes.
-
-    The device comes first: where both a GPU and cores are missing, messages name the GPU.
-    """
-    amounts = {device.resource: Decimal(flavor.gpus)} if device.resource and flavor.gpus else {}
-    for name, amount in device.limits.items():
-        amounts[name] = parse_quantity(amount)
-    amounts.setdefault("cpu", parse_quantity(flavor.cpu))
-    amounts.setdefault("memory", parse_quantity(flavor.memory))
-    return amounts

@@ -10,7 +10,8 @@ from ..backends.port import Resource
 from ..domain.quantities import format_resource, parse_quantity
 
 if TYPE_CHECKING:
-    from ..flavors import Catalog, Device
+    from ..flavors.catalog import Catalog
+    from ..flavors.models import Device
 
 Resources = Mapping[str, Resource]
 """A backend's resources by name; it has none of a resource that is not listed."""

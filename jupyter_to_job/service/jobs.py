@@ -35,7 +35,7 @@ from .submitting.preflight import preflight
 from .submitting.submission import Caller, SubmissionService, freeze_submission
 
 if TYPE_CHECKING:
-    from ..flavors import Catalog
+    from ..flavors.catalog import Catalog
 
 WAKE_INTERVAL = 1.0
 """Seconds between two calls that wake the backend for active jobs while they are followed."""

@@ -12,8 +12,9 @@ from jsonschema import Draft202012Validator
 
 from jupyter_to_job.backends.port import Resource
 from jupyter_to_job.domain.errors import Refused, UnknownChoice
-from jupyter_to_job.flavors import SHIPPED, Catalog, load_catalog, parse_catalog
+from jupyter_to_job.flavors import SHIPPED, load_catalog, parse_catalog
 from jupyter_to_job.flavors.__main__ import schema
+from jupyter_to_job.flavors.catalog import Catalog
 from jupyter_to_job.service.catalog import describe, fitting
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ from ...domain.advice import Alternative, AlternativeFlavors
 from ...domain.errors import NeverFits
 
 if TYPE_CHECKING:
-    from ...flavors import Catalog, Choice
+    from ...flavors.catalog import Catalog, Choice
 
 Demand = Mapping[str, Decimal]
 MAX_SMALLER = 20

@@ -27,7 +27,7 @@ from ..catalog import fitting
 from .alternatives import alternative_flavors
 
 if TYPE_CHECKING:
-    from ...flavors import Catalog, Choice
+    from ...flavors.catalog import Catalog, Choice
 
 _FORWARDED_VARIABLES = frozenset(
     [
