@@ -1,4 +1,4 @@
-"""The one table of settings: flag > environment > `jupyter_to_job_config.py|json` > default.
+"""The one table of settings: environment > `jupyter_to_job_config.py|json` > default.
 
 Every command reads it, so nothing of traitlets' configuration machinery is loaded unless there is
 a file for it.
@@ -7,8 +7,7 @@ a file for it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from functools import cached_property
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -32,68 +31,55 @@ DEFAULT = "default"
 class Settings(HasTraits):
     """Each trait is also a variable: its name in capitals behind JUPYTER_TO_JOB_."""
 
-    backend = Enum(["local", "memory"], "local", help="What starts runners.").tag(config=True)
-    gateway = Unicode("", help="URL of a controller's gateway to use; wins over `backend`.").tag(
-        config=True
-    )
+    backend = Enum(["local", "memory"], "local", help="What starts runners.")
+    gateway = Unicode("", help="URL of a controller's gateway to use; wins over `backend`.")
     gateway_token_file = Unicode(
         "/var/run/secrets/jupyter-to-job/token",
         help="File with the token for the gateway; read anew for each request.",
-    ).tag(config=True)
+    )
     exchange = Unicode(
         "", help="URL or path of the job directories; default: under Jupyter's data directory."
-    ).tag(config=True)
+    )
     catalog = Unicode(
         "",
         help="Path of flavors.yaml; default: the one in Jupyter's config path, else the shipped.",
-    ).tag(config=True)
-    workspace = Unicode("", help="The user's file tree; default: the server's root, or here.").tag(
-        config=True
     )
-    capacity = Unicode("", help="Local slots, e.g. cpu=2,memory=4Gi; default: this machine.").tag(
-        config=True
-    )
+    workspace = Unicode("", help="The user's file tree; default: the server's root, or here.")
+    capacity = Unicode("", help="Local slots, e.g. cpu=2,memory=4Gi; default: this machine.")
 
-    enforce_memory = Bool(True, help="Local jobs end when over their flavor's memory.").tag(
-        config=True
-    )
+    enforce_memory = Bool(True, help="Local jobs end when over their flavor's memory.")
     roots = Unicode(
-        "",
-        help="Folders outside the workspace that links in it may lead to, separated by `:`.",
-    ).tag(config=True)
-    input_cap = Unicode("1Gi", help="How much the inputs of one job may be in all.").tag(
-        config=True
+        "", help="Folders outside the workspace that links in it may lead to, separated by `:`."
     )
+    input_cap = Unicode("1Gi", help="How much the inputs of one job may be in all.")
     output_cap = Unicode(
         "2Gi", help="How much output of one job is kept; what is over it is dropped, or `none`."
-    ).tag(config=True)
+    )
     retention = Unicode(
         "7d", help="How long snapshot, inputs, journal and result are kept after delivery."
-    ).tag(config=True)
+    )
     exchange_cap = Unicode(
         "", help="Size of the exchange above which the oldest delivered jobs are cleared earlier."
-    ).tag(config=True)
-
-    agent_image = Unicode("", help="Controller: the image of the agent in job pods.").tag(
-        config=True
     )
-    gateway_url = Unicode("", help="Controller: where agents reach its gateway.").tag(config=True)
+
+    agent_image = Unicode("", help="Controller: the image of the agent in job pods.")
+    gateway_url = Unicode("", help="Controller: where agents reach its gateway.")
     namespaces = Unicode(
         "", help="Controller: namespaces of dev pods, separated by commas; default: all."
-    ).tag(config=True)
+    )
     owner_rule = Unicode(
         "annotation=hub.jupyter.org/username",
         help="Controller: whose a dev pod is: annotation=KEY, label=KEY or serviceaccount.",
-    ).tag(config=True)
+    )
 
     @classmethod
-    def load(cls, flags: Mapping[str, str | None] | None = None) -> Settings:
-        """Read files and environment; `flags` (None values left out) win.
+    def load(cls) -> Settings:
+        """Read files and environment.
 
         Raises BadInput, which names the setting and where its value stands.
         """
         settings = cls()
-        settings.sources = dict.fromkeys(cls.class_trait_names(config=True), DEFAULT)
+        settings.sources = dict.fromkeys(cls.class_trait_names(), DEFAULT)
         settings.unknown = []
         for path in config_files(FILE):
             for name, value in load_config_file(path).get("Settings", {}).items():
@@ -102,13 +88,10 @@ class Settings(HasTraits):
             text = os.environ.get(PREFIX + name.upper())
             if text:  # empty means not set, as everywhere in containers
                 settings._take(name, text, "environment")
-        for name, text in (flags or {}).items():
-            if text is not None:
-                settings._take(name, text, "flag")
         return settings
 
     sources: dict[str, str]
-    """Where the value of each setting came from: `flag`, `environment`, a file, or `default`."""
+    """Where the value of each setting came from: `environment`, a file, or `default`."""
     unknown: list[str]
     """Names in files that are no settings, as `name in file`: probably typing errors."""
 
@@ -152,12 +135,8 @@ class Settings(HasTraits):
         """Return the catalog in force."""
         if self.catalog:
             return Path(self.catalog)
-        return next((path for path in self._catalogs if path.is_file()), SHIPPED)
-
-    @cached_property
-    def _catalogs(self) -> list[Path]:
-        """The paths of an admin's catalog, as the environment was when this was loaded."""
-        return [Path(folder, "flavors.yaml") for folder in jupyter_config_path()]
+        paths = (Path(folder, "flavors.yaml") for folder in jupyter_config_path())
+        return next((path for path in paths if path.is_file()), SHIPPED)
 
 
 def _expected(trait: TraitType[Any, Any]) -> str:

@@ -10,7 +10,7 @@ from jupyter_to_job.wiring.settings import PREFIX, Settings
 
 from .pages import PAGES, ROOT, page
 
-TRAITS = Settings.class_traits(config=True)
+TRAITS = Settings.class_traits()
 _VARIABLE = re.compile(rf"(?<!_){PREFIX}[A-Z_]*[A-Z]")
 
 

@@ -1,4 +1,4 @@
-"""Settings: flag > environment > file > default."""
+"""Settings: environment > file > default."""
 
 from __future__ import annotations
 
@@ -42,8 +42,6 @@ def test_who_wins(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert Settings.load().capacity == "cpu=2"
     monkeypatch.setenv("JUPYTER_TO_JOB_CAPACITY", "cpu=3")
     assert Settings.load().capacity == "cpu=3"
-    assert Settings.load({"capacity": "cpu=4"}).capacity == "cpu=4"
-    assert Settings.load({"capacity": None}).capacity == "cpu=3"
 
 
 @pytest.mark.parametrize(("text", "value"), [("true", True), ("false", False), ("0", False)])
@@ -60,35 +58,41 @@ def test_a_bad_value_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("text", ["0", "36h", "forever"])
-def test_retention(text: str) -> None:
-    assert Settings.load({"retention": text}).retention == text
+def test_retention(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JUPYTER_TO_JOB_RETENTION", text)
+    assert Settings.load().retention == text
+    monkeypatch.setenv("JUPYTER_TO_JOB_RETENTION", f"{text} or so")
     with pytest.raises(BadInput, match="RETENTION"):
-        Settings.load({"retention": f"{text} or so"})
+        Settings.load()
 
 
 @pytest.mark.parametrize(
-    ("text", "limit"), [(None, 2 << 30), ("500Mi", 500 << 20), ("1000", 1000), ("none", None)]
+    ("text", "limit"), [("", 2 << 30), ("500Mi", 500 << 20), ("1000", 1000), ("none", None)]
 )
-def test_output_cap(text: str | None, limit: int | None) -> None:
-    assert Settings.load({"output_cap": text}).output_limit() == limit
+def test_output_cap(text: str, limit: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JUPYTER_TO_JOB_OUTPUT_CAP", text)
+    assert Settings.load().output_limit() == limit
+    monkeypatch.setenv("JUPYTER_TO_JOB_OUTPUT_CAP", "much")
     with pytest.raises(BadInput, match="OUTPUT_CAP"):
-        Settings.load({"output_cap": "much"})
+        Settings.load()
 
 
 @pytest.mark.parametrize(
     ("url", "path"),
     [("file:///srv/jobs%20here", "/srv/jobs here"), ("/srv/jobs", "/srv/jobs")],
 )
-def test_exchange(url: str, path: str) -> None:
-    assert Settings.load({"exchange": url}).exchange_root() == Path(path)
+def test_exchange(url: str, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JUPYTER_TO_JOB_EXCHANGE", url)
+    assert Settings.load().exchange_root() == Path(path)
 
 
-def test_an_exchange_that_is_no_file() -> None:
+def test_an_exchange_that_is_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JUPYTER_TO_JOB_EXCHANGE", "s3://bucket")
     with pytest.raises(BadInput, match="s3://"):
-        Settings.load({"exchange": "s3://bucket"}).exchange_root()
+        Settings.load().exchange_root()
 
 
-def test_the_admins_catalog(config: Path, tmp_path: Path) -> None:
+def test_the_admins_catalog(config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = Settings.load()
     assert settings.catalog_path() == SHIPPED
     (config / "flavors.yaml").write_text("")
@@ -96,7 +100,8 @@ def test_the_admins_catalog(config: Path, tmp_path: Path) -> None:
     (config / "flavors.yaml").unlink()
     assert settings.catalog_path() == SHIPPED
     other = tmp_path / "mine.yaml"
-    assert Settings.load({"catalog": str(other)}).catalog_path() == other
+    monkeypatch.setenv("JUPYTER_TO_JOB_CATALOG", str(other))
+    assert Settings.load().catalog_path() == other
 
 
 def test_capacity() -> None:
@@ -125,12 +130,11 @@ def test_where_a_value_came_from(config: Path, monkeypatch: pytest.MonkeyPatch) 
     file.write_text('{"Settings": {"capacity": "cpu=1", "retention": "1d", "colour": "red"}}')
     monkeypatch.setenv("JUPYTER_TO_JOB_CAPACITY", "cpu=2")
     monkeypatch.setenv("JUPYTER_TO_JOB_INPUT_CAP", "")
-    settings = Settings.load({"workspace": "/srv"})
+    settings = Settings.load()
     assert settings.sources == {
-        **dict.fromkeys(Settings.class_trait_names(config=True), "default"),
+        **dict.fromkeys(Settings.class_trait_names(), "default"),
         "capacity": "environment",
         "retention": str(file),
-        "workspace": "flag",
     }
     assert settings.unknown == [f"colour in {file}"]
     assert settings.input_cap == "1Gi"
