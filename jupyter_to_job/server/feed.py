@@ -9,9 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from ..domain.errors import JobsError
@@ -24,20 +22,6 @@ MAX_EVENTS = 4
 EVENT_INTERVAL = 1 / MAX_EVENTS
 RETRY_INTERVAL = 2.0
 """Seconds before the feed is started again after the backend could not be reached."""
-
-
-@dataclass
-class _RateLimit:
-    """The state of a job's previous event, and the times of its most recent events."""
-
-    state: str = ""
-    times: deque[float] = field(default_factory=lambda: deque(maxlen=MAX_EVENTS))
-
-    def allows(self, state: str, moment: float) -> bool:
-        """Tell whether an event may be emitted: a new state needs only room in the second."""
-        if len(self.times) == MAX_EVENTS and moment - self.times[0] < 1.0:
-            return False
-        return not self.times or state != self.state or moment - self.times[-1] >= EVENT_INTERVAL
 
 
 class Feed:
@@ -53,8 +37,9 @@ class Feed:
         self._emit = emit
         self._log = log
         self._stopping = threading.Event()
-        self._limits: dict[str, _RateLimit] = {}
         self._pending: dict[str, Job] = {}
+        self._emitted: dict[str, float] = {}
+        """When the previous event of a job was emitted, if that was a moment ago."""
 
     def start(self) -> None:
         """Start a thread that does not keep the server from ending."""
@@ -83,19 +68,14 @@ class Feed:
             self._stopping.wait(RETRY_INTERVAL)
 
     def _emit_due(self) -> None:
-        """Emit the events that are due, and forget the limits of jobs quiet for a second."""
+        """Emit the events that are due; the others wait for their time, or for a newer state."""
         moment = time.monotonic()
-        for name, job in list(self._pending.items()):
-            state = f"{job.state.value} {job.delivery.state.value}"
-            limit = self._limits.setdefault(name, _RateLimit())
-            if limit.allows(state, moment):
-                self._emit(job)
-                limit.state = state
-                limit.times.append(moment)
-                del self._pending[name]
-        for name in self._limits.keys() - self._pending.keys():
-            if moment - self._limits[name].times[-1] > 1.0:
-                del self._limits[name]
+        for name, emitted in list(self._emitted.items()):
+            if moment - emitted >= EVENT_INTERVAL:
+                del self._emitted[name]
+        for name in [name for name in self._pending if name not in self._emitted]:
+            self._emit(self._pending.pop(name))
+            self._emitted[name] = moment
 
     def _deliver_if_pulling(self, job: Job) -> Job:
         try:
