@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from ..domain.errors import BadInput
 from ..domain.job import Changes, Submission
@@ -25,27 +25,6 @@ class SentInput(BaseModel):
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
 
 
-class SubmitBody(BaseModel):
-    """The body of `POST jobs`."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    notebook: str = Field(min_length=1)
-    content: dict[str, Any] | None = None
-    expected_sha256: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
-    flavor: str | None = None
-    device: str | None = None
-    parameters: dict[str, Any] = Field(default_factory=dict)
-    inputs: list[str] | list[SentInput] = Field(default_factory=list)
-    isolated: bool = False
-    env: dict[str, str] = Field(default_factory=dict)
-    max_runtime: int | str | None = None
-    output: str | None = None
-    name: str | None = None
-    priority: int = Field(default=0, ge=-100, le=100)
-    packages: dict[str, list[str]] | None = None
-
-
 class RerunBody(BaseModel):
     """The body of `POST jobs/{name}/rerun`: the fields that differ from the job's own."""
 
@@ -55,18 +34,27 @@ class RerunBody(BaseModel):
     device: str | None = None
     parameters: dict[str, Any] = Field(default_factory=dict)
     env: dict[str, str] = Field(default_factory=dict)
-    max_runtime: int | str | None = None
+    max_runtime: Annotated[int | str, AfterValidator(parse_duration)] | None = None
     output: str | None = None
     name: str | None = None
     priority: int | None = Field(default=None, ge=-100, le=100)
 
 
+class SubmitBody(RerunBody):
+    """The body of `POST jobs`."""
+
+    notebook: str = Field(min_length=1)
+    content: dict[str, Any] | None = None
+    expected_sha256: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
+    inputs: list[str] | list[SentInput] = Field(default_factory=list)
+    isolated: bool = False
+    priority: int = Field(default=0, ge=-100, le=100)
+    packages: dict[str, list[str]] | None = None
+
+
 def changes(document: dict[str, Any], key: str | None) -> Changes:
     """Return the checked changes of a rerun. Raises BadInput, naming the field."""
-    body = checked(RerunBody, document)
-    limit = None if body.max_runtime is None else parse_duration(body.max_runtime)
-    fields = body.model_dump(exclude={"max_runtime"})
-    return Changes(**fields, max_runtime=limit, idempotency_key=key)
+    return Changes(**checked(RerunBody, document).model_dump(), idempotency_key=key)
 
 
 def submission(
@@ -77,20 +65,15 @@ def submission(
     `content` is the open document where the body was too large to have it in `document`.
     """
     body = checked(SubmitBody, document)
-    limit = body.max_runtime
-    inputs = tuple(i if isinstance(i, str) else i.path for i in body.inputs)
-    digests = {i.path: i.sha256 for i in body.inputs if isinstance(i, SentInput)}
-    fields = body.model_dump(exclude={"inputs", "max_runtime", "content"})
     if body.content is not None:
         content = _encode(body.content)
     if content is not None and body.expected_sha256 is not None:
         raise BadInput("content is not what is on disk: it has no expected_sha256.", "Send one.")
     return Submission(
-        **fields,
+        **body.model_dump(exclude={"inputs", "content"}),
         content=content,
-        inputs=inputs,
-        input_digests=digests,
-        max_runtime=None if limit is None else parse_duration(limit),
+        inputs=tuple(i if isinstance(i, str) else i.path for i in body.inputs),
+        input_digests={i.path: i.sha256 for i in body.inputs if isinstance(i, SentInput)},
         idempotency_key=key,
     )
 
