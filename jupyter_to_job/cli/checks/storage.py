@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import fcntl
 import os
-import secrets
 import shutil
 import stat
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from job_runner.protocol.documents import sync_directory
 from job_runner.protocol.units import format_bytes
 
 from .. import session
@@ -60,38 +60,31 @@ def check_workspace() -> Iterator[CheckResult]:
 def _check_file_system(area: str, folder: Path, *, needs_links: bool) -> Iterator[CheckResult]:
     from ...exchange.filesystem import is_network
 
-    trial = folder / f".jupyter-to-job-{secrets.token_hex(8)}"
+    faults: dict[str, str] = {}
     try:
-        trial.mkdir(mode=0o700)
+        with tempfile.TemporaryDirectory(
+            prefix=".jupyter-to-job-", dir=folder, ignore_cleanup_errors=True
+        ) as name:
+            trial = Path(name)
+            (trial / "file").write_bytes(b"trial")
+            for feature, test in _TRIALS.items():
+                try:
+                    test(trial)
+                except OSError as error:
+                    faults[feature] = error.strerror or str(error)
     except OSError as error:
         yield problem(area, f"Cannot write in {folder}: {error.strerror}.", _fix_for(folder, error))
         return
-    try:
-        (trial / "file").write_bytes(b"trial")
-        faults = [
-            f"{name} ({reason})"
-            for name, test in _TRIALS.items()
-            if (reason := _error_of(test, trial))
-        ]
-        link_error = _error_of(lambda path: os.link(path / "file", path / "link"), trial)
-    except OSError as error:
-        yield problem(area, f"Cannot write in {folder}: {error.strerror}.", _fix_for(folder, error))
-        return
-    finally:
-        shutil.rmtree(trial, ignore_errors=True)
-    if link_error and needs_links:
-        faults.insert(0, f"link ({link_error})")
-    if faults:
-        yield problem(
-            area,
-            f"The file system of {folder} lacks: {', '.join(faults)}.",
-            "Use a folder on a local disk.",
-        )
-    elif link_error:
+    if faults.keys() == {"link"} and not needs_links:
         yield warning(
             area,
             f"The file system of {folder} has no links: results appear there less safely.",
             "Nothing to do; a local disk would be better.",
+        )
+    elif faults:
+        lacks = ", ".join(f"{feature} ({reason})" for feature, reason in faults.items())
+        yield problem(
+            area, f"The file system of {folder} lacks: {lacks}.", "Use a folder on a local disk."
         )
     else:
         kind = "a network file system" if is_network(folder) else "a local file system"
@@ -110,13 +103,8 @@ def _fix_for(folder: Path, error: OSError) -> str:
     return "Use a folder that you can write in, or ask whoever looks after this one."
 
 
-def _error_of(test: Callable[[Path], None], trial: Path) -> str:
-    """Return the error of a test in the folder `trial`, "" if it succeeded."""
-    try:
-        test(trial)
-    except OSError as error:
-        return error.strerror or str(error)
-    return ""
+def _try_link(trial: Path) -> None:
+    (trial / "link").hardlink_to(trial / "file")
 
 
 def _try_rename(trial: Path) -> None:
@@ -131,13 +119,13 @@ def _try_chmod(trial: Path) -> None:
 
 
 def _try_fsync(trial: Path) -> None:
-    for path in (trial / "file", trial):
-        with _open_descriptor(path) as descriptor:
-            os.fsync(descriptor)
+    with (trial / "file").open("rb") as file:
+        os.fsync(file)
+    sync_directory(trial)
 
 
 def _try_lock(trial: Path) -> None:
-    with _open_descriptor(trial / "file") as holder, _open_descriptor(trial / "file") as rival:
+    with (trial / "file").open("rb") as holder, (trial / "file").open("rb") as rival:
         fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         try:
             fcntl.flock(rival, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -146,16 +134,8 @@ def _try_lock(trial: Path) -> None:
     raise OSError("two can hold one lock")
 
 
-@contextlib.contextmanager
-def _open_descriptor(path: Path) -> Iterator[int]:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
 _TRIALS: dict[str, Callable[[Path], None]] = {
+    "link": _try_link,
     "rename": _try_rename,
     "chmod": _try_chmod,
     "fsync": _try_fsync,
