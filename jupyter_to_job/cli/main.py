@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
@@ -11,41 +11,31 @@ from ..domain.errors import JobsError
 from . import exits
 from .display import output
 
-
-class CommandEntry(NamedTuple):
-    """A command: the module of `commands` that defines it, and its line of help."""
-
-    module: str
-    help: str
-
-
-SECTIONS: dict[str, dict[str, CommandEntry]] = {
+SECTIONS = {
     "Run notebooks": {
-        "submit": CommandEntry("submit", "Submit notebooks as jobs and print the jobs' names."),
-        "rerun": CommandEntry("rerun", "Submit a job's notebook again, as it was then."),
+        "submit": "Submit notebooks as jobs and print the jobs' names.",
+        "rerun": "Submit a job's notebook again, as it was then.",
     },
     "Look": {
-        "list": CommandEntry("list", "List jobs, newest first."),
-        "show": CommandEntry("show", "Show all about one job."),
-        "logs": CommandEntry("logs", "Print a job's text output and tracebacks."),
-        "wait": CommandEntry("wait", "Wait until the results of jobs are delivered."),
+        "list": "List jobs, newest first.",
+        "show": "Show all about one job.",
+        "logs": "Print a job's text output and tracebacks.",
+        "wait": "Wait until the results of jobs are delivered.",
     },
     "Act": {
-        "cancel": CommandEntry("manage", "End jobs; what they have printed so far is delivered."),
-        "deliver": CommandEntry("manage", "Publish results that could not be published before."),
-        "delete": CommandEntry(
-            "manage", "Forget jobs, ending those that run. Delivered notebooks stay."
-        ),
+        "cancel": "End jobs; what they have printed so far is delivered.",
+        "deliver": "Publish results that could not be published before.",
+        "delete": "Forget jobs, ending those that run. Delivered notebooks stay.",
     },
     "Set up": {
-        "flavors": CommandEntry("flavors", "Show what can be asked for."),
-        "doctor": CommandEntry(
-            "doctor", "Check this installation, and say how to fix what is wrong."
-        ),
+        "flavors": "Show what can be asked for.",
+        "doctor": "Check this installation, and say how to fix what is wrong.",
     },
 }
-"""All commands by section and name, in the order in which `--help` shows them."""
-_ENTRIES = {name: entry for section in SECTIONS.values() for name, entry in section.items()}
+"""The help of all commands by section and name, in the order in which `--help` shows them."""
+_HELP = {name: text for section in SECTIONS.values() for name, text in section.items()}
+_MODULES = dict.fromkeys(SECTIONS["Act"], "manage")
+"""By command: the module of `commands` that defines it, where it is not called the same."""
 
 
 class Commands(click.Group):
@@ -53,16 +43,14 @@ class Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's interface
         """Return the names of all commands, without importing any."""
-        return list(_ENTRIES)
+        return list(_HELP)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Import one command."""
-        entry = _ENTRIES.get(cmd_name)
-        if entry is None:
+        if cmd_name not in _HELP:
             return None
-        module = import_module(f"{__package__}.commands.{entry.module}")
-        command = getattr(module, f"{cmd_name}_command")
-        assert isinstance(command, click.Command)
+        module = import_module(f"{__package__}.commands.{_MODULES.get(cmd_name, cmd_name)}")
+        command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
 
     def resolve_command(
@@ -72,12 +60,12 @@ class Commands(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            from difflib import get_close_matches
+            from ..domain.suggestions import nearest_name
 
-            matches = get_close_matches(args[0], _ENTRIES, n=1)
-            if not matches:
+            nearest = nearest_name(args[0], _HELP)
+            if nearest is None:
                 raise
-            raise click.UsageError(f"{error.message} Did you mean {matches[0]!r}?", ctx) from error
+            raise click.UsageError(f"{error.message} Did you mean {nearest!r}?", ctx) from error
 
     def format_commands(
         self,
@@ -87,15 +75,15 @@ class Commands(click.Group):
         """Write the sections of commands."""
         for title, section in SECTIONS.items():
             with formatter.section(title):
-                formatter.write_dl([(name, entry.help) for name, entry in section.items()])
+                formatter.write_dl(list(section.items()))
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
         """Return the commands and options that begin with `incomplete`, for Tab completion."""
         from click.shell_completion import CompletionItem
 
         commands = [
-            CompletionItem(name, help=entry.help)
-            for name, entry in _ENTRIES.items()
+            CompletionItem(name, help=text)
+            for name, text in _HELP.items()
             if name.startswith(incomplete)
         ]
         return commands + click.Command.shell_complete(self, ctx, incomplete)
