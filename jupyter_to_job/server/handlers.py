@@ -67,7 +67,9 @@ class JobsHandler(ExtensionHandlerMixin, APIHandler):
         if self.current_user is None:
             raise web.HTTPError(403)
         request = self._api_request()
-        await self._authorize(action(request))
+        if not await self._is_authorized(action(request), RESOURCE):
+            message = f"You are not allowed to {action(request)} {RESOURCE} here."
+            raise web.HTTPError(403, message)
         limit = MAX_SUBMISSION if takes_large(request) else MAX_BODY
         self.request.connection.set_max_body_size(MAX_DRAIN)  # type: ignore[union-attr]
         self._body = Body(limit)
@@ -83,21 +85,6 @@ class JobsHandler(ExtensionHandlerMixin, APIHandler):
                     await self._in(self._context.slow, self._body.spill)
             except JobsError as error:
                 self._refuse(error)
-
-    @web.authenticated
-    async def get(self, path: str) -> None:
-        """Answer a GET."""
-        await self._answer(path)
-
-    @web.authenticated
-    async def post(self, path: str) -> None:
-        """Answer a POST."""
-        await self._answer(path)
-
-    @web.authenticated
-    async def delete(self, path: str) -> None:
-        """Answer a DELETE."""
-        await self._answer(path)
 
     def on_finish(self) -> None:
         """Free the body."""
@@ -136,7 +123,9 @@ class JobsHandler(ExtensionHandlerMixin, APIHandler):
             large=self._body.file if self._body else None,
         )
 
+    @web.authenticated
     async def _answer(self, path: str) -> None:
+        """Answer a request whose whole body has arrived."""
         self._is_complete = True
         context = self._context
         request = self._api_request()
@@ -150,10 +139,13 @@ class JobsHandler(ExtensionHandlerMixin, APIHandler):
         if self._refused is not None:
             await self._send(error_response(self._refused))
             return
-        may_listen = path != "health" or await self._may_listen()
+        # Whether the server would let the caller subscribe to its events.
+        may_listen = path != "health" or await self._is_authorized("execute", "events")
         api_context = RequestContext(may_listen, context.transfers)
         pool = context.slow if is_slow(request) else context.quick
         await self._send(await self._in(pool, partial(handle, context.jobs, request, api_context)))
+
+    get = post = delete = _answer
 
     async def _send(self, response: ApiResponse) -> None:
         """Send a response, a large one in chunks, so that the event loop is never held up."""
@@ -182,13 +174,7 @@ class JobsHandler(ExtensionHandlerMixin, APIHandler):
         if self._body is not None:
             self._body.close()
 
-    async def _authorize(self, action_name: str) -> None:
-        """Ask the server's authorizer; `execute` is for code that runs. Raises 403."""
-        answer = self.authorizer.is_authorized(self, self.current_user, action_name, RESOURCE)
-        if not await ensure_async(answer):
-            raise web.HTTPError(403, f"You are not allowed to {action_name} {RESOURCE} here.")
-
-    async def _may_listen(self) -> bool:
-        """Tell whether the server would let the caller subscribe to its events."""
-        answer = self.authorizer.is_authorized(self, self.current_user, "execute", "events")
+    async def _is_authorized(self, action_name: str, resource: str) -> bool:
+        """Ask the server's authorizer; `execute` is for code that runs."""
+        answer = self.authorizer.is_authorized(self, self.current_user, action_name, resource)
         return bool(await ensure_async(answer))

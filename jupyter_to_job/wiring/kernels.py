@@ -92,7 +92,6 @@ def _wait_for(answer: Any) -> Any:
         return answer
     import asyncio
 
-    async def wait() -> Any:
-        return await answer
+    from jupyter_core.utils import ensure_async
 
-    return asyncio.run(wait())
+    return asyncio.run(ensure_async(answer))
