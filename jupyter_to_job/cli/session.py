@@ -33,16 +33,12 @@ def workspace() -> Path:
     return Path(settings().workspace or ".").absolute()
 
 
+@functools.cache
 def connect(root: Path | None = None) -> Jobs:
     """Return the service for the workspace `root`; by default the command line's."""
-    return _connect(root or workspace())
-
-
-@functools.cache
-def _connect(root: Path) -> Jobs:
     from ..wiring import connect as connect_service
 
-    return connect_service(settings(), root)
+    return connect_service(settings(), root or workspace())
 
 
 def with_name_hint(service: Jobs, name: str, action: Callable[[str], Result]) -> Result:

@@ -7,6 +7,7 @@ and only if parameters were given. A submission never waits for it, and never fa
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,8 +18,6 @@ from .. import session
 from ..display import output
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future, ThreadPoolExecutor
-
     from ...domain.preflight import Preflight
     from ...service.port import Jobs
     from .notebooks import Source
@@ -35,14 +34,12 @@ class SubmitWarnings:
     def __init__(self) -> None:
         self._pending: dict[str, tuple[Submission, Future[Preflight]]] = {}
         self._printed_inputs: set[tuple[Path, tuple[str, ...]]] = set()
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool = ThreadPoolExecutor(MAX_PREFLIGHTS)
 
     def __enter__(self) -> SubmitWarnings:
         return self
 
     def __exit__(self, error_type: type[BaseException] | None, *details: object) -> None:
-        if self._pool is None:
-            return
         if error_type is None:
             self._print_warnings()
         self._pool.shutdown(wait=False, cancel_futures=True)
@@ -54,26 +51,19 @@ class SubmitWarnings:
             self._printed_inputs.add(inputs)
             _print_inputs(*inputs)
         if submission.parameters:
-            if self._pool is None:
-                from concurrent.futures import ThreadPoolExecutor
-
-                self._pool = ThreadPoolExecutor(MAX_PREFLIGHTS)
             future = self._pool.submit(service.preflight, submission)
             self._pending[source.argument] = (submission, future)
 
     def _print_warnings(self) -> None:
-        from concurrent.futures import wait
-
         finished, _ = wait([f for _, f in self._pending.values()], PREFLIGHT_TIMEOUT)
         for argument, (submission, future) in self._pending.items():
             if future not in finished or isinstance(future.exception(), JobsError | OSError):
                 continue  # submitting the notebook reported the same error
             preflight = future.result()
-            if all(problem.code != "unknown_parameter" for problem in preflight.problems):
-                continue
-            declared = [parameter.name for parameter in preflight.parameters]
-            for warning in _unknown_parameters(argument, submission.parameters, declared):
-                output.print_note(warning)
+            if any(problem.code == "unknown_parameter" for problem in preflight.problems):
+                declared = [parameter.name for parameter in preflight.parameters]
+                for warning in _unknown_parameters(argument, submission.parameters, declared):
+                    output.print_note(warning)
 
 
 def _print_inputs(root: Path, patterns: tuple[str, ...]) -> None:
