@@ -10,7 +10,8 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Protocol
+from functools import partial
+from typing import TYPE_CHECKING
 
 from ...domain.job import Job, State
 from . import formats, output
@@ -21,22 +22,6 @@ if TYPE_CHECKING:
 
 REFRESHES_PER_SECOND = 8
 _ORDER = (State.RUNNING, State.STARTING, State.QUEUED)
-
-
-class ProgressDisplay(Protocol):
-    """Shows jobs while they run. A context manager, which restores the screen when it is left."""
-
-    def __enter__(self) -> Self: ...
-    def __exit__(self, *details: object) -> None: ...
-    def show(self, job: Job) -> None:
-        """Show the current state of a job."""
-        ...
-
-
-def choose_display() -> ProgressDisplay:
-    """Return the display that suits stderr."""
-    terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-    return ProgressBars() if terminal else ProgressLines()
 
 
 class ProgressLines:
@@ -52,7 +37,7 @@ class ProgressLines:
         return None
 
     def show(self, job: Job) -> None:
-        """See ProgressDisplay. The end of a job is left to the summary."""
+        """Show the current state of a job. Its end is left to the summary."""
         key = f"{job.state.value} {job.cancel_requested} {job.reason}"
         if self._printed.get(job.name) != key and not job.state.final:
             output.print_note(f"{job.name} {formats.state(job)}")
@@ -85,7 +70,7 @@ class ProgressBars:
         self._live.stop()
 
     def show(self, job: Job) -> None:
-        """See ProgressDisplay."""
+        """Show the current state of a job."""
         self._jobs = {**self._jobs, job.name: job}  # a new dict: rich's thread reads the other
 
     def _render(self) -> RenderableType:
@@ -108,24 +93,29 @@ class ProgressBars:
 
         width = self._console.width
         bar = 30 if width >= 100 else 16 if width >= 70 else 8 if width >= 50 else 0
-        rows = [(job.name, formats.cells(job), _clock(job), _activity(job)) for job in jobs]
-        name, cells, clock, activity = (max((len(r[i]) for r in rows), default=0) for i in range(4))
         # On a narrow terminal names and activities are cut, figures never.
-        name = min(name, max(width // 3, 12))
-        fixed = sum(column + 1 for column in (name, bar, cells, clock) if column)
-        activity = max(min(activity, width - fixed), 1)
-        grid = Table.grid(padding=(0, 1))
-        grid.add_column(no_wrap=True, overflow="ellipsis", width=name)
+        cut = partial(Text, no_wrap=True, overflow="ellipsis")
+        grid = Table.grid("", padding=(0, 1))
         if bar:
             grid.add_column(width=bar)
-        grid.add_column(no_wrap=True, justify="right", width=cells)
-        grid.add_column(no_wrap=True, justify="right", width=clock)
-        grid.add_column(no_wrap=True, overflow="ellipsis", width=activity)
-        for job, (label, *texts) in zip(jobs, rows, strict=True):
+        for _ in ("cells", "clock"):
+            grid.add_column(no_wrap=True, justify="right")
+        for job in jobs:
             progress = job.progress
             bars = [ProgressBar(max(progress.cells_total, 1), progress.cells_done, width=bar)]
-            grid.add_row(Text(label), *(bars if bar else ()), *map(Text, texts))
+            figures = Text(formats.cells(job)), Text(_clock(job))
+            grid.add_row(cut(job.name), *(bars if bar else ()), *figures, cut(_activity(job)))
         return grid
+
+
+ProgressDisplay = ProgressLines | ProgressBars
+"""Shows jobs while they run. A context manager, which restores the screen when it is left."""
+
+
+def choose_display() -> ProgressDisplay:
+    """Return the display that suits stderr."""
+    terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    return ProgressBars() if terminal else ProgressLines()
 
 
 def _active_jobs(jobs: list[Job]) -> list[Job]:
