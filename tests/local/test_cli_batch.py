@@ -117,8 +117,10 @@ def test_unknown_parameters_and_inputs_are_told(cli: Cli) -> None:
     assert len(ran.stdout.split()) == 2
     told = ran.stderr.splitlines()
     assert [line for line in told if "2 files" in line] == ["Sends 2 files, 10 bytes."]
-    assert "Warning: a.ipynb has no parameter 'epocs': did you mean 'epochs'?" in told
-    assert "Warning: b.ipynb names no parameters; epocs goes in on top." in told
+    unknown = "epocs is no parameter of this notebook."
+    assert f"Warning: a.ipynb: {unknown} Did you mean 'epochs'?" in told
+    hint = "It is set all the same. Tag the cell with the defaults `parameters`."
+    assert f"Warning: b.ipynb: {unknown} {hint}" in told
     assert cli.run("submit", "a.ipynb", "-p", "epochs", "2").stderr == ""
 
 

@@ -6,18 +6,16 @@ and only if parameters were given. A submission never waits for it, and never fa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...domain.errors import JobsError
-from ...domain.job import Submission
 from .. import session
 from ..display import output
 
 if TYPE_CHECKING:
+    from ...domain.job import Submission
     from ...domain.preflight import Preflight
     from ...service.port import Jobs
     from .notebooks import Source
@@ -32,7 +30,7 @@ class SubmitWarnings:
     """A context manager: `check` each submission. Leaving it prints the pending warnings."""
 
     def __init__(self) -> None:
-        self._pending: dict[str, tuple[Submission, Future[Preflight]]] = {}
+        self._pending: dict[str, Future[Preflight]] = {}
         self._printed_inputs: set[tuple[Path, tuple[str, ...]]] = set()
         self._pool = ThreadPoolExecutor(MAX_PREFLIGHTS)
 
@@ -51,19 +49,16 @@ class SubmitWarnings:
             self._printed_inputs.add(inputs)
             _print_inputs(*inputs)
         if submission.parameters:
-            future = self._pool.submit(service.preflight, submission)
-            self._pending[source.argument] = (submission, future)
+            self._pending[source.argument] = self._pool.submit(service.preflight, submission)
 
     def _print_warnings(self) -> None:
-        finished, _ = wait([f for _, f in self._pending.values()], PREFLIGHT_TIMEOUT)
-        for argument, (submission, future) in self._pending.items():
+        finished, _ = wait(self._pending.values(), PREFLIGHT_TIMEOUT)
+        for argument, future in self._pending.items():
             if future not in finished or isinstance(future.exception(), JobsError | OSError):
                 continue  # submitting the notebook reported the same error
-            preflight = future.result()
-            if any(problem.code == "unknown_parameter" for problem in preflight.problems):
-                declared = [parameter.name for parameter in preflight.parameters]
-                for warning in _unknown_parameters(argument, submission.parameters, declared):
-                    output.print_note(warning)
+            for problem in future.result().problems:
+                if problem.code == "unknown_parameter":
+                    output.print_note(f"Warning: {argument}: {problem.message} {problem.hint}")
 
 
 def _print_inputs(root: Path, patterns: tuple[str, ...]) -> None:
@@ -76,17 +71,3 @@ def _print_inputs(root: Path, patterns: tuple[str, ...]) -> None:
         return
     summary = plan.summary()
     output.print_note(summary[:1].upper() + summary[1:] + ".")
-
-
-def _unknown_parameters(
-    notebook: str, names: Iterable[str], declared: Sequence[str]
-) -> Iterable[str]:
-    """Return warnings about parameters that the notebook does not declare."""
-    unknown = [name for name in names if name not in declared]
-    if unknown and not declared:
-        yield f"Warning: {notebook} names no parameters; {', '.join(unknown)} goes in on top."
-        return
-    for name in unknown:
-        matches = get_close_matches(name, declared, n=1)
-        hint = f"did you mean {matches[0]!r}?" if matches else f"it has {', '.join(declared)}."
-        yield f"Warning: {notebook} has no parameter {name!r}: {hint}"

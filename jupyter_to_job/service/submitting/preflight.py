@@ -22,6 +22,7 @@ from ...domain.errors import BadInput, BadNotebook, JobsError, TooLarge, Unknown
 from ...domain.job import Submission
 from ...domain.preflight import Parameter, PlannedInput, Preflight, Problem, SuggestedInput
 from ...domain.submission_rules import validate_submission
+from ...domain.suggestions import nearest_name
 from ...exchange.request import Environment
 from ...workspace import Plan, Workspace, freeze, plan_inputs, resolve_output, suggest
 from .submission import Caller, SubmissionService
@@ -170,7 +171,9 @@ def _parameters(
         Problem(
             "unknown_parameter",
             f"{name} is no parameter of this notebook.",
-            "It is set all the same. Tag the cell with the defaults `parameters`.",
+            f"Did you mean {nearest!r}?"
+            if (nearest := nearest_name(name, declared))
+            else "It is set all the same. Tag the cell with the defaults `parameters`.",
             blocking=False,
         )
         for name in submission.parameters
