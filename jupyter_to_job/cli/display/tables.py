@@ -29,14 +29,9 @@ class Column:
     min_width: int | None = None
     keep_end: bool = False
 
-    width: int = 0
-
     def __post_init__(self) -> None:
-        self.widen()
-
-    def widen(self) -> None:
-        """Set the width that the longest text needs."""
         self.width = max(cell_len(text) for text in (self.title, *self.texts))
+        self.least = self.width if self.min_width is None else min(self.min_width, self.width)
 
 
 def width_of(stream: TextIO) -> int | None:
@@ -59,26 +54,18 @@ def print_table(columns: Sequence[Column], stream: TextIO = sys.stdout) -> None:
 
 
 def _fit(columns: Sequence[Column], max_width: int) -> list[Column]:
-    """Make the columns fit: optional ones shrink and are then dropped; the others shrink last."""
+    """Make the columns fit: optional ones shrink, or are dropped; the others shrink last."""
     visible = list(columns)
-    while True:
-        for column in visible:
-            column.widen()
-        excess = sum(c.width + GAP for c in visible) - GAP - max_width
-        optional = sorted((c for c in visible if c.drop), key=lambda c: -c.drop)
-        for column in optional or sorted(visible, key=lambda c: -c.width):
-            excess -= _shrink(column, excess)
-        if excess <= 0 or not optional:
-            return visible
-        visible.remove(optional[0])
-
-
-def _shrink(column: Column, excess: int) -> int:
-    """Reduce a column's width by up to `excess`; return by how much."""
-    min_width = column.width if column.min_width is None else column.min_width
-    reduction = max(min(excess, column.width - min_width), 0)
-    column.width -= reduction
-    return reduction
+    for column in sorted((c for c in columns if c.drop), key=lambda c: -c.drop):
+        if sum((c.least if c.drop else c.width) + GAP for c in visible) - GAP <= max_width:
+            break
+        visible.remove(column)
+    excess = sum(c.width + GAP for c in visible) - GAP - max_width
+    for column in sorted(visible, key=lambda c: (-c.drop, -c.width)):
+        reduction = max(min(excess, column.width - column.least), 0)
+        column.width -= reduction
+        excess -= reduction
+    return visible
 
 
 def _cut(text: str, column: Column, ellipsis: str) -> str:
