@@ -4,41 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 WAIT = click.option("--wait", is_flag=True, help="Return when the result is delivered.")
 
 
-class _Candidate(click.types.StringParamType):
-    """Text that Tab completes. The candidates are looked up only when Tab is pressed."""
+def _complete(kind: str) -> Callable[[Any, Any, str], list[CompletionItem]]:
+    """Return the function that completes a job, flavor or device when Tab is pressed."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def shell_complete(
-        self,
-        ctx: click.Context,  # noqa: ARG002 - click's interface
-        param: click.Parameter,  # noqa: ARG002 - click's interface
-        incomplete: str,
-    ) -> list[Any]:
-        """Return the candidates that begin with `incomplete`, the best first. Never fails."""
+    def complete(_ctx: Any, _param: Any, incomplete: str) -> list[CompletionItem]:
         from .completion import find_candidates
 
-        return find_candidates(self.name, incomplete)
+        return find_candidates(kind, incomplete)
+
+    return complete
 
 
-JOB = click.argument("job", type=_Candidate("job"))
-JOBS = click.argument("jobs", metavar="JOB...", nargs=-1, required=True, type=_Candidate("job"))
-FLAVOR = click.option(
-    "-f",
-    "--flavor",
-    type=_Candidate("flavor"),
-    help="How much; `jupyter-to-job flavors` has them.",
+JOB = click.argument("job", shell_complete=_complete("job"))
+JOBS = click.argument(
+    "jobs", metavar="JOB...", nargs=-1, required=True, shell_complete=_complete("job")
 )
-DEVICE = click.option("-d", "--device", type=_Candidate("device"), help="Which kind of machine.")
+FLAVOR = click.option("-f", "--flavor", metavar="FLAVOR", shell_complete=_complete("flavor"),
+                      help="How much; `jupyter-to-job flavors` has them.")  # fmt: skip
+DEVICE = click.option("-d", "--device", metavar="DEVICE", shell_complete=_complete("device"),
+                      help="Which kind of machine.")  # fmt: skip
 PARAMETERS: tuple[Callable[[Any], Any], ...] = (
     click.option("-p", "--parameter", "parsed_parameters", nargs=2, multiple=True,
                  metavar="NAME VALUE",
