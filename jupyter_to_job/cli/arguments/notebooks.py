@@ -7,11 +7,11 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path, PurePath
 
 from ...domain.errors import BadInput
 from ...domain.names import is_job_name
+from ...domain.suggestions import nearest_name
 from ..session import workspace
 
 SUFFIX = ".ipynb"
@@ -51,11 +51,15 @@ def select_notebooks(arguments: tuple[Path, ...]) -> SelectedNotebooks:
     is_batch = len(arguments) > 1
     for argument in arguments:
         if os.path.lexists(argument) and not argument.is_dir():
-            _check_name(argument)
+            if argument.suffix != SUFFIX:
+                raise BadInput(
+                    f"{argument} is no notebook: its name does not end in {SUFFIX}.",
+                    "Name a notebook, a folder of notebooks, or a pattern in quotes.",
+                )
             files = [argument]
         else:
             is_batch = True
-            matches = list(_in_folder(argument) if argument.is_dir() else _matching(argument))
+            matches = list(_matching(argument))
             files = [file for file in matches if not is_result(file)]
             skipped_results += len(matches) - len(files)
             if not files:
@@ -78,26 +82,14 @@ def is_result(file: Path) -> bool:
         return False  # if it cannot be read, submitting it reports why
 
 
-def _in_folder(folder: Path) -> Iterator[Path]:
-    for path in sorted(folder.iterdir()):
-        if path.suffix == SUFFIX and not path.name.startswith(".") and path.is_file():
-            yield path
-
-
-def _matching(pattern: Path) -> Iterator[Path]:
+def _matching(argument: Path) -> Iterator[Path]:
+    """Yield the notebooks in a folder, or those that match a pattern."""
+    pattern = f"{glob.escape(str(argument))}/*{SUFFIX}" if argument.is_dir() else str(argument)
     # Path.glob takes no absolute patterns, and does not leave out hidden names.
-    for text in sorted(glob.glob(str(pattern), recursive=True)):  # noqa: PTH207
+    for text in sorted(glob.glob(pattern, recursive=True)):  # noqa: PTH207
         path = Path(text)
         if path.suffix == SUFFIX and _CHECKPOINTS not in path.parts and path.is_file():
             yield path
-
-
-def _check_name(file: Path) -> None:
-    if file.suffix != SUFFIX:
-        raise BadInput(
-            f"{file} is no notebook: its name does not end in {SUFFIX}.",
-            "Name a notebook, a folder of notebooks, or a pattern in quotes.",
-        )
 
 
 def _no_notebook(argument: Path, results: int) -> BadInput:
@@ -115,12 +107,8 @@ def _no_notebook(argument: Path, results: int) -> BadInput:
 
 def _similar_notebook(missing: Path) -> str:
     """Return a hint at a notebook of that folder with a similar name, "" if there is none."""
-    try:
-        names = [path.name for path in _in_folder(missing.parent)]
-    except OSError:
-        return ""
-    matches = get_close_matches(missing.name, names, n=1)
-    return f"Did you mean {missing.with_name(matches[0])}?" if matches else ""
+    nearest = nearest_name(missing.name, [path.name for path in _matching(missing.parent)])
+    return f"Did you mean {missing.with_name(nearest)}?" if nearest else ""
 
 
 def _source(file: Path) -> Source:
