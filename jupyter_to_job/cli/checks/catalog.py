@@ -9,8 +9,6 @@ from .. import session
 from ..display import formats
 from .result import CheckResult, ok, problem, warning
 
-AREA = "catalog"
-
 
 def check() -> Iterator[CheckResult]:
     """Check the catalog that is configured."""
@@ -22,13 +20,11 @@ def check() -> Iterator[CheckResult]:
     except BadCatalog as error:
         for fault in error.faults:
             place = f"{path}:{fault.line}:{fault.column}"
-            yield problem(AREA, f"{place}: {fault.message}", fault.hint or "Fix that line.")
-        if not error.faults:
-            yield problem(AREA, error.message, error.hint)
+            yield problem(f"{place}: {fault.message}", fault.hint or "Fix that line.")
         return
     flavors = formats.plural(len(catalog.flavors), "flavor")
     devices = formats.plural(len(catalog.devices), "device")
-    yield ok(AREA, f"{path}: {flavors}, {devices}")
+    yield ok(f"{path}: {flavors}, {devices}")
     default = catalog.default.flavor
     try:
         reason = session.connect().flavors()["flavors"][default]["unavailable_reason"]
@@ -36,7 +32,6 @@ def check() -> Iterator[CheckResult]:
         return
     if reason:
         yield warning(
-            AREA,
             f"The default flavor {default!r} cannot be had here: {reason}",
             "Make another one the default in the catalog, or submit with -f.",
         )

@@ -10,8 +10,6 @@ from ...domain.errors import JobsError, Unavailable
 from .. import session
 from .result import CheckResult, ok, problem, warning
 
-AREA = "gateway"
-
 
 def check() -> Iterator[CheckResult]:
     """Check the gateway that is configured."""
@@ -22,17 +20,17 @@ def check() -> Iterator[CheckResult]:
     try:
         health = gateway.call("GET", "health").json()
     except Unavailable as error:
-        yield problem(AREA, f"{settings.gateway}: {error.message}", error.hint)
+        yield problem(f"{settings.gateway}: {error.message}", error.hint)
         return
     own_version, gateway_version = version("jupyter-to-job"), str(health.get("version"))
     message = f"{settings.gateway} answers: {health.get('status')}, version {gateway_version}"
     if own_version.split(".")[:2] == gateway_version.split(".")[:2]:
-        yield ok(AREA, message)
+        yield ok(message)
     else:
-        yield warning(AREA, f"{message}; here is {own_version}.", "Bring both to one version.")
+        yield warning(f"{message}; here is {own_version}.", "Bring both to one version.")
     try:
         gateway.call("GET", "jobs", params={"limit": 1})
     except JobsError as error:
-        yield problem(AREA, f"It does not take our token: {error.message}", error.hint)
+        yield problem(f"It does not take our token: {error.message}", error.hint)
     else:
-        yield ok(AREA, f"It takes the token in {settings.gateway_token_file}")
+        yield ok(f"It takes the token in {settings.gateway_token_file}")

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 
 from .result import CheckResult, ok, problem, warning
 
-AREA = "kernels"
 DEFAULT = "python3"
 _START_TIMEOUT = 20
 _OWN_PYTHONS = {"python", "python3", f"python{sys.version_info[0]}.{sys.version_info[1]}"}
@@ -25,7 +24,6 @@ def check() -> Iterator[CheckResult]:
         specs = configured_kernel_specs()
     if DEFAULT not in specs:
         yield problem(
-            AREA,
             f"There is no kernel {DEFAULT!r}, which notebooks without a kernel get.",
             "python -m pip install ipykernel && python -m ipykernel install --sys-prefix",
         )
@@ -39,7 +37,6 @@ def _check_kernel(name: str, argv: Sequence[str], folder: str) -> CheckResult:
     if program is None:
         result = problem if name == DEFAULT else warning
         return result(
-            AREA,
             f"{name}: its program {argv[0]!r} does not exist.",
             f"Install it, or remove the kernel: jupyter kernelspec remove {name}  ({folder})",
         )
@@ -54,13 +51,12 @@ def _check_kernel(name: str, argv: Sequence[str], folder: str) -> CheckResult:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return problem(AREA, f"{name}: {program} does not start.", f"Run {program} by hand.")
+            return problem(f"{name}: {program} does not start.", f"Run {program} by hand.")
         if process.returncode != 0:
             error = (process.stderr.strip().splitlines() or ["no message"])[-1]
             return problem(
-                AREA,
                 f"{name}: {program} cannot import ipykernel: {error}",
                 f"{program} -m pip install ipykernel",
             )
-        return ok(AREA, f"{name}: {program}, ipykernel {process.stdout.strip()}")
-    return ok(AREA, f"{name}: {program}")
+        return ok(f"{name}: {program}, ipykernel {process.stdout.strip()}")
+    return ok(f"{name}: {program}")

@@ -23,23 +23,21 @@ def check_gpus() -> Iterator[CheckResult]:
 
     from ...backends.local.gpus import DRIVER_TIMEOUT, Probe
 
-    area = "GPUs"
     if not is_driver_installed():
-        yield ok(area, "No NVIDIA driver here: jobs get CPUs only")
+        yield ok("No NVIDIA driver here: jobs get CPUs only")
         return
     probe = Probe()
     gpus = probe.devices(DRIVER_TIMEOUT) or probe.devices()
     if gpus is None or probe.problem:
         yield problem(
-            area,
             f"There is a driver, but {probe.problem or 'no answer from it'}.",
             "Does `nvidia-smi` work? If not, fix the driver; else reinstall nvidia-ml-py.",
         )
     elif not gpus:
-        yield warning(area, "There is a driver, and no GPU that we may use.", "nvidia-smi -L")
+        yield warning("There is a driver, and no GPU that we may use.", "nvidia-smi -L")
     else:
         kinds = ", ".join(f"{len(ids)} {name}" for name, ids in gpus.items())
-        yield ok(area, kinds)
+        yield ok(kinds)
 
 
 def check_slots() -> Iterator[CheckResult]:
@@ -49,25 +47,25 @@ def check_slots() -> Iterator[CheckResult]:
     setting = session.settings().capacity
     amounts = ", ".join(format_resource(name, amount) for name, amount in capacity(setting).items())
     origin = "as JUPYTER_TO_JOB_CAPACITY says" if setting else "this machine's"
-    yield ok("slots", f"{amounts}: {origin}")
+    yield ok(f"{amounts}: {origin}")
 
 
 def check_dispatcher() -> Iterator[CheckResult]:
     """Check whether a dispatcher runs, of which Python it is, and the last error in its log."""
     from ...backends.local import hosts
 
-    area, root = "dispatcher", session.settings().exchange_root()
+    root = session.settings().exchange_root()
     host = hosts.this_host()
     if hosts.has_dispatcher(root, host):
-        yield _running(area, root)
+        yield _running(root)
     else:
-        yield ok(area, "Not running; the next job starts it")
+        yield ok("Not running; the next job starts it")
     log = hosts.host_folder(root, host) / hosts.LOG
     if error := _last_error(log):
-        yield warning(area, f"Its last error: {error}", f"The whole log: {log}")
+        yield warning(f"Its last error: {error}", f"The whole log: {log}")
 
 
-def _running(area: str, root: Path) -> CheckResult:
+def _running(root: Path) -> CheckResult:
     import psutil
 
     for process in psutil.process_iter():
@@ -77,14 +75,13 @@ def _running(area: str, root: Path) -> CheckResult:
                 memory = format_bytes(process.memory_info().rss)
                 message = f"Running: process {process.pid}, {memory}"
                 if line[0] == sys.executable:
-                    return ok(area, message)
+                    return ok(message)
                 return warning(
-                    area,
                     f"{message}, but of another Python: {line[0]}.",
                     "Fine if that has this version, too; it leaves when there is nothing to do.",
                 )
     return warning(
-        area, "Its lock is held, and no process of yours holds it.", "Does another user share it?"
+        "Its lock is held, and no process of yours holds it.", "Does another user share it?"
     )
 
 

@@ -25,25 +25,25 @@ def check_versions() -> Iterator[CheckResult]:
         try:
             versions.append(f"{package} {version(package)}")
         except PackageNotFoundError:
-            yield warning("versions", f"{package} is missing.", f"python -m pip install {package}")
-    yield ok("versions", ", ".join(versions))
+            yield warning(f"{package} is missing.", f"python -m pip install {package}")
+    yield ok(", ".join(versions))
 
 
 def check_settings() -> Iterator[CheckResult]:
     """Report the settings that differ from their default. Raises BadInput for bad values."""
     from ...wiring.settings import DEFAULT, PREFIX
 
-    area, settings = "settings", session.settings()
+    settings = session.settings()
     changed = {name: source for name, source in settings.sources.items() if source != DEFAULT}
     for name, source in changed.items():
-        yield ok(area, f"{name} = {getattr(settings, name)!s} ({source})")
+        yield ok(f"{name} = {getattr(settings, name)!s} ({source})")
     if not changed:
-        yield ok(area, "All as they are by default")
+        yield ok("All as they are by default")
     for name in settings.unknown:
-        yield warning(area, f"There is no setting {name}.", "Correct its name, or remove it.")
+        yield warning(f"There is no setting {name}.", "Correct its name, or remove it.")
     variables = {PREFIX + name.upper(): name for name in settings.sources}
     for variable in sorted(os.environ):
         if variable.startswith(PREFIX) and variable not in variables:
             matches = get_close_matches(variable, variables, n=1, cutoff=0.9)
             if matches:
-                yield warning(area, f"{variable} is no setting.", f"Did you mean {matches[0]}?")
+                yield warning(f"{variable} is no setting.", f"Did you mean {matches[0]}?")

@@ -27,37 +27,36 @@ def check_exchange() -> Iterator[CheckResult]:
     """Check the directory of the jobs, which is created if it does not exist."""
     from ...exchange import FileExchange
 
-    area, exchange = "exchange", FileExchange(session.settings().exchange_root())
+    exchange = FileExchange(session.settings().exchange_root())
     try:
         exchange.prepare()
     except FileExistsError as error:
-        yield problem(area, f"{error.filename} is no folder.", MOVE_EXCHANGE)
+        yield problem(f"{error.filename} is no folder.", MOVE_EXCHANGE)
         return
     except OSError as error:
-        yield problem(area, f"Cannot make {exchange.root}: {error.strerror}.", MOVE_EXCHANGE)
+        yield problem(f"Cannot make {exchange.root}: {error.strerror}.", MOVE_EXCHANGE)
         return
     status = exchange.root.stat()
     if status.st_uid != os.getuid():
         yield problem(
-            area,
             f"{exchange.root} belongs to user {status.st_uid}, not to you ({os.getuid()}).",
             MOVE_EXCHANGE,
         )
     elif stat.S_IMODE(status.st_mode) & 0o077:
-        yield warning(area, f"Others may look into {exchange.root}.", f"chmod 700 {exchange.root}")
+        yield warning(f"Others may look into {exchange.root}.", f"chmod 700 {exchange.root}")
     else:
-        yield ok(area, f"{exchange.root}: {formats.plural(len(exchange.jobs()), 'job')}, private")
-    yield from _check_file_system(area, exchange.root, needs_links=True)
+        yield ok(f"{exchange.root}: {formats.plural(len(exchange.jobs()), 'job')}, private")
+    yield from _check_file_system(exchange.root, needs_links=True)
 
 
 def check_workspace() -> Iterator[CheckResult]:
     """Check the folder that results are delivered to."""
     root = session.workspace()
-    yield ok("workspace", str(root))
-    yield from _check_file_system("workspace", root, needs_links=False)
+    yield ok(str(root))
+    yield from _check_file_system(root, needs_links=False)
 
 
-def _check_file_system(area: str, folder: Path, *, needs_links: bool) -> Iterator[CheckResult]:
+def _check_file_system(folder: Path, *, needs_links: bool) -> Iterator[CheckResult]:
     from ...exchange.filesystem import is_network
 
     faults: dict[str, str] = {}
@@ -73,23 +72,22 @@ def _check_file_system(area: str, folder: Path, *, needs_links: bool) -> Iterato
                 except OSError as error:
                     faults[feature] = error.strerror or str(error)
     except OSError as error:
-        yield problem(area, f"Cannot write in {folder}: {error.strerror}.", _fix_for(folder, error))
+        yield problem(f"Cannot write in {folder}: {error.strerror}.", _fix_for(folder, error))
         return
     if faults.keys() == {"link"} and not needs_links:
         yield warning(
-            area,
             f"The file system of {folder} has no links: results appear there less safely.",
             "Nothing to do; a local disk would be better.",
         )
     elif faults:
         lacks = ", ".join(f"{feature} ({reason})" for feature, reason in faults.items())
         yield problem(
-            area, f"The file system of {folder} lacks: {lacks}.", "Use a folder on a local disk."
+            f"The file system of {folder} lacks: {lacks}.", "Use a folder on a local disk."
         )
     else:
         kind = "a network file system" if is_network(folder) else "a local file system"
-        yield ok(area, f"link, rename, chmod, fsync and locks work; {kind}")
-    yield _check_space(area, folder)
+        yield ok(f"link, rename, chmod, fsync and locks work; {kind}")
+    yield _check_space(folder)
 
 
 def _fix_for(folder: Path, error: OSError) -> str:
@@ -143,11 +141,11 @@ _TRIALS: dict[str, Callable[[Path], None]] = {
 }
 
 
-def _check_space(area: str, folder: Path) -> CheckResult:
+def _check_space(folder: Path) -> CheckResult:
     free = shutil.disk_usage(folder).free
     message = f"{format_bytes(free)} are free at {folder}"
     if free < TOO_LOW_SPACE:
-        return problem(area, f"Only {message}.", "Free some space: jobs fail with DiskFull.")
+        return problem(f"Only {message}.", "Free some space: jobs fail with DiskFull.")
     if free < LOW_SPACE:
-        return warning(area, f"Only {message}.", "Free some space before large results come.")
-    return ok(area, message)
+        return warning(f"Only {message}.", "Free some space before large results come.")
+    return ok(message)

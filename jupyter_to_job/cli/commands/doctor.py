@@ -28,16 +28,17 @@ def doctor_command(ctx: click.Context, /, *, as_json: bool) -> None:
     Each line is ok, a warning or a problem. A line below a warning or a problem says how to fix
     it. With a problem the exit code is 1.
     """
-    results = []
+    documents = []
     for area, check in _checks():
-        for result in run_check(area, check):
-            results.append(result)
+        for result in run_check(check):
+            level, message, fix = result
+            documents.append({"area": area, "level": level, "message": message, "mend": fix})
             if not as_json:
-                _print_result(result)
+                _print_result(area, result)
                 output.flush()
     if as_json:
-        output.print_json([result.to_json() for result in results])
-    problems = sum(result.level is Level.PROBLEM for result in results)
+        output.print_json(documents)
+    problems = sum(document["level"] is Level.PROBLEM for document in documents)
     if problems and not as_json:
         output.print_note(f"{problems} to fix.")
     ctx.exit(1 if problems else 0)
@@ -66,11 +67,11 @@ def _checks() -> Iterator[tuple[str, Check]]:
         yield "dispatcher", machine.check_dispatcher
 
 
-def _print_result(result: CheckResult) -> None:
+def _print_result(area: str, result: CheckResult) -> None:
     level = f"{result.level.value:<8}"
     if sys.stdout.isatty():
         level = click.style(level, fg=_COLOURS[result.level])
-    click.echo(f"{level} {result.area:<11} {_wrap(result.message, INDENT)}")
+    click.echo(f"{level} {area:<11} {_wrap(result.message, INDENT)}")
     if result.fix:
         click.echo(f"{'':{INDENT - 1}} -> {_wrap(result.fix, INDENT + 3)}")
 
