@@ -14,7 +14,6 @@ from .. import exits, options, session
 from ..display import formats, output
 
 if TYPE_CHECKING:
-    from ...domain.errors import BadCatalog
     from ..display.tables import Column
 
 
@@ -49,15 +48,22 @@ def check_command(file: Path | None, *, as_json: bool) -> None:
     from ...domain.errors import BadCatalog
     from ...flavors import load_catalog, parse_catalog
 
-    path = _configured_catalog() if file is None else file
-    from_stdin = str(path) == "-"
+    if file is None:
+        settings = session.settings()
+        if settings.gateway:
+            raise click.UsageError(f"The catalog in force is at {settings.gateway}: name a FILE.")
+        file = settings.catalog_path()
+    from_stdin = str(file) == "-"
+    name = "<stdin>" if from_stdin else str(file)
     try:
-        if from_stdin:
-            catalog = parse_catalog(sys.stdin.buffer.read(), "<stdin>")
-        else:
-            catalog = load_catalog(path)
+        catalog = parse_catalog(sys.stdin.buffer.read(), name) if from_stdin else load_catalog(file)
     except BadCatalog as error:
-        _print_faults("<stdin>" if from_stdin else str(path), error, as_json=as_json)
+        if as_json:
+            output.print_json([fault._asdict() for fault in error.faults])
+        else:
+            for fault in error.faults:
+                place = f"{name}:{fault.line}:{fault.column}"
+                output.print_note(f"{place}: {fault.message} {fault.hint}".rstrip())
         raise click.exceptions.Exit(exits.USAGE) from error
     if as_json:
         output.print_json([])
@@ -65,24 +71,7 @@ def check_command(file: Path | None, *, as_json: bool) -> None:
     flavors = formats.plural(len(catalog.flavors), "flavor")
     devices = formats.plural(len(catalog.devices), "device")
     default = f"{catalog.default.flavor} on {catalog.default.device}"
-    click.echo(f"{path} is good: {flavors}, {devices}, by default {default}.")
-
-
-def _configured_catalog() -> Path:
-    """Return the path of this machine's catalog. Raises UsageError where a gateway has it."""
-    settings = session.settings()
-    if settings.gateway:
-        raise click.UsageError(f"The catalog in force is at {settings.gateway}: name a FILE.")
-    return settings.catalog_path()
-
-
-def _print_faults(name: str, error: BadCatalog, *, as_json: bool) -> None:
-    if as_json:
-        output.print_json([fault._asdict() for fault in error.faults])
-        return
-    for fault in error.faults:
-        place = f"{name}:{fault.line}:{fault.column}"
-        output.print_note(f"{place}: {fault.message} {fault.hint}".rstrip())
+    click.echo(f"{file} is good: {flavors}, {devices}, by default {default}.")
 
 
 def _print_catalog(catalog: dict[str, Any]) -> None:
