@@ -23,8 +23,7 @@ class Body:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._chunks: list[bytes] = []
-        self._chunks_length = 0
+        self._buffer = bytearray()
         self._length = 0
         self.file: BinaryIO | None = None
         """The file of a large body."""
@@ -34,29 +33,28 @@ class Body:
         self._length += len(chunk)
         if self._length > self._limit:
             raise TooLarge(f"The body is over {self._limit >> 20} MiB.", "Send less.")
-        self._chunks.append(chunk)
-        self._chunks_length += len(chunk)
-        return self._chunks_length > LARGE
+        self._buffer += chunk
+        return len(self._buffer) > LARGE
 
     def spill(self) -> None:
-        """Write the chunks in memory to the file. Raises Unavailable."""
+        """Move what is in memory to the file. Raises Unavailable."""
         try:
             if self.file is None:
                 self.file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
-            self.file.writelines(self._chunks)
+            self.file.write(self._buffer)
             self.file.flush()
         except OSError as error:
             raise no_room("The body cannot be kept", error) from error
-        self._chunks, self._chunks_length = [], 0
+        self._buffer = bytearray()
 
     @property
     def data(self) -> bytes:
         """The bytes in memory: the whole body, if it is small."""
-        return b"".join(self._chunks)
+        return bytes(self._buffer)
 
     def close(self) -> None:
         """Free memory and file."""
-        self._chunks = []
+        self._buffer = bytearray()
         if self.file is not None:
             with contextlib.suppress(OSError):  # its buffer may have no room on the disk
                 self.file.close()
