@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 MAX_CANDIDATES = 100
-MAX_JOBS = 500
-"""The newest jobs, among which candidates are looked for."""
 
 
 def find_candidates(kind: str, incomplete: str) -> list[CompletionItem]:
@@ -24,7 +22,7 @@ def find_candidates(kind: str, incomplete: str) -> list[CompletionItem]:
     with contextlib.suppress(JobsError, OSError):
         service = session.connect()
         if kind == "job":
-            jobs = service.find(limit=MAX_JOBS).jobs
+            jobs = service.find(limit=session.MAX_NAMES).jobs
             descriptions = {job.name: job.state.value for job in jobs}
         else:
             entries = service.flavors()[f"{kind}s"]

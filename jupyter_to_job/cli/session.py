@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from ..domain.errors import Cleared, JobsError, NotFound, Unavailable
 from ..domain.job import Job
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from ..service.port import Jobs
     from ..wiring import Settings
 
-Result = TypeVar("Result")
-_MAX_NAMES_COMPARED = 500
+MAX_NAMES = 500
+"""Names of the newest jobs, among which those are looked for that somebody meant."""
 
 
 @functools.cache
@@ -41,7 +41,7 @@ def connect(root: Path | None = None) -> Jobs:
     return connect_service(settings(), root or workspace())
 
 
-def with_name_hint(service: Jobs, name: str, action: Callable[[str], Result]) -> Result:
+def with_name_hint(service: Jobs, name: str, action: Callable[[str], Job]) -> Job:
     """Return `action(name)`. If there is no such job, raise NotFound with similar names."""
     try:
         return action(name)
@@ -59,31 +59,31 @@ def _similar_names(service: Jobs, name: str) -> list[str]:
     from difflib import get_close_matches
 
     try:
-        names = [job.name for job in service.find(limit=_MAX_NAMES_COMPARED).jobs]
+        names = [job.name for job in service.find(limit=MAX_NAMES).jobs]
     except JobsError:  # the user needs the first error, not this one
         return []
     return [n for n in names if n.startswith(name)][:3] or get_close_matches(name, names, n=3)
 
 
 def for_each(
-    service: Jobs, names: Iterable[str], action: Callable[[str], Result]
-) -> tuple[list[Result], int]:
+    service: Jobs, names: Iterable[str], action: Callable[[str], Job]
+) -> tuple[list[Job], int]:
     """Apply `action` to each job. A failure is printed and does not stop the others.
 
-    Returns the results and the worst exit code. Raises Unavailable at once: the backend would
-    fail, slowly, for every other job too.
+    Returns the jobs and the worst exit code. Raises Unavailable at once: the backend would fail,
+    slowly, for every other job too.
     """
-    results: list[Result] = []
+    jobs: list[Job] = []
     code = exits.SUCCEEDED
     for name in dict.fromkeys(names):
         try:
-            results.append(with_name_hint(service, name, action))
+            jobs.append(with_name_hint(service, name, action))
         except Unavailable:
             raise
         except JobsError as error:
             output.print_error(error)
             code = max(code, exits.code_of_error(error))
-    return results, code
+    return jobs, code
 
 
 def print_jobs(jobs: Sequence[Job], *, as_list: bool) -> None:
