@@ -66,7 +66,10 @@ def submission(
     """
     body = checked(SubmitBody, document)
     if body.content is not None:
-        content = _encode(body.content)
+        try:
+            content = dump(body.content)
+        except (ValueError, RecursionError) as error:
+            raise BadInput(f"content: {error}.") from error
     if content is not None and body.expected_sha256 is not None:
         raise BadInput("content is not what is on disk: it has no expected_sha256.", "Send one.")
     return Submission(
@@ -84,14 +87,6 @@ def idempotency_key(headers: Mapping[str, str]) -> str | None:
     if key is not None and not _KEY.fullmatch(key):
         raise BadInput("Idempotency-Key is 1 to 200 printable characters of ASCII, without `/`.")
     return key
-
-
-def _encode(notebook: dict[str, Any]) -> bytes:
-    """Return the bytes of an open document. Raises BadInput."""
-    try:
-        return dump(notebook)
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"content: {error}.") from error
 
 
 def checked(kind: type[_Body], document: Mapping[str, object]) -> _Body:

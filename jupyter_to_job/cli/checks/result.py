@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
+from functools import partial
 from typing import NamedTuple
 
 from ...domain.errors import JobsError
@@ -29,21 +30,12 @@ class CheckResult(NamedTuple):
 
 
 Check = Callable[[], Iterable[CheckResult]]
-
-
-def ok(message: str) -> CheckResult:
-    """Return a result without a fault."""
-    return CheckResult(Level.OK, message)
-
-
-def warning(message: str, fix: str) -> CheckResult:
-    """Return the result that something works less well than it could."""
-    return CheckResult(Level.WARNING, message, fix)
-
-
-def problem(message: str, fix: str) -> CheckResult:
-    """Return the result that something does not work."""
-    return CheckResult(Level.PROBLEM, message, fix)
+ok = partial(CheckResult, Level.OK)
+"""Returns a result without a fault."""
+warning = partial(CheckResult, Level.WARNING)
+"""Returns the result that something works less well than it could."""
+problem = partial(CheckResult, Level.PROBLEM)
+"""Returns the result that something does not work."""
 
 
 def run_check(check: Check, timeout: float = CHECK_TIMEOUT) -> Iterator[CheckResult]:

@@ -25,7 +25,11 @@ def print_summary(
     to its error. The path of a single job is printed on stdout. For several jobs, people get the
     table on stdout; scripts (stdout is no terminal) get the paths there and the table on stderr.
     """
-    paths = {j.name: _path(j, roots[j.name]) for j in jobs if j.delivery.path is not None}
+    paths = {
+        job.name: os.path.normpath(roots[job.name] / job.delivery.path)
+        for job in jobs
+        if job.delivery.path is not None
+    }
     if len(jobs) + len(failures or {}) > 1:
         terminal = sys.stdout.isatty()
         _print_table(jobs, paths, failures or {}, sys.stdout if terminal else sys.stderr)
@@ -36,10 +40,6 @@ def print_summary(
             _print_line(job)
     for path in paths.values():
         click.echo(path)
-
-
-def _path(job: Job, root: Path) -> str:
-    return os.path.normpath(root / (job.delivery.path or ""))
 
 
 def _print_line(job: Job) -> None:
