@@ -145,7 +145,7 @@ def test_a_page_costs_what_it_shows(
 
 
 def test_a_line_is_read_once(exchange: FileExchange, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Jobs that wait are looked at all the time: at a stat each, until something happens."""
+    """Jobs that wait are looked at all the time: at a listing each, until something happens."""
     for name in NAMES:
         exchanges.add(exchange, name)
     time.sleep(2 * RACY)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +31,9 @@ from ...domain.state import (
     delivered_attempt,
 )
 from ...exchange import FileExchange, Request
-from ...exchange.stamps import StampCache, stamp_of
 
 _FIRST_ATTEMPT = layout.attempt_dir(Path(), 1)
 _SUBMITTED = frozenset([layout.REQUEST, layout.ORIGIN, layout.SNAPSHOT, layout.INPUTS])
-MAX_CACHED_JOBS = 1 << 14
 _ROOM = 1 << 20
 """Bytes beyond its journal's that a result and its documents may need."""
 
@@ -72,7 +70,6 @@ class JobReader:
         self._alive = alive
         self._followed: dict[tuple[str, str, int], _Followed] = {}
         self._lock = threading.Lock()  # a server reads in several threads
-        self._untouched: StampCache[str, bool] = StampCache(MAX_CACHED_JOBS)
 
     def has_attempt(self, name: str) -> bool:
         """Tell whether an attempt was started for a job, or claimed."""
@@ -84,13 +81,11 @@ class JobReader:
         return os.path.exists(f"{self._exchange.root}/{name}/{layout.DELETE}")  # noqa: PTH110
 
     def job(self, request: Request, placement: Placement) -> Job:
-        """Return the job as it stands."""
-        if self._is_untouched(request.name):
+        """Return the job as it stands. Raises NotFound or Damaged."""
+        names = self._names(request.name)
+        if names <= _SUBMITTED:  # as most of 500 waiting jobs
             return _job(request, compute_state((), placement, None))
-        attempts = [
-            self._attempt(request, n)
-            for n in layout.attempts(self._exchange.directory(request.name))
-        ]
+        attempts = [self._attempt(request, number) for number in layout.attempt_numbers(names)]
         cancel = self._exchange.document(request.name, layout.CANCEL, "time")
         statuses = tuple(a.status for a in attempts)
         status = compute_state(statuses, placement, cancel["time"] if cancel else None)
@@ -116,17 +111,17 @@ class JobReader:
 
     def forget(self, name: str) -> None:
         """Free the memory of a job that will not change any more."""
-        self._untouched.forget(name)
         with self._lock:
             for key in [k for k in self._followed if k[0] == name]:
                 del self._followed[key]
 
-    def _is_untouched(self, name: str) -> bool:
-        """Tell whether a job's directory has only the files that were submitted."""
-        directory = f"{self._exchange.root}/{name}"
-        # Most of 500 waiting jobs are as they were: a stat each.
-        stamp = stamp_of(directory) if self._exchange.is_local else None
-        return self._untouched.get(name, stamp, partial(_is_untouched, directory))
+    def _names(self, name: str) -> set[str]:
+        """Return the names in a job's directory. Raises NotFound."""
+        with contextlib.suppress(OSError):
+            names = set(os.listdir(f"{self._exchange.root}/{name}"))  # noqa: PTH208 - text
+            if layout.REQUEST in names:
+                return names
+        raise NotFound(f"There is no job {name!r}.", "See `jupyter-to-job list --all`.")
 
     def _attempt(self, request: Request, number: int) -> _Attempt:
         name = request.name
@@ -182,14 +177,6 @@ class JobReader:
         if shutil.disk_usage(self._exchange.root).free > room_for(journal_bytes) + _ROOM:
             return None
         return "The exchange's disk is full: the result is put together when there is space again."
-
-
-def _is_untouched(directory: str) -> bool:
-    try:
-        names = set(os.listdir(directory))  # noqa: PTH208 - text, as above
-    except OSError:  # reading the job explains it
-        return False
-    return layout.REQUEST in names and names <= _SUBMITTED
 
 
 def _ended(number: int, outcome: Outcome, journal_bytes: int) -> _Attempt:
