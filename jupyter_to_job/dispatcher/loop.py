@@ -13,7 +13,7 @@ from job_runner.protocol import documents, layout
 
 from ..backends.local.hosts import HostStatus, HostWatch
 from ..backends.local.queue import demand_of, in_queue_order, start
-from ..backends.local.slots import Allocation, Machine, Slots, devices_of, write_quickly
+from ..backends.local.slots import Allocation, Machine, Slots, devices_of
 from ..domain.errors import JobsError, NotFound
 from ..domain.quantities import format_resource
 from ..exchange import FileExchange, Request
@@ -327,8 +327,8 @@ class Dispatcher:
 
         def launch() -> None:
             if allocation.devices or job.request.environment.host != self.host:
-                slot = {"v": 1, "host": self.host, "devices": allocation.devices}
-                write_quickly(self.exchange.root / job.name / SLOT, slot)
+                slot = {"host": self.host, "devices": allocation.devices}
+                documents.write_document(self.exchange.root / job.name / SLOT, slot)
             self._processes.start_runner(job.request, self._slots.variables(allocation))
 
         job.due_at, job.start_at = 0.0, time.monotonic() + RETRY_INTERVAL

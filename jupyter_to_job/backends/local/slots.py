@@ -6,10 +6,7 @@ device at once.
 
 from __future__ import annotations
 
-import json
 import math
-import os
-import secrets
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
@@ -23,6 +20,7 @@ from job_runner.host.gpu_devices import (
     VISIBLE_DEVICES,
     is_driver_installed,
 )
+from job_runner.protocol import documents
 
 from .capacity import Amounts, capacity, configured
 from .gpus import Devices, Probe, is_device
@@ -156,9 +154,8 @@ class SlotReport:
 
 
 def publish_slots(exchange: Path, host: str, slots: Slots) -> None:
-    """Write slots.json for readers; not durable, because a new dispatcher writes it again."""
+    """Write slots.json for readers."""
     document = {
-        "v": 1,
         "total": _plain(slots.machine.total),
         "complete": slots.machine.is_complete,
         "jobs": {
@@ -166,13 +163,13 @@ def publish_slots(exchange: Path, host: str, slots: Slots) -> None:
             for job, allocation in slots.allocations.items()
         },
     }
-    write_quickly(host_folder(exchange, host) / SLOTS, document)
+    documents.write_document(host_folder(exchange, host) / SLOTS, document)
 
 
 def read_slots(exchange: Path, host: str) -> SlotReport | None:
     """Return the content of slots.json; None if it cannot be read."""
     try:
-        document = json.loads((host_folder(exchange, host) / SLOTS).read_bytes())
+        document = documents.read_document(host_folder(exchange, host) / SLOTS) or {}
         allocations = {
             job: Allocation(_amounts(entry["demand"]), devices_of(entry))
             for job, entry in document["jobs"].items()
@@ -180,19 +177,6 @@ def read_slots(exchange: Path, host: str) -> SlotReport | None:
         return SlotReport(_amounts(document["total"]), bool(document["complete"]), allocations)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, InvalidOperation):
         return None
-
-
-def write_quickly(path: Path, document: Mapping[str, Any]) -> None:
-    """Replace a document atomically, without fsync: it means nothing after a reboot."""
-    draft = path.with_name(f".{secrets.token_hex(8)}.tmp")
-    try:
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            json.dump(document, file)
-        draft.rename(path)
-    except OSError:
-        draft.unlink(missing_ok=True)
-        raise
 
 
 def devices_of(document: Mapping[str, Any]) -> Devices:
