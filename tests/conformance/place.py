@@ -11,7 +11,6 @@ from jupyter_client.kernelspec import KernelSpecManager
 
 from job_runner.protocol import layout
 from jupyter_to_job.backends.local import LocalBackend
-from jupyter_to_job.backends.memory import Hold, MemoryBackend
 from jupyter_to_job.backends.port import Backend
 from jupyter_to_job.domain.job import Job, State, Submission
 from jupyter_to_job.exchange import FileExchange
@@ -26,6 +25,7 @@ from jupyter_to_job.service.submitting.submission import (
 from jupyter_to_job.wiring.kernels import kernel_resolver
 
 from .. import notebooks
+from ..held_backend import HeldBackend, Hold
 from ..processes import until
 
 PRINTS = "# kept\nprint('# kept')"
@@ -91,7 +91,7 @@ class Place(ABC):
 
 class MemoryPlace(Place):
     def backend(self) -> Backend:
-        return MemoryBackend(self.exchange, self.settle, self.hold)
+        return HeldBackend(self.exchange, self.settle, self.hold)
 
     def settle(self, name: str) -> None:
         if self.exchange.document(name, layout.DELETE) is not None:

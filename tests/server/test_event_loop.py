@@ -25,10 +25,10 @@ from tornado.httpclient import HTTPResponse
 from job_runner.protocol.journal.journal import JournalWriter
 from jupyter_to_job.api import http, large_body
 from jupyter_to_job.api.routes import _ROUTES
-from jupyter_to_job.backends.memory import MemoryBackend
 from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.server import body, feed
 
+from ..held_backend import HeldBackend
 from ..unit import exchanges
 from .gate import Gate, installed
 from .test_routes import API, post, write_notebook
@@ -43,7 +43,7 @@ SUBMISSION = {"notebook": "train.ipynb", "inputs": ["data.csv"]}
 def memory(exchange: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is started at all, and nothing but the requests looks at the exchange."""
     monkeypatch.setenv("JUPYTER_TO_JOB_BACKEND", "memory")
-    queued = partial(MemoryBackend, hold="queued")
+    queued = partial(HeldBackend, hold="queued")
     monkeypatch.setattr("jupyter_to_job.backends.memory.MemoryBackend", queued)
     monkeypatch.setattr(feed.Feed, "start", lambda _: None)
 

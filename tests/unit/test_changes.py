@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from job_runner.protocol import documents, layout, liveness
-from jupyter_to_job.backends.memory import MemoryBackend
 from jupyter_to_job.domain.errors import NotFound
 from jupyter_to_job.domain.job import DeliveryState, Job, State
 from jupyter_to_job.exchange import FileExchange, files, stamps
@@ -20,6 +19,7 @@ from jupyter_to_job.service.jobs import JobService, ServiceContext
 from jupyter_to_job.service.reading.changes import ChangeFeed
 from jupyter_to_job.service.submitting.submission import Caller
 
+from ..held_backend import HeldBackend
 from ..processes import until
 from . import exchanges
 
@@ -34,7 +34,7 @@ def exchange(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileExchange:
 
 
 def core(exchange: FileExchange) -> ServiceContext:
-    return ServiceContext(exchange, MemoryBackend(exchange, hold="queued"), load_catalog)
+    return ServiceContext(exchange, HeldBackend(exchange, hold="queued"), load_catalog)
 
 
 def watch_of(exchange: FileExchange) -> ChangeFeed:

@@ -26,6 +26,7 @@ from jupyter_to_job.service.jobs import JobService, ServiceContext
 from jupyter_to_job.service.submitting.submission import Caller
 
 from .. import notebooks
+from ..held_backend import HeldBackend
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 def service(disk: Path, tmp_path: Path) -> JobService:
     exchange = FileExchange(disk / "exchange")
     notebooks.write(tmp_path / "workspace" / "a.ipynb", "1")
-    core = ServiceContext(exchange, MemoryBackend(exchange, hold="queued"), load_catalog)
+    core = ServiceContext(exchange, HeldBackend(exchange, hold="queued"), load_catalog)
     return JobService(core, Caller("me", str(tmp_path / "workspace")))
 
 

@@ -12,7 +12,6 @@ from types import SimpleNamespace
 import pytest
 
 from job_runner.protocol import documents, layout
-from jupyter_to_job.backends.memory import MemoryBackend
 from jupyter_to_job.domain import names
 from jupyter_to_job.domain.errors import Conflict, Unavailable
 from jupyter_to_job.domain.job import Submission
@@ -24,6 +23,7 @@ from jupyter_to_job.service.jobs import JobService, ServiceContext
 from jupyter_to_job.service.submitting.submission import Caller
 
 from .. import notebooks
+from ..held_backend import HeldBackend
 from . import exchanges
 
 SUBMISSION = Submission("train.ipynb", idempotency_key="once")
@@ -34,7 +34,7 @@ KEY = key_digest("me", "train.ipynb", "once")
 def service(tmp_path: Path) -> JobService:
     notebooks.write(tmp_path / "workspace" / "train.ipynb", "1")
     exchange = FileExchange(tmp_path / "exchange")
-    core = ServiceContext(exchange, MemoryBackend(exchange, hold="queued"), load_catalog)
+    core = ServiceContext(exchange, HeldBackend(exchange, hold="queued"), load_catalog)
     return JobService(core, Caller("me", str(tmp_path / "workspace")))
 
 

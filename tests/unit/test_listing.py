@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from job_runner.protocol import documents, layout
-from jupyter_to_job.backends.memory import MemoryBackend
 from jupyter_to_job.domain.job import State
 from jupyter_to_job.exchange import FileExchange, stamps
 from jupyter_to_job.exchange.filesystem import is_network
@@ -19,6 +18,7 @@ from jupyter_to_job.flavors import load_catalog
 from jupyter_to_job.service.jobs import JobService, ServiceContext
 from jupyter_to_job.service.submitting.submission import Caller
 
+from ..held_backend import HeldBackend
 from . import exchanges
 
 NAMES = [f"train-{letter}aaaaaaa" for letter in "abcdefgh"]
@@ -38,7 +38,7 @@ def exchange(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileExchange:
 
 
 def service(exchange: FileExchange) -> JobService:
-    backend = MemoryBackend(exchange, hold="queued")
+    backend = HeldBackend(exchange, hold="queued")
     context = ServiceContext(exchange, backend, load_catalog)
     return JobService(context, Caller("me", "/w"), wake=lambda _: None)  # looking changes nothing
 
