@@ -33,23 +33,18 @@ class Backend(Protocol):
 
     def admit(self, demand: Mapping[str, Decimal]) -> None:
         """Raise NeverFits for a job that could never run here."""
-        ...
 
     def notify(self, job: str) -> None:
         """Notice a new job, or a new request (cancel, delete) in a job's directory.
 
         Safe to repeat. Raises Unavailable when nothing can be started now; the job stays recorded.
         """
-        ...
 
     def alive(self, job: str, attempt: Path) -> bool:
         """Tell whether an attempt without an outcome still runs; `attempt` is its directory."""
-        ...
 
     def queue_status(self, waiting: Sequence[Request]) -> Mapping[str, Placement]:
         """Return the placements of jobs without an attempt by name; one that is missing waits."""
-        ...
 
     def resources(self) -> Mapping[str, Resource] | None:
         """Return this backend's resources by name; None if it cannot know them."""
-        ...

@@ -58,62 +58,50 @@ class Jobs(Protocol):
         The same idempotency key with another submission raises Conflict. `transfer` counts the
         copied bytes. Where it is withdrawn, Withdrawn is raised and nothing is recorded.
         """
-        ...
 
     def preflight(self, submission: Submission) -> Preflight:
         """Check a submission as far as possible, and return its problems. Nothing is recorded."""
-        ...
 
     def rerun(self, name: str, changes: Changes, transfer: Transfer | None = None) -> Job:
         """Submit the frozen files of a job again, with `changes`; return the new job.
 
         Raises Cleared when the snapshot is over its retention, and all that `submit` raises.
         """
-        ...
 
     def get(self, name: str) -> Job:
         """Return the job as it stands. Raises NotFound."""
-        ...
 
     def find(
         self, states: Sequence[State] = (), limit: int = 50, cursor: str | None = None
     ) -> Page:
         """Return jobs, newest first, optionally only those in some states."""
-        ...
 
     def cancel(self, name: str) -> Job:
         """Ask for the job's end; return it with `cancel_requested`. Ended jobs do not change."""
-        ...
 
     def delete(self, name: str) -> None:
         """Delete the job at once; its run is stopped. A delivered notebook is never touched."""
-        ...
 
     def deliver(self, name: str) -> Job:
         """Publish the result now, unless it is published already; return the job."""
-        ...
 
     def logs(self, name: str, offset: int = 0) -> Text:
         """Return text output from a journal offset on; negative: from the end. Raises Cleared."""
-        ...
 
     def journal(self, name: str, offset: int = 0) -> Records:
         """Return records from a journal offset on; negative: from the end. Raises Cleared.
 
         Offsets count bytes over all attempts in order. An answer is at most 1 MiB.
         """
-        ...
 
     def notebook(self, name: str) -> BinaryIO:
         """Open the result, or the part that exists so far. It may be larger than memory.
 
         Raises Cleared, and TooLarge for a run that has not ended and has printed very much.
         """
-        ...
 
     def flavors(self) -> dict[str, Any]:
         """Return the catalog as `GET flavors` answers it."""
-        ...
 
     def changes(self) -> Iterator[Job | Deleted | None]:
         """Yield jobs as they change, without end; first all that are unfinished or undelivered.
@@ -121,4 +109,3 @@ class Jobs(Protocol):
         A job that is deleted meanwhile is yielded as Deleted. While nothing happens None is yielded
         now and then, so that a caller can stop.
         """
-        ...
