@@ -67,7 +67,7 @@ class Processes:
         self._folder = host_folder(exchange.root, host)
         self._runners: dict[str, _Child] = {}
         self._helpers: dict[str, _Child] = {}
-        self._retaining: subprocess.Popen[bytes] | None = None
+        self._retaining: Fork | None = None
         self._launcher = Launcher()
         self._terminated_at: dict[str, float] = {}
         self._failures: dict[str, tuple[str, str]] = {}
@@ -123,11 +123,9 @@ class Processes:
 
     def retain(self) -> None:
         """Start the retention, unless it runs. Its output goes to the dispatcher's log."""
-        command = [sys.executable, "-m", tasks.__name__, str(self._exchange.root)]
         if self._retaining is None or self._retaining.poll() is not None:
-            self._retaining = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, cwd="/", start_new_session=True
-            )
+            work = partial(tasks.retain, self._exchange)
+            self._retaining = Fork(work, sys.stderr.fileno())
 
     # Ending ---------------------------------------------------------------------------------
 
