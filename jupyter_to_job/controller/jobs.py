@@ -15,7 +15,7 @@ from ..domain.transfer import Transfer
 from ..service.jobs import JobService, ServiceContext
 from ..service.submitting.preflight import check_choice
 from ..service.submitting.submission import Caller
-from ..workspace import Frozen, Input, kernel_of, open_regular
+from ..workspace import Frozen, Input, open_regular, summarize_notebook
 from .identity import DevPod
 
 BLOBS_FOLDER = ".blobs"
@@ -69,7 +69,7 @@ class GatewayJobs(JobService):
                 raise BadInput("A gateway needs inputs as {path, sha256}.", "Send them as blobs.")
             blob = self._blobs.path(digest)
             inputs.append(Input(path, blob.stat().st_size, partial(open_regular, str(blob), path)))
-        kernel = kernel_of(data, submission.notebook)
+        kernel = summarize_notebook(data, submission.notebook).kernel
         source = Path("/", submission.notebook)
         return self.submit_frozen(
             submission,

@@ -2,7 +2,7 @@
 
 from .freezing.freeze import Frozen, freeze, freeze_input
 from .freezing.inputs import Input, Plan, plan_inputs
-from .freezing.notebook_summary import NotebookSummary, kernel_of
+from .freezing.notebook_summary import summarize_notebook
 from .paths import Workspace, open_regular
 from .publishing.publish import CannotPublish, Published, publish, resolve_output
 from .suggesting.suggest import Suggested, suggest
@@ -11,17 +11,16 @@ __all__ = [
     "CannotPublish",
     "Frozen",
     "Input",
-    "NotebookSummary",
     "Plan",
     "Published",
     "Suggested",
     "Workspace",
     "freeze",
     "freeze_input",
-    "kernel_of",
     "open_regular",
     "plan_inputs",
     "publish",
     "resolve_output",
     "suggest",
+    "summarize_notebook",
 ]

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from jupyter_to_job.domain.errors import BadInput, BadNotebook, Stale, TooLarge
-from jupyter_to_job.workspace import Input, Workspace, freeze, freeze_input, kernel_of
+from jupyter_to_job.workspace import Input, Workspace, freeze, freeze_input, summarize_notebook
 
 from ..processes import until
 
@@ -87,7 +87,7 @@ def test_notebooks(tmp_path: Path, data: bytes, kernel: str | None) -> None:
 )
 def test_no_notebook(data: bytes, says: str) -> None:
     with pytest.raises(BadNotebook, match=says) as raised:
-        kernel_of(data, "dir/a.ipynb")
+        summarize_notebook(data, "dir/a.ipynb")
     assert raised.value.message.startswith("dir/a.ipynb is ")
 
 

@@ -28,12 +28,7 @@ _PARAMETERS = "parameters"
 
 
 class UnreadableNotebook(ValueError):
-    """These bytes are no notebook that can run."""
-
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+    """These bytes are no notebook that can run. Its arguments are a message and maybe a hint."""
 
 
 @dataclass(frozen=True)
@@ -59,25 +54,14 @@ def summarize_notebook(data: bytes, label: str) -> NotebookSummary:
     from ...domain.errors import BadNotebook, no_room  # the script has no package
 
     try:
-        return _summarize(data, label)
+        return _read(data, label) if len(data) <= LARGE else _read_in_subprocess(data, label)
     except UnreadableNotebook as fault:
-        raise BadNotebook(fault.message, fault.hint) from fault
+        raise BadNotebook(*fault.args) from fault
     except OSError as error:
         raise no_room(f"{label} cannot be looked at", error) from error
 
 
-def kernel_of(data: bytes, label: str) -> str | None:
-    """Check a notebook, and return the kernel that it names, if any. Raises BadNotebook."""
-    return summarize_notebook(data, label).kernel
-
-
-def _summarize(data: bytes, label: str) -> NotebookSummary:
-    """Parse a notebook, in a subprocess if it is large.
-
-    Raises UnreadableNotebook.
-    """
-    if len(data) <= LARGE:
-        return _read(data, label)
+def _read_in_subprocess(data: bytes, label: str) -> NotebookSummary:
     with tempfile.TemporaryFile() as file:
         file.write(data)
         file.seek(0)
@@ -195,7 +179,7 @@ def _main(label: str) -> int:
         answer: Any = asdict(_read(sys.stdin.buffer.read(), label))
         status = 0
     except UnreadableNotebook as fault:
-        answer, status = (fault.message, fault.hint), _FAULT
+        answer, status = fault.args, _FAULT
     sys.stdout.write(json.dumps(answer))
     return status
 
