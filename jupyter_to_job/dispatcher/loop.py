@@ -198,7 +198,7 @@ class Dispatcher:
     def _refresh(self, job: _ActiveJob) -> None:
         """Observe a job; find out whether it is ours and whether there is work to do."""
         directory = self.exchange.root / job.name
-        current = job.observation = observe(directory, names_in(directory), job.observation)
+        current = job.observation = observe(directory, names_in(directory))
         host = current.host or job.request.environment.host or self.host
         status = HostStatus.SILENT if host == self.host else self.watch.status_of(host)
         job.is_ours = status is HostStatus.SILENT

@@ -54,11 +54,8 @@ def names_in(directory: Path) -> frozenset[str]:
         return frozenset(entry.name for entry in entries)
 
 
-def observe(directory: Path, names: frozenset[str], previous: Observation = NEW) -> Observation:
-    """Observe a job whose directory holds `names`; `previous` saves reading runner.json again.
-
-    Raises DocumentError and OSError.
-    """
+def observe(directory: Path, names: frozenset[str]) -> Observation:
+    """Observe a job whose directory holds `names`. Raises DocumentError and OSError."""
     deleted = layout.DELETE in names
     if layout.DELIVERY in names and not deleted:
         return Observation(Phase.SETTLED)
@@ -68,9 +65,7 @@ def observe(directory: Path, names: frozenset[str], previous: Observation = NEW)
         slot = documents.read_document(directory / SLOT) if SLOT in names else None
         return Observation(Phase.WAITING, cancelled, None, _host(slot))
     attempt = layout.attempt_dir(directory, numbers[-1])
-    host = previous.host  # runner.json is never rewritten
-    if previous.attempt != attempt:
-        host = _host(documents.read_document(attempt / layout.RUNNER))
+    host = _host(documents.read_document(attempt / layout.RUNNER))
     # The lock is read before the outcome: a run that ends in between is not taken for dead.
     if liveness.is_alive(attempt):
         return Observation(Phase.RUNNING, cancelled, attempt, host)
