@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 
-from job_runner.protocol import layout, liveness
+from job_runner.protocol import liveness
 
 from ...domain.errors import JobsError, NeverFits, Unavailable
 from ...domain.state import Placement
@@ -19,7 +19,7 @@ from .capacity import admit
 from .dispatcher_process import ensure_dispatcher, last_log_line
 from .gpus import DRIVER_TIMEOUT, GPU
 from .queue import demand_of, in_queue_order
-from .slots import Allocation, Machine, SlotReport, read_slots, sum_of
+from .slots import Machine, SlotReport, read_slots, sum_of
 
 _MACHINE_TTL = 60.0
 """Seconds after which a long-lived process counts the machine's GPUs again."""
@@ -118,12 +118,13 @@ class LocalBackend:
         root, host = self._exchange.root, hosts.this_host()
         report = read_slots(root, host)
         if report is not None and hosts.has_dispatcher(root, host):
-            total, used = report.total, sum_of(report.allocations.values())
+            total = report.total
         else:
             machine = self._current_machine()
             machine.probe([GPU], timeout=DRIVER_TIMEOUT)
             total = machine.total
-            used = sum_of(list(self._still_running(report.allocations if report else {})))
+        # The runs of a dispatcher that was killed go on, and the next one adopts them.
+        used = sum_of(report.allocations.values()) if report is not None else {}
         return {
             name: Resource(amount, max(Decimal(0), amount - used.get(name, Decimal(0))))
             for name, amount in total.items()
@@ -173,16 +174,6 @@ class LocalBackend:
             f"Waits for the host {host}, where it was submitted. Another host takes it over when "
             f"{host} has been silent for {self._silence:g} s, if its Python is there, too."
         )
-
-    def _still_running(self, allocations: Mapping[str, Allocation]) -> Iterator[Allocation]:
-        """Yield the allocations of runs that outlive the dispatcher that started them."""
-        for job, allocation in allocations.items():
-            directory = self._exchange.root / job
-            if any(
-                liveness.is_alive(layout.attempt_dir(directory, number))
-                for number in layout.attempts(directory)[-1:]
-            ):
-                yield allocation
 
 
 def _never_fits(request: Request, slots: SlotReport | None) -> Placement | None:
