@@ -49,7 +49,6 @@ class LocalBackend:
         self._machine = Machine(capacity_setting)
         self._started: subprocess.Popen[bytes] | None = None
         self._started_at = float("-inf")
-        self._host_of: dict[str, str] = {}
 
     def admit(self, demand: Mapping[str, Decimal]) -> None:
         """See the port."""
@@ -96,7 +95,6 @@ class LocalBackend:
         this_host, queues = hosts.this_host(), dict[str, list[Request]]()
         for request in in_queue_order(waiting):
             queues.setdefault(request.environment.host or this_host, []).append(request)
-            self._host_of[request.name] = request.environment.host  # `notify` needs it
         reports = {host: self._slots_of(host) for host in {this_host, *queues}}
         starting = {job for report in reports.values() if report for job in report.allocations}
         placements = {}
@@ -139,12 +137,10 @@ class LocalBackend:
 
     def _is_served_elsewhere(self, job: str) -> bool:
         """Tell whether the job is another host's, whose dispatcher had a heartbeat lately."""
-        if job not in self._host_of:
-            try:
-                self._host_of[job] = self._exchange.request(job).environment.host
-            except JobsError:
-                return False
-        host = self._host_of[job]
+        try:
+            host = self._exchange.request(job).environment.host
+        except JobsError:
+            return False
         return host not in ("", hosts.this_host()) and self._is_recent(host)
 
     def _is_recent(self, host: str) -> bool:

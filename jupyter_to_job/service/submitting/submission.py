@@ -132,9 +132,6 @@ class SubmissionService:
             choice = self.choose(submission, caller)
             kernel_spec = caller.kernel_spec(frozen.kernel)
             name = self._name(submission, frozen, caller, key, draw)
-            earlier = self._earlier(name, key, digest)
-            if earlier is not None:
-                return earlier, False
             request = replace(
                 _request(submission, frozen, caller, choice, kernel_spec),
                 name=name,
