@@ -81,7 +81,7 @@ class GatewayJobs(JobService):
 
     def preflight(self, submission: Submission) -> Preflight:
         """See the port. Only the choice is checked: the gateway does not see the workspace."""
-        problems = check_choice(self._submissions, submission, None, self._caller)
+        problems = check_choice(self._context.submissions, submission, None, self._caller)
         return Preflight(tuple(problems), isolated=True)
 
     def deliver(self, name: str) -> Job:

@@ -56,6 +56,9 @@ class ServiceContext:
     def __post_init__(self) -> None:
         self.reader = JobReader(self.exchange, self.backend.alive)
         self.lister = JobLister(self.exchange, self.backend, self.reader)
+        self.submissions = SubmissionService(
+            self.exchange, self.backend, self.catalog, self.output_cap
+        )
 
 
 class JobService:
@@ -100,7 +103,8 @@ class JobService:
     ) -> tuple[Job, bool]:
         """Record a frozen submission (a gateway gets it as blobs) and get its job started."""
         caller = caller or self._caller
-        request, is_new = self._submissions().submit(submission, frozen, caller, transfer)
+        submissions = self._context.submissions
+        request, is_new = submissions.submit(submission, frozen, caller, transfer)
         # The job is read before the backend begins, which would compete for the processor.
         job = self._read_job(self._require_visible(request))
         self._context.backend.notify(request.name)
@@ -108,7 +112,7 @@ class JobService:
 
     def preflight(self, submission: Submission) -> Preflight:
         """See the port."""
-        return preflight(self._submissions, submission, self._caller)
+        return preflight(self._context.submissions, submission, self._caller)
 
     def rerun(self, name: str, changes: Changes, transfer: Transfer | None = None) -> Job:
         """See the port."""
@@ -275,12 +279,6 @@ class JobService:
         if subject.owner != self._caller.owner:
             return False
         return not self._only_inside or subject.source.startswith(self._root)
-
-    def _submissions(self) -> SubmissionService:
-        context = self._context
-        return SubmissionService(
-            context.exchange, context.backend, context.catalog(), context.output_cap
-        )
 
     def _journals(self, name: str) -> tuple[Path, bool]:
         """Return the job's directory, and whether the job has ended. Raises Cleared."""

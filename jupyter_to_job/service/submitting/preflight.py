@@ -12,7 +12,7 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import PurePosixPath
 
@@ -86,14 +86,10 @@ def _plan(
 
 
 def check_choice(
-    submissions: Callable[[], SubmissionService],
-    submission: Submission,
-    kernel: str | None,
-    caller: Caller,
+    service: SubmissionService, submission: Submission, kernel: str | None, caller: Caller
 ) -> Iterator[Problem]:
     """Yield why the backend would not take it: the gateway's side, where there is one."""
     try:
-        service = submissions()
         validate_submission(submission)
         service.choose(submission, caller)
     except JobsError as error:
@@ -105,16 +101,10 @@ def check_choice(
         yield _problem(error, "no_kernel")
 
 
-def preflight(
-    submissions: Callable[[], SubmissionService], submission: Submission, caller: Caller
-) -> Preflight:
-    """Return all that is known where this process reaches workspace and backend.
-
-    `submissions` returns the service that would record the job. It raises BadCatalog for a broken
-    catalog, which becomes one of the problems.
-    """
+def preflight(service: SubmissionService, submission: Submission, caller: Caller) -> Preflight:
+    """Return all that is known where this process reaches workspace and backend."""
     report = inspect_files(submission, caller)
-    problems = tuple(check_choice(submissions, submission, report.kernel, caller))
+    problems = tuple(check_choice(service, submission, report.kernel, caller))
     return replace(
         report,
         problems=report.problems + problems,

@@ -14,7 +14,6 @@ from job_runner.protocol import layout
 
 from ...backends.port import Backend
 from ...domain import times
-from ...domain.advice import AlternativeFlavors
 from ...domain.errors import Conflict, JobsError, NeverFits, NotFound, Refused, Unavailable
 from ...domain.job import Submission
 from ...domain.names import job_name, key_digest
@@ -101,9 +100,8 @@ class SubmissionService:
 
     exchange: FileExchange
     backend: Backend
-    catalog: Catalog = field(repr=False)
+    catalog: Callable[[], Catalog]
     output_cap: int | None = None
-    """How many bytes of output a job may keep; None: as many as it likes."""
 
     def submit(
         self,
@@ -133,13 +131,9 @@ class SubmissionService:
             kernel_spec = caller.kernel_spec(frozen.kernel)
             name = self._name(submission, frozen, caller, key, draw)
             request = replace(
-                _request(submission, frozen, caller, choice, kernel_spec),
-                name=name,
-                backend=self.backend.name,
-                digest=digest,
+                self._request(submission, frozen, caller, choice, name, digest),
+                kernel_spec=kernel_spec,
                 key=key,
-                output_limit=self.output_cap,
-                neighbours=self._neighbours(choice, caller.groups),
             )
             # The first name of a key follows from the key: a later submission claims it again.
             claim = f"{key}-1" if key is not None and draw == 0 else None
@@ -150,6 +144,51 @@ class SubmissionService:
             if earlier is not None:  # another process with the same key was faster
                 return earlier, False
         raise Conflict("No free job name was found.", "Submit again.")
+
+    def _request(
+        self,
+        submission: Submission,
+        frozen: Frozen,
+        caller: Caller,
+        choice: Choice,
+        name: str,
+        digest: str,
+    ) -> Request:
+        source = Path(caller.workspace, frozen.notebook)
+        isolated = submission.isolated or not caller.sees_workspace
+        limits = [s for s in (submission.max_runtime, choice.flavor.max_runtime) if s is not None]
+        return Request(
+            name=name,
+            owner=caller.owner,
+            notebook=frozen.notebook,
+            source=str(source),
+            workspace=caller.workspace,
+            roots=caller.roots,
+            flavor=choice.flavor_name,
+            device=choice.device_name,
+            flavor_spec=choice.flavor.model_dump(mode="json", exclude_defaults=True),
+            device_spec=choice.device.model_dump(mode="json", exclude_defaults=True),
+            demand={k: str(v) for k, v in choice.demand.items()},
+            neighbours=alternative_flavors(
+                self.catalog(), choice, caller.groups, self.backend.admit
+            ),
+            snapshot_sha256=frozen.sha256,
+            submitted=times.now(),
+            backend=self.backend.name,
+            digest=digest,
+            parameters=submission.parameters,
+            isolated=isolated,
+            cwd=None if isolated else str(source.parent),
+            env=submission.env,
+            environment=caller.environment,
+            kernel=frozen.kernel,
+            max_runtime=min(limits, default=None),
+            output_limit=self.output_cap,
+            packages=submission.packages,
+            memory_limit=int(choice.demand["memory"]) if caller.enforce_memory else None,
+            priority=submission.priority,
+            output=submission.output,
+        )
 
     def _create(
         self,
@@ -174,23 +213,21 @@ class SubmissionService:
     def choose(self, submission: Submission, caller: Caller) -> Choice:
         """Return the flavor and device that a submission gets here.
 
-        Raises UnknownChoice, Refused, or NeverFits, which says what would fit.
+        Raises UnknownChoice, Refused, BadCatalog, or NeverFits, which says what would fit.
         """
-        choice = self.catalog.choose(submission.flavor, submission.device, caller.groups)
+        catalog = self.catalog()
+        choice = catalog.choose(submission.flavor, submission.device, caller.groups)
         if submission.priority and not self.backend.has_queue:
             raise Refused("This backend has no line to go first in.", "Leave the priority out.")
         try:
             self.backend.admit(choice.demand)
         except NeverFits as error:
             # The process that published `resources` may have other settings than this one.
-            names = fitting(self.catalog, self.backend.resources(), caller.groups)
+            names = fitting(catalog, self.backend.resources(), caller.groups)
             names = [] if choice.flavor_name in names else names
             hint = f"What fits here: {', '.join(names)}." if names else error.hint
             raise NeverFits(error.message, hint) from error
         return choice
-
-    def _neighbours(self, choice: Choice, groups: frozenset[str]) -> AlternativeFlavors:
-        return alternative_flavors(self.catalog, choice, groups, self.backend.admit)
 
     def _name(
         self, submission: Submission, frozen: Frozen, caller: Caller, key: str | None, draw: int
@@ -249,48 +286,6 @@ def local_environment(interpreter: str) -> Environment:
         if name in _FORWARDED_VARIABLES or name.startswith(("LC_", "CONDA_"))
     }
     return Environment(interpreter, socket.gethostname(), variables)
-
-
-def _request(
-    submission: Submission,
-    frozen: Frozen,
-    caller: Caller,
-    choice: Choice,
-    kernel_spec: dict[str, Any] | None,
-) -> Request:
-    """Return the request, but for the fields that `SubmissionService.submit` fills in."""
-    source = Path(caller.workspace, frozen.notebook)
-    isolated = submission.isolated or not caller.sees_workspace
-    limits = [s for s in (submission.max_runtime, choice.flavor.max_runtime) if s is not None]
-    return Request(
-        name="",
-        owner=caller.owner,
-        notebook=frozen.notebook,
-        source=str(source),
-        workspace=caller.workspace,
-        roots=caller.roots,
-        flavor=choice.flavor_name,
-        device=choice.device_name,
-        flavor_spec=choice.flavor.model_dump(mode="json", exclude_defaults=True),
-        device_spec=choice.device.model_dump(mode="json", exclude_defaults=True),
-        demand={k: str(v) for k, v in choice.demand.items()},
-        snapshot_sha256=frozen.sha256,
-        submitted=times.now(),
-        backend="",
-        digest="",
-        parameters=submission.parameters,
-        isolated=isolated,
-        cwd=None if isolated else str(source.parent),
-        env=submission.env,
-        environment=caller.environment,
-        kernel=frozen.kernel,
-        kernel_spec=kernel_spec,
-        max_runtime=min(limits, default=None),
-        packages=submission.packages,
-        memory_limit=int(choice.demand["memory"]) if caller.enforce_memory else None,
-        priority=submission.priority,
-        output=submission.output,
-    )
 
 
 def _comparable(submission: Submission) -> dict[str, Any]:
