@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -25,80 +26,67 @@ def alternative_flavors(
     A smaller flavor has no more of anything and less of something, or lacks the accelerator that
     `choice` has. The larger flavor is one for which `admit` does not raise NeverFits.
     """
-    required = choice.demand
-    smaller: dict[tuple[str, bool], Choice] = {}
-    larger: list[Choice] = []
-    for candidate in _permitted(catalog, choice, groups):
-        demand = candidate.demand
-        is_same, frees_gpu = _is_same(candidate, choice), _frees_gpu(candidate, choice)
-        if is_same and demand["memory"] > required["memory"]:
-            larger.append(candidate)
-        if frees_gpu or (
-            is_same
-            and demand != required
-            and demand["cpu"] <= required["cpu"]
-            and demand["memory"] <= required["memory"]
-        ):
-            smaller.setdefault((candidate.flavor_name, frees_gpu), candidate)
-    ordered = sorted(
-        smaller.values(), key=lambda c: (not _frees_gpu(c, choice), _size(c, required))
-    )
-    return AlternativeFlavors(
-        tuple(_alternative(candidate, choice) for candidate in ordered[:MAX_SMALLER]),
-        _next(larger, admit),
-    )
-
-
-def _permitted(catalog: Catalog, choice: Choice, groups: frozenset[str]) -> Iterator[Choice]:
-    """Yield every other flavor with the devices that it offers."""
     from ...flavors.catalog import permits
 
-    for name, flavor in catalog.flavors.items():
-        if name != choice.flavor_name and permits(flavor, groups):
-            yield from catalog.choices(name)
+    required = choice.demand
+    others = [
+        candidate
+        for name, flavor in catalog.flavors.items()
+        if name != choice.flavor_name and permits(flavor, groups)
+        for candidate in catalog.choices(name)
+    ]
+    same = [c for c in others if _has_same_accelerators(c, choice)]
+    larger = [c for c in same if c.demand["memory"] > required["memory"]]
+    smaller = [
+        c
+        for c in same
+        if c.demand != required and all(c.demand[n] <= required[n] for n in ("cpu", "memory"))
+    ]
+    without_gpu = [c for c in others if choice.accelerators and not c.accelerators]
+    alternatives = [
+        *_alternatives(without_gpu, required, frees_gpu=True),
+        *_alternatives(smaller, required, frees_gpu=False),
+    ]
+    return AlternativeFlavors(tuple(alternatives[:MAX_SMALLER]), _smallest(larger, admit))
 
 
-def _is_same(candidate: Choice, choice: Choice) -> bool:
+def _has_same_accelerators(candidate: Choice, choice: Choice) -> bool:
     """Tell whether two choices give the same accelerators, or none. Parts are not compared.
 
     Only choices of one device count: the catalog does not say what two devices have in common.
     """
-    if not choice.accelerators:
-        return not candidate.accelerators
-    return (
-        candidate.device_name == choice.device_name
-        and candidate.accelerators == choice.accelerators
-    )
+    is_same_device = candidate.device_name == choice.device_name or not choice.accelerators
+    return is_same_device and candidate.accelerators == choice.accelerators
 
 
-def _frees_gpu(candidate: Choice, choice: Choice) -> bool:
-    return bool(choice.accelerators) and not candidate.accelerators
+def _alternatives(
+    choices: Sequence[Choice], required: Demand, *, frees_gpu: bool
+) -> list[Alternative]:
+    """Return the flavors of some choices, the smallest first: cores and memory weigh the same."""
+
+    def size(choice: Choice) -> Decimal:
+        names = [name for name in ("cpu", "memory") if required[name]]
+        return sum((choice.demand[name] / required[name] for name in names), Decimal(0))
+
+    by_flavor: dict[str, Choice] = {}
+    for choice in choices:  # a flavor's first device counts
+        by_flavor.setdefault(choice.flavor_name, choice)
+    return [
+        Alternative(
+            choice.flavor_name,
+            float(choice.demand["cpu"]),
+            int(choice.demand["memory"]),
+            choice.flavor.max_runtime,
+            frees_gpu,
+        )
+        for choice in sorted(by_flavor.values(), key=size)
+    ]
 
 
-def _size(choice: Choice, required: Demand) -> Decimal:
-    """Return the size relative to `required`: cores and memory weigh the same."""
-    return sum(
-        (choice.demand[name] / required[name] for name in ("cpu", "memory") if required[name]),
-        Decimal(0),
-    )
-
-
-def _alternative(candidate: Choice, choice: Choice) -> Alternative:
-    demand = candidate.demand
-    return Alternative(
-        candidate.flavor_name,
-        float(demand["cpu"]),
-        int(demand["memory"]),
-        candidate.flavor.max_runtime,
-        _frees_gpu(candidate, choice),
-    )
-
-
-def _next(larger: list[Choice], admit: Callable[[Demand], None]) -> str | None:
-    for candidate in sorted(larger, key=lambda c: (c.demand["memory"], c.demand["cpu"])):
-        try:
-            admit(candidate.demand)
-        except NeverFits:
-            continue
-        return candidate.flavor_name
+def _smallest(choices: Sequence[Choice], admit: Callable[[Demand], None]) -> str | None:
+    """Return the flavor with the least memory that `admit` takes."""
+    for choice in sorted(choices, key=lambda c: (c.demand["memory"], c.demand["cpu"])):
+        with contextlib.suppress(NeverFits):
+            admit(choice.demand)
+            return choice.flavor_name
     return None
