@@ -5,7 +5,7 @@ from .freezing.inputs import Input, Plan, plan_inputs
 from .freezing.notebook_summary import summarize_notebook
 from .paths import Workspace, open_regular
 from .publishing.publish import CannotPublish, Published, publish, resolve_output
-from .suggesting.suggest import Suggested, suggest
+from .suggesting.suggest import suggest
 
 __all__ = [
     "CannotPublish",
@@ -13,7 +13,6 @@ __all__ = [
     "Input",
     "Plan",
     "Published",
-    "Suggested",
     "Workspace",
     "freeze",
     "freeze_input",

@@ -20,7 +20,7 @@ from job_runner.protocol.parameters import parse_default
 
 from ...domain.errors import BadInput, BadNotebook, JobsError, TooLarge, UnknownChoice
 from ...domain.job import Submission
-from ...domain.preflight import Parameter, PlannedInput, Preflight, Problem, SuggestedInput
+from ...domain.preflight import Parameter, PlannedInput, Preflight, Problem
 from ...domain.submission_rules import validate_submission
 from ...domain.suggestions import nearest_name
 from ...exchange.request import Environment
@@ -64,8 +64,7 @@ def _inspect_notebook(
         frozen.data if summary.parameters_notebook is None else summary.parameters_notebook.encode()
     )
     parameters, problems = _parameters(source, submission, environment)
-    suggestions = suggest(workspace, submission.notebook, summary.code, summary.language)
-    suggested = tuple(SuggestedInput(s.path, s.size, s.why) for s in suggestions)
+    suggested = suggest(workspace, submission.notebook, summary.code, summary.language)
     return Preflight(tuple(problems), parameters, suggested=suggested, kernel=summary.kernel)
 
 

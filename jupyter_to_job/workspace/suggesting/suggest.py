@@ -11,10 +11,11 @@ import contextlib
 import posixpath
 import stat
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 from ...domain.errors import BadInput, TooLarge
+from ...domain.preflight import SuggestedInput
 from ..freezing.ignore import Ignored, IgnoreFiles
 from ..freezing.inputs import plan_inputs
 from ..paths import Workspace
@@ -23,25 +24,15 @@ from .code_references import MAX_TEXT, CodeReference, code_references
 MAX_SUGGESTED = 100
 MAX_LOOKUPS = 2000
 """Paths that are looked up."""
-MAX_MODULES = 200
 MAX_SOURCE = 256 << 10
 TIMEOUT = 0.2
 """Seconds after which the search ends with what it has."""
 _PYTHON = ("python", "ipython")
 
 
-@dataclass(frozen=True)
-class Suggested:
-    """A file or a package: its workspace path, its bytes, and the line of code that names it."""
-
-    path: str
-    size: int
-    why: str
-
-
 def suggest(
     workspace: Workspace, notebook: str, code: Sequence[str], language: str | None
-) -> tuple[Suggested, ...]:
+) -> tuple[SuggestedInput, ...]:
     """Return the files that the code of the notebook at a workspace path names, each once."""
     if language is not None and language.lower() not in _PYTHON:
         return ()
@@ -57,7 +48,7 @@ class _LimitReached(Exception):
 
 class _Finder:
     def __init__(self, workspace: Workspace, notebook: str) -> None:
-        self.suggestions: dict[str, Suggested] = {}
+        self.suggestions: dict[str, SuggestedInput] = {}
         self._workspace = workspace
         self._notebook = posixpath.normpath(notebook)
         self._notebook_folder = posixpath.dirname(self._notebook)
@@ -71,7 +62,7 @@ class _Finder:
     def read(self, code: Sequence[str]) -> None:
         """Collect what the code names, and what the modules that it imports import."""
         self._add_references(code, "")
-        while self._modules and self._lookups < MAX_LOOKUPS:
+        while self._modules and time.monotonic() < self._deadline:
             path = self._modules.pop()
             try:
                 with self._workspace.open(path) as file:
@@ -102,21 +93,13 @@ class _Finder:
             for depth in range(1, len(parts) + 1):
                 path = posixpath.join(folder, *parts[:depth])
                 if self._mode(f"{path}.py") == stat.S_IFREG:
-                    self._add(f"{path}.py", reference, [f"{path}.py"])
+                    self._add(f"{path}.py", reference)
                     return
                 if self._mode(f"{path}/__init__.py") == stat.S_IFREG:
-                    self._add(path, reference, list(self._members(path)))
+                    self._add(path, reference)
                     return
                 if self._mode(path) != stat.S_IFDIR:
                     break
-
-    def _members(self, package: str) -> Iterator[str]:
-        """Yield the sources of a package: they may import modules beside it."""
-        try:
-            plan = plan_inputs(self._workspace, [package])
-        except (BadInput, TooLarge):
-            return
-        yield from (file.path for file in plan.files if file.path.endswith(".py"))
 
     def _file(self, reference: CodeReference) -> None:
         text = reference.name
@@ -124,7 +107,7 @@ class _Finder:
             return
         path = self._inside(text)
         if path is not None and path != self._notebook and self._mode(path) == stat.S_IFREG:
-            self._add(path, reference, [])
+            self._add(path, reference)
 
     def _inside(self, text: str) -> str | None:
         """Return a text as a workspace path, if it is a path from the notebook's folder."""
@@ -143,20 +126,22 @@ class _Finder:
         except (BadInput, OSError, ValueError):
             return None
 
-    def _add(self, path: str, reference: CodeReference, modules: list[str]) -> None:
+    def _add(self, path: str, reference: CodeReference) -> None:
+        """Suggest a file or a package, and note its sources: they may import others."""
         if path in self._paths:
             return
         self._paths.add(path)
         if self._is_left_out(path):
             return
         try:
-            size = plan_inputs(self._workspace, [path]).total
+            plan = plan_inputs(self._workspace, [path])
         except (BadInput, TooLarge, OSError):
             return
         if len(self.suggestions) == MAX_SUGGESTED:
             raise _LimitReached
-        self.suggestions[path] = Suggested(path, size, reference.line)
-        self._modules += modules[:MAX_MODULES]
+        self.suggestions[path] = SuggestedInput(path, plan.total, reference.line)
+        if reference.module:
+            self._modules += [file.path for file in plan.files if file.path.endswith(".py")]
 
     def _is_left_out(self, path: str) -> bool:
         """Tell whether the path, or a folder that it is in, is ignored or hidden."""
