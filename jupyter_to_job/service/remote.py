@@ -57,12 +57,7 @@ class RemoteJobs:
     backend = "kubernetes"
     pulls = True
 
-    def __init__(
-        self,
-        url: str,
-        token_file: Path,
-        caller: Caller,
-    ) -> None:
+    def __init__(self, url: str, token_file: Path, caller: Caller) -> None:
         self._gateway = Gateway(url, token_file)
         self._exchange = GatewayExchange(self._gateway)
         self._caller = caller
@@ -138,8 +133,8 @@ class RemoteJobs:
         job = self.get(name)
         if job.delivery.path is not None or not job.state.final:
             return job
-        source = PurePosixPath("/", self._request(name).notebook)
-        if not source.is_relative_to(self._tree.root):
+        request = self._request(name)
+        if not PurePosixPath("/", request.notebook).is_relative_to(self._tree.root):
             return job
         try:
             result = self.notebook(name)
@@ -147,8 +142,7 @@ class RemoteJobs:
             return job
         try:
             with result:
-                request = self._in_workspace(self._request(name))
-                published = publish_result(request, result, self._tree)
+                published = publish_result(self._in_workspace(request), result, self._tree)
         except CannotPublish as error:
             return replace(job, delivery=Delivery(DeliveryState.HELD, None, str(error)))
         record = record_of(replace(published, path=self._absolute(published.path)))
@@ -171,14 +165,12 @@ class RemoteJobs:
         """See the port: fetched into a file without a name."""
         with self._gateway.stream("GET", _path(name, "/notebook")) as response:
             try:
-                with contextlib.ExitStack() as undo:
-                    file = undo.enter_context(tempfile.TemporaryFile())
-                    file.writelines(response.iter_bytes())
-                    file.seek(0)
-                    undo.pop_all()
+                file = cast("BinaryIO", tempfile.TemporaryFile())  # noqa: SIM115 - the caller's
+                file.writelines(response.iter_bytes())
+                file.seek(0)
             except OSError as error:
                 raise no_room("The notebook cannot be fetched", error) from error
-        return cast("BinaryIO", file)
+        return file
 
     def flavors(self) -> dict[str, Any]:
         """See the port."""
