@@ -86,6 +86,5 @@ class ChangeFeed:
         self._unsettled.pop(name, None)
         self._held.pop(name, None)
         self._reader.forget(name)
-        owner = self._owners.pop(name, None)
-        if owner is not None:
-            self.deleted.append((name, owner))
+        if name in self._owners:
+            self.deleted.append((name, self._owners.pop(name)))

@@ -6,7 +6,7 @@ import heapq
 import threading
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -24,19 +24,15 @@ from .view import JobReader
 
 @dataclass(frozen=True)
 class ListEntry:
-    """A job in the list, and the request or row that tells its owner and its source."""
+    """A job in the list, and the request or row that tells its owner and its source.
+
+    Jobs are sorted by their `age`, and cursors hold it. `job` returns the job as it is now, with
+    paths relative to the submitter's workspace; None if it is gone.
+    """
 
     subject: Request | IndexRow
     age: str
-    """The key by which jobs are sorted; cursors hold it."""
-    _read: Callable[[], Job | None] = field(repr=False)
-
-    def job(self) -> Job | None:
-        """Return the job as it is now, with paths relative to the submitter's workspace.
-
-        None if it is gone.
-        """
-        return self._read()
+    job: Callable[[], Job | None]
 
 
 _BY_AGE = attrgetter("age")
