@@ -115,19 +115,8 @@ class _Finder:
 
     def add(self, pattern: str) -> None:
         """Take what matches one pattern."""
-        path = self._workspace_path(pattern)
         count = len(self.left_out)
-        real = self.workspace.real(path)
-        try:
-            mode = real.stat().st_mode
-        except OSError:
-            taken = self._glob(path)
-        else:
-            if stat.S_ISDIR(mode):
-                taken = self._walk(path, real, {_EVERYTHING}, frozenset())
-            else:
-                taken = self._take(path, real)
-        if sum(1 for _ in taken) == 0:
+        if not list(self._matches(self._workspace_path(pattern))):
             was_left_out = len(self.left_out) > count
             raise BadInput(
                 f"The input {pattern!r} matches no file"
@@ -148,16 +137,20 @@ class _Finder:
             raise BadInput(f"{pattern!r} leads out of the workspace.", "Copy the file into it.")
         return path
 
-    def _glob(self, path: str) -> Iterator[str]:
-        """Match a glob, starting at the deepest folder that it names in full."""
-        parts = path.split("/")
-        fixed = 0
-        while fixed < len(parts) - 1 and not _is_wild(parts[fixed]):
-            fixed += 1
-        folder = "/".join(parts[:fixed]) or "."
-        real = self.workspace.real(folder)
-        if _is_wild(parts[fixed]) and real.is_dir():
-            yield from self._walk(folder, real, {tuple(parts[fixed:])}, frozenset())
+    def _matches(self, path: str) -> Iterator[str]:
+        """Take the file, the folder, or what matches the glob; yield the paths of the files."""
+        real = self.workspace.real(path)
+        try:
+            mode = real.stat().st_mode
+        except OSError:
+            if any(mark in path for mark in "*?["):
+                pattern = tuple(path.split("/"))
+                yield from self._walk(".", self.workspace.root, {pattern}, frozenset())
+            return
+        if stat.S_ISDIR(mode):
+            yield from self._walk(path, real, {_EVERYTHING}, frozenset())
+        else:
+            yield from self._take(path, real)
 
     def _walk(
         self,
@@ -239,10 +232,6 @@ class _Finder:
 
     def _leave_out(self, path: str, reason: str) -> None:
         self.left_out.setdefault(path, reason)
-
-
-def _is_wild(part: str) -> bool:
-    return any(mark in part for mark in "*?[")
 
 
 def _step(pattern: _Pattern, name: str) -> Iterator[_Pattern]:
