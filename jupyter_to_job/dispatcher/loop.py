@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from job_runner.protocol import documents, layout
+from job_runner.protocol.outcome import LOST_MESSAGE
 
 from ..backends.local.hosts import HostStatus, HostWatch
 from ..backends.local.queue import demand_of, in_queue_order, start
@@ -177,7 +178,7 @@ class Dispatcher:
 
     def _forget(self, name: str) -> None:
         del self._active[name]
-        self._slots.release(name)
+        self._slots.allocations.pop(name, None)
         self._processes.forget(name)
 
     def _isolated(self, job: _ActiveJob, step: Callable[[], None]) -> None:
@@ -246,13 +247,13 @@ class Dispatcher:
         if is_running and current.cancelled:
             self._processes.terminate(name, current.attempt)
         if current.phase is Phase.WAITING:
-            end = self._processes.start_failure(name)
+            end = self._processes.failure(name)
             if current.cancelled:
                 end = ("Terminated", "Cancelled before it started.")
             if end is not None:
                 self._processes.finish(name, *end)
         elif current.phase is Phase.DEAD and not is_running:
-            end = self._processes.failure_reason(name)
+            end = self._processes.failure(name) or ("Lost", LOST_MESSAGE)
             if current.cancelled:
                 end = ("Terminated", "It was told to stop, and was killed.")
             self._processes.finish(name, *end)
@@ -281,9 +282,10 @@ class Dispatcher:
         if is_on_host and phase in (Phase.WAITING, Phase.RUNNING, Phase.DEAD):
             if name not in self._slots.allocations:
                 slot = documents.read_document(self.exchange.root / name / SLOT) or {}
-                self._slots.adopt(name, Allocation(demand_of(job.request), devices_of(slot)))
+                allocation = Allocation(demand_of(job.request), devices_of(slot))
+                self._slots.allocations[name] = allocation
         elif not has_runner:
-            self._slots.release(name)
+            self._slots.allocations.pop(name, None)
 
     def _log_delivery(self, name: str) -> None:
         delivery = documents.read_document(self.exchange.root / name / layout.DELIVERY)
@@ -316,7 +318,7 @@ class Dispatcher:
             and not processes.has_runner(job.name)
             and not processes.has_helper(job.name)
             and time.monotonic() >= job.start_at
-            and not processes.start_failure(job.name)
+            and not processes.failure(job.name)
         )
 
     def _launch(self, job: _ActiveJob, allocation: Allocation) -> None:

@@ -20,7 +20,6 @@ from functools import partial
 from pathlib import Path
 
 from job_runner.protocol import documents, layout, liveness
-from job_runner.protocol.outcome import LOST_MESSAGE
 
 from ..backends.local.hosts import host_folder, last_line
 from ..exchange import FileExchange, Request
@@ -184,13 +183,9 @@ class Processes:
         """Tell whether a process finishes, delivers or removes the job."""
         return job in self._helpers
 
-    def start_failure(self, job: str) -> tuple[str, str] | None:
-        """Return reason and message if a job's runner could not be started."""
+    def failure(self, job: str) -> tuple[str, str] | None:
+        """Return reason and message if a job's runner did not start, or failed by itself."""
         return self._failures.get(job)
-
-    def failure_reason(self, job: str) -> tuple[str, str]:
-        """Return reason and message for an attempt that died without an outcome."""
-        return self._failures.get(job, ("Lost", LOST_MESSAGE))
 
     # Inside ---------------------------------------------------------------------------------
 

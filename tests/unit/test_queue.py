@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from jupyter_to_job.backends.local.gpus import Devices, Probe
 from jupyter_to_job.backends.local.queue import demand_of, in_queue_order, start
-from jupyter_to_job.backends.local.slots import Allocation, Machine, Slots
+from jupyter_to_job.backends.local.slots import Allocation, Machine, Slots, sum_of
 from jupyter_to_job.exchange import Request
 
 GPU = "nvidia.com/gpu"
@@ -89,9 +89,9 @@ def test_nobody_is_overtaken_on_what_he_waits_for(
         behind = [later for later in line[place:] if later.name in turn]
         assert not any(waits_for & demand_of(later).keys() for later in behind)
     total = on.machine.total
-    assert all(amount <= total[name] for name, amount in on.used().items())
+    assert all(amount <= total[name] for name, amount in sum_of(on.allocations.values()).items())
     given_out = [d for holding in on.allocations.values() for d in holding.devices.get(GPU, ())]
-    assert len(given_out) == len(set(given_out)) == on.used().get(GPU, 0)
+    assert len(given_out) == len(set(given_out)) == sum_of(on.allocations.values()).get(GPU, 0)
 
 
 def test_devices_of_the_machine() -> None:
@@ -101,7 +101,7 @@ def test_devices_of_the_machine() -> None:
     second = on.take("second", {GPU: Decimal(1)})
     assert visible_devices(on, first) == "GPU-a" and visible_devices(on, second) == "GPU-b"
     assert on.lacking({GPU: Decimal(1), "cpu": Decimal(1)}) == {GPU}
-    on.release("first")
+    del on.allocations["first"]
     assert on.take("third", {GPU: Decimal(1)}).devices == {GPU: ("GPU-a",)}
     assert visible_devices(on, on.take("part", {MIG: Decimal(1)})) == "MIG-a"
 
@@ -114,7 +114,7 @@ def visible_devices(on: Slots, holding: Allocation) -> str:
 
 def test_what_a_run_already_has_is_given_to_nobody_else() -> None:
     on = Slots(machine_with({GPU: ("GPU-a", "GPU-b")}))
-    on.adopt("found", Allocation({GPU: Decimal(1)}, {GPU: ("GPU-b",)}))
+    on.allocations["found"] = Allocation({GPU: Decimal(1)}, {GPU: ("GPU-b",)})
     assert on.take("next", {GPU: Decimal(1)}).devices == {GPU: ("GPU-a",)}
 
 

@@ -49,11 +49,11 @@ def visible(gpus: list[list[_Device]], environ: Mapping[str, str]) -> dict[str, 
 
 def _devices(gpu: object) -> Iterator[_Device]:
     if not _is_partitioned(gpu):
-        yield GPU, _text(pynvml.nvmlDeviceGetUUID(gpu))
+        yield GPU, pynvml.nvmlDeviceGetUUID(gpu)
         return
     for part in _partitions(gpu):
-        profile = _text(pynvml.nvmlDeviceGetName(part)).rpartition("MIG ")[2].strip()
-        yield MIG + profile.replace("+", "."), _text(pynvml.nvmlDeviceGetUUID(part))
+        profile = pynvml.nvmlDeviceGetName(part).rpartition("MIG ")[2].strip()
+        yield MIG + profile.replace("+", "."), pynvml.nvmlDeviceGetUUID(part)
 
 
 def _is_partitioned(gpu: object) -> bool:
@@ -68,11 +68,6 @@ def _partitions(gpu: object) -> Iterator[object]:
     for index in range(pynvml.nvmlDeviceGetMaxMigDeviceCount(gpu)):
         with contextlib.suppress(pynvml.NVMLError_NotFound):
             yield pynvml.nvmlDeviceGetMigDeviceHandleByIndex(gpu, index)
-
-
-def _text(value: str | bytes) -> str:
-    """Return text: older versions of NVML's bindings answer with bytes."""
-    return value.decode() if isinstance(value, bytes) else value
 
 
 if __name__ == "__main__":

@@ -83,15 +83,11 @@ class Slots:
 
     machine: Machine
     allocations: dict[str, Allocation] = field(default_factory=dict)
-    """By job; changed by `take`, `adopt` and `release` only."""
-
-    def used(self) -> dict[str, Decimal]:
-        """Return how much of each resource is occupied."""
-        return sum_of(self.allocations.values())
+    """By job. What runs occupy already is among them, even beyond the capacity."""
 
     def lacking(self, demand: Amounts) -> set[str]:
         """Return the resources of which less is free than `demand`."""
-        used, total = self.used(), self.machine.total
+        used, total = sum_of(self.allocations.values()), self.machine.total
         zero = Decimal(0)
         return {
             name
@@ -109,14 +105,6 @@ class Slots:
         }
         self.allocations[job] = Allocation(demand, devices)
         return self.allocations[job]
-
-    def adopt(self, job: str, allocation: Allocation) -> None:
-        """Record what a run already occupies, even beyond the capacity."""
-        self.allocations[job] = allocation
-
-    def release(self, job: str) -> None:
-        """Release the allocation of a job, if it has one."""
-        self.allocations.pop(job, None)
 
     def variables(self, allocation: Allocation) -> dict[str, str]:
         """Return the variables by which a run sees its own devices only."""
