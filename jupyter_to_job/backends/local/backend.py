@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 
@@ -99,7 +99,9 @@ class LocalBackend:
         starting = {job for report in reports.values() if report for job in report.allocations}
         placements = {}
         for host, queue in queues.items():
-            slots = reports[host] or self._expected_slots(host, queue)
+            slots = reports[host]
+            if slots is None and host == this_host:
+                slots = self._expected_slots({name for r in queue for name in demand_of(r)})
             message, position = self._waits_for(host), 0
             for request in queue:
                 if request.name in starting:
@@ -113,19 +115,12 @@ class LocalBackend:
 
     def resources(self) -> Mapping[str, Resource]:
         """See the port: the dispatcher's slots, or those that one would have on this machine."""
-        root, host = self._exchange.root, hosts.this_host()
-        report = read_slots(root, host)
-        if report is not None and hosts.has_dispatcher(root, host):
-            total = report.total
-        else:
-            machine = self._current_machine()
-            machine.probe([GPU], timeout=DRIVER_TIMEOUT)
-            total = machine.total
-        # The runs of a dispatcher that was killed go on, and the next one adopts them.
-        used = sum_of(report.allocations.values()) if report is not None else {}
+        slots = self._slots_of(hosts.this_host())
+        report = slots or self._expected_slots([GPU], timeout=DRIVER_TIMEOUT)
+        used = sum_of(report.allocations.values())
         return {
             name: Resource(amount, max(Decimal(0), amount - used.get(name, Decimal(0))))
-            for name, amount in total.items()
+            for name, amount in report.total.items()
         }
 
     # Inside ---------------------------------------------------------------------------------
@@ -154,12 +149,10 @@ class LocalBackend:
         root = self._exchange.root
         return read_slots(root, host) if hosts.has_dispatcher(root, host) else None
 
-    def _expected_slots(self, host: str, queue: Sequence[Request]) -> SlotReport | None:
-        """Return the slots that a dispatcher of this host would have; None for another host."""
-        if host != hosts.this_host():
-            return None
+    def _expected_slots(self, names: Collection[str], timeout: float = 0.0) -> SlotReport:
+        """Return the slots that a dispatcher of this host would have of these resources."""
         machine = self._current_machine()
-        machine.probe({name for request in queue for name in demand_of(request)})
+        machine.probe(names, timeout)
         return SlotReport(machine.total, machine.is_complete, {})
 
     def _waits_for(self, host: str) -> str | None:
