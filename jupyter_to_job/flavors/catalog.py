@@ -44,6 +44,17 @@ class Choice:
         """The same without cores and memory."""
         return {name: n for name, n in self.demand.items() if n and name not in ("cpu", "memory")}
 
+    def lacking(self, totals: Mapping[str, Decimal]) -> tuple[str, Decimal, Decimal] | None:
+        """Return a resource of which this needs more than the total: name, need, total.
+
+        None if the choice fits. A resource that is not in `totals` does not exist.
+        """
+        for name, need in self.demand.items():
+            total = totals.get(name, Decimal(0))
+            if need > total:
+                return name, need, total
+        return None
+
 
 class Catalog(Extensible):
     """The whole file. Built by `load_catalog`, which sees to it that the names in it exist."""
@@ -75,7 +86,7 @@ class Catalog(Extensible):
             raise UnknownChoice(
                 f"Flavor {flavor!r} has no device {device!r}.", did_you_mean(device, entry.devices)
             )
-        if not permits(entry, groups):
+        if not entry.permits(groups):
             raise Refused(
                 f"Flavor {flavor!r} is for the groups {', '.join(entry.allowed.groups)}.",
                 "Choose another flavor, or ask your administrator.",
@@ -86,20 +97,3 @@ class Catalog(Extensible):
         """Return the flavor with each of its devices."""
         entry = self.flavors[flavor]
         return [Choice(flavor, name, entry, self.devices[name]) for name in entry.devices]
-
-
-def permits(flavor: Flavor, groups: frozenset[str]) -> bool:
-    """Tell whether a member of `groups` may use `flavor`."""
-    return not flavor.allowed.groups or bool(groups.intersection(flavor.allowed.groups))
-
-
-def lacking(choice: Choice, totals: Mapping[str, Decimal]) -> tuple[str, Decimal, Decimal] | None:
-    """Return a resource of which `choice` needs more than the total: name, need, total.
-
-    None if the choice fits. A resource that is not in `totals` does not exist.
-    """
-    for name, need in choice.demand.items():
-        total = totals.get(name, Decimal(0))
-        if need > total:
-            return name, need, total
-    return None

@@ -95,6 +95,10 @@ class Flavor(_Entry):
     queue: Word | None = Field(default=None, description="Kueue's local queue.")
     allowed: Allowed = Field(default=Allowed(), description="Who may use it; default: everybody.")
 
+    def permits(self, groups: frozenset[str]) -> bool:
+        """Tell whether a member of `groups` may use this flavor."""
+        return not self.allowed.groups or bool(groups.intersection(self.allowed.groups))
+
 
 class Toleration(_Model):
     """A taint that the pod may ignore, spelled as Kubernetes does."""

@@ -56,22 +56,18 @@ def _available(
     catalog: Catalog, name: str, groups: frozenset[str], resources: Resources | None
 ) -> tuple[bool, str | None]:
     """Return whether the groups allow a flavor, and why it is unavailable; None if it is not."""
-    from ..flavors.catalog import permits
-
     flavor = catalog.flavors[name]
-    if not permits(flavor, groups):
+    if not flavor.permits(groups):
         return False, f"For the groups {', '.join(flavor.allowed.groups)}."
     return True, None if resources is None else _misfit(catalog, name, resources)
 
 
 def _misfit(catalog: Catalog, name: str, resources: Resources) -> str | None:
     """Return why no device of a flavor fits, of the one that lacks least; None if one fits."""
-    from ..flavors.catalog import lacking
-
     totals = {key: resource.total for key, resource in resources.items()}
     reasons = []
     for choice in catalog.choices(name):
-        lack = lacking(choice, totals)
+        lack = choice.lacking(totals)
         if lack is None:
             return None
         resource, need, total = lack

@@ -26,13 +26,11 @@ def alternative_flavors(
     A smaller flavor has no more of anything and less of something, or lacks the accelerator that
     `choice` has. The larger flavor is one for which `admit` does not raise NeverFits.
     """
-    from ...flavors.catalog import permits
-
     required = choice.demand
     others = [
         candidate
         for name, flavor in catalog.flavors.items()
-        if name != choice.flavor_name and permits(flavor, groups)
+        if name != choice.flavor_name and flavor.permits(groups)
         for candidate in catalog.choices(name)
     ]
     same = [c for c in others if _has_same_accelerators(c, choice)]
