@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from .. import __version__
 from ..domain.errors import BadInput, JobsError, NoRoute, no_room
 from ..domain.job import State, Submission
-from ..domain.transfer import Transfer, Transfers
+from ..domain.transfer import Transfers
 from ..service.port import Jobs
 from .errors import error_response
 from .http import ApiRequest, ApiResponse
@@ -88,17 +87,6 @@ class _Call(NamedTuple):
             raise no_room("The body cannot be taken apart", error) from error
         return submission(replace(self.request, body=body).json(), key, content)
 
-    @contextmanager
-    def transfer(self, key: str | None) -> Iterator[Transfer]:
-        """Allow the submission to be withdrawn while it is sent."""
-        transfers, recorded = self.context.transfers, False
-        transfer = transfers.begin(key)
-        try:
-            yield transfer
-            recorded = True
-        finally:
-            transfers.end(key, transfer, recorded=recorded)
-
 
 def _flavors(call: _Call) -> ApiResponse:
     return ApiResponse.json(200, call.jobs.flavors())
@@ -124,7 +112,7 @@ def _submit(call: _Call) -> ApiResponse:
     from .bodies import idempotency_key
 
     key = idempotency_key(call.request.headers)
-    with call.transfer(key) as transfer:
+    with call.context.transfers.track(key) as transfer:
         job, created = call.jobs.submit(call.submission(key), transfer)
     return ApiResponse.json(201 if created else 200, job.to_json())
 
@@ -159,7 +147,7 @@ def _rerun(call: _Call, name: str) -> ApiResponse:
 
     key = idempotency_key(call.request.headers)
     changed = changes(call.request.json(), key)
-    with call.transfer(key) as transfer:
+    with call.context.transfers.track(key) as transfer:
         return ApiResponse.json(201, call.jobs.rerun(name, changed, transfer).to_json())
 
 

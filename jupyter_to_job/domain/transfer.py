@@ -9,7 +9,8 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from .errors import Conflict, Withdrawn
 
@@ -76,27 +77,30 @@ class Transfers:
         self._withdrawn: OrderedDict[str, None] = OrderedDict()
         self._recorded: OrderedDict[str, None] = OrderedDict()
 
-    def begin(self, key: str | None) -> Transfer:
-        """Return a new transfer. Raises Withdrawn if its key was withdrawn before it came."""
+    @contextmanager
+    def track(self, key: str | None) -> Iterator[Transfer]:
+        """Allow a submission to be withdrawn while it is sent.
+
+        It is recorded unless an error ends the block. Raises Withdrawn if its key was withdrawn
+        before it came.
+        """
         transfer = Transfer(key, self._report)
         if key is None:
-            return transfer
+            yield transfer
+            return
         with self._lock:
             if key in self._withdrawn:
                 raise Withdrawn("This submission was withdrawn.", "Submit with a new key.")
             self._under_way.setdefault(key, []).append(transfer)
-        return transfer
-
-    def end(self, key: str | None, transfer: Transfer, *, recorded: bool) -> None:
-        """Forget a transfer that is over."""
-        if key is None:
-            return
-        with self._lock:
-            self._under_way[key].remove(transfer)
-            if not self._under_way[key]:
-                del self._under_way[key]
-            if recorded:
+        try:
+            yield transfer
+            with self._lock:
                 _remember(self._recorded, key)
+        finally:
+            with self._lock:
+                self._under_way[key].remove(transfer)
+                if not self._under_way[key]:
+                    del self._under_way[key]
 
     def withdraw(self, key: str) -> None:
         """Keep `key` from being recorded. Raises Conflict if it is recorded already."""

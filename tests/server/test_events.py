@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -136,7 +137,6 @@ def test_withdrawn_and_confirmed_at_once() -> None:
     """Whoever decides first has decided: never both."""
     for _ in range(300):
         transfers = Transfers()
-        transfer = transfers.begin("k")
         outcomes: list[str] = []
 
         def run(act: Callable[[], object], name: str, outcomes: list[str] = outcomes) -> None:
@@ -146,14 +146,13 @@ def test_withdrawn_and_confirmed_at_once() -> None:
             except Exception:
                 return
 
-        threads = [
-            threading.Thread(target=run, args=(transfer.confirm, "recorded")),
-            threading.Thread(target=run, args=(lambda t=transfers: t.withdraw("k"), "withdrawn")),
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with transfers.track("k") as transfer:
+            acts = {"recorded": transfer.confirm, "withdrawn": partial(transfers.withdraw, "k")}
+            threads = [threading.Thread(target=run, args=(acts[name], name)) for name in acts]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
         assert len(outcomes) == 1
 
 
