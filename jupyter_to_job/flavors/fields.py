@@ -1,13 +1,13 @@
 """The types of the catalog's fields: each checks the file's value, and explains the right form.
 
-The loader passes scalars as text: `cpu: 1.50` stays `1.50` and a label `on` stays `on`. Code that
-builds a model without the loader may use numbers, too.
+The loader passes scalars as text: `cpu: 1.50` stays `1.50` and a label `on` stays `on`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, WithJsonSchema
@@ -25,40 +25,31 @@ _LABEL = r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)"
 _KEY = rf"([a-z0-9]([-a-z0-9.]{{0,251}}[a-z0-9])?/)?{_LABEL}"
 
 
-def _quantity(value: Any) -> str:
+def _quantity(value: Any) -> Any:
     _parse(parse_quantity, value)
-    return str(value)
+    return value
 
 
-def _positive_quantity(value: Any) -> str:
-    if parse_quantity(_quantity(value)) == 0:
+def _positive_quantity(value: Any) -> Any:
+    if _parse(parse_quantity, value) == 0:
         raise _error("This must be more than 0.", "Say how much a job gets.")
-    return str(value)
-
-
-def _seconds(value: Any) -> int:
-    return _parse(parse_duration, value)
+    return value
 
 
 def _count(value: Any) -> int:
-    if isinstance(value, bool) or not re.fullmatch(r"[0-9]{1,9}", str(value), re.ASCII):
+    if not re.fullmatch(r"[0-9]{1,9}", str(value), re.ASCII):
         raise _error(f"{_describe(value)} is no whole number.", "Write 0, 1, 2 and so on.")
     return int(value)
 
 
-def _text(value: Any) -> Any:
-    """Accept numbers from code that builds models without the loader."""
-    return str(value) if isinstance(value, int | float) else value
-
-
-def _parse(parse: Callable[[Any], _Parsed], value: Any) -> _Parsed:
+def _parse(parse: Callable[[str], _Parsed], value: Any) -> _Parsed:
     """Parse a value as the command line does, with an error that keeps the hint."""
     if value is None:
         raise _error("There is no value.", "Write one behind the colon, or delete the line.")
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
+    if not isinstance(value, str):
         raise _error(f"{_describe(value)} does not belong here.", "Write one value.")
-    if len(str(value)) > MAX_NUMBER:
-        raise _error(f"A value of {len(str(value))} characters is too long.", "Shorten it.")
+    if len(value) > MAX_NUMBER:
+        raise _error(f"A value of {len(value)} characters is too long.", "Shorten it.")
     try:
         return parse(value)
     except BadInput as error:
@@ -82,10 +73,9 @@ def _matches(pattern: str, form: str) -> BeforeValidator:
     regex = re.compile(pattern, re.ASCII)
 
     def check(value: Any) -> Any:
-        text = _text(value)
-        if isinstance(text, str) and not regex.fullmatch(text):
-            raise _error(f"{_describe(text)} is not allowed here.", f"Write {form}.")
-        return text
+        if isinstance(value, str) and not regex.fullmatch(value):
+            raise _error(f"{_describe(value)} is not allowed here.", f"Write {form}.")
+        return value
 
     return BeforeValidator(check)
 
@@ -103,12 +93,12 @@ Amount = Annotated[str, BeforeValidator(_positive_quantity), _AMOUNT]
 """A quantity above zero."""
 Seconds = Annotated[
     int,
-    BeforeValidator(_seconds),
+    BeforeValidator(partial(_parse, parse_duration)),
     _schema(r"([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?|[0-9]+", "integer"),
 ]
 """A duration such as `2h`, as seconds."""
 Count = Annotated[int, BeforeValidator(_count), WithJsonSchema({"type": "integer", "minimum": 0})]
-Text = Annotated[str, BeforeValidator(_text), _schema(None, "number", "boolean")]
+Text = Annotated[str, _schema(None, "number", "boolean")]
 Name = Annotated[
     str, _matches(_LABEL, "a name of at most 63 letters, digits, `-`, `_` and `.`"), _schema(_LABEL)
 ]
