@@ -43,13 +43,6 @@ export class Fold {
   /** Whether the notebook is too large for its record: `setNotebook` has to be called. */
   needsNotebook = false;
 
-  /** Return the cells that have changed since the last call, except new ones. */
-  takeChangedCells(): Set<LiveCell> {
-    const changed = this._changed;
-    this._changed = new Set();
-    return changed;
-  }
-
   /** Apply a record. Unknown kinds are skipped: a newer runner wrote them. */
   apply(record: JournalRecord): void {
     const fields = record as RecordFields;
@@ -61,7 +54,9 @@ export class Fold {
           ? this.setNotebook(fields.notebook)
           : undefined;
       case 'cell_start':
-        return this._startCell(this._cellAt(fields.i));
+        this.current = this._cellAt(fields.i);
+        this.current.state = 'running';
+        return;
       case 'cell_end':
         return this._endCell(this._cellAt(fields.i), fields);
       case 'output':
@@ -69,14 +64,14 @@ export class Fold {
       case 'update_display':
         return this._updateDisplay(fields.display_id!, fields);
       case 'clear':
-        return this._clear(this._cellAt(fields.i), fields.wait === true);
+        return this._cellAt(fields.i).outputs.clear(fields.wait === true);
       case 'damaged':
         return this._addNotice(this._notices.damaged(fields.bytes!));
       case 'omitted':
         return this._omit(fields);
       case 'dropped': {
         const notice = this._notices.capped(fields.bytes ?? null, fields.limit);
-        return this._addText(this._cellAt(fields.i), 'stderr', notice);
+        return this._cellAt(fields.i).outputs.addText('stderr', notice);
       }
       case 'end':
         return this._endRun(fields);
@@ -104,15 +99,8 @@ export class Fold {
     }
     this._extraCells.clear();
     this._displays.clear();
-    this._pendingClears.clear();
     this.current = null;
     this.endState = null;
-  }
-
-  private _startCell(cell: LiveCell): void {
-    cell.state = 'running';
-    this.current = cell;
-    this._changed.add(cell);
   }
 
   private _endCell(
@@ -122,7 +110,6 @@ export class Fold {
     cell.state = ok === true ? 'done' : 'failed';
     cell.executionCount = execution_count;
     this.current = this.current === cell ? null : this.current;
-    this._changed.add(cell);
   }
 
   private _addOutput(
@@ -130,9 +117,9 @@ export class Fold {
     { output, display_id }: RecordFields
   ): void {
     if (output.output_type === 'stream') {
-      return this._addText(cell, output.name as string, output.text as string);
+      const { name, text } = output as { name: string; text: string };
+      return cell.outputs.addText(name, text);
     }
-    this._applyPendingClear(cell);
     const displayId = 'data' in output ? display_id : undefined;
     if (displayId !== undefined) {
       this._updateDisplay(displayId, output as DisplayContent);
@@ -140,33 +127,11 @@ export class Fold {
       this._displays.set(displayId, cells.add(cell));
     }
     cell.outputs.add(output, displayId);
-    this._changed.add(cell);
   }
 
   private _updateDisplay(displayId: string, content: DisplayContent): void {
     for (const cell of this._displays.get(displayId) ?? []) {
       cell.outputs.update(displayId, content);
-      this._changed.add(cell);
-    }
-  }
-
-  private _addText(cell: LiveCell, name: string, text: string): void {
-    this._applyPendingClear(cell);
-    cell.outputs.addText(name, text);
-    this._changed.add(cell);
-  }
-
-  private _clear(cell: LiveCell, isDelayed: boolean): void {
-    this._pendingClears.add(cell);
-    if (!isDelayed) {
-      this._applyPendingClear(cell);
-    }
-  }
-
-  private _applyPendingClear(cell: LiveCell): void {
-    if (this._pendingClears.delete(cell)) {
-      cell.outputs.clear();
-      this._changed.add(cell);
     }
   }
 
@@ -180,7 +145,7 @@ export class Fold {
 
   /** Add a notice to the running cell, or to an extra cell. */
   private _addNotice(notice: string): void {
-    this._addText(this.current ?? this._cellAt(-1), 'stderr', notice);
+    (this.current ?? this._cellAt(-1)).outputs.addText('stderr', notice);
   }
 
   /** The first end counts: two hosts may have finished the same dead attempt. */
@@ -192,7 +157,6 @@ export class Fold {
     const last = typeof index === 'number' ? this._cellAt(index) : this.current;
     if (last?.state === 'running') {
       last.state = 'failed';
-      this._changed.add(last);
     }
     this.current = null;
     for (const [position, content] of banner ?? []) {
@@ -223,8 +187,6 @@ export class Fold {
   private _extraCells = new Map<number, LiveCell>();
   /** The cells that may show an output of a display id. */
   private readonly _displays = new Map<string, Set<LiveCell>>();
-  private readonly _pendingClears = new Set<LiveCell>();
-  private _changed = new Set<LiveCell>();
 }
 
 /** The fields of records, each of which some kinds have. */

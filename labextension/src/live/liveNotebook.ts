@@ -55,18 +55,11 @@ export class LiveNotebook extends StaticNotebook {
   /** Show all changes; `isLatest` if no more records are expected for now. */
   sync(isLatest: boolean): void {
     this._isFollowing ||= this._isAtEnd();
-    const changed = this._fold.takeChangedCells();
-    const isReplaced =
-      this.model === null || this._notebook !== this._fold.notebook;
-    if (isReplaced) {
+    if (this.model === null || this._notebook !== this._fold.notebook) {
       this._replaceModel();
     }
     this._insertNewCells();
-    this._rendered.forEach(({ cell }, index) => {
-      if (isReplaced || changed.has(cell)) {
-        this._updateCell(index);
-      }
-    });
+    this._rendered.forEach((_, index) => this._updateCell(index));
     if (isLatest) {
       this._scrollToNewest();
     }

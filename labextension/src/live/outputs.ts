@@ -19,10 +19,12 @@ export type Notices = {
   capped: (bytes: number | null, limit: number) => string;
 };
 
+type Stream = { name: string; text: StreamText };
+
 /** An output, or a stream whose output is made on demand. A changed output is a new object. */
 type Entry = {
   output: nbformat.IOutput | null;
-  stream?: { name: string; text: StreamText };
+  stream?: Stream;
   displayId?: string;
   chars: number;
 };
@@ -47,14 +49,19 @@ export class Outputs {
       return shown;
     }
     const text = this._notices.dropped(chars, this._dropped);
-    if (this._notice?.text !== text) {
-      this._notice = { text, output: toDisplay(text) };
+    if (this._notice?.data['text/plain'] !== text) {
+      this._notice = {
+        output_type: 'display_data',
+        data: { 'text/plain': text },
+        metadata: {}
+      };
     }
-    return [this._notice.output, ...shown];
+    return [this._notice, ...shown];
   }
 
   /** Add text to a stream, which continues if the last output is of this stream. */
   addText(name: string, text: string): void {
+    this._applyPendingClear();
     let entry = this._entries.at(-1);
     if (entry?.stream?.name !== name) {
       const stream = { name, text: new StreamText(MAX_STREAM_CHARS) };
@@ -69,6 +76,7 @@ export class Outputs {
 
   /** Add an output that is no stream. */
   add(output: nbformat.IOutput, displayId?: string): void {
+    this._applyPendingClear();
     const entry = { output, displayId, chars: 0 };
     this._entries.push(entry);
     this._setChars(entry, countChars(output));
@@ -84,10 +92,20 @@ export class Outputs {
     }
   }
 
-  /** Remove all outputs. */
-  clear(): void {
-    this._entries = [];
-    this._chars = this._dropped = 0;
+  /** Remove all outputs, now or when the next one comes. */
+  clear(isDelayed = false): void {
+    this._isClearPending = true;
+    if (!isDelayed) {
+      this._applyPendingClear();
+    }
+  }
+
+  private _applyPendingClear(): void {
+    if (this._isClearPending) {
+      this._isClearPending = false;
+      this._entries = [];
+      this._chars = this._dropped = 0;
+    }
   }
 
   private _setChars(entry: Entry, chars: number): void {
@@ -111,22 +129,12 @@ export class Outputs {
   private _chars = 0;
   /** How many outputs were dropped. */
   private _dropped = 0;
-  private _notice: { text: string; output: nbformat.IOutput } | null = null;
+  private _notice: nbformat.IDisplayData | null = null;
+  private _isClearPending = false;
 }
 
-function toOutput(stream: {
-  name: string;
-  text: StreamText;
-}): nbformat.IOutput {
-  return { output_type: 'stream', name: stream.name, text: stream.text.text };
-}
-
-function toDisplay(text: string): nbformat.IOutput {
-  return {
-    output_type: 'display_data',
-    data: { 'text/plain': text },
-    metadata: {}
-  };
+function toOutput({ name, text }: Stream): nbformat.IOutput {
+  return { output_type: 'stream', name, text: text.text };
 }
 
 function countChars(output: nbformat.IOutput): number {
