@@ -86,8 +86,6 @@ export interface ISubmitDialog {
    * @throws ApiError if the server refuses or cannot be reached.
    */
   submitAgain(source: INotebookSource): Promise<Job>;
-  /** Load the catalog before the first dialog opens. Never fails. */
-  preloadCatalog(): Promise<void>;
 }
 
 /** The token that provides `ISubmitDialog`. */

@@ -202,9 +202,9 @@ describe('SubmitModel', () => {
     const { model, server } = await open();
     const sending = model.send();
     const key = model.sendingKey!;
-    model.onCopyProgress({ key: 'another', bytes: 1, total: 2 });
+    model.onCopyProgress(null, { key: 'another', bytes: 1, total: 2 });
     expect(model.copyProgress).toBeNull();
-    model.onCopyProgress({ key, bytes: 1, total: 2 });
+    model.onCopyProgress(null, { key, bytes: 1, total: 2 });
     expect(model.copyProgress).toMatchObject({ bytes: 1, total: 2 });
     model.setText('name', 'too late');
     expect(model.texts.name).toBe('');

@@ -23,6 +23,9 @@ import { LatestQuery } from './latestQuery';
 import type { RememberedChoices } from './memory';
 import { ParameterForm } from './parameters';
 
+/** Backends whose queue takes priorities into account. */
+const QUEUEING_BACKENDS = ['local', 'memory'];
+
 /** Choices that are text fields; empty if not chosen. */
 export type TextFields = Record<
   'maxRuntime' | 'name' | 'output' | 'priority',
@@ -188,12 +191,17 @@ export class SubmitModel implements IDisposable {
     this._emitChanged();
   }
 
-  /** Load the catalog again, and keep the form usable meanwhile. */
+  /** Load the catalog and the backend's abilities, and keep the form usable meanwhile. */
   async refreshCatalog(): Promise<void> {
     this.failure = null;
     this._emitChanged();
     try {
-      this.setCatalog(await this._api.getCatalog());
+      const [catalog, { backend }] = await Promise.all([
+        this._api.getCatalog(),
+        this._api.getHealth()
+      ]);
+      this.hasQueue = QUEUEING_BACKENDS.includes(backend);
+      this.setCatalog(catalog);
     } catch (error) {
       this._setFailure(error, false);
     }
@@ -225,7 +233,7 @@ export class SubmitModel implements IDisposable {
   }
 
   /** Store the progress of copying, if it belongs to this submission. */
-  onCopyProgress(progress: CopyProgress): void {
+  onCopyProgress(_: unknown, progress: CopyProgress): void {
     if (progress.key === this.sendingKey) {
       this.copyProgress = progress;
       this._emitChanged();
@@ -254,6 +262,7 @@ export class SubmitModel implements IDisposable {
   dispose(): void {
     this.isDisposed = true;
     this._preflightQuery.dispose();
+    Signal.disconnectReceiver(this);
     Signal.clearData(this);
   }
 

@@ -1,7 +1,4 @@
-/**
- * Opens submit dialogs. It caches the catalog, so that the cards are shown at once, and remembers
- * choices.
- */
+/** Opens submit dialogs, and keeps the last catalog and the choices for the next ones. */
 import { Dialog } from '@jupyterlab/apputils';
 import type { IStateDB } from '@jupyterlab/statedb';
 import type { TranslationBundle } from '@jupyterlab/translation';
@@ -9,20 +6,17 @@ import { UUID } from '@lumino/coreutils';
 
 import type { Catalog, Job } from '../api';
 import type { IDialogApi } from '../jobs/client';
-import type { CopyProgress } from '../jobs/job';
 import type { INotebookSource } from '../source';
-import type { ISubmitDialog } from '../tokens';
+import type { IJobs, ISubmitDialog } from '../tokens';
 import { SubmitDialog } from './dialog';
 import { ChoiceMemory } from './memory';
 import { SubmitModel } from './model';
-
-/** Backends whose queue takes priorities into account. */
-const QUEUEING_BACKENDS = ['local', 'memory'];
 
 /** Opens submit dialogs, and submits without one. */
 export class SubmitDialogs implements ISubmitDialog {
   constructor(
     private readonly _api: IDialogApi,
+    private readonly _jobs: Pick<IJobs, 'copyProgressed'>,
     state: IStateDB | null,
     private readonly _trans: TranslationBundle
   ) {
@@ -38,15 +32,11 @@ export class SubmitDialogs implements ISubmitDialog {
       ? {}
       : await this._memory.load(source.path);
     const model = new SubmitModel(source, this._api, this._trans, remembered);
-    this._model = model;
-    model.hasQueue = this._hasQueue;
+    this._jobs.copyProgressed.connect(model.onCopyProgress, model);
     if (this._catalog !== null) {
       model.setCatalog(this._catalog);
     }
     void model.refreshCatalog();
-    this._loadHealth().catch(() => {
-      // The model's own request reports why the server does not answer.
-    });
     try {
       const job = await this._runDialog(model);
       if (job !== null && !source.ignoresMemory) {
@@ -56,9 +46,6 @@ export class SubmitDialogs implements ISubmitDialog {
     } finally {
       this._catalog = model.catalog ?? this._catalog;
       model.dispose();
-      if (this._model === model) {
-        this._model = null; // releases the notebook, too
-      }
     }
   }
 
@@ -74,22 +61,6 @@ export class SubmitDialogs implements ISubmitDialog {
       { ...remembered.choices, ...source.initialChoices },
       UUID.uuid4()
     );
-  }
-
-  /** Load the catalog and the backend's abilities. The dialog reports a failure when it opens. */
-  async preloadCatalog(): Promise<void> {
-    try {
-      await this._memory.load('');
-      this._catalog = await this._api.getCatalog();
-      await this._loadHealth();
-    } catch (error) {
-      console.warn('jupyter-to-job: the flavors are not known yet', error);
-    }
-  }
-
-  /** Pass the progress of copying on to the open dialog. */
-  onCopyProgress(progress: CopyProgress): void {
-    this._model?.onCopyProgress(progress);
   }
 
   /**
@@ -124,14 +95,6 @@ export class SubmitDialogs implements ISubmitDialog {
     return (await model.submission) ?? this._runDialog(model);
   }
 
-  private async _loadHealth(): Promise<void> {
-    const { backend } = await this._api.getHealth();
-    this._hasQueue = QUEUEING_BACKENDS.includes(backend);
-  }
-
   private readonly _memory: ChoiceMemory;
   private _catalog: Catalog | null = null;
-  private _hasQueue = false;
-  /** The model of the open dialog. */
-  private _model: SubmitModel | null = null;
 }

@@ -22,17 +22,13 @@ const plugin: JupyterFrontEndPlugin<ISubmitDialog> = {
     jobs: IJobs,
     state: IStateDB | null,
     translator: ITranslator | null
-  ): ISubmitDialog => {
-    const dialogs = new SubmitDialogs(
+  ): ISubmitDialog =>
+    new SubmitDialogs(
       new Client(serviceManager.serverSettings),
+      jobs,
       state,
       (translator ?? nullTranslator).load('jupyter_to_job')
-    );
-    jobs.copyProgressed.connect((_, progress) =>
-      dialogs.onCopyProgress(progress)
-    );
-    return dialogs;
-  }
+    )
 };
 
 export default plugin;

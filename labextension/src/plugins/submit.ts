@@ -65,8 +65,6 @@ const plugin: JupyterFrontEndPlugin<void> = {
     const category = trans.__('Jobs');
     palette?.addItem({ command: SUBMIT, category });
     palette?.addItem({ command: SUBMIT, category, args: { ask: false } });
-    // Load the catalog before the first notebook's button is clicked.
-    tracker?.widgetAdded.connect(submitter.preloadCatalog, submitter);
   }
 };
 

@@ -52,14 +52,6 @@ export class Submitter {
     }
   }
 
-  /** Load the catalog, once. */
-  preloadCatalog(): void {
-    if (!this._isPreloaded) {
-      this._isPreloaded = true;
-      void this._dialog.preloadCatalog();
-    }
-  }
-
   private _submit(
     source: INotebookSource,
     { ask }: Arguments
@@ -103,5 +95,4 @@ export class Submitter {
   }
 
   private readonly _submitting = new Set<NotebookPanel | string>();
-  private _isPreloaded = false;
 }
