@@ -3,289 +3,236 @@
  * Do not make direct changes to the file.
  */
 
-export interface components {
-  schemas: {
-    Failure: {
-      /** @description Its `code`, `message` and `hint`. */
-      error: {
-        /** @description Stable, for programs. */
-        code: string;
-        /** @description What happened. */
-        message: string;
-        /** @description What to do; may be empty. */
-        hint: string;
-      };
-    };
-    Health: {
-      /** @constant */
-      status: 'ok';
-      version: string;
-      backend: string;
-      /** @description Whether the caller may listen to the server's events. */
-      events: boolean;
-    };
-    JobName: string;
-    /** @enum {unknown} */
-    State:
-      'queued' | 'starting' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-    /** @description Values of the notebook's parameters. Any JSON, nested at most 100 levels. */
-    Parameters: {
-      [key: string]: unknown;
-    };
-    Delivery: {
-      /** @enum {unknown} */
-      state: 'pending' | 'delivered' | 'held' | 'failed' | 'none';
-      /** @description The result in the reader's workspace. */
-      path: string | null;
-      message: string | null;
-    };
-    Progress: {
-      cells_done: number;
-      cells_total: number;
-      /** @description The cell's index in the notebook. */
-      current_cell: number | null;
-    };
-    Job: {
-      name: components['schemas']['JobName'];
-      owner: string;
-      /** @description The source's path in the reader's workspace. */
-      notebook: string;
-      flavor: string;
-      device: string;
-      parameters: components['schemas']['Parameters'];
-      inputs: string[];
-      isolated: boolean;
-      output: string | null;
-      /** @description Seconds */
-      max_runtime: number | null;
-      priority: number;
-      backend: string;
-      state: components['schemas']['State'];
-      cancel_requested: boolean;
-      /** @description Stable. New reasons may be added. */
-      reason: string | null;
-      message: string | null;
-      /** @description Place in the queue, 1 is next. */
-      position: number | null;
-      progress: components['schemas']['Progress'];
-      delivery: components['schemas']['Delivery'];
-      usage: {
-        [key: string]: unknown;
-      } | null;
-      /** Format: date-time */
-      submitted: string | null;
-      /** Format: date-time */
-      started: string | null;
-      /** Format: date-time */
-      finished: string | null;
-      /** @description Bytes of the journal so far. */
-      journal: number;
-    };
-    Page: {
-      jobs: components['schemas']['Job'][];
-      /** @description The next page's cursor; null on the last page. */
-      next: string | null;
-    };
-    Submission: {
-      /** @description A path in the workspace. */
-      notebook: string;
-      /** @description The open document, instead of the file on disk. Without expected_sha256. */
-      content?: {
-        [key: string]: unknown;
-      } | null;
-      /** @description Digest of the file on disk. A file with another digest is refused as stale. */
-      expected_sha256?: string | null;
-      flavor?: string | null;
-      device?: string | null;
-      parameters?: components['schemas']['Parameters'];
-      /** @description Files, folders and globs to send. A controller wants blobs. */
-      inputs?: string[] | components['schemas']['SentInput'][];
-      /** @default false */
-      isolated?: boolean;
-      env?: {
-        [key: string]: string;
-      };
-      max_runtime?: components['schemas']['Duration'];
-      /** @description A file or an existing folder. */
-      output?: string | null;
-      /** @description The first part of the job's name. */
-      name?: string | null;
-      /** @default 0 */
-      priority?: number;
-      /** @description For a controller - the packages of the submitter's environment, with their import names. */
-      packages?: {
-        [key: string]: string[];
-      } | null;
-    };
-    Changes: {
-      flavor?: string | null;
-      device?: string | null;
-      parameters?: components['schemas']['Parameters'];
-      env?: {
-        [key: string]: string;
-      };
-      max_runtime?: components['schemas']['Duration'];
-      output?: string | null;
-      name?: string | null;
-      priority?: number | null;
-    };
-    SentInput: {
-      path: string;
-      sha256: string;
-    };
-    /** @description Seconds, or text: 90s, 45m, 1h30m, 1d. */
-    Duration: number | string | null;
-    Preflight: {
-      problems: components['schemas']['Problem'][];
-      parameters: components['schemas']['Parameter'][];
-      inputs: components['schemas']['PlannedInput'][];
-      suggested: components['schemas']['SuggestedInput'][];
-      /** @description Maximum size of all inputs, in bytes; null means no limit. */
-      input_cap: number | null;
-      /** @description Number of entries that .jobignore leaves out of folders and globs. */
-      ignored: number;
-      /** @description Whether the job would run in a copy of the inputs. */
-      isolated: boolean;
-      /** @description Folders that the job would see at the same place. */
-      mounts: string[];
-      /** @description The kernel that the notebook names. */
-      kernel: string | null;
-    };
-    Problem: {
-      /** @description Stable. */
-      code: string;
-      message: string;
-      hint: string;
-      /** @description Whether a submission would be refused. */
-      blocking: boolean;
-    };
-    Parameter: {
-      name: string;
-      type: string | null;
-      /** @description Source text. */
-      default: string | null;
-      /** @description The default as JSON; null if it is None, or no Python literal. */
-      value: unknown;
-      help: string | null;
-    };
-    PlannedInput: {
-      path: string;
-      /** @description Bytes. */
-      size: number;
-    };
-    SuggestedInput: {
-      path: string;
-      /** @description Bytes. For a folder, of all its files. */
-      size: number;
-      /** @description The code in the notebook that names it, such as `import helpers`. */
-      why: string;
-    };
-    Catalog: {
-      default: {
-        flavor: string;
-        device: string | null;
-      };
-      /** @description By name, in the catalog's order. */
-      flavors: {
-        [key: string]: components['schemas']['Flavor'];
-      };
-      /** @description By name. */
-      devices: {
-        [key: string]: components['schemas']['Device'];
-      };
-    };
-    /** @description Fields of the catalog, and their values for this caller now. More may be added. */
-    Flavor: {
-      title: string;
-      description: string;
-      /** @description A quantity: 2, 500m. */
-      cpu: string;
-      /** @description A quantity: 16Gi. */
-      memory: string;
-      /** @description Units of the device. */
-      gpus: number;
-      shm: string | null;
-      /** @description Seconds. */
-      max_runtime: number | null;
-      /** @description The first one is the default. */
-      devices: string[];
-      allowed: boolean;
-      /** @description Why it is not available; null if it is. */
-      unavailable_reason: string | null;
-    } & {
-      [key: string]: unknown;
-    };
-    Device: {
-      title: string;
-      description: string;
-      /** @enum {unknown} */
-      isolation: 'full' | 'hardware' | 'software' | 'none' | null;
-      /** @description Units that are free now; null if unknown. */
-      free: number | null;
-      total: number | null;
-    };
-    Logs: {
-      text: string;
-      /** @description The offset of the next part. */
-      next: number;
-      /** @description Whether the job has ended and nothing follows. */
-      end: boolean;
-    };
-    Journal: {
-      records: {
-        [key: string]: unknown;
-      }[];
-      next: number;
-      end: boolean;
-    };
+export type Failure = {
+  /** @description Its `code`, `message` and `hint`. */
+  error: {
+    /** @description Stable, for programs. */
+    code: string;
+    /** @description What happened. */
+    message: string;
+    /** @description What to do; may be empty. */
+    hint: string;
   };
-  responses: {
-    /** @description 400 bad input; 403 refused by the catalog, the backend or the server's authorizer; 404 unknown or another user's; 409 conflict, stale or withdrawn; 413 too large; 503 backend unreachable, with Retry-After. */
-    Error: {
-      headers: {
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Failure'];
-      };
-    };
+};
+export type Health = {
+  /** @constant */
+  status: 'ok';
+  version: string;
+  backend: string;
+  /** @description Whether the caller may listen to the server's events. */
+  events: boolean;
+};
+export type JobName = string;
+/** @enum {unknown} */
+export type State =
+  'queued' | 'starting' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+/** @description Values of the notebook's parameters. Any JSON, nested at most 100 levels. */
+export type Parameters = {
+  [key: string]: unknown;
+};
+export type Delivery = {
+  /** @enum {unknown} */
+  state: 'pending' | 'delivered' | 'held' | 'failed' | 'none';
+  /** @description The result in the reader's workspace. */
+  path: string | null;
+  message: string | null;
+};
+export type Progress = {
+  cells_done: number;
+  cells_total: number;
+  /** @description The cell's index in the notebook. */
+  current_cell: number | null;
+};
+export type Job = {
+  name: JobName;
+  owner: string;
+  /** @description The source's path in the reader's workspace. */
+  notebook: string;
+  flavor: string;
+  device: string;
+  parameters: Parameters;
+  inputs: string[];
+  isolated: boolean;
+  output: string | null;
+  /** @description Seconds */
+  max_runtime: number | null;
+  priority: number;
+  backend: string;
+  state: State;
+  cancel_requested: boolean;
+  /** @description Stable. New reasons may be added. */
+  reason: string | null;
+  message: string | null;
+  /** @description Place in the queue, 1 is next. */
+  position: number | null;
+  progress: Progress;
+  delivery: Delivery;
+  usage: {
+    [key: string]: unknown;
+  } | null;
+  /** Format: date-time */
+  submitted: string | null;
+  /** Format: date-time */
+  started: string | null;
+  /** Format: date-time */
+  finished: string | null;
+  /** @description Bytes of the journal so far. */
+  journal: number;
+};
+export type Page = {
+  jobs: Job[];
+  /** @description The next page's cursor; null on the last page. */
+  next: string | null;
+};
+export type Submission = {
+  /** @description A path in the workspace. */
+  notebook: string;
+  /** @description The open document, instead of the file on disk. Without expected_sha256. */
+  content?: {
+    [key: string]: unknown;
+  } | null;
+  /** @description Digest of the file on disk. A file with another digest is refused as stale. */
+  expected_sha256?: string | null;
+  flavor?: string | null;
+  device?: string | null;
+  parameters?: Parameters;
+  /** @description Files, folders and globs to send. A controller wants blobs. */
+  inputs?: string[] | SentInput[];
+  /** @default false */
+  isolated?: boolean;
+  env?: {
+    [key: string]: string;
   };
-  parameters: {
-    Name: components['schemas']['JobName'];
-    /** @description Bytes of journal over all attempts in order; negative from the end. */
-    Offset: number;
-    /** @description Chosen by the client, one per click. A repeated request with the same key is the same job. */
-    IdempotencyKey: string;
+  max_runtime?: Duration;
+  /** @description A file or an existing folder. */
+  output?: string | null;
+  /** @description The first part of the job's name. */
+  name?: string | null;
+  /** @default 0 */
+  priority?: number;
+  /** @description For a controller - the packages of the submitter's environment, with their import names. */
+  packages?: {
+    [key: string]: string[];
+  } | null;
+};
+export type Changes = {
+  flavor?: string | null;
+  device?: string | null;
+  parameters?: Parameters;
+  env?: {
+    [key: string]: string;
   };
-  requestBodies: never;
-  headers: never;
-  pathItems: never;
-}
-export type Failure = components['schemas']['Failure'];
-export type Health = components['schemas']['Health'];
-export type JobName = components['schemas']['JobName'];
-export type State = components['schemas']['State'];
-export type Parameters = components['schemas']['Parameters'];
-export type Delivery = components['schemas']['Delivery'];
-export type Progress = components['schemas']['Progress'];
-export type Job = components['schemas']['Job'];
-export type Page = components['schemas']['Page'];
-export type Submission = components['schemas']['Submission'];
-export type Changes = components['schemas']['Changes'];
-export type SentInput = components['schemas']['SentInput'];
-export type Duration = components['schemas']['Duration'];
-export type Preflight = components['schemas']['Preflight'];
-export type Problem = components['schemas']['Problem'];
-export type Parameter = components['schemas']['Parameter'];
-export type PlannedInput = components['schemas']['PlannedInput'];
-export type SuggestedInput = components['schemas']['SuggestedInput'];
-export type Catalog = components['schemas']['Catalog'];
-export type Flavor = components['schemas']['Flavor'];
-export type Device = components['schemas']['Device'];
-export type Logs = components['schemas']['Logs'];
-export type Journal = components['schemas']['Journal'];
-export type ResponseError = components['responses']['Error'];
-export type ParameterName = components['parameters']['Name'];
-export type ParameterOffset = components['parameters']['Offset'];
-export type ParameterIdempotencyKey =
-  components['parameters']['IdempotencyKey'];
+  max_runtime?: Duration;
+  output?: string | null;
+  name?: string | null;
+  priority?: number | null;
+};
+export type SentInput = {
+  path: string;
+  sha256: string;
+};
+/** @description Seconds, or text: 90s, 45m, 1h30m, 1d. */
+export type Duration = number | string | null;
+export type Preflight = {
+  problems: Problem[];
+  parameters: Parameter[];
+  inputs: PlannedInput[];
+  suggested: SuggestedInput[];
+  /** @description Maximum size of all inputs, in bytes; null means no limit. */
+  input_cap: number | null;
+  /** @description Number of entries that .jobignore leaves out of folders and globs. */
+  ignored: number;
+  /** @description Whether the job would run in a copy of the inputs. */
+  isolated: boolean;
+  /** @description Folders that the job would see at the same place. */
+  mounts: string[];
+  /** @description The kernel that the notebook names. */
+  kernel: string | null;
+};
+export type Problem = {
+  /** @description Stable. */
+  code: string;
+  message: string;
+  hint: string;
+  /** @description Whether a submission would be refused. */
+  blocking: boolean;
+};
+export type Parameter = {
+  name: string;
+  type: string | null;
+  /** @description Source text. */
+  default: string | null;
+  /** @description The default as JSON; null if it is None, or no Python literal. */
+  value: unknown;
+  help: string | null;
+};
+export type PlannedInput = {
+  path: string;
+  /** @description Bytes. */
+  size: number;
+};
+export type SuggestedInput = {
+  path: string;
+  /** @description Bytes. For a folder, of all its files. */
+  size: number;
+  /** @description The code in the notebook that names it, such as `import helpers`. */
+  why: string;
+};
+export type Catalog = {
+  default: {
+    flavor: string;
+    device: string | null;
+  };
+  /** @description By name, in the catalog's order. */
+  flavors: {
+    [key: string]: Flavor;
+  };
+  /** @description By name. */
+  devices: {
+    [key: string]: Device;
+  };
+};
+/** @description Fields of the catalog, and their values for this caller now. More may be added. */
+export type Flavor = {
+  title: string;
+  description: string;
+  /** @description A quantity: 2, 500m. */
+  cpu: string;
+  /** @description A quantity: 16Gi. */
+  memory: string;
+  /** @description Units of the device. */
+  gpus: number;
+  shm: string | null;
+  /** @description Seconds. */
+  max_runtime: number | null;
+  /** @description The first one is the default. */
+  devices: string[];
+  allowed: boolean;
+  /** @description Why it is not available; null if it is. */
+  unavailable_reason: string | null;
+} & {
+  [key: string]: unknown;
+};
+export type Device = {
+  title: string;
+  description: string;
+  /** @enum {unknown} */
+  isolation: 'full' | 'hardware' | 'software' | 'none' | null;
+  /** @description Units that are free now; null if unknown. */
+  free: number | null;
+  total: number | null;
+};
+export type Logs = {
+  text: string;
+  /** @description The offset of the next part. */
+  next: number;
+  /** @description Whether the job has ended and nothing follows. */
+  end: boolean;
+};
+export type Journal = {
+  records: {
+    [key: string]: unknown;
+  }[];
+  next: number;
+  end: boolean;
+};
