@@ -26,7 +26,6 @@ export type ParameterField = {
   error: string | null;
 };
 
-/** The parameter fields and their values. */
 export class ParameterForm {
   /**
    * @param initialValues values that differ from the defaults, for example those of the last
@@ -36,7 +35,9 @@ export class ParameterForm {
     private readonly _trans: TranslationBundle,
     initialValues: Record<string, JSONValue> = {}
   ) {
-    this._values = new Map(Object.entries(initialValues));
+    this._changes = new Map(
+      Object.entries(initialValues).map(([name, value]) => [name, { value }])
+    );
   }
 
   /** The fields in the notebook's order; null until preflight has read the notebook. */
@@ -48,26 +49,28 @@ export class ParameterForm {
 
   /** The values to send: only those that differ from the defaults. */
   get values(): Record<string, JSONValue> {
-    return Object.fromEntries(this._values);
+    return Object.fromEntries(
+      [...this._changes].flatMap(([name, { value }]) =>
+        value === undefined ? [] : [[name, value] as const]
+      )
+    );
   }
 
-  /** Whether a field has an invalid value. */
   get hasErrors(): boolean {
-    return this._invalidTexts.size > 0;
+    return [...this._changes.values()].some(isInvalid);
   }
 
   /** Set the notebook's parameters, and drop values of others. */
   setParameters(parameters: readonly Parameter[]): void {
     this._parameters = parameters;
     const names = new Set(parameters.map(({ name }) => name));
-    for (const name of [...this._values.keys(), ...this._invalidTexts.keys()]) {
+    for (const name of this._changes.keys()) {
       if (!names.has(name)) {
         this.reset(name);
       }
     }
   }
 
-  /** Set a field's text. */
   setText(name: string, text: string): void {
     const parameter = this._parameters?.find(each => each.name === name);
     if (parameter === undefined) {
@@ -78,49 +81,48 @@ export class ParameterForm {
       return; // An empty field keeps a default that cannot be shown.
     }
     const value = parseText(text, kindOf(parameter));
-    if (value === undefined) {
-      this._invalidTexts.set(name, text);
-    } else if (!isDefault(value, parameter)) {
-      this._values.set(name, value);
-      this._validTexts.set(name, text);
+    if (value === undefined || !isDefault(value, parameter)) {
+      this._changes.set(name, { value, text });
     }
   }
 
   /** Reset a field to the notebook's default. */
   reset(name: string): void {
-    this._values.delete(name);
-    this._validTexts.delete(name);
-    this._invalidTexts.delete(name);
+    this._changes.delete(name);
   }
 
   private _toField(parameter: Parameter): ParameterField {
     const { name, help } = parameter;
     const kind = kindOf(parameter);
-    const value = this._values.get(name);
+    const change = this._changes.get(name);
     const defaultValue = defaultOf(parameter);
-    const invalidText = this._invalidTexts.get(name);
     const defaultText =
       typeof defaultValue === 'number' ? parameter.default?.trim() : undefined;
-    const valueText =
-      value === undefined
-        ? (defaultText ?? formatValue(defaultValue, kind))
-        : formatValue(value, kind);
     return {
       name,
       kind,
       help,
       source: defaultValue === undefined ? parameter.default : null,
-      text: invalidText ?? this._validTexts.get(name) ?? valueText,
-      isChanged: value !== undefined || invalidText !== undefined,
-      error: invalidText === undefined ? null : errorText(kind, this._trans)
+      text:
+        (change === undefined ? defaultText : change.text) ??
+        formatValue(change === undefined ? defaultValue : change.value, kind),
+      isChanged: change !== undefined,
+      error: change && isInvalid(change) ? errorText(kind, this._trans) : null
     };
   }
 
   private _parameters: readonly Parameter[] | null = null;
-  private readonly _values: Map<string, JSONValue>;
-  /** The texts of changed values: `1e3` must not become `1000` while the user types. */
-  private readonly _validTexts = new Map<string, string>();
-  private readonly _invalidTexts = new Map<string, string>();
+  private readonly _changes: Map<string, Change>;
+}
+
+/**
+ * A value that differs from the default, undefined if its text is invalid. The text is kept as it
+ * was typed: `1e3` must not become `1000` while the user types.
+ */
+type Change = { value: JSONValue | undefined; text?: string };
+
+function isInvalid({ value }: Change): boolean {
+  return value === undefined;
 }
 
 const TYPE_HINTS: [RegExp, FieldKind][] = [

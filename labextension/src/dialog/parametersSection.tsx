@@ -6,22 +6,13 @@ import type { ParameterField } from './parameters';
 import type { ModelProps } from './section';
 import { Checkbox, Section, TextField } from './section';
 
-/** The declared parameters, collapsed. */
 export function ParametersSection({ model }: ModelProps): ReactElement {
-  const { parameters, trans } = model;
-  const { fields } = parameters;
+  const { trans } = model;
+  const { fields } = model.parameters;
   return (
     <Section label={sectionLabel(fields, trans)}>
       {fields?.map(field => (
-        <ParameterControl
-          key={field.name}
-          field={field}
-          type={text => {
-            model.change(() => parameters.setText(field.name, text));
-          }}
-          reset={() => model.change(() => parameters.reset(field.name))}
-          trans={trans}
-        />
+        <ParameterControl key={field.name} field={field} model={model} />
       ))}
       {fields?.length === 0 && (
         <p className="jp-ToJobDialog-help">
@@ -52,34 +43,27 @@ function sectionLabel(
     : trans.__('Parameters (%1, %2 changed)', fields.length, changedCount);
 }
 
-type ParameterProps = {
-  field: ParameterField;
-  type: (text: string) => void;
-  reset: () => void;
-  trans: TranslationBundle;
-};
+type ParameterProps = ModelProps & { field: ParameterField };
 
-function ParameterControl({
-  field,
-  type,
-  reset,
-  trans
-}: ParameterProps): ReactElement {
+function ParameterControl({ field, model }: ParameterProps): ReactElement {
   const { name, kind, text, help, error, isChanged, source } = field;
+  const { parameters, trans } = model;
+  const setText = (newText: string) =>
+    model.change(() => parameters.setText(name, newText));
   return (
     <div className="jp-ToJobDialog-parameter">
       {kind === 'bool' ? (
         <Checkbox
           label={<code>{name}</code>}
           isChecked={text === 'true'}
-          onToggle={isChecked => type(String(isChecked))}
+          onToggle={isChecked => setText(String(isChecked))}
           help={help}
         />
       ) : (
         <TextField
           label={<code>{name}</code>}
           text={text}
-          onType={type}
+          onType={setText}
           isNumeric={kind === 'int' || kind === 'float'}
           placeholder={source ?? undefined}
           help={help}
@@ -89,7 +73,7 @@ function ParameterControl({
       {isChanged && (
         <button
           className="jp-ToJobDialog-link"
-          onClick={reset}
+          onClick={() => model.change(() => parameters.reset(name))}
           aria-label={trans.__('Reset %1 to the default', name)}
         >
           {trans.__('Reset')}
