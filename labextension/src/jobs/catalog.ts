@@ -7,12 +7,8 @@ export type Isolation = Exclude<Device['isolation'], null>;
 
 /** The flavor to use if the user chose none, or chose one that is unavailable. */
 export function defaultFlavor(catalog: Catalog): string | undefined {
-  const preferred = catalog.default.flavor;
-  return unavailableReason(catalog, preferred) === null
-    ? preferred
-    : Object.keys(catalog.flavors).find(
-        name => unavailableReason(catalog, name) === null
-      );
+  const names = [catalog.default.flavor, ...Object.keys(catalog.flavors)];
+  return names.find(name => unavailableReason(catalog, name) === null);
 }
 
 /** Why a flavor is unavailable: null if it is available, `''` if no reason is given. */
@@ -21,10 +17,7 @@ export function unavailableReason(
   name: string
 ): string | null {
   const flavor = catalog.flavors[name];
-  if (flavor === undefined) {
-    return '';
-  }
-  return flavor.unavailable_reason ?? (flavor.allowed ? null : '');
+  return flavor?.unavailable_reason ?? (flavor?.allowed ? null : '');
 }
 
 /** The devices of a flavor, by name, in the catalog's order. */
@@ -33,10 +26,9 @@ export function listDevices(
   flavor: string | undefined
 ): [string, Device][] {
   const names = catalog.flavors[flavor ?? '']?.devices ?? [];
-  return names.flatMap(name => {
-    const device = catalog.devices[name];
-    return device === undefined ? [] : [[name, device] as [string, Device]];
-  });
+  return names
+    .filter(name => name in catalog.devices)
+    .map(name => [name, catalog.devices[name]!]);
 }
 
 /** The device to use with a flavor if the user chose none. */

@@ -27,7 +27,6 @@ const GATEWAY_ERRORS = [424, 502, 503, 504];
 /** A failed request. */
 export class ApiError extends Error {
   constructor(
-    /** The kind of failure. */
     readonly failure: FailureKind,
     message: string,
     /** What the user can do about it, as the server words it. */
@@ -40,7 +39,6 @@ export class ApiError extends Error {
   }
 }
 
-/** Selects jobs of the list. */
 export type JobsQuery = { limit: number; state?: string; cursor?: string };
 
 /** API calls of the job model. */
@@ -70,7 +68,6 @@ export class Client {
     return this._request('GET', `jobs${URLExt.objectToQueryString(query)}`);
   }
 
-  /** Get the current state of a job. */
   get(name: string): Promise<Job> {
     return this._request('GET', jobRoute(name));
   }
@@ -86,7 +83,6 @@ export class Client {
     return this._request('POST', route, changes, idempotencyKey);
   }
 
-  /** Cancel a job. */
   cancel(name: string): Promise<Job> {
     return this._request('POST', `${jobRoute(name)}/cancel`);
   }
@@ -96,7 +92,6 @@ export class Client {
     return this._request('POST', `${jobRoute(name)}/deliver`);
   }
 
-  /** Delete a job. */
   delete(name: string): Promise<void> {
     return this._request('DELETE', jobRoute(name));
   }

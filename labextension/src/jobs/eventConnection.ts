@@ -13,7 +13,6 @@ import { Signal } from '@lumino/signaling';
 export class EventConnection {
   constructor(private readonly _settings: ServerConnection.ISettings) {}
 
-  /** An event has arrived. */
   readonly eventReceived = new Signal<this, Event.Emission>(this);
 
   /** The connection is open (again). Events before that may have been missed. */
@@ -55,19 +54,14 @@ export class EventConnection {
   private _observedWebSocket(): typeof WebSocket {
     const observe = (socket: WebSocket) => {
       this._socket = socket;
-      const isCurrent = () => socket === this._socket && this._manager !== null;
-      socket.addEventListener('open', () => {
-        if (isCurrent()) {
-          this._isOpen = true;
-          this.opened.emit();
+      const report = (isOpen: boolean) => {
+        if (socket === this._socket) {
+          this._isOpen = isOpen;
+          (isOpen ? this.opened : this.closed).emit();
         }
-      });
-      socket.addEventListener('close', () => {
-        if (isCurrent()) {
-          this._isOpen = false;
-          this.closed.emit();
-        }
-      });
+      };
+      socket.addEventListener('open', () => report(true));
+      socket.addEventListener('close', () => report(false));
     };
     return class extends this._settings.WebSocket {
       constructor(url: string | URL, protocols?: string | string[]) {

@@ -28,16 +28,11 @@ export type CopyProgress = { key: string; bytes: number; total: number };
 /** Fields that identify the notebook. */
 type NotebookFields = 'notebook' | 'content' | 'expected_sha256';
 
-/** Fields of the request that a user can choose. */
-type ChoiceFields =
-  | 'flavor'
-  | 'device'
-  | 'isolated'
-  | 'env'
-  | 'max_runtime'
-  | 'output'
-  | 'name'
-  | 'priority';
+/** Fields that a user can choose, and that a browser sends as they are. */
+type ChoiceFields = Exclude<
+  keyof Request,
+  NotebookFields | 'packages' | 'parameters' | 'inputs'
+>;
 
 /** The user's choices for a job. The server fills in the rest from the catalog. */
 export type Choices = {

@@ -2,7 +2,7 @@
  * The model of the job list. It learns of jobs from events, from answers to its own requests, and
  * from pages of the server's list, in any order.
  */
-import { JSONExt, type ReadonlyJSONValue, UUID } from '@lumino/coreutils';
+import { UUID } from '@lumino/coreutils';
 import { Signal } from '@lumino/signaling';
 
 import type { FeedState, IJobs } from '../tokens';
@@ -48,7 +48,7 @@ export class Jobs implements IJobs {
   }
 
   get unfinishedCount(): number {
-    return this._unfinishedNames.size;
+    return this.all.filter(job => !isFinal(job)).length;
   }
 
   get isBusy(): boolean {
@@ -139,15 +139,9 @@ export class Jobs implements IJobs {
   remove(name: string): void {
     this._deletedNames.add(name);
     this._lastEvents.delete(name);
-    this._unfinishedNames.delete(name);
     if (this._jobs.delete(name)) {
       this.removed.emit(name);
     }
-  }
-
-  /** Report how much of a submission's inputs is copied. */
-  reportCopyProgress(progress: CopyProgress): void {
-    this.copyProgressed.emit(progress);
   }
 
   private _store(job: Job): void {
@@ -156,15 +150,10 @@ export class Jobs implements IJobs {
     if (this._deletedNames.has(job.name) || (wasSettled && !isSettled(job))) {
       return;
     }
-    if (previous !== undefined && isEqual(previous, job)) {
+    if (JSON.stringify(previous) === JSON.stringify(job)) {
       return;
     }
     this._jobs.set(job);
-    if (isFinal(job)) {
-      this._unfinishedNames.delete(job.name);
-    } else {
-      this._unfinishedNames.add(job.name);
-    }
     this.changed.emit(job);
     if (previous !== undefined && !wasSettled && isSettled(job)) {
       this._emitSettled(job);
@@ -185,7 +174,6 @@ export class Jobs implements IJobs {
     }
   }
 
-  /** Create a job and store it. */
   private async _create(send: () => Promise<Job>): Promise<Job> {
     const response = await this._sendWithRetries(send);
     this.submitted.emit(response);
@@ -265,15 +253,15 @@ export class Jobs implements IJobs {
     const listedNames = new Set(page.jobs.map(({ name }) => name));
     for (const job of [...this.all]) {
       const isNewer = (this._lastEvents.get(job.name) ?? 0) > sentAt;
-      // A job that is missing from the page, and not older than it, was deleted. Without an overlap
-      // there may be a gap between the page and the loaded jobs: drop the ended ones, and load
-      // again from the page on.
-      if (
-        !listedNames.has(job.name) &&
-        !isNewer &&
-        (sortKey(job) >= oldest || !overlaps)
-      ) {
-        this._drop(job, sortKey(job) >= oldest);
+      if (listedNames.has(job.name) || isNewer) {
+        continue;
+      }
+      if (sortKey(job) >= oldest) {
+        this.remove(job.name); // It is missing from the page and not older than it: deleted.
+      } else if (!overlaps && isFinal(job)) {
+        // There may be a gap between the page and this job: load again from the page on.
+        this._jobs.delete(job.name);
+        this.removed.emit(job.name);
       }
     }
     if (!overlaps || page.next === null || !this.isLoaded) {
@@ -288,8 +276,8 @@ export class Jobs implements IJobs {
   /** Load unfinished jobs that are older than the first page, which a long list has. */
   private async _loadOlderUnfinished(oldest: string): Promise<void> {
     const sentAt = this._eventCount;
-    const olderNames = [...this._unfinishedNames].filter(
-      name => sortKey(this.get(name)!) < oldest
+    const olderJobs = this.all.filter(
+      job => !isFinal(job) && sortKey(job) < oldest
     );
     const state = 'queued,starting,running';
     const { jobs } = await this._client.list({
@@ -298,7 +286,9 @@ export class Jobs implements IJobs {
     });
     jobs.forEach(job => this._storeResponse(job, sentAt));
     const listedNames = new Set(jobs.map(({ name }) => name));
-    for (const name of olderNames.filter(each => !listedNames.has(each))) {
+    for (const { name } of olderJobs.filter(
+      job => !listedNames.has(job.name)
+    )) {
       await this._requestJob(name, () => this._client.get(name)).catch(
         error => {
           if (this.get(name) !== undefined) {
@@ -323,17 +313,7 @@ export class Jobs implements IJobs {
     page.jobs.forEach(job => this._storeResponse(job, sentAt));
   }
 
-  /** Drop a job because it was deleted, or because it has to be loaded again. */
-  private _drop(job: Job, isDeleted: boolean): void {
-    if (isDeleted) {
-      this.remove(job.name);
-    } else if (isFinal(job) && this._jobs.delete(job.name)) {
-      this.removed.emit(job.name);
-    }
-  }
-
   private readonly _jobs = new OrderedJobs();
-  private readonly _unfinishedNames = new Set<string>();
   private readonly _deletedNames = new Set<string>();
   /** Names for which `settled` was emitted. */
   private readonly _settledNames = new Set<string>();
@@ -346,11 +326,4 @@ export class Jobs implements IJobs {
   private _refresh: Promise<void> = Promise.resolve();
   private _nextRefresh: Promise<void> | null = null;
   private _pageLoad: Promise<void> | null = null;
-}
-
-function isEqual(left: Job, right: Job): boolean {
-  return JSONExt.deepEqual(
-    left as unknown as ReadonlyJSONValue,
-    right as unknown as ReadonlyJSONValue
-  );
 }

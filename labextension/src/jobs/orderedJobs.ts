@@ -1,6 +1,8 @@
 /**
  * Jobs in the server's order. A change costs a binary search, because a list may hold 10,000 jobs.
  */
+import { ArrayExt } from '@lumino/algorithm';
+
 import type { Job } from './job';
 
 /** Jobs by name and in order, newest first. */
@@ -38,17 +40,9 @@ export class OrderedJobs {
 
   /** The index of the job with this sort key, or the index to insert it at. */
   private _findIndex(key: string): number {
-    let low = 0;
-    let high = this._list.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (sortKey(this._list[middle]!) > key) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return low;
+    return ArrayExt.lowerBound(this._list, key, job =>
+      sortKey(job) > key ? -1 : 1
+    );
   }
 
   private readonly _byName = new Map<string, Job>();

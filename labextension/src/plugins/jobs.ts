@@ -71,7 +71,6 @@ const plugin: JupyterFrontEndPlugin<IJobs> = {
 
 export default plugin;
 
-/** Update the model from an event. */
 function handleEvent(jobs: Jobs, emission: Event.Emission): void {
   const { schema_id, ...payload } = emission;
   // JupyterLab adds `__timestamp__` and the like to what the schema describes.
@@ -83,7 +82,7 @@ function handleEvent(jobs: Jobs, emission: Event.Emission): void {
   } else if (schema_id === DELETED_EVENT) {
     jobs.remove((fields as Pick<Job, 'name'>).name);
   } else if (schema_id === SUBMISSION_EVENT) {
-    jobs.reportCopyProgress(fields as CopyProgress);
+    jobs.copyProgressed.emit(fields as CopyProgress);
   }
 }
 
