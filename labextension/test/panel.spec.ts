@@ -3,7 +3,7 @@ import type { IJobsApi } from '../src/jobs/client';
 import { formatCommandLine } from '../src/jobs/commandLine';
 import type { Job } from '../src/jobs/job';
 import { Jobs } from '../src/jobs/model';
-import { Announcer } from '../src/panel/announcer';
+import { announceChanges } from '../src/panel/announcer';
 import { PanelModel } from '../src/panel/model';
 import {
   noteText,
@@ -70,14 +70,14 @@ describe('PanelModel', () => {
   });
 });
 
-describe('Announcer', () => {
+describe('announceChanges', () => {
   beforeEach(() => jest.useFakeTimers());
   afterEach(() => jest.useRealTimers());
 
   it('tells changes of states together, and neither progress nor ends', () => {
     const { jobs } = panel({}, {});
     const said: string[] = [];
-    const announcer = new Announcer(jobs, text => said.push(text), TRANS);
+    const stop = announceChanges(jobs, text => said.push(text), TRANS);
     const change = (index: number, changes: Partial<Job>) =>
       jobs.update(
         job({ name: `j-${index}`, submitted: String(9 - index), ...changes })
@@ -91,7 +91,7 @@ describe('Announcer', () => {
     change(0, { state: 'succeeded' });
     jest.runAllTimers();
     expect(said).toHaveLength(1);
-    announcer.dispose();
+    stop();
   });
 });
 

@@ -14,47 +14,42 @@ const GATHER_MS = 1000;
 /** More changes than this are announced by their number only. */
 const MAX_NAMED = 3;
 
-/** Announces changes of jobs. */
-export class Announcer {
-  /** @param announce gets each message */
-  constructor(
-    private readonly _jobs: IJobs,
-    private readonly _announce: (text: string) => void,
-    private readonly _trans: TranslationBundle
-  ) {
-    _jobs.all.forEach(job => this._states.set(job.name, job.state));
-    _jobs.changed.connect(this._onChanged, this);
-  }
-
-  dispose(): void {
-    clearTimeout(this._timer);
-    this._jobs.changed.disconnect(this._onChanged, this);
-  }
-
-  private _onChanged(_: IJobs, job: Job): void {
-    const previous = this._states.get(job.name);
-    this._states.set(job.name, job.state);
-    if (previous === undefined || previous === job.state || isFinal(job)) {
-      return;
-    }
-    this._pending.set(job.name, job);
-    this._timer ??= setTimeout(() => this._announcePending(), GATHER_MS);
-  }
-
-  private _announcePending(): void {
-    this._timer = undefined;
-    const jobs = [...this._pending.values()];
-    this._pending.clear();
-    this._announce(
-      jobs.length > MAX_NAMED
-        ? this._trans.__('%1 jobs changed', jobs.length)
-        : jobs
-            .map(job => `${job.name}: ${statusText(job, this._trans)}`)
-            .join('. ')
+/**
+ * Announce changes of jobs until the returned function is called.
+ *
+ * @param announce gets each message
+ */
+export function announceChanges(
+  jobs: IJobs,
+  announce: (text: string) => void,
+  trans: TranslationBundle
+): () => void {
+  const states = new Map(jobs.all.map(({ name, state }) => [name, state]));
+  const pending = new Map<string, Job>();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const announcePending = () => {
+    const texts = [...pending.values()].map(
+      job => `${job.name}: ${statusText(job, trans)}`
     );
-  }
-
-  private readonly _states = new Map<string, string>();
-  private readonly _pending = new Map<string, Job>();
-  private _timer: ReturnType<typeof setTimeout> | undefined;
+    timer = undefined;
+    pending.clear();
+    announce(
+      texts.length > MAX_NAMED
+        ? trans.__('%1 jobs changed', texts.length)
+        : texts.join('. ')
+    );
+  };
+  const onChanged = (_: IJobs, job: Job) => {
+    const previous = states.get(job.name);
+    states.set(job.name, job.state);
+    if (previous !== undefined && previous !== job.state && !isFinal(job)) {
+      pending.set(job.name, job);
+      timer ??= setTimeout(announcePending, GATHER_MS);
+    }
+  };
+  jobs.changed.connect(onChanged);
+  return () => {
+    clearTimeout(timer);
+    jobs.changed.disconnect(onChanged);
+  };
 }

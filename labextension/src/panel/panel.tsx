@@ -8,7 +8,7 @@ import { type ReactElement, useEffect, useState } from 'react';
 import { jobsIcon } from '../ui/icons';
 import { useKeptFocus } from '../ui/useKeptFocus';
 import { useModel } from '../ui/useModel';
-import { Announcer } from './announcer';
+import { announceChanges } from './announcer';
 import { ConnectionNotice, ListControls } from './head';
 import { JobList } from './list';
 import type { PanelModel } from './model';
@@ -107,10 +107,7 @@ function PanelContent({
   useModel(model);
   useKeptFocus(container, findFocusTarget);
   const [announcement, announce] = useState('');
-  useEffect(() => {
-    const announcer = new Announcer(model.jobs, announce, trans);
-    return () => announcer.dispose();
-  }, [model, trans]);
+  useEffect(() => announceChanges(model.jobs, announce, trans), [model, trans]);
   return (
     <>
       <h2 className="jp-ToJob-heading">{trans.__('Jobs')}</h2>

@@ -11,7 +11,7 @@ import { INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
 import { describeSubmitArguments, SUBMIT } from '../submit/submitArguments';
-import { SubmitButton } from '../submit/submitButton';
+import { createSubmitButton } from '../submit/submitButton';
 import { Submitter } from '../submit/submitter';
 import { IJobs, ISubmitDialog } from '../tokens';
 import { submitIcon } from '../ui/icons';
@@ -57,10 +57,8 @@ const plugin: JupyterFrontEndPlugin<void> = {
       isEnabled: args => submitter.isReady(args),
       execute: args => submitter.execute(args)
     });
-    toolbar?.addFactory<NotebookPanel>(
-      'Notebook',
-      TOOLBAR_ITEM,
-      panel => new SubmitButton(commands, SUBMIT, panel)
+    toolbar?.addFactory<NotebookPanel>('Notebook', TOOLBAR_ITEM, panel =>
+      createSubmitButton(commands, SUBMIT, panel)
     );
     const category = trans.__('Jobs');
     palette?.addItem({ command: SUBMIT, category });
