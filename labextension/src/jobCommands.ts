@@ -13,10 +13,9 @@ import { isFinal, type Job, resultPath } from './jobs/job';
 import { createRerunSource } from './submit/rerunSource';
 import type { IJobs, ISubmitDialog } from './tokens';
 import { showError } from './ui/errors';
-import { openResult } from './ui/openResult';
+import { openActions, openResult } from './ui/openResult';
 import { showToast } from './ui/toast';
 
-/** The ids of the commands. */
 export const CommandIDs = {
   open: 'jupyter-to-job:open-result',
   watch: 'jupyter-to-job:watch',
@@ -29,7 +28,6 @@ export const CommandIDs = {
   delete: 'jupyter-to-job:delete'
 } as const;
 
-/** Services that the commands use. */
 export type CommandServices = {
   commands: CommandRegistry;
   jobs: IJobs;
@@ -42,7 +40,6 @@ type JobAction = {
   id: string;
   label: string;
   caption: string;
-  /** Whether the command makes sense for the job. */
   appliesTo: (job: Job) => boolean;
   /** What to ask before it runs, unless the argument `ask` is false. */
   question?: (job: Job) => Question | null;
@@ -82,7 +79,6 @@ export function describeJobArguments(
   };
 }
 
-/** Read the job's name from a command's arguments. */
 export function jobNameOf(args: ReadonlyPartialJSONObject): string {
   return typeof args.name === 'string' ? args.name : '';
 }
@@ -157,14 +153,10 @@ function resultActions(services: CommandServices): JobAction[] {
 /** Notify the user of the outcome of a second delivery: the job's end was notified before. */
 function notifyDelivery(job: Job, { commands, trans }: CommandServices): Job {
   const { name, delivery } = job;
-  const path = resultPath(job);
-  if (path !== null) {
-    const open = {
-      label: trans.__('Open'),
-      callback: () => void openResult(commands, path, trans)
-    };
+  const actions = openActions(job, commands, trans);
+  if (actions.length > 0) {
     const text = trans.__('The result of %1 was delivered', name);
-    showToast({ type: 'success', text, actions: [open] }, trans);
+    showToast({ type: 'success', text, actions }, trans);
   } else if (delivery.state === 'held') {
     const text = trans.__('Not delivered: %1', delivery.message ?? '');
     showToast({ type: 'warning', text }, trans);

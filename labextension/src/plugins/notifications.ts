@@ -3,17 +3,16 @@ import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
-import type { Notification } from '@jupyterlab/apputils';
 import {
   ITranslator,
   nullTranslator,
   type TranslationBundle
 } from '@jupyterlab/translation';
 
-import { elapsedSeconds, type Job, resultPath } from '../jobs/job';
+import { elapsedSeconds, type Job } from '../jobs/job';
 import { IJobs } from '../tokens';
 import { formatDuration } from '../ui/format';
-import { openResult } from '../ui/openResult';
+import { openActions } from '../ui/openResult';
 import { failureText } from '../ui/statusText';
 import { showToast, type Toast } from '../ui/toast';
 
@@ -36,9 +35,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
       toastIds.set(name, showToast({ type: 'info', text }, trans));
     });
     jobs.settled.connect((_, job: Job) => {
-      const actions = openActions(job, trans, path => {
-        void openResult(commands, path, trans);
-      });
+      const actions = openActions(job, commands, trans);
       const replaces = toastIds.get(job.name);
       toastIds.delete(job.name);
       showToast({ ...endToast(job, trans), actions, replaces }, trans);
@@ -73,16 +70,4 @@ function endToast(job: Job, trans: TranslationBundle): Toast {
     };
   }
   return { type: state === 'cancelled' ? 'info' : 'success', text };
-}
-
-/** The button that opens the result, if there is one. */
-function openActions(
-  job: Job,
-  trans: TranslationBundle,
-  open: (path: string) => void
-): Notification.IAction[] {
-  const path = resultPath(job);
-  return path === null
-    ? []
-    : [{ label: trans.__('Open'), callback: () => open(path) }];
 }

@@ -1,10 +1,12 @@
 /** Opens a delivered notebook and scrolls to the failed cell. */
+import type { Notification } from '@jupyterlab/apputils';
 import type { Notebook, NotebookPanel } from '@jupyterlab/notebook';
 import { ServerConnection } from '@jupyterlab/services';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { CommandRegistry } from '@lumino/commands';
 
 import { ApiError } from '../jobs/client';
+import { type Job, resultPath } from '../jobs/job';
 import { showError } from './errors';
 
 /**
@@ -20,6 +22,20 @@ export async function openResult(
   } catch (error) {
     showError(toOpenError(error, path, trans), trans, false);
   }
+}
+
+/** The button of a notification that opens the job's result, if there is one. */
+export function openActions(
+  job: Job,
+  commands: CommandRegistry,
+  trans: TranslationBundle
+): Notification.IAction[] {
+  const path = resultPath(job);
+  if (path === null) {
+    return [];
+  }
+  const callback = () => void openResult(commands, path, trans);
+  return [{ label: trans.__('Open'), callback }];
 }
 
 /** A notification may outlive its notebook, and JupyterLab's error only says `404 Not Found`. */
