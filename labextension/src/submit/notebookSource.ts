@@ -20,7 +20,6 @@ import { CannotSubmit, NoConnection, SaveFailed } from '../ui/errors';
  */
 const LOCAL_DRIVES = ['', 'RTC'];
 
-/** Services that sources use. */
 export type SourceServices = {
   contents: Contents.IManager;
   jobs: IJobs;
@@ -49,36 +48,30 @@ export function createEditorSource(
       )
     );
   }
-  const ready = needsSave
-    ? context.save().catch((error: unknown) => {
-        throw error instanceof ServerConnection.NetworkError
-          ? new NoConnection(
-              trans.__(
-                'There is no connection to the server, so the notebook could not be saved. Try again when it is back.'
-              )
-            )
-          : new SaveFailed(String(error));
-      })
-    : undefined;
   // Computed for each request: autosave may save the notebook again while the dialog is open.
   const toSubmission = (): Submission => ({
     notebook,
     ...(collaborative ? {} : expectedHash(context.contentsModel))
   });
-  const contentFor = memoizeByKey(() =>
-    collaborative
-      ? { content: context.model.toJSON() as unknown as JSONObject }
-      : {}
-  );
+  let sent: { key: string; content?: JSONObject } = { key: '' };
   return {
     path: notebook,
     note: null,
     initialChoices,
-    ready,
+    ready: needsSave ? save(context, trans) : undefined,
     takesFiles: true,
     toSubmission,
-    submit: (choices, key) =>
-      jobs.submit({ ...toSubmission(), ...contentFor(key), ...choices }, key)
+    submit: (choices, key) => {
+      // A repeated request must send the same content, even if others have edited the document.
+      if (collaborative && sent.key !== key) {
+        sent = {
+          key,
+          content: context.model.toJSON() as unknown as JSONObject
+        };
+      }
+      const { content } = sent;
+      return jobs.submit({ ...toSubmission(), content, ...choices }, key);
+    }
   };
 }
 
@@ -108,18 +101,19 @@ export function createFileSource(
   };
 }
 
-/**
- * Compute a value once for each key: a repeated request must send the same content, even if others
- * have edited the document since.
- */
-function memoizeByKey<T>(compute: () => T): (key: string) => T {
-  let cached: { key: string; value: T } | null = null;
-  return key => {
-    if (cached?.key !== key) {
-      cached = { key, value: compute() };
-    }
-    return cached.value;
-  };
+async function save(
+  context: DocumentRegistry.IContext<INotebookModel>,
+  trans: TranslationBundle
+): Promise<void> {
+  await context.save().catch((error: unknown) => {
+    throw error instanceof ServerConnection.NetworkError
+      ? new NoConnection(
+          trans.__(
+            'There is no connection to the server, so the notebook could not be saved. Try again when it is back.'
+          )
+        )
+      : new SaveFailed(String(error));
+  });
 }
 
 /** The path on the server's disk. */

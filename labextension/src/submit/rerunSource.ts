@@ -3,7 +3,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { JSONValue } from '@lumino/coreutils';
 
 import type { IJournalApi } from '../jobs/client';
-import type { Changes, Choices, Job, Submission } from '../jobs/job';
+import type { Choices, Job, Submission } from '../jobs/job';
 import type { INotebookSource } from '../source';
 import type { IJobs } from '../tokens';
 
@@ -23,9 +23,9 @@ export async function createRerunSource(
     ),
     initialChoices: choicesOfJob(job),
     ignoresMemory: true,
-    takesFiles: false,
+    takesFiles: false, // a rerun uses the frozen inputs and their isolation
     toSubmission: (): Submission => ({ notebook: job.notebook, content }),
-    submit: (choices, key) => jobs.rerun(job.name, toChanges(choices), key)
+    submit: (choices, key) => jobs.rerun(job.name, choices, key)
   };
 }
 
@@ -66,12 +66,4 @@ function choicesOfJob(job: Job): Choices {
     ...(job.output !== null && { output: job.output }),
     ...(priority !== 0 && { priority })
   };
-}
-
-function toChanges(choices: Choices): Changes {
-  // A rerun uses the frozen inputs and their isolation.
-  const frozenFields = ['inputs', 'isolated'];
-  return Object.fromEntries(
-    Object.entries(choices).filter(([name]) => !frozenFields.includes(name))
-  );
 }

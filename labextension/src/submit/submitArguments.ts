@@ -60,7 +60,6 @@ export function describeSubmitArguments(
   };
 }
 
-/** Read the choices from a command's arguments. */
 export function parseChoices(args: ReadonlyPartialJSONObject): Choices {
   const entries = Object.entries(args).filter(
     ([name, value]) =>
