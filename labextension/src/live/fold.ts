@@ -5,12 +5,12 @@
  */
 import type * as nbformat from '@jupyterlab/nbformat';
 
-import { type DisplayContent, type Notices, Outputs } from './outputs';
+import type { Notices } from './notices';
+import { type DisplayContent, Outputs } from './outputs';
 
 /** A record of the journal (docs/protocol.md). */
 export type JournalRecord = { k?: unknown; [field: string]: unknown };
 
-/** A cell of the run. */
 export class LiveCell {
   constructor(
     readonly cell: nbformat.ICell,
@@ -82,13 +82,8 @@ export class Fold {
   setNotebook({ cells, ...notebook }: nbformat.INotebookContent): void {
     this.notebook = notebook;
     this._notebookCells = cells.map(cell => new LiveCell(cell, this._notices));
-    this.cells = [...this._notebookCells];
+    this.cells = [...this._notebookCells, ...this._extraCells.values()];
     this.needsNotebook = false;
-    const extraCells = this._extraCells;
-    this._extraCells = new Map();
-    for (const [index, { outputs }] of extraCells) {
-      outputs.shown.forEach(output => this._cellAt(index).outputs.add(output));
-    }
   }
 
   /** A second attempt starts from nothing. */
@@ -184,7 +179,7 @@ export class Fold {
 
   /** The notebook's own cells: the banners at the end do not shift the records' indices. */
   private _notebookCells: LiveCell[] = [];
-  private _extraCells = new Map<number, LiveCell>();
+  private readonly _extraCells = new Map<number, LiveCell>();
   /** The cells that may show an output of a display id. */
   private readonly _displays = new Map<string, Set<LiveCell>>();
 }

@@ -13,7 +13,6 @@ import { noteText, statusText } from '../ui/statusText';
 import { useKeptFocus } from '../ui/useKeptFocus';
 import type { Follower } from './follower';
 
-/** Props of the heading. */
 export type HeadingProps = {
   jobs: IJobs;
   follower: Follower;
@@ -30,15 +29,11 @@ export class LiveHeading extends ReactWidget {
     this.addClass('jp-ToJob-live-heading');
     this.node.setAttribute('role', 'region');
     this.node.setAttribute('aria-label', _props.trans.__('How the job goes'));
-    _props.follower.changed.connect(this._onChanged, this);
+    _props.follower.changed.connect(this.update, this);
   }
 
   protected override render(): ReactElement {
     return <HeadingContent {...this._props} container={this.node} />;
-  }
-
-  private _onChanged(): void {
-    this.update();
   }
 }
 

@@ -5,7 +5,6 @@ import type { IJournalApi } from '../jobs/client';
 import { type Chunk, Follower } from './follower';
 import { type HeadingProps, LiveHeading } from './heading';
 
-/** Services of the live view and the logs. */
 export type ViewServices = Pick<HeadingProps, 'jobs' | 'commands' | 'trans'> & {
   journalApi: IJournalApi;
 };

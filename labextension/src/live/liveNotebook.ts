@@ -13,14 +13,12 @@ import type { ITranslator } from '@jupyterlab/translation';
 import type { Fold, LiveCell } from './fold';
 import type { Outputs } from './outputs';
 
-/** Services that render a notebook. */
 export type RenderServices = {
   rendermime: IRenderMimeRegistry;
   editorServices: IEditorServices;
   translator: ITranslator;
 };
 
-/** Renders a fold. */
 export class LiveNotebook extends StaticNotebook {
   constructor(
     private readonly _fold: Fold,
@@ -142,7 +140,7 @@ export class LiveNotebook extends StaticNotebook {
   }
 
   private _onUserScroll(event: Event): void {
-    if (!(event instanceof KeyboardEvent) || SCROLL_KEYS.includes(event.key)) {
+    if (!(event instanceof KeyboardEvent) || SCROLL_KEYS.test(event.key)) {
       this._isFollowing = false;
       this._lastUserScroll = performance.now();
     }
@@ -181,14 +179,7 @@ const RESUME_MS = 1000;
 
 /** Events and keys by which the user scrolls. */
 const SCROLL_EVENTS = ['wheel', 'touchmove', 'keydown', 'mousedown'];
-const SCROLL_KEYS = [
-  'PageUp',
-  'PageDown',
-  'Home',
-  'End',
-  'ArrowUp',
-  'ArrowDown'
-];
+const SCROLL_KEYS = /^(Page|Arrow)(Up|Down)$|^(Home|End)$/;
 
 /** A cell without outputs that cannot be edited. */
 function toReadOnly({ cell }: LiveCell): nbformat.ICell {

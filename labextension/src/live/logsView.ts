@@ -70,7 +70,6 @@ class LogText extends Panel {
   private _stream = new StreamText(Infinity);
 }
 
-/** Create the view of a job's logs. */
 export function createLogsView(
   jobName: string,
   services: ViewServices,

@@ -2,13 +2,16 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { formatBytes } from '../ui/format';
-import type { Notices } from './outputs';
+
+/** The notices by what happened to the output. */
+export type Notices = ReturnType<typeof createNotices>;
 
 /** Create the notices in the user's language. */
-export function createNotices(trans: TranslationBundle): Notices {
+export function createNotices(trans: TranslationBundle) {
   const line = (text: string) => `[… ${text} …]\n`;
   return {
-    dropped: (characters, outputs) =>
+    /** For dropped text, or dropped outputs. */
+    dropped: (characters: number, outputs: number) =>
       line(
         outputs === 0
           ? trans.__(
@@ -21,16 +24,16 @@ export function createNotices(trans: TranslationBundle): Notices {
               outputs
             )
       ),
-    damaged: bytes =>
+    damaged: (bytes: number) =>
       line(trans.__('%1 of the journal are damaged here', formatBytes(bytes))),
-    omitted: bytes =>
+    omitted: (bytes: number) =>
       line(
         trans.__(
           'an output of %1 is not shown here: the result has it',
           formatBytes(bytes)
         )
       ),
-    capped: (bytes, limit) =>
+    capped: (bytes: number | null, limit: number) =>
       line(
         bytes === null
           ? trans.__(

@@ -1,6 +1,7 @@
 /** Keeps the outputs of one running cell, within limits: a page cannot hold what a file can. */
 import type * as nbformat from '@jupyterlab/nbformat';
 
+import type { Notices } from './notices';
 import { StreamText } from './streamText';
 
 /** The most characters of one stream that are shown. */
@@ -9,15 +10,6 @@ export const MAX_STREAM_CHARS = 128 << 10;
 /** The most outputs of one cell that are shown, and the most characters in them. */
 export const MAX_OUTPUTS = 200;
 export const MAX_CHARS = 8 << 20;
-
-/** Texts that replace outputs which are not shown. */
-export type Notices = {
-  /** For dropped text, or dropped outputs. */
-  dropped: (characters: number, outputs: number) => string;
-  damaged: (bytes: number) => string;
-  omitted: (bytes: number) => string;
-  capped: (bytes: number | null, limit: number) => string;
-};
 
 type Stream = { name: string; text: StreamText };
 
@@ -32,7 +24,6 @@ type Entry = {
 /** What an update of a display replaces. */
 export type DisplayContent = Pick<nbformat.IDisplayData, 'data' | 'metadata'>;
 
-/** The outputs of a cell. */
 export class Outputs {
   constructor(private readonly _notices: Notices) {}
 
@@ -127,7 +118,6 @@ export class Outputs {
 
   private _entries: Entry[] = [];
   private _chars = 0;
-  /** How many outputs were dropped. */
   private _dropped = 0;
   private _notice: nbformat.IDisplayData | null = null;
   private _isClearPending = false;

@@ -7,7 +7,6 @@ import { JobView, type ViewServices } from './jobView';
 import { LiveNotebook, type RenderServices } from './liveNotebook';
 import { createNotices } from './notices';
 
-/** Create the live view of a job. */
 export function createWatchView(
   jobName: string,
   services: ViewServices,
