@@ -12,7 +12,6 @@ import { STATUS_ID } from './status';
 /** Controls in which Enter keeps its usual effect and does not send. */
 const ENTER_CONTROLS = 'summary, button, textarea, [data-enter="own"]';
 
-/** The dialog of a submission. */
 export class SubmitDialog extends Dialog<unknown> {
   constructor(private readonly _model: SubmitModel) {
     const { trans } = _model;

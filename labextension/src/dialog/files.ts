@@ -2,7 +2,6 @@
 import type { Preflight, SuggestedInput } from '../api';
 import type { Choices } from '../jobs/job';
 
-/** The list of input files. */
 export class FileList {
   constructor({ inputs, isolated }: Choices, declinedPaths: string[] = []) {
     this._userPaths = [...(inputs ?? [])];
@@ -18,27 +17,22 @@ export class FileList {
     return this.isIsolated || this._isBackendIsolated;
   }
 
-  /** Files that the notebook seems to need. */
-  get suggestions(): readonly SuggestedInput[] {
-    return this._suggestions;
-  }
+  /** Files that the notebook seems to need, as preflight says. */
+  suggestions: readonly SuggestedInput[] = [];
 
   /** Paths that the user added, except suggestions. */
   get userPaths(): string[] {
-    const suggested = new Set(this._suggestions.map(({ path }) => path));
+    const suggested = new Set(this.suggestions.map(({ path }) => path));
     return this._userPaths.filter(path => !suggested.has(path));
   }
 
-  /** Suggested paths that the user declined. */
   get declinedPaths(): string[] {
     return [...this._declinedPaths];
   }
 
   /** All inputs to send: paths, folders and globs. */
   get paths(): string[] {
-    const accepted = this._suggestions.filter(({ path }) =>
-      this.includes(path)
-    );
+    const accepted = this.suggestions.filter(({ path }) => this.includes(path));
     return [...accepted.map(({ path }) => path), ...this.userPaths];
   }
 
@@ -69,19 +63,17 @@ export class FileList {
     }
   }
 
-  /** Remove an added path. */
   remove(path: string): void {
     this._userPaths = this._userPaths.filter(each => each !== path);
   }
 
   /** Take the suggestions of a preflight answer. */
   onPreflight({ suggested, isolated }: Preflight): void {
-    this._suggestions = suggested ?? []; // older servers send none
+    this.suggestions = suggested ?? []; // older servers send none
     this._isBackendIsolated = isolated && !this.isIsolated;
   }
 
   private _userPaths: string[];
   private readonly _declinedPaths: Set<string>;
   private _isBackendIsolated = false;
-  private _suggestions: readonly SuggestedInput[] = [];
 }

@@ -7,7 +7,6 @@ import { formatBytes } from '../ui/format';
 import type { ModelProps } from './section';
 import { Checkbox, Section } from './section';
 
-/** The input files, collapsed. */
 export function FilesSection({ model }: ModelProps): ReactElement {
   const { files, preflight, trans } = model;
   const count = files.paths.length;

@@ -47,15 +47,13 @@ function FlavorCard({ model, catalog, name }: CardProps): ReactElement {
   const unavailable = unavailableReason(catalog, name);
   const id = useId();
   const reason = unavailable === '' ? trans.__('Not for you.') : unavailable;
-  const classes = ['jp-ToJobDialog-card'];
-  if (isChosen) {
-    classes.push('jp-mod-selected');
-  }
-  if (reason !== null) {
-    classes.push('jp-mod-unavailable');
-  }
+  const classes = [
+    'jp-ToJobDialog-card',
+    isChosen && 'jp-mod-selected',
+    reason !== null && 'jp-mod-unavailable'
+  ];
   return (
-    <label className={classes.join(' ')}>
+    <label className={classes.filter(Boolean).join(' ')}>
       <input
         type="radio"
         name="jp-ToJobDialog-flavor"
@@ -175,7 +173,6 @@ function DeviceOption(props: DeviceProps): ReactElement {
   );
 }
 
-/** Explain a device's isolation. */
 function isolationText(kind: Isolation, trans: TranslationBundle): string {
   switch (kind) {
     case 'full':

@@ -16,13 +16,12 @@ export class LatestQuery<Question, Answer> {
   ) {}
 
   /** Whether the answer to the latest question is still missing. */
-  get isPending(): boolean {
-    return this._pending !== null || this._isRunning;
-  }
+  isPending = false;
 
   /** Ask this next; `isImmediate` without waiting for further changes. */
   ask(question: Question, isImmediate = false): void {
-    this._pending = { question };
+    this.isPending = true;
+    this._latest = { question };
     clearTimeout(this._timer);
     if (isImmediate) {
       void this._runQuery();
@@ -33,33 +32,32 @@ export class LatestQuery<Question, Answer> {
 
   /** Stop asking, and report no more answers. */
   dispose(): void {
-    this._isDisposed = true;
     clearTimeout(this._timer);
+    this._isDisposed = true;
   }
 
+  /** Run queries until the latest is answered, which a call during a query leaves to that one. */
   private async _runQuery(): Promise<void> {
-    if (this._isRunning || this._pending === null || this._isDisposed) {
-      return; // A running query calls this again when it is answered.
-    }
-    const { question } = this._pending;
-    this._pending = null;
-    this._isRunning = true;
-    const [answer, error] = await this._query(question).then(
-      value => [value, null] as const,
-      (reason: unknown) => [null, reason] as const
-    );
-    this._isRunning = false;
-    if (this._isDisposed) {
+    if (this._isRunning) {
       return;
     }
-    if (this._pending === null) {
-      this._onAnswer(answer, error);
-    } else {
-      void this._runQuery();
+    this._isRunning = true;
+    while (this.isPending && !this._isDisposed) {
+      clearTimeout(this._timer);
+      const latest = this._latest!;
+      const [answer, error] = await this._query(latest.question).then(
+        value => [value, null] as const,
+        (reason: unknown) => [null, reason] as const
+      );
+      if (latest === this._latest && !this._isDisposed) {
+        this.isPending = false;
+        this._onAnswer(answer, error);
+      }
     }
+    this._isRunning = false;
   }
 
-  private _pending: { question: Question } | null = null;
+  private _latest: { question: Question } | null = null;
   private _isRunning = false;
   private _isDisposed = false;
   private _timer: ReturnType<typeof setTimeout> | undefined;

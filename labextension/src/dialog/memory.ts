@@ -18,7 +18,6 @@ const MAX_NOTEBOOKS = 50;
 export class ChoiceMemory {
   constructor(private readonly _state: IStateDB | null) {}
 
-  /** Load the choices for a notebook. */
   async load(path: string): Promise<RememberedChoices> {
     const entries = await this._loadEntries();
     return entries.find(([notebook]) => notebook === path)?.[1] ?? {};

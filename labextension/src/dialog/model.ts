@@ -32,9 +32,6 @@ export type TextFields = Record<
   string
 >;
 
-/** A failed request; `isSubmission` if it was the submission itself. */
-export type RequestFailure = { error: unknown; isSubmission: boolean };
-
 /** One submission, from the first choice to the job. Only its own methods change its state. */
 export class SubmitModel implements IDisposable {
   constructor(
@@ -91,8 +88,8 @@ export class SubmitModel implements IDisposable {
 
   preflight: Preflight | null = null;
 
-  /** The error of the latest request; null if it succeeded. */
-  failure: RequestFailure | null = null;
+  /** The error of the latest request, a submission or another one; null if it succeeded. */
+  failure: { error: unknown; isSubmission: boolean } | null = null;
 
   /** The idempotency key of the submission that is being sent; null if none is. */
   sendingKey: string | null = null;
@@ -166,19 +163,13 @@ export class SubmitModel implements IDisposable {
     return [...this._formProblems(), ...serverProblems];
   }
 
-  /** Whether sending would fail. */
+  /** Whether sending would fail, also because the server extension is missing or too old. */
   get isBlocked(): boolean {
-    return (
-      this.problems.some(({ blocking }) => blocking) || this.isServerUnusable
-    );
-  }
-
-  /** Whether the server extension is missing or too old. */
-  get isServerUnusable(): boolean {
     const error = this.failure?.error;
     return (
-      error instanceof ApiError &&
-      (error.failure === 'missing' || error.failure === 'outdated')
+      this.problems.some(({ blocking }) => blocking) ||
+      (error instanceof ApiError &&
+        ['missing', 'outdated'].includes(error.failure))
     );
   }
 
@@ -278,7 +269,7 @@ export class SubmitModel implements IDisposable {
     } catch (error) {
       if (error instanceof ApiError && error.code === 'withdrawn') {
         this.isWithdrawn = true;
-        this._lastRequest = NO_REQUEST; // The server refuses a withdrawn key from now on.
+        this._lastRequest = null; // The server refuses a withdrawn key from now on.
       } else {
         this._setFailure(error, true);
       }
@@ -338,7 +329,7 @@ export class SubmitModel implements IDisposable {
   /** The same key for the same request makes a repetition safe; another request gets a new key. */
   private _idempotencyKey(choices: Choices): string {
     const request = JSON.stringify(choices);
-    if (request !== this._lastRequest.request) {
+    if (request !== this._lastRequest?.request) {
       this._lastRequest = { request, key: UUID.uuid4() };
     }
     return this._lastRequest.key;
@@ -355,12 +346,9 @@ export class SubmitModel implements IDisposable {
   private _device: string | undefined;
   private readonly _env: Record<string, string> | undefined;
   private _checkedChoices: string | null = null;
-  private _lastRequest = NO_REQUEST;
+  private _lastRequest: { request: string; key: string } | null = null;
   private readonly _preflightQuery: LatestQuery<Choices, Preflight>;
 }
-
-/** The initial value of `_lastRequest`. */
-const NO_REQUEST = { request: '', key: '' };
 
 function isPriority(text: string): boolean {
   return /^[+-]?\d{1,3}$/.test(text) && Math.abs(Number(text)) <= 100;

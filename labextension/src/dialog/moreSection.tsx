@@ -7,7 +7,6 @@ import type { TextFields } from './model';
 import type { ModelProps } from './section';
 import { Section, TextField } from './section';
 
-/** The remaining choices, collapsed. */
 export function MoreSection({ model }: ModelProps): ReactElement {
   const { trans, texts } = model;
   const count = Object.values(texts).filter(text => text.trim()).length;

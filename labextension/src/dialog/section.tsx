@@ -3,10 +3,8 @@ import { type ReactElement, type ReactNode, useId } from 'react';
 
 import type { SubmitModel } from './model';
 
-/** Props of the form's components. */
 export type ModelProps = { model: SubmitModel };
 
-/** A collapsible section. */
 export function Section(props: {
   label: string;
   children: ReactNode;
@@ -29,7 +27,6 @@ type TextFieldProps = {
   isNumeric?: boolean;
 };
 
-/** A labelled text field with help and error. */
 export function TextField(props: TextFieldProps): ReactElement {
   const { label, text, onType, help, error, placeholder, isNumeric } = props;
   const id = useId();
@@ -54,7 +51,6 @@ export function TextField(props: TextFieldProps): ReactElement {
   );
 }
 
-/** A labelled checkbox with help. */
 export function Checkbox(props: {
   label: ReactNode;
   isChecked: boolean;

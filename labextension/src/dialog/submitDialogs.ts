@@ -77,21 +77,15 @@ export class SubmitDialogs implements ISubmitDialog {
       }
     };
     Dialog.tracker.widgetAdded.connect(onDialogAdded);
-    let saveError: unknown = null;
     const saving = Promise.resolve(ready)
-      .catch((error: unknown) => {
-        saveError = error;
-        dialog.suspend();
-      })
+      .catch(() => dialog.suspend())
       .finally(() => Dialog.tracker.widgetAdded.disconnect(onDialogAdded));
     const job = await dialog.run();
     if (!dialog.isSuspended) {
       return job;
     }
     await saving;
-    if (saveError !== null) {
-      throw saveError as Error;
-    }
+    await ready; // rejects if saving failed
     return (await model.submission) ?? this._runDialog(model);
   }
 

@@ -8,7 +8,6 @@ import type { Filter, PanelModel } from './model';
 
 type Props = { model: PanelModel; trans: TranslationBundle };
 
-/** The controls that select jobs. */
 export function ListControls({ model, trans }: Props): ReactElement {
   const filters: Record<Filter, string> = {
     all: trans.__('All jobs'),

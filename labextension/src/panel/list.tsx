@@ -3,7 +3,6 @@ import { caretDownIcon, caretRightIcon } from '@jupyterlab/ui-components';
 import {
   type KeyboardEvent,
   type ReactElement,
-  useCallback,
   useEffect,
   useMemo,
   useRef,
@@ -16,7 +15,6 @@ import { WindowedList } from './windowed';
 
 type Props = RowServices & { model: PanelModel };
 
-/** The lines of the model. */
 export function JobList({ model, ...services }: Props): ReactElement {
   const { rows, jobs, isFiltered } = model;
   const keys = useMemo(() => rows.map(({ key }) => key), [rows]);
@@ -24,12 +22,12 @@ export function JobList({ model, ...services }: Props): ReactElement {
   const activeIndex = useActiveIndex(keys, activeKey);
   const container = useRef<HTMLDivElement>(null);
   const onKeyDown = useArrowKeys(container, keys, activeIndex, setActiveKey);
-  const onEnd = useCallback(() => {
+  const onEnd = () => {
     // A filtered list loads more on request only: it might otherwise read 10,000 jobs for one word.
     if (jobs.hasMore && !jobs.isBusy && jobs.error === null && !isFiltered) {
       void jobs.loadMore();
     }
-  }, [jobs, isFiltered]);
+  };
   const render = (index: number) => (
     <ListLine
       {...services}

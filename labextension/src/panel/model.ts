@@ -29,10 +29,9 @@ const FILTER_STATES: Record<Filter, readonly Job['state'][]> = {
 /** The panel's state, which `set` changes. */
 export class PanelModel {
   constructor(readonly jobs: IJobs) {
-    const changed = () => this._emitChanged();
-    jobs.changed.connect(changed, this);
-    jobs.removed.connect(changed, this);
-    jobs.conditionChanged.connect(changed, this);
+    jobs.changed.connect(this._emitChanged, this);
+    jobs.removed.connect(this._emitChanged, this);
+    jobs.conditionChanged.connect(this._emitChanged, this);
   }
 
   /** Something that the panel shows has changed. */
@@ -74,11 +73,9 @@ export class PanelModel {
 
   /** The lines to show. The same array is returned until something changes. */
   get rows(): readonly ListRow[] {
-    if (this._rowsVersion !== this.version) {
-      this._rowsVersion = this.version;
-      const jobs = this.isFiltered
-        ? this.jobs.all.filter(this._createFilter())
-        : this.jobs.all;
+    if (this._rows === null) {
+      const { all } = this.jobs;
+      const jobs = this.isFiltered ? all.filter(this._createFilter()) : all;
       this._rows = this.isGrouped
         ? this._groupByNotebook(jobs)
         : jobs.map(toRow);
@@ -136,12 +133,12 @@ export class PanelModel {
   }
 
   private _emitChanged(): void {
+    this._rows = null;
     this.version += 1;
     this.changed.emit();
   }
 
-  private _rows: readonly ListRow[] = [];
-  private _rowsVersion = -1;
+  private _rows: readonly ListRow[] | null = null;
   private readonly _collapsed = new Set<string>();
 }
 

@@ -18,7 +18,6 @@ import { ElapsedTime, type JobTextProps, ProgressBar } from '../ui/progress';
 import { noteText, statusText, usageText } from '../ui/statusText';
 import { openJobMenu } from './menu';
 
-/** Services that lines use. */
 export type RowServices = {
   commands: CommandRegistry;
   trans: TranslationBundle;
@@ -44,6 +43,7 @@ export const JobRow = memo(function JobRow(props: Props): ReactElement {
   const mainCommand =
     resultPath(job) === null ? CommandIDs.watch : CommandIDs.open;
   const note = noteText(job, trans);
+  const usage = isFinal(job) ? usageText(job, trans) : null;
   const onMenu = (event: MouseEvent<HTMLElement>) =>
     openJobMenu(event, job, props);
   return (
@@ -65,7 +65,7 @@ export const JobRow = memo(function JobRow(props: Props): ReactElement {
         </button>
         <JobFacts job={job} trans={trans} />
         {note !== null && <p className="jp-ToJob-remark">{note}</p>}
-        <UsageLine job={job} trans={trans} />
+        {usage !== null && <p className="jp-ToJob-receipt">{usage}</p>}
         <RowActions {...props} tabIndex={tabIndex} onMenu={onMenu} />
       </div>
     </article>
@@ -86,11 +86,6 @@ function JobFacts({ job, trans }: JobTextProps): ReactElement {
       </p>
     </>
   );
-}
-
-function UsageLine({ job, trans }: JobTextProps): ReactElement | null {
-  const text = isFinal(job) ? usageText(job, trans) : null;
-  return text === null ? null : <p className="jp-ToJob-receipt">{text}</p>;
 }
 
 type ActionsProps = Props & {

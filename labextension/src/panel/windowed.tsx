@@ -5,7 +5,6 @@
 import {
   type ReactElement,
   type RefObject,
-  useCallback,
   useLayoutEffect,
   useReducer,
   useRef
@@ -29,7 +28,6 @@ type Props = {
   onEnd: () => void;
 };
 
-/** A windowed list of lines with keys. */
 export function WindowedList(props: Props): ReactElement {
   const { keys, pinnedIndex, render, label, onEnd } = props;
   const scroller = useRef<HTMLDivElement>(null);
@@ -112,7 +110,7 @@ function useMeasuredHeights(
   heights: Map<string, number>,
   rerender: () => void
 ): void {
-  const measure = useCallback(() => {
+  useLayoutEffect(() => {
     let isChanged = false;
     scroller.current
       ?.querySelectorAll<HTMLElement>('li[data-key]')
@@ -125,8 +123,7 @@ function useMeasuredHeights(
     if (isChanged) {
       rerender();
     }
-  }, [scroller, heights, rerender]);
-  useLayoutEffect(measure);
+  });
   useLayoutEffect(() => {
     const observer = new ResizeObserver(() => {
       heights.clear(); // Another width breaks lines at other places.

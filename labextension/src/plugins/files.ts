@@ -25,19 +25,17 @@ const plugin: JupyterFrontEndPlugin<void> = {
     }
     const undelivered = new Set<string>();
     jobs.changed.connect((_, { name, delivery }: Job) => {
+      // A job that was delivered before this page loaded it is nothing new.
       if (delivery.state !== 'delivered') {
         undelivered.add(name);
-        return;
+      } else if (undelivered.delete(name)) {
+        const folder = PathExt.dirname(delivery.path ?? '');
+        browsers.tracker.forEach(({ model }) => {
+          if (contents.localPath(model.path) === folder) {
+            void model.refresh();
+          }
+        });
       }
-      if (!undelivered.delete(name)) {
-        return; // It was delivered before this page loaded the job.
-      }
-      const folder = PathExt.dirname(delivery.path ?? '');
-      browsers.tracker.forEach(({ model }) => {
-        if (contents.localPath(model.path) === folder) {
-          void model.refresh();
-        }
-      });
     });
   }
 };

@@ -4,13 +4,11 @@ import { LabIcon } from '@jupyterlab/ui-components';
 import jobs from '../../style/icons/jobs.svg';
 import submit from '../../style/icons/submit.svg';
 
-/** The icon of SUBMIT JOB. */
 export const submitIcon = new LabIcon({
   name: 'jupyter-to-job:submit',
   svgstr: submit
 });
 
-/** The icon of the jobs panel. */
 export const jobsIcon = new LabIcon({
   name: 'jupyter-to-job:jobs',
   svgstr: jobs

@@ -6,7 +6,6 @@ import { elapsedSeconds, type Job } from '../jobs/job';
 import { formatDuration } from './format';
 import { progressText } from './statusText';
 
-/** Props of the components that show a job. */
 export type JobTextProps = { job: Job; trans: TranslationBundle };
 
 /** The share of cells that are done. */

@@ -85,29 +85,23 @@ export function progressText(
  */
 export function usageText(job: Job, trans: TranslationBundle): string | null {
   const usage = job.usage ?? {};
-  const numberOf = (key: string) => {
-    const value = usage[key];
-    return typeof value === 'number' ? value : null;
-  };
+  // An unknown number is NaN, with which each comparison is false.
+  const numberOf = (key: string) => Number(usage[key] ?? NaN);
   const [cpu, cores] = [numberOf('cpu_mean'), numberOf('cpu_given')];
-  const [memoryPeak, memoryLimit] = [
-    numberOf('memory_peak'),
-    numberOf('memory_given')
-  ];
+  const memoryPeak = numberOf('memory_peak');
+  const memoryLimit = numberOf('memory_given');
   const gpuShare = numberOf('gpu_utilisation_mean');
   const figures = [
-    cpu !== null && cores !== null && cores > 0
-      ? trans.__('%1 of %2 CPU', cpu.toFixed(1), Number(cores.toFixed(2)))
-      : null,
-    memoryPeak !== null && memoryLimit !== null && memoryLimit > 0
-      ? usedOfText(memoryPeak, memoryLimit, trans)
-      : null,
+    cpu >= 0 &&
+      cores > 0 &&
+      trans.__('%1 of %2 CPU', cpu.toFixed(1), Number(cores.toFixed(2))),
+    memoryPeak >= 0 &&
+      memoryLimit > 0 &&
+      usedOfText(memoryPeak, memoryLimit, trans),
     usage.gpu_idle === true
       ? trans.__('no GPU')
-      : gpuShare === null
-        ? null
-        : trans.__('%1 % of its GPU', Math.round(gpuShare * 100))
-  ].filter(each => each !== null);
+      : gpuShare >= 0 && trans.__('%1 % of its GPU', Math.round(gpuShare * 100))
+  ].filter(Boolean);
   if (figures.length === 0) {
     return null;
   }

@@ -8,7 +8,6 @@ const AUTO_CLOSE_MS = 15_000;
 /** How many characters of a message JupyterLab shows. */
 const MAX_CHARS = 140;
 
-/** A notification. */
 export type Toast = {
   type: Notification.TypeOptions;
   text: string;
