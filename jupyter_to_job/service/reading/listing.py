@@ -62,7 +62,6 @@ class JobLister:
         self._index = Index(exchange.root)
         self._snapshots: StampCache[Path, _Snapshot] = StampCache()
         self._snapshot_lock = threading.Lock()
-        self._started: frozenset[str] = frozenset()
 
     def newest(
         self, states: Collection[State] = (), before: str | None = None
@@ -130,8 +129,6 @@ class JobLister:
         """Return jobs as they stand now; those that are deleted meanwhile are left out."""
         requests = list(requests)
         waiting = [r for r in requests if not self._reader.has_attempt(r.name)]
-        # A name that had an attempt may be another job's by now.
-        self._started = self._started.difference(r.name for r in waiting)
         placements = self._backend.queue_status(waiting) if waiting else {}
         jobs, settled = [], []
         for request in requests:
@@ -154,14 +151,8 @@ class JobLister:
         return jobs
 
     def waiting_requests(self, request: Request) -> list[Request]:
-        """Return the requests of all jobs that nothing was started for, `request` among them.
-
-        A job that had an attempt once is not looked at again.
-        """
-        names = self._exchange.jobs()
-        unstarted = names - (self._started - {request.name})
-        waiting = {name for name in unstarted if not self._reader.has_attempt(name)}
-        self._started = names - waiting
+        """Return the requests of all jobs that nothing was started for, `request` among them."""
+        waiting = {name for name in self._exchange.jobs() if not self._reader.has_attempt(name)}
         # The job itself may have been started just now.
         own_request = [request] if request.name in waiting else []
         return own_request + self.read_requests(waiting - {request.name})
