@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -60,7 +59,6 @@ class Identities:
         self._job_uid = job_uid
         self._pod_of = pod_of
         self._cache: dict[str, tuple[float, Identity]] = {}
-        self._reviews: dict[str, asyncio.Task[Identity]] = {}
 
     async def authenticate(self, token: str) -> Identity:
         """Return whose `token` it is. Raises Refused; Unavailable if it cannot be checked."""
@@ -68,11 +66,7 @@ class Identities:
         self._cache = {t: entry for t, entry in self._cache.items() if entry[0] > moment}
         if token in self._cache and self._is_valid(self._cache[token][1]):
             return self._cache[token][1]
-        # Requests with one token share a review, and do not wait for the reviews of other tokens.
-        if token not in self._reviews:
-            self._reviews[token] = asyncio.create_task(self._review(token))
-            self._reviews[token].add_done_callback(lambda _: self._reviews.pop(token))
-        identity = await asyncio.shield(self._reviews[token])
+        identity = await self._review(token)
         self._cache[token] = (moment + REVIEW_TTL, identity)
         return identity
 

@@ -286,8 +286,6 @@ def _check_size(path: str, size: int) -> None:
 def _retry(call: Callable[[], httpx.Response]) -> httpx.Response:
     """Call again after a lost connection: only for requests that are harmless to repeat."""
     for _ in range(MAX_TRIES - 1):
-        try:
+        with contextlib.suppress(Unavailable):
             return call()
-        except Unavailable:
-            continue
     return call()
