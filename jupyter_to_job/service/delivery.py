@@ -69,7 +69,9 @@ def deliver(exchange: FileExchange, name: str) -> bool:
         return False
     attempt = layout.attempt_dir(exchange.directory(name), number)
     workspace = Workspace(Path(request.workspace), [Path(root) for root in request.roots])
-    published = _published_before(exchange, name)
+    held = exchange.document(name, layout.HELD) or {}
+    # An earlier try may have published the notebook before its artifacts were held.
+    published = Published(held["path"], held["sha256"]) if "path" in held else None
     try:
         if published is None:
             with _opened_result(exchange, name, attempt) as content:
@@ -94,12 +96,6 @@ def _opened_result(exchange: FileExchange, name: str, attempt: Path) -> BinaryIO
         exchange.directory(name)
         message = f"The result of {name} cannot be read: {error.strerror}."
         raise Damaged(message, "Run it again with `jupyter-to-job rerun`.") from error
-
-
-def _published_before(exchange: FileExchange, name: str) -> Published | None:
-    """Return the notebook that an earlier try published before its artifacts were held."""
-    document = exchange.document(name, layout.HELD) or {}
-    return Published(document["path"], document["sha256"]) if "path" in document else None
 
 
 def _publish_artifacts(

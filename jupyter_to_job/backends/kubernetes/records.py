@@ -72,7 +72,8 @@ def job_record(document: Manifest) -> JobRecord:
 def pod_record(document: Manifest) -> PodRecord:
     """Project a pod as the API answers it."""
     metadata, status = document["metadata"], document.get("status", {})
-    scheduled = _condition(status, "PodScheduled")
+    conditions = {c["type"]: c for c in status.get("conditions") or []}
+    scheduled: Manifest = conditions.get("PodScheduled", {})
     states = {
         c["name"]: c.get("state", {})
         for c in [*status.get("initContainerStatuses", []), *status.get("containerStatuses", [])]
@@ -106,12 +107,6 @@ def job_uid_of(pod: Manifest) -> str:
 
 
 _NORMAL = ("ContainerCreating", "PodInitializing")
-
-
-def _condition(status: Manifest, kind: str) -> Manifest:
-    conditions = status.get("conditions") or []
-    condition: Manifest = next((c for c in conditions if c["type"] == kind), {})
-    return condition
 
 
 def _ended(terminated: Manifest) -> ContainerEnd:

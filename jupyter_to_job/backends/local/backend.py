@@ -16,7 +16,7 @@ from ...exchange import FileExchange, Request
 from ..port import Resource
 from . import hosts
 from .capacity import admit
-from .dispatcher_process import ensure_dispatcher, last_log_line
+from .dispatcher_process import ensure_dispatcher
 from .gpus import DRIVER_TIMEOUT, GPU
 from .queue import demand_of, in_queue_order
 from .slots import Machine, SlotReport, read_slots, sum_of
@@ -81,8 +81,9 @@ class LocalBackend:
             return  # one runs
         self._started, self._started_at = started, time.monotonic()
         if has_failed:
+            log = hosts.host_folder(self._exchange.root, hosts.this_host()) / hosts.LOG
             raise Unavailable(
-                f"The last dispatcher ended at once: {last_log_line(self._exchange.root)}",
+                f"The last dispatcher ended at once: {hosts.last_line(log)}",
                 "The job is recorded, and another dispatcher was started.",
             )
 

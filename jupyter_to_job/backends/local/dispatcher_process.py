@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .hosts import LOG, host_folder, last_line, take_lock, this_host
+from .hosts import LOG, host_folder, take_lock, this_host
 
 MAX_LOG = 1 << 20
 """Bytes of the log. A new dispatcher renames a larger one to `log.1`, and begins another."""
@@ -46,11 +46,6 @@ def ensure_dispatcher(exchange: Path, capacity: str) -> subprocess.Popen[bytes] 
             )
     finally:
         os.close(lock)  # the dispatcher has its own descriptor, and with it the lock
-
-
-def last_log_line(exchange: Path) -> str:
-    """Return the last line that this host's dispatcher logged, "" if there is none."""
-    return last_line(host_folder(exchange, this_host()) / LOG)
 
 
 def _open_log(exchange: Path) -> int:
