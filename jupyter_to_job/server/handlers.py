@@ -129,15 +129,15 @@ class JobsHandler(ExtensionHandlerMixin, APIHandler):
         self._is_complete = True
         context = self._context
         request = self._api_request()
-        if self._refused is None and context.rootless is not None and touches_workspace(request):
-            self._refuse(Refused(context.rootless, "Set JUPYTER_TO_JOB_WORKSPACE to its folder."))
-        if self._refused is None and request.large is not None and self._body is not None:
-            try:
+        try:
+            if self._refused is not None:
+                raise self._refused
+            if context.rootless is not None and touches_workspace(request):
+                raise Refused(context.rootless, "Set JUPYTER_TO_JOB_WORKSPACE to its folder.")
+            if request.large is not None and self._body is not None:
                 await self._in(context.slow, self._body.spill)  # the final chunk
-            except JobsError as error:
-                self._refuse(error)
-        if self._refused is not None:
-            await self._send(error_response(self._refused))
+        except JobsError as error:
+            await self._send(error_response(error))
             return
         # Whether the server would let the caller subscribe to its events.
         may_listen = path != "health" or await self._is_authorized("execute", "events")
