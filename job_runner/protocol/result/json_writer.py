@@ -7,11 +7,10 @@ indents is in Python, and would take most of the time of a large result.
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from json.encoder import encode_basestring
 from typing import Any
 
@@ -21,8 +20,8 @@ _COMPACT = json.JSONEncoder(
 # The types that nbformat stores as lists of lines, besides everything that is `text/...`.
 _MULTILINE = {"application/javascript", "image/svg+xml"}
 _JSON = re.compile(r"application/(.*\+)?json")
+_LINE = re.compile(r".*\n|.+")
 
-_LARGE = 1 << 20
 OUTPUT_INDENT = 4
 """Spaces before an output of a cell."""
 
@@ -51,107 +50,39 @@ def finite(value: Any) -> Any:
     return value
 
 
-def write_string(text: str) -> Iterator[str]:
-    """Yield a text as a JSON string, a large one in pieces to save memory."""
-    if len(text) <= _LARGE:
-        yield quote(text)
-        return
-    yield '"'
-    for start in range(0, len(text), _LARGE):
-        yield quote(text[start : start + _LARGE])[1:-1]
-    yield '"'
-
-
-def write_value(value: Any, indent: int) -> Iterator[str]:
-    """Yield a value with a line for each of its entries, indented from the second line on."""
+def format_value(value: Any, indent: int) -> str:
+    """Return a value with a line for each of its entries, indented from the second line on."""
     if isinstance(value, dict) and value:
-        entries = (
-            (f"{quote(key)}: ", _entry(key, value[key], indent + 1)) for key in sorted(value)
-        )
-        yield from _block("{}", entries, indent)
-    elif isinstance(value, list | tuple) and value:
-        yield from _block("[]", (("", write_value(inner, indent + 1)) for inner in value), indent)
-    elif isinstance(value, str):
-        yield from write_string(value)
-    else:
-        yield compact(value)
+        entries = (f"{quote(key)}: {_entry(key, value[key], indent + 1)}" for key in sorted(value))
+        return _block("{}", entries, indent)
+    if isinstance(value, list | tuple) and value:
+        return _block("[]", (format_value(inner, indent + 1) for inner in value), indent)
+    return compact(value)
 
 
-def write_output(value: dict[str, Any]) -> Iterator[str]:
-    """Yield an output of a cell that is not a stream."""
-    yield " " * OUTPUT_INDENT
-    entries = (
-        (
-            f"{quote(key)}: ",
-            (write_mime_bundle if key == "data" else write_value)(value[key], OUTPUT_INDENT + 1),
-        )
-        for key in sorted(value)
-    )
-    yield from _block("{}", entries, OUTPUT_INDENT)
+def format_output(output: dict[str, Any]) -> str:
+    """Return an output of a cell that is not a stream."""
+    entries = []
+    for key in sorted(output):
+        format_field = format_mime_bundle if key == "data" else format_value
+        entries.append(f"{quote(key)}: {format_field(output[key], OUTPUT_INDENT + 1)}")
+    return " " * OUTPUT_INDENT + _block("{}", entries, OUTPUT_INDENT)
 
 
-def write_mime_bundle(data: dict[str, Any], indent: int) -> Iterator[str]:
-    """Yield a MIME bundle."""
-    if not data:
-        yield "{}"
-        return
-    entries = ((f"{quote(kind)}: ", _mime(kind, data[kind], indent + 1)) for kind in sorted(data))
-    yield from _block("{}", entries, indent)
+def format_mime_bundle(data: dict[str, Any], indent: int) -> str:
+    """Return a MIME bundle."""
+    entries = (f"{quote(kind)}: {_mime(kind, data[kind], indent + 1)}" for kind in sorted(data))
+    return _block("{}", entries, indent) if data else "{}"
 
 
-def write_text(text: Any, indent: int) -> Iterator[str]:
-    """Yield a text as a list of its lines; a list of lines as it is."""
-    if not isinstance(text, str):
-        yield from write_value(text, indent)
-    elif text:
-        yield "[\n" + " " * (indent + 1)
-        yield from write_lines(text, indent + 1)
-        yield "\n" + " " * indent + "]"
-    else:
-        yield "[]"
+def format_text(text: Any, indent: int) -> str:
+    """Return a text as a list of its lines; a list of lines as it is."""
+    return format_value(_LINE.findall(text) if isinstance(text, str) else text, indent)
 
 
-def write_lines(text: str, indent: int) -> Iterator[str]:
-    """Yield the lines of a text as JSON strings, with the separators of a list between them."""
-    between = f",\n{' ' * indent}"
-    start = 0
-    while start < len(text):
-        end = text.find("\n", start + _LARGE) + 1 or len(text)
-        if start:
-            yield between
-        some = text[start:end]
-        if len(some) > 2 * _LARGE:
-            for count, line in enumerate(io.StringIO(some, newline="\n")):
-                yield between if count else ""
-                yield from write_string(line)
-        else:
-            yield _few_lines(some, between)
-        start = end
-
-
-def _few_lines(text: str, between: str) -> str:
-    if "\\" in text:
-        return between.join(map(quote, io.StringIO(text, newline="\n")))
-    # This is faster, and right only without backslashes: every `\n` is the end of a line.
-    text_line = quote(text.removesuffix("\n")).replace("\\n", f'\\n"{between}"')
-    return f'{text_line[:-1]}\\n"' if text.endswith("\n") else text_line
-
-
-def encode_chunks(pieces: Iterable[str]) -> Iterator[bytes]:
-    """Yield the bytes of a text that comes in pieces, small ones together.
-
-    Lone surrogates, which UTF-8 does not have, become `?`.
-    """
-    small: list[str] = []
-    size = 0
-    for piece in pieces:
-        small.append(piece)
-        size += len(piece)
-        if size >= _LARGE:
-            yield "".join(small).encode(errors="replace")
-            small, size = [], 0
-    if size:
-        yield "".join(small).encode(errors="replace")
+def format_lines(text: str, indent: int) -> str:
+    """Return the lines of a text as JSON strings, with the separators of a list between them."""
+    return f",\n{' ' * indent}".join(map(quote, _LINE.findall(text)))
 
 
 def is_json(kind: str) -> bool:
@@ -159,20 +90,16 @@ def is_json(kind: str) -> bool:
     return _JSON.fullmatch(kind) is not None
 
 
-def _block(ends: str, entries: Iterable[tuple[str, Iterator[str]]], indent: int) -> Iterator[str]:
+def _block(ends: str, entries: Iterable[str], indent: int) -> str:
     between = "\n" + " " * (indent + 1)
-    yield ends[0]
-    for count, (name, entry) in enumerate(entries):
-        yield f"{',' if count else ''}{between}{name}"
-        yield from entry
-    yield "\n" + " " * indent + ends[1]
+    return f"{ends[0]}{between}{f',{between}'.join(entries)}\n{' ' * indent}{ends[1]}"
 
 
-def _mime(kind: str, value: Any, indent: int) -> Iterator[str]:
+def _mime(kind: str, value: Any, indent: int) -> str:
     if kind.startswith("text/") or kind in _MULTILINE:
-        return write_text(value, indent)
+        return format_text(value, indent)
     return _entry(kind, value, indent)
 
 
-def _entry(key: str, value: Any, indent: int) -> Iterator[str]:
-    return iter((compact(value),)) if is_json(key) else write_value(value, indent)
+def _entry(key: str, value: Any, indent: int) -> str:
+    return compact(value) if is_json(key) else format_value(value, indent)

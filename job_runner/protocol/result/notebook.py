@@ -76,7 +76,7 @@ def file_parts(notebook: Notebook) -> Iterator[str | bytes | Extent]:
         if key == "cells":
             yield from _cells(notebook["cells"])
         else:
-            yield from json_writer.write_value(notebook[key], 1)
+            yield json_writer.format_value(notebook[key], 1)
     yield "\n}\n"
 
 
@@ -90,9 +90,9 @@ def _cells(cells: list[Cell]) -> Iterator[str | bytes | Extent]:
             if isinstance(value, SpooledOutputs):
                 yield from _outputs(value)
             elif key == "source":
-                yield from json_writer.write_text(value, 3)
+                yield json_writer.format_text(value, 3)
             else:
-                yield from json_writer.write_value(value, 3)
+                yield json_writer.format_value(value, 3)
         yield "\n  }"
     yield "\n ]" if cells else "]"
 

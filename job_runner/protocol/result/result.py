@@ -22,7 +22,7 @@ from ..journal.nesting import is_too_deep
 from ..progress import Progress, ProgressFold
 from .fold import NotebookFold
 from .notebook import file_parts
-from .spool import CHUNK, Extent, Spool
+from .spool import CHUNK, Extent, Spool, encode
 from .spooled_outputs import SpoolOutputStore
 
 Record = dict[str, Any]
@@ -151,7 +151,7 @@ def _chunks(pieces: Iterable[str | bytes | Extent], spool: Spool) -> Iterator[by
     size = 0
     for piece in pieces:
         if isinstance(piece, str):
-            piece = piece.encode(errors="replace")
+            piece = encode(piece)
         for data in spool.read(piece) if isinstance(piece, Extent) else (piece,):
             small.append(data)
             size += len(data)

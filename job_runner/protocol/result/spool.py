@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import io
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
-from .json_writer import encode_chunks
-
 CHUNK = 1 << 20
 """Bytes that are read or copied at once."""
+
+
+def encode(text: str) -> bytes:
+    """Return the bytes of a text. Lone surrogates, which UTF-8 does not have, become `?`."""
+    return text.encode(errors="replace")
 
 
 class Extent(NamedTuple):
@@ -70,12 +73,9 @@ class Spool:
         self._end = extent.end
         return extent
 
-    def write(self, text: Iterable[str]) -> Extent:
-        """Write a text that comes in pieces, and return its extent. Raises OSError."""
-        begin = self._end
-        for chunk in encode_chunks(text):
-            self.append(chunk)
-        return Extent(begin, self._end - begin)
+    def write(self, text: str) -> Extent:
+        """Write a text, and return its extent. Raises OSError."""
+        return self.append(encode(text))
 
     def read(self, extent: Extent) -> Iterator[bytes]:
         """Yield the bytes of an extent, in pieces."""

@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 from . import json_writer
 from .carriage_return import StreamText, overwrites
-from .spool import Extent, Spool
+from .spool import Extent, Spool, encode
 
 Output = dict[str, Any]
 
@@ -63,8 +63,8 @@ class _Display:
     def show(self, spool: Spool, content: Output) -> None:
         """Replace the content."""
         indent = json_writer.OUTPUT_INDENT + 1
-        self.data = spool.write(json_writer.write_mime_bundle(content["data"], indent))
-        self.metadata = spool.write(json_writer.write_value(content["metadata"], indent))
+        self.data = spool.write(json_writer.format_mime_bundle(content["data"], indent))
+        self.metadata = spool.write(json_writer.format_value(content["metadata"], indent))
 
 
 class _DisplayOutput:
@@ -112,7 +112,7 @@ class SpooledOutputs:
         """See Outputs."""
         self._close_stream()
         if display_id is None:
-            self._append(self._spool.write((_SEPARATOR, *json_writer.write_output(output))))
+            self._append(self._spool.write(_SEPARATOR + json_writer.format_output(output)))
         else:
             display = self._store.display(display_id, output)
             self._parts.append(
@@ -181,7 +181,7 @@ class _Stream:
             f'{_SEPARATOR}{" " * json_writer.OUTPUT_INDENT}{{\n{indent}"name": {name},\n'
             f'{indent}"output_type": "stream",\n{indent}"text": ['
         )
-        return self._write(text)
+        return self._spool.write(text)
 
     def feed(self, text: str) -> Iterator[Extent]:
         """Take a piece of text; yield the extents of the lines that it finished."""
@@ -189,12 +189,12 @@ class _Stream:
             self._unspill()
         finished_text = self._text.feed(text)
         if finished_text:
-            lines = "".join(json_writer.write_lines(finished_text, self._INDENT))
+            lines = json_writer.format_lines(finished_text, self._INDENT)
             if self._opening is None:
-                yield self._write(self._separator() + lines)
+                yield self._spool.write(self._separator() + lines)
             else:
                 yield from self._spilled_parts()
-                yield self._write(lines[1:])
+                yield self._spool.write(lines[1:])
                 self._opening, self._spilled = None, []
             self._empty = False
         if self._text.plain:  # a line that is overwritten would be reloaded for every change
@@ -205,13 +205,9 @@ class _Stream:
         if len(self._text) <= max_line:
             return
         if self._opening is None:
-            self._opening = self._write(self._separator() + '"')
+            self._opening = self._spool.write(self._separator() + '"')
         self._cursor = self._text.cursor
-        line = self._text.line
-        for start in range(0, len(line), _MAX_LINE):
-            self._spilled.append(
-                self._write(json_writer.quote(line[start : start + _MAX_LINE])[1:-1])
-            )
+        self._spilled.append(self._spool.write(json_writer.quote(self._text.line)[1:-1]))
         self._text = StreamText()
 
     def tail(self) -> Iterator[Extent | bytes]:
@@ -219,9 +215,9 @@ class _Stream:
         line = json_writer.quote(self._text.line)
         if self._opening is not None:
             yield from self._spilled_parts()
-            yield _encode(line[1:])
+            yield encode(line[1:])
         elif len(self._text):
-            yield _encode(self._separator() + line)
+            yield encode(self._separator() + line)
         elif self._empty:
             yield b"]\n" + b" " * json_writer.OUTPUT_INDENT + b"}"
             return
@@ -243,10 +239,3 @@ class _Stream:
         ]
         self._text = StreamText([*pieces, self._text.line], self._cursor)
         self._opening, self._spilled, self._cursor = None, [], None
-
-    def _write(self, text: str) -> Extent:
-        return self._spool.append(_encode(text))
-
-
-def _encode(text: str) -> bytes:
-    return b"".join(json_writer.encode_chunks((text,)))
