@@ -12,7 +12,6 @@ CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 CPU_TIMES = slice(11, 15)
 """Of a process: user and system; of its children that it waited for: user and system."""
 START_TIME = 19
-RESIDENT_PAGES = 21
 ARGUMENTS = slice(45, 47)
 """Addresses of the memory that holds the command line: its begin and its end."""
 

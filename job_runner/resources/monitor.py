@@ -14,8 +14,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from . import gpu, host_memory
-from .meter import Meter
-from .process_tree import TreeUsage, measure
+from .process_tree import TreeUsage, measure, read_kernel
 from .usage import Usage
 
 _MAX_INTERVAL, _MIN_INTERVAL = 1.0, 0.1
@@ -45,7 +44,6 @@ class Monitor:
         self.limit = limit
         self._pid = pid
         self._usage = usage
-        self._meter = Meter(pid)
         self._environ = environ
         self._effective_limit = host_memory.effective_limit(limit)
         self._kills = host_memory.OomKillCounter(pid)
@@ -55,7 +53,7 @@ class Monitor:
         self._pids: tuple[int, ...] = (pid,)
 
     def __enter__(self) -> Monitor:
-        self._usage.begin(self._meter)
+        self._usage.begin(lambda: read_kernel(self._pid, self._pids[1:]))
         # Daemon threads, because a driver or a process may hang.
         for work in (self._watch_processes, self._watch_gpus):
             threading.Thread(target=work, name=work.__name__, daemon=True).start()
@@ -101,7 +99,6 @@ class Monitor:
             return
         self._kills.count(self._pids)
         self._pids = tree.pids
-        self._meter.set_pids(tree.pids)
         self._usage.add_cpu(tree.cpu_seconds, moment)
         if not tree.exact:
             return

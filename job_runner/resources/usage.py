@@ -1,21 +1,33 @@
 """What a run and each of its cells used: the usage record. Unknown is null, never 0.
 
-The monitor adds samples about once a second. For cells that are shorter the meter is read when a
+The monitor adds samples about once a second. For cells that are shorter the kernel is read when a
 cell begins and when it ends. All of it happens on the event loop.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from .meter import Meter, Reading
-
 _CPU_WINDOW = 0.5
 """A peak of CPU lasts at least this many seconds: /proc counts in hundredths."""
-_SAMPLE_TTL = 0.001
-"""Seconds for which a reading counts as current: a cell begins when the one before it has ended."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """CPU seconds of all processes; of the kernel itself the bytes now, and the most so far.
+
+    `memory` is 0 for a process that has ended, `peak_memory` where the system does not record it.
+    """
+
+    cpu_seconds: float
+    memory: int
+    peak_memory: int
+
+
+ReadKernel = Callable[[], Reading | None]
 
 
 @dataclass
@@ -62,26 +74,25 @@ class Usage:
     gpu_memory: _Series = field(default_factory=_Series)
     gpu_utilisation: _Series = field(default_factory=_Series)
     cpu_peak: float | None = None
-    _meter: Meter | None = None
+    _read: ReadKernel | None = None
     _start_time: float | None = None
     _wall: float | None = None
     _cell: _Cell | None = None
     _first_sample: tuple[float, float] | None = None
     _window_start: tuple[float, float] | None = None
     _last_sample: tuple[float, float] | None = None
-    _reading: tuple[Reading | None, float] = (None, float("-inf"))
 
-    def begin(self, meter: Meter) -> None:
+    def begin(self, read_kernel: ReadKernel) -> None:
         """Begin the record of a kernel that was just started."""
-        self._meter, self._start_time = meter, time.monotonic()
+        self._read, self._start_time = read_kernel, time.monotonic()
         self._sample()
 
     def close(self) -> None:
         """Take the last sample of a kernel that is about to end; nothing counts afterwards."""
-        if self._start_time is not None and self._meter is not None:
+        if self._start_time is not None and self._read is not None:
             self._sample()
             self._wall = time.monotonic() - self._start_time
-            self._meter = None
+            self._read = None
 
     def begin_cell(self) -> None:
         """Begin the record of a cell."""
@@ -165,16 +176,14 @@ class Usage:
         }
 
     def _sample(self) -> tuple[Reading | None, float]:
-        """Read the meter, unless the last reading is current; return the reading and the time."""
+        """Read the kernel; return the reading and the time."""
         now = time.monotonic()
-        if now - self._reading[1] > _SAMPLE_TTL:
-            reading = None if self._meter is None else self._meter.read()
-            self._reading = (reading, now)
-            if reading is not None:
-                self.add_cpu(reading.cpu_seconds, now)
-                if reading.peak_memory or reading.memory:
-                    self.memory.raise_peak(max(reading.peak_memory, reading.memory))
-        return self._reading[0], now
+        reading = None if self._read is None else self._read()
+        if reading is not None:
+            self.add_cpu(reading.cpu_seconds, now)
+            if reading.peak_memory or reading.memory:
+                self.memory.raise_peak(max(reading.peak_memory, reading.memory))
+        return reading, now
 
 
 def _cores(start: tuple[float, float] | None, end: tuple[float, float] | None) -> float | None:

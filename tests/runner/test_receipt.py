@@ -10,14 +10,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from job_runner.resources.meter import Meter
 from job_runner.resources.monitor import Monitor
-from job_runner.resources.process_tree import cpu_seconds, measure, total
+from job_runner.resources.process_tree import cpu_seconds, read_kernel, total
 from job_runner.resources.usage import Usage
 
 from .jobs import BOUND, Job, code, make_job, notebook, until
@@ -159,20 +159,17 @@ def idle() -> Iterator[int]:
 
 
 def test_a_cell_costs_the_loop_next_to_nothing(idle: int) -> None:
-    usage, meter = Usage(), Meter(idle)
-    usage.begin(meter)
-    seen = until(lambda: measure(os.getpid(), exact=lambda _: False), "a tree")
-    others = [*seen.pids, *[os.getpid()] * 100]
-    meter.set_pids(others)
+    usage = Usage()
+    usage.begin(partial(read_kernel, idle, ()))
     began = time.thread_time()
     for _ in range(100):
-        total(cpu_seconds, others)
-    reading_others = (time.thread_time() - began) / 100
+        total(cpu_seconds, [idle] * 100)
+    reading_a_hundred = (time.thread_time() - began) / 100
     began = time.thread_time()
     for _ in range(1000):
         usage.begin_cell()
         usage.end_cell()
-    assert (time.thread_time() - began) / 1000 < reading_others / 5  # they are not read each time
+    assert (time.thread_time() - began) / 1000 < reading_a_hundred / 5
 
 
 @pytest.mark.parametrize("processes", [1, 30])
@@ -202,10 +199,10 @@ def test_watching_takes_less_than_a_hundredth_of_a_core(processes: int) -> None:
 def test_a_kernel_that_is_gone_is_no_error(tmp_path: Path) -> None:
     child = subprocess.Popen([sys.executable, "-c", ""])
     usage = Usage()
-    usage.begin(Meter(child.pid))
+    usage.begin(partial(read_kernel, child.pid, ()))
     usage.begin_cell()
     child.wait()
-    assert until(lambda: Meter(child.pid).read() is None, "the end")
+    assert until(lambda: read_kernel(child.pid, ()) is None, "the end")
     receipt = usage.end_cell()
     assert receipt["wall"] > 0
     usage.close()
