@@ -34,7 +34,7 @@ class OutputLimiter:
     def __init__(self, limit: int | None) -> None:
         self.limit = limit
         self.dropped = 0
-        """Bytes of output that were dropped so far, and are not in the tail of the cell."""
+        """Bytes of output that were dropped so far, without those in the tail of the cell."""
         self._used = 0
         self._reached = False
         self._allowance = 0
@@ -43,7 +43,9 @@ class OutputLimiter:
         self._captures: dict[str, Record] = {}
         """Of widgets that capture what is printed: whether they last did, in what was dropped."""
         self._tail_size = 0
-        self._bytes = self._outputs = 0
+        self._reported = 0
+        """Of `dropped`, the bytes that records have told of."""
+        self._outputs = 0
         self._cell = 0
 
     def filter(self, record: Record) -> Iterable[Record]:
@@ -60,11 +62,10 @@ class OutputLimiter:
 
     def summary(self) -> str:
         """Return the sentence for the job's message; empty if nothing was dropped."""
-        lost = self.dropped - self._tail_size
-        if self.limit is None or lost <= 0:
+        if self.limit is None or not self.dropped:
             return ""
         return (
-            f"{format_bytes(lost)} of its output was dropped, over the cap of "
+            f"{format_bytes(self.dropped)} of its output was dropped, over the cap of "
             f"{format_bytes(self.limit)}: print less, write to a file, or raise "
             "JUPYTER_TO_JOB_OUTPUT_CAP."
         )
@@ -88,21 +89,18 @@ class OutputLimiter:
         return notice
 
     def _drop(self, record: Record, size: int) -> None:
-        """Count a record out, and keep it for as long as it is among the last ones of its cell."""
-        self.dropped += size
-        self._bytes += size
+        """Keep a record for as long as it is among the last ones of its cell."""
         self._outputs += 1
-        end = _end_of(record, size)
-        if end is not None:
-            self._tail.append(end)
-            self._tail_size += end[1]
+        end, end_size = _end_of(record, size)
+        self.dropped += size - end_size
+        self._tail.append((end, end_size))
+        self._tail_size += end_size
         # A record too large for the tail empties it: what came before is not the end any more.
-        while self._tail and (end is None or self._tail_size > _MAX_TAIL_BYTES):
-            gone, weight = self._tail.popleft()
-            self._tail_size -= weight
+        while self._tail_size > _MAX_TAIL_BYTES:
+            gone, gone_size = self._tail.popleft()
+            self._tail_size -= gone_size
+            self.dropped += gone_size
             self._keep_capture(gone)
-        if end is None:
-            self._keep_capture(record)
 
     def _keep_capture(self, record: Record) -> None:
         """Keep of a record that is lost what decides where later output is shown."""
@@ -115,15 +113,14 @@ class OutputLimiter:
         """Return what tells how much of a cell was dropped, with the end of its output."""
         if not self._outputs:
             return []
-        self.dropped -= self._tail_size
-        lost = self._bytes - self._tail_size
+        lost = self.dropped - self._reported
         marker = self._marker(self._cell, bytes=lost, outputs=self._outputs)
-        records = [marker] if lost > 0 else []
+        records = [marker] if lost else []
         records += self._captures.values()
         records += [record for record, _ in self._tail]
         self._captures.clear()
         self._tail.clear()
-        self._bytes = self._outputs = self._tail_size = 0
+        self._reported, self._outputs, self._tail_size = self.dropped, 0, 0
         return records
 
     def _marker(self, cell: int, **counts: int) -> Record:
@@ -148,15 +145,12 @@ def _length(value: Any) -> int:
     return 0 if value is None else len(json.dumps(value, default=repr))
 
 
-def _end_of(record: Record, size: int) -> tuple[Record, int] | None:
-    """Return as much of a record as the end of a cell may hold, and its size; None: nothing."""
-    if size <= _MAX_TAIL_BYTES:
-        return record, size
+def _end_of(record: Record, size: int) -> tuple[Record, int]:
+    """Return as much of a record as the end of a cell may hold, if it is a stream; and its size."""
     output = record.get("output", {})
-    if output.get("output_type") != "stream":
-        return None
-    text = output["text"][
-        -(_MAX_TAIL_BYTES // 4) :
-    ]  # in characters, of which the longest have four bytes
+    if size <= _MAX_TAIL_BYTES or output.get("output_type") != "stream":
+        return record, size
+    # The longest characters have four bytes.
+    text = output["text"][-(_MAX_TAIL_BYTES // 4) :]
     end = {**record, "output": {**output, "text": text[text.find("\n") + 1 :]}}
     return end, _size(end)
