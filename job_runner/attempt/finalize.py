@@ -10,7 +10,7 @@ import contextlib
 import json
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -107,7 +107,7 @@ def write_ending(
     started: float | None,
     usage: dict[str, Any],
     finished: float | None = None,
-) -> Outcome:
+) -> None:
     """Write the outcome of an attempt whose journal and `result` are complete. Raises OSError.
 
     Times are unix seconds; `finished` None: now.
@@ -126,14 +126,14 @@ def write_ending(
     )
     write_outcome(attempt_dir, outcome)
     write_termination_message(outcome)
-    return outcome
 
 
 def copy_standalone_output(job_dir: Path, attempt_dir: Path) -> None:
     """Put the result where a run of plain files wants it; nothing to do for any other job."""
-    name = (documents.read_document(job_dir / layout.REQUEST) or {}).get(PLAIN_OUTPUT)
     result = attempt_dir / layout.RESULT
-    if name and result.exists():
+    if not result.exists():
+        return
+    if name := (documents.read_document(job_dir / layout.REQUEST) or {}).get(PLAIN_OUTPUT):
         with result.open("rb") as file:
             chunks = iter(lambda: file.read(_CHUNK), b"")
             # The result is no file of the exchange: it gets the usual rights of a user's file.
@@ -145,7 +145,7 @@ def write_termination_message(outcome: Outcome) -> None:
     path = os.environ.get(TERMINATION_LOG)
     if not path:
         return
-    document = {"v": documents.VERSION, **outcome.to_document()}
+    document = {"v": documents.VERSION, **asdict(outcome)}
     text = json.dumps(document)
     if len(text) > _MAX_MESSAGE_BYTES:
         text = json.dumps({**document, "message": (outcome.message or "")[:200]})

@@ -10,15 +10,15 @@ from ..diagnosis.exit_codes import Exit
 from ..kernel import cleanup
 from ..protocol import documents, layout, liveness
 from ..protocol.journal.journal import JournalWriter
-from ..protocol.outcome import LOST_MESSAGE, Outcome, read_outcome, write_outcome
-from ..protocol.result.result import write_result
+from ..protocol.outcome import LOST_MESSAGE, read_outcome
+from ..protocol.progress import Progress
+from ..protocol.result.result import WrittenResult, write_result
 from ..resources.usage import Usage
 from . import disk_reserve, workdir
 from .finalize import (
     JournalSummary,
     end_from_record,
     end_record,
-    rfc3339,
     summarize_journal,
     write_ending,
 )
@@ -56,7 +56,8 @@ def finish_job(job_dir: Path, reason: str | None, message: str | None) -> int:
 def _finish(job_dir: Path, claim: liveness.Claim, reason: str, message: str) -> None:
     directory = claim.directory
     summary = summarize_journal(directory)
-    if _ran_on_this_host(directory):
+    runner = documents.read_document(directory / layout.RUNNER) or {}
+    if liveness.ran_on_this_host(runner):  # process ids are ours
         if summary.kernel_pid is not None:
             cleanup.end_session(summary.kernel_pid, str(directory))
         cleanup.remove_sockets(summary.sockets)
@@ -93,20 +94,8 @@ def _never_started(job_dir: Path, end: End) -> int:
         return Exit.BUSY
     try:
         liveness.sweep_claims(job_dir)
-        cells, finished = {"done": 0, "total": 0}, rfc3339(time.time())
-        outcome = Outcome(
-            end.state, end.reason, end.message, None, cells, None, finished, Usage().to_json(), None
-        )
-        write_outcome(claim.directory, outcome)
+        result, usage = WrittenResult(None, Progress()), Usage().to_json()
+        write_ending(job_dir, claim.directory, end, result, None, usage)
     finally:
         claim.release()
     return Exit.SUCCEEDED
-
-
-def _ran_on_this_host(directory: Path) -> bool:
-    """Tell whether the runner was a process of this host, up since then: process ids are ours."""
-    runner = documents.read_document(directory / layout.RUNNER) or {}
-    return runner.get("boot_id") is not None and (
-        runner["boot_id"] == liveness.describe_process()["boot_id"]
-        and runner.get("host") == liveness.describe_process()["host"]
-    )

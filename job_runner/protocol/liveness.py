@@ -174,12 +174,14 @@ def is_same_process(runner: dict[str, Any]) -> bool:
 
     Call it before sending a signal: another process may have the same id by now.
     """
-    this_host = _describe_host()
-    if any(runner.get(key) != value for key, value in this_host.items()):
-        return False
     pid = runner.get("pid")
-    start = _start_time(pid) if isinstance(pid, int) else None
+    start = _start_time(pid) if isinstance(pid, int) and ran_on_this_host(runner) else None
     return start is not None and start == runner.get("start_time")
+
+
+def ran_on_this_host(runner: dict[str, Any]) -> bool:
+    """Tell whether `runner.json` describes a process of this host, which is up since then."""
+    return all(runner.get(key) == value for key, value in _describe_host().items())
 
 
 def _describe_host() -> dict[str, Any]:

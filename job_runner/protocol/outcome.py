@@ -29,10 +29,6 @@ class Outcome:
     usage: dict[str, Any]
     result_sha256: str | None
 
-    def to_document(self) -> dict[str, Any]:
-        """Return the document to write."""
-        return asdict(self)
-
     @classmethod
     def from_document(cls, document: dict[str, Any]) -> Outcome:
         """Read it back; fields of a newer minor version are ignored."""
@@ -50,4 +46,4 @@ def read_outcome(attempt_dir: Path) -> Outcome | None:
 
 def write_outcome(attempt_dir: Path, outcome: Outcome) -> bool:
     """Write the outcome. False if there is one already, which then stands."""
-    return documents.write_document_once(attempt_dir / layout.OUTCOME, outcome.to_document())
+    return documents.write_document_once(attempt_dir / layout.OUTCOME, asdict(outcome))

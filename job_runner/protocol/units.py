@@ -11,8 +11,8 @@ def format_bytes(count: float) -> str:
     """Return a number of bytes as `1 byte`, `512 bytes`, `3.4 MiB` or `16 GiB`."""
     if count < 1024:
         return "1 byte" if count == 1 else f"{count:.0f} bytes"
-    unit = _byte_unit(count)
-    return f"{_rounded(count / _size_of(unit), 1)} {unit}"
+    unit, size = _byte_unit(count)
+    return f"{_rounded(count / size, 1)} {unit}"
 
 
 def format_bytes_of(used: float, total: float) -> str:
@@ -20,8 +20,7 @@ def format_bytes_of(used: float, total: float) -> str:
 
     Less than a tenth of the unit has its own: `51.3 MiB of 2 GiB`.
     """
-    unit = _byte_unit(total)
-    size = _size_of(unit)
+    unit, size = _byte_unit(total)
     if used < 0.1 * size:
         return f"{format_bytes(used)} of {_rounded(total / size, 1)} {unit}"
     used, total = used / size, total / size
@@ -42,14 +41,10 @@ def format_duration(seconds: float) -> str:
     return f"{total} s"
 
 
-def _byte_unit(count: float) -> str:
-    """Return the largest unit of which there is at least one, of less than one KiB that."""
-    power = max((int(count).bit_length() - 1) // 10, 1)
-    return _BYTE_UNITS[min(power, len(_BYTE_UNITS)) - 1]
-
-
-def _size_of(unit: str) -> int:
-    return 1 << 10 * (_BYTE_UNITS.index(unit) + 1)
+def _byte_unit(count: float) -> tuple[str, int]:
+    """Return the largest unit of which there is one at least, else KiB; with its size in bytes."""
+    power = min(max((int(count).bit_length() - 1) // 10, 1), len(_BYTE_UNITS))
+    return _BYTE_UNITS[power - 1], 1 << 10 * power
 
 
 def _rounded(amount: float, digits: int) -> str:

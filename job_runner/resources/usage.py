@@ -53,30 +53,33 @@ class _Series:
 
 
 @dataclass
-class _Cell:
-    """The running cell: the reading when it began, and the samples since."""
+class _Samples:
+    """The samples of a run, or of a cell."""
 
-    start_time: float
-    start_reading: Reading | None
     memory: _Series = field(default_factory=_Series)
     gpu_memory: _Series = field(default_factory=_Series)
     gpu_utilisation: _Series = field(default_factory=_Series)
 
 
 @dataclass
-class Usage:
+class _Cell(_Samples):
+    """The running cell: when it began, the reading at that time, and the samples since."""
+
+    start_time: float = field(default_factory=time.monotonic)
+    start_reading: Reading | None = None
+
+
+@dataclass
+class Usage(_Samples):
     """Peaks and means of the kernel's process tree and of the GPUs that it sees.
 
     Memory in bytes, CPU in cores, utilisation of GPUs from 0 to 1 (of all of them together).
     """
 
-    memory: _Series = field(default_factory=_Series)
-    gpu_memory: _Series = field(default_factory=_Series)
-    gpu_utilisation: _Series = field(default_factory=_Series)
     cpu_peak: float | None = None
     _read: ReadKernel | None = None
     _start_time: float | None = None
-    _wall: float | None = None
+    _end_time: float | None = None
     _cell: _Cell | None = None
     _first_sample: tuple[float, float] | None = None
     _window_start: tuple[float, float] | None = None
@@ -89,34 +92,26 @@ class Usage:
 
     def close(self) -> None:
         """Take the last sample of a kernel that is about to end; nothing counts afterwards."""
-        if self._start_time is not None and self._read is not None:
+        if self._read is not None:
             self._sample()
-            self._wall = time.monotonic() - self._start_time
-            self._read = None
+            self._read, self._end_time = None, time.monotonic()
 
     def begin_cell(self) -> None:
         """Begin the record of a cell."""
-        reading, moment = self._sample()
-        self._cell = _Cell(moment, reading)
-        if reading is not None and reading.memory:
-            self._cell.memory.raise_peak(reading.memory)
+        self._cell = _Cell()
+        self._cell.start_reading = self._sample()
 
     def end_cell(self) -> dict[str, Any]:
         """Return the record of the ended cell: seconds, bytes, and utilisation from 0 to 1."""
-        reading, moment = self._sample()
-        cell = self._cell or _Cell(moment, reading)
+        reading, cell, cpu = self._sample(), self._cell or _Cell(), None
         self._cell = None
-        cpu = None
-        if reading is not None:
-            if reading.memory:
-                cell.memory.raise_peak(reading.memory)
-            if cell.start_reading is not None:
-                # The seconds of children that nobody waited for are lost.
-                cpu = max(0.0, reading.cpu_seconds - cell.start_reading.cpu_seconds)
-                if reading.peak_memory > cell.start_reading.peak_memory:
-                    cell.memory.raise_peak(reading.peak_memory)
+        if reading is not None and cell.start_reading is not None:
+            # The seconds of children that nobody waited for are lost.
+            cpu = max(0.0, reading.cpu_seconds - cell.start_reading.cpu_seconds)
+            if reading.peak_memory > cell.start_reading.peak_memory:
+                cell.memory.raise_peak(reading.peak_memory)
         return {
-            "wall": round(moment - cell.start_time, 6),
+            "wall": round(time.monotonic() - cell.start_time, 6),
             "cpu": _rounded(cpu, 6),
             "memory_peak": _as_int(cell.memory.peak),
             "gpu_utilisation": _rounded(cell.gpu_utilisation.mean),
@@ -125,9 +120,8 @@ class Usage:
 
     def add_memory(self, amount: int) -> None:
         """Add a sample of the bytes of all processes."""
-        self.memory.add(amount)
-        if self._cell is not None:
-            self._cell.memory.add(amount)
+        for samples in self._current_samples():
+            samples.memory.add(amount)
 
     def add_cpu(self, cpu_seconds: float, moment: float) -> None:
         """Add a sample of the CPU seconds used until `moment`, in seconds of a monotonic clock."""
@@ -143,11 +137,11 @@ class Usage:
 
     def add_gpus(self, memory: int | None, utilisation: float | None) -> None:
         """Add a sample of the bytes on all GPUs and of their utilisation; None is unknown."""
-        for record in (self, self._cell):
-            if record is not None and memory is not None:
-                record.gpu_memory.add(memory)
-            if record is not None and utilisation is not None:
-                record.gpu_utilisation.add(utilisation)
+        for samples in self._current_samples():
+            if memory is not None:
+                samples.gpu_memory.add(memory)
+            if utilisation is not None:
+                samples.gpu_utilisation.add(utilisation)
 
     def peak_memory(self) -> int:
         """Take a sample, and return the most bytes so far; 0 where they are unknown."""
@@ -159,9 +153,9 @@ class Usage:
         mean = _cores(self._first_sample, self._last_sample)
         # A run shorter than the window has no measured peak; use the mean.
         peak = mean if self.cpu_peak is None or mean is None else max(self.cpu_peak, mean)
-        wall = self._wall
-        if wall is None and self._start_time is not None:
-            wall = time.monotonic() - self._start_time
+        wall = None
+        if self._start_time is not None:
+            wall = (self._end_time or time.monotonic()) - self._start_time
         return {
             "wall": _rounded(wall),
             "cpu_seconds": None if self._last_sample is None else round(self._last_sample[0], 3),
@@ -175,15 +169,20 @@ class Usage:
             "gpu_utilisation_mean": _rounded(self.gpu_utilisation.mean),
         }
 
-    def _sample(self) -> tuple[Reading | None, float]:
-        """Read the kernel; return the reading and the time."""
-        now = time.monotonic()
+    def _current_samples(self) -> list[_Samples]:
+        return [self] if self._cell is None else [self, self._cell]
+
+    def _sample(self) -> Reading | None:
+        """Read the kernel, if it is there, and return the reading."""
         reading = None if self._read is None else self._read()
         if reading is not None:
-            self.add_cpu(reading.cpu_seconds, now)
-            if reading.peak_memory or reading.memory:
-                self.memory.raise_peak(max(reading.peak_memory, reading.memory))
-        return reading, now
+            self.add_cpu(reading.cpu_seconds, time.monotonic())
+            for samples in self._current_samples():
+                if reading.memory:
+                    samples.memory.raise_peak(reading.memory)
+            if reading.peak_memory:
+                self.memory.raise_peak(reading.peak_memory)
+        return reading
 
 
 def _cores(start: tuple[float, float] | None, end: tuple[float, float] | None) -> float | None:

@@ -97,8 +97,8 @@ def is_output(value: Any) -> bool:
         case "stream":
             return isinstance(value["name"], str) and isinstance(value["text"], str)
         case "error":
-            texts = (value["ename"], value["evalue"], *_list(value["traceback"]))
-            return isinstance(value["traceback"], list) and _are_texts(texts)
+            lines = value["traceback"]
+            return isinstance(lines, list) and _are_texts((value["ename"], value["evalue"], *lines))
     return _is_count(value.get("execution_count")) and _is_display(value)
 
 
@@ -161,14 +161,19 @@ _CHECKS: dict[str, Callable[[Record], bool]] = {
     "prepared": _is_prepared,
     "cell_start": lambda r: _is_index(r.get("i")),
     "output": lambda r: (
-        _is_index(r.get("i")) and is_output(r.get("output")) and _has_valid_display_id(r)
+        _is_index(r.get("i"))
+        and is_output(r.get("output"))
+        and isinstance(r.get("display_id"), str | None)
     ),
     "clear": lambda r: _is_index(r.get("i")),
     "update_display": lambda r: isinstance(r.get("display_id"), str) and _is_display(r),
     "widget": _is_widget,
     "widget_close": lambda r: isinstance(r.get("id"), str),
     "cell_end": lambda r: (
-        _is_index(r.get("i")) and isinstance(r.get("ok"), bool) and _has_valid_counts(r)
+        _is_index(r.get("i"))
+        and isinstance(r.get("ok"), bool)
+        and _is_count(r.get("execution_count"))
+        and _are_figures(r.get("usage"))
     ),
     "usage": lambda r: _are_figures({k: v for k, v in r.items() if k != "k"}),
     "damaged": lambda r: _is_count(r.get("bytes"), required=True),
@@ -199,19 +204,11 @@ def _is_index(value: Any) -> bool:
     return _is_count(value, required=True) and int(value) < _MAX_CELLS
 
 
-def _has_valid_counts(record: Record) -> bool:
-    return _is_count(record.get("execution_count")) and _are_figures(record.get("usage"))
-
-
 def _are_figures(value: Any) -> bool:
     """Tell whether a value is a usage record: numbers by name, or None."""
     if value is None:
         return True
     return isinstance(value, dict) and all(v is None or _is_number(v) for v in value.values())
-
-
-def _has_valid_display_id(record: Record) -> bool:
-    return isinstance(record.get("display_id"), str | None)
 
 
 def _is_text(value: Any) -> bool:
@@ -224,7 +221,3 @@ def _are_texts(values: Any) -> bool:
 
 def _is_path(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(step, str | int) for step in value)
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []

@@ -43,7 +43,6 @@ class Spool:
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._end = 0
-        self._at_end = True
 
     @classmethod
     def in_folder(cls, folder: Path | None) -> Spool:
@@ -62,13 +61,10 @@ class Spool:
 
     def append(self, data: bytes) -> Extent:
         """Write, and return the extent. After an OSError the spool is unchanged."""
-        if not self._at_end:
-            self._file.seek(self._end)
-        self._at_end = False
+        self._file.seek(self._end)
         view = memoryview(data)
         while view:
             view = view[self._file.write(view) :]
-        self._at_end = True
         extent = Extent(self._end, len(data))
         self._end = extent.end
         return extent
@@ -81,7 +77,6 @@ class Spool:
         """Yield the bytes of an extent, in pieces."""
         at = extent.offset
         while at < extent.end:
-            self._at_end = False
             self._file.seek(at)
             piece = self._file.read(min(CHUNK, extent.end - at))
             if not piece:

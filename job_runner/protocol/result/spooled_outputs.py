@@ -168,8 +168,7 @@ class _Stream:
         self.name = name
         self._spool = spool
         self._text = StreamText()
-        self._opening: Extent | None = None
-        self._spilled: list[Extent] = []
+        self._spilled: list[Extent] = []  # of the last line: its opening quote, and pieces
         self._cursor: int | None = None
         self._empty = True
 
@@ -185,17 +184,14 @@ class _Stream:
 
     def feed(self, text: str) -> Iterator[Extent]:
         """Take a piece of text; yield the extents of the lines that it finished."""
-        if self._opening is not None and (self._cursor is not None or overwrites(text)):
+        if self._spilled and (self._cursor is not None or overwrites(text)):
             self._unspill()
         finished_text = self._text.feed(text)
         if finished_text:
             lines = json_writer.format_lines(finished_text, self._INDENT)
-            if self._opening is None:
-                yield self._spool.write(self._separator() + lines)
-            else:
-                yield from self._spilled_parts()
-                yield self._spool.write(lines[1:])
-                self._opening, self._spilled = None, []
+            yield from self._spilled
+            yield self._spool.write(lines[1:] if self._spilled else self._separator() + lines)
+            self._spilled = []
             self._empty = False
         if self._text.plain:  # a line that is overwritten would be reloaded for every change
             self.spill(_MAX_LINE)
@@ -204,8 +200,8 @@ class _Stream:
         """Write the last line so far, if it is longer than `max_line`."""
         if len(self._text) <= max_line:
             return
-        if self._opening is None:
-            self._opening = self._spool.write(self._separator() + '"')
+        if not self._spilled:
+            self._spilled.append(self._spool.write(self._separator() + '"'))
         self._cursor = self._text.cursor
         self._spilled.append(self._spool.write(json_writer.quote(self._text.line)[1:-1]))
         self._text = StreamText()
@@ -213,8 +209,8 @@ class _Stream:
     def tail(self) -> Iterator[Extent | bytes]:
         """Yield the last line as it is now, and the end of the output."""
         line = json_writer.quote(self._text.line)
-        if self._opening is not None:
-            yield from self._spilled_parts()
+        if self._spilled:
+            yield from self._spilled
             yield encode(line[1:])
         elif len(self._text):
             yield encode(self._separator() + line)
@@ -227,15 +223,10 @@ class _Stream:
         """Return the text between two lines."""
         return ("" if self._empty else ",") + "\n" + " " * self._INDENT
 
-    def _spilled_parts(self) -> Iterator[Extent]:
-        if self._opening is not None:
-            yield self._opening
-            yield from self._spilled
-
     def _unspill(self) -> None:
         """Read the spilled beginning of the last line back into memory."""
         pieces = [
-            json.loads(b'"%b"' % b"".join(self._spool.read(extent))) for extent in self._spilled
+            json.loads(b'"%b"' % b"".join(self._spool.read(piece))) for piece in self._spilled[1:]
         ]
         self._text = StreamText([*pieces, self._text.line], self._cursor)
-        self._opening, self._spilled, self._cursor = None, [], None
+        self._spilled, self._cursor = [], None
