@@ -36,7 +36,7 @@ def _fail(error: Exception, code: Exit) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     from .attempt.run import run_job
-    from .attempt.standalone import StandaloneRun, run_files
+    from .attempt.standalone import run_files
 
     if options.job is not None:
         files = (options.input, options.output, options.parameters, options.cwd, options.kernel)
@@ -53,9 +53,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.parameters:
         parameters = parse_object(options.parameters.read_bytes())
     parameters.update({name: parse_value(value) for name, value in options.parameter})
-    return run_files(
-        StandaloneRun(options.input, options.output, parameters, options.cwd, options.kernel)
-    )
+    return run_files(options.input, options.output, parameters, options.cwd, options.kernel)
 
 
 def _finish(options: argparse.Namespace) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,31 +13,39 @@ from typing import Any
 from ..diagnosis import endings
 from ..diagnosis.endings import End
 from ..host.gpu_devices import DEVICE_ORDER, VISIBLE_DEVICES
-from ..protocol import liveness
+from ..protocol import layout, liveness
 from ..protocol.journal.journal import JournalWriter
-from ..protocol.result.result import WrittenResult
+from ..protocol.result.result import NO_SPACE, ResultFold, WrittenResult, write_result
+from ..protocol.result.spool import Spool
 from ..resources.usage import Usage
 from . import disk_reserve
 from .finalize import end_record
-from .incremental_result import IncrementalResult
 from .output_limit import OutputLimiter
 
 
 @dataclass
 class Attempt:
-    """The state of one attempt; `written` is set once its result is written."""
+    """The state of one attempt.
+
+    `end` is set once the journal has it, and `written` once the result is written.
+    """
 
     job_dir: Path
     claim: liveness.Claim
     request: dict[str, Any]
     journal: JournalWriter
-    result: IncrementalResult
     limiter: OutputLimiter
     started: float = field(default_factory=time.time)
     usage: Usage = field(default_factory=Usage)
     end: End | None = None
-    recorded: bool = False
     written: WrittenResult | None = None
+    _fold: ResultFold | None = None
+    """The result so far: each record is folded when it is journaled. None on a full disk."""
+
+    def __post_init__(self) -> None:
+        with _ignoring_full_disk():
+            spool = Spool.in_folder(self.directory)
+            self._fold = ResultFold(self.job_dir / layout.SNAPSHOT, spool)
 
     @property
     def directory(self) -> Path:
@@ -62,23 +72,43 @@ class Attempt:
             stamped = {"t": round(time.time(), 6), **limited}
             try:
                 written = self.journal.append(stamped)
-            except OSError:
-                self.result.abandon()
+                if self._fold is not None:
+                    self._fold.feed(written)
+            except BaseException:  # the journal may have a record that was not fed, or only in part
+                if self._fold is not None:
+                    self._fold.close()
+                    self._fold = None
                 raise
-            self.result.feed(written)
 
     def conclude(self, end: End) -> End:
         """Record in the journal how the run ended, and return that end. Raises OSError."""
         summary = self.limiter.summary()
-        self.end = endings.with_note(end, summary) if summary else end
-        self.emit(end_record(self.end, self.usage.to_json()))
-        self.recorded = True
-        return self.end
+        end = endings.with_note(end, summary) if summary else end
+        self.emit(end_record(end, self.usage.to_json()))
+        self.end = end
+        return end
 
     def write_result(self) -> WrittenResult:
-        """Close the journal and write the result, once. Raises OSError."""
+        """Close the journal and write the result, once. Raises OSError.
+
+        Where the disk had no room for the fold, the result is folded from the journal now, as
+        `finish` does it.
+        """
         if self.written is None:
             disk_reserve.release(self.directory)
             self.journal.close()
-            self.written = self.result.write()
+            if self._fold is not None:
+                with _ignoring_full_disk(), self._fold:
+                    self.written = self._fold.write(self.directory / layout.RESULT)
+        if self.written is None:
+            self.written = write_result(self.job_dir, self.directory)
         return self.written
+
+
+@contextmanager
+def _ignoring_full_disk() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in NO_SPACE:
+            raise

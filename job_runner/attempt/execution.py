@@ -26,8 +26,8 @@ from ..protocol.result.notebook import METADATA_KEY
 from ..resources.monitor import Monitor
 from .attempt import Attempt
 from .engine import Engine
-from .reaper import Reaper
-from .supervise import SupervisedRun, supervise, wait_until_ready
+from .reaper import reaped_orphans
+from .supervise import supervise, wait_until_ready
 
 _SYNC_INTERVAL = 1.0
 """Seconds between acknowledgements: what a lost host may cost."""
@@ -66,13 +66,12 @@ class Execution:
     async def _run(self) -> End:
         stop = _stop_future(self._attempt.claim)
         self._kernel = kernel = KernelClient(self._process)
-        kernel.connect()
         notebook = prepare_attempt(self._attempt, self._process)
-        with Reaper(spare=self._process.pid):
+        with reaped_orphans(spare=self._process.pid):
             return await _execute(self._attempt, kernel, notebook, stop)
 
     async def _shut_down(self, kernel: KernelClient) -> None:
-        end = self._attempt.end if self._attempt.recorded else None
+        end = self._attempt.end
         await kernel.shutdown(
             graceful=end is not None and end.exit_code in (Exit.SUCCEEDED, Exit.CELL),
             while_waiting=None if end is None else self._attempt.write_result,
@@ -138,15 +137,13 @@ async def _execute_cells(
         attempt.emit(record)
 
     return await supervise(
-        SupervisedRun(
-            Engine(kernel, emit, diagnosis.cell_failed),
-            kernel,
-            [(index, notebook["cells"][index]) for index in code_cells(notebook)],
-            stop,
-            attempt.request.get("max_runtime"),
-            monitor,
-            diagnosis,
-        )
+        Engine(kernel, emit, diagnosis.cell_failed),
+        kernel,
+        [(index, notebook["cells"][index]) for index in code_cells(notebook)],
+        stop=stop,
+        max_runtime=attempt.request.get("max_runtime"),
+        monitor=monitor,
+        diagnosis=diagnosis,
     )
 
 

@@ -18,7 +18,6 @@ from ..protocol.result.result import NO_SPACE
 from . import disk_reserve, workdir
 from .attempt import Attempt
 from .finalize import summarize_journal, write_ending
-from .incremental_result import IncrementalResult
 from .output_limit import OutputLimiter
 
 
@@ -56,7 +55,6 @@ def _run_claimed(job_dir: Path, claim: liveness.Claim, request: dict[str, Any]) 
         claim,
         request,
         JournalWriter(directory / layout.JOURNAL),
-        IncrementalResult(job_dir, directory),
         OutputLimiter(request.get("output_limit")),
     )
     end = None

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,38 +23,32 @@ _LONGEST_NAME = 255
 """Bytes that a file's name may have."""
 
 
-@dataclass(frozen=True)
-class StandaloneRun:
-    """What to run, and where the result goes. `cwd` None: the current directory."""
+def run_files(
+    source: Path, output: Path, parameters: dict[str, Any], cwd: Path | None, kernel: str | None
+) -> int:
+    """Execute `source` into `output`; return the exit code. Raises OSError for unusable files.
 
-    source: Path
-    output: Path
-    parameters: dict[str, Any]
-    cwd: Path | None
-    kernel: str | None
-
-
-def run_files(files: StandaloneRun) -> int:
-    """Execute `source` into `output`; return the exit code. Raises OSError for unusable files."""
-    output = files.output.absolute()
-    job_dir = output.with_name(_job_name(output.name))
-    snapshot = files.source.read_bytes()
+    `cwd` None is the current directory, and `kernel` None the notebook's own.
+    """
+    target = output.absolute()
+    job_dir = target.with_name(_job_name(target.name))
+    snapshot = source.read_bytes()
     if _has_run(job_dir) and finish_job(job_dir, None, None) == Exit.BUSY:
         return Exit.BUSY
     _remove(job_dir)
     job_dir.mkdir(mode=0o700)
     documents.write_bytes(job_dir / layout.SNAPSHOT, snapshot)
     request = {
-        "name": output.stem,
-        "notebook": str(files.source),
-        "parameters": files.parameters,
+        "name": target.stem,
+        "notebook": str(source),
+        "parameters": parameters,
         "env": {},
-        "cwd": str((files.cwd or Path.cwd()).resolve()),
+        "cwd": str((cwd or Path.cwd()).resolve()),
         "isolated": False,
-        "kernel": files.kernel,
+        "kernel": kernel,
         "max_runtime": None,
-        PLAIN_OUTPUT: output.name,
-        PLAIN_PATH: str(files.output),
+        PLAIN_OUTPUT: target.name,
+        PLAIN_PATH: str(output),
     }
     documents.write_document(job_dir / layout.REQUEST, request)
     code = run_job(job_dir, 1)

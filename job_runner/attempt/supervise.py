@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from ..diagnosis import endings
@@ -52,57 +51,45 @@ async def wait_until_ready(kernel: KernelClient, stop: asyncio.Future[None]) -> 
             await ready
 
 
-@dataclass(frozen=True)
-class SupervisedRun:
-    """The execution of `cells` in a kernel, and what may end it early.
+async def supervise(
+    engine: Engine,
+    kernel: KernelClient,
+    cells: Iterable[tuple[int, dict[str, Any]]],
+    *,
+    stop: asyncio.Future[None],
+    max_runtime: float | None,
+    monitor: Monitor,
+    diagnosis: Diagnosis,
+) -> End:
+    """Execute the cells until they end, or something ends the run early; `diagnosis` explains it.
 
-    - `stop`: done as soon as the run has to stop.
-    - `max_runtime`: seconds; None: no limit.
-    - `monitor`: tells whether the kernel is over its memory limit.
-    - `diagnosis`: explains how the run ended.
+    That is `stop`, `max_runtime` (in seconds; None: no limit), the memory limit of `monitor`, or
+    the kernel's death. All output up to then is emitted first. A cell that is stopped is
+    interrupted, so that its traceback shows where it was.
     """
-
-    engine: Engine
-    kernel: KernelClient
-    cells: Iterable[tuple[int, dict[str, Any]]]
-    stop: asyncio.Future[None]
-    max_runtime: float | None
-    monitor: Monitor
-    diagnosis: Diagnosis
-
-
-async def supervise(run: SupervisedRun) -> End:
-    """Execute the cells until they end, or a stop, the deadline, memory or a death ends the run.
-
-    All output up to then is emitted first. A cell that is stopped is interrupted, so that its
-    traceback shows where it was.
-    """
-    engine = run.engine
-    work = asyncio.create_task(engine.run(run.cells))
-    died = asyncio.create_task(run.kernel.died.wait())
-    over_limit = asyncio.create_task(run.monitor.over.wait())
-    reports = asyncio.create_task(_report_oom_kills(engine, run.diagnosis))
+    work = asyncio.create_task(engine.run(cells))
+    died = asyncio.create_task(kernel.died.wait())
+    over_limit = asyncio.create_task(monitor.over.wait())
+    reports = asyncio.create_task(_report_oom_kills(engine, diagnosis))
     try:
-        await _wait_for_first({work, died, over_limit, run.stop}, run.max_runtime)
+        await _wait_for_first({work, died, over_limit, stop}, max_runtime)
         reports.cancel()
-        is_dead, is_over_limit, is_stopped = died.done(), over_limit.done(), run.stop.done()
+        is_dead, is_over_limit, is_stopped = died.done(), over_limit.done(), stop.done()
         cell = engine.current
         if not work.done():
             await _drain_remaining(engine, work, died, over_limit)
         end = work.result() if work.done() else None
         if end is not None:
             return end
-        if is_over_limit and run.monitor.limit is not None:
-            return endings.memory_limit_exceeded(
-                run.monitor.used, run.monitor.limit, engine.current
-            )
+        if is_over_limit and monitor.limit is not None:
+            return endings.memory_limit_exceeded(monitor.used, monitor.limit, engine.current)
         if is_dead:
-            process = run.kernel.process
+            process = kernel.process
             status, log_line = process.exit_status(), process.last_log_line()
-            return run.diagnosis.kernel_died(status, log_line, engine.current)
+            return diagnosis.kernel_died(status, log_line, engine.current)
         if is_stopped:
-            return run.diagnosis.interrupted(endings.terminated(cell))
-        return run.diagnosis.interrupted(endings.deadline(run.max_runtime or 0, cell))
+            return diagnosis.interrupted(endings.terminated(cell))
+        return diagnosis.interrupted(endings.deadline(max_runtime or 0, cell))
     finally:
         for task in (died, over_limit, reports, work):
             task.cancel()

@@ -15,7 +15,7 @@ from ..resources.host_memory import MemoryStatus
 from . import endings, error_patterns
 from .endings import End
 from .error_patterns import CellFailure, OutOfMemoryMatch
-from .missing_module import MissingModuleAdvice
+from .missing_module import missing_module_advice
 
 Record = dict[str, Any]
 _MAX_LINE = 200
@@ -36,7 +36,7 @@ class Diagnosis:
         environ: Mapping[str, str] | None = None,
     ) -> None:
         self._memory_status = memory_status
-        self._missing_module = MissingModuleAdvice(request or {})
+        self._request = request or {}
         # A job without a GPU gets this variable empty: what it allocates is the host's memory.
         self._sees_gpus = (environ or {}).get(VISIBLE_DEVICES) != ""
         self._last_line = ""
@@ -75,9 +75,9 @@ class Diagnosis:
                 return endings.gpu_out_of_memory(failure, text)
             return endings.out_of_memory(failure, text, memory)
         module = error_patterns.missing_module(failure)
-        advice = "" if module is None else self._missing_module.advice(module)
+        advice = "" if module is None else missing_module_advice(self._request, module)
         end = endings.cell_error(failure, advice)
-        return self._with_oom_note(end, memory) if end.reason == "CellError" else end
+        return endings.with_oom_note(end, memory) if end.reason == "CellError" else end
 
     def kernel_died(self, status: int | None, last_log_line: str, cell: int | None) -> End:
         """Return the end for a kernel that died in `cell`, None between two cells."""
@@ -85,11 +85,8 @@ class Diagnosis:
         if status == -signal.SIGKILL and (memory.kills or memory.near_limit):
             return endings.killed_for_memory(memory, cell)
         end = endings.kernel_died(status, cell, self._last_line, last_log_line)
-        return self._with_oom_note(end, memory)
+        return endings.with_oom_note(end, memory)
 
     def interrupted(self, end: End) -> End:
         """Return the end for a run that was ended from outside."""
-        return self._with_oom_note(end, self._memory_status())
-
-    def _with_oom_note(self, end: End, memory: MemoryStatus) -> End:
-        return endings.with_oom_note(end, memory) if memory.kills else end
+        return endings.with_oom_note(end, self._memory_status())

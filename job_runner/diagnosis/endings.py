@@ -160,11 +160,11 @@ def gpu_out_of_memory(failure: CellFailure, text: str) -> End:
 
 
 def with_oom_note(end: End, memory: MemoryStatus) -> End:
-    """Return an end that also says that processes of the run were killed for memory.
+    """Return an end that also says if processes of the run were killed for memory.
 
     The end may have this cause or another: a pool that lost a worker may wait for ever.
     """
-    return with_note(end, f"Before that, {kills_text(memory)}.")
+    return with_note(end, f"Before that, {kills_text(memory)}.") if memory.kills else end
 
 
 def kills_text(memory: MemoryStatus) -> str:
@@ -223,11 +223,8 @@ def _is_input_request(failure: CellFailure) -> bool:
 def _exit_argument(value: str) -> str:
     """Return the argument of `sys.exit` as code; the kernel sends it as text."""
     text = _first_line(value)
-    return text if not text or text in ("True", "False") or _is_number(text) else repr(text)
-
-
-def _is_number(text: str) -> bool:
-    return text.removeprefix("-").isdecimal()
+    is_number = text.removeprefix("-").isdecimal()
+    return text if is_number or text in ("", "True", "False") else repr(text)
 
 
 def _describe(failure: CellFailure, text: str) -> str:

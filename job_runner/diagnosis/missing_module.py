@@ -9,51 +9,46 @@ from collections.abc import Mapping
 from typing import Any
 
 
-class MissingModuleAdvice:
-    """Advice for a missing module, from the packages that `request` names (see protocol.md)."""
+def missing_module_advice(request: Mapping[str, Any], module: str) -> str:
+    """Return the sentence on what to do about `module` (an import name).
 
-    def __init__(self, request: Mapping[str, Any]) -> None:
-        packages = request.get("packages")
-        self._packages: dict[str, list[str]] = packages if isinstance(packages, dict) else {}
-        environment = request.get("environment") or {}
-        same_host = environment.get("host") == socket.gethostname()
-        # Where the submitter's own interpreter runs us, it lacks the module as well.
-        self._other_environment = not (
-            same_host and environment.get("interpreter") == sys.executable
+    `request` names the packages of the environment that it was submitted from (see protocol.md).
+    """
+    packages = request.get("packages")
+    package = _find_package(packages, module) if isinstance(packages, dict) else None
+    environment = request.get("environment") or {}
+    # Where the submitter's own interpreter runs us, it lacks the module as well.
+    here = (socket.gethostname(), sys.executable)
+    is_elsewhere = (environment.get("host"), environment.get("interpreter")) != here
+    if package is not None and is_elsewhere:
+        cell = f"`%pip install {package}`" if package else "a `%pip install` of what brings it"
+        return (
+            f"It is in the environment you submitted from, not in this one: add {cell} "
+            "to the notebook, or choose an image that has it."
         )
-        self._isolated = bool(request.get("isolated")) or request.get("cwd") is None
+    place = "not in this environment"
+    if packages and is_elsewhere:
+        place = "neither here nor in the environment you submitted from"
+    text = (
+        f"It is {place}: add `%pip install {package or module}` "
+        "(if that is its name) to the notebook, or choose an image that has it."
+    )
+    if request.get("isolated") or request.get("cwd") is None:
+        text += " If it is a file of your own, send it along (--input)."
+    return text
 
-    def advice(self, module: str) -> str:
-        """Return the sentence on what to do about `module` (an import name)."""
-        package = self._package(module)
-        if package is not None and self._other_environment:
-            cell = f"`%pip install {package}`" if package else "a `%pip install` of what brings it"
-            return (
-                f"It is in the environment you submitted from, not in this one: add {cell} "
-                "to the notebook, or choose an image that has it."
-            )
-        place = "not in this environment"
-        if self._packages and self._other_environment:
-            place = "neither here nor in the environment you submitted from"
-        text = (
-            f"It is {place}: add `%pip install {package or module}` "
-            "(if that is its name) to the notebook, or choose an image that has it."
-        )
-        if self._isolated:
-            text += " If it is a file of your own, send it along (--input)."
-        return text
 
-    def _package(self, module: str) -> str | None:
-        """Return the distribution that provides a module: by the request, else by its name.
+def _find_package(packages: Mapping[str, Any], module: str) -> str | None:
+    """Return the distribution that provides a module: by the request, else by its name.
 
-        "" stands for a module that the submitter has from an unknown distribution.
-        """
-        normal = _normalize(module)
-        namesake = next((n for n in self._packages if n and _normalize(n) == normal), None)
-        if namesake is not None and not self._packages[namesake]:
-            return namesake
-        owners = (n for n, modules in self._packages.items() if isinstance(modules, list))
-        return max((n for n in owners if module in self._packages[n]), default=None)
+    "" stands for a module that the submitter has from an unknown distribution.
+    """
+    normal = _normalize(module)
+    namesake = next((name for name in packages if name and _normalize(name) == normal), None)
+    if namesake is not None and not packages[namesake]:
+        return namesake
+    owners = (name for name, modules in packages.items() if isinstance(modules, list))
+    return max((name for name in owners if module in packages[name]), default=None)
 
 
 def _normalize(name: str) -> str:

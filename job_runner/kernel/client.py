@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from ..diagnosis.endings import no_kernel
 from .channels import KernelChannels, Message
 from .process import KernelProcess
-from .shutdown import ShutdownWait
+from .shutdown import process_tree, wait_for_exit
 from .startup_code import STARTUP_CODE
 
 START_TIMEOUT = 60.0
@@ -42,7 +42,8 @@ class Listener(Protocol):
 class KernelClient:
     """The client of a kernel whose process was started; `died` is set once that is gone.
 
-    Create and use it inside a running event loop.
+    Create and use it inside a running event loop. The kernel reads the first requests once it
+    listens.
     """
 
     def __init__(self, process: KernelProcess) -> None:
@@ -51,28 +52,21 @@ class KernelClient:
         self.language_info: dict[str, Any] = {}
         self._ready_listener = _ReadyListener()
         self._listener: Listener = self._ready_listener
-        self._channels: KernelChannels | None = None
-        self._pidfd = -1
-        self._poll: asyncio.TimerHandle | None = None
-        self._watch_process()
-
-    @property
-    def error(self) -> asyncio.Future[None]:
-        """Return the future that gets the exception of a listener, or of the channels."""
-        return self._connected.error
-
-    def connect(self) -> None:
-        """Connect, and send the first requests: the kernel reads them once it listens."""
         self._channels = KernelChannels(
             self.process.connection_info,
             on_published=lambda message: self._listener.on_published(message),
             on_reply=lambda message: self._listener.on_reply(message),
             on_batch_end=lambda: self._listener.on_batch_end(),
         )
+        # The future that gets the exception of a listener, or of the channels.
+        self.error = self._channels.error
         self._ready_listener.requests.add(self.request_info())
         if self.process.is_ipykernel:
             # A kernel handles requests in order: this code runs before the first cell.
             self._execute(STARTUP_CODE, silent=True)
+        self._pidfd = -1
+        self._poll: asyncio.TimerHandle | None = None
+        self._watch_process()
 
     async def ready(self) -> None:
         """Wait until the kernel answers and its iopub is subscribed. Raises RunFailed."""
@@ -92,12 +86,12 @@ class KernelClient:
 
     def request_info(self) -> str:
         """Request the kernel's info, which changes nothing in it; return the message's id."""
-        return self._connected.send("shell", "kernel_info_request", {})
+        return self._channels.send("shell", "kernel_info_request", {})
 
     def interrupt(self) -> None:
         """Interrupt the running cell in the way that the kernel's specification names."""
         if self.process.spec.interrupt_mode == "message":
-            self._connected.send("control", "interrupt_request", {})
+            self._channels.send("control", "interrupt_request", {})
         else:
             self.process.signal(signal.SIGINT)
 
@@ -110,27 +104,21 @@ class KernelClient:
         called meanwhile. The process is closed by whoever started it, outside the loop.
         """
         try:
-            shutdown_wait = None
+            initial = None
             if graceful and not self.died.is_set():
-                shutdown_wait = ShutdownWait(self.process.pid)
-                self._connected.send("control", "shutdown_request", {"restart": False})
+                initial = process_tree(self.process.pid)
+                self._channels.send("control", "shutdown_request", {"restart": False})
                 # Closed now: the sockets would try to reconnect once the kernel is gone.
-                self._connected.close(sending=True)
+                self._channels.close(sending=True)
             else:
                 self.process.kill()
             if while_waiting is not None:
                 while_waiting()
-            if shutdown_wait is not None:
-                await shutdown_wait.wait(self.died)
+            if initial is not None:
+                await wait_for_exit(self.process.pid, initial, self.died)
         finally:
             self._unwatch_process()
-            if self._channels is not None:
-                self._channels.close()
-
-    @property
-    def _connected(self) -> KernelChannels:
-        assert self._channels is not None
-        return self._channels
+            self._channels.close()
 
     async def _wait_for_info(self) -> None:
         """Request the kernel's info until a reply has come and iopub is subscribed."""
@@ -159,7 +147,7 @@ class KernelClient:
             "allow_stdin": False,
             "stop_on_error": False,
         }
-        return self._connected.send("shell", "execute_request", content)
+        return self._channels.send("shell", "execute_request", content)
 
     def _watch_process(self) -> None:
         """Set `died` when the process is gone."""

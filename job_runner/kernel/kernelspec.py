@@ -19,7 +19,8 @@ def resolve_kernel_spec(name: str, recorded: dict[str, Any] | None) -> KernelSpe
     """
     try:
         if recorded is not None:
-            spec = KernelSpec(**{key: recorded[key] for key in recorded if key in _FIELDS})
+            fields = recorded.keys() & KernelSpec.class_trait_names()
+            spec = KernelSpec(**{name: recorded[name] for name in fields})
         else:
             spec = KernelSpecManager(kernel_dirs=kernel_dirs()).get_kernel_spec(name)
         if not spec.argv:
@@ -60,11 +61,3 @@ class ResolvedKernelSpec(KernelSpecManager):
     def get_kernel_spec(self, kernel_name: str) -> KernelSpec:  # noqa: ARG002 - any name
         """Return the specification."""
         return self._spec
-
-
-_FIELDS = frozenset(
-    [
-        *("argv", "env", "display_name", "language"),
-        *("interrupt_mode", "metadata", "resource_dir"),
-    ]
-)

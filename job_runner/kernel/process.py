@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
@@ -54,19 +55,16 @@ class KernelProcess:
         self.folder = make_sockets_folder()
         self._mark = mark
         self._recorded = recorded
-        self._spec: KernelSpec | None = None
         self._log: IO[bytes] | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._manager: KernelManager | None = None
         self._ports: list[socket.socket] = []
         self._is_closed = False
 
-    @property
+    @cached_property
     def spec(self) -> KernelSpec:
-        """Return the kernel's specification. Raises RunFailed."""
-        if self._spec is None:
-            self._spec = resolve_kernel_spec(self.name, self._recorded)
-        return self._spec
+        """The kernel's specification. Raises RunFailed."""
+        return resolve_kernel_spec(self.name, self._recorded)
 
     @property
     def language(self) -> str | None:

@@ -17,34 +17,30 @@ _IDLE_TIMEOUT = 0.8
 _TIMEOUT = 10.0
 _POLL_INTERVAL = 0.1
 
-_ProcessTree = frozenset[psutil.Process]
+ProcessTree = frozenset[psutil.Process]
 
 
-class ShutdownWait:
-    """Waits for process `pid` to exit: create it before the shutdown request is sent."""
+async def wait_for_exit(pid: int, initial: ProcessTree, died: asyncio.Event) -> None:
+    """Wait until process `pid` is gone or idle, or the time is over.
 
-    def __init__(self, pid: int) -> None:
-        self._pid = pid
-        self._initial = _process_tree(pid)
-
-    async def wait(self, died: asyncio.Event) -> None:
-        """Wait until the process is gone or idle, or the time is over."""
-        loop = asyncio.get_running_loop()
-        end = loop.time() + _TIMEOUT
-        idle_since, cpu_seconds = loop.time(), -1.0
-        while not died.is_set() and loop.time() < end:
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(died.wait(), _POLL_INTERVAL)
-                return
-            tree = _process_tree(self._pid)
-            total = sum(map(_cpu_seconds, tree))
-            if total != cpu_seconds or tree - self._initial or any(map(_is_connected, tree)):
-                idle_since, cpu_seconds = loop.time(), total
-            elif loop.time() - idle_since > _IDLE_TIMEOUT:
-                return
+    `initial` is its tree before the shutdown request was sent.
+    """
+    loop = asyncio.get_running_loop()
+    end = loop.time() + _TIMEOUT
+    idle_since, cpu_seconds = loop.time(), -1.0
+    while not died.is_set() and loop.time() < end:
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(died.wait(), _POLL_INTERVAL)
+            return
+        tree = process_tree(pid)
+        total = sum(map(_cpu_seconds, tree))
+        if total != cpu_seconds or tree - initial or any(map(_is_connected, tree)):
+            idle_since, cpu_seconds = loop.time(), total
+        elif loop.time() - idle_since > _IDLE_TIMEOUT:
+            return
 
 
-def _process_tree(pid: int) -> _ProcessTree:
+def process_tree(pid: int) -> ProcessTree:
     """Return a process and its descendants."""
     with contextlib.suppress(psutil.Error):
         process = psutil.Process(pid)

@@ -12,7 +12,7 @@ import nbformat
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 
 from ..attempt.engine import Engine
-from ..attempt.supervise import SupervisedRun, supervise, wait_until_ready
+from ..attempt.supervise import supervise, wait_until_ready
 from ..diagnosis.diagnosis import Diagnosis
 from ..diagnosis.endings import End, RunFailed
 from ..diagnosis.exit_codes import Exit
@@ -103,21 +103,18 @@ async def _execute(nb_man: Any, process: KernelProcess, options: Options) -> End
     kernel = KernelClient(process)
     is_graceful = False
     try:
-        kernel.connect()
         await asyncio.wait_for(wait_until_ready(kernel, adapter.timeout), options.start_timeout)
         notebook.metadata.language_info = nbformat.from_dict(kernel.language_info)
         with Monitor(kernel.process.pid, None, Usage(), os.environ) as monitor:
             diagnosis = Diagnosis(monitor.memory_status)
             end = await supervise(
-                SupervisedRun(
-                    Engine(kernel, adapter.on_record, diagnosis.cell_failed),
-                    kernel,
-                    [(index, notebook.cells[index]) for index in code_cells(notebook)],
-                    adapter.timeout,
-                    None,
-                    monitor,
-                    diagnosis,
-                )
+                Engine(kernel, adapter.on_record, diagnosis.cell_failed),
+                kernel,
+                [(index, notebook.cells[index]) for index in code_cells(notebook)],
+                stop=adapter.timeout,
+                max_runtime=None,
+                monitor=monitor,
+                diagnosis=diagnosis,
             )
         if end.reason is None:
             adapter.skip_to(len(notebook.cells))

@@ -71,7 +71,6 @@ def test_a_death_is_noticed_without_pidfds(monkeypatch: pytest.MonkeyPatch, tmp_
 
 async def close_after(kernel: KernelClient, source: str) -> float:
     """Return the seconds that a kernel took to leave after a cell."""
-    kernel.connect()
     await kernel.ready()
     await Engine(kernel, lambda _: None).run([cell(source)])
     began = time.monotonic()
@@ -204,7 +203,6 @@ def test_output_that_comes_together_is_one_record(tmp_path: Path) -> None:
     records: list[Record] = []
 
     async def run(kernel: KernelClient) -> None:
-        kernel.connect()
         await kernel.ready()
         await Engine(kernel, records.append).run([cell(source)])
         await kernel.shutdown(graceful=False)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from job_runner.diagnosis.missing_module import MissingModuleAdvice
+from job_runner.diagnosis.missing_module import missing_module_advice
 from jupyter_to_job.service.submitting.packages import installed_packages, packages_of
 
 NOT_UTF_8 = "Name: latin\nAuthor: J\xf6rg\n"
@@ -61,11 +61,10 @@ def test_a_folder_that_is_gone_is_left_out(monkeypatch: pytest.MonkeyPatch, tmp_
 
 def test_no_module_of_this_environment_is_called_missing() -> None:
     packages = packages_of([sys.executable])
-    missing = MissingModuleAdvice(
-        {"packages": packages, "environment": {"host": "there"}, "cwd": "/"}
-    )
+    request = {"packages": packages, "environment": {"host": "there"}, "cwd": "/"}
     for name in packages_distributions():
-        assert "It is in the environment you submitted from" in missing.advice(name), name
+        advice = missing_module_advice(request, name)
+        assert "It is in the environment you submitted from" in advice, name
     assert packages is not None and len(json.dumps(packages)) < 100 * len(packages)
 
 
