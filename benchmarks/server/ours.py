@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from job_runner.protocol import layout
+from job_runner.protocol.times import rfc3339
 from jupyter_to_job.domain.names import job_name
-from jupyter_to_job.domain.times import rfc3339
 from jupyter_to_job.exchange import FileExchange
 
 from .client import Client

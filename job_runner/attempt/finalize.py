@@ -11,18 +11,18 @@ import json
 import os
 import time
 from dataclasses import asdict, dataclass
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from ..diagnosis.endings import End
 from ..kernel.cleanup import TERMINATION_LOG
 from ..notebook.banner import error_banner
-from ..protocol import documents, layout
+from ..protocol import documents, layout, times
 from ..protocol.journal import journal
 from ..protocol.journal.validation import validated
 from ..protocol.outcome import Outcome, write_outcome
 from ..protocol.result.result import WrittenResult
+from .artifacts import seal_artifacts
 
 PLAIN_OUTPUT = "plain_output"
 """In request.json: the name of the file beside the job directory that the result becomes."""
@@ -46,12 +46,6 @@ class JournalSummary:
     end: Record | None = None
     usage: Record | None = None
     last_record: float | None = None
-
-
-def rfc3339(moment: float) -> str:
-    """Return unix seconds as documents have them: UTC, milliseconds."""
-    text = datetime.fromtimestamp(moment, timezone.utc).isoformat(timespec="milliseconds")
-    return text.replace("+00:00", "Z")
 
 
 def end_record(end: End, usage: dict[str, Any]) -> Record:
@@ -119,10 +113,11 @@ def write_ending(
         message=end.message,
         exit_code=None if end.exit_code is None else int(end.exit_code),
         cells={"done": result.progress.cells_done, "total": result.progress.cells_total},
-        started=None if started is None else rfc3339(started),
-        finished=rfc3339(time.time() if finished is None else finished),
+        started=None if started is None else times.from_unix(started),
+        finished=times.from_unix(time.time() if finished is None else finished),
         usage=usage,
         result_sha256=result.sha256,
+        artifacts=seal_artifacts(attempt_dir),
     )
     write_outcome(attempt_dir, outcome)
     write_termination_message(outcome)
@@ -133,7 +128,11 @@ def copy_standalone_output(job_dir: Path, attempt_dir: Path) -> None:
     result = attempt_dir / layout.RESULT
     if not result.exists():
         return
-    if name := (documents.read_document(job_dir / layout.REQUEST) or {}).get(PLAIN_OUTPUT):
+    try:
+        name = (documents.read_document(job_dir / layout.REQUEST) or {}).get(PLAIN_OUTPUT)
+    except documents.DocumentError:
+        return  # a damaged request must not keep the outcome from being written
+    if name:
         with result.open("rb") as file:
             chunks = iter(lambda: file.read(_CHUNK), b"")
             # The result is no file of the exchange: it gets the usual rights of a user's file.
@@ -146,6 +145,7 @@ def write_termination_message(outcome: Outcome) -> None:
     if not path:
         return
     document = {"v": documents.VERSION, **asdict(outcome)}
+    document.pop("artifacts")  # they may be many
     text = json.dumps(document)
     if len(text) > _MAX_MESSAGE_BYTES:
         text = json.dumps({**document, "message": (outcome.message or "")[:200]})

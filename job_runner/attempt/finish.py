@@ -14,7 +14,8 @@ from ..protocol.outcome import LOST_MESSAGE, read_outcome
 from ..protocol.progress import Progress
 from ..protocol.result.result import WrittenResult, write_result
 from ..resources.usage import Usage
-from . import disk_reserve, workdir
+from . import disk_reserve
+from .artifacts import collect_artifacts
 from .finalize import (
     JournalSummary,
     end_from_record,
@@ -56,8 +57,7 @@ def finish_job(job_dir: Path, reason: str | None, message: str | None) -> int:
 def _finish(job_dir: Path, claim: liveness.Claim, reason: str, message: str) -> None:
     directory = claim.directory
     summary = summarize_journal(directory)
-    runner = documents.read_document(directory / layout.RUNNER) or {}
-    if liveness.ran_on_this_host(runner):  # process ids are ours
+    if _ran_on_this_host(directory):
         if summary.kernel_pid is not None:
             cleanup.end_session(summary.kernel_pid, str(directory))
         cleanup.remove_sockets(summary.sockets)
@@ -71,7 +71,7 @@ def _finish(job_dir: Path, claim: liveness.Claim, reason: str, message: str) -> 
         journal = JournalWriter(directory / layout.JOURNAL)
         journal.append({"t": round(time.time(), 6), **end_record(end, usage)})
         journal.close()
-    workdir.collect_artifacts(job_dir, directory)
+    collect_artifacts(job_dir, directory)
     finished = None if reason == _TERMINATED else _last_sign_of_life(summary, claim.last_heartbeat)
     result = write_result(job_dir, directory)
     write_ending(job_dir, directory, end, result, summary.started, usage, finished)
@@ -99,3 +99,12 @@ def _never_started(job_dir: Path, end: End) -> int:
     finally:
         claim.release()
     return Exit.SUCCEEDED
+
+
+def _ran_on_this_host(directory: Path) -> bool:
+    """Tell whether the runner was a process of this host, up since then: process ids are ours."""
+    try:
+        runner = documents.read_document(directory / layout.RUNNER) or {}
+    except documents.DocumentError:
+        return True  # nothing of another process is ended: a kernel has the attempt's folder
+    return liveness.ran_on_this_host(runner)

@@ -16,6 +16,7 @@ from ..protocol import documents, layout, liveness
 from ..protocol.journal.journal import JournalWriter
 from ..protocol.result.result import NO_SPACE
 from . import disk_reserve, workdir
+from .artifacts import collect_artifacts, sync_scratch
 from .attempt import Attempt
 from .finalize import summarize_journal, write_ending
 from .output_limit import OutputLimiter
@@ -108,7 +109,7 @@ def _execute_in_kernel(attempt: Attempt, resources: contextlib.ExitStack) -> End
         str(attempt.directory),
         attempt.request.get("kernel_spec"),
     )
-    resources.callback(workdir.collect_artifacts, attempt.job_dir, attempt.directory)
+    resources.callback(collect_artifacts, attempt.job_dir, attempt.directory)
     resources.callback(process.close)
     start = {"kernel": process.name, "sockets": str(process.folder)}
     attempt.emit({"k": "start", "v": documents.VERSION, **start})
@@ -118,7 +119,9 @@ def _execute_in_kernel(attempt: Attempt, resources: contextlib.ExitStack) -> End
     if failure is not None:
         prepare_attempt(attempt, process)  # the result shows the reason
         raise failure
-    return resources.enter_context(Execution(attempt, process)).run()
+    end = resources.enter_context(Execution(attempt, process)).run()
+    sync_scratch(attempt.directory)
+    return end
 
 
 def _start(attempt: Attempt, process: KernelProcess) -> RunFailed | None:

@@ -1,16 +1,22 @@
-"""Writes small JSON documents and other files completely or not at all, with mode 0600."""
+"""Small JSON documents: written completely or not at all, with mode 0600, and read with care."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import secrets
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, NoReturn
 
 VERSION = 1
+_NO_FILE = (errno.ELOOP, errno.ENXIO, errno.ENODEV)
+"""Errors of opening a link, a socket, or a device that is not there."""
+MAX_BYTES = 256 << 20
+"""Bytes of a document at most: parameters come in requests of at most half of that."""
 
 
 class DocumentError(ValueError):
@@ -18,11 +24,17 @@ class DocumentError(ValueError):
 
 
 def read_document(path: Path) -> dict[str, Any] | None:
-    """Return the document at `path`, or None if it is not there. Raises DocumentError."""
+    """Return the document at `path`, or None if it is not there. Raises DocumentError, OSError."""
     try:
-        document = json.loads(path.read_bytes())
+        with open_regular(path) as file:
+            data = file.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise DocumentError(f"{path.name}: over {MAX_BYTES} bytes")
+        document = json.loads(data, parse_constant=_refuse)
     except FileNotFoundError:
         return None
+    except DocumentError:
+        raise
     except (ValueError, RecursionError) as error:
         raise DocumentError(f"{path.name}: {error}") from error
     if not isinstance(document, dict):
@@ -30,6 +42,27 @@ def read_document(path: Path) -> dict[str, Any] | None:
     if document.get("v") != VERSION:
         raise DocumentError(f"{path.name}: version {document.get('v')!r}, this reads {VERSION}")
     return document
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a regular file for reading; never wait for a pipe, and follow no link as last step.
+
+    Raises DocumentError for anything else, and OSError.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno not in _NO_FILE:
+            raise
+        raise DocumentError(f"{path.name}: not a file") from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise DocumentError(f"{path.name}: not a file")
+    return os.fdopen(descriptor, "rb")
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
 
 
 def write_document(path: Path, document: dict[str, Any]) -> None:

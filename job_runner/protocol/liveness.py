@@ -123,8 +123,8 @@ def take_over(attempt_dir: Path) -> Claim:
 
     The runner's lock is taken as a shared one, so that observers still see the attempt as dead.
     """
-    last_heartbeat = _last_heartbeat(attempt_dir)
-    if _has_remote_heartbeat(attempt_dir, last_heartbeat):
+    heartbeat = last_heartbeat(attempt_dir)
+    if _has_remote_heartbeat(attempt_dir, heartbeat):
         raise AttemptAlive(f"{attempt_dir.name} is running on another host")
     finishing = _open_lock(attempt_dir, layout.FINISHING)
     try:
@@ -139,7 +139,7 @@ def take_over(attempt_dir: Path) -> Claim:
         os.close(finishing)
         raise AttemptAlive(f"{attempt_dir.name} is running, or being finished") from error
     # No heartbeat: if this fails at once, other hosts must be able to try next.
-    return Claim(attempt_dir, descriptor, last_heartbeat, finishing)
+    return Claim(attempt_dir, descriptor, heartbeat, finishing)
 
 
 def is_alive(attempt_dir: Path) -> bool:
@@ -149,7 +149,8 @@ def is_alive(attempt_dir: Path) -> bool:
     """
     try:
         # Nothing is created, so the file system may be mounted read-only.
-        descriptor = os.open(attempt_dir / layout.LOCK, os.O_RDONLY | os.O_CLOEXEC)
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+        descriptor = os.open(attempt_dir / layout.LOCK, flags)
     except FileNotFoundError:
         return False
     try:
@@ -219,7 +220,8 @@ def _run_command(*command: str) -> str | None:
     return completed.stdout.strip() or None
 
 
-def _last_heartbeat(attempt_dir: Path) -> float | None:
+def last_heartbeat(attempt_dir: Path) -> float | None:
+    """Return when the holder of an attempt's lock last touched it, in unix seconds, if ever."""
     with suppress(FileNotFoundError):
         return (attempt_dir / layout.LOCK).stat().st_mtime
     return None

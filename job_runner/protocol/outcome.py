@@ -4,12 +4,35 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
-from . import documents, layout
+from . import documents, layout, times
+from .fields import FieldError, read_fields
 
+STATES = ("succeeded", "failed")
 LOST_MESSAGE = "The runner was killed or its host went away; what it had printed is kept."
 """The message of an attempt whose runner ended without an outcome (reason `Lost`)."""
+
+
+MAX_ARTIFACTS = 10_000
+MAX_ARTIFACT_BYTES = 10 << 30
+"""Files that an isolated run created, and their bytes in all: more are not delivered."""
+
+
+@dataclass(frozen=True)
+class ArtifactRecord:
+    """A file that an isolated run created; `path` is relative to the workspace."""
+
+    path: str
+    size: int
+    sha256: str
+
+
+class CellCounts(TypedDict):
+    """The code cells of a notebook, and how many of them did not end the run."""
+
+    done: int
+    total: int
 
 
 @dataclass(frozen=True)
@@ -17,31 +40,39 @@ class Outcome:
     """How an attempt ended. `cells` is {done, total}; times are RFC 3339 in UTC.
 
     `result_sha256` is None where nothing ran: then there is no result and nothing is delivered.
+    `artifacts` is None where they are too many, or not known: an older runner wrote the outcome.
     """
 
     state: str
     reason: str | None
     message: str | None
     exit_code: int | None
-    cells: dict[str, int]
+    cells: CellCounts
     started: str | None
     finished: str
     usage: dict[str, Any]
     result_sha256: str | None
+    artifacts: tuple[ArtifactRecord, ...] | None = None
 
     @classmethod
     def from_document(cls, document: dict[str, Any]) -> Outcome:
-        """Read it back; fields of a newer minor version are ignored."""
-        return cls(**{k: document[k] for k in cls.__dataclass_fields__})
+        """Read it back. Raises FieldError."""
+        outcome = read_fields(cls, document)
+        if outcome.state not in STATES:
+            raise FieldError(f"state is {outcome.state!r}")
+        for moment in (outcome.started, outcome.finished):
+            if moment is not None:
+                times.parse(moment)
+        return outcome
 
 
 def read_outcome(attempt_dir: Path) -> Outcome | None:
-    """Return the attempt's outcome, or None while there is none. Raises DocumentError."""
+    """Return the attempt's outcome, or None while there is none. Raises DocumentError, OSError."""
     document = documents.read_document(attempt_dir / layout.OUTCOME)
     try:
         return None if document is None else Outcome.from_document(document)
-    except KeyError as error:
-        raise documents.DocumentError(f"{layout.OUTCOME}: {error} is missing") from error
+    except ValueError as error:
+        raise documents.DocumentError(f"{layout.OUTCOME}: {error}") from error
 
 
 def write_outcome(attempt_dir: Path, outcome: Outcome) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Collection
@@ -14,12 +15,14 @@ from job_runner.protocol.outcome import LOST_MESSAGE
 
 from ..backends.local.hosts import HostStatus, HostWatch
 from ..backends.local.queue import demand_of, in_queue_order, start
-from ..backends.local.slots import Allocation, Machine, Slots, devices_of
-from ..domain.errors import JobsError, NotFound
+from ..backends.local.slots import Allocation, Machine, Slots, read_slot
+from ..domain.errors import Damaged, JobsError, NotFound
 from ..domain.quantities import format_resource
 from ..exchange import FileExchange, Request
+from ..exchange.records import DeliveryRecord, HeldRecord
 from .lease import Lease
 from .observation import NEW, SLOT, Observation, Phase, names_in, observe
+from .overdue import OverdueWatch
 from .processes import Processes
 
 POLL_INTERVAL = 0.05
@@ -74,6 +77,7 @@ class Dispatcher:
     machine: Machine
     host: str
     watch: HostWatch
+    overdue: OverdueWatch = field(default_factory=OverdueWatch)
     settled: set[str] = field(default_factory=set)
     _active: dict[str, _ActiveJob] = field(default_factory=dict)
     _damaged: set[str] = field(default_factory=set)
@@ -180,6 +184,7 @@ class Dispatcher:
         del self._active[name]
         self._slots.allocations.pop(name, None)
         self._processes.forget(name)
+        self.overdue.forget(name)
 
     def _isolated(self, job: _ActiveJob, step: Callable[[], None]) -> None:
         """Do a job's next step; an error of one job stops no other.
@@ -199,7 +204,10 @@ class Dispatcher:
     def _refresh(self, job: _ActiveJob) -> None:
         """Observe a job; find out whether it is ours and whether there is work to do."""
         directory = self.exchange.root / job.name
+        previous = job.observation.phase
         current = job.observation = observe(directory, names_in(directory))
+        if current.phase is Phase.DAMAGED is not previous:
+            _log.error("%s: left alone: its outcome cannot be read", job.name)
         host = current.host or job.request.environment.host or self.host
         status = HostStatus.SILENT if host == self.host else self.watch.status_of(host)
         job.is_ours = status is HostStatus.SILENT
@@ -208,10 +216,12 @@ class Dispatcher:
         else:
             tried = job.deliver_at > 0 and not self._processes.has_helper(job.name)
             is_held = current.phase is Phase.HELD and tried
-            is_finished = current.phase is Phase.SETTLED or is_held
+            is_finished = current.phase in (Phase.SETTLED, Phase.DAMAGED) or is_held
             job.has_work = not is_finished and status is not HostStatus.SERVED
         interval = JOB_INTERVAL
-        if current.phase is not Phase.RUNNING:
+        if current.phase is Phase.DAMAGED:
+            interval = RETRY_INTERVAL
+        elif current.phase is not Phase.RUNNING:
             ours = max(JOB_INTERVAL, INTERVAL_PER_JOB * len(self._active))
             interval = ours if job.is_ours else FOREIGN_JOB_INTERVAL
         job.due_at = time.monotonic() + interval
@@ -244,8 +254,8 @@ class Dispatcher:
         if not job.is_ours or self._processes.has_helper(name):
             return
         is_running = current.phase is Phase.RUNNING or self._processes.has_runner(name)
-        if is_running and current.cancelled:
-            self._processes.terminate(name, current.attempt)
+        if is_running:
+            self._stop_if_due(job)
         if current.phase is Phase.WAITING:
             end = self._processes.failure(name)
             if current.cancelled:
@@ -260,12 +270,19 @@ class Dispatcher:
         elif current.phase in (Phase.ENDED, Phase.HELD):
             self._deliver(job)
 
+    def _stop_if_due(self, job: _ActiveJob) -> None:
+        """End a run that is cancelled, or that goes on past its time limit."""
+        current, request = job.observation, job.request
+        if current.cancelled:
+            self._processes.terminate(job.name, current.attempt)
+        elif current.attempt is not None and self.overdue.is_overdue(request, current.attempt):
+            self._processes.end_overdue(job.name, current.attempt, request.max_runtime or 0)
+
     def _deliver(self, job: _ActiveJob) -> None:
         """Deliver. A held delivery is tried at once, and then at intervals while there is work."""
         moment = time.monotonic()
         if job.observation.phase is Phase.HELD:
-            document = documents.read_document(self.exchange.root / job.name / layout.HELD) or {}
-            message = document.get("message")
+            message = self._record(job.name, layout.HELD, HeldRecord, "message")
             if job.deliver_at and message != job.held_message:
                 job.held_message = message
                 _log.warning("%s: held: %s", job.name, message)
@@ -279,18 +296,26 @@ class Dispatcher:
         name, phase = job.name, job.observation.phase
         has_runner = self._processes.has_runner(name)
         is_on_host = has_runner or job.observation.host == self.host
-        if is_on_host and phase in (Phase.WAITING, Phase.RUNNING, Phase.DEAD):
+        # A run that cannot be finished now, on a full disk for one, has no process any more.
+        is_dead = phase is Phase.DEAD and not self._processes.has_failed(name)
+        if is_on_host and (phase in (Phase.WAITING, Phase.RUNNING) or is_dead):
             if name not in self._slots.allocations:
-                slot = documents.read_document(self.exchange.root / name / SLOT) or {}
-                allocation = Allocation(demand_of(job.request), devices_of(slot))
-                self._slots.allocations[name] = allocation
+                devices = read_slot(self.exchange.root / name / SLOT)
+                self._slots.allocations[name] = Allocation(demand_of(job.request), devices)
         elif not has_runner:
             self._slots.allocations.pop(name, None)
 
     def _log_delivery(self, name: str) -> None:
-        delivery = documents.read_document(self.exchange.root / name / layout.DELIVERY)
-        if delivery is not None:
-            _log.info("%s: delivered as %s", name, delivery.get("path"))
+        path = self._record(name, layout.DELIVERY, DeliveryRecord, "path")
+        if path is not None:
+            _log.info("%s: delivered as %s", name, path)
+
+    def _record(self, name: str, path: str, cls: type, field: str) -> str | None:
+        """Return one field of a job's document; None if there is none, or it is damaged."""
+        with contextlib.suppress(Damaged):
+            record = self.exchange.record(name, path, cls)
+            return None if record is None else str(getattr(record, field))
+        return None
 
     # The queue ------------------------------------------------------------------------------
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import enum
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from job_runner.protocol import documents, layout, liveness
 from job_runner.protocol.outcome import read_outcome
@@ -28,6 +26,8 @@ class Phase(enum.Enum):
     HELD = "held"
     """As ended, and the previous try to deliver failed."""
     SETTLED = "settled"
+    DAMAGED = "damaged"
+    """A document cannot be read, and no runner lives: nobody can tell what is to be done."""
 
 
 @dataclass(frozen=True)
@@ -55,24 +55,28 @@ def names_in(directory: Path) -> frozenset[str]:
 
 
 def observe(directory: Path, names: frozenset[str]) -> Observation:
-    """Observe a job whose directory holds `names`. Raises DocumentError and OSError."""
+    """Observe a job whose directory holds `names`. Raises OSError."""
     deleted = layout.DELETE in names
     if layout.DELIVERY in names and not deleted:
         return Observation(Phase.SETTLED)
     cancelled = deleted or layout.CANCEL in names
     numbers = layout.attempt_numbers(names)
     if not numbers:
-        slot = documents.read_document(directory / SLOT) if SLOT in names else None
-        return Observation(Phase.WAITING, cancelled, None, _host(slot))
+        host = _host(directory / SLOT) if SLOT in names else None
+        return Observation(Phase.WAITING, cancelled, None, host)
     attempt = layout.attempt_dir(directory, numbers[-1])
-    host = _host(documents.read_document(attempt / layout.RUNNER))
+    host = _host(attempt / layout.RUNNER)
     # The lock is read before the outcome: a run that ends in between is not taken for dead.
     if liveness.is_alive(attempt):
         return Observation(Phase.RUNNING, cancelled, attempt, host)
-    if read_outcome(attempt) is None:
+    try:
+        outcomes = [read_outcome(layout.attempt_dir(directory, number)) for number in numbers]
+    except (documents.DocumentError, OSError):
+        phase = Phase.ENDED if deleted else Phase.DAMAGED
+        return Observation(phase, cancelled, attempt, host)
+    if outcomes[-1] is None:
         return Observation(Phase.DEAD, cancelled, attempt, host)
     if not deleted:
-        outcomes = (read_outcome(layout.attempt_dir(directory, number)) for number in numbers)
         if not any(outcome is not None and outcome.result_sha256 for outcome in outcomes):
             return Observation(Phase.SETTLED)  # nothing ran: there is nothing to deliver
         if layout.HELD in names:
@@ -80,5 +84,10 @@ def observe(directory: Path, names: frozenset[str]) -> Observation:
     return Observation(Phase.ENDED, cancelled, attempt, host)
 
 
-def _host(document: Mapping[str, Any] | None) -> str | None:
-    return str(document["host"]) if document and document.get("host") else None
+def _host(path: Path) -> str | None:
+    """Return the host that a document names; None if it names none, or cannot be read."""
+    try:
+        host = (documents.read_document(path) or {}).get("host")
+    except documents.DocumentError:
+        return None
+    return host if isinstance(host, str) and host else None

@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 
 from job_runner.protocol import documents, layout, liveness
+from job_runner.protocol.units import format_duration
 
 from ..backends.local.hosts import host_folder, last_line
 from ..exchange import FileExchange, Request
@@ -69,6 +70,7 @@ class Processes:
         self._retaining: Fork | None = None
         self._launcher = Launcher()
         self._terminated_at: dict[str, float] = {}
+        self._overdue_since: dict[str, float] = {}
         self._failures: dict[str, tuple[str, str]] = {}
         """By job: reason and message."""
         self._retry_delay: dict[str, float] = {}
@@ -142,6 +144,24 @@ class Processes:
             elif time.monotonic() - self._terminated_at[job] > KILL_AFTER:
                 _kill_session(pid)
 
+    def end_overdue(self, job: str, attempt: Path | None, limit: int) -> None:
+        """Wake a run on this host that went past its time limit, and after `KILL_AFTER` kill it.
+
+        One that was only stopped then ends by itself.
+        """
+        pid = self._runner_pid(job, attempt)
+        if pid is None or job in self._terminated_at:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            if job not in self._overdue_since:
+                self._overdue_since[job] = time.monotonic()
+                _log.warning("%s: past its limit of %d s", job, limit)
+                os.kill(pid, signal.SIGCONT)
+            elif time.monotonic() - self._overdue_since[job] > KILL_AFTER:
+                message = f"It went on past its limit of {format_duration(limit)}, and was killed."
+                self._failures[job] = ("DeadlineExceeded", message)
+                _kill_session(pid)
+
     def reap(self) -> set[str]:
         """Reap the processes that ended; return their jobs."""
         ended = set()
@@ -161,7 +181,13 @@ class Processes:
 
     def forget(self, job: str) -> None:
         """Drop the state of a settled job, and the logs of its processes."""
-        for state in (self._terminated_at, self._failures, self._retry_delay, self._retry_at):
+        for state in (
+            self._terminated_at,
+            self._overdue_since,
+            self._failures,
+            self._retry_delay,
+            self._retry_at,
+        ):
             state.pop(job, None)
         for kind in ("run", "finish", "settle"):
             self._log_path(job, kind).unlink(missing_ok=True)
@@ -182,6 +208,10 @@ class Processes:
     def has_helper(self, job: str) -> bool:
         """Tell whether a process finishes, delivers or removes the job."""
         return job in self._helpers
+
+    def has_failed(self, job: str) -> bool:
+        """Tell whether the last helper of a job failed: it is tried again."""
+        return job in self._retry_delay
 
     def failure(self, job: str) -> tuple[str, str] | None:
         """Return reason and message if a job's runner did not start, or failed by itself."""
@@ -207,7 +237,10 @@ class Processes:
         child = self._runners.get(job)
         if child is not None:
             return child.process.pid
-        runner = documents.read_document(attempt / layout.RUNNER) if attempt is not None else None
+        runner = None
+        if attempt is not None:
+            with contextlib.suppress(documents.DocumentError):
+                runner = documents.read_document(attempt / layout.RUNNER)
         return int(runner["pid"]) if runner and liveness.is_same_process(runner) else None
 
     def _may_help(self, job: str) -> bool:

@@ -15,7 +15,7 @@ from ..service.delivery import deliver
 def deliver_or_remove(exchange: FileExchange, job: str) -> int:
     """Deliver an ended job, or remove it if that was requested; return an exit status."""
     with contextlib.suppress(NotFound):  # it was removed meanwhile
-        if exchange.document(job, layout.DELETE) is not None:
+        if exchange.has(job, layout.DELETE):
             exchange.remove(job)
         else:
             deliver(exchange, job)

@@ -7,7 +7,7 @@ submission. It has margins, and there is none where a figure is missing: wrong a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 MIN_WALL = 10.0
@@ -46,16 +46,6 @@ class AlternativeFlavors:
 
     smaller: tuple[Alternative, ...] = ()
     larger: str | None = None
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> AlternativeFlavors:
-        """Read what `asdict` made of it, or a newer version. Raises TypeError."""
-        names = {f.name for f in fields(Alternative)}
-        smaller = tuple(
-            Alternative(**{name: value for name, value in item.items() if name in names})
-            for item in document.get("smaller", ())
-        )
-        return cls(smaller, document.get("larger"))
 
 
 def smallest_sufficient(smaller: Iterable[Alternative], usage: Mapping[str, Any]) -> str | None:

@@ -18,6 +18,7 @@ class Kind(Enum):
     HOST = "what it ran on gave way, or took it back"
 
 
+DAMAGED = "Damaged"
 REASONS: dict[str, Kind] = {
     "CellError": Kind.CODE,
     "KernelDied": Kind.CODE,
@@ -39,6 +40,7 @@ REASONS: dict[str, Kind] = {
     "Terminated": Kind.STOPPED,
     "Lost": Kind.STOPPED,
     "BackendError": Kind.HOST,
+    DAMAGED: Kind.HOST,
 }
 """Every reason that this version writes. A queued job may have a reason, too: why it waits."""
 

@@ -21,7 +21,7 @@ def validate_submission(submission: Submission) -> None:
     """Raise BadInput for parameters and variables that no run can have."""
     check_parameters(submission.parameters)
     for name, value in submission.env.items():
-        if not name or "=" in name or not (_is_plain(name) and _is_plain(value)):
+        if not name or "=" in name or not (is_plain(name) and is_plain(value)):
             # The message leaves out the value: it may be a secret.
             raise BadInput(f"The variable {name!r} cannot be set.", "Leave out `=` and NUL.")
 
@@ -41,7 +41,7 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
         raise BadInput(f"A parameter is {number}, which JSON does not have.", "Send it as text.")
 
 
-def _is_plain(text: str) -> bool:
+def is_plain(text: str) -> bool:
     """Tell whether the operating system accepts a text."""
     try:
         return b"\0" not in os.fsencode(text)

@@ -11,26 +11,28 @@ import secrets
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from job_runner.protocol import documents, layout
+from job_runner.protocol import documents, layout, times
+from job_runner.protocol.fields import read_fields
 from job_runner.protocol.outcome import Outcome, read_outcome
 
-from ..domain.errors import Damaged
+from ..domain.errors import Damaged, Unavailable
 from ..domain.names import is_job_name
 from .filesystem import is_network
-from .pieces import FilePieces, make_folders, path_inside, writing
-from .request import InputFile, Request
+from .pieces import FilePieces, make_folders, path_inside, reading, writing
+from .request import InputFile, Request, UnreadableRequest
 from .stamps import StampCache, stamp_of
 
 LEFTOVER_SECONDS = 3600.0
 KEYS = ".keys"
 MAX_CACHED_REQUESTS = 1000
 """Requests that are kept in memory: they never change, and the queue is read all the time."""
+_Record = TypeVar("_Record")
 Writer = Callable[[Path], InputFile]
 """Writes one input to a path, and returns its record."""
 
@@ -94,6 +96,7 @@ class FileExchange(FilePieces):
                     files[layout.ORIGIN] = documents.encode(origin)
                 files[layout.REQUEST] = documents.encode(recorded.to_document())
                 documents.write_new(draft, files)
+                _require_links(draft / layout.REQUEST)
                 confirm()
                 return recorded if self._rename_to(draft, request.name) else None
             finally:
@@ -149,24 +152,56 @@ class FileExchange(FilePieces):
         stamp = stamp_of(f"{self.root}/{job}/{layout.REQUEST}") if is_job_name(job) else None
         return self._requests.get(job, stamp, partial(self._read_request, job))
 
-    def _read_request(self, job: str) -> Request:
-        return Request.from_document(self.document(job, layout.REQUEST) or {})
+    def find_request(self, job: str) -> Request:
+        """Return the job's request, an UnreadableRequest if that is damaged. Raises NotFound."""
+        try:
+            return self.request(job)
+        except Damaged as error:
+            try:
+                made = self.directory(job).stat().st_ctime
+            except OSError:
+                made = 0.0
+            return UnreadableRequest.of(job, times.from_unix(made), error)
 
-    def document(self, job: str, path: str, *fields: str) -> dict[str, Any] | None:
+    def _read_request(self, job: str) -> Request:
+        document = self.document(job, layout.REQUEST)
+        if document is None:
+            self.directory(job)  # it may have been removed just now
+            raise Damaged(f"{job}/{layout.REQUEST} is missing.")
+        with reading(f"{job}/{layout.REQUEST}"):
+            request = Request.from_document(document)
+        if request.name != job:
+            raise Damaged(
+                f"{job}/{layout.REQUEST} is of the job {request.name}.",
+                "A job's directory must keep its name.",
+            )
+        return request
+
+    def has(self, job: str, path: str) -> bool:
+        """Tell whether the job has this piece, readable or not. Raises NotFound."""
+        return os.path.lexists(self.directory(job) / path)
+
+    def document(self, job: str, path: str) -> dict[str, Any] | None:
         """Return one JSON document of the job, or None if it does not exist.
 
-        Raises NotFound, or Damaged where it cannot be read or lacks one of `fields`.
+        Raises NotFound and Damaged.
         """
-        with _reading(f"{job}/{path}"):
-            document = documents.read_document(self.directory(job) / path)
-            if document is not None and not document.keys() >= set(fields):
-                raise documents.DocumentError(f"it needs {', '.join(fields)}")
-            return document
+        with reading(f"{job}/{path}"):
+            return documents.read_document(self.directory(job) / path)
+
+    def record(self, job: str, path: str, cls: type[_Record]) -> _Record | None:
+        """Return one document as a dataclass of `records`, or None if it does not exist.
+
+        Raises NotFound and Damaged.
+        """
+        document = self.document(job, path)
+        with reading(f"{job}/{path}"):
+            return None if document is None else read_fields(cls, document)
 
     def outcome(self, job: str, attempt: int) -> Outcome | None:
         """Return the outcome of an attempt, None before it ends. Raises NotFound or Damaged."""
         directory = layout.attempt_dir(self.directory(job), attempt)
-        with _reading(f"{job}/{directory.name}"):
+        with reading(f"{job}/{directory.name}"):
             return read_outcome(directory)
 
     def write(self, job: str, path: str, document: dict[str, Any]) -> None:
@@ -198,15 +233,17 @@ class FileExchange(FilePieces):
         return True
 
 
-@contextlib.contextmanager
-def _reading(label: str) -> Iterator[None]:
-    """Raise Damaged for a document that cannot be read."""
+def _require_links(file: Path) -> None:
+    """Raise Unavailable on a file system where no run could ever record its end."""
+    link = file.with_name(".link")
     try:
-        yield
-    except documents.DocumentError as error:
-        raise Damaged(f"{label} cannot be read: {error}.") from error
+        os.link(file, link)
+        link.unlink()
     except OSError as error:
-        raise Damaged(f"{label} cannot be read: {error.strerror}.") from error
+        raise Unavailable(
+            f"The exchange's file system has no hard links: {error.strerror}.",
+            "Set JUPYTER_TO_JOB_EXCHANGE to a folder on a local disk.",
+        ) from error
 
 
 def _write_inputs(folder: Path, inputs: Mapping[str, Writer]) -> tuple[InputFile, ...]:

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from job_runner.protocol import documents, layout
+from job_runner.protocol import documents
 
-from ..domain.errors import BadInput, Conflict, NotFound, Unavailable
+from ..domain.errors import BadInput, Conflict, Damaged, NotFound, Unavailable
 from ..domain.names import is_job_name
 from .port import WrongOffset
 
@@ -28,7 +28,7 @@ class FilePieces:
     def directory(self, job: str) -> Path:
         """Return the job's directory. Raises NotFound."""
         path = self.root / job
-        if not is_job_name(job) or not (path / layout.REQUEST).is_file():
+        if not is_job_name(job) or path.is_symlink() or not path.is_dir():
             raise NotFound(f"There is no job {job!r}.", "See `jupyter-to-job list --all`.")
         return path
 
@@ -42,11 +42,15 @@ class FilePieces:
             return file.read()
 
     def open(self, job: str, path: str) -> BinaryIO | None:
-        """Open one piece, which may be larger than memory; None if it is not there."""
-        try:
-            return path_inside(self.directory(job), path).open("rb")
-        except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-            return None
+        """Open one piece, which may be larger than memory; None if it is not there.
+
+        Raises NotFound, and Damaged where it is no regular file.
+        """
+        with reading(f"{job}/{path}"):
+            try:
+                return documents.open_regular(path_inside(self.directory(job), path))
+            except (FileNotFoundError, NotADirectoryError):
+                return None
 
     def size(self, job: str, path: str) -> int | None:
         """See `Exchange.size`."""
@@ -79,6 +83,17 @@ class FilePieces:
             if length == 0:
                 documents.sync_directory(target.parent)  # its name must survive a crash, too
         return length + len(data)
+
+
+@contextlib.contextmanager
+def reading(label: str) -> Iterator[None]:
+    """Raise Damaged for a piece of a job that cannot be read."""
+    try:
+        yield
+    except OSError as error:
+        raise Damaged(f"{label} cannot be read: {error.strerror}.") from error
+    except ValueError as error:  # no document, or a field of a wrong type
+        raise Damaged(f"{label} cannot be read: {error}.") from error
 
 
 @contextlib.contextmanager

@@ -5,10 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field
+from decimal import Decimal, InvalidOperation
 from typing import Any
+
+from job_runner.protocol import times
+from job_runner.protocol.fields import FieldError, read_fields
 
 from ..domain.advice import AlternativeFlavors
 from ..domain.errors import Damaged
+from ..domain.submission_rules import is_plain
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,14 @@ class Environment:
     interpreter: str = ""
     host: str = ""
     variables: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _CatalogEntry:
+    """The fields of a flavor or a device that are read again after the submission."""
+
+    env: dict[str, str] = field(default_factory=dict)
+    max_runtime: int | None = None
 
 
 @dataclass(frozen=True)
@@ -92,16 +105,70 @@ class Request:
 
     @classmethod
     def from_document(cls, document: dict[str, Any]) -> Request:
-        """Read the document back; fields of a newer minor version are ignored."""
-        values = {k: v for k, v in document.items() if k in cls.__dataclass_fields__}
+        """Read the document back. Raises FieldError."""
+        request = read_fields(cls, document)
         try:
-            values["inputs"] = tuple(InputFile(**i) for i in values.get("inputs", ()))
-            values["roots"] = tuple(values.get("roots", ()))
-            values["neighbours"] = AlternativeFlavors.from_json(values.get("neighbours", {}))
-            values["environment"] = Environment(**values.get("environment", {}))
-            return cls(**values)
-        except TypeError as error:
-            raise Damaged(f"A request.json cannot be read: {error}.") from error
+            times.parse(request.submitted)
+        except ValueError as error:
+            raise FieldError(f"submitted: {error}") from error
+        environment = request.environment
+        texts = [request.owner, request.notebook, request.source, request.workspace]
+        texts += [request.cwd or "", request.output or "", request.kernel or "", *request.roots]
+        texts += [environment.interpreter, environment.host, *(i.path for i in request.inputs)]
+        texts += [
+            t for e in (request.env, environment.variables) for pair in e.items() for t in pair
+        ]
+        if not all(map(is_plain, texts)):
+            raise FieldError("a path or a variable is no text of an operating system")
+        if not (request.source.startswith("/") and request.workspace.startswith("/")):
+            raise FieldError("source and workspace are not absolute")
+        if not request.owner or not request.notebook or request.notebook.startswith("/"):
+            raise FieldError("owner or notebook is not usable")
+        for spec in ("flavor_spec", "device_spec"):
+            read_fields(_CatalogEntry, getattr(request, spec), f"{spec}.")
+        for resource, amount in request.demand.items():
+            if not _is_amount(amount):
+                raise FieldError(f"demand.{resource} is {amount!r}")
+        return request
+
+
+@dataclass(frozen=True)
+class UnreadableRequest(Request):
+    """The place of a request that cannot be read: `error` says why.
+
+    Its job is shown as damaged, and can be deleted. Nothing else is known of it.
+    """
+
+    error: Damaged = field(kw_only=True)
+
+    @classmethod
+    def of(cls, name: str, submitted: str, error: Damaged) -> UnreadableRequest:
+        """Return the place of the request of the job `name`, made at the time `submitted`."""
+        return cls(
+            name=name,
+            owner="",
+            notebook="",
+            source="",
+            workspace="",
+            flavor="",
+            device="",
+            flavor_spec={},
+            device_spec={},
+            demand={},
+            snapshot_sha256="",
+            submitted=submitted,
+            backend="",
+            digest="",
+            error=error,
+        )
+
+
+def _is_amount(text: str) -> bool:
+    try:
+        amount = Decimal(text)
+    except InvalidOperation:
+        return False
+    return amount.is_finite() and amount >= 0
 
 
 def digest_of(submission: dict[str, Any], snapshot_sha256: str) -> str:

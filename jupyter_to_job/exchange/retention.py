@@ -17,14 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from job_runner.protocol import documents, layout
-from job_runner.protocol.outcome import Outcome, read_outcome
+from job_runner.protocol import documents, layout, times
+from job_runner.protocol.outcome import Outcome
 from job_runner.protocol.units import format_duration
 
-from ..domain import times
 from ..domain.errors import BadInput, Cleared, JobsError
 from ..domain.quantities import parse_duration, parse_quantity
 from .files import FileExchange
+from .records import ClearedRecord, DeliveryRecord
 
 FOREVER = "forever"
 _log = logging.getLogger(__name__)
@@ -84,11 +84,11 @@ def enforce(exchange: FileExchange, policy: Policy, moment: float | None = None)
 
 def raise_if_cleared(exchange: FileExchange, job: str) -> None:
     """Raise Cleared if the job's snapshot, journal and result were cleared, with the date."""
-    document = exchange.document(job, layout.CLEARED, "message", "time")
-    if document is not None:
-        delivery = exchange.document(job, layout.DELIVERY, "path")
-        hint = f"The result was delivered as {delivery['path']}." if delivery else ""
-        raise Cleared(f"{job}: {document['message']}; gone since {document['time'][:10]}.", hint)
+    cleared = exchange.record(job, layout.CLEARED, ClearedRecord)
+    if cleared is not None:
+        delivery = exchange.record(job, layout.DELIVERY, DeliveryRecord)
+        hint = f"The result was delivered as {delivery.path}." if delivery else ""
+        raise Cleared(f"{job}: {cleared.message}; gone since {cleared.time[:10]}.", hint)
 
 
 def _candidates(exchange: FileExchange) -> Iterator[_Delivered]:
@@ -98,27 +98,30 @@ def _candidates(exchange: FileExchange) -> Iterator[_Delivered]:
         if not (directory / layout.SNAPSHOT).exists():
             continue  # cleared, or being removed
         try:
-            since = _delivery_time(directory)
-        except (documents.DocumentError, JobsError, ValueError, KeyError, OSError):
+            since = _delivery_time(exchange, name)
+        except (JobsError, ValueError, OSError):
             _log.warning("%s cannot be read, and is kept", name)
             continue
         if since is not None:
             yield _Delivered(since, name, 0)
 
 
-def _delivery_time(directory: Path) -> float | None:
-    """Return when a job was delivered, or ended without a result, in unix time; else None."""
+def _delivery_time(exchange: FileExchange, name: str) -> float | None:
+    """Return when a job was delivered, or ended without a result, in unix time; else None.
+
+    Raises errors of our tree, ValueError and OSError.
+    """
+    directory = exchange.directory(name)
     if (directory / layout.DELETE).exists():
         return None
-    numbers = layout.attempts(directory)
-    outcomes = [read_outcome(layout.attempt_dir(directory, n)) for n in numbers]
+    outcomes = [exchange.outcome(name, number) for number in layout.attempts(directory)]
     if not outcomes or outcomes[-1] is None:
         return None
-    delivery = documents.read_document(directory / layout.DELIVERY)
+    delivery = exchange.record(name, layout.DELIVERY, DeliveryRecord)
     if delivery is not None:
         # A client of the gateway may report a wrong digest. Then this may be the only copy.
-        verified = delivery["sha256"] in (o.result_sha256 for o in outcomes if o)
-        return times.parse(delivery["time"]).timestamp() if verified else None
+        verified = delivery.sha256 in (o.result_sha256 for o in outcomes if o)
+        return times.parse(delivery.time).timestamp() if verified else None
     return times.parse(outcomes[-1].finished).timestamp() if _has_no_result(outcomes) else None
 
 

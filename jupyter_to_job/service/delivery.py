@@ -6,28 +6,37 @@ that publishes wins; the others notice.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from job_runner.protocol import layout
+from job_runner.protocol import layout, times
+from job_runner.protocol.outcome import Outcome
+from job_runner.protocol.result.result import write_result
 
-from ..domain import times
 from ..domain.errors import Damaged, TooLarge
 from ..domain.job import DeliveryState, Job, State
 from ..domain.state import AttemptStatus, Ended, delivered_attempt
 from ..exchange import FileExchange, Request
+from ..exchange.pieces import writing
+from ..exchange.records import HeldRecord
 from ..workspace import CannotPublish, Published, Workspace, publish
 from ..workspace.publishing.artifacts import find_artifacts, publish_artifacts
 from ..workspace.publishing.sign import sign
 from .port import Jobs
 from .reading.view import has_result
 
+MAX_LISTED = 5
+"""Names of lost files in a message; the others are counted."""
 
-def publish_result(request: Request, content: BinaryIO, workspace: Workspace) -> Published:
-    """Write the result into `workspace`, and have it signed. Raises CannotPublish."""
-    published = publish(workspace, request.notebook, request.output, request.name, content)
-    sign(workspace.root / published.path)
+
+def publish_result(
+    request: Request, content: BinaryIO, workspace: Workspace, sha256: str | None = None
+) -> Published:
+    """Write the result into `workspace`, and have it signed. Raises what `publish` does."""
+    published = publish(workspace, request.notebook, request.output, request.name, content, sha256)
+    sign(workspace.root / published.path, published.sha256)
     return published
 
 
@@ -61,50 +70,90 @@ def deliver(exchange: FileExchange, name: str) -> bool:
     Artifacts follow the notebook. A later call leaves a published notebook alone: its owner may be
     editing it.
     """
-    if exchange.document(name, layout.DELIVERY) is not None:
+    if exchange.has(name, layout.DELIVERY):
         return True
     number = find_delivered_attempt(exchange, name)
     request = exchange.request(name)
-    if number is None or exchange.document(name, layout.DELETE) is not None:
+    outcome = None if number is None else exchange.outcome(name, number)
+    if number is None or outcome is None or exchange.has(name, layout.DELETE):
         return False
     attempt = layout.attempt_dir(exchange.directory(name), number)
     workspace = Workspace(Path(request.workspace), [Path(root) for root in request.roots])
-    held = exchange.document(name, layout.HELD) or {}
-    # An earlier try may have published the notebook before its artifacts were held.
-    published = Published(held["path"], held["sha256"]) if "path" in held else None
+    published, messages = _published_before(exchange, name), []
     try:
         if published is None:
-            with _opened_result(exchange, name, attempt) as content:
-                published = publish_result(request, content, workspace)
-        artifacts = _publish_artifacts(request, attempt / layout.ARTIFACTS, workspace, published)
-    except CannotPublish as error:
+            published, message = _publish(exchange, request, attempt, outcome, workspace)
+            messages.append(message)
+        artifacts, message = _publish_artifacts(request, attempt, outcome, workspace, published)
+        messages.append(message)
+    except (CannotPublish, Damaged) as error:
         document = {"message": str(error)}
         if published is not None:
             message = f"{published.path} is there, but not what the run created: {error}"
             document = {"message": message, **asdict(published)}
         exchange.write(name, layout.HELD, document)
         return False
-    exchange.write_once(name, layout.DELIVERY, record_of(published) | artifacts)
+    delivery = record_of(published)
+    if artifacts:
+        delivery["artifacts"] = artifacts
+    if text := " ".join(filter(None, messages)):
+        delivery["message"] = text
+    exchange.write_once(name, layout.DELIVERY, delivery)
     return True
 
 
-def _opened_result(exchange: FileExchange, name: str, attempt: Path) -> BinaryIO:
-    """Open an attempt's result. Raises NotFound if the job was removed, Damaged if only that is."""
-    try:
-        return (attempt / layout.RESULT).open("rb")
-    except OSError as error:
-        exchange.directory(name)
-        message = f"The result of {name} cannot be read: {error.strerror}."
-        raise Damaged(message, "Run it again with `jupyter-to-job rerun`.") from error
+def _publish(
+    exchange: FileExchange, request: Request, attempt: Path, outcome: Outcome, workspace: Workspace
+) -> tuple[Published, str]:
+    """Publish an attempt's result, and tell what is wrong with it, if anything.
+
+    A damaged or missing one is put together again from the journal. Raises CannotPublish, Damaged.
+    """
+    path = f"{attempt.name}/{layout.RESULT}"
+    with contextlib.suppress(Damaged):
+        content = exchange.open(request.name, path)
+        if content is not None:
+            with content:
+                return publish_result(request, content, workspace, outcome.result_sha256), ""
+    with writing(request.name):
+        folded = write_result(exchange.directory(request.name), attempt)
+    content = exchange.open(request.name, path)
+    if folded.sha256 is None or content is None:
+        message = f"The result of {request.name} is damaged, and so is its journal."
+        raise Damaged(message, "Run it again with `jupyter-to-job rerun`.")
+    message = ""
+    if folded.sha256 != outcome.result_sha256:
+        message = "The result was damaged. It was put together from the journal: parts may be lost."
+    with content:
+        return publish_result(request, content, workspace), message
+
+
+def _published_before(exchange: FileExchange, name: str) -> Published | None:
+    """Return the notebook that an earlier try published before its artifacts were held."""
+    with contextlib.suppress(Damaged):
+        held = exchange.record(name, layout.HELD, HeldRecord)
+        if held is not None and held.path is not None and held.sha256 is not None:
+            return Published(held.path, held.sha256)
+    return None
 
 
 def _publish_artifacts(
-    request: Request, folder: Path, workspace: Workspace, published: Published
-) -> dict[str, Any]:
-    """Publish the files that the run created; return their part of delivery.json."""
+    request: Request, attempt: Path, outcome: Outcome, workspace: Workspace, published: Published
+) -> tuple[list[str], str]:
+    """Publish the files that the run created; return their paths, and tell what is missing."""
+    folder = attempt / layout.ARTIFACTS
     try:
-        artifacts = find_artifacts(folder, request.notebook)
+        artifacts = find_artifacts(folder, request.notebook, outcome.artifacts)
     except TooLarge as error:  # trying again would not help
-        return {"artifacts": [], "message": str(error)}
-    paths = publish_artifacts(workspace, published.path, request.name, artifacts)
-    return {"artifacts": list(paths)} if paths else {}
+        return [], str(error)
+    checked = [(artifact, artifact.is_intact()) for artifact in artifacts]
+    intact = [artifact for artifact, is_intact in checked if is_intact]
+    lost = [artifact.target for artifact, is_intact in checked if not is_intact]
+    message = ""
+    if lost:
+        more = f" and {len(lost) - MAX_LISTED} more" if len(lost) > MAX_LISTED else ""
+        message = (
+            f"Of {len(artifacts)} files that the run created {len(lost)} are damaged or missing in "
+            f"the exchange, and were not copied: {', '.join(lost[:MAX_LISTED])}{more}."
+        )
+    return list(publish_artifacts(workspace, published.path, request.name, intact)), message

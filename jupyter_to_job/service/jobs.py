@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from job_runner.protocol import layout
+from job_runner.protocol import layout, times
 
 from ..backends.port import Backend
-from ..domain import times
 from ..domain.errors import NotFound, Unavailable
 from ..domain.job import Changes, Deleted, DeliveryState, Job, State, Submission
 from ..domain.preflight import Preflight
@@ -267,7 +266,7 @@ class JobService:
         return {"time": times.now(), "who": self._caller.owner}
 
     def _own_request(self, name: str) -> Request:
-        return self._require_visible(self._exchange.request(name))
+        return self._require_visible(self._exchange.find_request(name))
 
     def _require_visible(self, request: Request) -> Request:
         """Return the request if the caller may see its job. Raises NotFound."""
@@ -276,6 +275,8 @@ class JobService:
         return request
 
     def _is_visible(self, subject: Request | IndexRow | JobOwner) -> bool:
+        if not subject.owner:  # unreadable; who shares a local exchange owns all its jobs
+            return self._caller.sees_workspace
         if subject.owner != self._caller.owner:
             return False
         return not self._only_inside or subject.source.startswith(self._root)
@@ -289,7 +290,7 @@ class JobService:
 
 def _for_reader(job: Job, request: Request | IndexRow, workspace: str) -> Job:
     """Make the job's paths relative to the reader's workspace: `../` leads out of it."""
-    if request.workspace == workspace:
+    if request.workspace in ("", workspace):  # nothing is known of an unreadable request
         return job
     return job.with_paths(
         lambda path: posixpath.relpath(posixpath.join(request.workspace, path), workspace)

@@ -178,7 +178,8 @@ def test_one_damaged_job_does_not_hide_the_others(place: Place) -> None:
     for name in (damaged, other):
         place.decided(name)
     (place.exchange.directory(damaged) / "request.json").write_text("{")
-    assert [j.name for j in place.service.find().jobs] == [other]
+    jobs = {job.name: job.reason for job in place.service.find().jobs}
+    assert jobs == {damaged: "Damaged", other: None}
     assert next(place.service.changes()) is None
 
 

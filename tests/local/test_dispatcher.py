@@ -59,9 +59,34 @@ def test_a_damaged_job_stops_nobody(cli: Cli) -> None:
     damaged.mkdir(parents=True)
     (damaged / "request.json").write_text("{")
     assert cli.json("submit", "a.ipynb", "--wait")["state"] == "succeeded"
-    assert len(cli.json("list")) == 1
+    assert {job["reason"] for job in cli.json("list")} == {None, "Damaged"}
     shown = cli.run("show", damaged.name)
-    assert shown.returncode == 1 and "cannot be read" in shown.stderr
+    assert shown.returncode == 0 and "cannot be read" in shown.stdout
+    checked = cli.run("doctor", "--fix", "--yes")
+    assert f"{damaged.name}: {damaged.name}/request.json cannot be read" in checked.stdout
+    assert not damaged.exists() and len(cli.json("list")) == 1
+
+
+def test_what_doctor_mends_goes_on(cli: Cli) -> None:
+    """An outcome that cannot be read keeps no slot, and is written anew; moved jobs come back."""
+    cli.capacity = "cpu=1,memory=8Gi"
+    notebooks.write(cli.workspace / "a.ipynb", "print('ran')")
+    names = [cli.json("submit", "a.ipynb", "--wait")["name"] for _ in range(2)]
+    damaged, moved = (cli.exchange / name for name in names)
+    (damaged / "attempt-1" / "outcome.json").write_text("{")
+    (damaged / "delivery.json").unlink()
+    moved.rename(cli.exchange / "moved-abcd2345")
+    assert cli.json("submit", "a.ipynb", "--wait")["state"] == "succeeded"  # the slot is free
+    jobs = {job["name"]: job["reason"] for job in cli.json("list")}
+    assert jobs[damaged.name] == jobs["moved-abcd2345"] == "Damaged"
+    checked = cli.run("doctor")
+    assert checked.returncode == 1 and "from the journal" in checked.stdout
+    cli.run("doctor", "--fix", "--yes")
+    for name in names:
+        job = cli.json("wait", name)
+        assert (job["state"], job["delivery"]["state"]) == ("succeeded", "delivered")
+        assert notebooks.printed(cli.result(job)) == "ran\n"
+    assert "none damaged" in cli.run("doctor").stdout
 
 
 def test_a_finish_that_cannot_write_is_tried_again(cli: Cli, tmp_path: Path) -> None:

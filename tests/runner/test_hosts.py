@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from job_runner.attempt.finalize import rfc3339
 from job_runner.protocol import documents, layout, liveness
 from job_runner.protocol.journal.journal import JournalWriter
+from job_runner.protocol.times import from_unix
 
 from .jobs import Job, notebook, until
 from .test_killed import LONG, kept, stop
@@ -50,7 +50,7 @@ def test_another_hosts_run_lives_while_it_beats(job: Make) -> None:
     assert not liveness.is_alive(attempt)
     assert elsewhere.finish() == 0
     assert elsewhere.outcome().reason == "Lost"
-    assert elsewhere.outcome().finished < rfc3339(time.time() - 60)
+    assert elsewhere.outcome().finished < from_unix(time.time() - 60)
 
 
 def test_another_hosts_run_that_ended_does_not_live_on(job: Make) -> None:
@@ -142,12 +142,12 @@ def test_finished_is_the_last_sign_of_life(job: Make, reason: str, is_now: bool)
     """A cancel that came later did not end it; but who ended it, ended it now."""
     killed = job(LONG)
     died(killed, beat=3600)
-    began = rfc3339(time.time() - 1)
+    began = from_unix(time.time() - 1)
     assert killed.finish("--reason", reason) == 0
     outcome = killed.outcome()
     assert outcome.started is not None and outcome.started < outcome.finished
     assert (outcome.finished > began) is is_now
-    assert outcome.finished > rfc3339(time.time() - 3700)
+    assert outcome.finished > from_unix(time.time() - 3700)
 
 
 def test_looking_writes_nothing(job: Make) -> None:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from dataclasses import replace
 from pathlib import Path
 
 from job_runner.protocol import documents, layout, liveness
 from job_runner.protocol.journal.journal import JournalWriter
-from job_runner.protocol.outcome import Outcome, write_outcome
+from job_runner.protocol.outcome import CellCounts, Outcome, write_outcome
 from jupyter_to_job.exchange import FileExchange, InputFile, Request
 from jupyter_to_job.exchange.stamps import RACY
 
 RESULT = b'{"nbformat": 4, "cells": []}'
-SHA256 = "e" * 64
+SHA256 = hashlib.sha256(RESULT).hexdigest()
 ENDED = "2026-11-21T09:31:00.000Z"
 DELIVERED = "2026-11-21T09:32:00.000Z"
 
@@ -53,7 +54,7 @@ def end(
         (claim.directory / layout.ARTIFACTS / "model.bin").write_bytes(b"weights")
     reason = None if state == "succeeded" else "RunnerMissing"
     message = None if state == "succeeded" else "Nothing ran."
-    cells = {"done": 0, "total": 0}
+    cells = CellCounts(done=0, total=0)
     digest = SHA256 if result else None
     write_outcome(
         claim.directory, Outcome(state, reason, message, 0, cells, None, finished, {}, digest)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from decimal import Decimal
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from job_runner.protocol.fields import read_fields
 from jupyter_to_job.domain.advice import (
     MAX_SLOWDOWN,
     MIN_WALL,
@@ -117,6 +119,10 @@ def test_what_is_enough_held_all_that_was_used(run: dict[str, float | None]) -> 
         assert (run["cpu_mean"] or 0) <= MAX_SLOWDOWN * got.cpu
 
 
+def _read(document: dict[str, Any]) -> AlternativeFlavors:
+    return read_fields(AlternativeFlavors, json.loads(json.dumps(document)))
+
+
 def around(
     flavor: str, device: str | None = None, *groups: str, cores: int = 16
 ) -> tuple[list[str], str | None]:
@@ -128,9 +134,9 @@ def around(
 
     mine = frozenset(groups)
     found = alternative_flavors(catalog, catalog.choose(flavor, device, mine), mine, admit)
-    assert AlternativeFlavors.from_json(asdict(found)) == found
+    assert _read(asdict(found)) == found
     newer = {"smaller": [{**asdict(each), "new": 1} for each in found.smaller], "new": 1}
-    assert AlternativeFlavors.from_json({**asdict(found), **newer}) == found
+    assert _read({**asdict(found), **newer}) == found
     return [each.flavor for each in found.smaller], found.larger
 
 

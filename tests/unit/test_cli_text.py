@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from job_runner.protocol import times
 from jupyter_to_job.cli.arguments import notebooks
 from jupyter_to_job.cli.display import formats, tables
-from jupyter_to_job.domain import times
 from jupyter_to_job.domain.errors import BadInput
 from jupyter_to_job.domain.suggestions import did_you_mean
 

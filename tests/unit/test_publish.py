@@ -125,6 +125,7 @@ def test_no_such_folder(tmp_path: Path, output: str, says: str) -> None:
 def test_the_mode_is_the_users(tmp_path: Path) -> None:
     mask = os.umask(0o027)
     try:
+        (tmp_path / "a.ipynb").touch(0o666)
         put(tmp_path)
     finally:
         os.umask(mask)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupyter_to_job.domain import times
+from job_runner.protocol import times
 from jupyter_to_job.domain.errors import BadInput
 from jupyter_to_job.domain.quantities import parse_duration, parse_quantity
 

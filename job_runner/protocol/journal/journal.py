@@ -24,6 +24,7 @@ SEGMENT_BYTES = 64 << 20
 _SUFFIX = ".jsonl"
 _RECORD_DEPTH = MAX_DEPTH + 10
 """A record may wrap a value of the maximal depth."""
+_SEGMENT = re.compile(rf"\d{{8}}{re.escape(_SUFFIX)}", re.ASCII)
 _fdatasync = getattr(os, "fdatasync", os.fsync)  # macOS has the second only
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -283,7 +284,14 @@ def _omitted(line: bytes, size: int) -> Record:
 
 
 def _segments(directory: Path) -> list[Path]:
+    """Return the segments in order: regular files only, for a pipe would stop the reader."""
     try:
-        return sorted(p for p in directory.iterdir() if p.suffix == _SUFFIX)
-    except FileNotFoundError:
+        with os.scandir(directory) as entries:
+            names = [
+                entry.name
+                for entry in entries
+                if _SEGMENT.fullmatch(entry.name) and entry.is_file(follow_symlinks=False)
+            ]
+    except (FileNotFoundError, NotADirectoryError):
         return []
+    return [directory / name for name in sorted(names)]

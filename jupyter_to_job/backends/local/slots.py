@@ -159,7 +159,7 @@ def read_slots(exchange: Path, host: str) -> SlotReport | None:
     try:
         document = documents.read_document(host_folder(exchange, host) / SLOTS) or {}
         allocations = {
-            job: Allocation(_amounts(entry["demand"]), devices_of(entry))
+            job: Allocation(_amounts(entry["demand"]), _devices_of(entry))
             for job, entry in document["jobs"].items()
         }
         return SlotReport(_amounts(document["total"]), bool(document["complete"]), allocations)
@@ -167,7 +167,15 @@ def read_slots(exchange: Path, host: str) -> SlotReport | None:
         return None
 
 
-def devices_of(document: Mapping[str, Any]) -> Devices:
+def read_slot(path: Path) -> Devices:
+    """Return the devices in a job's slot.json; none if it is missing, or cannot be read."""
+    try:
+        return _devices_of(documents.read_document(path) or {})
+    except (documents.DocumentError, OSError, AttributeError, TypeError):
+        return {}
+
+
+def _devices_of(document: Mapping[str, Any]) -> Devices:
     """Read the devices of slot.json, or of an entry of slots.json."""
     return {str(k): tuple(str(d) for d in v) for k, v in document.get("devices", {}).items()}
 

@@ -13,13 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 
-from job_runner.protocol import layout, liveness
+from job_runner.protocol import layout, liveness, times
 from job_runner.protocol.journal.journal import JournalWriter, Record
 from job_runner.protocol.outcome import Outcome, write_outcome
 from job_runner.protocol.result import notebook
 from job_runner.protocol.result.result import write_result
 
-from ...domain import times
 from ...domain.state import Placement
 from ...exchange import FileExchange, Request
 

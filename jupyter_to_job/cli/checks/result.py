@@ -22,11 +22,15 @@ class Level(str, Enum):
 
 
 class CheckResult(NamedTuple):
-    """One line of `doctor`: what was found, and how to fix it."""
+    """One line of `doctor`: what was found, and how to fix it.
+
+    `repair` does what `fix` says; None: the user has to.
+    """
 
     level: Level
     message: str
     fix: str = ""
+    repair: Callable[[], None] | None = None
 
 
 Check = Callable[[], Iterable[CheckResult]]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import click
 
-from ...domain.errors import BadInput
+from ...domain.errors import BadInput, JobsError
 from .. import options, session
 from ..checks.result import Check, CheckResult, Level, run_check
 from ..display import output
@@ -21,24 +21,32 @@ _COLOURS = {Level.OK: "green", Level.WARNING: "yellow", Level.PROBLEM: "red"}
 
 @click.command("doctor")
 @options.AS_JSON
+@click.option("--fix", is_flag=True, help="Mend damaged jobs, after asking about each.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.pass_context
-def doctor_command(ctx: click.Context, /, *, as_json: bool) -> None:
-    """Check kernels, catalog, exchange, file systems, GPUs, dispatcher and settings.
+def doctor_command(ctx: click.Context, /, *, as_json: bool, fix: bool, yes: bool) -> None:
+    """Check kernels, catalog, exchange, file systems, GPUs, dispatcher, jobs and settings.
 
     Each line is ok, a warning or a problem. A line below a warning or a problem says how to fix
-    it. With a problem the exit code is 1.
+    it; what has to do with a single job, --fix does. With a problem the exit code is 1.
     """
-    documents = []
+    if fix and as_json and not yes:
+        raise click.UsageError("With --json nobody can be asked: add --yes.")
+    documents, problems, has_fixed = [], 0, False
     for area, check in _checks():
         for result in run_check(check):
-            level, message, fix = result
-            documents.append({"area": area, "level": level, "message": message, "mend": fix})
+            level, message, remedy, _ = result
+            documents.append({"area": area, "level": level, "message": message, "mend": remedy})
             if not as_json:
                 _print_result(area, result)
                 output.flush()
+            is_fixed = fix and _repair(result, ask=not yes)
+            has_fixed |= is_fixed
+            problems += result.level is Level.PROBLEM and not is_fixed
+    if has_fixed:
+        session.connect().find()  # wakes the dispatcher: a result may have to be delivered
     if as_json:
         output.print_json(documents)
-    problems = sum(document["level"] is Level.PROBLEM for document in documents)
     if problems and not as_json:
         output.print_note(f"{problems} to fix.")
     ctx.exit(1 if problems else 0)
@@ -46,7 +54,7 @@ def doctor_command(ctx: click.Context, /, *, as_json: bool) -> None:
 
 def _checks() -> Iterator[tuple[str, Check]]:
     """Yield all checks by area. If the settings cannot be read, the others cannot run."""
-    from ..checks import catalog, gateway, kernels, machine, settings, storage
+    from ..checks import catalog, gateway, jobs, kernels, machine, settings, storage
 
     yield "versions", settings.check_versions
     yield "settings", settings.check_settings
@@ -65,6 +73,19 @@ def _checks() -> Iterator[tuple[str, Check]]:
         yield "slots", machine.check_slots
         yield "GPUs", machine.check_gpus
         yield "dispatcher", machine.check_dispatcher
+        yield "jobs", jobs.check_jobs
+
+
+def _repair(result: CheckResult, *, ask: bool) -> bool:
+    """Mend what a check found, if it can be mended and the user agrees; tell whether it was."""
+    if result.repair is None or (ask and not click.confirm(f"{result.fix} Do it?", err=True)):
+        return False
+    try:
+        result.repair()
+    except JobsError as error:
+        output.print_error(error)
+        return False
+    return True
 
 
 def _print_result(area: str, result: CheckResult) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import Any
 
+from job_runner.protocol import times
 from job_runner.protocol.units import format_bytes, format_bytes_of, format_duration
 
-from ...domain import times
 from ...domain.job import Job
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ...domain.job import DeliveryState, Job
+from ...domain.reasons import DAMAGED
 from ...exchange import FileExchange, Request
 from ...exchange.stamps import stamp_of
 from .listing import JobLister
@@ -34,7 +35,7 @@ class ChangeFeed:
         self._owners: dict[str, JobOwner] = {}
         self._unsettled: dict[str, Request] = {}
         self._held: dict[str, tuple[str | None, Request]] = {}
-        """Jobs whose delivery is held, with the stamps of their directories."""
+        """Jobs whose delivery is held, and damaged jobs, with the stamps of their directories."""
         self.deleted: list[tuple[str, JobOwner]] = []
         """The jobs that were deleted between the two most recent polls."""
 
@@ -47,10 +48,10 @@ class ChangeFeed:
         """Return the jobs that are not settled, and those that settled since the previous poll."""
         self.deleted = []
         self._update_names()
-        for name, (stamp, request) in list(self._held.items()):
+        for name, (stamp, _) in list(self._held.items()):
             if stamp is None or stamp != stamp_of(self._exchange.root / name):
                 del self._held[name]
-                self._unsettled[name] = request
+                self._unsettled |= {r.name: r for r in self._lister.read_requests([name])}
         stamps = {name: stamp_of(f"{self._exchange.root}/{name}") for name in self._unsettled}
         jobs = self._lister.read_jobs(self._unsettled.values())
         for name in self._unsettled.keys() - {request.name for request, _ in jobs}:
@@ -60,7 +61,7 @@ class ChangeFeed:
             if job.decided:
                 del self._unsettled[job.name]
                 self._reader.forget(job.name)
-                if job.delivery.state is DeliveryState.HELD:
+                if job.delivery.state is DeliveryState.HELD or job.reason == DAMAGED:
                     self._held[job.name] = (stamps[job.name], request)
         return jobs
 

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...backends.port import Backend
-from ...domain.errors import Damaged, NotFound
+from ...domain.errors import NotFound
 from ...domain.job import Job, State
+from ...domain.reasons import DAMAGED
 from ...domain.state import Placement
 from ...exchange import FileExchange, Request
 from ...exchange.index import Index, IndexRow
+from ...exchange.request import UnreadableRequest
 from ...exchange.stamps import StampCache, stamp_of
 from .view import JobReader
 
@@ -62,6 +64,7 @@ class JobLister:
         self._index = Index(exchange.root)
         self._snapshots: StampCache[Path, _Snapshot] = StampCache()
         self._snapshot_lock = threading.Lock()
+        self._started: frozenset[str] = frozenset()
 
     def newest(
         self, states: Collection[State] = (), before: str | None = None
@@ -114,12 +117,12 @@ class JobLister:
         return self._index.read(names)
 
     def read_requests(self, names: Iterable[str]) -> list[Request]:
-        """Return the requests that can be read and whose jobs are not being deleted."""
+        """Return the requests of jobs that are not being deleted, unreadable ones among them."""
         requests = []
         for name in names:
             try:
-                request = self._exchange.request(name)
-            except (NotFound, Damaged):
+                request = self._exchange.find_request(name)
+            except NotFound:
                 continue
             if not self._reader.is_deleted(name):
                 requests.append(request)
@@ -128,19 +131,21 @@ class JobLister:
     def read_jobs(self, requests: Iterable[Request]) -> list[tuple[Request, Job]]:
         """Return jobs as they stand now; those that are deleted meanwhile are left out."""
         requests = list(requests)
-        waiting = [r for r in requests if not self._reader.has_attempt(r.name)]
+        waiting = [r for r in requests if self._is_waiting(r)]
+        # A name that had an attempt may be another job's by now.
+        self._started = self._started.difference(r.name for r in waiting)
         placements = self._backend.queue_status(waiting) if waiting else {}
         jobs, settled = [], []
         for request in requests:
             stamp = stamp_of(f"{self._exchange.root}/{request.name}")
             try:
                 job = self._reader.job(request, placements.get(request.name, Placement()))
-            except (NotFound, Damaged):
+            except NotFound:
                 continue
             if self._reader.is_deleted(request.name):
                 continue
             jobs.append((request, job))
-            if job.decided and stamp is not None:
+            if job.decided and job.reason != DAMAGED and stamp is not None:
                 settled.append(
                     IndexRow.of(
                         job, stamp=stamp, source=request.source, workspace=request.workspace
@@ -151,11 +156,22 @@ class JobLister:
         return jobs
 
     def waiting_requests(self, request: Request) -> list[Request]:
-        """Return the requests of all jobs that nothing was started for, `request` among them."""
-        waiting = {name for name in self._exchange.jobs() if not self._reader.has_attempt(name)}
+        """Return the requests of all jobs that nothing was started for, `request` among them.
+
+        A job that had an attempt once is not looked at again.
+        """
+        names = self._exchange.jobs()
+        unstarted = names - (self._started - {request.name})
+        waiting = {name for name in unstarted if not self._reader.has_attempt(name)}
+        self._started = names - waiting
         # The job itself may have been started just now.
         own_request = [request] if request.name in waiting else []
-        return own_request + self.read_requests(waiting - {request.name})
+        others = self.read_requests(waiting - {request.name})
+        return [r for r in own_request + others if self._is_waiting(r)]
+
+    def _is_waiting(self, request: Request) -> bool:
+        is_readable = not isinstance(request, UnreadableRequest)
+        return is_readable and not self._reader.has_attempt(request.name)
 
 
 def _entry(request: Request, job: Job) -> ListEntry:

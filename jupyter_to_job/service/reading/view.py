@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import threading
@@ -12,16 +11,16 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from job_runner.protocol import layout
+from job_runner.protocol import layout, times
 from job_runner.protocol.journal import journal
 from job_runner.protocol.outcome import Outcome
 from job_runner.protocol.progress import Progress, ProgressFold
 from job_runner.protocol.result.result import room_for
 
-from ...domain import times
 from ...domain.advice import gpu_idle, smallest_sufficient
 from ...domain.errors import Damaged, NotFound
 from ...domain.job import Delivery, DeliveryState, Job, State
+from ...domain.reasons import DAMAGED
 from ...domain.state import (
     AttemptStatus,
     Ended,
@@ -31,6 +30,9 @@ from ...domain.state import (
     delivered_attempt,
 )
 from ...exchange import FileExchange, Request
+from ...exchange.pieces import reading
+from ...exchange.records import DeliveryRecord, HeldRecord, Wish
+from ...exchange.request import UnreadableRequest
 
 _FIRST_ATTEMPT = layout.attempt_dir(Path(), 1)
 _SUBMITTED = frozenset([layout.REQUEST, layout.ORIGIN, layout.SNAPSHOT, layout.INPUTS])
@@ -81,14 +83,22 @@ class JobReader:
         return os.path.exists(f"{self._exchange.root}/{name}/{layout.DELETE}")  # noqa: PTH110
 
     def job(self, request: Request, placement: Placement) -> Job:
-        """Return the job as it stands. Raises NotFound or Damaged."""
+        """Return the job as it stands, also a damaged one. Raises NotFound."""
+        if isinstance(request, UnreadableRequest):
+            return _damaged_job(request, request.error)
+        try:
+            return self._read(request, placement)
+        except Damaged as error:
+            return _damaged_job(request, error)
+
+    def _read(self, request: Request, placement: Placement) -> Job:
         names = self._names(request.name)
         if names <= _SUBMITTED:  # as most of 500 waiting jobs
             return _job(request, compute_state((), placement, None))
         attempts = [self._attempt(request, number) for number in layout.attempt_numbers(names)]
-        cancel = self._exchange.document(request.name, layout.CANCEL, "time")
+        cancel = self._cancel(request.name)
         statuses = tuple(a.status for a in attempts)
-        status = compute_state(statuses, placement, cancel["time"] if cancel else None)
+        status = compute_state(statuses, placement, cancel.time if cancel else None)
         job = replace(
             _job(request, status),
             cancel_requested=cancel is not None and not status.state.final,
@@ -109,6 +119,13 @@ class JobReader:
             finished=outcome.finished if outcome else None,
         )
 
+    def _cancel(self, name: str) -> Wish | None:
+        """Return the wish to cancel a job; a damaged one counts from the beginning."""
+        try:
+            return self._exchange.record(name, layout.CANCEL, Wish)
+        except Damaged:
+            return Wish("")
+
     def forget(self, name: str) -> None:
         """Free the memory of a job that will not change any more."""
         with self._lock:
@@ -116,12 +133,13 @@ class JobReader:
                 del self._followed[key]
 
     def _names(self, name: str) -> set[str]:
-        """Return the names in a job's directory. Raises NotFound."""
-        with contextlib.suppress(OSError):
-            names = set(os.listdir(f"{self._exchange.root}/{name}"))  # noqa: PTH208 - text
-            if layout.REQUEST in names:
-                return names
-        raise NotFound(f"There is no job {name!r}.", "See `jupyter-to-job list --all`.")
+        """Return the names in a job's directory. Raises NotFound and Damaged."""
+        with reading(name):
+            try:
+                return set(os.listdir(f"{self._exchange.root}/{name}"))  # noqa: PTH208 - text
+            except FileNotFoundError as error:
+                hint = "See `jupyter-to-job list --all`."
+                raise NotFound(f"There is no job {name!r}.", hint) from error
 
     def _attempt(self, request: Request, number: int) -> _Attempt:
         name = request.name
@@ -142,7 +160,7 @@ class JobReader:
             raise Damaged(message) from error
         ended = None if alive else _end_from_journal(fold.end)
         status = AttemptStatus(number, alive, fold.running, ended)
-        started = times.from_unix(fold.began)
+        started = None if fold.began is None else times.from_unix(fold.began)
         return _Attempt(status, None, started, fold.progress, offset, fold.usage)
 
     def _follow(self, request: Request, number: int, path: Path) -> tuple[int, ProgressFold]:
@@ -158,12 +176,18 @@ class JobReader:
             return followed.offset, replace(followed.fold)
 
     def _delivery(self, name: str, attempt: _Attempt | None, *, final: bool) -> Delivery:
-        document = self._exchange.document(name, layout.DELIVERY, "path")
-        if document is not None:
-            return Delivery(DeliveryState.DELIVERED, document["path"], document.get("message"))
-        document = self._exchange.document(name, layout.HELD, "message")
-        if document is not None:
-            return Delivery(DeliveryState.HELD, None, document["message"])
+        try:
+            delivered = self._exchange.record(name, layout.DELIVERY, DeliveryRecord)
+            if delivered is not None:
+                return Delivery(DeliveryState.DELIVERED, delivered.path, delivered.message)
+        except Damaged as error:  # it is written once the result is there
+            return Delivery(DeliveryState.DELIVERED, None, str(error))
+        try:
+            held = self._exchange.record(name, layout.HELD, HeldRecord)
+            if held is not None:
+                return Delivery(DeliveryState.HELD, None, held.message)
+        except Damaged as error:
+            return Delivery(DeliveryState.HELD, None, str(error))
         if final and attempt is not None and not has_result(attempt.outcome):
             return Delivery(
                 DeliveryState.NONE, None, "Nothing ran, so there is nothing to deliver."
@@ -179,11 +203,20 @@ class JobReader:
         return "The exchange's disk is full: the result is put together when there is space again."
 
 
+def _damaged_job(request: Request, error: Damaged) -> Job:
+    """Return a job whose record cannot be read, with what to do about it."""
+    remedy = error.hint or "`jupyter-to-job doctor --fix` mends what can be mended"
+    message = f"{error.message} {remedy.rstrip('.')}; `jupyter-to-job delete` removes the job."
+    status = JobStatus(State.FAILED, DAMAGED, message)
+    delivery = Delivery(DeliveryState.NONE, None, "A damaged job is not delivered.")
+    return replace(_job(request, status), delivery=delivery)
+
+
 def _ended(number: int, outcome: Outcome, journal_bytes: int) -> _Attempt:
     """Return an attempt that has ended, from its outcome: its journal need not be read."""
     ended = Ended(State(outcome.state), outcome.reason, outcome.message, outcome.finished)
     status = AttemptStatus(number, alive=False, ended=ended)
-    progress = Progress(outcome.cells.get("done", 0), outcome.cells.get("total", 0))
+    progress = Progress(outcome.cells["done"], outcome.cells["total"])
     return _Attempt(status, outcome, outcome.started, progress, journal_bytes, outcome.usage)
 
 
@@ -191,7 +224,7 @@ def _end_from_journal(end: dict[str, Any] | None) -> Ended | None:
     """Return the end that a runner recorded before it died: its outcome will be the same."""
     if end is None:
         return None
-    finished = times.from_unix(end.get("t")) or ""
+    finished = "" if end.get("t") is None else times.from_unix(end["t"])
     return Ended(State(end["state"]), end.get("reason"), end.get("message"), finished)
 
 

@@ -10,10 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from job_runner.protocol import layout
+from job_runner.protocol import layout, times
 
 from ...backends.port import Backend
-from ...domain import times
 from ...domain.errors import Conflict, JobsError, NeverFits, NotFound, Refused, Unavailable
 from ...domain.job import Submission
 from ...domain.names import job_name, key_digest
@@ -246,7 +245,7 @@ class SubmissionService:
             return None
         try:
             request = self.exchange.request(name)
-            is_deleted = self.exchange.document(name, layout.DELETE) is not None
+            is_deleted = self.exchange.has(name, layout.DELETE)
         except NotFound:
             return None
         if request.key != key:

@@ -9,61 +9,84 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
+from job_runner.protocol.outcome import MAX_ARTIFACT_BYTES, MAX_ARTIFACTS, ArtifactRecord
 from job_runner.protocol.units import format_bytes
 
-from ...domain.errors import BadInput, TooLarge
+from ...domain.errors import BadInput, Damaged, TooLarge
 from ..paths import Workspace, open_folder, open_regular
 from .drafts import copy, digest_of, draft_folder, sweep
 from .publish import as_cannot_publish, candidates
 
-MAX_FILES = 10_000
-MAX_BYTES = 10 << 30
 _OUTSIDE = "workspace"
 
 
 @dataclass(frozen=True)
 class Artifact:
-    """A file that a run created: its place, its path in the new folder, its size in bytes."""
+    """A file that a run created: its place, its path in the new folder, its size in bytes.
+
+    `sha256` is its digest at the end of the run; None: not known.
+    """
 
     source: Path
     target: str
     size: int
+    sha256: str | None = None
+
+    def is_intact(self) -> bool:
+        """Tell whether the file is there, as it was at the end of the run."""
+        try:
+            with open_regular(str(self.source), self.target) as file:
+                return self.sha256 is None or digest_of(file) == self.sha256
+        except (BadInput, OSError):
+            return False
 
 
-def find_artifacts(folder: Path, notebook: str) -> list[Artifact]:
-    """Return the regular files below an attempt's artifacts, which have the workspace's layout.
+def find_artifacts(
+    folder: Path, notebook: str, manifest: Sequence[ArtifactRecord] | None = None
+) -> list[Artifact]:
+    """Return the files below an attempt's artifacts, which have the workspace's layout.
 
-    Their targets are relative to the notebook's folder. Those outside of it go into a folder
-    `workspace` there, and are relative to the workspace's root. Raises TooLarge over the limits.
+    They are those of `manifest`, there or not; without one all regular files. Their targets are
+    relative to the notebook's folder. Those outside of it go into a folder `workspace` there, and
+    are relative to the workspace's root. Raises TooLarge over the limits, Damaged.
     """
     beside = PurePosixPath(notebook).parent
     inside, outside = [], []
-    for base, _, names in os.walk(folder):
-        for source in (Path(base, name) for name in names):
-            status = source.lstat()
-            if stat.S_ISREG(status.st_mode):
-                path = PurePosixPath(source.relative_to(folder))
-                if path.is_relative_to(beside):
-                    target = str(path.relative_to(beside))
-                    inside.append(Artifact(source, target, status.st_size))
-                else:
-                    outside.append(Artifact(source, str(path), status.st_size))
+    for record in _scan(folder) if manifest is None else manifest:
+        path = PurePosixPath(record.path)
+        if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in record.path:
+            raise Damaged(f"{record.path!r} is no path of a file that a run created.")
+        artifact = Artifact(folder / path, str(path), record.size, record.sha256 or None)
+        if path.is_relative_to(beside):
+            inside.append(replace(artifact, target=str(path.relative_to(beside))))
+        else:
+            outside.append(artifact)
     used = {PurePosixPath(artifact.target).parts[0] for artifact in inside}
     parent = next(name for name in candidates(_OUTSIDE, "") if name not in used)
     outside = [replace(a, target=str(PurePosixPath(parent, a.target))) for a in outside]
     files = sorted(inside + outside, key=lambda artifact: artifact.target)
     total = sum(file.size for file in files)
-    if len(files) > MAX_FILES or total > MAX_BYTES:
+    if len(files) > MAX_ARTIFACTS or total > MAX_ARTIFACT_BYTES:
         raise TooLarge(
             f"The run created {len(files):,} files, {format_bytes(total)}; at most "
-            f"{MAX_FILES:,} files and {format_bytes(MAX_BYTES)} are copied to the workspace.",
+            f"{MAX_ARTIFACTS:,} files and {format_bytes(MAX_ARTIFACT_BYTES)} are copied to the "
+            "workspace.",
             f"Until retention clears them they are in {folder}.",
         )
     return files
+
+
+def _scan(folder: Path) -> Iterator[ArtifactRecord]:
+    """Yield the regular files below a folder, without digests."""
+    for base, _, names in os.walk(folder):
+        for source in (Path(base, name) for name in names):
+            status = source.lstat()
+            if stat.S_ISREG(status.st_mode):
+                yield ArtifactRecord(str(source.relative_to(folder)), status.st_size, "")
 
 
 def publish_artifacts(
@@ -126,7 +149,7 @@ def _copy_into(folder: int, artifact: Artifact) -> None:
             os.mkdir(name, dir_fd=above)
     source = open_regular(str(artifact.source), artifact.target)
     with source, open_folder(folder, parents) as parent:
-        mode = 0o777 if os.fstat(source.fileno()).st_mode & stat.S_IXUSR else 0o666
+        mode = stat.S_IMODE(os.fstat(source.fileno()).st_mode) & 0o777
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
         with os.fdopen(os.open(path.name, flags, mode, dir_fd=parent), "wb") as target:
             copy(source, target)

@@ -15,6 +15,7 @@ import secrets
 import stat
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import BinaryIO
 
 from ..paths import read_chunks
@@ -30,9 +31,12 @@ def draft_name() -> str:
 
 
 @contextlib.contextmanager
-def draft_file(folder: int) -> Iterator[tuple[str, BinaryIO]]:
-    """Make a file in an open folder; yield its name there and the file. Removed at the end."""
-    name, descriptor = _make_locked(folder, _make_file)
+def draft_file(folder: int, mode: int = 0o666) -> Iterator[tuple[str, BinaryIO]]:
+    """Make a file in an open folder; yield its name there and the file. Removed at the end.
+
+    Its rights are `mode` less the user's umask: it becomes one of their files.
+    """
+    name, descriptor = _make_locked(folder, partial(_make_file, mode))
     with os.fdopen(descriptor, "w+b") as file:
         try:
             yield name, file
@@ -82,11 +86,18 @@ def remove_tree(name: str, folder: int) -> None:
 
 
 def copy(source: BinaryIO, target: BinaryIO) -> str:
-    """Copy the rest of a file, durably, and return the digest of the copied bytes."""
+    """Copy the rest of a file, durably, and return the digest of the copied bytes.
+
+    Zeros become a hole: a sparse file of some terabytes takes no room here, either.
+    """
     digest = hashlib.sha256()
     for chunk in read_chunks(source):
-        target.write(chunk)
+        if chunk.count(0) == len(chunk):
+            target.seek(len(chunk), os.SEEK_CUR)
+        else:
+            target.write(chunk)
         digest.update(chunk)
+    target.truncate()
     target.flush()
     os.fsync(target.fileno())
     return digest.hexdigest()
@@ -100,9 +111,8 @@ def digest_of(file: BinaryIO) -> str:
     return digest.hexdigest()
 
 
-def _make_file(name: str, folder: int) -> int:
-    # The user's umask decides the mode: this becomes one of their files.
-    return os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=folder)
+def _make_file(mode: int, name: str, folder: int) -> int:
+    return os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode, dir_fd=folder)
 
 
 def _make_folder(name: str, folder: int) -> int | None:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
 from pathlib import PurePosixPath
 from typing import BinaryIO
 
-from ...domain.errors import BadInput
+from ...domain.errors import BadInput, Damaged
 from ..paths import READ_SIZE, Workspace, open_regular
 from .drafts import copy, digest_of, draft_file, draft_name, sweep
 
@@ -46,20 +47,34 @@ class Published:
     sha256: str
 
 
+class DamagedResult(Damaged):
+    """The result is not what the run wrote."""
+
+
 def publish(
-    workspace: Workspace, notebook: str, output: str | None, name: str, content: BinaryIO
+    workspace: Workspace,
+    notebook: str,
+    output: str | None,
+    name: str,
+    content: BinaryIO,
+    sha256: str | None = None,
 ) -> Published:
     """Write `content` as `<name>.ipynb` beside `notebook`, or to a resolved `output`.
 
     An existing file with the same bytes counts as published, because they contain the job's name.
-    Beside any other file the name becomes `<name>-2.ipynb`. Raises CannotPublish with the cause.
+    Beside any other file the name becomes `<name>-2.ipynb`. Nobody may read it who may not read
+    `notebook`. Raises CannotPublish with the cause, and DamagedResult if `content` has another
+    digest than `sha256`.
     """
+    mode = _mode_of(workspace, notebook)
     folder, stem = _target(notebook, output, name)
     path = str(folder / f"{stem}{_SUFFIX}")
     with as_cannot_publish(path), workspace.folder(str(folder)) as opened:
         sweep(opened)
-        with draft_file(opened) as (draft, file):
+        with draft_file(opened, mode) as (draft, file):
             digest = copy(content, file)
+            if sha256 is not None and digest != sha256:
+                raise DamagedResult(f"The result of {name} is damaged.")
             for candidate in candidates(stem, _SUFFIX):
                 if _link_into_place(opened, draft, file, candidate, digest):
                     os.fsync(opened)
@@ -122,6 +137,15 @@ def _target(notebook: str, output: str | None, name: str) -> tuple[PurePosixPath
     return path.parent, path.name.removesuffix(_SUFFIX)
 
 
+def _mode_of(workspace: Workspace, notebook: str) -> int:
+    """Return the rights of a result: those of its source; the owner's alone if that is gone."""
+    try:
+        mode = workspace.real(notebook).stat().st_mode
+    except (BadInput, OSError):
+        return 0o600
+    return (mode & 0o666) | 0o600
+
+
 def _link_into_place(folder: int, draft: str, file: BinaryIO, name: str, digest: str) -> bool:
     """Give the draft its final name. False if another file has it."""
     try:
@@ -167,7 +191,8 @@ def _write_exclusively(folder: int, file: BinaryIO, name: str, digest: str) -> b
     """
     flags = os.O_RDWR | os.O_NOFOLLOW
     try:
-        target = os.open(name, flags | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=folder)
+        mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+        target = os.open(name, flags | os.O_CREAT | os.O_EXCL, mode, dir_fd=folder)
         is_new = True
     except FileExistsError:
         if _has_digest(folder, name, digest):

@@ -9,6 +9,7 @@ which signs many results, imports nbformat once (`preload`), and forks.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import multiprocessing
 import os
 import subprocess
@@ -37,26 +38,29 @@ def preload() -> None:
         _is_imported = True
 
 
-def sign(path: Path) -> None:
-    """Start a process that signs the notebook at `path`; wait for it unless that takes long."""
+def sign(path: Path, sha256: str) -> None:
+    """Start a process that signs the notebook at `path`; wait for it unless that takes long.
+
+    It signs only what has this digest: in a shared folder somebody else may replace the file.
+    """
     with contextlib.suppress(Exception):
-        wait = _fork(path) if _is_imported else _start(path)
+        wait = _fork(path, sha256) if _is_imported else _start(path, sha256)
         if path.stat().st_size <= _MAX_WAITED_SIZE:
             wait(_TIMEOUT)
 
 
-def _fork(path: Path) -> Callable[[float], object]:
+def _fork(path: Path, sha256: str) -> Callable[[float], object]:
     # Not in this process: a database of signatures on a network disk may hang for ever.
-    process = multiprocessing.get_context("fork").Process(target=_sign, args=(path,))
+    process = multiprocessing.get_context("fork").Process(target=_sign, args=(path, sha256))
     process.start()
     return process.join
 
 
-def _start(path: Path) -> Callable[[float], object]:
+def _start(path: Path, sha256: str) -> Callable[[float], object]:
     _started[:] = [process for process in _started if process.poll() is None]
     # A session of its own: Ctrl-C ends a command that waits for a job, but not its signing.
     process = subprocess.Popen(
-        [sys.executable, "-m", __name__, path.absolute()],
+        [sys.executable, "-m", __name__, path.absolute(), sha256],
         cwd="/",  # with `-m` a user's file there could shadow a module
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -67,10 +71,10 @@ def _start(path: Path) -> Callable[[float], object]:
     return process.wait
 
 
-def main(path: str) -> None:
-    """Sign one notebook."""
+def main(path: str, sha256: str) -> None:
+    """Sign one notebook, if it has this digest."""
     _import()
-    _sign(Path(path))
+    _sign(Path(path), sha256)
 
 
 def _import() -> None:
@@ -78,14 +82,16 @@ def _import() -> None:
     import nbformat.sign  # noqa: F401
 
 
-def _sign(path: Path) -> None:
+def _sign(path: Path, sha256: str) -> None:
     os.nice(5)  # the runs of other jobs have priority
     import nbformat
     from nbformat.sign import NotebookNotary
 
-    # Jupyter Server reads a notebook in the same way before it checks the signature.
-    NotebookNotary().sign(nbformat.read(path, as_version=4))
+    content = path.read_bytes()
+    if hashlib.sha256(content).hexdigest() == sha256:
+        # Jupyter Server reads a notebook in the same way before it checks the signature.
+        NotebookNotary().sign(nbformat.reads(content.decode(), as_version=4))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -152,7 +152,8 @@ export function reasonText(
     NodeLost: trans.__('its machine was lost'),
     Terminated: trans.__('it was told to stop'),
     Lost: trans.__('it was killed, or its machine went away'),
-    BackendError: trans.__('what runs the jobs had an error')
+    BackendError: trans.__('what runs the jobs had an error'),
+    Damaged: trans.__('its record is damaged')
   };
   return texts[name] ?? null;
 }

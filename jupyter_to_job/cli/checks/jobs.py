@@ -1,0 +1,43 @@
+"""Checks the jobs of the exchange: damaged records, and runs whose runner does not answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from job_runner.protocol import layout, liveness
+from job_runner.protocol.units import format_duration
+
+from .. import session
+from ..display import formats
+from .result import CheckResult, ok, problem, warning
+
+SILENT_AFTER = 3 * liveness.HEARTBEAT_INTERVAL
+"""Seconds without a heartbeat after which a runner is said to be stopped."""
+
+
+def check_jobs() -> Iterator[CheckResult]:
+    """Check every job that the exchange has."""
+    from ...exchange import FileExchange
+    from ...service.damage import find_damage
+
+    exchange = FileExchange(session.settings().exchange_root())
+    is_sound = True
+    for damage in find_damage(exchange):
+        is_sound = False
+        message = f"{damage.job}: {damage.message}"
+        yield problem(message, damage.remedy, damage.mend)
+    for name in sorted(exchange.jobs()):
+        for number in layout.attempts(exchange.root / name)[-1:]:
+            attempt = layout.attempt_dir(exchange.root / name, number)
+            heartbeat = liveness.last_heartbeat(attempt)
+            silence = 0.0 if heartbeat is None else time.time() - heartbeat
+            if liveness.is_alive(attempt) and silence > SILENT_AFTER:
+                is_sound = False
+                yield warning(
+                    f"{name}: its runner has a slot, and gave no sign of life for "
+                    f"{format_duration(int(silence))}.",
+                    f"Was it stopped? `jupyter-to-job cancel {name}` ends it and frees the slot.",
+                )
+    if is_sound:
+        yield ok(f"{formats.plural(len(exchange.jobs()), 'job')}, none damaged or stuck")

@@ -1,0 +1,121 @@
+"""Finds the jobs whose record is damaged, and mends what can be mended. `doctor` uses it."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from job_runner.protocol import layout
+
+from ..domain.errors import Damaged, NotFound, Unavailable
+from ..domain.names import is_job_name
+from ..exchange import FileExchange
+from ..exchange.pieces import reading, writing
+from ..exchange.records import ClearedRecord, DeliveryRecord, HeldRecord, Wish
+
+SET_ASIDE = ".damaged"
+"""The end of a document's name once another is to be written in its place."""
+_RECORDS = {
+    layout.CANCEL: Wish,
+    layout.DELIVERY: DeliveryRecord,
+    layout.HELD: HeldRecord,
+    layout.CLEARED: ClearedRecord,
+}
+
+
+@dataclass(frozen=True)
+class Damage:
+    """A document of a job that cannot be read, and what `mend` does about it."""
+
+    job: str
+    message: str
+    remedy: str
+    mend: Callable[[], None] = field(repr=False)
+
+
+def find_damage(exchange: FileExchange) -> Iterator[Damage]:
+    """Yield what is damaged in the jobs of an exchange."""
+    for name in sorted(exchange.jobs()):
+        with contextlib.suppress(NotFound):  # removed meanwhile
+            yield from _damage_of(exchange, name)
+
+
+def _damage_of(exchange: FileExchange, name: str) -> Iterator[Damage]:
+    try:
+        exchange.request(name)
+    except Damaged as error:
+        yield _damaged_request(exchange, name, error)
+        return
+    directory = exchange.directory(name)
+    try:
+        with reading(name):
+            numbers = layout.attempts(directory)
+    except Damaged as error:
+        yield _deletion(exchange, name, error)
+        return
+    for number in numbers:
+        try:
+            exchange.outcome(name, number)
+        except Damaged as error:
+            path = layout.attempt_dir(directory, number) / layout.OUTCOME
+            remedy = "Write it anew from the journal."
+            yield Damage(name, error.message, remedy, partial(_finish_anew, directory, path))
+    for record, cls in _RECORDS.items():
+        try:
+            exchange.record(name, record, cls)
+        except Damaged as error:
+            remedy = "Put it aside. A result that was delivered is left alone."
+            yield Damage(name, error.message, remedy, partial(_set_aside, directory / record))
+
+
+def _damaged_request(exchange: FileExchange, name: str, error: Damaged) -> Damage:
+    """Return the damage of a request: a directory that was moved gets its name back."""
+    with contextlib.suppress(Damaged):
+        recorded = (exchange.document(name, layout.REQUEST) or {}).get("name")
+        if isinstance(recorded, str) and recorded != name and is_job_name(recorded):
+            source, target = exchange.root / name, exchange.root / recorded
+            if not target.exists():
+                return Damage(
+                    name,
+                    error.message,
+                    f"Call it {recorded} again.",
+                    partial(_move, source, target),
+                )
+    return _deletion(exchange, name, error)
+
+
+def _deletion(exchange: FileExchange, name: str, error: Damaged) -> Damage:
+    remedy = f"Delete {name} with all that is left of it."
+    return Damage(name, error.message, remedy, partial(exchange.remove, name))
+
+
+def _move(source: Path, target: Path) -> None:
+    with writing(source.name):
+        source.rename(target)
+
+
+def _finish_anew(directory: Path, outcome: Path) -> None:
+    """Have the runner write the outcome of an attempt once more, from its journal."""
+    _set_aside(outcome)
+    command = [sys.executable, "-m", "job_runner", "finish", str(directory)]
+    finished = subprocess.run(command, capture_output=True, text=True, cwd="/", check=False)
+    if finished.returncode != 0:
+        raise Unavailable(
+            f"{directory.name} cannot be finished: {finished.stderr.strip()[-200:]}",
+            "See that its folder is there and yours, then try again.",
+        )
+
+
+def _set_aside(path: Path) -> None:
+    """Keep a damaged document under another name, so that a sound one can be written."""
+    kept = path.with_name(f"{path.name}{SET_ASIDE}")
+    with writing(path.name):
+        if kept.is_dir() and not kept.is_symlink():
+            shutil.rmtree(kept)
+        path.replace(kept)
