@@ -30,7 +30,7 @@ from .stamps import StampCache, stamp_of
 
 LEFTOVER_SECONDS = 3600.0
 KEYS = ".keys"
-MAX_CACHED_REQUESTS = 1000
+MAX_CACHED_REQUESTS = 1 << 14
 """Requests that are kept in memory: they never change, and the queue is read all the time."""
 _Record = TypeVar("_Record")
 Writer = Callable[[Path], InputFile]

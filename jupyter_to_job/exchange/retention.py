@@ -13,7 +13,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -154,11 +154,25 @@ def _clear(exchange: FileExchange, name: str, message: str) -> bool:
             for piece in _IN_ATTEMPT:
                 _remove(layout.attempt_dir(directory, number) / piece)
         documents.remove_drafts(directory)
+        _forget_values(exchange, name)
         _remove(directory / layout.SNAPSHOT)
-    except OSError as error:
+    except (OSError, JobsError) as error:
         _log.warning("%s cannot be cleared now: %s", name, error)
         return False
     return True
+
+
+def _forget_values(exchange: FileExchange, name: str) -> None:
+    """Take the values of variables out of a request: they may be secrets, and nothing runs again.
+
+    Raises OSError.
+    """
+    request = exchange.request(name)
+    environment = replace(request.environment, variables={})
+    cleared = replace(request, env={}, environment=environment, kernel_spec=None)
+    if cleared != request:
+        path = exchange.directory(name) / layout.REQUEST
+        documents.write_document(path, cleared.to_document())
 
 
 def _remove(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable
@@ -33,7 +34,7 @@ def format_stamp(status: os.stat_result) -> str:
 class StampCache(Generic[_Key, _Value]):
     """Keeps values that were read from files, each until the stamp of its files is another.
 
-    Several threads may use it. At `max_entries` it is emptied.
+    Several threads may use it. Beyond `max_entries` the oldest entry goes.
     """
 
     def __init__(self, max_entries: int = 1) -> None:
@@ -50,9 +51,10 @@ class StampCache(Generic[_Key, _Value]):
             return entry[1]
         value = read()
         if stamp is not None and value is not None:
-            if key not in self._entries and len(self._entries) >= self._max_entries:
-                self._entries.clear()
             self._entries[key] = stamp, value
+            if len(self._entries) > self._max_entries:
+                with contextlib.suppress(StopIteration, RuntimeError):  # another thread's turn
+                    self.forget(next(iter(self._entries)))
         return value
 
     def forget(self, key: _Key) -> None:

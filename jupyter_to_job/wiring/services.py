@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import getpass
 import grp
 import os
+import pwd
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -40,7 +40,7 @@ def connect(
     roots = [Path(path).expanduser().absolute() for path in settings.roots.split(":") if path]
     caller = Caller(
         # A gateway knows its callers itself, and a pod's user may have no name.
-        owner="" if settings.gateway else getpass.getuser(),
+        owner="" if settings.gateway else _user(),
         workspace=str(workspace.resolve()),
         groups=_groups(),
         environment=local_environment(sys.executable),
@@ -69,6 +69,14 @@ def _backend(settings: Settings, exchange: FileExchange) -> Backend:
     from ..backends.local import LocalBackend
 
     return LocalBackend(exchange, settings.capacity)
+
+
+def _user() -> str:
+    """Return the operating system's name of this user, whatever $LOGNAME says."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())
 
 
 def _groups() -> frozenset[str]:

@@ -16,7 +16,7 @@ from rich.cells import cell_len
 
 from job_runner.protocol import times
 from jupyter_to_job.cli.arguments import notebooks
-from jupyter_to_job.cli.display import formats, tables
+from jupyter_to_job.cli.display import formats, output, tables
 from jupyter_to_job.domain.errors import BadInput
 from jupyter_to_job.domain.suggestions import did_you_mean
 
@@ -159,3 +159,29 @@ def test_what_was_probably_meant() -> None:
     )
     assert did_you_mean("zzz", ["small", "big"]) == "Choose one of: big, small."
     assert did_you_mean("zzz", ["small"]) == "There is only 'small'."
+
+
+@pytest.mark.parametrize(
+    "escape",
+    [
+        "\x1b]0;title\x07",
+        "\x1b]52;c;cm0gLXJm\x1b\\",
+        "\x1b[2J",
+        "\x1b[10;1H",
+        "\x1bc",
+        "\x9b2J",
+        "\a",
+    ],
+)
+def test_no_escape_of_a_job_reaches_the_terminal(escape: str) -> None:
+    """A message, a path or a log may hold what changes a terminal's title or its clipboard."""
+    told = output.plain(f"before{escape}after\n")
+    assert not set(told) & {"\x1b", "\x9b", "\x07"}
+    assert told.startswith("before") and told.endswith("after\n")
+    assert output.coloured(f"before{escape}after\n") == "beforeafter\n"
+
+
+def test_a_log_keeps_its_colours() -> None:
+    text = "\x1b[0;31mValueError\x1b[0m: \u00e9\r 10%\b\t\n"
+    assert output.coloured(text) == text
+    assert output.coloured("\x1b]0;no end\n") == "0;no end\n"

@@ -54,7 +54,8 @@ class _LogPrinter:
         """Print everything that was not printed yet."""
         while not self.has_ended:
             chunk = self._service.logs(self._name, self._offset)
-            output.write(chunk.text if self._colours else click.unstyle(chunk.text))
+            text = output.coloured(chunk.text) if sys.stdout.isatty() else chunk.text
+            output.write(text if self._colours else click.unstyle(text))
             if chunk.text:
                 self.is_empty, self._in_line = False, not chunk.text.endswith("\n")
             at_end = chunk.next == self._offset

@@ -45,7 +45,7 @@ def deliver_command(ctx: click.Context, /, jobs: tuple[str, ...], *, as_json: bo
             code = max(code, exits.JOB_FAILED)
             output.print_note(f"{job.name} is not delivered: {_undelivered_reason(job)}")
         elif not as_json:
-            click.echo(os.path.normpath(session.workspace() / job.delivery.path))
+            output.print_line(os.path.normpath(session.workspace() / job.delivery.path))
     ctx.exit(code)
 
 

@@ -14,7 +14,7 @@ from job_runner.protocol.units import format_duration
 
 from ...domain.job import DeliveryState, Job
 from .. import options, session
-from ..display import formats
+from ..display import formats, output
 
 Row = tuple[str, str]
 MAX_INPUTS = 3
@@ -38,9 +38,9 @@ def show_command(job: str, *, as_json: bool) -> None:
 def _print_details(job: Job) -> None:
     """Print a job in sections, leaving out every row without a value."""
     bold = sys.stdout.isatty()
-    click.echo(click.style(job.name, bold=bold) + f"  {formats.state(job)}")
+    click.echo(click.style(job.name, bold=bold) + f"  {output.plain(formats.state(job))}")
     if job.message:
-        click.echo(job.message)
+        output.print_line(job.message)
     for title, rows in (
         ("Progress", _progress(job)),
         ("Result", _result(job)),
@@ -50,7 +50,7 @@ def _print_details(job: Job) -> None:
         lines = [f"  {name:<13} {value}" for name, value in rows if value]
         if lines:
             click.echo(f"\n{click.style(title, bold=bold)}")
-            click.echo("\n".join(lines))
+            output.print_line("\n".join(lines))
 
 
 def _progress(job: Job) -> Iterator[Row]:

@@ -6,6 +6,7 @@ import codecs
 import io
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,15 @@ import click
 
 from ...domain.errors import JobsError
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_SEQUENCE = re.compile(
+    r"(?P<kept>\x1b\[[0-9;]*m|[\x08\t\n\r])"
+    r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # other control sequences
+    r"|\x1b[\]PX^_].*?(?:\x07|\x1b\\)"  # texts to the terminal: its title, its clipboard
+    r"|\x1b[ -/]*[0-~]"  # a reset, for one
+    r"|[\x00-\x1f\x7f-\x9f]"
+)
+"""Control sequences as ECMA-48 has them."""
 ENCODING_ERRORS = "jupyter_to_job"
 """Name of our error handler for characters that a terminal's encoding lacks."""
 
@@ -65,9 +75,24 @@ def discard_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def plain(text: str) -> str:
+    """Return a text without control characters, which could change what a terminal shows."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+def coloured(text: str) -> str:
+    """Return a text whose only control sequences are colours, and what moves within a line."""
+    return _SEQUENCE.sub(lambda found: found[0] if found["kept"] else "", text)
+
+
+def print_line(text: str) -> None:
+    """Print a line of the answer: as it is for a program, harmless on a terminal."""
+    click.echo(plain(text) if sys.stdout.isatty() else text)
+
+
 def print_note(text: str) -> None:
     """Print to stderr a line that is not the answer."""
-    click.echo(text, err=True)
+    click.echo(plain(text), err=True)
 
 
 def print_error(error: JobsError, subject: str | None = None) -> None:

@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
 
-import click
-
 from ...domain.errors import JobsError
 from ...domain.job import Job
 from . import formats, output
@@ -39,7 +37,7 @@ def print_summary(
         for job in jobs:
             _print_line(job)
     for path in paths.values():
-        click.echo(path)
+        output.print_line(path)
 
 
 def _print_line(job: Job) -> None:

@@ -10,6 +10,8 @@ from typing import TextIO
 
 from rich.cells import cell_len, set_cell_size
 
+from . import output
+
 GAP = 2
 ELLIPSIS = "…"
 
@@ -50,7 +52,8 @@ def print_table(columns: Sequence[Column], stream: TextIO = sys.stdout) -> None:
         *([_cut(text, c, ellipsis) for text in (c.title, *c.texts)] for c in visible), strict=True
     )
     for line in lines:
-        stream.write((" " * GAP).join(line).rstrip() + "\n")
+        text = (" " * GAP).join(line).rstrip()
+        stream.write((output.plain(text) if stream.isatty() else text) + "\n")
 
 
 def _fit(columns: Sequence[Column], max_width: int) -> list[Column]:
