@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from importlib import import_module
 from typing import Any
 
@@ -109,6 +110,9 @@ class Commands(click.Group):
                 output.flush()
             except OSError:
                 output.discard_stdout()
+            if error.errno == errno.ENAMETOOLONG:
+                output.print_note("Error: A path is too long for the file system. Shorten it.")
+                ctx.exit(exits.USAGE)
             place = f": {error.filename}" if error.filename else ""
             output.print_note(f"Error: {error.strerror or error}{place}")
             output.print_note(

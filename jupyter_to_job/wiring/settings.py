@@ -119,11 +119,13 @@ class Settings(HasTraits):
         """Return the directory of the exchange. Raises BadInput for URLs that are no files."""
         if not self.exchange:
             return Path(jupyter_data_dir(), "jupyter-to-job", "exchange")
+        if "://" not in self.exchange:
+            return Path(self.exchange).absolute()
         url = urlsplit(self.exchange)
-        if url.scheme not in ("", "file"):
+        if url.scheme != "file" or url.netloc not in ("", "localhost") or url.query or url.fragment:
             raise BadInput(
-                f"The exchange {self.exchange!r} is no file:// URL.",
-                f"Set {PREFIX}EXCHANGE to the path of a folder.",
+                f"The exchange {self.exchange!r} is no file:// URL of a folder here.",
+                f"Set {PREFIX}EXCHANGE to its path, or write `#` as %23 and `?` as %3F.",
             )
         return Path(unquote(url.path)).absolute()
 

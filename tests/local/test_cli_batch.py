@@ -142,3 +142,13 @@ def test_the_newest_fifty_and_a_hint(cli: Cli) -> None:
     names = [job["name"] for job in cli.json("list", "--all")]
     assert cli.run("delete", *names).returncode == 0
     until(lambda: cli.json("list") == [], "all are gone")
+
+
+def test_arguments_that_mean_nothing(cli: Cli) -> None:
+    notebooks.write(cli.workspace / "a.ipynb", "1")
+    (cli.workspace / "private.txt").write_text("not to be sent")
+    for arguments, says in [(("-i", ""), "is no file"), (("--output", "x/" * 3000), "too long")]:
+        ran = cli.run("submit", "a.ipynb", *arguments)
+        assert (ran.returncode, ran.stdout) == (2, "") and says in ran.stderr, ran.stderr
+        assert len(ran.stderr) < 1000
+    assert cli.json("list") == []

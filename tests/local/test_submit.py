@@ -282,3 +282,20 @@ def test_an_isolated_job_writes_nothing_here(cli: Cli) -> None:
     assert notebooks.printed(cli.result(job)) == "input\n"
     assert not (cli.workspace / "made").exists()
     until(lambda: list(cli.exchange.glob("*/attempt-1/artifacts/made")), "the artifact")
+
+
+def test_nothing_of_the_submitter_leaks(cli: Cli) -> None:
+    """Dispatcher, runner and kernel have the job's variables, and none of the submitter's."""
+    cli.variables = {"AWS_SECRET_ACCESS_KEY": "not-for-jobs", "JUPYTER_TOKEN": "not-for-jobs"}
+    name = cli.submit_waiting("-e", "MINE=for-this-job")
+    runner = cli.runner(name)
+    (dispatcher,) = cli.dispatchers()
+    seen = [dispatcher, runner, *runner.children(recursive=True)]
+    assert len(seen) >= 3
+    for process in seen:
+        environ = Path(f"/proc/{process.pid}/environ").read_bytes()
+        assert b"not-for-jobs" not in environ, process
+        assert "for-this-job" not in " ".join(process.cmdline())
+    assert "for-this-job" not in cli.run("show", name, "--json").stdout
+    cli.release()
+    cli.json("wait", name)

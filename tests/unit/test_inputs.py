@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from jupyter_to_job.domain.errors import BadInput, TooLarge
-from jupyter_to_job.workspace import Plan, Workspace, plan_inputs
+from jupyter_to_job.workspace import Plan, Workspace, plan_inputs, suggest
 
 TREE = (
     "a.csv",
@@ -322,3 +322,19 @@ def test_special_files(tmp_path: Path) -> None:
     for name in ("dir/pipe", "dir/s"):
         with pytest.raises(BadInput, match="regular"):
             plan(tmp_path, name)
+
+
+def test_folders_that_link_to_one_another_end(tmp_path: Path) -> None:
+    """18 of them have more paths than anybody can walk: it took over a minute."""
+    folders = [tmp_path / f"folder{number}" for number in range(18)]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "__init__.py").touch()
+    for folder in folders:
+        for other in folders:
+            if other != folder:
+                (folder / other.name).symlink_to(other)
+    with pytest.raises(TooLarge, match="links"):
+        plan_inputs(Workspace(tmp_path), ["."])
+    found = suggest(Workspace(tmp_path), "a.ipynb", ["import folder1, folder2"], "python")
+    assert found == ()

@@ -79,7 +79,12 @@ def test_output_cap(text: str, limit: int | None, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize(
     ("url", "path"),
-    [("file:///srv/jobs%20here", "/srv/jobs here"), ("/srv/jobs", "/srv/jobs")],
+    [
+        ("file:///srv/jobs%20here", "/srv/jobs here"),
+        ("/srv/jobs", "/srv/jobs"),
+        ("/srv/a#b?c%41", "/srv/a#b?c%41"),
+        ("file:///srv/a%23b", "/srv/a#b"),
+    ],
 )
 def test_exchange(url: str, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUPYTER_TO_JOB_EXCHANGE", url)

@@ -75,7 +75,7 @@ class LocalBackend:
         except OSError as error:
             raise Unavailable(
                 f"The dispatcher could not be started: {error.strerror}.",
-                "The job is recorded; `jupyter-to-job wait` tries again.",
+                f"{job} is recorded; `jupyter-to-job wait {job}` tries again.",
             ) from error
         if started is None:
             return  # one runs
@@ -84,7 +84,7 @@ class LocalBackend:
             log = hosts.host_folder(self._exchange.root, hosts.this_host()) / hosts.LOG
             raise Unavailable(
                 f"The last dispatcher ended at once: {hosts.last_line(log)}",
-                "The job is recorded, and another dispatcher was started.",
+                f"{job} is recorded, and another dispatcher was started.",
             )
 
     def alive(self, job: str, attempt: Path) -> bool:  # noqa: ARG002 - its lock is enough

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from ...domain.environment import variables_for_dispatchers
 from .hosts import LOG, host_folder, take_lock, this_host
 
 MAX_LOG = 1 << 20
@@ -37,6 +38,7 @@ def ensure_dispatcher(exchange: Path, capacity: str) -> subprocess.Popen[bytes] 
         with os.fdopen(_open_log(exchange), "wb") as log:
             return subprocess.Popen(
                 arguments,
+                env=variables_for_dispatchers(os.environ),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

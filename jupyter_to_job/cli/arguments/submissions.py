@@ -38,7 +38,7 @@ def build_submissions(
             source,
             Submission(
                 notebook=source.path,
-                inputs=tuple(_workspace_path(i, source.root) for i in options["inputs"]),
+                inputs=tuple(i and _workspace_path(i, source.root) for i in options["inputs"]),
                 output=_workspace_path(output, source.root) if output else None,
                 **common,
             ),

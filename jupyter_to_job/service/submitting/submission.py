@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from job_runner.protocol import layout, times
 
 from ...backends.port import Backend
+from ...domain.environment import variables_for_runs
 from ...domain.errors import Conflict, JobsError, NeverFits, NotFound, Refused, Unavailable
 from ...domain.job import Submission
 from ...domain.names import job_name, key_digest
@@ -27,25 +28,6 @@ from .alternatives import alternative_flavors
 if TYPE_CHECKING:
     from ...flavors.catalog import Catalog, Choice
 
-_FORWARDED_VARIABLES = frozenset(
-    [
-        "PATH",
-        "HOME",
-        "LANG",
-        "TZ",
-        "VIRTUAL_ENV",
-        "PYTHONPATH",
-        "LD_LIBRARY_PATH",
-        "JUPYTER_PATH",
-        "JUPYTER_CONFIG_PATH",
-        "http_proxy",
-        "https_proxy",
-        "no_proxy",
-        "HTTP_PROXY",
-        "HTTPS_PROXY",
-        "NO_PROXY",
-    ]
-)
 _MAX_NAME_DRAWS = 8
 _NOT_COMPARED = frozenset(
     ["idempotency_key", "content", "expected_sha256", "input_digests", "packages"]
@@ -279,12 +261,7 @@ def freeze_submission(
 
 def local_environment(interpreter: str) -> Environment:
     """Return the environment of a runner that `interpreter` runs on this host."""
-    variables = {
-        name: value
-        for name, value in os.environ.items()
-        if name in _FORWARDED_VARIABLES or name.startswith(("LC_", "CONDA_"))
-    }
-    return Environment(interpreter, socket.gethostname(), variables)
+    return Environment(interpreter, socket.gethostname(), variables_for_runs(os.environ))
 
 
 def _comparable(submission: Submission) -> dict[str, Any]:

@@ -23,6 +23,8 @@ from ..paths import SpecialFile, Workspace
 from .ignore import IGNORE_FILE, Ignored, IgnoreFiles
 
 MAX_FILES = 10_000
+MAX_FOLDERS = 10_000
+"""Folders that are looked into: a few that link to one another have endlessly many paths."""
 _ANY_DEPTH = "**"
 _Pattern = tuple[str, ...]
 """The parts of a pattern that are not matched yet, one a folder. Empty: the entry itself."""
@@ -73,7 +75,12 @@ class Plan:
         return f"sends {len(self.files)} {noun}, {format_bytes(self.total)}{suffix}"
 
 
-def plan_inputs(workspace: Workspace, patterns: Sequence[str], cap: int | None = None) -> Plan:
+def plan_inputs(
+    workspace: Workspace,
+    patterns: Sequence[str],
+    cap: int | None = None,
+    max_folders: int = MAX_FOLDERS,
+) -> Plan:
     """Return the files that match the patterns. `cap`: bytes that they may have in all.
 
     A pattern is a workspace path of a file or folder (an absolute one inside is fine, too), or a
@@ -83,7 +90,7 @@ def plan_inputs(workspace: Workspace, patterns: Sequence[str], cap: int | None =
 
     Raises BadInput for a pattern that matches nothing or leads out, TooLarge over a cap.
     """
-    finder = _Finder(workspace, IgnoreFiles(workspace))
+    finder = _Finder(workspace, IgnoreFiles(workspace), max_folders)
     for pattern in patterns:
         finder.add(pattern)
     plan = finder.plan()
@@ -104,6 +111,7 @@ class _Finder:
 
     workspace: Workspace
     ignore: IgnoreFiles
+    remaining_folders: int
     files: dict[str, Input] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
 
@@ -166,6 +174,12 @@ class _Finder:
                 entries = sorted(listed, key=lambda entry: entry.name)
         except OSError as error:
             raise BadInput(f"Cannot read the folder {path}: {error.strerror}.") from error
+        self.remaining_folders -= 1
+        if self.remaining_folders < 0:
+            raise TooLarge(
+                f"The inputs have too many folders, {path} among them.",
+                "Do links in them lead to one another? Name the folders that are needed.",
+            )
         inode = (status.st_dev, status.st_ino)
         if inode in ancestors:  # a link to a folder above
             return

@@ -24,6 +24,8 @@ from .code_references import MAX_TEXT, CodeReference, code_references
 MAX_SUGGESTED = 100
 MAX_LOOKUPS = 2000
 """Paths that are looked up."""
+MAX_FOLDERS = 500
+"""Folders of a package that are looked into."""
 MAX_SOURCE = 256 << 10
 TIMEOUT = 0.2
 """Seconds after which the search ends with what it has."""
@@ -134,7 +136,7 @@ class _Finder:
         if self._is_left_out(path):
             return
         try:
-            plan = plan_inputs(self._workspace, [path])
+            plan = plan_inputs(self._workspace, [path], max_folders=MAX_FOLDERS)
         except (BadInput, TooLarge, OSError):
             return
         if len(self.suggestions) == MAX_SUGGESTED:
