@@ -40,9 +40,10 @@ from job_runner.notebook.parameterize import prepare_notebook
 prepare_notebook(Path(sys.argv[1]), {}, "python3", language="python", names=("a.ipynb", "b.ipynb"))
 """
 SIGN = """\
-import json, sys
+import hashlib, json, sys
+from pathlib import Path
 from jupyter_to_job.workspace.publishing.sign import main
-main(sys.argv[1])
+main(sys.argv[1], hashlib.sha256(Path(sys.argv[1]).read_bytes()).hexdigest())
 """
 TELL = "print(json.dumps([name for name, module in sys.modules.items() if module is not None]))"
 

@@ -47,10 +47,6 @@ class Published:
     sha256: str
 
 
-class DamagedResult(Damaged):
-    """The result is not what the run wrote."""
-
-
 def publish(
     workspace: Workspace,
     notebook: str,
@@ -63,7 +59,7 @@ def publish(
 
     An existing file with the same bytes counts as published, because they contain the job's name.
     Beside any other file the name becomes `<name>-2.ipynb`. Nobody may read it who may not read
-    `notebook`. Raises CannotPublish with the cause, and DamagedResult if `content` has another
+    `notebook`. Raises CannotPublish with the cause, and Damaged if `content` has another
     digest than `sha256`.
     """
     mode = _mode_of(workspace, notebook)
@@ -74,7 +70,7 @@ def publish(
         with draft_file(opened, mode) as (draft, file):
             digest = copy(content, file)
             if sha256 is not None and digest != sha256:
-                raise DamagedResult(f"The result of {name} is damaged.")
+                raise Damaged(f"The result of {name} is damaged.")
             for candidate in candidates(stem, _SUFFIX):
                 if _link_into_place(opened, draft, file, candidate, digest):
                     os.fsync(opened)
