@@ -79,6 +79,7 @@ class Attempt:
                     self._fold.close()
                     self._fold = None
                 raise
+            self.limiter.count_written(limited, self.journal.record_size)
 
     def conclude(self, end: End) -> End:
         """Record in the journal how the run ended, and return that end. Raises OSError."""

@@ -20,6 +20,8 @@ _COUNTED = frozenset(["output", "clear", "update_display", "widget", "widget_clo
 _CELL_BOUNDARIES = frozenset(["cell_start", "cell_end", "end"])
 _RECORD_OVERHEAD = 64
 """Bytes of a record beside what is shown."""
+_LINE_OVERHEAD = 12
+"""Bytes of a line in the result beside its text: indentation, quotes, comma, its end."""
 _ALLOWANCE = 64 << 10
 """Bytes that each cell may still show at its beginning when the run is over the cap ..."""
 _MAX_TAIL_BYTES = 64 << 10
@@ -60,6 +62,15 @@ class OutputLimiter:
             self._allowance, self._errors = _ALLOWANCE if self._reached else 0, _MAX_ERROR_BYTES
         return (*tail, record)
 
+    def count_written(self, record: Record, size: int) -> None:
+        """Count a record that took `size` bytes of the journal, and more in the result.
+
+        There each line of a text has a line of its own: else 20 MiB of newlines would take 240.
+        """
+        if record["k"] in _COUNTED and not self._reached:
+            lines = sum(text.count("\n") for text in _texts(record) if isinstance(text, str))
+            self._used += size + lines * _LINE_OVERHEAD
+
     def summary(self) -> str:
         """Return the sentence for the job's message; empty if nothing was dropped."""
         if self.limit is None or not self.dropped:
@@ -73,7 +84,6 @@ class OutputLimiter:
     def _apply_limit(self, record: Record, limit: int) -> Iterable[Record]:
         size = _size(record)
         if not self._reached and self._used + size <= limit:
-            self._used += size
             return (record,)
         notice = [] if self._reached else [self._marker(record.get("i", self._cell))]
         self._reached = True
@@ -129,14 +139,19 @@ class OutputLimiter:
 
 def _size(record: Record) -> int:
     """Return how many bytes a record shows, near enough."""
-    output = record.get("output", record)
     if record["k"] == "widget":
         return _RECORD_OVERHEAD + len(
             json.dumps([record["state"], record.get("buffers")], default=repr)
         )
+    return _RECORD_OVERHEAD + sum(map(_length, _texts(record)))
+
+
+def _texts(record: Record) -> list[Any]:
+    """Return what a record shows: texts, and JSON of MIME types that are JSON."""
+    output = record.get("output", record)
     values = [output.get("text"), output.get("evalue"), *(output.get("traceback") or ())]
     values += (output.get("data") or {}).values()
-    return _RECORD_OVERHEAD + sum(map(_length, values))
+    return values
 
 
 def _length(value: Any) -> int:

@@ -48,6 +48,6 @@ def test_one_that_cannot_be_delivered(tmp_path: Path, caplog: pytest.LogCaptureF
     feed = Feed(Pulling(core, Caller("me", workspace)), tell, logging.getLogger("feed"))
     feed.start()
     expected = {name: "pending" if name.startswith("bad") else "delivered" for name in names}
-    until(lambda: told == expected, "all are told of", bound=10)
+    until(lambda: told == expected, "all are told of")
     feed.stop()
     assert sum("cannot be delivered" in line for line in caplog.messages) == 1

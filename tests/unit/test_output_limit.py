@@ -9,11 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from job_runner.attempt.output_limit import OutputLimiter
+from job_runner.protocol.journal.journal import encode
 from job_runner.protocol.journal.truncation import dropped_notice
 from job_runner.protocol.journal.validation import validated
 from job_runner.protocol.log_text import log_text
 from job_runner.protocol.result.widgets import WidgetFold
 from job_runner.protocol.units import format_bytes
+
+from .folds import fold_to_bytes
 
 Record = dict[str, Any]
 KIB = 1 << 10
@@ -43,7 +46,12 @@ def end(cell: int = 1) -> Record:
 
 
 def filter_all(cap: OutputLimiter, *records: Record) -> list[Record]:
-    return [kept for record in records for kept in cap.filter(record)]
+    passed = []
+    for record in records:
+        for kept in cap.filter(record):
+            cap.count_written(kept, len(encode(kept)))
+            passed.append(kept)
+    return passed
 
 
 def text_of(records: list[Record]) -> str:
@@ -178,3 +186,18 @@ def test_a_widget_does_not_capture_for_ever(size: int) -> None:
     assert fold.capturing(1) is None
     assert [r["state"] for r in kept if r["k"] == "widget"][1:] == [{"msg_id": ""}]
     assert filter_all(cap, start(2), stream("x", 2), end(2)) == [start(2), stream("x", 2), end(2)]
+
+
+@pytest.mark.parametrize(
+    "text", ["\n" * KIB, "\x00" * KIB, '"' * KIB, "x\n" * (KIB // 2), "é" * KIB]
+)
+def test_the_disk_is_bounded_whatever_is_printed(text: str) -> None:
+    """20 MiB of newlines took 239 MiB: a line each in the result, and two bytes in the journal."""
+    limit = 256 * KIB
+    cell = {"cell_type": "code", "id": "a", "metadata": {}, "source": "", "outputs": []}
+    cells = [{**cell, "execution_count": None}]
+    notebook = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells}
+    prepared = {"k": "prepared", "cells_total": 1, "notebook": notebook}
+    kept = filter_all(OutputLimiter(limit), start(0), *[stream(text, 0)] * 2000, end(0))
+    assert sum(len(encode(record)) for record in kept) < limit + 512 * KIB
+    assert len(fold_to_bytes(notebook, [prepared, *kept])) < limit + 1024 * KIB

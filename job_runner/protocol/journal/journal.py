@@ -76,6 +76,8 @@ class JournalWriter:
         self._number = max(numbers, default=0)
         self._descriptor = -1
         self._room = 0
+        self.record_size = 0
+        """Bytes of the record that was appended last."""
         self._lock = threading.Lock()
         self._unsynced: list[int] = []  # duplicates: a segment may be closed meanwhile
 
@@ -99,6 +101,7 @@ class JournalWriter:
             self._room = 0  # the next record begins a segment, because a torn line may end this one
             raise
         self._room -= size
+        self.record_size = size
         with self._lock:
             if not self._unsynced:
                 self._unsynced.append(os.dup(self._descriptor))
