@@ -91,18 +91,24 @@ class StreamText:
 
 
 class _OverwrittenLine:
-    """A line that is written over in place."""
+    """A line that is written over in place.
+
+    It is stored as bytes: one for each character while all of them fit, else four. A list of
+    characters would be many times as large.
+    """
 
     def __init__(self, text: str) -> None:
-        self._characters = list(text)
-        self.cursor = len(text)
+        self._width, self._codec = 1, "latin-1"
+        self._buffer = bytearray()
+        self.cursor = 0
+        self._put(text)
 
     def __len__(self) -> int:
-        return len(self._characters)
+        return len(self._buffer) // self._width
 
     @property
     def text(self) -> str:
-        return "".join(self._characters)
+        return self._buffer.decode(self._codec, "surrogatepass")
 
     def write(self, text: str) -> None:
         start, *others = text.split("\r")
@@ -117,13 +123,21 @@ class _OverwrittenLine:
         for piece in others:
             if self.cursor:
                 self.cursor -= 1
-                del self._characters[self.cursor : self.cursor + 2]
+                at = self.cursor * self._width
+                del self._buffer[at : at + 2 * self._width]
             self._put(piece)
 
     def _put(self, text: str) -> None:
-        end = self.cursor + len(text)
-        self._characters[self.cursor : end] = text
-        self.cursor = end
+        try:
+            piece = text.encode(self._codec, "surrogatepass")
+        except UnicodeEncodeError:
+            text_so_far = self.text
+            self._width, self._codec = 4, "utf-32-le"
+            self._buffer = bytearray(text_so_far.encode(self._codec, "surrogatepass"))
+            piece = text.encode(self._codec, "surrogatepass")
+        at = self.cursor * self._width
+        self._buffer[at : at + len(piece)] = piece
+        self.cursor += len(text)
 
 
 def _visible_pieces(pieces: list[str]) -> list[str]:
