@@ -15,16 +15,16 @@ import time
 import zlib
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, fields
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..domain.job import Job
-from .filesystem import is_network
 from .stamps import StampCache, format_stamp
 
 if TYPE_CHECKING:
     import sqlite3
+
+    from .files import FileExchange
 
 _Answer = TypeVar("_Answer")
 
@@ -93,16 +93,12 @@ class Index:
     on with a file without a name. Where a killed writer leaves it damaged, it is built again.
     """
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self._folder = root / FOLDER
+    def __init__(self, exchange: FileExchange) -> None:
+        self._exchange = exchange
+        self._root = exchange.root
+        self._folder = exchange.root / FOLDER
         self._busy_until = float("-inf")
         self._rows: StampCache[Path, Mapping[str, IndexRow] | None] = StampCache()
-
-    @cached_property
-    def is_local(self) -> bool:
-        """Whether times of files are reliable here. On a network file system there is no index."""
-        return not is_network(self._root)
 
     def read(self, names: Iterable[str]) -> dict[str, IndexRow]:
         """Return the rows of those of `names` whose directories have not changed since."""
@@ -170,7 +166,7 @@ class Index:
         A database that another process keeps locked is left alone for `RETRY_INTERVAL`. A damaged
         one is removed: the next writer begins a new one.
         """
-        if not self.is_local or time.monotonic() < self._busy_until:
+        if not self._exchange.is_local or time.monotonic() < self._busy_until:
             return None
         import sqlite3
 

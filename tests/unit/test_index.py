@@ -18,7 +18,7 @@ import pytest
 from job_runner.protocol import documents, layout
 from jupyter_to_job.backends.memory import MemoryBackend
 from jupyter_to_job.domain.job import DeliveryState
-from jupyter_to_job.exchange import FileExchange, index, stamps
+from jupyter_to_job.exchange import FileExchange, files, index, stamps
 from jupyter_to_job.exchange.filesystem import is_network
 from jupyter_to_job.exchange.index import Index, IndexRow
 from jupyter_to_job.flavors import load_catalog
@@ -241,7 +241,7 @@ def test_a_lock_that_is_never_given_back_is_waited_for_once(
 def test_not_on_a_network_file_system(
     exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index, "is_network", lambda _: True)
+    monkeypatch.setattr(files, "is_network", lambda _: True)
     assert list_names(exchange) == NAMES[::-1]
     assert not (exchange.root / ".index").exists()
 
@@ -373,7 +373,7 @@ def test_a_row_is_the_whole_job(exchange: FileExchange) -> None:
     row = IndexRow.of(job, stamp="1", source="/w/train.ipynb", workspace="/w")
     assert row.job() == job
     assert set(json.loads(row.document)) == set(job.to_json())
-    found = Index(exchange.root)
+    found = Index(exchange)
     found.write([row], {NAMES[0]})
     assert found.read([NAMES[0]]) == {}  # no directory has this stamp
     assert (exchange.root / NAMES[0] / layout.REQUEST).exists()

@@ -110,7 +110,7 @@ def test_whatever_happens(exchange: FileExchange, seed: int) -> None:
         if chance.random() < 0.5:
             continue
         new = service(FileExchange(exchange.root))
-        new._context.lister._index.is_local = False
+        new._context.exchange.is_local = False
         for states in ([], [State.QUEUED], [State.SUCCEEDED, State.FAILED]):
             assert pages(lives_long, states) == pages(new, states)
         for name in exchange.jobs():

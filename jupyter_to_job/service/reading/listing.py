@@ -61,7 +61,7 @@ class JobLister:
         self._exchange = exchange
         self._backend = backend
         self._reader = reader
-        self._index = Index(exchange.root)
+        self._index = Index(exchange)
         self._snapshots: StampCache[Path, _Snapshot] = StampCache()
         self._snapshot_lock = threading.Lock()
         self._started: frozenset[str] = frozenset()
@@ -102,7 +102,7 @@ class JobLister:
     def _snapshot(self) -> _Snapshot:
         with self._snapshot_lock:  # 10,000 times `stat`: two threads at once slow each other down
             # Without a stamp, on a network file system or just after a change, it is read anew.
-            stamp = stamp_of(self._exchange.root) if self._index.is_local else None
+            stamp = stamp_of(self._exchange.root) if self._exchange.is_local else None
             rows_and_stamp = stamp and (stamp, self._index.rows())
             return self._snapshots.get(self._exchange.root, rows_and_stamp, self._read_snapshot)
 
