@@ -127,10 +127,10 @@ async def _execute_cells(
     monitor: Monitor,
     environ: dict[str, str],
 ) -> End:
-    if not await wait_until_ready(kernel, stop):
+    diagnosis = Diagnosis(monitor.memory_status, attempt.request, environ)
+    if not await wait_until_ready(kernel, stop, diagnosis):
         return endings.terminated(None)
     attempt.emit({"k": "kernel", "pid": kernel.process.pid, "language_info": kernel.language_info})
-    diagnosis = Diagnosis(monitor.memory_status, attempt.request, environ)
 
     def emit(record: dict[str, Any]) -> None:
         diagnosis.on_record(record)

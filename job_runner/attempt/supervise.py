@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import signal
 from collections.abc import Iterable
 from typing import Any
 
@@ -16,6 +17,10 @@ from .engine import Engine
 
 _REPORT_INTERVAL = 1.0
 """Seconds between two checks for processes that the host killed for memory."""
+_STOP_FOLLOWS = 0.2
+"""Seconds between the death of a kernel that starts and the stop of its run."""
+_KILLED = (-signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP)
+"""How a kernel ends that somebody killed, or the host for memory: it may well be installed."""
 _QUIET = 0.3
 """Seconds without output after which none is on its way (ipykernel flushes at 0.2)."""
 _QUIET_DEAD = 0.05
@@ -31,7 +36,9 @@ _BACKLOG_TIMEOUT = 5.0
 """
 
 
-async def wait_until_ready(kernel: KernelClient, stop: asyncio.Future[None]) -> bool:
+async def wait_until_ready(
+    kernel: KernelClient, stop: asyncio.Future[None], diagnosis: Diagnosis
+) -> bool:
     """Wait until the kernel answers. False: `stop` was done first. Raises RunFailed."""
     ready = asyncio.create_task(kernel.ready())
     died = asyncio.create_task(kernel.died.wait())
@@ -40,10 +47,14 @@ async def wait_until_ready(kernel: KernelClient, stop: asyncio.Future[None]) -> 
         if ready.done():
             ready.result()
             return True
+        # Whoever stops a whole group of processes reaches the kernel first at times.
+        await _wait_for_first({stop}, _STOP_FOLLOWS)
         if stop.done():
             return False
-        message = f"it ended at once. {kernel.process.last_log_line()}"
-        raise endings.no_kernel(kernel.process.name, message)
+        status, log_line = kernel.process.exit_status(), kernel.process.last_log_line()
+        if status in _KILLED:
+            raise RunFailed(diagnosis.kernel_died(status, log_line, None))
+        raise endings.no_kernel(kernel.process.name, f"it ended at once. {log_line}")
     finally:
         died.cancel()
         ready.cancel()

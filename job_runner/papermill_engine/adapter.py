@@ -103,10 +103,11 @@ async def _execute(nb_man: Any, process: KernelProcess, options: Options) -> End
     kernel = KernelClient(process)
     is_graceful = False
     try:
-        await asyncio.wait_for(wait_until_ready(kernel, adapter.timeout), options.start_timeout)
-        notebook.metadata.language_info = nbformat.from_dict(kernel.language_info)
         with Monitor(kernel.process.pid, None, Usage(), os.environ) as monitor:
             diagnosis = Diagnosis(monitor.memory_status)
+            started = wait_until_ready(kernel, adapter.timeout, diagnosis)
+            await asyncio.wait_for(started, options.start_timeout)
+            notebook.metadata.language_info = nbformat.from_dict(kernel.language_info)
             end = await supervise(
                 Engine(kernel, adapter.on_record, diagnosis.cell_failed),
                 kernel,

@@ -66,15 +66,16 @@ def test_a_disk_that_cannot_keep_what_was_written_ends_the_run(
 
 
 KERNELS = {
-    "exits": ("raise SystemExit('cannot start: no licence')", "no licence"),
-    "silent": ("import time; time.sleep(600)", "no answer within 2 s"),
-    "killed": ("import os; os.kill(os.getpid(), 9)", "it ended at once"),
+    "exits": ("raise SystemExit('cannot start: no licence')", "NoKernel", "no licence"),
+    "silent": ("import time; time.sleep(600)", "NoKernel", "no answer within 2 s"),
+    "crashes": ("import os; os.abort()", "NoKernel", "it ended at once"),
+    "killed": ("import os; os.kill(os.getpid(), 9)", "KernelDied", "SIGKILL"),
 }
 
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_a_kernel_that_does_not_start(job: Make, tmp_path: Path, name: str) -> None:
-    source, said = KERNELS[name]
+    source, reason, said = KERNELS[name]
     folder = tmp_path / "data" / "kernels" / "odd"
     folder.mkdir(parents=True)
     argv = [sys.executable, "-c", source, "{connection_file}"]
@@ -89,11 +90,12 @@ def test_a_kernel_that_does_not_start(job: Make, tmp_path: Path, name: str) -> N
     command = [sys.executable, "-c", impatient, "run", str(odd.directory)]
     environment = {**os.environ, "JUPYTER_PATH": str(tmp_path / "data")}
     ran = subprocess.run(command, env=environment, timeout=BOUND, check=False)
-    assert ran.returncode == 3
+    code = 3 if reason == "NoKernel" else 4
+    assert ran.returncode == code
     outcome = odd.outcome()
-    assert (outcome.reason, outcome.exit_code) == ("NoKernel", 3)
-    assert said in str(outcome.message) and "'odd'" in str(outcome.message)
-    assert "NoKernel" in banner(odd.result())[0]
+    assert (outcome.reason, outcome.exit_code) == (reason, code)
+    assert said in str(outcome.message) and ("'odd'" in str(outcome.message)) == (code == 3)
+    assert reason in banner(odd.result())[0]
     assert not Path(odd.records()[0]["sockets"]).exists()
 
 
