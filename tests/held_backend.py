@@ -33,7 +33,11 @@ class HeldBackend(MemoryBackend):
         self._hold = hold
         self._running: dict[str, liveness.Claim] = {}
 
-    def notify(self, job: str) -> None:
+    def notify(self, *jobs: str) -> None:
+        for job in jobs:
+            self._notify(job)
+
+    def _notify(self, job: str) -> None:
         directory = self._exchange.directory(job)
         if (directory / layout.CANCEL).exists():
             if job in self._running:

@@ -40,12 +40,17 @@ def provenance(request: dict[str, Any]) -> dict[str, Any]:
     """
     if PLAIN_PATH in request:
         return {}
-    names = ("snapshot_sha256", "flavor", "device", "kernel", "max_runtime", "submitted")
     fields = {
         "job": request["name"],
         "notebook": request["notebook"],
+        "snapshot_sha256": request.get("snapshot_sha256"),
+        "flavor": request.get("flavor"),
+        "device": request.get("device"),
         "parameters": request.get("parameters") or {},
         "inputs": [item["path"] for item in request.get("inputs") or ()],
         "isolated": bool(request.get("isolated")),
+        "kernel": request.get("kernel"),
+        "max_runtime": request.get("max_runtime"),
+        "submitted": request.get("submitted"),
     }
-    return {"provenance": fields | {name: request.get(name) for name in names}}
+    return {"provenance": fields}

@@ -6,7 +6,7 @@ of new records, and asks it about the jobs that have not started.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -34,8 +34,8 @@ class Backend(Protocol):
     def admit(self, demand: Mapping[str, Decimal]) -> None:
         """Raise NeverFits for a job that could never run here."""
 
-    def notify(self, job: str) -> None:
-        """Notice a new job, or a new request (cancel, delete) in a job's directory.
+    def notify(self, *jobs: str) -> None:
+        """Notice new jobs, or new requests (cancel, delete) in jobs' directories.
 
         Safe to repeat. Raises Unavailable when nothing can be started now; the job stays recorded.
         """
@@ -43,8 +43,11 @@ class Backend(Protocol):
     def alive(self, job: str, attempt: Path) -> bool:
         """Tell whether an attempt without an outcome still runs; `attempt` is its directory."""
 
-    def queue_status(self, waiting: Sequence[Request]) -> Mapping[str, Placement]:
-        """Return the placements of jobs without an attempt by name; one that is missing waits."""
+    def queue_status(self, waiting: Mapping[str, Request]) -> Mapping[str, Placement]:
+        """Return the placements of jobs without an attempt by name; one that is missing waits.
+
+        It is asked all the time: the same object means that nothing changed.
+        """
 
     def resources(self) -> Mapping[str, Resource] | None:
         """Return this backend's resources by name; None if it cannot know them."""

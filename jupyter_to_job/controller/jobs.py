@@ -51,7 +51,7 @@ class GatewayJobs(JobService):
         super().__init__(
             core,
             Caller(caller.owner, "/", origin=caller.origin, sees_workspace=False),
-            wake=lambda _: None,  # the reconciler in this process needs no waking
+            wake=lambda *_: None,  # the reconciler in this process needs no waking
         )
         self._blobs = Blobs(core.exchange.root, caller.owner)
 

@@ -63,8 +63,8 @@ class ServiceContext:
 class JobService:
     """Implements `service.port.Jobs` for one caller. `only_inside` hides jobs of other roots.
 
-    `wake` is called with each active job that is read, for the process that works on it may have
-    died. Without it the backend is notified.
+    `wake` is called with the names of active jobs that are read, for the process that works on
+    them may have died. Without it the backend is notified.
     """
 
     pulls = False
@@ -75,7 +75,7 @@ class JobService:
         caller: Caller,
         *,
         only_inside: bool = False,
-        wake: Callable[[str], object] | None = None,
+        wake: Callable[..., object] | None = None,
     ) -> None:
         self.backend = context.backend.name
         self._context = context
@@ -193,7 +193,6 @@ class JobService:
         jobs: dict[str, Job] = {}
         is_initial, woken_at = True, 0.0
         while True:
-            active = []
             for request, job in feed.poll():
                 if not self._is_visible(request):
                     continue
@@ -204,15 +203,13 @@ class JobService:
                 jobs[job.name] = job
                 if settled:
                     del jobs[job.name]
-                elif not job.decided:
-                    active.append(job.name)
             for name, owner in feed.deleted:
                 jobs.pop(name, None)
                 if self._is_visible(owner):
                     yield Deleted(name)
             if time.monotonic() - woken_at > WAKE_INTERVAL:
                 woken_at = time.monotonic()
-                self._wake_backend(active)
+                self._wake_backend([job.name for job in jobs.values() if not job.decided])
             is_initial = False
             yield None
             time.sleep(feed.interval)
@@ -251,16 +248,17 @@ class JobService:
     def _read_job(self, request: Request) -> Job:
         context, placement = self._context, Placement()
         if not context.reader.has_attempt(request.name):
-            waiting = context.lister.waiting_requests(request)
-            placement = context.backend.queue_status(waiting).get(request.name, placement)
+            lister = context.lister
+            placements = lister.placements(lister.waiting_requests(), [request])
+            placement = placements.get(request.name, placement)
         job = context.reader.job(request, placement)
         return _for_reader(job, request, self._caller.workspace)
 
     def _wake_backend(self, names: Collection[str]) -> None:
-        """Wake the backend for active jobs; a job that it cannot reach now stays as it is."""
-        for name in names:
+        """Wake the backend for active jobs; one that it cannot reach now stays as it is."""
+        if names:
             with contextlib.suppress(NotFound, Unavailable):
-                self._wake(name)
+                self._wake(*names)
 
     def _wish(self) -> dict[str, Any]:
         return {"time": times.now(), "who": self._caller.owner}

@@ -39,8 +39,9 @@ VARIABLES_PER_RUN = {"JPY_PARENT_PID", "JUPYTER_TO_JOB_ATTEMPT"}
 
 @pytest.fixture(autouse=True)
 def shell(cli: Cli) -> None:
-    """A variable that no run gets, but a copy of the dispatcher was begun with."""
+    """Variables that no run gets; with the second one a copy of the dispatcher was begun."""
     cli.variables["OF_THE_SHELL"] = "not passed on"
+    cli.variables["JUPYTER_TO_JOB_RETENTION"] = "30"
 
 
 def kernel_environment(cli: Cli) -> dict[str, Any]:
@@ -55,7 +56,7 @@ def kernel_environment(cli: Cli) -> dict[str, Any]:
 
 def is_fork(runner: psutil.Process) -> bool:
     """Tell a copy from a program: it was begun with the dispatcher's variables, all of them."""
-    return "OF_THE_SHELL" in runner.environ()
+    return "JUPYTER_TO_JOB_RETENTION" in runner.environ()
 
 
 def finish(cli: Cli, name: str) -> None:
@@ -81,7 +82,7 @@ def test_a_copy_shows_what_it_is_and_shares_nothing(cli: Cli) -> None:
 
 def test_a_copy_s_kernel_finds_what_a_program_s_does(cli: Cli) -> None:
     first, second = kernel_environment(cli), kernel_environment(cli)
-    assert "OF_THE_SHELL" not in first["environ"]
+    assert not {"OF_THE_SHELL", "JUPYTER_TO_JOB_RETENTION"} & first["environ"].keys()
     assert second == first
 
 

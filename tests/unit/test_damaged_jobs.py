@@ -44,7 +44,7 @@ WRONG += [10**30, ["x"], {"env": 1}, "2026-13-01T00:00:00.000Z", "NaN"]
 class Undispatched(LocalBackend):
     """The local backend, whose dispatcher is the test's."""
 
-    def notify(self, job: str) -> None:
+    def notify(self, *jobs: str) -> None:
         """Start nothing."""
 
 
@@ -73,7 +73,7 @@ class Scene:
         self.exchange = FileExchange(root)
         backend = Undispatched(self.exchange, CAPACITY)
         self.context = ServiceContext(self.exchange, backend, load_catalog)
-        self.jobs = JobService(self.context, Caller("me", "/w"), wake=lambda _: None)
+        self.jobs = JobService(self.context, Caller("me", "/w"), wake=lambda *_: None)
         self.victim = exchanges.add(self.exchange, VICTIM, parameters={"lr": 0.1}, backend="local")
         ended(self.victim)
         exchanges.add(self.exchange, WAITING, backend="local")

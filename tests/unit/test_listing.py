@@ -40,7 +40,7 @@ def exchange(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileExchange:
 def service(exchange: FileExchange) -> JobService:
     backend = HeldBackend(exchange, hold="queued")
     context = ServiceContext(exchange, backend, load_catalog)
-    return JobService(context, Caller("me", "/w"), wake=lambda _: None)  # looking changes nothing
+    return JobService(context, Caller("me", "/w"), wake=lambda *_: None)  # looking changes nothing
 
 
 def pages(jobs: JobService, states: list[State]) -> list[dict[str, object]]:

@@ -147,7 +147,7 @@ def test_looking_is_no_work_for_the_reconciler(
 ) -> None:
     name = jobs.submit(Submission("dir/train.ipynb"))[0].name
     poked: list[str] = []
-    monkeypatch.setattr(MemoryBackend, "notify", lambda _, job: poked.append(job))
+    monkeypatch.setattr(MemoryBackend, "notify", lambda _, *jobs: poked.extend(jobs))
     assert not jobs.get(name).decided
     assert [job.name for job in jobs.find().jobs] == [name]
     assert poked == []

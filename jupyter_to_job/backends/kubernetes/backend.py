@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from pathlib import Path
 
@@ -30,17 +30,18 @@ class KubernetesBackend:
     def admit(self, demand: Mapping[str, Decimal]) -> None:
         """See the port: the scheduler decides what fits."""
 
-    def notify(self, job: str) -> None:
+    def notify(self, *jobs: str) -> None:
         """See the port."""
-        self._poke(job)
+        for job in jobs:
+            self._poke(job)
 
     def alive(self, job: str, attempt: Path) -> bool:  # noqa: ARG002
         """See the port: only the reconciler declares an attempt dead, by writing its outcome."""
         return True
 
-    def queue_status(self, waiting: Sequence[Request]) -> Mapping[str, Placement]:
+    def queue_status(self, waiting: Mapping[str, Request]) -> Mapping[str, Placement]:
         """See the port."""
-        pods = {request.name: self._pod_of(request.name) for request in waiting}
+        pods = {name: self._pod_of(name) for name in waiting}
         return {name: placement_of(pod) for name, pod in pods.items() if pod is not None}
 
     def resources(self) -> None:

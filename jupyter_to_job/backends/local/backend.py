@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from pathlib import Path
 
 from job_runner.protocol import liveness
@@ -13,6 +15,7 @@ from job_runner.protocol import liveness
 from ...domain.errors import JobsError, NeverFits, Unavailable
 from ...domain.state import Placement
 from ...exchange import FileExchange, Request
+from ...exchange.stamps import StampCache
 from ..port import Resource
 from . import hosts
 from .capacity import admit
@@ -49,6 +52,7 @@ class LocalBackend:
         self._machine = Machine(capacity_setting)
         self._started: subprocess.Popen[bytes] | None = None
         self._started_at = float("-inf")
+        self._placements: StampCache[str, Mapping[str, Placement]] = StampCache()
 
     def admit(self, demand: Mapping[str, Decimal]) -> None:
         """See the port."""
@@ -64,18 +68,18 @@ class LocalBackend:
                 f"{error.message.rstrip('.')}: {machine.problem}.", error.hint
             ) from error
 
-    def notify(self, job: str) -> None:
-        """See the port: starts this host's dispatcher, unless another host serves the job."""
+    def notify(self, *jobs: str) -> None:
+        """See the port: starts this host's dispatcher, unless other hosts serve all the jobs."""
         status = self._started.poll() if self._started is not None else None
         has_failed = (status or 0) > 0 and time.monotonic() - self._started_at < _START_TIME
-        if self._is_served_elsewhere(job):
+        if all(map(self._is_served_elsewhere, jobs)):
             return
         try:
             started = ensure_dispatcher(self._exchange.root, self._setting)
         except OSError as error:
             raise Unavailable(
                 f"The dispatcher could not be started: {error.strerror}.",
-                f"{job} is recorded; `jupyter-to-job wait {job}` tries again.",
+                f"{jobs[0]} is recorded; `jupyter-to-job wait {jobs[0]}` tries again.",
             ) from error
         if started is None:
             return  # one runs
@@ -84,35 +88,25 @@ class LocalBackend:
             log = hosts.host_folder(self._exchange.root, hosts.this_host()) / hosts.LOG
             raise Unavailable(
                 f"The last dispatcher ended at once: {hosts.last_line(log)}",
-                f"{job} is recorded, and another dispatcher was started.",
+                f"{jobs[0]} is recorded, and another dispatcher was started.",
             )
 
     def alive(self, job: str, attempt: Path) -> bool:  # noqa: ARG002 - its lock is enough
         """See the port."""
         return liveness.is_alive(attempt)
 
-    def queue_status(self, waiting: Sequence[Request]) -> Mapping[str, Placement]:
+    def queue_status(self, waiting: Mapping[str, Request]) -> Mapping[str, Placement]:
         """See the port: each host has a queue of its own."""
-        this_host, queues = hosts.this_host(), dict[str, list[Request]]()
-        for request in in_queue_order(waiting):
-            queues.setdefault(request.environment.host or this_host, []).append(request)
-        reports = {host: self._slots_of(host) for host in {this_host, *queues}}
-        starting = {job for report in reports.values() if report for job in report.allocations}
-        placements = {}
-        for host, queue in queues.items():
-            slots = reports[host]
-            if slots is None and host == this_host:
-                slots = self._expected_slots({name for r in queue for name in demand_of(r)})
-            message, position = self._waits_for(host), 0
-            for request in queue:
-                if request.name in starting:
-                    placements[request.name] = Placement(starting=True)
-                    continue
-                never_fits = _never_fits(request, slots)
-                position += never_fits is None
-                placement = never_fits or Placement(position=position, message=message)
-                placements[request.name] = placement
-        return placements
+        this_host = hosts.this_host()
+        # Thousands of jobs may wait, on few hosts and with few different demands.
+        served_by = {this_host, *(r.environment.host for r in waiting.values())} - {""}
+        queues = {host: _Queue(self._slots_of(host), self._waits_for(host)) for host in served_by}
+        own = queues[this_host]
+        if own.slots is None:
+            ours = [r for r in waiting.values() if r.environment.host in ("", this_host)]
+            demanded = {name for r in ours for name, n in r.demand.items() if n.strip("0.")}
+            own.slots = self._expected_slots(demanded)
+        return self._placements.get("", (waiting, queues), lambda: _place(waiting, queues))
 
     def resources(self) -> Mapping[str, Resource]:
         """See the port: the dispatcher's slots, or those that one would have on this machine."""
@@ -154,7 +148,7 @@ class LocalBackend:
         """Return the slots that a dispatcher of this host would have of these resources."""
         machine = self._current_machine()
         machine.probe(names, timeout)
-        return SlotReport(machine.total, machine.is_complete, {})
+        return SlotReport(dict(machine.total), machine.is_complete, {})
 
     def _waits_for(self, host: str) -> str | None:
         """Return a message if a queue waits for another host that has no heartbeat."""
@@ -164,6 +158,42 @@ class LocalBackend:
             f"Waits for the host {host}, where it was submitted. Another host takes it over when "
             f"{host} has been silent for {self._silence:g} s, if its Python is there, too."
         )
+
+
+@dataclass
+class _Queue:
+    """What the placements in a host's queue depend on, the jobs in it apart."""
+
+    slots: SlotReport | None
+    message: str | None
+
+
+def _place(waiting: Mapping[str, Request], queues: Mapping[str, _Queue]) -> Mapping[str, Placement]:
+    """Return the placements of waiting jobs, given each host's queue."""
+    default = hosts.this_host()
+    starting = {job for q in queues.values() if q.slots for job in q.slots.allocations}
+    positions = dict.fromkeys(queues, 0)
+    never_fit: dict[tuple[str, ...], Placement | None] = {}
+    placements = {}
+    for request in in_queue_order(waiting.values()):
+        if request.name in starting:
+            placements[request.name] = Placement(starting=True)
+            continue
+        host = request.environment.host or default
+        case = (host, *request.demand, *request.demand.values())
+        if case not in never_fit:
+            never_fit[case] = _never_fits(request, queues[host].slots)
+        placement = never_fit[case]
+        if placement is None:
+            positions[host] += 1
+            placement = _placement(positions[host], queues[host].message)
+        placements[request.name] = placement
+    return placements
+
+
+@lru_cache(maxsize=1 << 14)
+def _placement(position: int, message: str | None) -> Placement:
+    return Placement(position=position, message=message)
 
 
 def _never_fits(request: Request, slots: SlotReport | None) -> Placement | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
 
@@ -35,22 +35,22 @@ class MemoryBackend:
     def admit(self, demand: Mapping[str, Decimal]) -> None:
         """See the port: everything fits."""
 
-    def notify(self, job: str) -> None:
+    def notify(self, *jobs: str) -> None:
         """See the port."""
-        directory = self._exchange.directory(job)
-        with contextlib.suppress(liveness.AttemptExists):
-            claim = liveness.claim_attempt(directory, 1)
-            write_journal(claim.directory, records_of(directory))
-            _end(directory, claim.directory)
-            claim.release()
+        for directory in map(self._exchange.directory, jobs):
+            with contextlib.suppress(liveness.AttemptExists):
+                claim = liveness.claim_attempt(directory, 1)
+                write_journal(claim.directory, records_of(directory))
+                _end(directory, claim.directory)
+                claim.release()
 
     def alive(self, job: str, attempt: Path) -> bool:  # noqa: ARG002 - its lock is enough
         """See the port."""
         return liveness.is_alive(attempt)
 
-    def queue_status(self, waiting: Sequence[Request]) -> Mapping[str, Placement]:
+    def queue_status(self, waiting: Mapping[str, Request]) -> Mapping[str, Placement]:
         """See the port: jobs wait by priority, then in order of submission."""
-        queue = sorted(waiting, key=lambda r: (-r.priority, r.submitted, r.name))
+        queue = sorted(waiting.values(), key=lambda r: (-r.priority, r.submitted, r.name))
         return {r.name: Placement(position=place) for place, r in enumerate(queue, start=1)}
 
     def resources(self) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ...domain.job import DeliveryState, Job
 from ...domain.reasons import DAMAGED
+from ...domain.state import Placement
 from ...exchange import FileExchange, Request
 from ...exchange.stamps import stamp_of
 from .listing import JobLister
-from .view import JobReader
+from .view import JobReader, waiting_job
+
+_NOWHERE = Placement()
 
 POLL_INTERVAL = 0.08
 """Seconds between two polls: stats only, so cheap on a local disk. Output is seen within 0.1."""
@@ -38,6 +42,10 @@ class ChangeFeed:
         """Jobs whose delivery is held, and damaged jobs, with the stamps of their directories."""
         self.deleted: list[tuple[str, JobOwner]] = []
         """The jobs that were deleted between the two most recent polls."""
+        self._queue: tuple[object, ...] = ()
+        """What the placements of the waiting jobs came from at the previous poll."""
+        self._placed: dict[str, Placement] = {}
+        """The waiting jobs that were returned, and where they stood."""
 
     @property
     def interval(self) -> float:
@@ -45,16 +53,27 @@ class ChangeFeed:
         return POLL_INTERVAL if self._exchange.is_local else NETWORK_POLL_INTERVAL
 
     def poll(self) -> list[tuple[Request, Job]]:
-        """Return the jobs that are not settled, and those that settled since the previous poll."""
+        """Return the jobs that may have changed since the previous poll, settled ones once."""
         self.deleted = []
         self._update_names()
         for name, (stamp, _) in list(self._held.items()):
             if stamp is None or stamp != stamp_of(self._exchange.root / name):
                 del self._held[name]
                 self._unsettled |= {r.name: r for r in self._lister.read_requests([name])}
-        stamps = {name: stamp_of(f"{self._exchange.root}/{name}") for name in self._unsettled}
-        jobs = self._lister.read_jobs(self._unsettled.values())
-        for name in self._unsettled.keys() - {request.name for request, _ in jobs}:
+        waiting = self._lister.waiting_requests()
+        begun = [r for name, r in self._unsettled.items() if name not in waiting]
+        placements = self._lister.placements(waiting, begun)
+        starting = [name for name in waiting if placements.get(name, _NOWHERE).starting]
+        begun += [self._unsettled[name] for name in starting if name in self._unsettled]
+        return self._read_begun(begun, placements) + self._moved(waiting, placements)
+
+    def _read_begun(
+        self, requests: Sequence[Request], placements: Mapping[str, Placement]
+    ) -> list[tuple[Request, Job]]:
+        """Read the jobs that do not only wait. Settled ones are not followed any more."""
+        stamps = {r.name: stamp_of(f"{self._exchange.root}/{r.name}") for r in requests}
+        jobs = self._lister.read_jobs(requests, placements)
+        for name in stamps.keys() - {request.name for request, _ in jobs}:
             if self._reader.is_deleted(name):  # from then on no reader sees the job
                 self._mark_deleted(name)
         for request, job in jobs:
@@ -64,6 +83,29 @@ class ChangeFeed:
                 if job.delivery.state is DeliveryState.HELD or job.reason == DAMAGED:
                     self._held[job.name] = (stamps[job.name], request)
         return jobs
+
+    def _moved(
+        self, waiting: Mapping[str, Request], placements: Mapping[str, Placement]
+    ) -> list[tuple[Request, Job]]:
+        """Return the waiting jobs that are new in the queue, or have moved in it."""
+        queue = (waiting, placements, self._names)
+        if queue == self._queue:
+            return []
+        previous = self._placed
+        self._queue, self._placed = (
+            queue,
+            {
+                name: placement
+                for name in waiting
+                if name in self._unsettled
+                and not (placement := placements.get(name, _NOWHERE)).starting
+            },
+        )
+        return [
+            (waiting[name], waiting_job(waiting[name], placement))
+            for name, placement in self._placed.items()
+            if placement != previous.get(name)
+        ]
 
     def _update_names(self) -> None:
         """Start to follow new jobs, and stop following those that are gone."""

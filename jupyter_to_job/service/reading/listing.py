@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import threading
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
@@ -22,6 +23,7 @@ from ...exchange.index import Index, IndexRow
 from ...exchange.request import UnreadableRequest
 from ...exchange.stamps import StampCache, stamp_of
 from .view import JobReader
+from .waiting import WaitingJobs
 
 
 @dataclass(frozen=True)
@@ -64,25 +66,52 @@ class JobLister:
         self._index = Index(exchange)
         self._snapshots: StampCache[Path, _Snapshot] = StampCache()
         self._snapshot_lock = threading.Lock()
-        self._started: frozenset[str] = frozenset()
+        self._waiting = WaitingJobs(exchange)
+        self._by_age: StampCache[str, list[Request]] = StampCache()
 
     def newest(
         self, states: Collection[State] = (), before: str | None = None
     ) -> Iterator[ListEntry]:
         """Yield the readable jobs, newest first; only those older than the age `before`.
 
-        With `states` only jobs in one of them; a settled job may have changed its state just now.
+        With `states` only jobs in one of them; one may have changed its state just now.
         """
-        snapshot = self._snapshot()
+        snapshot, waiting = self._snapshot(), self.waiting_requests()
+        begun = self.read_requests(n for n in snapshot.unsettled if n not in waiting)
+        placements = self.placements(waiting, begun)
         entries = [
             _entry(request, job)
-            for request, job in self.read_jobs(self.read_requests(snapshot.unsettled))
+            for request, job in self.read_jobs(begun, placements)
             if not states or job.state in states
         ]
         entries = [entry for entry in entries if before is None or entry.age < before]
         entries.sort(key=_BY_AGE, reverse=True)
         settled = self._settled_entries(snapshot.settled, {s.value for s in states}, before)
-        return heapq.merge(settled, entries, key=_BY_AGE, reverse=True)
+        parts = [settled, entries]
+        if not states or not {State.QUEUED, State.STARTING}.isdisjoint(states):
+            parts.append(self._waiting_entries(waiting, placements, before))
+        return heapq.merge(*parts, key=_BY_AGE, reverse=True)
+
+    def _waiting_entries(
+        self,
+        waiting: Mapping[str, Request],
+        placements: Mapping[str, Placement],
+        before: str | None,
+    ) -> Iterator[ListEntry]:
+        by_age = self._by_age.get("", waiting, lambda: sorted(waiting.values(), key=_age))
+        end = len(by_age) if before is None else bisect_left(by_age, before, key=_age)
+        for position in range(end - 1, -1, -1):
+            request = by_age[position]
+            placement = placements.get(request.name, Placement())
+            read = partial(self._read_waiting, request, placement)
+            yield ListEntry(request, _age(request), read)
+
+    def _read_waiting(self, request: Request, placement: Placement) -> Job | None:
+        """Return a job that waited a moment ago, as it is now."""
+        with contextlib.suppress(NotFound):
+            job = self._reader.job(request, placement)
+            return None if self._reader.is_deleted(request.name) else job
+        return None
 
     def _settled_entries(
         self, rows: tuple[IndexRow, ...], states: set[str], before: str | None
@@ -97,7 +126,9 @@ class JobLister:
         """Return a settled job, from its directory if something happened to it."""
         if self._index.is_current(row):
             return row.job()
-        return next((job for _, job in self.read_jobs(self.read_requests([row.name]))), None)
+        requests = self.read_requests([row.name])
+        placements = self.placements(self.waiting_requests(), requests)
+        return next((job for _, job in self.read_jobs(requests, placements)), None)
 
     def _snapshot(self) -> _Snapshot:
         with self._snapshot_lock:  # 10,000 times `stat`: two threads at once slow each other down
@@ -128,13 +159,10 @@ class JobLister:
                 requests.append(request)
         return requests
 
-    def read_jobs(self, requests: Iterable[Request]) -> list[tuple[Request, Job]]:
+    def read_jobs(
+        self, requests: Collection[Request], placements: Mapping[str, Placement]
+    ) -> list[tuple[Request, Job]]:
         """Return jobs as they stand now; those that are deleted meanwhile are left out."""
-        requests = list(requests)
-        waiting = [r for r in requests if self._is_waiting(r)]
-        # A name that had an attempt may be another job's by now.
-        self._started = self._started.difference(r.name for r in waiting)
-        placements = self._backend.queue_status(waiting) if waiting else {}
         jobs, settled = [], []
         for request in requests:
             stamp = stamp_of(f"{self._exchange.root}/{request.name}")
@@ -155,21 +183,20 @@ class JobLister:
             self._index.write(settled, self._exchange.jobs())
         return jobs
 
-    def waiting_requests(self, request: Request) -> list[Request]:
-        """Return the requests of all jobs that nothing was started for, `request` among them.
+    def waiting_requests(self) -> Mapping[str, Request]:
+        """Return the jobs to which nothing happened yet: the same object while none changed."""
+        return self._waiting.requests()
 
-        A job that had an attempt once is not looked at again.
-        """
-        names = self._exchange.jobs()
-        unstarted = names - (self._started - {request.name})
-        waiting = {name for name in unstarted if not self._reader.has_attempt(name)}
-        self._started = names - waiting
-        # The job itself may have been started just now.
-        own_request = [request] if request.name in waiting else []
-        others = self.read_requests(waiting - {request.name})
-        return [r for r in own_request + others if self._is_waiting(r)]
+    def placements(
+        self, waiting: Mapping[str, Request], others: Iterable[Request]
+    ) -> Mapping[str, Placement]:
+        """Return the placements of the waiting jobs, and of `others` if they have no attempt."""
+        unstarted = {r.name: r for r in others if r.name not in waiting and self._has_not_begun(r)}
+        for name in unstarted:  # it is about to start or to be cancelled, or is another job now
+            self._waiting.reconsider(name)
+        return self._backend.queue_status({**waiting, **unstarted} if unstarted else waiting)
 
-    def _is_waiting(self, request: Request) -> bool:
+    def _has_not_begun(self, request: Request) -> bool:
         is_readable = not isinstance(request, UnreadableRequest)
         return is_readable and not self._reader.has_attempt(request.name)
 

@@ -33,9 +33,9 @@ from ...exchange import FileExchange, Request
 from ...exchange.pieces import reading
 from ...exchange.records import DeliveryRecord, HeldRecord, Wish
 from ...exchange.request import UnreadableRequest
+from .waiting import SUBMITTED
 
 _FIRST_ATTEMPT = layout.attempt_dir(Path(), 1)
-_SUBMITTED = frozenset([layout.REQUEST, layout.ORIGIN, layout.SNAPSHOT, layout.INPUTS])
 _ROOM = 1 << 20
 """Bytes beyond its journal's that a result and its documents may need."""
 
@@ -93,8 +93,8 @@ class JobReader:
 
     def _read(self, request: Request, placement: Placement) -> Job:
         names = self._names(request.name)
-        if names <= _SUBMITTED:  # as most of 500 waiting jobs
-            return _job(request, compute_state((), placement, None))
+        if names <= SUBMITTED:  # as most of 500 waiting jobs
+            return waiting_job(request, placement)
         attempts = [self._attempt(request, number) for number in layout.attempt_numbers(names)]
         cancel = self._cancel(request.name)
         statuses = tuple(a.status for a in attempts)
@@ -201,6 +201,11 @@ class JobReader:
         if shutil.disk_usage(self._exchange.root).free > room_for(journal_bytes) + _ROOM:
             return None
         return "The exchange's disk is full: the result is put together when there is space again."
+
+
+def waiting_job(request: Request, placement: Placement) -> Job:
+    """Return a job to which nothing has happened since it was submitted."""
+    return _job(request, compute_state((), placement, None))
 
 
 def _damaged_job(request: Request, error: Damaged) -> Job:

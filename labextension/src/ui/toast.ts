@@ -12,7 +12,7 @@ export type Toast = {
   type: Notification.TypeOptions;
   text: string;
   actions?: Notification.IAction[];
-  /** The id of a notification to update instead. */
+  /** The id of the notification that this one replaces. */
   replaces?: string;
 };
 
@@ -36,11 +36,9 @@ export function showToast(
     autoClose: AUTO_CLOSE_MS,
     actions: text.length > MAX_CHARS ? [...actions, details] : actions
   };
-  if (
-    replaces !== undefined &&
-    Notification.update({ id: replaces, type, message: text, ...options })
-  ) {
-    return replaces;
+  if (replaces !== undefined) {
+    // An update would be lost if the toast is fading out just now.
+    Notification.dismiss(replaces);
   }
   return Notification.emit(text, type, options);
 }

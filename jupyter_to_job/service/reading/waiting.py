@@ -1,0 +1,105 @@
+"""The jobs that wait: nothing has happened to their directories since they were submitted.
+
+There may be thousands of them, and whoever asks for one job must not pay for all. So a call looks
+at a share of the directories only, in turn. Every directory is looked at within `LOOK_INTERVAL`,
+and all directories of an ordinary queue at every call.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+import time
+from collections.abc import Mapping
+from itertools import islice
+
+from job_runner.protocol import layout
+
+from ...domain.errors import NotFound
+from ...exchange import FileExchange, Request
+from ...exchange.request import UnreadableRequest
+from ...exchange.stamps import stamp_of
+
+LOOK_INTERVAL = 1.0
+"""Seconds after which a long queue shows a change that neither it nor the dispatcher told of."""
+MIN_LOOKS = 100
+"""Directories that every call looks at, if there are so many."""
+SUBMITTED = frozenset([layout.REQUEST, layout.ORIGIN, layout.SNAPSHOT, layout.INPUTS])
+"""What a submission writes. Any other name means that something happened to the job."""
+
+
+class WaitingJobs:
+    """Knows the requests of the waiting jobs of one exchange. Several threads may use it."""
+
+    def __init__(self, exchange: FileExchange) -> None:
+        self._exchange = exchange
+        self._lock = threading.Lock()
+        self._names: frozenset[str] = frozenset()
+        self._other_names: set[str] = set()
+        self._stamps: dict[str, str | None] = {}
+        """The stamps of the waiting jobs' directories; the one to look at next comes first."""
+        self._requests: Mapping[str, Request] = {}
+        self._looked_at = -math.inf
+
+    def requests(self) -> Mapping[str, Request]:
+        """Return the requests of the waiting jobs: the same object while nothing changed."""
+        with self._lock:
+            names = self._exchange.jobs()
+            looks = self._looks_due()
+            if names is not self._names:
+                self._other_names &= names
+                self._names = names
+            waiting = {name: self._look(name) for name in list(islice(self._stamps, looks))}
+            waiting |= dict.fromkeys(self._stamps.keys() - names)
+            new = names.difference(self._stamps, self._other_names, waiting)
+            waiting |= {name: self._look(name) for name in new}
+            self._update(waiting)
+            return self._requests
+
+    def reconsider(self, name: str) -> None:
+        """Look at a job again that seemed to have started: another job may have its name now."""
+        with self._lock:
+            self._other_names.discard(name)
+
+    def _looks_due(self) -> int:
+        """Return how many directories to look at now."""
+        moment, last = time.monotonic(), self._looked_at
+        self._looked_at = moment
+        share = min((moment - last) / LOOK_INTERVAL, 1.0)
+        return max(MIN_LOOKS, math.ceil(share * len(self._stamps)))
+
+    def _look(self, name: str) -> Request | None:
+        """Return a job's request if it waits. All others are looked at before it is again."""
+        kept = self._stamps.pop(name, None)
+        stamp = stamp_of(f"{self._exchange.root}/{name}")
+        request = self._requests.get(name)
+        if request is None or stamp is None or stamp != kept:
+            request = self._read(name)
+        if request is not None:
+            self._stamps[name] = stamp
+        return request
+
+    def _read(self, name: str) -> Request | None:
+        try:
+            request = self._exchange.find_request(name)
+            # There may be thousands: `Path` would take longer than the file system does.
+            pieces = os.listdir(f"{self._exchange.root}/{name}")  # noqa: PTH208
+        except (NotFound, OSError):
+            return None
+        is_untouched = SUBMITTED.issuperset(pieces)
+        return request if is_untouched and not isinstance(request, UnreadableRequest) else None
+
+    def _update(self, looked_at: Mapping[str, Request | None]) -> None:
+        """Take what was found of some jobs: a request, or None if the job does not wait."""
+        requests, changed = dict(self._requests), False
+        for name, request in looked_at.items():
+            if request is None:
+                changed |= requests.pop(name, None) is not None
+                self._stamps.pop(name, None)
+                if name in self._names:
+                    self._other_names.add(name)
+            elif request is not requests.get(name) and request != requests.get(name):
+                requests[name], changed = request, True
+        if changed:
+            self._requests = requests
