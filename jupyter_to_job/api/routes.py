@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from .. import __version__
-from ..domain.errors import BadInput, JobsError, NoRoute, no_room
-from ..domain.job import State, Submission
+from ..domain.errors import BadInput, JobsError, NoRoute, NotFound, no_room
+from ..domain.job import Job, State, Submission
 from ..domain.transfer import Transfers
-from ..service.port import Jobs
+from ..service.port import Jobs, Page
 from .errors import error_response
 from .http import ApiRequest, ApiResponse
 from .large_body import split_body
@@ -94,6 +95,8 @@ def _flavors(call: _Call) -> ApiResponse:
 
 def _list(call: _Call) -> ApiResponse:
     jobs, request = call.jobs, call.request
+    if "name" in request.query:
+        return _page(Page(_named(jobs, request.query["name"].split(","))))
     limit = request.integer("limit", 50)
     if not 1 <= limit <= MAX_PAGE:
         raise BadInput(f"limit is from 1 to {MAX_PAGE}.")
@@ -104,7 +107,21 @@ def _list(call: _Call) -> ApiResponse:
     cursor = request.query.get("cursor")
     if cursor is not None and not 1 <= len(cursor) <= MAX_CURSOR:
         raise BadInput("cursor is what `next` of the page before was.")
-    page = jobs.find(states, limit, cursor)
+    return _page(jobs.find(states, limit, cursor))
+
+
+def _named(jobs: Jobs, names: Collection[str]) -> list[Job]:
+    """Return those of some jobs that exist."""
+    if len(names) > MAX_PAGE:
+        raise BadInput(f"name is at most {MAX_PAGE} names.")
+    found = []
+    for name in names:
+        with contextlib.suppress(NotFound):
+            found.append(jobs.get(name))
+    return found
+
+
+def _page(page: Page) -> ApiResponse:
     return ApiResponse.json(200, {"jobs": [j.to_json() for j in page.jobs], "next": page.next})
 
 

@@ -70,10 +70,9 @@ class JobsExtension(ExtensionApp):
             pool.shutdown(wait=False, cancel_futures=True)
 
     def _emit_change(self, change: Job | Deleted) -> None:
-        if isinstance(change, Deleted):
-            self._emit(DELETED_SCHEMA_ID, {"name": change.name})
-        else:
-            self._emit(JOB_SCHEMA_ID, change.to_json())
+        """Emit the job's name only: the routes decide who may read the job."""
+        schema = DELETED_SCHEMA_ID if isinstance(change, Deleted) else JOB_SCHEMA_ID
+        self._emit(schema, {"name": change.name})
 
     def _emit_transfer(self, key: str, count: int, total: int) -> None:
         self._emit(SUBMISSION_SCHEMA_ID, {"key": key, "bytes": count, "total": total})

@@ -1,5 +1,6 @@
 /** What the model makes of the server's news, in whatever order they arrive. */
 import type { Page } from '../src/api';
+import { ChangedJobs } from '../src/jobs/changedJobs';
 import { ApiError, type IJobsApi, type JobsQuery } from '../src/jobs/client';
 import type { Job } from '../src/jobs/job';
 import { Jobs } from '../src/jobs/model';
@@ -99,6 +100,43 @@ const names = ({ all }: Jobs) => all.map(({ name }) => name);
 const END = ['study-aaaaaaaa succeeded'];
 const LOST = new ApiError('unreachable', 'no answer');
 const NOT_FOUND = new ApiError('refused', 'no such job', '', 'not_found');
+
+describe('jobs that events name', () => {
+  it('are loaded together while a request is on its way', async () => {
+    const server = new Server();
+    const queries: unknown[] = [];
+    server.list = ({ name }) => {
+      queries.push(name);
+      const listed = name!.split(',').map(each => job({ name: each }));
+      return Promise.resolve({ jobs: listed, next: null });
+    };
+    const jobs = new Jobs(server);
+    const changed = new ChangedJobs(server, jobs);
+    const loaded = changed.add('a-aaaaaaaa');
+    void changed.add('b-bbbbbbbb');
+    void changed.add('c-cccccccc');
+    void changed.add('b-bbbbbbbb');
+    await loaded;
+    expect(queries).toEqual(['a-aaaaaaaa', 'b-bbbbbbbb,c-cccccccc']);
+    expect(jobs.all.length).toBe(3);
+    await changed.add('a-aaaaaaaa');
+    expect(queries.length).toBe(3);
+  });
+
+  it('show an error where that fails, and are loaded the next time', async () => {
+    const server = new Server();
+    const jobs = new Jobs(server);
+    const changed = new ChangedJobs(server, jobs);
+    const list = server.list.bind(server);
+    server.list = () => Promise.reject(LOST);
+    await changed.add('study-aaaaaaaa');
+    expect(jobs.error).toBe(LOST);
+    server.list = list;
+    server.listed = [job()];
+    await changed.add('study-aaaaaaaa');
+    expect(names(jobs)).toEqual(['study-aaaaaaaa']);
+  });
+});
 
 describe('the end of a job', () => {
   it('is told once, when the delivery is decided', async () => {

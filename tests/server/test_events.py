@@ -60,7 +60,7 @@ async def test_a_deleted_job(jp_fetch: Fetch, jp_root_dir: Path, events: list[An
     done = json.loads((await post(jp_fetch, "jobs", body={"notebook": "train.ipynb"})).body)["name"]
     await ended(jp_fetch, done)
     runs = json.loads((await post(jp_fetch, "jobs", body={"notebook": "long.ipynb"})).body)["name"]
-    await heard(lambda: any(d["name"] == runs and d["state"] == "running" for s, d in events))
+    await heard(lambda: (JOB_SCHEMA_ID, {"name": runs}) in events)
 
     for name in (done, runs):
         await jp_fetch(*API, "jobs", name, method="DELETE")

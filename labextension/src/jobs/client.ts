@@ -39,7 +39,12 @@ export class ApiError extends Error {
   }
 }
 
-export type JobsQuery = { limit: number; state?: string; cursor?: string };
+export type JobsQuery = {
+  limit: number;
+  state?: string;
+  cursor?: string;
+  name?: string;
+};
 
 /** API calls of the job model. */
 export type IJobsApi = Pick<

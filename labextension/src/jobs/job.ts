@@ -12,8 +12,8 @@ import type {
 
 export type { Delivery, Job, State as JobState, Progress } from '../api';
 
-/** The schema id of job events, sent at every change of a job. */
-export const JOB_EVENT = 'https://schema.jupyter-to-job.io/job/v1';
+/** The schema id of events about changed jobs. */
+export const JOB_EVENT = 'https://schema.jupyter-to-job.io/job/v2';
 
 /** The schema id of events about deleted jobs. */
 export const DELETED_EVENT = 'https://schema.jupyter-to-job.io/job-deleted/v1';

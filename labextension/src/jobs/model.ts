@@ -129,7 +129,7 @@ export class Jobs implements IJobs {
     return this._pageLoad;
   }
 
-  /** Store a job from an event. An event from before the job's known end is dropped. */
+  /** Store a job that an event named. A state from before the job's known end is dropped. */
   update(job: Job): void {
     this._lastEvents.set(job.name, ++this._eventCount);
     this._store(job);

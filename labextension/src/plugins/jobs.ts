@@ -8,6 +8,7 @@ import type {
 } from '@jupyterlab/application';
 import type { Event } from '@jupyterlab/services';
 
+import { ChangedJobs } from '../jobs/changedJobs';
 import { Client } from '../jobs/client';
 import { EventConnection } from '../jobs/eventConnection';
 import {
@@ -30,8 +31,9 @@ const plugin: JupyterFrontEndPlugin<IJobs> = {
     const client = new Client(settings);
     const jobs = new Jobs(client);
     const connection = new EventConnection(settings);
+    const changedJobs = new ChangedJobs(client, jobs);
     connection.eventReceived.connect((_, emission) =>
-      handleEvent(jobs, emission)
+      handleEvent(jobs, changedJobs, emission)
     );
     // Load the list after events have started, so that nothing is missed in between.
     connection.opened.connect(() => {
@@ -71,14 +73,18 @@ const plugin: JupyterFrontEndPlugin<IJobs> = {
 
 export default plugin;
 
-function handleEvent(jobs: Jobs, emission: Event.Emission): void {
+function handleEvent(
+  jobs: Jobs,
+  changedJobs: ChangedJobs,
+  emission: Event.Emission
+): void {
   const { schema_id, ...payload } = emission;
   // JupyterLab adds `__timestamp__` and the like to what the schema describes.
   const fields: unknown = Object.fromEntries(
     Object.entries(payload).filter(([key]) => !key.startsWith('_'))
   );
   if (schema_id === JOB_EVENT) {
-    jobs.update(fields as Job);
+    void changedJobs.add((fields as Pick<Job, 'name'>).name);
   } else if (schema_id === DELETED_EVENT) {
     jobs.remove((fields as Pick<Job, 'name'>).name);
   } else if (schema_id === SUBMISSION_EVENT) {
