@@ -43,6 +43,7 @@ class Attempt:
     """The result so far: each record is folded when it is journaled. None on a full disk."""
 
     def __post_init__(self) -> None:
+        self._start_tick = time.monotonic()
         with _ignoring_full_disk():
             spool = Spool.in_folder(self.directory)
             self._fold = ResultFold(self.job_dir / layout.SNAPSHOT, spool)
@@ -51,6 +52,11 @@ class Attempt:
     def directory(self) -> Path:
         """Return the attempt's directory."""
         return self.claim.directory
+
+    @property
+    def elapsed(self) -> float:
+        """Return the seconds since the start, also when somebody sets the system's clock."""
+        return time.monotonic() - self._start_tick
 
     @property
     def variables(self) -> dict[str, str]:
@@ -69,7 +75,7 @@ class Attempt:
         elif record["k"] == "cell_end":
             record = {**record, "usage": self.usage.end_cell()}
         for limited in self.limiter.filter(record):
-            stamped = {"t": round(time.time(), 6), **limited}
+            stamped = {"t": round(self.started + self.elapsed, 6), **limited}
             try:
                 written = self.journal.append(stamped)
                 if self._fold is not None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from contextlib import suppress
 from typing import Any
 
@@ -175,7 +174,7 @@ async def _sync_journal(attempt: Attempt) -> None:
     next_receipt = 0.0
     while True:
         await asyncio.sleep(_SYNC_INTERVAL)
-        elapsed = time.time() - attempt.started
+        elapsed = attempt.elapsed
         if elapsed >= next_receipt and attempt.usage.memory.count > 1:
             attempt.emit({"k": "usage", **attempt.usage.to_json()})
             next_receipt = elapsed + max(_RECEIPT_INTERVAL, elapsed / 10)

@@ -104,9 +104,11 @@ def write_ending(
 ) -> None:
     """Write the outcome of an attempt whose journal and `result` are complete. Raises OSError.
 
-    Times are unix seconds; `finished` None: now.
+    Times are unix seconds; `finished` None: now. Nothing ends before it started: the system's clock
+    may have been set back in between.
     """
     copy_standalone_output(job_dir, attempt_dir)
+    finished = max(time.time() if finished is None else finished, started or 0.0)
     outcome = Outcome(
         state=end.state,
         reason=end.reason,
@@ -114,7 +116,7 @@ def write_ending(
         exit_code=None if end.exit_code is None else int(end.exit_code),
         cells={"done": result.progress.cells_done, "total": result.progress.cells_total},
         started=None if started is None else times.from_unix(started),
-        finished=times.from_unix(time.time() if finished is None else finished),
+        finished=times.from_unix(finished),
         usage=usage,
         result_sha256=result.sha256,
         artifacts=seal_artifacts(attempt_dir),

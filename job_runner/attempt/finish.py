@@ -69,7 +69,8 @@ def _finish(job_dir: Path, claim: liveness.Claim, reason: str, message: str) -> 
     else:
         end = End(reason, message, None, summary.cell)
         journal = JournalWriter(directory / layout.JOURNAL)
-        journal.append({"t": round(time.time(), 6), **end_record(end, usage)})
+        moment = max(time.time(), summary.last_record or 0.0)  # as its clock may have been set back
+        journal.append({"t": round(moment, 6), **end_record(end, usage)})
         journal.close()
     collect_artifacts(job_dir, directory)
     finished = None if reason == _TERMINATED else _last_sign_of_life(summary, claim.last_heartbeat)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,8 @@ def _run_claimed(job_dir: Path, claim: liveness.Claim, request: dict[str, Any]) 
             raise
         log_line(f"Afterwards: {error}")
     result, usage = attempt.write_result(), attempt.usage.to_json()
-    write_ending(job_dir, directory, end, result, attempt.started, usage)
+    finished = max(time.time(), attempt.started + attempt.elapsed)
+    write_ending(job_dir, directory, end, result, attempt.started, usage, finished)
     log_line(f"{end.reason}: {end.message}" if end.reason else "Every cell ran.")
     return int(end.exit_code or 0)
 

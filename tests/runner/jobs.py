@@ -62,9 +62,10 @@ class Job:
         process.wait(timeout=BOUND)
         return int(process.returncode)
 
-    def finish(self, *arguments: str) -> int:
+    def finish(self, *arguments: str, **env: str) -> int:
         command = [*RUNNER, "finish", str(self.directory), *arguments]
-        return subprocess.run(command, timeout=BOUND, check=False).returncode
+        variables = {**os.environ, **env}
+        return subprocess.run(command, env=variables, timeout=BOUND, check=False).returncode
 
     def records(self, number: int = 1) -> list[dict[str, Any]]:
         directory = self.attempt(number) / layout.JOURNAL

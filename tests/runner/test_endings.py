@@ -18,41 +18,50 @@ from job_runner.protocol import layout
 from .jobs import BOUND, Job, banner, make_job, notebook, stream, until
 
 Make = Callable[..., Job]
-FAILING_SYNC = r"""
+ODD_SYSTEM = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 int fdatasync(int fd) {
     const char *sign = getenv("SYNC_FAILS_IF"), *number = getenv("SYNC_FAILS_WITH");
     if (sign && number && access(sign, F_OK) == 0) { errno = atoi(number); return -1; }
     return ((int (*)(int)) dlsym(RTLD_NEXT, "fdatasync"))(fd);
 }
+int clock_gettime(clockid_t clock, struct timespec *moment) {
+    static int (*real)(clockid_t, struct timespec *);
+    if (!real) real = (int (*)(clockid_t, struct timespec *)) dlsym(RTLD_NEXT, "clock_gettime");
+    int status = real(clock, moment);
+    const char *sign = getenv("CLOCK_IS_SET_BACK_IF");
+    if (clock == CLOCK_REALTIME && sign && access(sign, F_OK) == 0) moment->tv_sec -= 3600;
+    return status;
+}
 """
 ENDLESS = notebook("print('kept')", "import time\nwhile True: print('more'); time.sleep(0.2)")
 
 
 @pytest.fixture(scope="module")
-def failing_sync(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A library whose `fdatasync` fails once a certain file is there."""
+def odd_system(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A library that fails to sync, and sets the clock back, once certain files are there."""
     folder = tmp_path_factory.mktemp("library")
     if shutil.which("gcc") is None:
-        pytest.skip("gcc is missing: it makes the library whose fdatasync fails")
-    (folder / "sync.c").write_text(FAILING_SYNC)
-    command = ["gcc", "-shared", "-fPIC", "-o", "sync.so", "sync.c", "-ldl"]
+        pytest.skip("gcc is missing: it makes the library that fails to sync")
+    (folder / "odd.c").write_text(ODD_SYSTEM)
+    command = ["gcc", "-shared", "-fPIC", "-o", "odd.so", "odd.c", "-ldl"]
     subprocess.run(command, cwd=folder, check=True)
-    return str(folder / "sync.so")
+    return str(folder / "odd.so")
 
 
 @pytest.mark.parametrize(("number", "reason"), [(28, "DiskFull"), (5, "BackendError")])
 def test_a_disk_that_cannot_keep_what_was_written_ends_the_run(
-    job: Make, failing_sync: str, tmp_path: Path, number: int, reason: str
+    job: Make, odd_system: str, tmp_path: Path, number: int, reason: str
 ) -> None:
     sign = tmp_path / "now"
     endless = job(ENDLESS)
     process = endless.start(
-        LD_PRELOAD=failing_sync, SYNC_FAILS_IF=str(sign), SYNC_FAILS_WITH=str(number)
+        LD_PRELOAD=odd_system, SYNC_FAILS_IF=str(sign), SYNC_FAILS_WITH=str(number)
     )
     until(lambda: endless.attempt().exists() and "more" in endless.printed(), "output")
     sign.touch()
@@ -63,6 +72,34 @@ def test_a_disk_that_cannot_keep_what_was_written_ends_the_run(
     assert (endless.outcome().reason, endless.outcome().exit_code) == (reason, 74)
     assert endless.printed().startswith("kept\nmore\n")
     assert reason in banner(endless.result())[0]
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_clock_that_is_set_back_makes_no_run_shorter_than_nothing(
+    job: Make, odd_system: str, tmp_path: Path, killed: bool
+) -> None:
+    sign = tmp_path / "now"
+    last = "while True: time.sleep(0.1)" if killed else "pass"
+    ran = job(notebook(f"import pathlib, time; pathlib.Path({str(sign)!r}).touch()", last))
+
+    def started(cell: int) -> bool:
+        return ran.attempt().exists() and any(
+            record["k"] == "cell_start" and record["i"] == cell for record in ran.records()
+        )
+
+    process = ran.start(LD_PRELOAD=odd_system, CLOCK_IS_SET_BACK_IF=str(sign))
+    if killed:
+        until(lambda: started(1), "the second cell")
+        process.kill()
+        process.wait()
+        assert ran.finish(LD_PRELOAD=odd_system, CLOCK_IS_SET_BACK_IF=str(sign)) == 0
+    else:
+        assert process.wait(timeout=BOUND) == 0
+    times = [record["t"] for record in ran.records()]
+    assert times == sorted(times)
+    assert ran.outcome().started <= ran.outcome().finished
+    notes = [ran.result().metadata, *(cell.metadata for cell in ran.result().cells)]
+    assert all((note["papermill"]["duration"] or 0) >= 0 for note in notes if "papermill" in note)
 
 
 KERNELS = {

@@ -31,6 +31,9 @@ from tests.ui.steps import (
     wait_until,
 )
 
+FADING = "[class*='-exit'] { animation-duration: 600s !important; }"
+"""Lets a notification that goes away fade for as long as a test takes."""
+
 BESIDE = """label => {
     const { shell } = jupyterapp;
     const widget = [...shell.widgets('main')].find(({ title }) => title.label === label);
@@ -146,6 +149,21 @@ def test_an_unsaved_edit_comes_back_executed(
     )
     assert page.evaluate(TRUSTED), "the result was signed"
     screenshot("result")
+
+
+def test_a_job_that_ends_while_its_first_notification_fades(
+    lab: Lab, open_lab: Callable[[], Page]
+) -> None:
+    go = lab.root / "go"
+    wait = f"while not pathlib.Path({str(go)!r}).exists():\n    time.sleep(0.05)"
+    lab.write("reports/study.ipynb", f"import pathlib, time\n{wait}")
+    page = open_lab()
+    panel = open_notebook(page, "reports", "study.ipynb")
+    page.add_style_tag(content=FADING)
+    name = submit(page, panel)
+    toast(page, "Submitted as").get_by_title("Hide notification").click()
+    go.touch()
+    expect(toast(page, f"{name} finished")).to_be_visible(timeout=END_TIMEOUT)
 
 
 @pytest.mark.parametrize("lab", [{"settings": DARK}], indirect=True)

@@ -47,6 +47,14 @@ TYPIST = """() => {
 """Somebody who types numbers where the cursor stands, and does not stop for anybody."""
 
 
+def wait_patiently(page: Page) -> None:
+    """Answer jupyter-collaboration, which asks what to do when a document takes long to load."""
+    question = page.locator(".jp-Dialog").filter(has_text="taking some time to load")
+    page.add_locator_handler(
+        question, lambda shown: shown.get_by_role("button", name="Continue waiting").click()
+    )
+
+
 def write_at_the_end(page: Page, panel: Locator, cell: int, text: str) -> None:
     panel.locator(".jp-Cell .cm-content").nth(cell).click()
     page.keyboard.press("Control+End")
@@ -75,6 +83,8 @@ def test_one_submits_while_the_other_types(
 ) -> None:
     source = lab.write("reports/study.ipynb", "print('both')", "# theirs:")
     page, other = open_lab(), new_context().new_page()
+    wait_patiently(page)
+    wait_patiently(other)
     mine = open_notebook(page, "reports", "study.ipynb")
     visit(other, lab.url)
     theirs = open_notebook(other, "reports", "study.ipynb")
