@@ -178,4 +178,9 @@ async def _sync_journal(attempt: Attempt) -> None:
         if elapsed >= next_receipt and attempt.usage.memory.count > 1:
             attempt.emit({"k": "usage", **attempt.usage.to_json()})
             next_receipt = elapsed + max(_RECEIPT_INTERVAL, elapsed / 10)
-        await asyncio.to_thread(attempt.journal.sync)
+        await asyncio.to_thread(_sync, attempt)
+
+
+def _sync(attempt: Attempt) -> None:
+    attempt.directory.stat()  # what is written to a removed journal would be lost
+    attempt.journal.sync()

@@ -43,7 +43,10 @@ def run_job(job_dir: Path, number: int | None) -> int:
             return _run_claimed(job_dir, claim, request)
     except OSError as error:
         # Without an outcome the attempt counts as dead, and `finish` takes it up again.
-        log_line(f"The exchange cannot be written: {error}")
+        if claim.directory.exists():
+            log_line(f"The exchange cannot be written: {error}")
+        else:
+            log_line("Somebody removed the files of the run while it ran.")
         return Exit.IO
     finally:
         claim.release()

@@ -35,6 +35,8 @@ MAX_HELPERS = 4
 """Results that are finished and delivered at a time: each may be large."""
 _ATTEMPT_TAKEN = 75
 """The exit status of a process that found another one at work on the attempt."""
+_CANNOT_WRITE = 74
+"""The exit status of a runner that could not write to its attempt."""
 _NO_PROGRAM = (
     errno.ENOENT,
     errno.EACCES,
@@ -222,16 +224,19 @@ class Processes:
     def _on_runner_end(self, job: str, child: _Child, status: int) -> None:
         if status == _ATTEMPT_TAKEN:
             return  # an earlier dispatcher's runner has the attempt
-        if not layout.attempts(self._exchange.root / job):
-            reason, message = "Lost", f"The runner was killed (signal {-status}) before it began."
-            if status >= 0:
-                line = child.last_log_line(status)
-                reason, message = "RunnerMissing", f"The runner did not start: {line}"
-            self._failures[job] = (reason, message)
-            _log.warning("%s: %s", job, message)
-        elif status > 0:  # counts only if it left no outcome
+        has_attempt = bool(layout.attempts(self._exchange.root / job))
+        if status < 0 and not has_attempt:
+            message = f"The runner was killed (signal {-status}) before it began."
+            self._failures[job] = ("Lost", message)
+        elif status > 0 and (has_attempt or status == _CANNOT_WRITE):
+            # It counts only if there is no outcome.
             message = f"The runner failed: {child.last_log_line(status)}"
             self._failures[job] = ("BackendError", message)
+        elif not has_attempt:
+            message = f"The runner did not start: {child.last_log_line(status)}"
+            self._failures[job] = ("RunnerMissing", message)
+        if not has_attempt:
+            _log.warning("%s: %s", job, message)
 
     def _runner_pid(self, job: str, attempt: Path | None) -> int | None:
         child = self._runners.get(job)
@@ -253,7 +258,7 @@ class Processes:
         delay = self._retry_delay[job] = min(2 * self._retry_delay.get(job, 0.25), 60.0)
         self._retry_at[job] = time.monotonic() + delay
         line = child.last_log_line(status)
-        _log.warning("%s: %s failed, tried again in %g s: %s", job, child.kind, delay, line)
+        _log.error("%s: %s failed, tried again in %g s: %s", job, child.kind, delay, line)
 
     @contextlib.contextmanager
     def _log(self, job: str, kind: str) -> Iterator[tuple[Path, int]]:

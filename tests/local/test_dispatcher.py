@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -97,9 +99,27 @@ def test_a_finish_that_cannot_write_is_tried_again(cli: Cli, tmp_path: Path) -> 
     cli.runner(name).kill()
     log = lock_path(cli.exchange, this_host()).with_name("log")
     until(lambda: "tried again" in log.read_text(), "a try that failed")
-    assert cli.json("show", name)["delivery"]["state"] == "pending"
+    assert cli.json("show", name)["delivery"] == {"state": "pending", "path": None, "message": None}
+    os.utime(attempt / "lock", (0, 0))  # a long time passes
+    waiting = cli.start("wait", name)
+    assert waiting.stderr is not None
+    told = waiting.stderr.readline()
+    assert "cannot be put together" in told and "doctor" in told
+    said = cli.run("doctor").stdout
+    assert f"{name}: its runner is gone" in said and "finish failed, tried again" in said
     (attempt / "result.ipynb" / "occupied").rmdir()
     (attempt / "result.ipynb").rmdir()
     job = cli.json("wait", name, code=1)
     assert (job["reason"], job["delivery"]["state"]) == ("Lost", "delivered")
     assert notebooks.printed(cli.result(job)) == "before\n"
+
+
+def test_a_run_whose_files_are_removed_ends(cli: Cli) -> None:
+    """It says what happened, and gives its slot to others."""
+    name = cli.submit_waiting()
+    runner = cli.runner(name)
+    shutil.rmtree(cli.exchange / name / "attempt-1")
+    job = cli.json("wait", name, code=1)
+    assert (job["state"], job["reason"]) == ("failed", "BackendError")
+    assert "removed the files of the run" in job["message"]
+    assert not runner.is_running()

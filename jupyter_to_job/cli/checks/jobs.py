@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 from job_runner.protocol import layout, liveness
 from job_runner.protocol.units import format_duration
@@ -29,15 +30,27 @@ def check_jobs() -> Iterator[CheckResult]:
         yield problem(message, damage.remedy, damage.mend)
     for name in sorted(exchange.jobs()):
         for number in layout.attempts(exchange.root / name)[-1:]:
-            attempt = layout.attempt_dir(exchange.root / name, number)
-            heartbeat = liveness.last_heartbeat(attempt)
-            silence = 0.0 if heartbeat is None else time.time() - heartbeat
-            if liveness.is_alive(attempt) and silence > SILENT_AFTER:
+            stuck = _stuck(name, layout.attempt_dir(exchange.root / name, number))
+            if stuck is not None:
                 is_sound = False
-                yield warning(
-                    f"{name}: its runner has a slot, and gave no sign of life for "
-                    f"{format_duration(int(silence))}.",
-                    f"Was it stopped? `jupyter-to-job cancel {name}` ends it and frees the slot.",
-                )
+                yield stuck
     if is_sound:
         yield ok(f"{formats.plural(len(exchange.jobs()), 'job')}, none damaged or stuck")
+
+
+def _stuck(name: str, attempt: Path) -> CheckResult | None:
+    """Return a warning of a runner that is silent, or of a result that nobody can write."""
+    heartbeat = liveness.last_heartbeat(attempt)
+    silence = 0.0 if heartbeat is None else time.time() - heartbeat
+    if silence < SILENT_AFTER or (attempt / layout.OUTCOME).exists():
+        return None
+    duration = format_duration(int(silence))
+    if liveness.is_alive(attempt):
+        return warning(
+            f"{name}: its runner has a slot, and gave no sign of life for {duration}.",
+            f"Was it stopped? `jupyter-to-job cancel {name}` ends it and frees the slot.",
+        )
+    return warning(
+        f"{name}: its runner is gone for {duration}, and its result cannot be put together.",
+        "It is tried again. The dispatcher's last error says why it failed.",
+    )

@@ -37,10 +37,13 @@ class ProgressLines:
         return None
 
     def show(self, job: Job) -> None:
-        """Show the current state of a job. Its end is left to the summary."""
-        key = f"{job.state.value} {job.cancel_requested} {job.reason}"
-        if self._printed.get(job.name) != key and not job.state.final:
-            output.print_note(f"{job.name} {formats.state(job)}")
+        """Show the current state of a job. Its end is left to the summary, unless that waits."""
+        key = f"{job.state.value} {job.cancel_requested} {job.reason} {job.delivery.message}"
+        if self._printed.get(job.name) != key and not job.decided:
+            if not job.state.final:
+                output.print_note(f"{job.name} {formats.state(job)}")
+            elif job.delivery.message:
+                output.print_note(f"{job.name} {_delivery(job)}")
         self._printed[job.name] = key
 
 
@@ -135,10 +138,15 @@ def _clock(job: Job) -> str:
     return "" if seconds is None else formats.clock(seconds)
 
 
+def _delivery(job: Job) -> str:
+    """Return what keeps an ended job from being delivered."""
+    return f"{formats.state(job)}, {job.delivery.message or 'is being delivered'}"
+
+
 def _activity(job: Job) -> str:
     """Return what a job is doing: the cell it runs, its place in line, or its state."""
     if job.state.final:
-        return formats.state(job) if job.decided else f"{formats.state(job)}, is being delivered"
+        return formats.state(job) if job.decided else _delivery(job)
     if job.position is not None:
         return f"queued, place {job.position} in line"
     if job.state is State.RUNNING and not job.cancel_requested:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from job_runner.protocol import layout, times
+from job_runner.protocol import layout, liveness, times
 from job_runner.protocol.journal import journal
 from job_runner.protocol.outcome import Outcome
 from job_runner.protocol.progress import Progress, ProgressFold
@@ -36,6 +37,8 @@ from ...exchange.request import UnreadableRequest
 from .waiting import SUBMITTED
 
 _FIRST_ATTEMPT = layout.attempt_dir(Path(), 1)
+_FINISH_PATIENCE = 60.0
+"""Seconds after the last sign of life of a run in which its result should be put together."""
 _ROOM = 1 << 20
 """Bytes beyond its journal's that a result and its documents may need."""
 
@@ -193,14 +196,20 @@ class JobReader:
                 DeliveryState.NONE, None, "Nothing ran, so there is nothing to deliver."
             )
         if attempt is not None and attempt.outcome is None and not attempt.status.alive:
-            return Delivery(message=self._no_room(attempt.journal))
+            return Delivery(message=self._finishing(name, attempt))
         return Delivery()
 
-    def _no_room(self, journal_bytes: int) -> str | None:
-        """Return a message if the exchange's disk has no room for a journal's result."""
-        if shutil.disk_usage(self._exchange.root).free > room_for(journal_bytes) + _ROOM:
+    def _finishing(self, name: str, attempt: _Attempt) -> str | None:
+        """Return what keeps the result of a dead attempt from being put together, if anything."""
+        if shutil.disk_usage(self._exchange.root).free < room_for(attempt.journal) + _ROOM:
+            return "The exchange's disk is full: the result is put together when there is space."
+        directory = layout.attempt_dir(self._exchange.root / name, attempt.status.number)
+        heartbeat = liveness.last_heartbeat(directory)
+        if heartbeat is None or time.time() - heartbeat < _FINISH_PATIENCE:
             return None
-        return "The exchange's disk is full: the result is put together when there is space again."
+        return (
+            "The result cannot be put together, which is tried again: see `jupyter-to-job doctor`."
+        )
 
 
 def waiting_job(request: Request, placement: Placement) -> Job:
