@@ -1,6 +1,7 @@
 """Measures the server extension beside jupyter-scheduler: one job, the list, many jobs at once.
 
-And for how long our event loop answers nobody: `loop`, which needs no jupyter-scheduler.
+And two that need no jupyter-scheduler: for how long our event loop answers nobody (`loop`), and
+what a long queue costs (`queue`).
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from .job_list import measure_list
 from .kernels import ROOT
 from .ours import OurServer
 from .peer import PeerServer, scheduler_version
+from .queue import measure_queue
 from .report import Report
 from .server import PROGRAMS
 from .single_jobs import measure_single_jobs
 
-PARTS = ("single", "list", "flood", "loop")
+PARTS = ("single", "list", "flood", "loop", "queue")
 _SIZES = {
     "quick": {"rounds": 2, "jobs": 3, "flood": 10, "floods": (1, 1), "notebook": 40, "inputs": 300},
     "full": {
@@ -46,7 +48,7 @@ def main(arguments: Sequence[str]) -> int:
         if getattr(options, name) is None:
             setattr(options, name, size)
     versions = []
-    if set(options.only) != {"loop"}:
+    if not {"loop", "queue"}.issuperset(options.only):
         try:
             versions.append(scheduler_version(options.peer))
         except RuntimeError as error:
@@ -75,6 +77,9 @@ def _measure(part: str, folder: Path, options: argparse.Namespace, report: Repor
         )
         measure_event_loop(QueueServer(folder, Path(sys.executable), program), sizes, report)
         return
+    if part == "queue":
+        measure_queue(QueueServer(folder, Path(sys.executable), program), options.looks, report)
+        return
     ours = OurServer(folder / "ours", Path(sys.executable), program)
     peer = PeerServer(folder / "peer", options.peer, program)
     if part == "single":
@@ -96,7 +101,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--listed", type=int, default=10_000, help="jobs in `list` and `loop`")
     parser.add_argument("--notebook", type=int, help="megabytes of the notebook in `loop`")
     parser.add_argument("--inputs", type=int, help="megabytes of inputs in `loop`")
-    parser.add_argument("--looks", type=int, default=30, help="requests of each server in `list`")
+    parser.add_argument(
+        "--looks", type=int, default=30, help="requests of each server in `list`, tries of `queue`"
+    )
     parser.add_argument("--flood", type=int, help="jobs at once in `flood`")
     parser.add_argument("--floods", type=int, nargs=2, metavar=("OURS", "PEER"),
                         help="how often each is flooded")  # fmt: skip

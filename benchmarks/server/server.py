@@ -119,6 +119,12 @@ class MeasuredServer(ABC):
         assert self._server is not None
         return self.processes.is_busy(self._server.pid)
 
+    def cpu_seconds(self) -> float:
+        """Return the processor time of the server's own process."""
+        assert self._server is not None
+        times = psutil.Process(self._server.pid).cpu_times()
+        return float(times.user + times.system)
+
     def check_result(self, job: str) -> str:
         """Return what is wrong with a job's result; empty if nothing is."""
         return find_fault(

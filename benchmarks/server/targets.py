@@ -26,5 +26,11 @@ FLOOD_MEMORY = 0.25
 FLOOD_KERNELS = 2.5
 """The same wall time by what the kernels alone cost in processor time, shared by the cores."""
 
+QUEUE = 1.5
+"""A submission, and a page, behind 1,500 queued jobs, by the same behind five."""
+
+QUIET = 0.02
+"""Of a core that a server takes while 1,500 jobs wait and nobody asks for anything."""
+
 LOOP_LATENCY = 0.05
 """Seconds within which the server answers others, whatever it is doing."""

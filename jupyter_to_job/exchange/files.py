@@ -9,6 +9,7 @@ import contextlib
 import os
 import secrets
 import shutil
+import stat
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -48,6 +49,7 @@ class FileExchange(FilePieces):
         super().__init__(root)
         self._listing = threading.Lock()
         self._names: StampCache[Path, frozenset[str]] = StampCache()
+        self._known_names: frozenset[str] = frozenset()
         self._requests: StampCache[str, Request] = StampCache(MAX_CACHED_REQUESTS)
 
     @cached_property
@@ -136,14 +138,23 @@ class FileExchange(FilePieces):
         return self._names.get(self.root, stamp, self._read_names)
 
     def _read_names(self) -> frozenset[str]:
+        with self._listing:
+            try:
+                entries = os.listdir(self.root)  # noqa: PTH208 - text, where there are many
+            except FileNotFoundError:
+                return frozenset()
+            known = self._known_names
+            names = known.intersection(entries)
+            new = [name for name in entries if name not in known and is_job_name(name)]
+            if new or len(names) != len(known):
+                self._known_names = names.union(filter(self._is_folder, new))
+            return self._known_names
+
+    def _is_folder(self, name: str) -> bool:
         try:
-            # One thread at a time: each entry releases Python's lock, and two threads that do so
-            # 10,000 times do little else.
-            with self._listing, os.scandir(self.root) as entries:
-                folders = [e.name for e in entries if e.is_dir(follow_symlinks=False)]
-        except FileNotFoundError:
-            return frozenset()
-        return frozenset(filter(is_job_name, folders))
+            return stat.S_ISDIR((self.root / name).lstat().st_mode)
+        except OSError:
+            return False
 
     def request(self, job: str) -> Request:
         """Return the job's request. Raises NotFound or Damaged."""

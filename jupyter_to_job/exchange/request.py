@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from decimal import Decimal, InvalidOperation
+from functools import cached_property
 from typing import Any
 
 from job_runner.protocol import times
@@ -93,11 +94,26 @@ class Request:
     priority: int = 0
     output: str | None = None
 
+    @cached_property
+    def age(self) -> str:
+        """The key by which jobs are listed: a greater text is a newer job."""
+        return f"{self.submitted} {self.name}"
+
+    @cached_property
+    def queue_key(self) -> tuple[int, str]:
+        """The key by which jobs wait: higher priority first, then first come, first served."""
+        return -self.priority, self.age
+
+    @cached_property
+    def demand_key(self) -> tuple[str, ...]:
+        """Equal for jobs that wait for the same resources on the same host."""
+        return (self.environment.host, *self.demand, *self.demand.values())
+
     def to_document(self) -> dict[str, Any]:
         """Return the document to write; it shares its parts with this request."""
         # `asdict` of the request would copy every name of every package.
         return {
-            **vars(self),
+            **{field.name: getattr(self, field.name) for field in fields(self)},
             "neighbours": asdict(self.neighbours),
             "inputs": [vars(file) for file in self.inputs],
             "environment": vars(self.environment),

@@ -47,7 +47,7 @@ class StampCache(Generic[_Key, _Value]):
         Without a stamp, or where `read` returns None, nothing is kept.
         """
         entry = self._entries.get(key)
-        if stamp is not None and entry is not None and entry[0] == stamp:
+        if stamp is not None and entry is not None and (entry[0] is stamp or entry[0] == stamp):
             return entry[1]
         value = read()
         if stamp is not None and value is not None:

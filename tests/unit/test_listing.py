@@ -16,6 +16,8 @@ from jupyter_to_job.exchange.filesystem import is_network
 from jupyter_to_job.exchange.index import Index, IndexRow
 from jupyter_to_job.flavors import load_catalog
 from jupyter_to_job.service.jobs import JobService, ServiceContext
+from jupyter_to_job.service.reading import waiting
+from jupyter_to_job.service.reading.changes import ChangeFeed
 from jupyter_to_job.service.submitting.submission import Caller
 
 from ..held_backend import HeldBackend
@@ -181,3 +183,35 @@ def test_a_name_that_is_used_again(exchange: FileExchange) -> None:
     exchanges.add(exchange, first, submitted="2026-11-21T09:30:00.001Z")
     jobs.find()  # as the feed does
     assert jobs.get(second).position == 2
+
+
+def test_a_long_queue_is_looked_at_in_turn(
+    exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A look costs the same however many wait, and what happens to one of them is seen soon."""
+    names = [f"train-{chr(97 + n // 26)}{chr(97 + n % 26)}aaaaaa" for n in range(400)]
+    for name in names:
+        exchanges.add(exchange, name, submitted=f"2026-11-21T09:30:00.{names.index(name):03}Z")
+    time.sleep(2 * RACY)
+    context = service(exchange)._context
+    feed = ChangeFeed(exchange, context.lister, context.reader)
+    first = {job.name: job.position for _, job in feed.poll()}
+    assert first == {name: place for place, name in enumerate(names, start=1)}
+
+    looks: list[object] = []
+    stamp_of = waiting.stamp_of
+    monkeypatch.setattr(waiting, "stamp_of", lambda path: looks.append(path) or stamp_of(path))
+    monkeypatch.setattr(waiting, "LOOK_INTERVAL", 1e6)  # a share of no jobs: the least is left
+    assert feed.poll() == []
+    assert len(looks) == waiting.MIN_LOOKS
+    documents.write_document_once(
+        exchange.root / names[250] / layout.CANCEL, {"time": exchanges.ENDED, "who": "me"}
+    )
+    seen = {}
+    for _ in range(len(names) // waiting.MIN_LOOKS):
+        seen |= {job.name: job for _, job in feed.poll()}
+    assert seen[names[250]].cancel_requested
+    assert len(looks) <= len(names) + 2 * waiting.MIN_LOOKS
+    exchange.remove(names[0])
+    moved = {job.name: job.position for _, job in feed.poll()}
+    assert (moved[names[1]], moved[names[399]]) == (1, 399)

@@ -52,6 +52,7 @@ class LocalBackend:
         self._machine = Machine(capacity_setting)
         self._started: subprocess.Popen[bytes] | None = None
         self._started_at = float("-inf")
+        self._hosts: StampCache[str, frozenset[str]] = StampCache()
         self._placements: StampCache[str, Mapping[str, Placement]] = StampCache()
 
     def admit(self, demand: Mapping[str, Decimal]) -> None:
@@ -99,7 +100,7 @@ class LocalBackend:
         """See the port: each host has a queue of its own."""
         this_host = hosts.this_host()
         # Thousands of jobs may wait, on few hosts and with few different demands.
-        served_by = {this_host, *(r.environment.host for r in waiting.values())} - {""}
+        served_by = self._hosts.get("", waiting, lambda: _hosts_of(waiting)) | {this_host}
         queues = {host: _Queue(self._slots_of(host), self._waits_for(host)) for host in served_by}
         own = queues[this_host]
         if own.slots is None:
@@ -168,6 +169,10 @@ class _Queue:
     message: str | None
 
 
+def _hosts_of(waiting: Mapping[str, Request]) -> frozenset[str]:
+    return frozenset(r.environment.host for r in waiting.values()) - {""}
+
+
 def _place(waiting: Mapping[str, Request], queues: Mapping[str, _Queue]) -> Mapping[str, Placement]:
     """Return the placements of waiting jobs, given each host's queue."""
     default = hosts.this_host()
@@ -180,7 +185,7 @@ def _place(waiting: Mapping[str, Request], queues: Mapping[str, _Queue]) -> Mapp
             placements[request.name] = Placement(starting=True)
             continue
         host = request.environment.host or default
-        case = (host, *request.demand, *request.demand.values())
+        case = request.demand_key
         if case not in never_fit:
             never_fit[case] = _never_fits(request, queues[host].slots)
         placement = never_fit[case]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
+from operator import attrgetter
 
 from ...exchange import Request
 from .capacity import Amounts
@@ -16,7 +17,7 @@ from .slots import Allocation, Slots
 
 def in_queue_order(waiting: Iterable[Request]) -> list[Request]:
     """Return the waiting requests, next first."""
-    return sorted(waiting, key=lambda r: (-r.priority, r.submitted, r.name))
+    return sorted(waiting, key=attrgetter("queue_key"))
 
 
 def demand_of(request: Request) -> dict[str, Decimal]:

@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
+from operator import attrgetter
 from pathlib import Path
 
 from job_runner.protocol import layout, liveness, times
@@ -50,7 +51,7 @@ class MemoryBackend:
 
     def queue_status(self, waiting: Mapping[str, Request]) -> Mapping[str, Placement]:
         """See the port: jobs wait by priority, then in order of submission."""
-        queue = sorted(waiting.values(), key=lambda r: (-r.priority, r.submitted, r.name))
+        queue = sorted(waiting.values(), key=attrgetter("queue_key"))
         return {r.name: Placement(position=place) for place, r in enumerate(queue, start=1)}
 
     def resources(self) -> None:

@@ -44,6 +44,7 @@ class ChangeFeed:
         """The jobs that were deleted between the two most recent polls."""
         self._queue: tuple[object, ...] = ()
         """What the placements of the waiting jobs came from at the previous poll."""
+        self._starting: list[str] = []
         self._placed: dict[str, Placement] = {}
         """The waiting jobs that were returned, and where they stood."""
 
@@ -63,9 +64,9 @@ class ChangeFeed:
         waiting = self._lister.waiting_requests()
         begun = [r for name, r in self._unsettled.items() if name not in waiting]
         placements = self._lister.placements(waiting, begun)
-        starting = [name for name in waiting if placements.get(name, _NOWHERE).starting]
-        begun += [self._unsettled[name] for name in starting if name in self._unsettled]
-        return self._read_begun(begun, placements) + self._moved(waiting, placements)
+        moved = self._moved(waiting, placements)
+        begun += [self._unsettled[name] for name in self._starting if name in self._unsettled]
+        return self._read_begun(begun, placements) + moved
 
     def _read_begun(
         self, requests: Sequence[Request], placements: Mapping[str, Placement]
@@ -91,20 +92,14 @@ class ChangeFeed:
         queue = (waiting, placements, self._names)
         if queue == self._queue:
             return []
-        previous = self._placed
-        self._queue, self._placed = (
-            queue,
-            {
-                name: placement
-                for name in waiting
-                if name in self._unsettled
-                and not (placement := placements.get(name, _NOWHERE)).starting
-            },
-        )
+        self._queue, previous = queue, self._placed
+        places = {n: placements.get(n, _NOWHERE) for n in waiting if n in self._unsettled}
+        self._starting = [name for name, place in places.items() if place.starting]
+        self._placed = {name: place for name, place in places.items() if not place.starting}
         return [
             (waiting[name], waiting_job(waiting[name], placement))
             for name, placement in self._placed.items()
-            if placement != previous.get(name)
+            if placement is not previous.get(name) and placement != previous.get(name)
         ]
 
     def _update_names(self) -> None:

@@ -206,4 +206,4 @@ def _entry(request: Request, job: Job) -> ListEntry:
 
 
 def _age(subject: Request | IndexRow) -> str:
-    return f"{subject.submitted} {subject.name}"
+    return subject.age if isinstance(subject, Request) else f"{subject.submitted} {subject.name}"
