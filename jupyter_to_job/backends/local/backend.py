@@ -5,9 +5,7 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
-from functools import lru_cache
 from pathlib import Path
 
 from job_runner.protocol import liveness
@@ -21,7 +19,7 @@ from . import hosts
 from .capacity import admit
 from .dispatcher_process import ensure_dispatcher
 from .gpus import DRIVER_TIMEOUT, GPU
-from .queue import demand_of, in_queue_order
+from .placed_queue import HostQueue, PlacedQueue
 from .slots import Machine, SlotReport, read_slots, sum_of
 
 _MACHINE_TTL = 60.0
@@ -53,7 +51,7 @@ class LocalBackend:
         self._started: subprocess.Popen[bytes] | None = None
         self._started_at = float("-inf")
         self._hosts: StampCache[str, frozenset[str]] = StampCache()
-        self._placements: StampCache[str, Mapping[str, Placement]] = StampCache()
+        self._queue = PlacedQueue.of({}, {}, hosts.this_host())
 
     def admit(self, demand: Mapping[str, Decimal]) -> None:
         """See the port."""
@@ -101,13 +99,9 @@ class LocalBackend:
         this_host = hosts.this_host()
         # Thousands of jobs may wait, on few hosts and with few different demands.
         served_by = self._hosts.get("", waiting, lambda: _hosts_of(waiting)) | {this_host}
-        queues = {host: _Queue(self._slots_of(host), self._waits_for(host)) for host in served_by}
-        own = queues[this_host]
-        if own.slots is None:
-            ours = [r for r in waiting.values() if r.environment.host in ("", this_host)]
-            demanded = {name for r in ours for name, n in r.demand.items() if n.strip("0.")}
-            own.slots = self._expected_slots(demanded)
-        return self._placements.get("", (waiting, queues), lambda: _place(waiting, queues))
+        queues = {host: self._host_queue(host, waiting) for host in served_by}
+        self._queue = queue = self._queue.updated(waiting, queues)
+        return queue.placements
 
     def resources(self) -> Mapping[str, Resource]:
         """See the port: the dispatcher's slots, or those that one would have on this machine."""
@@ -125,6 +119,14 @@ class LocalBackend:
         if time.monotonic() - self._machine_time > _MACHINE_TTL:
             self._machine_time, self._machine = time.monotonic(), Machine(self._setting)
         return self._machine
+
+    def _host_queue(self, host: str, waiting: Mapping[str, Request]) -> HostQueue:
+        slots = self._slots_of(host)
+        if slots is None and host == hosts.this_host():
+            ours = [r for r in waiting.values() if r.environment.host in ("", host)]
+            demanded = {name for r in ours for name, n in r.demand.items() if n.strip("0.")}
+            slots = self._expected_slots(demanded)
+        return HostQueue(slots, self._waits_for(host))
 
     def _is_served_elsewhere(self, job: str) -> bool:
         """Tell whether the job is another host's, whose dispatcher had a heartbeat lately."""
@@ -161,57 +163,5 @@ class LocalBackend:
         )
 
 
-@dataclass
-class _Queue:
-    """What the placements in a host's queue depend on, the jobs in it apart."""
-
-    slots: SlotReport | None
-    message: str | None
-
-
 def _hosts_of(waiting: Mapping[str, Request]) -> frozenset[str]:
     return frozenset(r.environment.host for r in waiting.values()) - {""}
-
-
-def _place(waiting: Mapping[str, Request], queues: Mapping[str, _Queue]) -> Mapping[str, Placement]:
-    """Return the placements of waiting jobs, given each host's queue."""
-    default = hosts.this_host()
-    starting = {job for q in queues.values() if q.slots for job in q.slots.allocations}
-    positions = dict.fromkeys(queues, 0)
-    never_fit: dict[tuple[str, ...], Placement | None] = {}
-    placements = {}
-    for request in in_queue_order(waiting.values()):
-        if request.name in starting:
-            placements[request.name] = Placement(starting=True)
-            continue
-        host = request.environment.host or default
-        case = request.demand_key
-        if case not in never_fit:
-            never_fit[case] = _never_fits(request, queues[host].slots)
-        placement = never_fit[case]
-        if placement is None:
-            positions[host] += 1
-            placement = _placement(positions[host], queues[host].message)
-        placements[request.name] = placement
-    return placements
-
-
-@lru_cache(maxsize=1 << 14)
-def _placement(position: int, message: str | None) -> Placement:
-    return Placement(position=position, message=message)
-
-
-def _never_fits(request: Request, slots: SlotReport | None) -> Placement | None:
-    """Return the placement of a job that is larger than all slots together; else None."""
-    demand = demand_of(request)
-    if slots is None or not (slots.is_complete or slots.total.keys() >= demand.keys()):
-        return None
-    try:
-        admit(demand, slots.total)
-    except NeverFits as error:
-        return Placement(
-            reason="Unschedulable",
-            message=f"{error.message} It waits for larger slots (JUPYTER_TO_JOB_CAPACITY) and "
-            "stops nobody; cancel it, or submit it again smaller.",
-        )
-    return None

@@ -23,8 +23,8 @@ from ...exchange.stamps import stamp_of
 
 LOOK_INTERVAL = 1.0
 """Seconds after which a long queue shows a change that neither it nor the dispatcher told of."""
-MIN_LOOKS = 100
-"""Directories that every call looks at, if there are so many."""
+MAX_LOOKS = 100
+"""Jobs of a queue that every call looks at as a whole."""
 SUBMITTED = frozenset([layout.REQUEST, layout.ORIGIN, layout.SNAPSHOT, layout.INPUTS])
 """What a submission writes. Any other name means that something happened to the job."""
 
@@ -66,8 +66,9 @@ class WaitingJobs:
         """Return how many directories to look at now."""
         moment, last = time.monotonic(), self._looked_at
         self._looked_at = moment
+        waiting = len(self._stamps)
         share = min((moment - last) / LOOK_INTERVAL, 1.0)
-        return max(MIN_LOOKS, math.ceil(share * len(self._stamps)))
+        return waiting if waiting <= MAX_LOOKS else math.ceil(share * waiting)
 
     def _look(self, name: str) -> Request | None:
         """Return a job's request if it waits. All others are looked at before it is again."""
