@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict, dataclass, field, fields
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from job_runner.protocol import times
 from job_runner.protocol.fields import FieldError, read_fields
@@ -44,6 +44,13 @@ class _CatalogEntry:
 
     env: dict[str, str] = field(default_factory=dict)
     max_runtime: int | None = None
+
+
+class Demand(NamedTuple):
+    """Amounts of resources on a host; many jobs have the same."""
+
+    host: str
+    amounts: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -105,9 +112,9 @@ class Request:
         return -self.priority, self.age
 
     @cached_property
-    def demand_key(self) -> tuple[str, ...]:
-        """Equal for jobs that wait for the same resources on the same host."""
-        return (self.environment.host, *self.demand, *self.demand.values())
+    def demand_on_host(self) -> Demand:
+        """What this job waits for, and on which host."""
+        return Demand(self.environment.host, tuple(self.demand.items()))
 
     def to_document(self) -> dict[str, Any]:
         """Return the document to write; it shares its parts with this request."""

@@ -40,6 +40,12 @@ WAKE_INTERVAL = 1.0
 """Seconds between two calls that wake the backend for active jobs while they are followed."""
 
 
+QUIET_AFTER = 5.0
+"""Seconds without a change after which the active jobs are polled less often."""
+QUIET_INTERVAL = 0.2
+"""Seconds between two polls then."""
+
+
 @dataclass
 class ServiceContext:
     """The parts that all callers of one process share.
@@ -188,10 +194,13 @@ class JobService:
         return describe(context.catalog(), self._caller.groups, context.backend.resources())
 
     def changes(self) -> Iterator[Job | Deleted | None]:
-        """See the port: polls the active jobs every `ChangeFeed.interval` seconds."""
+        """See the port: polls the active jobs every `ChangeFeed.interval` seconds.
+
+        While nothing changes it polls every `QUIET_INTERVAL` seconds.
+        """
         feed = ChangeFeed(self._exchange, self._context.lister, self._context.reader)
         jobs: dict[str, Job] = {}
-        is_initial, woken_at = True, 0.0
+        is_initial, woken_at, changed_at = True, 0.0, time.monotonic()
         while True:
             for request, job in feed.poll():
                 if not self._is_visible(request):
@@ -199,6 +208,7 @@ class JobService:
                 job = _for_reader(job, request, self._caller.workspace)
                 settled = job.decided and job.delivery.state is not DeliveryState.HELD
                 if jobs.get(job.name) != job and not (is_initial and settled):
+                    changed_at = time.monotonic()
                     yield job
                 jobs[job.name] = job
                 if settled:
@@ -212,7 +222,8 @@ class JobService:
                 self._wake_backend([job.name for job in jobs.values() if not job.decided])
             is_initial = False
             yield None
-            time.sleep(feed.interval)
+            is_quiet = time.monotonic() - changed_at > QUIET_AFTER
+            time.sleep(max(feed.interval, QUIET_INTERVAL) if is_quiet else feed.interval)
 
     # Acting ---------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ import subprocess
 import time
 from collections.abc import Collection, Mapping
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 from job_runner.protocol import liveness
@@ -13,7 +14,8 @@ from job_runner.protocol import liveness
 from ...domain.errors import JobsError, NeverFits, Unavailable
 from ...domain.state import Placement
 from ...exchange import FileExchange, Request
-from ...exchange.stamps import StampCache
+from ...exchange.request import Demand
+from ...exchange.stamps import StampCache, stamp_of
 from ..port import Resource
 from . import hosts
 from .capacity import admit
@@ -24,6 +26,8 @@ from .slots import Machine, SlotReport, read_slots, sum_of
 
 _MACHINE_TTL = 60.0
 """Seconds after which a long-lived process counts the machine's GPUs again."""
+_MAX_REPORTS = 100
+"""Hosts whose slots are kept in memory."""
 _START_TIME = 5.0
 """Seconds: a dispatcher that fails within this time after its start could not be started."""
 
@@ -50,7 +54,8 @@ class LocalBackend:
         self._machine = Machine(capacity_setting)
         self._started: subprocess.Popen[bytes] | None = None
         self._started_at = float("-inf")
-        self._hosts: StampCache[str, frozenset[str]] = StampCache()
+        self._demands: StampCache[str, frozenset[Demand]] = StampCache()
+        self._reports: StampCache[str, SlotReport | None] = StampCache(_MAX_REPORTS)
         self._queue = PlacedQueue.of({}, {}, hosts.this_host())
 
     def admit(self, demand: Mapping[str, Decimal]) -> None:
@@ -98,8 +103,9 @@ class LocalBackend:
         """See the port: each host has a queue of its own."""
         this_host = hosts.this_host()
         # Thousands of jobs may wait, on few hosts and with few different demands.
-        served_by = self._hosts.get("", waiting, lambda: _hosts_of(waiting)) | {this_host}
-        queues = {host: self._host_queue(host, waiting) for host in served_by}
+        demands = self._demands.get("", waiting, lambda: _demands_of(waiting))
+        served_by = {demand.host or this_host for demand in demands} | {this_host}
+        queues = {host: self._host_queue(host, demands) for host in served_by}
         self._queue = queue = self._queue.updated(waiting, queues)
         return queue.placements
 
@@ -120,11 +126,11 @@ class LocalBackend:
             self._machine_time, self._machine = time.monotonic(), Machine(self._setting)
         return self._machine
 
-    def _host_queue(self, host: str, waiting: Mapping[str, Request]) -> HostQueue:
+    def _host_queue(self, host: str, demands: Collection[Demand]) -> HostQueue:
         slots = self._slots_of(host)
         if slots is None and host == hosts.this_host():
-            ours = [r for r in waiting.values() if r.environment.host in ("", host)]
-            demanded = {name for r in ours for name, n in r.demand.items() if n.strip("0.")}
+            ours = [demand.amounts for demand in demands if demand.host in ("", host)]
+            demanded = {name for amounts in ours for name, amount in amounts if Decimal(amount)}
             slots = self._expected_slots(demanded)
         return HostQueue(slots, self._waits_for(host))
 
@@ -145,7 +151,10 @@ class LocalBackend:
         A job may have a slot before its attempt exists.
         """
         root = self._exchange.root
-        return read_slots(root, host) if hosts.has_dispatcher(root, host) else None
+        if not hosts.has_dispatcher(root, host):
+            return None
+        stamp = stamp_of(hosts.host_folder(root, host) / hosts.SLOTS)
+        return self._reports.get(host, stamp, partial(read_slots, root, host))
 
     def _expected_slots(self, names: Collection[str], timeout: float = 0.0) -> SlotReport:
         """Return the slots that a dispatcher of this host would have of these resources."""
@@ -163,5 +172,5 @@ class LocalBackend:
         )
 
 
-def _hosts_of(waiting: Mapping[str, Request]) -> frozenset[str]:
-    return frozenset(r.environment.host for r in waiting.values()) - {""}
+def _demands_of(waiting: Mapping[str, Request]) -> frozenset[Demand]:
+    return frozenset(request.demand_on_host for request in waiting.values())

@@ -13,6 +13,7 @@ from functools import lru_cache
 from ...domain.errors import NeverFits
 from ...domain.state import Placement
 from ...exchange import Request
+from ...exchange.request import Demand
 from .capacity import admit
 from .queue import demand_of, in_queue_order
 from .slots import SlotReport
@@ -70,7 +71,7 @@ class PlacedQueue:
         """Return the queue with more jobs at its end."""
         starting = {job for q in self.hosts.values() if q.slots for job in q.slots.allocations}
         placements, positions, last_key = {**self.placements}, {**self.positions}, self.last_key
-        never_fit: dict[tuple[str, ...], Placement | None] = {}
+        never_fit: dict[Demand, Placement | None] = {}
         for request in in_queue_order(new_requests):
             last_key = request.queue_key
             if request.name in starting:
@@ -78,9 +79,10 @@ class PlacedQueue:
                 continue
             host = request.environment.host or self.this_host
             queue = self.hosts[host]
-            if request.demand_key not in never_fit:
-                never_fit[request.demand_key] = _never_fits(request, queue.slots)
-            placement = never_fit[request.demand_key]
+            demand = request.demand_on_host
+            if demand not in never_fit:
+                never_fit[demand] = _never_fits(request, queue.slots)
+            placement = never_fit[demand]
             if placement is None:
                 positions[host] += 1
                 placement = _placement(positions[host], queue.message)

@@ -62,7 +62,7 @@ class ChangeFeed:
                 del self._held[name]
                 self._unsettled |= {r.name: r for r in self._lister.read_requests([name])}
         waiting = self._lister.waiting_requests()
-        begun = [r for name, r in self._unsettled.items() if name not in waiting]
+        begun = [self._unsettled[name] for name in self._unsettled.keys() - waiting.keys()]
         placements = self._lister.placements(waiting, begun)
         moved = self._moved(waiting, placements)
         begun += [self._unsettled[name] for name in self._starting if name in self._unsettled]

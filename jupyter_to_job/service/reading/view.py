@@ -99,7 +99,7 @@ class JobReader:
         if names <= SUBMITTED:  # as most of 500 waiting jobs
             return waiting_job(request, placement)
         attempts = [self._attempt(request, number) for number in layout.attempt_numbers(names)]
-        cancel = self._cancel(request.name)
+        cancel = self._cancel(request.name) if layout.CANCEL in names else None
         statuses = tuple(a.status for a in attempts)
         status = compute_state(statuses, placement, cancel.time if cancel else None)
         job = replace(
@@ -108,7 +108,7 @@ class JobReader:
             journal=sum(a.journal for a in attempts),
         )
         if not attempts:
-            return replace(job, delivery=self._delivery(request.name, None, final=False))
+            return replace(job, delivery=self._delivery(request.name, names, None, final=False))
         attempt = attempts[-1]
         if status.state is State.SUCCEEDED:  # a later attempt does not count
             attempt = attempts[statuses.index(delivered_attempt(statuses))]
@@ -116,7 +116,7 @@ class JobReader:
         return replace(
             job,
             progress=attempt.progress,
-            delivery=self._delivery(request.name, attempt, final=outcome is not None),
+            delivery=self._delivery(request.name, names, attempt, final=outcome is not None),
             usage=_usage(request, attempt),
             started=attempt.started,
             finished=outcome.finished if outcome else None,
@@ -178,19 +178,12 @@ class JobReader:
                 followed.offset = entry.end
             return followed.offset, replace(followed.fold)
 
-    def _delivery(self, name: str, attempt: _Attempt | None, *, final: bool) -> Delivery:
-        try:
-            delivered = self._exchange.record(name, layout.DELIVERY, DeliveryRecord)
-            if delivered is not None:
-                return Delivery(DeliveryState.DELIVERED, delivered.path, delivered.message)
-        except Damaged as error:  # it is written once the result is there
-            return Delivery(DeliveryState.DELIVERED, None, str(error))
-        try:
-            held = self._exchange.record(name, layout.HELD, HeldRecord)
-            if held is not None:
-                return Delivery(DeliveryState.HELD, None, held.message)
-        except Damaged as error:
-            return Delivery(DeliveryState.HELD, None, str(error))
+    def _delivery(
+        self, name: str, names: set[str], attempt: _Attempt | None, *, final: bool
+    ) -> Delivery:
+        decided = self._decided_delivery(name, names)
+        if decided is not None:
+            return decided
         if final and attempt is not None and not has_result(attempt.outcome):
             return Delivery(
                 DeliveryState.NONE, None, "Nothing ran, so there is nothing to deliver."
@@ -198,6 +191,24 @@ class JobReader:
         if attempt is not None and attempt.outcome is None and not attempt.status.alive:
             return Delivery(message=self._finishing(name, attempt))
         return Delivery()
+
+    def _decided_delivery(self, name: str, names: set[str]) -> Delivery | None:
+        """Return the delivery that one of the job's documents records, if any."""
+        try:
+            if layout.DELIVERY in names:
+                delivered = self._exchange.record(name, layout.DELIVERY, DeliveryRecord)
+                if delivered is not None:
+                    return Delivery(DeliveryState.DELIVERED, delivered.path, delivered.message)
+        except Damaged as error:  # it is written once the result is there
+            return Delivery(DeliveryState.DELIVERED, None, str(error))
+        try:
+            if layout.HELD in names:
+                held = self._exchange.record(name, layout.HELD, HeldRecord)
+                if held is not None:
+                    return Delivery(DeliveryState.HELD, None, held.message)
+        except Damaged as error:
+            return Delivery(DeliveryState.HELD, None, str(error))
+        return None
 
     def _finishing(self, name: str, attempt: _Attempt) -> str | None:
         """Return what keeps the result of a dead attempt from being put together, if anything."""

@@ -21,7 +21,7 @@ from ...exchange import FileExchange, Request
 from ...exchange.request import UnreadableRequest
 from ...exchange.stamps import stamp_of
 
-LOOK_INTERVAL = 1.0
+LOOK_INTERVAL = 2.0
 """Seconds after which a long queue shows a change that neither it nor the dispatcher told of."""
 MAX_LOOKS = 100
 """Jobs of a queue that every call looks at as a whole."""
@@ -40,27 +40,27 @@ class WaitingJobs:
         self._stamps: dict[str, str | None] = {}
         """The stamps of the waiting jobs' directories; the one to look at next comes first."""
         self._requests: Mapping[str, Request] = {}
+        self._reconsidered: set[str] = set()
         self._looked_at = -math.inf
 
     def requests(self) -> Mapping[str, Request]:
         """Return the requests of the waiting jobs: the same object while nothing changed."""
         with self._lock:
             names = self._exchange.jobs()
-            looks = self._looks_due()
+            to_look_at = [*islice(self._stamps, self._looks_due()), *self._reconsidered]
+            self._reconsidered.clear()
             if names is not self._names:
-                self._other_names &= names
                 self._names = names
-            waiting = {name: self._look(name) for name in list(islice(self._stamps, looks))}
-            waiting |= dict.fromkeys(self._stamps.keys() - names)
-            new = names.difference(self._stamps, self._other_names, waiting)
-            waiting |= {name: self._look(name) for name in new}
-            self._update(waiting)
+                self._other_names &= names
+                to_look_at += names.difference(self._stamps, self._other_names)
+                to_look_at += self._stamps.keys() - names
+            self._update({name: self._look(name) for name in to_look_at})
             return self._requests
 
     def reconsider(self, name: str) -> None:
         """Look at a job again that seemed to have started: another job may have its name now."""
         with self._lock:
-            self._other_names.discard(name)
+            self._reconsidered.add(name)
 
     def _looks_due(self) -> int:
         """Return how many directories to look at now."""
@@ -93,14 +93,16 @@ class WaitingJobs:
 
     def _update(self, looked_at: Mapping[str, Request | None]) -> None:
         """Take what was found of some jobs: a request, or None if the job does not wait."""
-        requests, changed = dict(self._requests), False
+        changed = {
+            name: request
+            for name, request in looked_at.items()
+            if request is not (known := self._requests.get(name)) and request != known
+        }
         for name, request in looked_at.items():
-            if request is None:
-                changed |= requests.pop(name, None) is not None
-                self._stamps.pop(name, None)
-                if name in self._names:
-                    self._other_names.add(name)
-            elif request is not requests.get(name) and request != requests.get(name):
-                requests[name], changed = request, True
+            if request is not None:
+                self._other_names.discard(name)
+            elif name in self._names:
+                self._other_names.add(name)
         if changed:
-            self._requests = requests
+            requests = {**self._requests, **changed}
+            self._requests = {name: r for name, r in requests.items() if r is not None}
