@@ -200,8 +200,12 @@ def test_a_long_queue_is_looked_at_in_turn(
     assert first == {name: place for place, name in enumerate(names, start=1)}
 
     looks: list[object] = []
-    stamp_of = waiting.stamp_of
-    monkeypatch.setattr(waiting, "stamp_of", lambda path: looks.append(path) or stamp_of(path))
+
+    def counted(path: Path | str) -> str | None:
+        looks.append(path)
+        return stamps.stamp_of(path)
+
+    monkeypatch.setattr(waiting, "stamp_of", counted)
     monkeypatch.setattr(waiting, "LOOK_INTERVAL", 1e6)  # the next look at all is far away
     assert feed.poll() == []
     assert len(looks) == 1
