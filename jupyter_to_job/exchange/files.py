@@ -9,7 +9,6 @@ import contextlib
 import os
 import secrets
 import shutil
-import stat
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -25,6 +24,7 @@ from job_runner.protocol.outcome import Outcome, read_outcome
 from ..domain.errors import Damaged, Unavailable
 from ..domain.names import is_job_name
 from .filesystem import is_network
+from .ownership import is_own_folder, require_own
 from .pieces import FilePieces, make_folders, path_inside, reading, writing
 from .request import InputFile, Request, UnreadableRequest
 from .stamps import StampCache, stamp_of
@@ -89,6 +89,7 @@ class FileExchange(FilePieces):
         draft = self.root / f".new-{secrets.token_hex(8)}"
         with writing():
             self.prepare()
+            require_own(self.root, self.trusted_users)
             draft.mkdir(mode=0o700)
             try:
                 frozen = _write_inputs(draft / layout.INPUTS, inputs) if inputs else ()
@@ -113,6 +114,7 @@ class FileExchange(FilePieces):
         path = self.root / KEYS / key
         with writing():
             self.prepare()
+            require_own(self.root, self.trusted_users)
             make_folders(path.parent)
             while True:
                 if _claim(path, name):
@@ -133,7 +135,10 @@ class FileExchange(FilePieces):
         (self.root / KEYS / key).unlink(missing_ok=True)
 
     def jobs(self) -> frozenset[str]:
-        """Return the names of all jobs: the same object while none is added or removed."""
+        """Return the names of all jobs: the same object while none is added or removed.
+
+        What other users put there is left out.
+        """
         stamp = stamp_of(self.root) if self.is_local else None
         return self._names.get(self.root, stamp, self._read_names)
 
@@ -147,14 +152,11 @@ class FileExchange(FilePieces):
             names = known.intersection(entries)
             new = [name for name in entries if name not in known and is_job_name(name)]
             if new or len(names) != len(known):
-                self._known_names = names.union(filter(self._is_folder, new))
+                trusted = self.trusted_users
+                self._known_names = names.union(
+                    name for name in new if is_own_folder(self.root / name, trusted)
+                )
             return self._known_names
-
-    def _is_folder(self, name: str) -> bool:
-        try:
-            return stat.S_ISDIR((self.root / name).lstat().st_mode)
-        except OSError:
-            return False
 
     def request(self, job: str) -> Request:
         """Return the job's request. Raises NotFound or Damaged."""

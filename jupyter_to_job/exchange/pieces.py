@@ -13,6 +13,7 @@ from job_runner.protocol import documents
 
 from ..domain.errors import BadInput, Conflict, Damaged, NotFound, Unavailable
 from ..domain.names import is_job_name
+from .ownership import is_own_folder, trusted_users
 from .port import WrongOffset
 
 
@@ -25,10 +26,15 @@ class FilePieces:
     def __init__(self, root: Path) -> None:
         self.root = root
 
+    @property
+    def trusted_users(self) -> frozenset[int]:
+        """The users whose jobs count here."""
+        return trusted_users(self.root)
+
     def directory(self, job: str) -> Path:
         """Return the job's directory. Raises NotFound."""
         path = self.root / job
-        if not is_job_name(job) or path.is_symlink() or not path.is_dir():
+        if not is_job_name(job) or not is_own_folder(path, self.trusted_users):
             raise NotFound(f"There is no job {job!r}.", "See `jupyter-to-job list --all`.")
         return path
 

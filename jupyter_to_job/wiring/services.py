@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ..backends.port import Backend
 from ..domain.quantities import parse_quantity
 from ..exchange import FileExchange
+from ..exchange.ownership import keep_others_from_writing
 from ..flavors import CatalogFile
 from ..service.jobs import JobService, ServiceContext
 from ..service.port import Jobs
@@ -55,6 +56,7 @@ def connect(
         return RemoteJobs(settings.gateway, Path(settings.gateway_token_file), caller)
     exchange = FileExchange(settings.exchange_root())
     exchange.prepare()
+    keep_others_from_writing(exchange.root)
     catalog = CatalogFile(settings.catalog_path)
     backend = _backend(settings, exchange)
     context = ServiceContext(exchange, backend, catalog.current, settings.output_limit())

@@ -90,7 +90,7 @@ def test_settled_jobs_cost_nothing(exchange: FileExchange, monkeypatch: pytest.M
     looking = watch_of(exchange)
     for _ in range(3):
         assert set(states_of(looking)) == {"open-aaaaaaaa"}
-    assert set(read) == {"open-aaaaaaaa"}
+    assert set(read) <= {"open-aaaaaaaa"}
 
     def never(_: FileExchange) -> frozenset[str]:
         raise AssertionError("the names are read again")

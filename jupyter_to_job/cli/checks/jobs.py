@@ -9,6 +9,7 @@ from pathlib import Path
 from job_runner.protocol import layout, liveness
 from job_runner.protocol.units import format_duration
 
+from ...domain.names import is_job_name
 from .. import session
 from ..display import formats
 from .result import CheckResult, ok, problem, warning
@@ -24,6 +25,13 @@ def check_jobs() -> Iterator[CheckResult]:
 
     exchange = FileExchange(session.settings().exchange_root())
     is_sound = True
+    names = {path.name for path in exchange.root.iterdir() if is_job_name(path.name)}
+    if others := sorted(names - exchange.jobs()):
+        is_sound = False
+        yield warning(
+            f"Other users put something into the exchange, which is ignored: {', '.join(others)}.",
+            f"Remove it, and see that only you may write to {exchange.root}.",
+        )
     for damage in find_damage(exchange):
         is_sound = False
         message = f"{damage.job}: {damage.message}"

@@ -139,13 +139,15 @@ class JobLister:
 
     def _read_snapshot(self) -> _Snapshot:
         names = self._exchange.jobs()
-        settled = self._index.read(names)
+        settled = self.settled_rows(names)
         rows = sorted(settled.values(), key=_age)
         return _Snapshot(tuple(rows), tuple(names - settled.keys()))
 
     def settled_rows(self, names: Iterable[str]) -> dict[str, IndexRow]:
         """Return the rows of those of `names` that the index knows to be settled."""
-        return self._index.read(names)
+        rows = self._index.read(names)
+        self._waiting.ignore(rows)
+        return rows
 
     def read_requests(self, names: Iterable[str]) -> list[Request]:
         """Return the requests of jobs that are not being deleted, unreadable ones among them."""

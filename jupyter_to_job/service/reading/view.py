@@ -34,9 +34,8 @@ from ...exchange import FileExchange, Request
 from ...exchange.pieces import reading
 from ...exchange.records import DeliveryRecord, HeldRecord, Wish
 from ...exchange.request import UnreadableRequest
-from .waiting import SUBMITTED
+from .waiting import FIRST_ATTEMPT, SUBMITTED
 
-_FIRST_ATTEMPT = layout.attempt_dir(Path(), 1)
 _FINISH_PATIENCE = 60.0
 """Seconds after the last sign of life of a run in which its result should be put together."""
 _ROOM = 1 << 20
@@ -79,7 +78,7 @@ class JobReader:
     def has_attempt(self, name: str) -> bool:
         """Tell whether an attempt was started for a job, or claimed."""
         # There may be 10,000 jobs: `Path` would take longer than the file system does.
-        return os.path.exists(f"{self._exchange.root}/{name}/{_FIRST_ATTEMPT}")  # noqa: PTH110
+        return os.path.exists(f"{self._exchange.root}/{name}/{FIRST_ATTEMPT}")  # noqa: PTH110
 
     def is_deleted(self, name: str) -> bool:
         """Tell whether a job is being deleted: from then on no reader sees it."""

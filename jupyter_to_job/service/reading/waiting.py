@@ -11,8 +11,9 @@ import math
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import islice
+from pathlib import Path
 
 from job_runner.protocol import layout
 
@@ -27,6 +28,7 @@ MAX_LOOKS = 100
 """Jobs of a queue that every call looks at as a whole."""
 SUBMITTED = frozenset([layout.REQUEST, layout.ORIGIN, layout.SNAPSHOT, layout.INPUTS])
 """What a submission writes. Any other name means that something happened to the job."""
+FIRST_ATTEMPT = layout.attempt_dir(Path(), 1)
 
 
 class WaitingJobs:
@@ -57,6 +59,11 @@ class WaitingJobs:
             self._update({name: self._look(name) for name in to_look_at})
             return self._requests
 
+    def ignore(self, names: Iterable[str]) -> None:
+        """Do not look at jobs that are known to have ended."""
+        with self._lock:
+            self._other_names.update(names)
+
     def reconsider(self, name: str) -> None:
         """Look at a job again that seemed to have started: another job may have its name now."""
         with self._lock:
@@ -82,9 +89,11 @@ class WaitingJobs:
         return request
 
     def _read(self, name: str) -> Request | None:
+        # There may be thousands: `Path` would take longer than the file system does.
+        if os.path.exists(f"{self._exchange.root}/{name}/{FIRST_ATTEMPT}"):  # noqa: PTH110
+            return None
         try:
             request = self._exchange.find_request(name)
-            # There may be thousands: `Path` would take longer than the file system does.
             pieces = os.listdir(f"{self._exchange.root}/{name}")  # noqa: PTH208
         except (NotFound, OSError):
             return None
