@@ -19,21 +19,36 @@ from ..protocol.outcome import MAX_ARTIFACT_BYTES, MAX_ARTIFACTS, ArtifactRecord
 from .workdir import SCRATCH
 
 _IGNORED_DIRECTORIES = {"__pycache__", ".ipynb_checkpoints"}
+_OUT_OF_REACH = (
+    PermissionError,
+    FileNotFoundError,
+    NotADirectoryError,
+    documents.DocumentError,  # no regular file
+)
 _CHUNK = 1 << 20
 
 
-def sync_scratch(attempt_dir: Path) -> None:
-    """Make what an isolated run wrote survive a power cut. Raises OSError: the disk may be full.
+def sync_scratch(job_dir: Path, attempt_dir: Path) -> None:
+    """Make what an isolated run made survive a power cut. Raises OSError: the disk may be full.
 
     Called before the end of the run is recorded: else a run would have succeeded whose files are
-    empty after the cut.
+    empty after the cut. The kernel still lives, so files may come and go meanwhile. More than what
+    is delivered is not synced.
     """
     root = attempt_dir / SCRATCH
-    for path in _files(root):
-        with contextlib.suppress(PermissionError), path.open("rb") as file:
-            os.fsync(file.fileno())
-    for base, _, _ in os.walk(root, topdown=False):
-        with contextlib.suppress(PermissionError):
+    count = size = 0
+    for base, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if name not in _IGNORED_DIRECTORIES]
+        for path in (Path(base, name) for name in names):
+            with contextlib.suppress(*_OUT_OF_REACH):
+                if _same(path, job_dir / layout.INPUTS / path.relative_to(root)):
+                    continue
+                with documents.open_regular(path) as file:
+                    count, size = count + 1, size + os.fstat(file.fileno()).st_size
+                    if count > MAX_ARTIFACTS or size > MAX_ARTIFACT_BYTES:
+                        return
+                    os.fsync(file.fileno())
+        with contextlib.suppress(*_OUT_OF_REACH):
             documents.sync_directory(Path(base))
 
 

@@ -104,9 +104,10 @@ class Attempt:
         if self.written is None:
             disk_reserve.release(self.directory)
             self.journal.close()
-            if self._fold is not None:
-                with _ignoring_full_disk(), self._fold:
-                    self.written = self._fold.write(self.directory / layout.RESULT)
+            fold, self._fold = self._fold, None  # it writes once: on a full disk it is closed now
+            if fold is not None:
+                with _ignoring_full_disk(), fold:
+                    self.written = fold.write(self.directory / layout.RESULT)
         if self.written is None:
             self.written = write_result(self.job_dir, self.directory)
         return self.written

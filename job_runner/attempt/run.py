@@ -125,7 +125,7 @@ def _execute_in_kernel(attempt: Attempt, resources: contextlib.ExitStack) -> End
         prepare_attempt(attempt, process)  # the result shows the reason
         raise failure
     end = resources.enter_context(Execution(attempt, process)).run()
-    sync_scratch(attempt.directory)
+    sync_scratch(attempt.job_dir, attempt.directory)
     return end
 
 

@@ -23,6 +23,10 @@ class DocumentError(ValueError):
     """A document exists and is not readable JSON of a version that we know."""
 
 
+class NewerVersion(DocumentError):
+    """A document is of a newer version than this code."""
+
+
 def read_document(path: Path) -> dict[str, Any] | None:
     """Return the document at `path`, or None if it is not there. Raises DocumentError, OSError."""
     try:
@@ -39,8 +43,11 @@ def read_document(path: Path) -> dict[str, Any] | None:
         raise DocumentError(f"{path.name}: {error}") from error
     if not isinstance(document, dict):
         raise DocumentError(f"{path.name}: not an object")
-    if document.get("v") != VERSION:
-        raise DocumentError(f"{path.name}: version {document.get('v')!r}, this reads {VERSION}")
+    version = document.get("v")
+    if version != VERSION:
+        is_newer = isinstance(version, int) and version > VERSION
+        fault = NewerVersion if is_newer else DocumentError
+        raise fault(f"{path.name}: version {version!r}, this reads {VERSION}")
     return document
 
 
@@ -146,7 +153,10 @@ def sync_directory(directory: Path) -> None:
 
 
 def encode(document: dict[str, Any]) -> bytes:
-    """Return the bytes of a document with its version, a line for each field."""
+    """Return the bytes of a document with its version, a line for each field.
+
+    Raises ValueError for NaN and infinities, which are no JSON.
+    """
     versioned = {"v": VERSION, **document}
     try:
         return _lines(versioned, ensure_ascii=False).encode()
@@ -156,7 +166,7 @@ def encode(document: dict[str, Any]) -> bytes:
 
 def _lines(versioned: dict[str, Any], *, ensure_ascii: bool) -> str:
     # json's own indentation is pure Python, ten times slower: a tenth of taking a submission.
-    dump = json.JSONEncoder(ensure_ascii=ensure_ascii).encode
+    dump = json.JSONEncoder(ensure_ascii=ensure_ascii, allow_nan=False).encode
     return "{\n" + ",\n".join(f" {dump(k)}: {dump(v)}" for k, v in versioned.items()) + "\n}\n"
 
 

@@ -39,7 +39,7 @@ def main() -> None:
 
 async def serve(settings: Settings, port: int, kubeconfig: str | None) -> None:
     """Run gateway and reconciler on this event loop."""
-    exchange = FileExchange(settings.exchange_root())
+    exchange = FileExchange(settings.exchange_root(), is_private=False)
     exchange.prepare()
     exchange.sweep()
     loop = asyncio.get_running_loop()

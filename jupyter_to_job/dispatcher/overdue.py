@@ -16,8 +16,23 @@ from ..exchange import Request
 
 ALLOWANCE = 20.0
 """Seconds past its limit that a run has to end by itself: it needs about ten."""
+SLOW_ALLOWANCE = 600.0
+"""The same for what no limit counts: starting a kernel, and saving files after the last cell."""
 LOOK_INTERVAL = 5.0
-"""Seconds between two looks into the journal of an overdue run."""
+"""Seconds between two looks into the journal of a run, where they matter."""
+
+
+@dataclass
+class _Run:
+    """A run: when it is overdue, when to look at it again, and up to where its journal was read.
+
+    `latest` is the kind of the latest record of a cell, or of the end. Times are monotonic.
+    """
+
+    due_at: float
+    look_at: float = 0.0
+    offset: int = 0
+    latest: str = ""
 
 
 @dataclass
@@ -25,28 +40,38 @@ class OverdueWatch:
     """Watches the running jobs of one dispatcher, by its own monotonic clock."""
 
     allowance: float = ALLOWANCE
-    _limits: dict[str, float] = field(default_factory=dict)
-    """When each job is overdue; only for those whose first cell was seen."""
-    _look_at: dict[str, float] = field(default_factory=dict)
+    slow_allowance: float = SLOW_ALLOWANCE
+    _runs: dict[str, _Run] = field(default_factory=dict)
 
     def is_overdue(self, request: Request, attempt: Path) -> bool:
         """Tell whether a run that goes on should have ended, and is not about to."""
-        name, moment = request.name, time.monotonic()
-        if request.max_runtime is None or moment < self._look_at.get(name, 0.0):
+        if request.max_runtime is None:
             return False
-        journal = attempt / layout.JOURNAL
-        if name not in self._limits:
-            if any(
-                e.record.get("k") == "cell_start" for e in read_journal(journal, skip_outputs=True)
-            ):
-                self._limits[name] = moment + request.max_runtime + self.allowance
-                self._look_at[name] = self._limits[name]
+        moment, limit = time.monotonic(), request.max_runtime
+        run = self._runs.setdefault(request.name, _Run(moment + limit + self.slow_allowance))
+        if moment < run.look_at:
             return False
-        self._look_at[name] = moment + LOOK_INTERVAL
-        # After its last record a run writes its result, which may take long.
-        return all(e.record.get("k") != "end" for e in read_journal(journal, skip_outputs=True))
+        has_begun = bool(run.latest)
+        _read(run, attempt / layout.JOURNAL, only_first=not has_begun)
+        run.look_at = moment + LOOK_INTERVAL
+        if run.latest and not has_begun:
+            run.look_at = run.due_at = moment + limit + self.allowance
+        if run.latest == "end":  # it writes its result, which may take long
+            return False
+        extra = self.slow_allowance if run.latest == "cell_end" else 0.0
+        return moment > run.due_at + extra
 
     def forget(self, job: str) -> None:
         """Drop what is kept about a job."""
-        self._limits.pop(job, None)
-        self._look_at.pop(job, None)
+        self._runs.pop(job, None)
+
+
+def _read(run: _Run, journal: Path, *, only_first: bool) -> None:
+    """Read what is new in a journal, up to its first cell at first: the rest may be large."""
+    for entry in read_journal(journal, run.offset, skip_outputs=True):
+        run.offset = entry.end
+        kind = entry.record.get("k")
+        if kind in ("cell_start", "cell_end", "end"):
+            run.latest = str(kind)
+            if only_first:
+                return

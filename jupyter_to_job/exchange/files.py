@@ -24,7 +24,7 @@ from job_runner.protocol.outcome import Outcome, read_outcome
 from ..domain.errors import Damaged, Unavailable
 from ..domain.names import is_job_name
 from .filesystem import is_network
-from .ownership import is_own_folder, require_own
+from .ownership import require_own
 from .pieces import FilePieces, make_folders, path_inside, reading, writing
 from .request import InputFile, Request, UnreadableRequest
 from .stamps import StampCache, stamp_of
@@ -41,12 +41,15 @@ Writer = Callable[[Path], InputFile]
 class FileExchange(FilePieces):
     """Job directories below `root`, private to the user (0700).
 
+    `is_private`: jobs of other users of the operating system are ignored. A gateway's volume, which
+    nobody else reaches, may have changed its user.
+
     Every method that writes raises Unavailable when the disk is full or cannot be written to, and
     leaves nothing incomplete behind.
     """
 
-    def __init__(self, root: Path) -> None:
-        super().__init__(root)
+    def __init__(self, root: Path, *, is_private: bool = True) -> None:
+        super().__init__(root, is_private=is_private)
         self._listing = threading.Lock()
         self._names: StampCache[Path, frozenset[str]] = StampCache()
         self._known_names: frozenset[str] = frozenset()
@@ -73,6 +76,10 @@ class FileExchange(FilePieces):
         """Make the exchange's own directory, if it does not exist."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
 
+    def _require_own(self) -> None:
+        if self._is_private:
+            require_own(self.root)
+
     def create(
         self,
         request: Request,
@@ -89,7 +96,7 @@ class FileExchange(FilePieces):
         draft = self.root / f".new-{secrets.token_hex(8)}"
         with writing():
             self.prepare()
-            require_own(self.root, self.trusted_users)
+            self._require_own()
             draft.mkdir(mode=0o700)
             try:
                 frozen = _write_inputs(draft / layout.INPUTS, inputs) if inputs else ()
@@ -114,7 +121,7 @@ class FileExchange(FilePieces):
         path = self.root / KEYS / key
         with writing():
             self.prepare()
-            require_own(self.root, self.trusted_users)
+            self._require_own()
             make_folders(path.parent)
             while True:
                 if _claim(path, name):
@@ -152,10 +159,8 @@ class FileExchange(FilePieces):
             names = known.intersection(entries)
             new = [name for name in entries if name not in known and is_job_name(name)]
             if new or len(names) != len(known):
-                trusted = self.trusted_users
-                self._known_names = names.union(
-                    name for name in new if is_own_folder(self.root / name, trusted)
-                )
+                jobs = [name for name in new if self._is_job(self.root / name)]
+                self._known_names = names.union(jobs)
             return self._known_names
 
     def request(self, job: str) -> Request:

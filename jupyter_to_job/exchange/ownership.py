@@ -15,37 +15,35 @@ _ROOT = 0
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
-def trusted_users(root: Path) -> frozenset[int]:
-    """Return the users whose jobs count in an exchange: this one, and root.
-
-    A network file system may store what root makes as another user's.
-    """
-    user = os.geteuid()
-    with contextlib.suppress(OSError):
-        if user == _ROOT and (owner := root.stat().st_uid) != _ROOT:
-            return frozenset([user, _owner_of_new_files(root, owner)])
-    return frozenset([user, _ROOT])
+def is_trusted(owner: int, root: Path) -> bool:
+    """Tell whether what `owner` put into an exchange counts: this user, and root."""
+    return owner in (os.geteuid(), _ROOT) or owner == _owner_of_new_files(root)
 
 
 @lru_cache
-def _owner_of_new_files(folder: Path, owner: int) -> int:  # noqa: ARG001 - another folder by then
-    with tempfile.TemporaryFile(dir=folder) as file:
+def _owner_of_new_files(root: Path) -> int | None:
+    """Return whose a file is that this process makes in a folder.
+
+    A network file system may store all files as one user's, or root's as another one's.
+    """
+    with contextlib.suppress(OSError), tempfile.TemporaryFile(dir=root) as file:
         return os.fstat(file.fileno()).st_uid
+    return None
 
 
-def is_own_folder(path: Path, trusted: frozenset[int]) -> bool:
-    """Tell whether `path` is a folder, no link, of one of these users."""
+def is_own_folder(path: Path) -> bool:
+    """Tell whether `path` is a folder of an exchange, no link, and of a user who is trusted."""
     try:
         status = path.lstat()
     except OSError:
         return False
-    return stat.S_ISDIR(status.st_mode) and status.st_uid in trusted
+    return stat.S_ISDIR(status.st_mode) and is_trusted(status.st_uid, path.parent)
 
 
-def require_own(root: Path, trusted: frozenset[int]) -> None:
+def require_own(root: Path) -> None:
     """Raise Unavailable for an exchange that another user may read and change. Raises OSError."""
     owner = root.stat().st_uid
-    if owner not in trusted:
+    if not is_trusted(owner, root):
         raise Unavailable(
             f"{root} belongs to another user ({owner}), who could read and change your jobs.",
             "Set JUPYTER_TO_JOB_EXCHANGE to a folder of your own.",

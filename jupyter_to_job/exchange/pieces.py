@@ -13,8 +13,11 @@ from job_runner.protocol import documents
 
 from ..domain.errors import BadInput, Conflict, Damaged, NotFound, Unavailable
 from ..domain.names import is_job_name
-from .ownership import is_own_folder, trusted_users
+from .ownership import is_own_folder
 from .port import WrongOffset
+
+_PASSING = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ESTALE, errno.EINTR)
+"""Errors of this process or of a network, which say nothing about the file."""
 
 
 class FilePieces:
@@ -23,20 +26,22 @@ class FilePieces:
     The methods that write raise Unavailable when the disk is full or cannot be written to.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, is_private: bool = True) -> None:
         self.root = root
-
-    @property
-    def trusted_users(self) -> frozenset[int]:
-        """The users whose jobs count here."""
-        return trusted_users(self.root)
+        self._is_private = is_private
 
     def directory(self, job: str) -> Path:
         """Return the job's directory. Raises NotFound."""
         path = self.root / job
-        if not is_job_name(job) or not is_own_folder(path, self.trusted_users):
+        if not is_job_name(job) or not self._is_job(path):
             raise NotFound(f"There is no job {job!r}.", "See `jupyter-to-job list --all`.")
         return path
+
+    def _is_job(self, path: Path) -> bool:
+        """Tell whether a folder is a job's, and not another user's."""
+        if self._is_private:
+            return is_own_folder(path)
+        return path.is_dir() and not path.is_symlink()
 
     def read(self, job: str, path: str, offset: int = 0) -> bytes | None:
         """See `Exchange.read`."""
@@ -93,10 +98,13 @@ class FilePieces:
 
 @contextlib.contextmanager
 def reading(label: str) -> Iterator[None]:
-    """Raise Damaged for a piece of a job that cannot be read."""
+    """Raise Damaged for a piece of a job that cannot be read, Unavailable if it can be later."""
     try:
         yield
     except OSError as error:
+        if error.errno in _PASSING:
+            message = f"{label} cannot be read now: {error.strerror}."
+            raise Unavailable(message, "Try again in a moment.") from error
         raise Damaged(f"{label} cannot be read: {error.strerror}.") from error
     except ValueError as error:  # no document, or a field of a wrong type
         raise Damaged(f"{label} cannot be read: {error}.") from error

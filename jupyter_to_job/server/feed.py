@@ -74,7 +74,8 @@ class Feed:
             if moment - emitted >= EVENT_INTERVAL:
                 del self._emitted[name]
         for name in [name for name in self._pending if name not in self._emitted]:
-            self._emit(self._pending.pop(name))
+            self._emit(self._pending[name])
+            del self._pending[name]
             self._emitted[name] = moment
 
     def _deliver_if_pulling(self, job: Job) -> Job:

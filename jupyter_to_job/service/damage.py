@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from job_runner.protocol import layout
+from job_runner.protocol import layout, liveness
+from job_runner.protocol.documents import NewerVersion
 
 from ..domain.errors import Damaged, NotFound, Unavailable
 from ..domain.names import is_job_name
@@ -31,12 +32,15 @@ _RECORDS = {
 
 @dataclass(frozen=True)
 class Damage:
-    """A document of a job that cannot be read, and what `mend` does about it."""
+    """A document of a job that cannot be read, and what `mend` does about it.
+
+    `mend` is None where nothing should be changed: the document may be sound.
+    """
 
     job: str
     message: str
     remedy: str
-    mend: Callable[[], None] = field(repr=False)
+    mend: Callable[[], None] | None = field(repr=False)
 
 
 def find_damage(exchange: FileExchange) -> Iterator[Damage]:
@@ -50,14 +54,14 @@ def _damage_of(exchange: FileExchange, name: str) -> Iterator[Damage]:
     try:
         exchange.request(name)
     except Damaged as error:
-        yield _damaged_request(exchange, name, error)
+        yield _sound(name, error) or _damaged_request(exchange, name, error)
         return
     directory = exchange.directory(name)
     try:
         with reading(name):
             numbers = layout.attempts(directory)
     except Damaged as error:
-        yield _deletion(exchange, name, error)
+        yield _sound(name, error) or _deletion(exchange, name, error)
         return
     for number in numbers:
         try:
@@ -65,13 +69,28 @@ def _damage_of(exchange: FileExchange, name: str) -> Iterator[Damage]:
         except Damaged as error:
             path = layout.attempt_dir(directory, number) / layout.OUTCOME
             remedy = "Write it anew from the journal."
-            yield Damage(name, error.message, remedy, partial(_finish_anew, directory, path))
+            damage = Damage(name, error.message, remedy, partial(_finish_anew, directory, path))
+            yield _sound(name, error) or damage
     for record, cls in _RECORDS.items():
         try:
             exchange.record(name, record, cls)
         except Damaged as error:
             remedy = "Put it aside. A result that was delivered is left alone."
-            yield Damage(name, error.message, remedy, partial(_set_aside, directory / record))
+            damage = Damage(name, error.message, remedy, partial(_set_aside, directory / record))
+            yield _sound(name, error) or damage
+
+
+def _sound(name: str, error: Damaged) -> Damage | None:
+    """Return what is to be said of a document that may be sound, and that nobody should change."""
+    if isinstance(error.__cause__, NewerVersion):
+        return Damage(
+            name, error.message, "A newer Jupyter to Job wrote it: update this one.", None
+        )
+    if isinstance(error.__cause__, OSError):
+        return Damage(
+            name, error.message, "See why it cannot be read: the disk, or its mode?", None
+        )
+    return None
 
 
 def _damaged_request(exchange: FileExchange, name: str, error: Damaged) -> Damage:
@@ -91,6 +110,10 @@ def _damaged_request(exchange: FileExchange, name: str, error: Damaged) -> Damag
 
 
 def _deletion(exchange: FileExchange, name: str, error: Damaged) -> Damage:
+    with contextlib.suppress(OSError, NotFound):
+        directory = exchange.directory(name)
+        if any(liveness.is_alive(directory / f"attempt-{n}") for n in layout.attempts(directory)):
+            return Damage(name, error.message, "It runs: mend it when it has ended.", None)
     remedy = f"Delete {name} with all that is left of it."
     return Damage(name, error.message, remedy, partial(exchange.remove, name))
 

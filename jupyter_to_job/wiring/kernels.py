@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import json
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
@@ -61,7 +62,9 @@ def kernel_resolver(make_manager: Callable[[], KernelSpecManager]) -> KernelReso
         manager = make_manager()
         try:
             spec = _wait_for(manager.get_kernel_spec(name))
-            return {field: getattr(spec, field) for field in _FIELDS}
+            record = {field: getattr(spec, field) for field in _FIELDS}
+            json.dumps(record, allow_nan=False)  # what a document cannot hold is not valid
+            return record
         except NoSuchKernel as error:
             names: list[str] = []
             with contextlib.suppress(Exception):  # whatever somebody's manager raises

@@ -123,17 +123,44 @@ describe('jobs that events name', () => {
     expect(queries.length).toBe(3);
   });
 
-  it('show an error where that fails, and are loaded the next time', async () => {
+  it('are asked for again until there is an answer', async () => {
     const server = new Server();
     const jobs = new Jobs(server);
-    const changed = new ChangedJobs(server, jobs);
+    const changed = new ChangedJobs(server, jobs, [0]);
     const list = server.list.bind(server);
-    server.list = () => Promise.reject(LOST);
-    await changed.add('study-aaaaaaaa');
-    expect(jobs.error).toBe(LOST);
-    server.list = list;
+    let failures = 4; // The jobs, then the list; and both once more.
+    server.list = query => {
+      failures -= 1;
+      if (failures === 1) {
+        expect(jobs.error).toBe(LOST);
+      }
+      return failures >= 0 ? Promise.reject(LOST) : list(query);
+    };
     server.listed = [job()];
     await changed.add('study-aaaaaaaa');
+    expect(names(jobs)).toEqual(['study-aaaaaaaa']);
+  });
+
+  it('are not taken for deleted by a list from before', async () => {
+    const server = new Server([job()]);
+    const jobs = new Jobs(server);
+    const changed = new ChangedJobs(server, jobs);
+    server.listed = [];
+    const list = server.list.bind(server);
+    let answer = () => {};
+    server.list = async query => {
+      const page = await list(query);
+      if (query.name === undefined) {
+        await new Promise<void>(resolve => (answer = resolve));
+      }
+      return query.name === undefined ? page : { jobs: [job()], next: null };
+    };
+    const refreshed = jobs.refresh();
+    await jobs.submit({ notebook: 'study.ipynb' });
+    const loaded = changed.add('study-aaaaaaaa');
+    await new Promise(resolve => setTimeout(resolve));
+    answer();
+    await Promise.all([refreshed, loaded]);
     expect(names(jobs)).toEqual(['study-aaaaaaaa']);
   });
 });

@@ -216,3 +216,39 @@ def test_a_folder_of_sockets_is_not_left_when_the_first_record_fails(job: Make) 
     assert not (blocked.attempt() / layout.OUTCOME).exists()
     assert blocked.finish() == 0
     assert blocked.outcome().reason == "Lost"
+
+
+def test_a_disk_without_room_for_the_result(job: Make) -> None:
+    """Both ways to write it fail: who can write again finishes the attempt."""
+    full = job(notebook("print('kept')"))
+    code = (
+        "import sys, job_runner.protocol.documents as d\n"
+        "write = d.write_chunks\n"
+        "def fail(path, *rest, **options):\n"
+        "    if path.name == 'result.ipynb': raise OSError(28, 'No space left on device')\n"
+        "    write(path, *rest, **options)\n"
+        "d.write_chunks = fail\n"
+        "from job_runner.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", code, "run", str(full.directory)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=BOUND, check=False)
+    assert (ran.returncode, "No space left" in ran.stderr) == (74, True), ran.stderr
+    assert full.finish() == 0
+    assert (full.outcome().state, full.printed()) == ("succeeded", "kept\n")
+
+
+def test_files_that_come_and_go_as_an_isolated_run_ends(job: Make) -> None:
+    """Threads of the kernel go on until it exits: their temporary files are nobody's loss."""
+    source = (
+        "import os, threading\n"
+        "def work(number):\n"
+        "    while True:\n"
+        "        open(f'tmp{number}', 'w').close(); os.unlink(f'tmp{number}')\n"
+        "for number in range(3):\n"
+        "    threading.Thread(target=work, args=[number], daemon=True).start()\n"
+        "os.mkfifo('pipe'); open('made', 'w').write('whole')"
+    )
+    busy = job(notebook(source), isolated=True)
+    assert busy.run() == 0
+    made = {record.path: record.size for record in busy.outcome().artifacts or ()}
+    assert busy.outcome().state == "succeeded" and made["folder/made"] == 5

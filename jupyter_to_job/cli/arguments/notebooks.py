@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import json
 import os
@@ -83,8 +84,11 @@ def is_result(file: Path) -> bool:
 
 
 def _matching(argument: Path) -> Iterator[Path]:
-    """Yield the notebooks in a folder, or those that match a pattern."""
-    pattern = f"{glob.escape(str(argument))}/*{SUFFIX}" if argument.is_dir() else str(argument)
+    """Yield the notebooks in a folder, or those that match a pattern. Raises OSError."""
+    pattern = str(argument)
+    if argument.is_dir():
+        os.scandir(argument).close()  # `glob` takes a folder that may not be read for empty
+        pattern = f"{glob.escape(pattern)}/*{SUFFIX}"
     # Path.glob takes no absolute patterns, and does not leave out hidden names.
     for text in sorted(glob.glob(pattern, recursive=True)):  # noqa: PTH207
         path = Path(text)
@@ -107,7 +111,11 @@ def _no_notebook(argument: Path, results: int) -> BadInput:
 
 def _similar_notebook(missing: Path) -> str:
     """Return a hint at a notebook of that folder with a similar name, "" if there is none."""
-    nearest = nearest_name(missing.name, [path.name for path in _matching(missing.parent)])
+    beside: list[Path] = []
+    if missing.parent.is_dir():
+        with contextlib.suppress(OSError):
+            beside = list(_matching(missing.parent))
+    nearest = nearest_name(missing.name, [path.name for path in beside])
     return f"Did you mean {missing.with_name(nearest)}?" if nearest else ""
 
 

@@ -107,7 +107,9 @@ class ProgressBars:
             progress = job.progress
             bars = [ProgressBar(max(progress.cells_total, 1), progress.cells_done, width=bar)]
             figures = Text(formats.cells(job)), Text(_clock(job))
-            grid.add_row(cut(job.name), *(bars if bar else ()), *figures, cut(_activity(job)))
+            grid.add_row(
+                cut(job.name), *(bars if bar else ()), *figures, cut(output.plain(_activity(job)))
+            )
         return grid
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -17,6 +18,10 @@ _NOWHERE = Placement()
 
 POLL_INTERVAL = 0.08
 """Seconds between two polls: stats only, so cheap on a local disk. Output is seen within 0.1."""
+MOVE_INTERVAL_PER_JOB = 0.002
+"""Seconds for each waiting job between two times that all are told where they stand."""
+RETRY_INTERVAL = 10.0
+"""Seconds after which a damaged job is read again."""
 NETWORK_POLL_INTERVAL = 1.0
 """The same on a network file system, where every stat may be a question to a server."""
 
@@ -38,13 +43,17 @@ class ChangeFeed:
         self._names: frozenset[str] = frozenset()
         self._owners: dict[str, JobOwner] = {}
         self._unsettled: dict[str, Request] = {}
-        self._held: dict[str, tuple[str | None, Request]] = {}
-        """Jobs whose delivery is held, and damaged jobs, with the stamps of their directories."""
+        self._held: dict[str, tuple[str | None, float | None]] = {}
+        """Jobs whose delivery is held, and damaged jobs, with the stamps of their directories.
+
+        A damaged job is due again at a monotonic time: a document of it may have been mended.
+        """
         self.deleted: list[tuple[str, JobOwner]] = []
         """The jobs that were deleted between the two most recent polls."""
         self._queue: tuple[object, ...] = ()
-        """What the placements of the waiting jobs came from at the previous poll."""
-        self._starting: list[str] = []
+        """What the places of the waiting jobs that were returned last came from."""
+        self._moves_due_at = 0.0
+        self._starting: set[str] = set()
         self._placed: dict[str, Placement] = {}
         """The waiting jobs that were returned, and where they stood."""
 
@@ -57,8 +66,9 @@ class ChangeFeed:
         """Return the jobs that may have changed since the previous poll, settled ones once."""
         self.deleted = []
         self._update_names()
-        for name, (stamp, _) in list(self._held.items()):
-            if stamp is None or stamp != stamp_of(self._exchange.root / name):
+        for name, (stamp, due_at) in list(self._held.items()):
+            is_due = due_at is not None and time.monotonic() > due_at
+            if is_due or stamp is None or stamp != stamp_of(self._exchange.root / name):
                 del self._held[name]
                 self._unsettled |= {r.name: r for r in self._lister.read_requests([name])}
         waiting = self._lister.waiting_requests()
@@ -77,12 +87,13 @@ class ChangeFeed:
         for name in stamps.keys() - {request.name for request, _ in jobs}:
             if self._reader.is_deleted(name):  # from then on no reader sees the job
                 self._mark_deleted(name)
-        for request, job in jobs:
+        for _, job in jobs:
             if job.decided:
                 del self._unsettled[job.name]
                 self._reader.forget(job.name)
                 if job.delivery.state is DeliveryState.HELD or job.reason == DAMAGED:
-                    self._held[job.name] = (stamps[job.name], request)
+                    due_at = time.monotonic() + RETRY_INTERVAL if job.reason == DAMAGED else None
+                    self._held[job.name] = (stamps[job.name], due_at)
         return jobs
 
     def _moved(
@@ -92,13 +103,24 @@ class ChangeFeed:
         queue = (waiting, placements, self._names)
         if queue == self._queue:
             return []
-        self._queue, previous = queue, self._placed
         places = {n: placements.get(n, _NOWHERE) for n in waiting if n in self._unsettled}
-        self._starting = [name for name, place in places.items() if place.starting]
-        self._placed = {name: place for name, place in places.items() if not place.starting}
+        started = self._starting
+        self._starting = {name for name, place in places.items() if place.starting}
+        # Its slot may be free again before the turn of its directory comes in a long queue.
+        begun = {n for n in started - self._starting if self._reader.has_attempt(n)}
+        for name in begun | self._starting:
+            places.pop(name, None)
+        for name in begun:
+            self._lister.reconsider(name)
+        if time.monotonic() < self._moves_due_at:
+            places |= {n: place for n, place in self._placed.items() if n in places}
+        else:
+            self._queue = queue
+            self._moves_due_at = time.monotonic() + MOVE_INTERVAL_PER_JOB * len(places)
+        previous, self._placed = self._placed, places
         return [
             (waiting[name], waiting_job(waiting[name], placement))
-            for name, placement in self._placed.items()
+            for name, placement in places.items()
             if placement is not previous.get(name) and placement != previous.get(name)
         ]
 

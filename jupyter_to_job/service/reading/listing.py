@@ -189,14 +189,25 @@ class JobLister:
         """Return the jobs to which nothing happened yet: the same object while none changed."""
         return self._waiting.requests()
 
+    def reconsider(self, name: str) -> None:
+        """Look at a job's directory again at the next call."""
+        self._waiting.reconsider(name)
+
     def placements(
         self, waiting: Mapping[str, Request], others: Iterable[Request]
     ) -> Mapping[str, Placement]:
-        """Return the placements of the waiting jobs, and of `others` if they have no attempt."""
+        """Return the placements of the waiting jobs, and of `others` if they have no attempt.
+
+        One that is about to be cancelled, or has a slot, takes no place from the others.
+        """
         unstarted = {r.name: r for r in others if r.name not in waiting and self._has_not_begun(r)}
-        for name in unstarted:  # it is about to start or to be cancelled, or is another job now
+        if not unstarted:
+            return self._backend.queue_status(waiting)
+        for name in unstarted:  # it may be another job by now, which waits
             self._waiting.reconsider(name)
-        return self._backend.queue_status({**waiting, **unstarted} if unstarted else waiting)
+        waiting = self._waiting.requests()
+        own = self._backend.queue_status({**waiting, **unstarted})
+        return {**own, **self._backend.queue_status(waiting)}
 
     def _has_not_begun(self, request: Request) -> bool:
         is_readable = not isinstance(request, UnreadableRequest)

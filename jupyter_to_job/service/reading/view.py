@@ -146,20 +146,17 @@ class JobReader:
     def _attempt(self, request: Request, number: int) -> _Attempt:
         name = request.name
         directory = layout.attempt_dir(self._exchange.root / name, number)
-        try:
-            # Liveness comes first: a runner that ends in between has ended and is not lost.
-            alive = self._alive(name, directory)
-            outcome = self._exchange.outcome(name, number)
-            if outcome is not None:
-                return _ended(number, outcome, journal.journal_size(directory / layout.JOURNAL))
-            offset, fold = self._follow(request, number, directory / layout.JOURNAL)
-        except ValueError as error:  # an invalid document, or an unknown state
-            raise Damaged(f"{name}/{directory.name} cannot be read: {error}.") from error
-        except FileNotFoundError as error:  # removed meanwhile
-            raise NotFound(f"There is no job {name!r}.") from error
-        except OSError as error:
-            message = f"{name}/{directory.name} cannot be read: {error.strerror}."
-            raise Damaged(message) from error
+        with reading(f"{name}/{directory.name}"):
+            try:
+                # Liveness comes first: a runner that ends in between has ended and is not lost.
+                alive = self._alive(name, directory)
+                outcome = self._exchange.outcome(name, number)
+                if outcome is not None:
+                    size = journal.journal_size(directory / layout.JOURNAL)
+                    return _ended(number, outcome, size)
+                offset, fold = self._follow(request, number, directory / layout.JOURNAL)
+            except FileNotFoundError as error:  # removed meanwhile
+                raise NotFound(f"There is no job {name!r}.") from error
         ended = None if alive else _end_from_journal(fold.end)
         status = AttemptStatus(number, alive, fold.running, ended)
         started = None if fold.began is None else times.from_unix(fold.began)

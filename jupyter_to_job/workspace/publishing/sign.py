@@ -19,10 +19,15 @@ from pathlib import Path
 
 from job_runner.notebook.lazy_imports import stub_format_libraries
 
+from ..paths import open_regular
+
 _TIMEOUT = 2.0
 """Seconds to wait for a signature."""
 _MAX_WAITED_SIZE = 8 << 20
 """Bytes of a notebook whose signature is waited for: a larger one takes long to open, too."""
+
+MAX_SIGNED = 2 << 30
+"""Bytes of a notebook that is signed at most: signing takes several times that in memory."""
 
 _started: list[subprocess.Popen[bytes]] = []
 """Processes that are not reaped yet: a server must leave no zombies."""
@@ -87,8 +92,9 @@ def _sign(path: Path, sha256: str) -> None:
     import nbformat
     from nbformat.sign import NotebookNotary
 
-    content = path.read_bytes()
-    if hashlib.sha256(content).hexdigest() == sha256:
+    with open_regular(str(path), path.name) as file:  # somebody may have put something else there
+        content = file.read(MAX_SIGNED + 1)
+    if len(content) <= MAX_SIGNED and hashlib.sha256(content).hexdigest() == sha256:
         # Jupyter Server reads a notebook in the same way before it checks the signature.
         NotebookNotary().sign(nbformat.reads(content.decode(), as_version=4))
 

@@ -51,7 +51,11 @@ export class LatestQuery<Question, Answer> {
       );
       if (latest === this._latest && !this._isDisposed) {
         this.isPending = false;
-        this._onAnswer(answer, error);
+        try {
+          this._onAnswer(answer, error);
+        } catch (fault) {
+          console.error(fault); // The next question must be asked all the same.
+        }
       }
     }
     this._isRunning = false;

@@ -187,10 +187,9 @@ export class SubmitModel implements IDisposable {
     this.failure = null;
     this._emitChanged();
     try {
-      const [catalog, { backend }] = await Promise.all([
-        this._api.getCatalog(),
-        this._api.getHealth()
-      ]);
+      const health = this._api.getHealth().catch(() => null);
+      const catalog = await this._api.getCatalog();
+      const backend = (await health)?.backend ?? '';
       this.hasQueue = QUEUEING_BACKENDS.includes(backend);
       this.setCatalog(catalog);
     } catch (error) {

@@ -129,9 +129,14 @@ export class Jobs implements IJobs {
     return this._pageLoad;
   }
 
-  /** Store a job that an event named. A state from before the job's known end is dropped. */
+  /** Note that a job has changed: answers to requests from before that are outdated. */
+  noteEvent(name: string): void {
+    this._lastEvents.set(name, ++this._eventCount);
+  }
+
+  /** Store a job that was loaded. A state from before the job's known end is dropped. */
   update(job: Job): void {
-    this._lastEvents.set(job.name, ++this._eventCount);
+    this.noteEvent(job.name);
     this._store(job);
   }
 
@@ -176,6 +181,7 @@ export class Jobs implements IJobs {
 
   private async _create(send: () => Promise<Job>): Promise<Job> {
     const response = await this._sendWithRetries(send);
+    this.noteEvent(response.name); // A list that was requested before does not have the job.
     this.submitted.emit(response);
     const stored = this.get(response.name);
     if (stored === undefined) {
