@@ -185,3 +185,9 @@ def test_a_log_keeps_its_colours() -> None:
     text = "\x1b[0;31mValueError\x1b[0m: \u00e9\r 10%\b\t\n"
     assert output.coloured(text) == text
     assert output.coloured("\x1b]0;no end\n") == "0;no end\n"
+
+
+def test_texts_to_the_terminal_that_do_not_end_cost_nothing_more() -> None:
+    """What a cell prints must not keep `logs` busy: this took hours."""
+    assert output.coloured("\x1b]0;title\x07shown") == "shown"
+    assert output.coloured("\x1b]" * 500_000) == ""

@@ -19,7 +19,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _SEQUENCE = re.compile(
     r"(?P<kept>\x1b\[[0-9;]*m|[\x08\t\n\r])"
     r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # other control sequences
-    r"|\x1b[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?"  # texts to the terminal: titles, the clipboard
+    r"|\x1b[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)"  # texts to the terminal: titles, the clipboard
     r"|\x1b[ -/]*[0-~]"  # a reset, for one
     r"|[\x00-\x1f\x7f-\x9f]"
 )
