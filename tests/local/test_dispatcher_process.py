@@ -232,6 +232,15 @@ def test_one_that_ends_at_once_is_told_of(tmp_path: Path, monkeypatch: pytest.Mo
     os.close(lock)
 
 
+def test_one_that_cannot_start_names_the_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    with pytest.raises(Unavailable, match="could not be started") as caught:
+        LocalBackend(FileExchange(tmp_path)).notify("a-job-abcd2345")
+    assert "wait a-job-abcd2345" in caught.value.hint
+
+
 def test_its_files_are_private(cli: Cli) -> None:
     cli.submit_waiting()
     paths = [cli.exchange / ".dispatcher", *(cli.exchange / ".dispatcher").rglob("*")]

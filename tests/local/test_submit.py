@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pwd
 import shutil
 import signal
 import time
@@ -299,3 +301,11 @@ def test_nothing_of_the_submitter_leaks(cli: Cli) -> None:
     assert "for-this-job" not in cli.run("show", name, "--json").stdout
     cli.release()
     cli.json("wait", name)
+
+
+def test_the_owner_is_the_user_of_the_operating_system(cli: Cli) -> None:
+    """Whatever the variables say, from which anybody's jobs could be had."""
+    notebooks.write(cli.workspace / "a.ipynb", "1")
+    cli.variables |= {"LOGNAME": "mallory", "USER": "mallory"}
+    job = cli.json("submit", "a.ipynb")
+    assert job["owner"] == pwd.getpwuid(os.getuid()).pw_name != "mallory"

@@ -19,6 +19,7 @@ from jupyter_to_job.domain.errors import BadInput, Conflict, Damaged, NotFound
 from jupyter_to_job.domain.state import Placement
 from jupyter_to_job.exchange import FileExchange, Request, stamps
 from jupyter_to_job.exchange.port import WrongOffset
+from jupyter_to_job.exchange.stamps import StampCache
 from jupyter_to_job.service.reading.view import JobReader
 
 JOB = "train-abcd2345"
@@ -206,3 +207,17 @@ def test_a_run_of_a_name_that_is_used_again(tmp_path: Path) -> None:
         job = view.job(exchange.request(JOB), Placement())
         assert job.journal == journal.journal_size(attempt / layout.JOURNAL)
         exchange.remove(JOB)
+
+
+def test_a_cache_that_is_full_drops_the_oldest_entry() -> None:
+    """Not all at once: then the 1,001st job made everybody read everything again."""
+    cache: StampCache[int, int] = StampCache(3)
+    read: list[int] = []
+
+    def get(key: int) -> int:
+        return cache.get(key, "stamp", lambda: read.append(key) or key)  # type: ignore[func-returns-value]
+
+    for key in (1, 2, 3, 4, 4, 3, 2):
+        assert get(key) == key
+    assert read == [1, 2, 3, 4]
+    assert (get(1), read[-1]) == (1, 1)

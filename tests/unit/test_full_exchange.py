@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import subprocess
@@ -59,6 +60,18 @@ def fill(disk: Path) -> Path:
 
 def files(disk: Path) -> set[Path]:
     return {p for p in disk.rglob("*") if ".keys" not in p.parts}
+
+
+def test_a_disk_without_hard_links(service: JobService, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No run could ever record its end there: it is refused at once, and nothing is left."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "link", refuse)
+    with pytest.raises(Unavailable, match="no hard links"):
+        service.submit(Submission("a.ipynb"))
+    assert service.find().jobs == []
 
 
 @pytest.mark.parametrize("key", [None, "once"])

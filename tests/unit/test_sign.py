@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import multiprocessing
+import os
 import time
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import nbformat
 import pytest
 from nbformat.sign import NotebookNotary
 
+from jupyter_to_job.workspace.paths import SpecialFile
 from jupyter_to_job.workspace.publishing import sign
 
 from ..processes import until
@@ -46,3 +48,12 @@ def test_only_what_was_published_is_signed(tmp_path: Path, monkeypatch: pytest.M
         notebook.write_bytes(written if is_signed else written + b"\n")
         sign._sign(notebook, published)
         assert NotebookNotary().check_signature(nbformat.read(notebook, 4)) == is_signed
+
+
+def test_what_is_no_file_any_more_is_not_waited_for(tmp_path: Path) -> None:
+    """Somebody put a pipe, or a link to an endless device, where the result was."""
+    os.mkfifo(tmp_path / "pipe.ipynb")
+    (tmp_path / "link.ipynb").symlink_to("/dev/zero")
+    for name in ("pipe.ipynb", "link.ipynb"):
+        with pytest.raises(SpecialFile):
+            sign._sign(tmp_path / name, "")
