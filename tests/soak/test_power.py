@@ -122,7 +122,7 @@ def check(cli: Cli, name: str, told: dict[str, Any] | None) -> str:
     ran = cli.run("wait", name, "--json")
     assert ran.returncode in (0, 1), ran.stderr
     job = json.loads(ran.stdout)
-    assert job["delivery"]["state"] == "delivered", job
+    assert job["delivery"]["state"] == "delivered", (job["message"], job)
     if told is not None:
         assert (job["state"], job["delivery"]) == (told["state"], told["delivery"])
     outcome = json.loads((cli.exchange / name / "attempt-1" / "outcome.json").read_bytes())
