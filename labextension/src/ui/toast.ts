@@ -37,8 +37,14 @@ export function showToast(
     actions: text.length > MAX_CHARS ? [...actions, details] : actions
   };
   if (replaces !== undefined) {
-    // An update would be lost if the toast is fading out just now.
-    Notification.dismiss(replaces);
+    const isFading = document
+      .getElementById(replaces)
+      ?.className.includes('-exit');
+    const update = { id: replaces, type, message: text, ...options };
+    if (!isFading && Notification.update(update)) {
+      return replaces;
+    }
+    Notification.dismiss(replaces); // An update of a toast that fades out would be lost.
   }
   return Notification.emit(text, type, options);
 }
