@@ -39,11 +39,11 @@ class Attempt:
     usage: Usage = field(default_factory=Usage)
     end: End | None = None
     written: WrittenResult | None = None
+    _start_tick: float = field(default_factory=time.monotonic)
     _fold: ResultFold | None = None
     """The result so far: each record is folded when it is journaled. None on a full disk."""
 
     def __post_init__(self) -> None:
-        self._start_tick = time.monotonic()
         with _ignoring_full_disk():
             spool = Spool.in_folder(self.directory)
             self._fold = ResultFold(self.job_dir / layout.SNAPSHOT, spool)
