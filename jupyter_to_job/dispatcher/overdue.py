@@ -17,7 +17,7 @@ from ..exchange import Request
 ALLOWANCE = 20.0
 """Seconds past its limit that a run has to end by itself: it needs about ten."""
 SLOW_ALLOWANCE = 600.0
-"""The same for what no limit counts: starting a kernel, and saving files after the last cell."""
+"""The same for what no limit counts: starting a kernel, and saving files and the result."""
 LOOK_INTERVAL = 5.0
 """Seconds between two looks into the journal of a run, where they matter."""
 
@@ -33,6 +33,7 @@ class _Run:
     look_at: float = 0.0
     offset: int = 0
     latest: str = ""
+    is_overdue: bool = False
 
 
 @dataclass
@@ -44,22 +45,21 @@ class OverdueWatch:
     _runs: dict[str, _Run] = field(default_factory=dict)
 
     def is_overdue(self, request: Request, attempt: Path) -> bool:
-        """Tell whether a run that goes on should have ended, and is not about to."""
+        """Tell whether a run that goes on should have ended. From then on it stays overdue."""
         if request.max_runtime is None:
             return False
         moment, limit = time.monotonic(), request.max_runtime
         run = self._runs.setdefault(request.name, _Run(moment + limit + self.slow_allowance))
-        if moment < run.look_at:
-            return False
+        if run.is_overdue or moment < run.look_at:
+            return run.is_overdue
         has_begun = bool(run.latest)
         _read(run, attempt / layout.JOURNAL, only_first=not has_begun)
         run.look_at = moment + LOOK_INTERVAL
         if run.latest and not has_begun:
             run.look_at = run.due_at = moment + limit + self.allowance
-        if run.latest == "end":  # it writes its result, which may take long
-            return False
-        extra = self.slow_allowance if run.latest == "cell_end" else 0.0
-        return moment > run.due_at + extra
+        extra = self.slow_allowance if run.latest in ("cell_end", "end") else 0.0
+        run.is_overdue = moment > run.due_at + extra
+        return run.is_overdue
 
     def forget(self, job: str) -> None:
         """Drop what is kept about a job."""

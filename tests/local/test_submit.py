@@ -270,6 +270,17 @@ def test_a_bad_setting_is_named(cli: Cli) -> None:
     assert "JUPYTER_TO_JOB_CAPACITY='cpu'" in ran.stderr and "cpu=2" in ran.stderr
 
 
+def test_a_kernel_that_no_document_can_hold_is_refused(cli: Cli, tmp_path: Path) -> None:
+    folder = tmp_path / "jupyter" / "kernels" / "odd"
+    folder.mkdir(parents=True)
+    (folder / "kernel.json").write_text('{"argv": ["true"], "metadata": {"weight": NaN}}')
+    cli.variables["JUPYTER_PATH"] = str(tmp_path / "jupyter")
+    notebooks.write(cli.workspace / "odd.ipynb", "1", kernel="odd")
+    ran = cli.run("submit", "odd.ipynb")
+    assert ran.returncode == 2 and "kernel.json is not valid" in ran.stderr
+    assert cli.json("list") == []
+
+
 def test_what_can_be_chosen(cli: Cli) -> None:
     assert cli.json("flavors")["default"] == {"flavor": "small", "device": "cpu"}
     assert "small" in cli.run("flavors").stdout

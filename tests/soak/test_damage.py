@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import shutil
@@ -9,14 +10,20 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from job_runner.protocol import layout
 from job_runner.protocol.journal.journal import read_journal
 
 from .. import notebooks
+from ..unit.victim_scene import CASES, WAITING, VictimScene, is_of_another_owner
 from .evidence import LOST, SUCCEEDED, look
 from .moments import draw
 from .scene import LINES, Scene
 from .test_killed import CHARACTERS
+
+FLIPS = 667
+"""Of each kind of document, in one scenario: 10,000 in CI's three, 100,000 in the soak's thirty."""
 
 
 def flip(path: Path, rng: random.Random) -> None:
@@ -116,6 +123,33 @@ def test_a_damaged_document(scene: Scene, rng: random.Random, met: Counter[str])
     scene.kill_all(["dispatcher", "runner", "kernel"])
     shutil.rmtree(scene.directory(victim))  # nobody could tidy up after a job that is not readable
     shutil.rmtree(str(sockets), ignore_errors=True)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_flipped_bits(
+    tmp_path: Path,
+    case: str,
+    rng: random.Random,
+    met: Counter[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each bit of each document: its job is listed, and everybody else's waits and starts."""
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+    has_come_to, name = CASES[case]
+    scene = VictimScene(tmp_path, has_come_to)
+    path = scene.victim / name
+    sound = path.read_bytes()
+    for number in range(FLIPS):
+        path.write_bytes(sound)
+        flip(path, rng)
+        flipped = path.read_bytes()
+        scene.replace(name, flipped)
+        victim = scene.check()
+        assert victim is not None or is_of_another_owner(flipped), flipped
+        met[str(victim and (victim.reason or victim.state.value))] += 1
+        if number % 50 == 0:
+            assert WAITING in scene.dispatch(monkeypatch), flipped
+            scene.use()
 
 
 def test_an_outcome_that_got_lost(scene: Scene, rng: random.Random, met: Counter[str]) -> None:

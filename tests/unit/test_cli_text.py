@@ -16,8 +16,9 @@ from rich.cells import cell_len
 
 from job_runner.protocol import times
 from jupyter_to_job.cli.arguments import notebooks
-from jupyter_to_job.cli.display import formats, output, tables
+from jupyter_to_job.cli.display import formats, output, progress, tables
 from jupyter_to_job.domain.errors import BadInput
+from jupyter_to_job.domain.job import Delivery, DeliveryState, State
 from jupyter_to_job.domain.suggestions import did_you_mean
 
 from .test_job import JOB
@@ -179,6 +180,18 @@ def test_no_escape_of_a_job_reaches_the_terminal(escape: str) -> None:
     assert not set(told) & {"\x1b", "\x9b", "\x07"}
     assert told.startswith("before") and told.endswith("after\n")
     assert output.coloured(f"before{escape}after\n") == "beforeafter\n"
+
+
+def test_no_escape_of_a_delivery_reaches_the_bars(monkeypatch: pytest.MonkeyPatch) -> None:
+    delivery = Delivery(DeliveryState.PENDING, None, "The folder \x1b]0;title\x07out is gone.")
+    ended = replace(JOB, state=State.SUCCEEDED, delivery=delivery)
+    monkeypatch.setattr("sys.stderr", io.StringIO())
+    bars = progress.ProgressBars()
+    bars.show(ended)
+    bars._console.width = 200
+    bars._console.print(bars._render())
+    told = bars._console.file.getvalue()  # type: ignore[attr-defined]
+    assert "is gone." in told and not set(told) & {"\x1b", "\x07"}
 
 
 def test_a_log_keeps_its_colours() -> None:

@@ -4,121 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import shutil
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from job_runner.protocol import documents, layout
-from jupyter_to_job.backends.local.backend import LocalBackend
-from jupyter_to_job.backends.local.hosts import HostWatch
-from jupyter_to_job.backends.local.slots import Machine
-from jupyter_to_job.dispatcher import loop
-from jupyter_to_job.dispatcher.loop import Dispatcher
-from jupyter_to_job.dispatcher.processes import Processes
-from jupyter_to_job.domain.errors import JobsError
-from jupyter_to_job.domain.job import Changes, Job, State
-from jupyter_to_job.exchange import FileExchange
-from jupyter_to_job.flavors import load_catalog
-from jupyter_to_job.service.jobs import JobService, ServiceContext
+from jupyter_to_job.domain.job import State
 from jupyter_to_job.service.reading.changes import ChangeFeed
-from jupyter_to_job.service.submitting.submission import Caller
 
 from . import exchanges
-
-VICTIM = "victim-aaaaaaaa"
-WAITING = "waiting-aaaaaaaa"
-DONE = "done-aaaaaaaa"
-CAPACITY = "cpu=4,memory=8Gi"
-BIT_FLIPS = 10_000
+from .victim_scene import CASES, VICTIM, WAITING, VictimScene, is_of_another_owner
 
 WRONG: list[Any] = [None, True, 0, -1, 1.5, 1e308, "", "x", "\ud800", "../x", [], [1], {}, {"x": 1}]
 WRONG += [10**30, ["x"], {"env": 1}, "2026-13-01T00:00:00.000Z", "NaN"]
-"""Values that are wrong in most fields. JSON's own constants are among the bit flips."""
-
-
-class Undispatched(LocalBackend):
-    """The local backend, whose dispatcher is the test's."""
-
-    def notify(self, *jobs: str) -> None:
-        """Start nothing."""
-
-
-class NoProcesses(Processes):
-    """A dispatcher's processes that are noted and not started."""
-
-    def __init__(self, exchange: FileExchange, host: str) -> None:
-        super().__init__(exchange, host)
-        self.begun: list[str] = []
-
-    def start_runner(self, request: Any, variables: Any) -> None:
-        self.begun.append(request.name)
-
-    def finish(self, job: str, reason: str, message: str) -> None:
-        self.begun.append(job)
-
-    def deliver_or_remove(self, job: str) -> bool:
-        self.begun.append(job)
-        return True
-
-
-class Scene:
-    """An exchange with a victim, a job that waits, and one that is delivered."""
-
-    def __init__(self, root: Path, ended: Callable[[Path], object]) -> None:
-        self.exchange = FileExchange(root)
-        backend = Undispatched(self.exchange, CAPACITY)
-        self.context = ServiceContext(self.exchange, backend, load_catalog)
-        self.jobs = JobService(self.context, Caller("me", "/w"), wake=lambda *_: None)
-        self.victim = exchanges.add(self.exchange, VICTIM, parameters={"lr": 0.1}, backend="local")
-        ended(self.victim)
-        exchanges.add(self.exchange, WAITING, backend="local")
-        exchanges.settle(self.exchange, DONE)
-
-    def replace(self, name: str, content: bytes) -> None:
-        """Change a document, in a directory that the index therefore does not know."""
-        (self.victim / name).write_bytes(content)
-        os.utime(self.victim)
-
-    def check(self) -> Job | None:
-        """Use everything that reads all jobs; return the victim as it is listed."""
-        listed = {job.name: job for job in self.jobs.find(limit=500).jobs}
-        assert listed[WAITING].state is State.QUEUED and listed[WAITING].position in (1, 2)
-        assert listed[DONE].state is State.SUCCEEDED
-        json.dumps([job.to_json() for job in listed.values()])
-        feed = ChangeFeed(self.exchange, self.context.lister, self.context.reader)
-        assert {job.name for _, job in feed.poll()} >= {WAITING}
-        assert self.jobs.get(WAITING).position in (1, 2)
-        return listed.get(VICTIM)
-
-    def use(self) -> None:
-        """Use the victim by every command: each answers, or says what is wrong."""
-        jobs = self.jobs
-        for command in (jobs.get, jobs.logs, jobs.journal, jobs.notebook, jobs.deliver):
-            answer(command, VICTIM)
-        answer(jobs.rerun, VICTIM, Changes())
-        answer(jobs.cancel, VICTIM)
-
-    def dispatch(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-        """Have a dispatcher do a round; return the jobs that it did something for."""
-        monkeypatch.setattr(loop, "Processes", NoProcesses)
-        host = socket.gethostname()
-        made = Dispatcher(self.exchange, Machine(CAPACITY), host, HostWatch(self.exchange.root))
-        made.poll(set())
-        processes = made._processes
-        assert isinstance(processes, NoProcesses)
-        return processes.begun
-
-
-def answer(command: Callable[..., Any], *arguments: Any) -> Any:
-    try:
-        return command(*arguments)
-    except JobsError as error:
-        return error
+"""Values that are wrong in most fields. JSON's own constants: `tests/soak/test_damage.py`."""
 
 
 @pytest.fixture(autouse=True)
@@ -150,60 +53,16 @@ def wrong_values(document: dict[str, Any]) -> Iterator[bytes]:
             yield json.dumps(changed).encode()
 
 
-def _deliver(directory: Path) -> None:
-    exchanges.end(directory)
-    exchanges.deliver(directory)
-
-
-def _nothing(_: Path) -> None:
-    pass
-
-
-def is_of_another_owner(content: bytes) -> bool:
-    """Tell whether a request is somebody else's now: then it is none of this reader's."""
-    try:
-        owner = json.loads(content).get("owner")
-    except (ValueError, AttributeError):
-        return False
-    return isinstance(owner, str) and owner != "me"
-
-
-CASES: dict[str, tuple[Callable[[Path], None], str]] = {
-    "request": (_nothing, layout.REQUEST),
-    "request of an ended job": (exchanges.end, layout.REQUEST),
-    "outcome": (exchanges.end, f"attempt-1/{layout.OUTCOME}"),
-    "runner": (exchanges.end, f"attempt-1/{layout.RUNNER}"),
-    "delivery": (_deliver, layout.DELIVERY),
-}
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_wrong_values(tmp_path: Path, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ended, name = CASES[case]
-    scene = Scene(tmp_path, ended)
+    scene = VictimScene(tmp_path, ended)
     sound = json.loads((scene.victim / name).read_bytes())
     for number, content in enumerate(wrong_values(sound)):
         scene.replace(name, content)
         assert scene.check() is not None or is_of_another_owner(content), content
         if number % 10 == 0:
             assert WAITING in scene.dispatch(monkeypatch), content
-            scene.use()
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_flipped_bits(tmp_path: Path, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    ended, name = CASES[case]
-    scene = Scene(tmp_path, ended)
-    sound, rng = (scene.victim / name).read_bytes(), random.Random(case)
-    for number in range(BIT_FLIPS // len(CASES)):
-        bit = rng.randrange(8 * len(sound))
-        flipped = bytearray(sound)
-        flipped[bit // 8] ^= 1 << bit % 8
-        scene.replace(name, bytes(flipped))
-        is_listed = scene.check() is not None
-        assert is_listed or is_of_another_owner(bytes(flipped)), bytes(flipped)
-        if number % 50 == 0:
-            assert WAITING in scene.dispatch(monkeypatch), bytes(flipped)
             scene.use()
 
 
@@ -250,7 +109,7 @@ DOCUMENTS = [
 def test_special_files(
     tmp_path: Path, name: str, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scene = Scene(tmp_path, exchanges.end)
+    scene = VictimScene(tmp_path, exchanges.end)
     monkeypatch.chdir(scene.victim)  # a socket's path must be short
     path = Path(name)
     if path.is_dir():
@@ -271,7 +130,7 @@ def test_special_files(
 
 @pytest.mark.parametrize("name", [layout.REQUEST, f"attempt-1/{layout.OUTCOME}"])
 def test_it_says_what_to_do_and_can_be_deleted(tmp_path: Path, name: str) -> None:
-    scene = Scene(tmp_path, exchanges.end)
+    scene = VictimScene(tmp_path, exchanges.end)
     (scene.victim / name).write_text("{")
     job = scene.check()
     assert job is not None and (job.state, job.reason) == (State.FAILED, "Damaged")
@@ -283,7 +142,7 @@ def test_it_says_what_to_do_and_can_be_deleted(tmp_path: Path, name: str) -> Non
 
 
 def test_a_directory_under_another_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scene = Scene(tmp_path, lambda _: None)
+    scene = VictimScene(tmp_path, lambda _: None)
     scene.victim.rename(tmp_path / "moved-aaaaaaaa")
     listed = {job.name: job for job in scene.jobs.find().jobs}
     assert f"is of the job {VICTIM}" in (listed["moved-aaaaaaaa"].message or "")
@@ -291,7 +150,7 @@ def test_a_directory_under_another_name(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_what_is_mended_goes_on(tmp_path: Path) -> None:
-    scene = Scene(tmp_path, lambda _: None)
+    scene = VictimScene(tmp_path, lambda _: None)
     path = scene.victim / layout.REQUEST
     sound = path.read_bytes()
     path.write_text("{")
@@ -303,7 +162,7 @@ def test_what_is_mended_goes_on(tmp_path: Path) -> None:
 
 def test_its_slot_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An outcome that cannot be read kept four CPUs of four."""
-    scene = Scene(tmp_path, lambda _: None)
+    scene = VictimScene(tmp_path, lambda _: None)
     request = scene.victim / layout.REQUEST
     document = json.loads(request.read_bytes())
     request.write_text(json.dumps({**document, "demand": {"cpu": "4"}}))
@@ -313,7 +172,7 @@ def test_its_slot_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_fields_of_a_newer_version_are_ignored_at_every_depth(tmp_path: Path) -> None:
-    scene = Scene(tmp_path, exchanges.end)
+    scene = VictimScene(tmp_path, exchanges.end)
     before = scene.check()
     for name in (layout.REQUEST, f"attempt-1/{layout.OUTCOME}"):
         path = scene.victim / name

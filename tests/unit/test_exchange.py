@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +16,7 @@ import pytest
 from job_runner.protocol import layout
 from job_runner.protocol.journal import journal
 from jupyter_to_job.backends.memory import MemoryBackend
-from jupyter_to_job.domain.errors import BadInput, Conflict, Damaged, NotFound
+from jupyter_to_job.domain.errors import BadInput, Conflict, Damaged, NotFound, Unavailable
 from jupyter_to_job.domain.state import Placement
 from jupyter_to_job.exchange import FileExchange, Request, stamps
 from jupyter_to_job.exchange.port import WrongOffset
@@ -38,6 +39,17 @@ def exchange(tmp_path: Path) -> FileExchange:
     made = FileExchange(tmp_path / "exchange")
     assert made.create(request(), b'{"nbformat": 4, "cells": []}')
     return made
+
+
+def test_a_process_without_a_descriptor_calls_nothing_damaged(exchange: FileExchange) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        with pytest.raises(Unavailable, match="cannot be read now: Too many open files"):
+            exchange.request(JOB)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert exchange.request(JOB) == request()
 
 
 def test_a_name_is_taken_once(exchange: FileExchange) -> None:

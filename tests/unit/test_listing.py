@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import random
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from job_runner.protocol import documents, layout
+from job_runner.protocol import documents, layout, liveness
 from jupyter_to_job.domain.job import State
-from jupyter_to_job.exchange import FileExchange, stamps
+from jupyter_to_job.domain.state import Placement
+from jupyter_to_job.exchange import FileExchange, Request, stamps
 from jupyter_to_job.exchange.filesystem import is_network
 from jupyter_to_job.exchange.index import Index, IndexRow
 from jupyter_to_job.flavors import load_catalog
@@ -219,3 +221,34 @@ def test_a_long_queue_is_looked_at_in_turn(
     assert (
         service(exchange).get(names[399]).position == 398
     )  # a job that is about to go has no place
+
+
+def test_one_of_a_long_queue_that_starts(
+    exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is told as started at once, though the turn of its directory is far away."""
+    names = [
+        f"train-{chr(97 + n // 26)}{chr(97 + n % 26)}aaaaaa" for n in range(waiting.MAX_LOOKS + 1)
+    ]
+    for name in names:
+        exchanges.add(exchange, name)
+    time.sleep(2 * RACY)
+    context = service(exchange)._context
+    feed = ChangeFeed(exchange, context.lister, context.reader)
+    assert len(feed.poll()) == len(names)
+    monkeypatch.setattr(waiting, "LOOK_INTERVAL", 1e6)
+    started = names[70]
+    backend, place_all = context.backend, context.backend.queue_status
+
+    def place_one_as_started(queue: Mapping[str, Request]) -> Mapping[str, Placement]:
+        return {**place_all(queue), started: Placement(starting=True)}
+
+    monkeypatch.setattr(backend, "queue_status", place_one_as_started)
+    states = {job.name: job.state for _, job in feed.poll()}
+    assert states[started] is State.STARTING
+    claim = liveness.claim_attempt(exchange.root / started, 1)  # and its slot is free again
+    monkeypatch.setattr(backend, "queue_status", place_all)
+    feed.poll()
+    claim.release()
+    states = {job.name: job.state for _, job in feed.poll()}
+    assert states[started] is not State.QUEUED
