@@ -54,6 +54,19 @@ def odd_system(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder / "odd.so")
 
 
+def run_changed(changed: Job, change: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a job by the runner as it is, but for what `change`, in Python, replaces in it."""
+    code = f"import sys\n{change}\nfrom job_runner.cli import main; sys.exit(main(sys.argv[1:]))"
+    return subprocess.run(
+        [sys.executable, "-c", code, "run", str(changed.directory)],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=BOUND,
+        check=False,
+    )
+
+
 @pytest.mark.parametrize(("number", "reason"), [(28, "DiskFull"), (5, "BackendError")])
 def test_a_disk_that_cannot_keep_what_was_written_ends_the_run(
     job: Make, odd_system: str, tmp_path: Path, number: int, reason: str
@@ -119,14 +132,8 @@ def test_a_kernel_that_does_not_start(job: Make, tmp_path: Path, name: str) -> N
     spec = {"argv": argv, "display_name": "Odd", "language": "python"}
     (folder / "kernel.json").write_text(json.dumps(spec))
     odd = job(notebook("print('no')", kernel="odd"))
-    # The runner as it is, with less patience.
-    impatient = (
-        "import sys, job_runner.kernel.client as k; k.START_TIMEOUT = 2.0;"
-        "from job_runner.cli import main; sys.exit(main(sys.argv[1:]))"
-    )
-    command = [sys.executable, "-c", impatient, "run", str(odd.directory)]
-    environment = {**os.environ, "JUPYTER_PATH": str(tmp_path / "data")}
-    ran = subprocess.run(command, env=environment, timeout=BOUND, check=False)
+    impatient = "import job_runner.kernel.client as k; k.START_TIMEOUT = 2.0"
+    ran = run_changed(odd, impatient, JUPYTER_PATH=str(tmp_path / "data"))
     code = 3 if reason == "NoKernel" else 4
     assert ran.returncode == code
     outcome = odd.outcome()
@@ -198,19 +205,16 @@ def test_what_is_nested_without_end_is_told_not_kept(ends: dict[str, tuple[Job, 
 def test_a_folder_of_sockets_is_not_left_when_the_first_record_fails(job: Make) -> None:
     """A journal that cannot be written to at all: a file stands where the segment would."""
     blocked = job(notebook("1"))
-    code = (
-        "import sys, job_runner.attempt.run as a\n"
+    full = (
+        "import job_runner.attempt.run as a\n"
         "from job_runner.protocol.journal.journal import JournalWriter\n"
         "class Full(JournalWriter):\n"
         "    def append(self, record): raise OSError(28, 'No space left on device')\n"
-        "a.JournalWriter = Full\n"
-        "from job_runner.cli import main; sys.exit(main(sys.argv[1:]))"
+        "a.JournalWriter = Full"
     )
     temporary = blocked.directory.parent / "tmp"
     temporary.mkdir()
-    command = [sys.executable, "-c", code, "run", str(blocked.directory)]
-    environment = {**os.environ, "TMPDIR": str(temporary)}
-    ran = subprocess.run(command, env=environment, timeout=BOUND, check=False)
+    ran = run_changed(blocked, full, TMPDIR=str(temporary))
     assert ran.returncode == 74
     assert list(temporary.iterdir()) == []
     assert not (blocked.attempt() / layout.OUTCOME).exists()
@@ -221,17 +225,15 @@ def test_a_folder_of_sockets_is_not_left_when_the_first_record_fails(job: Make) 
 def test_a_disk_without_room_for_the_result(job: Make) -> None:
     """Both ways to write it fail: who can write again finishes the attempt."""
     full = job(notebook("print('kept')"))
-    code = (
-        "import sys, job_runner.protocol.documents as d\n"
+    no_result = (
+        "import job_runner.protocol.documents as d\n"
         "write = d.write_chunks\n"
         "def fail(path, *rest, **options):\n"
         "    if path.name == 'result.ipynb': raise OSError(28, 'No space left on device')\n"
         "    write(path, *rest, **options)\n"
-        "d.write_chunks = fail\n"
-        "from job_runner.cli import main; sys.exit(main(sys.argv[1:]))"
+        "d.write_chunks = fail"
     )
-    command = [sys.executable, "-c", code, "run", str(full.directory)]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=BOUND, check=False)
+    ran = run_changed(full, no_result)
     assert (ran.returncode, "No space left" in ran.stderr) == (74, True), ran.stderr
     assert full.finish() == 0
     assert (full.outcome().state, full.printed()) == ("succeeded", "kept\n")
