@@ -8,7 +8,6 @@ import pytest
 
 from job_runner.protocol import layout
 from job_runner.protocol.journal.journal import JournalWriter
-from jupyter_to_job.dispatcher import overdue
 from jupyter_to_job.dispatcher.overdue import ALLOWANCE, SLOW_ALLOWANCE, OverdueWatch
 
 from . import exchanges
@@ -28,7 +27,7 @@ class Run:
         self._watch = OverdueWatch()
         self._request = exchanges.request("train-aaaaaaaa", max_runtime=LIMIT)
         self._moment = 1000.0
-        monkeypatch.setattr(overdue.time, "monotonic", lambda: self._moment)
+        monkeypatch.setattr("time.monotonic", lambda: self._moment)
         self.write("start")
 
     def write(self, *kinds: str) -> None:
