@@ -12,7 +12,6 @@ from ..runner.jobs import Job
 from ..runner.test_leaks import MIB, check, many, watched
 
 
-@pytest.mark.timeout(900)
 def test_many_outputs(job: Callable[..., Job], met: Counter[str], in_full: bool) -> None:
     """CI has a share, and another tenth in `tests/runner`."""
     cells, period = (1000, 1.0) if in_full else (200, 0.1)
