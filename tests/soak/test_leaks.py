@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-import pytest
-
 from ..runner.conftest import job as job  # a fixture
 from ..runner.jobs import Job
 from ..runner.test_leaks import MIB, check, many, watched
