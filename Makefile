@@ -39,7 +39,7 @@ bench-server: ## Measure the server beside jupyter-scheduler in full (25 minutes
 	@scripts/install dev && scripts/install peer
 	@.venv/bin/python -m benchmarks.server $(ARGS)
 
-soak: ## Kill, fill up and damage everything thirty times each (about 25 minutes)
+soak: ## Kill, fill up and damage everything thirty times each (over an hour)
 	@scripts/install dev
 	@scripts/soak
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+
+import psutil
+import pytest
+
 from .. import notebooks
 from ..processes import kill, until
 from .cli import Cli
@@ -110,3 +115,26 @@ def test_a_cancelled_runner_that_had_to_be_killed(cli: Cli) -> None:
     job = cli.json("wait", name, code=1)
     assert (job["state"], job["reason"]) == ("cancelled", None)
     assert notebooks.printed(cli.result(job)) == "before\n"
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_stopped_runner_frees_its_slot(cli: Cli, again: bool) -> None:
+    """It cannot notice its own time limit; `again`: nor when it is woken."""
+    cli.capacity = "cpu=1,memory=8Gi"
+    name = cli.submit_waiting("--max-runtime", "2s")
+    runner = cli.runner(name)
+    runner.suspend()
+    waiting = cli.submit("waits.ipynb")
+
+    def is_over() -> bool:
+        if again and psutil.pid_exists(runner.pid):
+            with contextlib.suppress(psutil.Error):
+                runner.suspend()
+        return bool(cli.json("show", name)["state"] == "failed")
+
+    until(is_over, "the end of a run past its limit")
+    job = cli.json("wait", name, code=1)
+    assert (job["reason"], job["delivery"]["state"]) == ("DeadlineExceeded", "delivered")
+    assert notebooks.printed(cli.result(job)).startswith("before\n")
+    cli.release()
+    assert cli.json("wait", waiting)["state"] == "succeeded"

@@ -44,6 +44,10 @@ SEEN = [
 ]
 
 
+# The first test waits for the fixture: on a machine that does four other things it takes minutes.
+pytestmark = pytest.mark.timeout(900)
+
+
 @pytest.fixture(scope="module")
 def everything(tmp_path_factory: pytest.TempPathFactory) -> Everything:
     data = tmp_path_factory.mktemp("data")

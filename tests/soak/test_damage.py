@@ -133,7 +133,7 @@ def test_flipped_bits(
     met: Counter[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each bit of each document: its job is listed, and everybody else's waits and starts."""
+    """Any bit of any document: its job is listed, and everybody else's waits and starts."""
     monkeypatch.setattr(os, "fsync", lambda _: None)
     has_come_to, name = CASES[case]
     scene = VictimScene(tmp_path, has_come_to)

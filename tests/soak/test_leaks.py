@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
+import pytest
+
 from ..runner.conftest import job as job  # a fixture
 from ..runner.jobs import Job
 from ..runner.test_leaks import MIB, check, many, watched
 
 
+@pytest.mark.timeout(900)
 def test_many_outputs(job: Callable[..., Job], met: Counter[str], in_full: bool) -> None:
     """CI has a share, and another tenth in `tests/runner`."""
     cells, period = (1000, 1.0) if in_full else (200, 0.1)

@@ -125,6 +125,7 @@ def test_one_key_twenty_times(scene: Scene, rng: random.Random, met: Counter[str
     scene.settle()
 
 
+@pytest.mark.timeout(600)
 def test_fifty_at_once(scene: Scene, met: Counter[str], in_full: bool) -> None:
     """Each delivered once with its own parameter; the dispatcher stays small. CI runs 15."""
     count = 50 if in_full else 15

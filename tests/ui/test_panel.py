@@ -321,6 +321,7 @@ LETTERS = str.maketrans("0189", "wxyz")
 """Job names end with eight of a-z and 2-7."""
 
 
+@pytest.mark.timeout(900)
 def test_ten_thousand_jobs_are_as_smooth_as_fifty(
     lab: Lab, open_lab: Callable[[], Page], screenshot: Callable[[str], None]
 ) -> None:

@@ -29,7 +29,7 @@ def check_jobs() -> Iterator[CheckResult]:
     if others := sorted(names - exchange.jobs()):
         is_sound = False
         yield warning(
-            f"The exchange holds what is no job of yours, and is ignored: {', '.join(others)}.",
+            f"What is no job of yours in the exchange is ignored: {', '.join(others)}.",
             f"Remove it, and see that only you may write to {exchange.root}.",
         )
     for damage in find_damage(exchange):
