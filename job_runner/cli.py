@@ -19,7 +19,9 @@ def main(arguments: list[str]) -> int:
     options = _parser().parse_args(arguments)
     try:
         code: int = options.command(options)
-    except (FileNotFoundError, ValueError, RunFailed) as error:
+    except RunFailed as failure:
+        return _fail(failure, Exit(failure.end.exit_code or Exit.WRONG_CALL))
+    except (FileNotFoundError, ValueError) as error:
         return _fail(error, Exit.WRONG_CALL)
     except OSError as error:
         return _fail(error, Exit.IO)
@@ -35,16 +37,21 @@ def _fail(error: Exception, code: Exit) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from .attempt.arrival import wait_for_job
     from .attempt.run import run_job
     from .attempt.standalone import run_files
 
     if options.job is not None:
         files = (options.input, options.output, options.parameters, options.cwd, options.kernel)
         if any(files) or options.parameter:
-            raise ValueError("a job directory says what to run: no other options but --attempt")
+            raise ValueError(
+                "a job directory says what to run: only --attempt and --wait go with it"
+            )
+        if options.wait is not None:
+            wait_for_job(options.job.resolve(), options.wait)
         return run_job(options.job.resolve(), options.attempt)
-    if options.attempt is not None:
-        raise ValueError("--attempt goes with a job directory")
+    if options.attempt is not None or options.wait is not None:
+        raise ValueError("--attempt and --wait go with a job directory")
     if options.input is None or options.output is None:
         raise ValueError("run needs a job directory, or --input and --output")
     if options.input.is_dir():
@@ -58,8 +65,11 @@ def _run(options: argparse.Namespace) -> int:
 
 def _finish(options: argparse.Namespace) -> int:
     from .attempt.finish import finish_job
+    from .protocol.result.result import FoldLimits
 
-    return finish_job(options.job.resolve(), options.reason, options.message)
+    limits = FoldLimits(options.max_line, options.max_journal)
+    job = options.job.resolve()
+    return finish_job(job, options.reason, options.message, options.attempt, limits)
 
 
 def _inspect(options: argparse.Namespace) -> int:
@@ -77,6 +87,12 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--attempt", type=_number, help="this attempt and no other (default: the next)"
     )
+    run.add_argument(
+        "--wait",
+        type=float,
+        metavar="SECONDS",
+        help="wait so long for the job's directory, which is being fetched (0: for ever)",
+    )
     run.add_argument("--input", type=Path, help="a notebook to run without a job directory")
     run.add_argument("--output", type=Path, help="where its result goes")
     run.add_argument(
@@ -88,8 +104,13 @@ def _parser() -> argparse.ArgumentParser:
     run.set_defaults(command=_run)
     finish = commands.add_parser("finish", help="rebuild result and outcome of a dead attempt")
     finish.add_argument("job", type=Path, help="the job's directory")
+    finish.add_argument(
+        "--attempt", type=_number, help="this attempt, begun or not (default: the latest)"
+    )
     finish.add_argument("--reason", help="why it ended, if known (default: Lost)")
     finish.add_argument("--message", help="one sentence that says so")
+    finish.add_argument("--max-line", type=int, help="bytes of a record that is folded at most")
+    finish.add_argument("--max-journal", type=int, help="bytes of the journal that are folded")
     finish.set_defaults(command=_finish)
     inspect = commands.add_parser("inspect", help="print a notebook's parameters as JSON")
     inspect.add_argument("notebook", type=Path)

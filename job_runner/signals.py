@@ -6,8 +6,10 @@ PID 1 of a container, is never ignored). Until the event loop runs, the handler 
 
 from __future__ import annotations
 
+import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 _requested = False
@@ -29,6 +31,17 @@ def on_stop(callback: Callable[[], None]) -> None:
     _callback = callback
     if _requested:
         callback()
+
+
+@contextmanager
+def exiting_at_once(code: int) -> Iterator[None]:
+    """Let a signal end the process with this exit code, while there is nothing to be saved."""
+    global _callback
+    on_stop(lambda: os._exit(code))
+    try:
+        yield
+    finally:
+        _callback = None
 
 
 def _on_signal(_number: int, _frame: FrameType | None) -> None:

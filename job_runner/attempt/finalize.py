@@ -36,7 +36,8 @@ Record = dict[str, Any]
 class JournalSummary:
     """The state of a dead attempt by its journal: its start, its cell, and its end if it has one.
 
-    `usage` is the last one recorded, and `last_record` the time of the last record.
+    `usage` is the last one recorded, `last_record` the time of the last record, and `cut` the
+    record that says that a gateway took no more.
     """
 
     started: float | None = None
@@ -46,6 +47,7 @@ class JournalSummary:
     end: Record | None = None
     usage: Record | None = None
     last_record: float | None = None
+    cut: Record | None = None
 
 
 def end_record(end: End, usage: dict[str, Any]) -> Record:
@@ -69,10 +71,12 @@ def end_from_record(record: Record) -> End:
     )
 
 
-def summarize_journal(attempt_dir: Path) -> JournalSummary:
-    """Read from the journal where an attempt stood."""
+def summarize_journal(attempt_dir: Path, max_line: int | None = None) -> JournalSummary:
+    """Read from the journal where an attempt stood; longer lines than `max_line` do not count."""
     fields: dict[str, Any] = {}
-    for entry in journal.read_journal(attempt_dir / layout.JOURNAL, skip_outputs=True):
+    for entry in journal.read_journal(
+        attempt_dir / layout.JOURNAL, skip_outputs=True, max_line=max_line
+    ):
         record = validated(entry.record)
         if record.get("t") is not None:
             fields["last_record"] = record["t"]
@@ -87,6 +91,8 @@ def summarize_journal(attempt_dir: Path) -> JournalSummary:
                 fields["cell"] = None
             case "usage":
                 fields["usage"] = {k: v for k, v in record.items() if k not in ("k", "t")}
+            case "cut":
+                fields["cut"] = record
             case "end" if "end" not in fields:
                 fields["end"] = record
                 fields["usage"] = record.get("usage") or fields.get("usage")

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from ..diagnosis.endings import End
 from ..diagnosis.exit_codes import Exit
 from ..kernel import cleanup
 from ..protocol import documents, layout, liveness
-from ..protocol.journal.journal import JournalWriter
-from ..protocol.outcome import LOST_MESSAGE, read_outcome
+from ..protocol.journal.journal import JournalWriter, journal_size
+from ..protocol.journal.truncation import cut_reason
+from ..protocol.outcome import LOST_MESSAGE, Outcome, read_outcome, write_outcome
 from ..protocol.progress import Progress
-from ..protocol.result.result import WrittenResult, write_result
+from ..protocol.result.result import NO_LIMITS, FoldLimits, WrittenResult, write_result
+from ..protocol.units import format_bytes
 from ..resources.usage import Usage
 from . import disk_reserve
 from .artifacts import collect_artifacts
@@ -28,35 +32,60 @@ _TERMINATED = "Terminated"
 """The reason that a caller gives who ended the run just now."""
 
 
-def finish_job(job_dir: Path, reason: str | None, message: str | None) -> int:
-    """Write what the last attempt did not get to write; return 0, or 75 while it lives.
+def finish_job(
+    job_dir: Path,
+    reason: str | None,
+    message: str | None,
+    number: int | None = None,
+    limits: FoldLimits = NO_LIMITS,
+) -> int:
+    """Write what an attempt did not get to write, the last one; return 0, or 75 while it lives.
 
-    Where nothing ever started, claim the next attempt and write an outcome without a result.
-    `reason` and `message` are the caller's knowledge of why; by default the attempt is Lost.
-    A reason that the runner itself came to write down counts more.
+    Where it never started, claim it and write an outcome without a result.
+    `reason` and `message` are the caller's knowledge of why; by default the attempt is Lost. What
+    the runner itself came to write down counts more, and an outcome that an agent has sent most.
+    `limits` is how much of the journal is folded.
     """
     if not (job_dir / layout.REQUEST).is_file():
         raise FileNotFoundError(f"{job_dir} holds no {layout.REQUEST}")
     numbers = layout.attempts(job_dir)
-    if not numbers:
-        return _never_started(job_dir, End(reason or "Lost", message or LOST_MESSAGE, None))
-    directory = layout.attempt_dir(job_dir, numbers[-1])
+    number = number or max(numbers, default=1)
+    if number not in numbers:
+        end = End(reason or "Lost", message or LOST_MESSAGE, None)
+        return _never_started(job_dir, number, end)
+    directory = layout.attempt_dir(job_dir, number)
     try:
         claim = liveness.take_over(directory)
     except liveness.AttemptAlive:
         return Exit.BUSY
     try:
-        liveness.sweep_claims(job_dir)
-        if read_outcome(directory) is None:
-            _finish(job_dir, claim, reason or "Lost", message or LOST_MESSAGE)
+        if number == numbers[-1]:
+            liveness.sweep_claims(job_dir)
+        if read_outcome(directory) is not None:
+            return Exit.SUCCEEDED
+        sent = _sent_outcome(directory)
+        if sent is not None:
+            _complete(job_dir, directory, sent, limits)
+        else:
+            _finish(job_dir, claim, reason or "Lost", message or LOST_MESSAGE, limits)
         return Exit.SUCCEEDED
     finally:
         claim.release()
 
 
-def _finish(job_dir: Path, claim: liveness.Claim, reason: str, message: str) -> None:
+def _sent_outcome(directory: Path) -> Outcome | None:
+    """Return the outcome that an agent has sent, None for one that cannot be read."""
+    with contextlib.suppress(documents.DocumentError):
+        return read_outcome(directory, layout.SENT_OUTCOME)
+    return None
+
+
+def _finish(
+    job_dir: Path, claim: liveness.Claim, reason: str, message: str, limits: FoldLimits
+) -> None:
     directory = claim.directory
-    summary = summarize_journal(directory)
+    has_begun = journal_size(directory / layout.JOURNAL) > 0 or not _is_of_a_pod(directory)
+    summary = summarize_journal(directory, limits.line)
     if _ran_on_this_host(directory):
         if summary.kernel_pid is not None:
             cleanup.end_session(summary.kernel_pid, str(directory))
@@ -74,8 +103,39 @@ def _finish(job_dir: Path, claim: liveness.Claim, reason: str, message: str) -> 
         journal.close()
     collect_artifacts(job_dir, directory)
     finished = None if reason == _TERMINATED else _last_sign_of_life(summary, claim.last_heartbeat)
-    result = write_result(job_dir, directory)
+    # The agent of a pod claims the attempt before its runner starts: without a journal nothing ran.
+    result = WrittenResult(None, Progress())
+    if has_begun:
+        result = write_result(job_dir, directory, limits)
+    notes = _missing_parts(directory, limits)
+    if notes:
+        end = replace(end, message=" ".join(filter(None, (end.message, *notes))))
     write_ending(job_dir, directory, end, result, summary.started, usage, finished)
+
+
+def _complete(job_dir: Path, directory: Path, sent: Outcome, limits: FoldLimits) -> None:
+    """Write the outcome that an agent has sent, with the result and what is missing of it."""
+    result = write_result(job_dir, directory, limits)
+    notes = _missing_parts(directory, limits)
+    message = " ".join(filter(None, (sent.message, *notes))) or None
+    write_outcome(directory, replace(sent, result_sha256=result.sha256, message=message))
+
+
+def _missing_parts(directory: Path, limits: FoldLimits) -> list[str]:
+    """Return sentences on what a gateway did not take of an attempt, or could not fold."""
+    notes = []
+    cut = summarize_journal(directory, limits.line).cut
+    if cut is not None:
+        notes.append(f"Its journal was cut: {cut_reason(cut)}.")
+    elif limits.journal is not None and journal_size(directory / layout.JOURNAL) > limits.journal:
+        notes.append(f"Only {format_bytes(limits.journal)} of its journal could be put together.")
+    try:
+        left_out = documents.read_document(directory / layout.LEFT_OUT) or {}
+    except documents.DocumentError:
+        left_out = {}
+    if isinstance(left_out.get("message"), str):
+        notes.append(left_out["message"])
+    return notes
 
 
 def _last_sign_of_life(summary: JournalSummary, last_heartbeat: float | None) -> float | None:
@@ -88,9 +148,9 @@ def _last_sign_of_life(summary: JournalSummary, last_heartbeat: float | None) ->
     return max((t for t in (summary.last_record, last_heartbeat) if t is not None), default=None)
 
 
-def _never_started(job_dir: Path, end: End) -> int:
+def _never_started(job_dir: Path, number: int, end: End) -> int:
     try:
-        claim = liveness.claim_attempt(job_dir, 1)
+        claim = liveness.claim_attempt(job_dir, number)
     except liveness.AttemptExists:
         return Exit.BUSY
     try:
@@ -100,6 +160,13 @@ def _never_started(job_dir: Path, end: End) -> int:
     finally:
         claim.release()
     return Exit.SUCCEEDED
+
+
+def _is_of_a_pod(directory: Path) -> bool:
+    """Tell whether the agent of a pod has claimed the attempt."""
+    with contextlib.suppress(documents.DocumentError):
+        return "pod" in (documents.read_document(directory / layout.RUNNER) or {})
+    return False
 
 
 def _ran_on_this_host(directory: Path) -> bool:

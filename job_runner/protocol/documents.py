@@ -31,7 +31,9 @@ def read_document(path: Path) -> dict[str, Any] | None:
     """Return the document at `path`, or None if it is not there. Raises DocumentError, OSError."""
     try:
         with open_regular(path) as file:
-            data = file.read(MAX_BYTES + 1)
+            # `read(n)` takes the memory for n bytes, however few there are.
+            size = os.fstat(file.fileno()).st_size
+            data = file.read(min(size, MAX_BYTES) + 1)
         if len(data) > MAX_BYTES:
             raise DocumentError(f"{path.name}: over {MAX_BYTES} bytes")
         document = json.loads(data, parse_constant=_refuse)
@@ -51,13 +53,15 @@ def read_document(path: Path) -> dict[str, Any] | None:
     return document
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path, folder: int | None = None) -> BinaryIO:
     """Open a regular file for reading; never wait for a pipe, and follow no link as last step.
 
-    Raises DocumentError for anything else, and OSError.
+    A relative path begins at the open `folder`. Raises DocumentError for anything else than a
+    regular file, and OSError.
     """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(path, flags, dir_fd=folder)
     except OSError as error:
         if error.errno not in _NO_FILE:
             raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from .journal.truncation import dropped_notice
+from .journal.truncation import cut_notice, dropped_notice
 from .journal.validation import damage_notice, validated
 from .units import format_bytes
 
@@ -21,6 +21,8 @@ def log_text(records: Iterable[Record]) -> Iterator[str]:
             yield f"[{format_bytes(record['bytes'])} of output: see the notebook]\n"
         elif record.get("k") == "dropped":
             yield dropped_notice(record)
+        elif record.get("k") == "cut":
+            yield cut_notice(record)
         elif record.get("k") == "output":
             yield from _text_of(record["output"])
 

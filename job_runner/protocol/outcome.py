@@ -66,13 +66,13 @@ class Outcome:
         return outcome
 
 
-def read_outcome(attempt_dir: Path) -> Outcome | None:
+def read_outcome(attempt_dir: Path, name: str = layout.OUTCOME) -> Outcome | None:
     """Return the attempt's outcome, or None while there is none. Raises DocumentError, OSError."""
-    document = documents.read_document(attempt_dir / layout.OUTCOME)
+    document = documents.read_document(attempt_dir / name)
     try:
         return None if document is None else Outcome.from_document(document)
     except ValueError as error:
-        raise documents.DocumentError(f"{layout.OUTCOME}: {error}") from error
+        raise documents.DocumentError(f"{name}: {error}") from error
 
 
 def write_outcome(attempt_dir: Path, outcome: Outcome) -> bool:

@@ -205,7 +205,7 @@ def next_record(directory: Path, offset: int) -> int:
         if at < offset < at + size:
             with path.open("rb", buffering=_READ_SIZE) as file:
                 file.seek(offset - at - 1)
-                return offset - 1 + len(file.readline())
+                return offset - 1 + _line_size(file)
         if offset <= at:
             return at
         at += size
@@ -255,6 +255,16 @@ class _SegmentReader:
     def _is_skipped(self, line: bytes) -> bool:
         head = _RECORD_START.match(line, _PREFIX) if self.skip_outputs else None
         return head is not None and head[2] in _OUTPUT_KINDS
+
+
+def _line_size(file: BinaryIO) -> int:
+    """Return how many bytes the next line has, which may be more than fit in memory."""
+    size = 0
+    while piece := file.readline(_READ_SIZE):
+        size += len(piece)
+        if piece.endswith(b"\n"):
+            break
+    return size
 
 
 def _skip_line(file: BinaryIO, line: bytes) -> tuple[int, Record | None, bool]:

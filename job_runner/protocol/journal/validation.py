@@ -184,6 +184,7 @@ _CHECKS: dict[str, Callable[[Record], bool]] = {
         and _is_count(r.get("bytes"))
         and _is_count(r.get("outputs"))
     ),
+    "cut": lambda r: _is_count(r.get("limit"), required=True),
     "end": _is_end,
 }
 

@@ -12,7 +12,7 @@ from datetime import datetime, timezone
 from functools import cached_property
 from typing import Any
 
-from ..journal.truncation import dropped_notice
+from ..journal.truncation import cut_notice, dropped_notice, omitted_notice
 from ..journal.validation import damage_notice, validated
 from .notebook import (
     METADATA_KEY,
@@ -27,6 +27,10 @@ from .outputs import Outputs, OutputStore
 from .widgets import WidgetFold
 
 Record = dict[str, Any]
+
+MAX_RECOVERED = 1000
+"""Cells that are made for records of unknown cells: what more of them print shares one cell."""
+_SHARED_CELL = 999_999
 
 
 class NotebookFold:
@@ -63,10 +67,17 @@ class NotebookFold:
 
     def feed(self, record: Record) -> None:
         """Take one more record."""
-        record = validated(record)
+        record = self._with_known_cell(validated(record))
         handler = getattr(self, f"_on_{record.get('k')}", None)
         if handler is not None:
             handler(record)
+
+    def _with_known_cell(self, record: Record) -> Record:
+        """Return the record, of the shared cell if its own would be one unknown cell too many."""
+        index = record.get("i")
+        if not isinstance(index, int) or index < len(self._cells) or index in self._recovered:
+            return record
+        return record if len(self._recovered) < MAX_RECOVERED else {**record, "i": _SHARED_CELL}
 
     def result(self) -> Notebook:
         """Return the notebook as it is now. It changes with later records."""
@@ -141,6 +152,12 @@ class NotebookFold:
         if self._current is not None:
             self._clear_if_due(self._current)
         self._outputs_of(self._current).stream("stderr", damage_notice(record))
+
+    def _on_omitted(self, record: Record) -> None:
+        self._outputs_of(self._current).stream("stderr", omitted_notice(record))
+
+    def _on_cut(self, record: Record) -> None:
+        self._outputs_of(self._current).stream("stderr", cut_notice(record))
 
     def _on_dropped(self, record: Record) -> None:
         output = {"output_type": "stream", "name": "stderr", "text": dropped_notice(record)}

@@ -96,11 +96,32 @@ class ResultFold:
         self._spool.close()
 
 
-def fold_result(job_dir: Path, attempt_dir: Path, spool: Spool) -> ResultFold:
+@dataclass(frozen=True)
+class FoldLimits:
+    """How much of a journal is folded by a process that must not trust whoever wrote it.
+
+    `line`: bytes of a line; a longer one is skipped and becomes a notice. `journal`: bytes of the
+    journal; a notice says that the rest is missing.
+    """
+
+    line: int | None = None
+    journal: int | None = None
+
+
+NO_LIMITS = FoldLimits()
+"""The limits of a runner, which folds what it has written itself."""
+
+
+def fold_result(
+    job_dir: Path, attempt_dir: Path, spool: Spool, limits: FoldLimits = NO_LIMITS
+) -> ResultFold:
     """Fold the records of a journal so far. Raises OSError."""
     result = ResultFold(job_dir / layout.SNAPSHOT, spool)
     try:
-        for entry in read_journal(attempt_dir / layout.JOURNAL):
+        for entry in read_journal(attempt_dir / layout.JOURNAL, max_line=limits.line):
+            if limits.journal is not None and entry.end > limits.journal:
+                result.feed({"k": "cut", "limit": limits.journal})
+                break
             result.feed(entry.record)
     except BaseException:
         result.close()
@@ -108,16 +129,16 @@ def fold_result(job_dir: Path, attempt_dir: Path, spool: Spool) -> ResultFold:
     return result
 
 
-def write_result(job_dir: Path, attempt_dir: Path) -> WrittenResult:
+def write_result(job_dir: Path, attempt_dir: Path, limits: FoldLimits = NO_LIMITS) -> WrittenResult:
     """Fold and write the result, if there is one. Raises OSError."""
     try:
-        return _write(job_dir, attempt_dir, Spool.in_folder(attempt_dir))
+        return _write(job_dir, attempt_dir, Spool.in_folder(attempt_dir), limits)
     except OSError as error:
         size = journal_size(attempt_dir / layout.JOURNAL)
         if error.errno not in NO_SPACE or size > _IN_MEMORY:
             raise
     # The disk has no room for spool and result; it may have room for the result.
-    return _write(job_dir, attempt_dir, Spool.in_memory())
+    return _write(job_dir, attempt_dir, Spool.in_memory(), limits)
 
 
 def room_for(journal_bytes: int) -> int:
@@ -125,8 +146,8 @@ def room_for(journal_bytes: int) -> int:
     return journal_bytes if journal_bytes <= _IN_MEMORY else 2 * journal_bytes
 
 
-def _write(job_dir: Path, attempt_dir: Path, spool: Spool) -> WrittenResult:
-    with fold_result(job_dir, attempt_dir, spool) as result:
+def _write(job_dir: Path, attempt_dir: Path, spool: Spool, limits: FoldLimits) -> WrittenResult:
+    with fold_result(job_dir, attempt_dir, spool, limits) as result:
         return result.write(attempt_dir / layout.RESULT)
 
 
