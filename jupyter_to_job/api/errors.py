@@ -9,6 +9,8 @@ from ..domain.errors import (
     JobsError,
     NotFound,
     Refused,
+    StorageFull,
+    TimedOut,
     TooLarge,
     Unavailable,
 )
@@ -19,6 +21,8 @@ _STATUS: tuple[tuple[type[JobsError], int], ...] = (
     (Refused, 403),
     (Conflict, 409),
     (TooLarge, 413),
+    (StorageFull, 507),
+    (TimedOut, 408),
     (Unavailable, 503),
     (BadCatalog, 500),  # the admin's mistake, not the caller's
     (BadInput, 400),

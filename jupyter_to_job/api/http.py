@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any, BinaryIO, Protocol
 
 from ..domain.errors import BadInput
+from ..exchange.uploads import Upload
 
 CHUNK = 256 << 10
 """Bytes that are handed to the network at a time: other requests are answered in between."""
@@ -25,7 +26,8 @@ _INTEGER = re.compile(r"-?[0-9]{1,16}", re.ASCII)
 class ApiRequest:
     """One request; `path` is relative to the API's root, without a leading slash.
 
-    `large` is a body that is too large to hold in memory or to parse in this process.
+    `large` is a body that is too large to hold in memory or to parse in this process. `upload` is
+    the whole body at a gateway, whose `body` has it only if it is small.
     """
 
     method: str
@@ -34,6 +36,7 @@ class ApiRequest:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
     large: BinaryIO | None = None
+    upload: Upload | None = None
 
     def json(self) -> dict[str, Any]:
         """Return the body as a JSON object; an empty body is an empty one. Raises BadInput."""

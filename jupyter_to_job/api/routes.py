@@ -37,7 +37,7 @@ def handle(jobs: Jobs, request: ApiRequest, context: RequestContext | None = Non
     """Answer one request; a JobsError becomes a response, other errors are the edge's."""
     context = context or RequestContext()
     try:
-        for method, pattern, handler in _ROUTES:
+        for method, pattern, handler in ROUTES:
             match = re.fullmatch(pattern, request.path)
             if match and method == request.method:
                 return handler(_Call(jobs, request, context), *match.groups())
@@ -195,7 +195,7 @@ def _health(call: _Call) -> ApiResponse:
 
 
 _JOB = r"jobs/([^/]+)"
-_ROUTES: tuple[tuple[str, str, Handler], ...] = (
+ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("GET", r"flavors", _flavors),
     ("GET", r"jobs", _list),
     ("POST", r"jobs", _submit),
@@ -211,3 +211,4 @@ _ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("POST", r"preflight", _preflight),
     ("GET", r"health", _health),
 )
+"""Method, pattern of the path, handler."""

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..domain.errors import BadInput, Conflict, JobsError, NotFound, Refused, TooLarge, Unavailable
+from ..domain.errors import (
+    BadInput,
+    Conflict,
+    JobsError,
+    NotFound,
+    Refused,
+    StorageFull,
+    TooLarge,
+    Unavailable,
+)
 from ..domain.job import Job, State
 
 SUCCEEDED, JOB_FAILED, USAGE, NO_SUCH_JOB, REFUSED, UNREACHABLE, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
@@ -14,6 +23,7 @@ BROKEN_PIPE = 141
 _CODES: tuple[tuple[type[JobsError], int], ...] = (
     (NotFound, NO_SUCH_JOB),
     (Refused, REFUSED),
+    (StorageFull, REFUSED),
     (Unavailable, UNREACHABLE),
     (BadInput, USAGE),
     (Conflict, USAGE),

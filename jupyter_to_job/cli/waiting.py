@@ -90,7 +90,7 @@ def _follow(services: Mapping[str, Jobs], jobs: dict[str, Job], display: Progres
 
     any_service = next(iter(services.values()))
     polled = -POLL_INTERVAL  # poll at once: a job may have ended before the feed began
-    for job in follow_changes(any_service):
+    for job in follow_changes(any_service, list(services)):
         if job is not None and job.name in jobs:
             service = services[job.name]
             update(job.name, job if service is any_service else service.get(job.name))
@@ -102,15 +102,15 @@ def _follow(services: Mapping[str, Jobs], jobs: dict[str, Job], display: Progres
             return
 
 
-def follow_changes(service: Jobs) -> Iterator[Job | None]:
-    """Yield changed jobs, and None in between.
+def follow_changes(service: Jobs, names: Sequence[str]) -> Iterator[Job | None]:
+    """Yield changed jobs, those of `names` among them, and None in between.
 
     Raises Unavailable once a gateway has been away for `GATEWAY_TIMEOUT`.
     """
     answered = time.monotonic()
     while True:
         try:
-            for job in service.changes():
+            for job in service.changes(names):
                 answered = time.monotonic()
                 yield None if isinstance(job, Deleted) else job  # the next poll raises NotFound
         except Unavailable:

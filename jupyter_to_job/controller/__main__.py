@@ -6,22 +6,34 @@ import argparse
 import asyncio
 import logging
 import signal
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from tornado.httpserver import HTTPServer
-
 from ..backends.kubernetes import JobPods, KubernetesBackend
+from ..domain.errors import BadInput
+from ..domain.quantities import parse_duration
 from ..exchange import FileExchange
+from ..exchange.retention import Policy
 from ..flavors import CatalogFile
 from ..service.jobs import ServiceContext
 from ..wiring import Settings
-from .cluster import Cluster
-from .exchange_routes import ExchangeRoutes
-from .gateway import MAX_BODY, GatewayContext, application
-from .identity import Identities
-from .reconciler import Reconciler
+from .callers.identity import Identities
+from .callers.tenants import Tenants
+from .cluster.cluster import Cluster
+from .feed.feed import GatewayFeed
+from .gateway import READER_LIMITS, http_server
+from .handler import GatewayContext
+from .intake.attempt_budgets import AttemptBudgets
+from .intake.budgets import Budgets, Caps
+from .intake.exchange_routes import ExchangeRoutes
+from .intake.housekeeping import Housekeeping
+from .intake.intake import Intake
+from .one_writer import only_writer
+from .reconciling.reconciler import Reconciler
+from .reconciling.wait_limits import WaitLimits
 
-GATEWAY_THREADS = 16
+QUICK_THREADS = 8
+BULK_THREADS = 16
 
 
 def main() -> None:
@@ -31,49 +43,106 @@ def main() -> None:
     parser.add_argument("--kubeconfig", help="default: the pod's own service account")
     options = parser.parse_args()
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
-    settings = Settings.load()
+    try:
+        settings = Settings.load()
+        tenants = Tenants.from_settings(settings)
+    except BadInput as error:
+        parser.error(str(error))
     if not (settings.agent_image and settings.gateway_url):
         parser.error("JUPYTER_TO_JOB_AGENT_IMAGE and JUPYTER_TO_JOB_GATEWAY_URL must be set")
-    asyncio.run(serve(settings, options.port, options.kubeconfig))
+    try:
+        wait_limits = WaitLimits.parse(settings.start_limits)
+    except BadInput as error:
+        parser.error(f"JUPYTER_TO_JOB_START_LIMITS: {error}")
+    asyncio.run(serve(settings, tenants, wait_limits, options.port, options.kubeconfig))
 
 
-async def serve(settings: Settings, port: int, kubeconfig: str | None) -> None:
+async def serve(
+    settings: Settings,
+    tenants: Tenants,
+    wait_limits: WaitLimits,
+    port: int,
+    kubeconfig: str | None,
+) -> None:
     """Run gateway and reconciler on this event loop."""
     exchange = FileExchange(settings.exchange_root(), is_private=False)
     exchange.prepare()
-    exchange.sweep()
     loop = asyncio.get_running_loop()
-    async with Cluster.connect(kubeconfig) as cluster:
-        pod_settings = JobPods(settings.agent_image, settings.gateway_url)
-        reconciler = Reconciler(cluster, exchange, pod_settings)
-
-        def enqueue(job: str) -> None:
-            loop.call_soon_threadsafe(reconciler.enqueue, job)
-
-        backend = KubernetesBackend(enqueue, reconciler.pod_of)
-        catalog = CatalogFile(settings.catalog_path)
-        catalog.log_problem()
-        context = GatewayContext(
-            core=ServiceContext(exchange, backend, catalog.current, settings.output_limit()),
-            identities=Identities(
-                cluster,
-                settings.owner_rule,
-                frozenset(filter(None, settings.namespaces.split(","))),
-                reconciler.job_uid,
-                reconciler.pod_of,
-            ),
-            exchange_routes=ExchangeRoutes(exchange),
-            pool=ThreadPoolExecutor(GATEWAY_THREADS, thread_name_prefix="gateway"),
-            on_change=reconciler.enqueue,
+    async with only_writer(exchange.root), Cluster.connect(kubeconfig) as cluster:
+        exchange.sweep()
+        pod_settings = JobPods(
+            settings.agent_image, settings.gateway_url, files_timeout=wait_limits.agent
         )
-        server = HTTPServer(application(context), max_body_size=MAX_BODY, max_buffer_size=MAX_BODY)
+        reconciler = Reconciler(
+            cluster,
+            exchange,
+            pod_settings,
+            tenants.namespaces,
+            lambda job: context.feed.mark(job),
+            wait_limits,
+            Caps.of(settings).record,
+        )
+
+        def on_change(job: str) -> None:
+            reconciler.enqueue(job)
+            context.feed.mark(job)
+
+        def on_request(job: str) -> None:
+            loop.call_soon_threadsafe(on_change, job)
+
+        backend = KubernetesBackend(on_request, reconciler.placement_of)
+        identities = Identities(cluster, tenants, reconciler)
+        context = gateway_context(settings, exchange, backend, identities, on_change)
+        policy = Policy.parse(settings.retention, settings.exchange_cap)
+        housekeeping = Housekeeping(exchange, context.intake.budgets, policy)
+        housekeeping.start()
+        server = http_server(context)
         server.listen(port)
-        task = asyncio.create_task(reconciler.run())
+        task = asyncio.gather(reconciler.run(), context.feed.run())
         loop.add_signal_handler(signal.SIGTERM, task.cancel)
         try:
             await task
         except asyncio.CancelledError:
             server.stop()
+            housekeeping.stop()
+
+
+def gateway_context(
+    settings: Settings,
+    exchange: FileExchange,
+    backend: KubernetesBackend,
+    identities: Identities,
+    on_change: Callable[[str], None],
+) -> GatewayContext:
+    """Return what the gateway's handlers share."""
+    catalog = CatalogFile(settings.catalog_path)
+    catalog.log_problem()
+    budgets = Budgets(exchange, Caps.of(settings))
+    intake = Intake(
+        exchange.root,
+        budgets,
+        ThreadPoolExecutor(BULK_THREADS, thread_name_prefix="bulk"),
+        idle_timeout=parse_duration(settings.body_idle_timeout),
+        timeout=parse_duration(settings.body_timeout),
+    )
+    intake.prepare()
+    core = ServiceContext(
+        exchange,
+        backend,
+        catalog.current,
+        budgets.caps.output_limit(settings.output_limit()),
+        limits=READER_LIMITS,
+        admit_job=budgets.admit_job,
+    )
+    return GatewayContext(
+        core=core,
+        identities=identities,
+        exchange_routes=ExchangeRoutes(exchange, AttemptBudgets(exchange, budgets)),
+        pool=ThreadPoolExecutor(QUICK_THREADS, thread_name_prefix="quick"),
+        feed=GatewayFeed(core),
+        on_change=on_change,
+        intake=intake,
+    )
 
 
 if __name__ == "__main__":

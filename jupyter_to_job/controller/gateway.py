@@ -2,43 +2,36 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import json
 import logging
-import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+import re
+import sys
+from dataclasses import replace
 
 from tornado import web
-from tornado.iostream import StreamClosedError
+from tornado.httpserver import HTTPServer
+from tornado.httputil import HTTPServerRequest
+
+from job_runner.protocol.result.result import FoldLimits
 
 from .. import __version__
-from ..api import ApiRequest, ApiResponse, error_response, handle
-from ..domain.errors import JobsError, NotFound, Refused
-from ..domain.job import Deleted, Job
-from ..service.jobs import ServiceContext
-from ..service.remote import DELETED
-from .exchange_routes import ExchangeRoutes
-from .identity import AgentPod, DevPod, Identities, Identity
-from .jobs import Blobs, GatewayJobs
+from ..api import ApiRequest, ApiResponse, handle
+from ..api.http import CHUNK
+from ..api.routes import is_slow
+from ..domain.errors import BadInput, JobsError, NotFound
+from ..exchange.uploads import Upload
+from .callers.identity import AgentPod, DevPod, Identity
+from .events import EventsHandler
+from .handler import GatewayContext, GatewayHandler
+from .intake.blobs import Blobs
 
-MAX_BODY = 128 << 20
-HEARTBEAT_INTERVAL = 1.0
-"""Seconds between two comments on an idle event stream, by which both sides notice a dead peer."""
+MAX_BUFFER = 1 << 20
+"""Bytes of a request that wait in memory for a handler, at most."""
+READER_LIMITS = FoldLimits(line=4 << 20, journal=16 << 20)
+"""What readers in this process take into memory of the journal of a job that runs."""
+SLOW = 1.0
+"""Seconds from which a request is logged, whatever it was."""
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class GatewayContext:
-    """The objects that the handlers share. `on_change` reports a job whose directory changed."""
-
-    core: ServiceContext
-    identities: Identities
-    exchange_routes: ExchangeRoutes
-    pool: ThreadPoolExecutor
-    on_change: Callable[[str], None]
+_SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
 def application(context: GatewayContext) -> web.Application:
@@ -47,176 +40,135 @@ def application(context: GatewayContext) -> web.Application:
         [
             (r"/api/events", EventsHandler, {"context": context}),
             (r"/api/(.*)", ApiHandler, {"context": context}),
-        ]
+            (r".*", UnknownHandler, {"context": context}),
+        ],
+        log_function=log_request,
     )
 
 
-class _Handler(web.RequestHandler):
-    """Authenticates every request by its bearer token."""
-
-    def initialize(self, context: GatewayContext) -> None:
-        """Store the shared context."""
-        self.context = context
-
-    async def identity(self) -> Identity:
-        """Return the authenticated caller. Raises Refused."""
-        scheme, _, token = self.request.headers.get("Authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not token:
-            raise Refused("This needs a bearer token.")
-        return await self.context.identities.authenticate(token)
-
-    async def respond(self, response: ApiResponse) -> None:
-        """Send a response. A file is sent in chunks, as fast as the client reads them."""
-        self.set_status(response.status)
-        for name, value in response.headers.items():
-            self.set_header(name, value)
-        if response.status != 204:
-            self.set_header("Content-Type", response.content_type)
-        if self.request.method == "HEAD" or response.status == 204:
-            self.finish()
-        elif response.file is None:
-            self.finish(response.body)
-        else:
-            self.set_header("Content-Length", response.length)
-            with contextlib.suppress(StreamClosedError):  # the client disconnected
-                await response.stream(self, self.context.pool)
-                self.finish()
+def http_server(context: GatewayContext) -> HTTPServer:
+    """Return the server: handlers decide how much of a body is read, and tornado holds little."""
+    return HTTPServer(
+        application(context),
+        max_body_size=sys.maxsize,
+        max_buffer_size=MAX_BUFFER,
+        chunk_size=CHUNK,
+        idle_connection_timeout=context.intake.idle_timeout,
+        body_timeout=context.intake.timeout + context.intake.idle_timeout,
+    )
 
 
-@web.stream_request_body
-class ApiHandler(_Handler):
-    """All routes but the events. A body is read only after the caller is authenticated."""
+def log_request(handler: web.RequestHandler) -> None:
+    """Log a request that failed or was slow, and every other one but the regular ones.
 
-    async def prepare(self) -> None:
-        """Authenticate the caller before the body is read."""
-        self._body = bytearray()
-        self._caller: Identity | None = None
-        if self.path_args == ["health"]:
-            return
-        try:
-            self._caller = await self.identity()
-        except JobsError as error:
-            await self.respond(error_response(error))
+    Agents append once a second, and the kubelet asks for the health: they would fill the log.
+    """
+    status, request = handler.get_status(), handler.request
+    seconds = request.request_time()
+    is_regular = is_append(request) or request.path == "/api/health"
+    if status < 400 and seconds < SLOW and is_regular:
+        return
+    log = _log.error if status >= 500 else _log.warning if status >= 400 else _log.info
+    log("%d %s %s %.0f ms", status, request.method, request.uri, seconds * 1000)
 
-    def data_received(self, chunk: bytes) -> None:
-        """Collect a chunk of the body; tornado limits it to MAX_BODY."""
-        self._body += chunk
+
+class ApiHandler(GatewayHandler):
+    """All routes but the events."""
+
+    async def _admit(self) -> None:
+        """Let everybody ask for the health, without a body."""
+        if self.path_args != ["health"] or self.expects_body:
+            await super()._admit()
 
     async def _handle(self, path: str) -> None:
-        if self._caller is None:
+        self.body_complete()
+        if self.caller is None or self.body is None:
             health = {"status": "ok", "version": __version__, "backend": "kubernetes"}
             await self.respond(ApiResponse.json(200, health))
             return
+        upload = self.body.upload
         request = ApiRequest(
             method=self.request.method or "GET",
             path=path,
             query={name: self.get_query_argument(name) for name in self.request.query_arguments},
             headers=self.request.headers,
-            body=bytes(self._body),
+            body=upload.data,
+            upload=upload,
         )
+        run = self.in_pool if is_quick(request) else self.in_bulk
+        caller, feed = self.caller, self.context.feed
+        is_watched = isinstance(caller, AgentPod) and feed.is_watched(caller.job)
         try:
-            loop = asyncio.get_running_loop()
-            response, job = await loop.run_in_executor(
-                self.context.pool, dispatch, self.context, self._caller, request
-            )
+            response, job = await run(dispatch, self.context, caller, request, is_watched)
         except JobsError as error:
-            await self.respond(error_response(error))
+            self.refuse(error)
             return
-        if job:
+        if response.status < 300:
+            self.body.keep()
+        self.body.close()
+        if job and is_append(request):
+            self.context.feed.mark(job)  # the reconciler has nothing to do
+        elif job:
             self.context.on_change(job)
         await self.respond(response)
 
     get = head = post = put = delete = _handle
 
 
+class UnknownHandler(GatewayHandler):
+    """Any other path: nobody sends a body there, either."""
+
+    async def _admit(self) -> None:
+        """Refuse the request. Raises NotFound."""
+        raise NotFound(f"There is no {self.request.path}.")
+
+
+def is_append(request: ApiRequest | HTTPServerRequest) -> bool:
+    """Tell whether a request appends to a file: agents send one a second."""
+    path = request.path.removeprefix("/api/")
+    return request.method == "POST" and path.startswith("exchange/")
+
+
+def is_quick(request: ApiRequest) -> bool:
+    """Tell whether a request only reads a few small files: none of these waits for a large one."""
+    return request.method in ("GET", "HEAD") and not is_slow(request)
+
+
 def dispatch(
-    context: GatewayContext, identity: Identity, request: ApiRequest
+    context: GatewayContext, identity: Identity, request: ApiRequest, is_watched: bool
 ) -> tuple[ApiResponse, str]:
-    """Handle a request; return the response and the job whose directory changed, "" if none."""
+    """Handle a request; return the response and the job whose directory changed, "" if none.
+
+    `is_watched`: somebody watches the job of the agent that calls.
+    """
     if request.path.startswith("exchange/"):
-        return context.exchange_routes.handle(identity, request)
+        return context.exchange_routes.handle(identity, request, is_watched=is_watched)
     if isinstance(identity, AgentPod):
         raise NotFound(f"There is no {request.method} {request.path}.")
-    if request.path.startswith("blobs/") and request.method == "PUT":
-        blobs = Blobs(context.core.exchange.root, identity.owner)
-        blobs.put(request.path.removeprefix("blobs/"), request.body)
-        return ApiResponse.json(200, {"length": len(request.body)}), ""
-    return handle(GatewayJobs(context.core, identity), request), ""
+    if request.path.startswith("blobs/") and request.method in ("HEAD", "PUT"):
+        return _blob(context, identity, request), ""
+    if request.upload is not None and not request.upload.is_small:  # at most MAX_SUBMISSION
+        request = replace(request, body=b"".join(request.upload.chunks()))
+    response = handle(context.jobs(identity), request)
+    return response, changed_job(request) if response.status < 400 else ""
 
 
-class EventsHandler(_Handler):
-    """Server-sent events, a Job each: first the unfinished and undelivered ones, then changes."""
-
-    async def get(self) -> None:
-        """Stream until the client disconnects."""
-        try:
-            identity = await self.identity()
-            if not isinstance(identity, DevPod):
-                raise NotFound("There are no events for agents.")
-        except JobsError as error:
-            await self.respond(error_response(error))
-            return
-        self.set_header("Content-Type", "text/event-stream")
-        events = _EventBuffer()
-        jobs = GatewayJobs(self.context.core, identity)
-        watcher = threading.Thread(
-            target=_follow_changes,
-            args=(jobs, events, asyncio.get_running_loop()),
-            name="events",
-            daemon=True,
-        )
-        watcher.start()
-        try:
-            while not events.closed.is_set():
-                self.write(await events.take())
-                await self.flush()
-        except StreamClosedError:
-            pass  # the client disconnected, as every stream ends
-        finally:
-            events.closed.set()
+def changed_job(request: ApiRequest) -> str:
+    """Return the job that a request to the REST API changed, "" if none: new ones are notified."""
+    collection, _, rest = request.path.partition("/")
+    is_change = collection == "jobs" and request.method not in ("GET", "HEAD")
+    return rest.partition("/")[0] if is_change else ""
 
 
-class _EventBuffer:
-    """The latest unsent event of each job, so that its size is bounded by the number of jobs."""
-
-    def __init__(self) -> None:
-        self.closed = threading.Event()
-        self._latest: dict[str, Job | Deleted] = {}
-        self._has_events = asyncio.Event()
-
-    def put(self, job: Job | Deleted) -> None:
-        """Add a changed or deleted job. Call it on the event loop."""
-        self._latest[job.name] = job
-        self._has_events.set()
-
-    async def take(self) -> str:
-        """Return the next events as text, or a comment after `HEARTBEAT_INTERVAL` seconds."""
-        try:
-            await asyncio.wait_for(self._has_events.wait(), HEARTBEAT_INTERVAL)
-        except asyncio.TimeoutError:
-            return ": \n\n"
-        self._has_events.clear()
-        jobs, self._latest = self._latest, {}
-        return "".join(map(_format_event, jobs.values()))
-
-
-def _format_event(job: Job | Deleted) -> str:
-    if isinstance(job, Deleted):
-        return f"event: {DELETED}\ndata: {json.dumps({'name': job.name})}\n\n"
-    return f"data: {json.dumps(job.to_json())}\n\n"
-
-
-def _follow_changes(
-    jobs: GatewayJobs, events: _EventBuffer, loop: asyncio.AbstractEventLoop
-) -> None:
-    """Move changes to the buffer until the stream is closed. On an error, close it."""
-    try:
-        for job in jobs.changes():
-            if events.closed.is_set():
-                return
-            if job is not None:
-                loop.call_soon_threadsafe(events.put, job)
-    except Exception:
-        _log.exception("a feed broke")
-    finally:
-        events.closed.set()
+def _blob(context: GatewayContext, caller: DevPod, request: ApiRequest) -> ApiResponse:
+    """Store a blob, or tell whether it is there."""
+    blobs = Blobs(context.core.exchange.root, caller.owner)
+    digest = request.path.removeprefix("blobs/")
+    if not _SHA256.fullmatch(digest):
+        raise BadInput("A blob is named by its SHA-256 in 64 hexadecimal digits.")
+    if request.method == "HEAD":
+        size = blobs.path(digest).stat().st_size
+        return ApiResponse(200, headers={"Content-Length": str(size)})
+    upload = request.upload or Upload.of(request.body)
+    blobs.put(digest, upload)
+    return ApiResponse.json(200, {"length": upload.size})

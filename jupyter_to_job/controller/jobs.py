@@ -2,65 +2,59 @@
 
 from __future__ import annotations
 
-import hashlib
+import secrets
 from functools import partial
 from pathlib import Path, PurePosixPath
 
-from job_runner.protocol import documents
-
-from ..domain.errors import BadInput, Conflict, Stale
-from ..domain.job import Job, Submission
+from ..domain.errors import BadInput, Conflict, NotFound
+from ..domain.job import Changes, Job, Submission
 from ..domain.preflight import Preflight
 from ..domain.transfer import Transfer
+from ..exchange import Request
+from ..exchange.index import IndexRow
 from ..service.jobs import JobService, ServiceContext
 from ..service.submitting.preflight import check_choice
 from ..service.submitting.submission import Caller
 from ..workspace import Frozen, Input, open_regular, summarize_notebook
-from .identity import DevPod
-
-BLOBS_FOLDER = ".blobs"
-
-
-class Blobs:
-    """An owner's snapshots and inputs by digest, sent before the submission that names them."""
-
-    def __init__(self, exchange: Path, owner: str) -> None:
-        # A folder per owner: nobody can find out by a digest which files others have.
-        self._folder = exchange / BLOBS_FOLDER / hashlib.sha256(owner.encode()).hexdigest()[:32]
-
-    def put(self, digest: str, data: bytes) -> None:
-        """Store `data`. Raises BadInput if it does not have the digest."""
-        if hashlib.sha256(data).hexdigest() != digest:
-            raise BadInput("The bytes do not have this digest.", "Send them again.")
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        documents.write_bytes_once(self._folder / digest, data)
-
-    def path(self, digest: str) -> Path:
-        """Return the path of a blob. Raises Stale if it was not sent."""
-        path = self._folder / digest
-        if not path.is_file():
-            raise Stale(f"The blob {digest[:12]} was not sent.", "Send it, then submit again.")
-        return path
+from .callers.identity import DevPod
+from .callers.volumes import JobOrigins, require_same_workspace, volume_path
+from .feed.job_event import held_elsewhere
+from .intake.blobs import Blobs
 
 
 class GatewayJobs(JobService):
-    """Implements `service.port.Jobs` for one dev pod's owner."""
+    """Implements `service.port.Jobs` for one dev pod's owner.
 
-    def __init__(self, core: ServiceContext, caller: DevPod) -> None:
+    An owner's jobs may come from several workspaces with equal paths. Lists and events have those
+    of the caller's own workspace, and those that no workspace has any more.
+    """
+
+    def __init__(self, core: ServiceContext, caller: DevPod, origins: JobOrigins) -> None:
         # Clients send absolute paths without the leading slash: see `service.remote`.
+        # By its nonce the controller knows a Job that it made from one that somebody else made.
+        origin = {**caller.origin, "nonce": secrets.token_hex(16)}
         super().__init__(
             core,
-            Caller(caller.owner, "/", origin=caller.origin, sees_workspace=False),
+            Caller(
+                caller.owner,
+                "/",
+                caller.groups,
+                origin=origin,
+                sees_workspace=False,
+                identify_notebook=lambda path: str(volume_path(caller.origin, path)),
+            ),
             wake=lambda *_: None,  # the reconciler in this process needs no waking
         )
         self._blobs = Blobs(core.exchange.root, caller.owner)
+        self._origin = caller.origin
+        self._origins = origins
 
     def submit(self, submission: Submission, transfer: Transfer | None = None) -> tuple[Job, bool]:
         """See the port. The snapshot is the blob that `expected_sha256` names."""
         if submission.expected_sha256 is None:
             raise BadInput("A gateway needs expected_sha256.", "Send the snapshot as a blob first.")
         _check_path(submission.notebook)
-        data = self._blobs.path(submission.expected_sha256).read_bytes()
+        data = self._blobs.snapshot(submission.expected_sha256)
         inputs = []
         for path in submission.inputs:
             _check_path(path)
@@ -84,13 +78,39 @@ class GatewayJobs(JobService):
         problems = check_choice(self._context.submissions, submission, None, self._caller)
         return Preflight(tuple(problems), isolated=True)
 
+    def rerun(self, name: str, changes: Changes, transfer: Transfer | None = None) -> Job:
+        """See the port. Raises Conflict if the notebook came from another workspace."""
+        require_same_workspace(self._origins, self._own_request(name), self._origin)
+        return super().rerun(name, changes, transfer)
+
     def deliver(self, name: str) -> Job:
-        """See the port. Raises Conflict while undelivered: the gateway sees no workspace."""
-        job = self.get(name)
-        if not job.delivery.decided:
-            raise Conflict(
-                "Results are published from the workspace's side.", "Pull it from there."
-            )
+        """Return the job if the caller may publish its result: the gateway sees no workspace.
+
+        Raises Conflict if the notebook came from another workspace.
+        """
+        request = self._own_request(name)
+        if not self.get(name).delivery.path:
+            require_same_workspace(self._origins, request, self._origin)
+        return self.get(name)
+
+    def _is_listed(self, subject: Request | IndexRow) -> bool:
+        """See `JobService`. Jobs without a claim are listed everywhere: their pod may be gone."""
+        if not self._is_visible(subject):
+            return False
+        try:
+            place = self._origins.volume_path(subject.name, subject.source)
+        except NotFound:  # removed just now
+            return False
+        return not place.is_claim or place == volume_path(self._origin, subject.source)
+
+    def _for_reader(self, job: Job, subject: Request | IndexRow) -> Job:
+        """See `JobService`. The reader learns who has to publish a result that it cannot."""
+        job = super()._for_reader(job, subject)
+        if held_elsewhere(job) is not job and isinstance(subject, Request):
+            try:
+                require_same_workspace(self._origins, subject, self._origin)
+            except Conflict:
+                return held_elsewhere(job)
         return job
 
 

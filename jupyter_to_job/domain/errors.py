@@ -17,7 +17,10 @@ JobsError
 │   ├── Withdrawn            a submission that its client withdrew while it was sent
 │   └── WrongOffset          an append that does not begin at the end
 ├── TooLarge                 over a size cap
+│   └── OverBudget           over what a gateway keeps of one attempt: it takes no more of it
+├── StorageFull              the exchange, or its owner's share of it, has no room for new jobs
 ├── Unavailable              backend or exchange cannot be used now; try again (retryable)
+│   └── TimedOut             a request came too slowly
 └── Damaged                  a record on disk is not readable
 
 Edges translate: `api.errors` to HTTP status codes, `cli.exits` to exit codes. Lower layers never
@@ -26,6 +29,7 @@ know about either. `retryable` decides requeue or fail in the loops.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -130,10 +134,32 @@ class Withdrawn(Conflict):
     code = "withdrawn"
 
 
+class WrongOffset(Conflict):
+    """An append that does not begin at the end, which is at `length` bytes."""
+
+    code = "wrong_offset"
+
+    def __init__(self, message: str, length: int) -> None:
+        super().__init__(message, "Send from there.")
+        self.length = length
+
+
 class TooLarge(JobsError):
     """Over a size cap."""
 
     code = "too_large"
+
+
+class OverBudget(TooLarge):
+    """Over what a gateway keeps of one attempt: sending it again is of no use."""
+
+    code = "over_budget"
+
+
+class StorageFull(JobsError):
+    """There is no room for new jobs; those that run can still end."""
+
+    code = "storage_full"
 
 
 class Unavailable(JobsError):
@@ -141,6 +167,17 @@ class Unavailable(JobsError):
 
     code = "unavailable"
     retryable = True
+
+
+class TimedOut(Unavailable):
+    """A request's body came too slowly, or stopped coming."""
+
+    code = "timed_out"
+
+
+def no_job(name: str) -> NotFound:
+    """Return the error for a job that does not exist, or is another owner's: nobody sees which."""
+    return NotFound(f"There is no job {name!r}.", "See `jupyter-to-job list --all`.")
 
 
 def no_room(what: str, error: OSError) -> Unavailable:
@@ -174,8 +211,26 @@ BY_CODE: dict[str, type[JobsError]] = {
         Stale,
         Withdrawn,
         TooLarge,
+        OverBudget,
+        StorageFull,
         Unavailable,
+        TimedOut,
         Damaged,
     )
 }
 """Each error by its code: how an error that crossed REST becomes itself again."""
+
+
+def error_of_answer(status: int, content: bytes) -> JobsError:
+    """Return the error that a gateway's answer describes, by its status if it has no document."""
+    try:
+        body = json.loads(content)["error"]
+    except (ValueError, KeyError, TypeError):
+        body = {}
+    message = body.get("message") or f"The gateway answered {status}."
+    if body.get("code") == WrongOffset.code:
+        return WrongOffset(message, body["length"])
+    fallback = {401: Refused, 403: Refused, 404: NotFound}.get(status)
+    if fallback is None:
+        fallback = Unavailable if status >= 500 else JobsError
+    return BY_CODE.get(body.get("code", ""), fallback)(message, body.get("hint", ""))

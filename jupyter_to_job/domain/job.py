@@ -138,11 +138,17 @@ class Job:
         return self.state.final and self.delivery.decided
 
     def with_paths(self, convert: Callable[[str], str]) -> Job:
-        """Return the job with the paths of its notebook and its delivery converted."""
+        """Return the job with the paths of its files in the workspace converted."""
         delivery = self.delivery
         if delivery.path is not None:
             delivery = replace(delivery, path=convert(delivery.path))
-        return replace(self, notebook=convert(self.notebook), delivery=delivery)
+        return replace(
+            self,
+            notebook=convert(self.notebook),
+            inputs=tuple(map(convert, self.inputs)),
+            output=None if self.output is None else convert(self.output),
+            delivery=delivery,
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the job as plain JSON types."""

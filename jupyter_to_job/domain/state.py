@@ -6,7 +6,7 @@ never shown as running; a run that succeeded stays succeeded, even if it is canc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from job_runner.protocol.outcome import LOST_MESSAGE
 
@@ -26,12 +26,22 @@ class Ended:
 
 @dataclass(frozen=True)
 class AttemptStatus:
-    """One attempt: `alive` while its runner is; `running` once its kernel took the first cell."""
+    """One attempt: `alive` while its runner is; `running` once its kernel took the first cell.
+
+    `has_result`: it left a notebook. `retried`: the cluster ended it, and starts another one.
+    """
 
     number: int
     alive: bool
     running: bool = False
     ended: Ended | None = None
+    has_result: bool = False
+    retried: bool = False
+
+    @property
+    def counts(self) -> bool:
+        """Whether the job's state depends on it: for a retried one only if it succeeded."""
+        return not self.retried or (self.ended is not None and self.ended.state is State.SUCCEEDED)
 
 
 @dataclass(frozen=True)
@@ -54,31 +64,62 @@ class JobStatus:
     position: int | None = None
 
 
+def deciding_attempt(attempts: tuple[AttemptStatus, ...]) -> AttemptStatus | None:
+    """Return the attempt by which a job has ended: one that succeeded, else the latest.
+
+    Return None while the latest one that counts has not ended.
+    """
+    counted = [a for a in attempts if a.counts]
+    succeeded = [a for a in counted if a.ended is not None and a.ended.state is State.SUCCEEDED]
+    latest = max(succeeded or counted, key=lambda a: a.number, default=None)
+    return latest if latest is not None and latest.ended is not None else None
+
+
 def delivered_attempt(attempts: tuple[AttemptStatus, ...]) -> AttemptStatus | None:
-    """Return the attempt that is delivered: the highest that succeeded, else the highest ended."""
-    ended = [a for a in attempts if a.ended is not None]
-    succeeded = [a for a in ended if a.ended and a.ended.state is State.SUCCEEDED]
-    return max(succeeded or ended, key=lambda a: a.number, default=None)
+    """Return the attempt whose result is delivered; None while the job has not ended, or has none.
+
+    Where the deciding attempt never ran, it is the latest that did: what it printed is not lost.
+    """
+    deciding = deciding_attempt(attempts)
+    if deciding is None or deciding.has_result:
+        return deciding
+    ran = [a for a in attempts if a.ended is not None and a.has_result]
+    return max(ran, key=lambda a: a.number, default=None)
 
 
 def compute_state(
     attempts: tuple[AttemptStatus, ...], placement: Placement, cancelled_at: str | None
 ) -> JobStatus:
     """Compute the state from the attempts, the backend's view and the time of a cancel wish."""
-    winner = delivered_attempt(attempts)
-    latest = max(attempts, key=lambda a: a.number, default=None)
-    if winner is not None and winner.ended is not None:
-        if winner.ended.state is State.SUCCEEDED:
-            return JobStatus(State.SUCCEEDED, message=winner.ended.message)
-        if latest is winner or latest is None:
-            return _ended(winner.ended, cancelled_at)
+    deciding = deciding_attempt(attempts)
+    if deciding is not None and deciding.ended is not None:
+        return _ended(deciding.ended, cancelled_at)
+    counted = (attempt for attempt in attempts if attempt.counts)
+    latest = max(counted, key=lambda a: a.number, default=None)
     if latest is None:
         state = State.STARTING if placement.starting else State.QUEUED
         return JobStatus(state, placement.reason, placement.message, placement.position)
     if latest.alive:
-        return JobStatus(State.RUNNING if latest.running else State.STARTING)
+        if latest.running:
+            return JobStatus(State.RUNNING)
+        return JobStatus(State.STARTING, placement.reason, placement.message)
     # The runner died and `finish` has not run yet: its outcome is going to say this.
     return _ended(Ended(State.FAILED, "Lost", LOST_MESSAGE, cancelled_at or ""), cancelled_at)
+
+
+def needs_reason_of_host(ended: Ended) -> bool:
+    """Tell whether an attempt's own end says only that it was told to stop, or was killed."""
+    return kind_of(ended.reason) is Kind.STOPPED
+
+
+def with_reason_of_host(ended: Ended, reason: str | None, message: str | None) -> Ended:
+    """Return how an attempt ended, with the reason of the cluster that ended it, if it has one.
+
+    The runner knows only that it was told to stop, and nobody knows why a dead one is dead.
+    """
+    if reason is not None and needs_reason_of_host(ended):
+        return replace(ended, reason=reason, message=message)
+    return ended
 
 
 def _ended(ended: Ended, cancelled_at: str | None) -> JobStatus:
@@ -87,7 +128,6 @@ def _ended(ended: Ended, cancelled_at: str | None) -> JobStatus:
     A cancel is recorded only while the run is not known to be dead. So a cancel without an outcome
     was meant for a run that seemed alive, and it counts.
     """
-    stopped = kind_of(ended.reason) is Kind.STOPPED
-    if stopped and cancelled_at is not None and cancelled_at <= ended.finished:
+    if needs_reason_of_host(ended) and cancelled_at is not None and cancelled_at <= ended.finished:
         return JobStatus(State.CANCELLED)
     return JobStatus(ended.state, ended.reason, ended.message)

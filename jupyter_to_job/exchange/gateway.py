@@ -1,4 +1,4 @@
-"""The exchange behind a gateway, which agents and dev pods reach over HTTPS.
+"""The exchange behind a gateway, as dev pods reach it over HTTPS; agents have their own client.
 
 The token is read from its file for each request, because the kubelet renews it.
 """
@@ -6,7 +6,6 @@ The token is read from its file for each request, because the kubelet renews it.
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,7 @@ from urllib.parse import quote
 
 import httpx
 
-from ..domain.errors import BY_CODE, JobsError, NotFound, Refused, Unavailable
-from .port import WrongOffset
+from ..domain.errors import NotFound, Unavailable, error_of_answer
 
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
 
@@ -41,7 +39,7 @@ class Gateway:
             with self._client.stream(method, path, headers=headers, **arguments) as response:
                 if response.status_code >= 400:
                     response.read()
-                    raise _error_of(response)
+                    raise error_of_answer(response.status_code, response.content)
                 yield response
         except httpx.HTTPError as error:
             raise Unavailable(
@@ -95,18 +93,3 @@ class GatewayExchange:
 
 def _piece(job: str, path: str) -> str:
     return f"exchange/{quote(job)}/{quote(path)}"
-
-
-def _error_of(response: httpx.Response) -> JobsError:
-    """Translate an answer into an error."""
-    try:
-        body = json.loads(response.content)["error"]
-    except (ValueError, KeyError, TypeError):
-        body = {}
-    message = body.get("message") or f"The gateway answered {response.status_code}."
-    if body.get("code") == WrongOffset.code:
-        return WrongOffset(message, body["length"])
-    fallback = {401: Refused, 403: Refused, 404: NotFound}.get(response.status_code)
-    if fallback is None:
-        fallback = Unavailable if response.status_code >= 500 else JobsError
-    return BY_CODE.get(body.get("code", ""), fallback)(message, body.get("hint", ""))

@@ -11,13 +11,15 @@ from typing import BinaryIO
 
 from job_runner.protocol import documents
 
-from ..domain.errors import BadInput, Conflict, Damaged, NotFound, Unavailable
+from ..domain.errors import BadInput, Conflict, Damaged, Unavailable, WrongOffset, no_job
 from ..domain.names import is_job_name
 from .ownership import is_own_folder
-from .port import WrongOffset
+from .uploads import Upload
 
 _PASSING = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ESTALE, errno.EINTR)
 """Errors of this process or of a network, which say nothing about the file."""
+_BAD_PATH = (errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP)
+"""Errors of a path that can never be written: it leads through a file, say."""
 
 
 class FilePieces:
@@ -34,7 +36,7 @@ class FilePieces:
         """Return the job's directory. Raises NotFound."""
         path = self.root / job
         if not is_job_name(job) or not self._is_job(path):
-            raise NotFound(f"There is no job {job!r}.", "See `jupyter-to-job list --all`.")
+            raise no_job(job)
         return path
 
     def _is_job(self, path: Path) -> bool:
@@ -65,22 +67,27 @@ class FilePieces:
 
     def size(self, job: str, path: str) -> int | None:
         """See `Exchange.size`."""
-        try:
-            return path_inside(self.directory(job), path).stat().st_size
-        except (FileNotFoundError, NotADirectoryError):
-            return None
+        with reading(f"{job}/{path}"):
+            try:
+                return path_inside(self.directory(job), path).stat().st_size
+            except (FileNotFoundError, NotADirectoryError):
+                return None
 
-    def put(self, job: str, path: str, data: bytes) -> None:
-        """See `Exchange.put`."""
+    def put(self, job: str, path: str, data: bytes | Upload) -> None:
+        """See `Exchange.put`; the bytes may be an upload, which is not read into memory."""
         target = path_inside(self.directory(job), path)
+        upload = data if isinstance(data, Upload) else Upload.of(data)
         with writing(job):
             make_folders(target.parent)
-            if not documents.write_bytes_once(target, data) and target.read_bytes() != data:
-                raise Conflict(f"{job}/{path} is there with other bytes.")
+            with contextlib.suppress(documents.DocumentError):  # something else than a file
+                if upload.place(target) or upload.equals(target):
+                    return
+        raise Conflict(f"{job}/{path} is there with other bytes.")
 
-    def append(self, job: str, path: str, offset: int, data: bytes) -> int:
-        """See `Exchange.append`."""
+    def append(self, job: str, path: str, offset: int, data: bytes | Upload) -> int:
+        """See `Exchange.append`; the bytes may be an upload, which is not read into memory."""
         target = path_inside(self.directory(job), path)
+        upload = data if isinstance(data, Upload) else Upload.of(data)
         with writing(job):
             make_folders(target.parent)
             descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
@@ -88,12 +95,12 @@ class FilePieces:
                 length = file.seek(0, os.SEEK_END)
                 if length != offset:
                     raise WrongOffset(f"{job}/{path} ends at {length}, not at {offset}.", length)
-                file.write(data)
+                file.writelines(upload.chunks())
                 file.flush()
                 os.fsync(file.fileno())
             if length == 0:
                 documents.sync_directory(target.parent)  # its name must survive a crash, too
-        return length + len(data)
+        return length + upload.size
 
 
 @contextlib.contextmanager
@@ -117,7 +124,9 @@ def writing(job: str = "") -> Iterator[None]:
         yield
     except OSError as error:
         if job and error.errno == errno.ENOENT:  # removed meanwhile
-            raise NotFound(f"There is no job {job!r}.") from error
+            raise no_job(job) from error
+        if job and error.errno in _BAD_PATH:
+            raise BadInput(f"{job} cannot have a file there: {error.strerror}.") from error
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise Unavailable(
                 "The exchange's disk is full.", "Make space, then try again."

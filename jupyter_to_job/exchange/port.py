@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from ..domain.errors import Conflict
-
 
 class Exchange(Protocol):
     """Reads and writes pieces of job directories."""
@@ -32,13 +30,3 @@ class Exchange(Protocol):
         Raises WrongOffset when `offset` is not the present end.
         """
         ...
-
-
-class WrongOffset(Conflict):
-    """An append that does not begin at the end, which is at `length` bytes."""
-
-    code = "wrong_offset"
-
-    def __init__(self, message: str, length: int) -> None:
-        super().__init__(message, "Send from there.")
-        self.length = length

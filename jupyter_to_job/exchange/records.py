@@ -13,6 +13,40 @@ class Wish:
 
 
 @dataclass(frozen=True)
+class ClusterJob:
+    """job.json: the Kubernetes Job that runs it. One of that name with another uid is not ours."""
+
+    namespace: str
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True)
+class PodEnd:
+    """pod.json of an attempt: the cluster's word on how its pod ended, beside the runner's own.
+
+    `reason` is None where the cluster has none of its own. `retried`: another pod follows, so this
+    attempt is not the job's end.
+    """
+
+    uid: str
+    node: str | None
+    reason: str | None
+    message: str | None
+    time: str
+    retried: bool = False
+
+
+@dataclass(frozen=True)
+class StopRecord:
+    """stop.json: why the controller ends a job that has waited too long for its start."""
+
+    reason: str
+    message: str
+    time: str
+
+
+@dataclass(frozen=True)
 class DeliveryRecord:
     """delivery.json: the published result by workspace path, its digest, and the artifacts.
 

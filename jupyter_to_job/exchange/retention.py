@@ -24,7 +24,7 @@ from job_runner.protocol.units import format_duration
 from ..domain.errors import BadInput, Cleared, JobsError
 from ..domain.quantities import parse_duration, parse_quantity
 from .files import FileExchange
-from .records import ClearedRecord, DeliveryRecord
+from .records import ClearedRecord, DeliveryRecord, PodEnd
 
 FOREVER = "forever"
 _log = logging.getLogger(__name__)
@@ -122,7 +122,15 @@ def _delivery_time(exchange: FileExchange, name: str) -> float | None:
         # A client of the gateway may report a wrong digest. Then this may be the only copy.
         verified = delivery.sha256 in (o.result_sha256 for o in outcomes if o)
         return times.parse(delivery.time).timestamp() if verified else None
-    return times.parse(outcomes[-1].finished).timestamp() if _has_no_result(outcomes) else None
+    if not _has_no_result(outcomes) or _is_retried(exchange, name, len(outcomes)):
+        return None
+    return times.parse(outcomes[-1].finished).timestamp()
+
+
+def _is_retried(exchange: FileExchange, name: str, attempt: int) -> bool:
+    """Tell whether a cluster ended an attempt, and starts another one."""
+    pod = exchange.record(name, f"attempt-{attempt}/{layout.POD}", PodEnd)
+    return pod is not None and pod.retried
 
 
 def _has_no_result(outcomes: list[Outcome | None]) -> bool:
@@ -131,15 +139,15 @@ def _has_no_result(outcomes: list[Outcome | None]) -> bool:
 
 def _jobs_over_cap(exchange: FileExchange, cap: int) -> Iterator[_Delivered]:
     """Yield the jobs to clear, oldest first, until the exchange is within `cap` bytes."""
-    total = _size(exchange.root)
+    total = bytes_on_disk(exchange.root)
     if total <= cap:
         return
-    sized = [j._replace(size=_size(exchange.root / j.name)) for j in _candidates(exchange)]
+    sized = [j._replace(size=bytes_on_disk(exchange.root / j.name)) for j in _candidates(exchange)]
     for job in sorted(sized):
         if total <= cap:
             return
         yield job
-        total -= job.size - _size(exchange.root / job.name)
+        total -= job.size - bytes_on_disk(exchange.root / job.name)
 
 
 def _clear(exchange: FileExchange, name: str, message: str) -> bool:
@@ -184,7 +192,7 @@ def _remove(path: Path) -> None:
             path.unlink()
 
 
-def _size(folder: Path) -> int:
+def bytes_on_disk(folder: Path) -> int:
     """Return the bytes that a folder takes on the disk."""
     total = 0
     for base, _, files in os.walk(folder):

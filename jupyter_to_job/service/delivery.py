@@ -16,8 +16,8 @@ from job_runner.protocol.outcome import Outcome
 from job_runner.protocol.result.result import write_result
 
 from ..domain.errors import Damaged, TooLarge
-from ..domain.job import DeliveryState, Job, State
-from ..domain.state import AttemptStatus, Ended, delivered_attempt
+from ..domain.job import DeliveryState, Job
+from ..domain.state import delivered_attempt
 from ..exchange import FileExchange, Request
 from ..exchange.pieces import writing
 from ..exchange.records import HeldRecord
@@ -25,7 +25,7 @@ from ..workspace import CannotPublish, Published, Workspace, publish
 from ..workspace.publishing.artifacts import find_artifacts, publish_artifacts
 from ..workspace.publishing.sign import sign
 from .port import Jobs
-from .reading.view import has_result
+from .reading.attempts import read_attempts
 
 MAX_LISTED = 5
 """Names of lost files in a message; the others are counted."""
@@ -53,14 +53,8 @@ def record_of(published: Published) -> dict[str, Any]:
 
 def find_delivered_attempt(exchange: FileExchange, name: str) -> int | None:
     """Return the number of the attempt whose result is the job's, or None while none has one."""
-    statuses = []
-    for number in layout.attempts(exchange.directory(name)):
-        outcome = exchange.outcome(name, number)
-        if outcome is not None and has_result(outcome):
-            ended = Ended(State(outcome.state), outcome.reason, None, outcome.finished)
-            statuses.append(AttemptStatus(number, alive=False, ended=ended))
-    winner = delivered_attempt(tuple(statuses))
-    return winner.number if winner else None
+    attempt = delivered_attempt(read_attempts(exchange, name))
+    return attempt.number if attempt else None
 
 
 def deliver(exchange: FileExchange, name: str) -> bool:

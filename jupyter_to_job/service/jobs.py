@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from job_runner.protocol import layout, times
+from job_runner.protocol.result.result import NO_LIMITS, FoldLimits
 
 from ..backends.port import Backend
-from ..domain.errors import NotFound, Unavailable
+from ..domain.errors import NotFound, Unavailable, no_job
 from ..domain.job import Changes, Deleted, DeliveryState, Job, State, Submission
 from ..domain.preflight import Preflight
 from ..domain.state import Placement
@@ -50,20 +51,31 @@ QUIET_INTERVAL = 0.2
 class ServiceContext:
     """The parts that all callers of one process share.
 
-    `output_cap` is how many bytes of output a job may keep; None: as many as it likes.
+    `output_cap` is how many bytes of output a job may keep; None: as many as it likes. `limits` is
+    how much of the journal of a running job is taken into memory. `admit_job` is called with the
+    owner and the bytes of the inputs before a job is recorded, and may refuse it.
     """
 
     exchange: FileExchange
     backend: Backend
     catalog: Callable[[], Catalog]
     output_cap: int | None = None
+    limits: FoldLimits = NO_LIMITS
+    admit_job: Callable[[str, int], None] = lambda _owner, _size: None
 
     def __post_init__(self) -> None:
-        self.reader = JobReader(self.exchange, self.backend.alive)
+        self.reader = JobReader(self.exchange, self.backend.alive, self.limits.line)
         self.lister = JobLister(self.exchange, self.backend, self.reader)
         self.submissions = SubmissionService(
-            self.exchange, self.backend, self.catalog, self.output_cap
+            self.exchange, self.backend, self.catalog, self.output_cap, self.admit_job
         )
+
+    def read_job(self, request: Request) -> Job:
+        """Return a job as it stands, with paths of its own workspace. Raises NotFound."""
+        if self.backend.has_queue and self.reader.has_attempt(request.name):
+            return self.reader.job(request, Placement())  # it has left the queue
+        placements = self.lister.placements(self.lister.waiting_requests(), [request])
+        return self.reader.job(request, placements.get(request.name, Placement()))
 
 
 class JobService:
@@ -145,15 +157,15 @@ class JobService:
         """See the port. The cursor is the age of the page's final job: when submitted, and name."""
         jobs: list[Job] = []
         final_entry: ListEntry | None = None
-        for entry in self._context.lister.newest(states, cursor):
-            if not self._is_visible(entry.subject):
+        for entry in self._context.lister.newest(self._caller.owner, states, cursor):
+            if not self._is_listed(entry.subject):
                 continue
             if final_entry is not None and len(jobs) == limit:
                 break
             job = entry.job()
             if job is None or (states and job.state not in states):  # it changed just now
                 continue
-            jobs.append(_for_reader(job, entry.subject, self._caller.workspace))
+            jobs.append(self._for_reader(job, entry.subject))
             final_entry = entry
         else:
             final_entry = None
@@ -183,7 +195,7 @@ class JobService:
             raise_if_cleared(exchange, name)  # it may have been cleared just now
         numbers = layout.attempts(exchange.directory(name))
         if numbers:
-            notebook = partial_notebook(exchange.directory(name), numbers[-1])
+            notebook = partial_notebook(exchange.directory(name), numbers[-1], self._context.limits)
             if notebook is not None:
                 return notebook
         raise NotFound(f"{name} has no result yet.", "Wait until it has begun.")
@@ -193,19 +205,19 @@ class JobService:
         context = self._context
         return describe(context.catalog(), self._caller.groups, context.backend.resources())
 
-    def changes(self) -> Iterator[Job | Deleted | None]:
+    def changes(self, names: Collection[str] | None = None) -> Iterator[Job | Deleted | None]:
         """See the port: polls the active jobs every `ChangeFeed.interval` seconds.
 
         While nothing changes it polls every `QUIET_INTERVAL` seconds.
         """
-        feed = ChangeFeed(self._exchange, self._context.lister, self._context.reader)
+        feed = ChangeFeed(self._exchange, self._context.lister, self._context.reader, names)
         jobs: dict[str, Job] = {}
         is_initial, woken_at, changed_at = True, 0.0, time.monotonic()
         while True:
             for request, job in feed.poll():
-                if not self._is_visible(request):
+                if not self._is_listed(request):
                     continue
-                job = _for_reader(job, request, self._caller.workspace)
+                job = self._for_reader(job, request)
                 settled = job.decided and job.delivery.state is not DeliveryState.HELD
                 if jobs.get(job.name) != job and not (is_initial and settled):
                     changed_at = time.monotonic()
@@ -236,16 +248,19 @@ class JobService:
 
     def delete(self, name: str) -> None:
         """See the port. The process that ends a running job removes it; no reader sees it now."""
-        if self.get(name).state.final:
+        on_cluster = self._exchange.has(name, layout.JOB)  # its Job is to be deleted first
+        is_final = self.get(name).state.final
+        if is_final and not on_cluster:
             self._exchange.remove(name)
             return
         request = self._exchange.request(name)
-        self._exchange.write_once(name, layout.CANCEL, self._wish())
+        if not is_final:
+            self._exchange.write_once(name, layout.CANCEL, self._wish())
         self._exchange.write_once(name, layout.DELETE, self._wish())
         self._context.backend.notify(name)
         # No process reads these any more if the job ended before they were written.
         with contextlib.suppress(NotFound, FileNotFoundError):
-            if self._context.reader.job(request, Placement()).decided:
+            if not on_cluster and self._context.reader.job(request, Placement()).decided:
                 self._exchange.remove(name)
 
     def deliver(self, name: str) -> Job:
@@ -257,13 +272,7 @@ class JobService:
     # Inside ---------------------------------------------------------------------------------
 
     def _read_job(self, request: Request) -> Job:
-        context, placement = self._context, Placement()
-        if not context.reader.has_attempt(request.name):
-            lister = context.lister
-            placements = lister.placements(lister.waiting_requests(), [request])
-            placement = placements.get(request.name, placement)
-        job = context.reader.job(request, placement)
-        return _for_reader(job, request, self._caller.workspace)
+        return self._for_reader(self._context.read_job(request), request)
 
     def _wake_backend(self, names: Collection[str]) -> None:
         """Wake the backend for active jobs; one that it cannot reach now stays as it is."""
@@ -280,7 +289,7 @@ class JobService:
     def _require_visible(self, request: Request) -> Request:
         """Return the request if the caller may see its job. Raises NotFound."""
         if not self._is_visible(request) or self._context.reader.is_deleted(request.name):
-            raise NotFound(f"There is no job {request.name!r}.", "See `jupyter-to-job list --all`.")
+            raise no_job(request.name)
         return request
 
     def _is_visible(self, subject: Request | IndexRow | JobOwner) -> bool:
@@ -290,6 +299,14 @@ class JobService:
             return False
         return not self._only_inside or subject.source.startswith(self._root)
 
+    def _is_listed(self, subject: Request | IndexRow) -> bool:
+        """Tell whether lists and changes have the job. By its name every visible job is reached."""
+        return self._is_visible(subject)
+
+    def _for_reader(self, job: Job, subject: Request | IndexRow) -> Job:
+        """Return the job as the caller sees it."""
+        return with_paths_for(job, subject, self._caller.workspace)
+
     def _journals(self, name: str) -> tuple[Path, bool]:
         """Return the job's directory, and whether the job has ended. Raises Cleared."""
         job = self.get(name)
@@ -297,10 +314,13 @@ class JobService:
         return self._exchange.directory(name), job.state.final
 
 
-def _for_reader(job: Job, request: Request | IndexRow, workspace: str) -> Job:
-    """Make the job's paths relative to the reader's workspace: `../` leads out of it."""
-    if request.workspace in ("", workspace):  # nothing is known of an unreadable request
+def with_paths_for(job: Job, subject: Request | IndexRow, workspace: str) -> Job:
+    """Make a job's paths relative to the reader's workspace: `../` leads out of it."""
+    if subject.workspace in ("", workspace):  # nothing is known of an unreadable request
         return job
-    return job.with_paths(
-        lambda path: posixpath.relpath(posixpath.join(request.workspace, path), workspace)
-    )
+
+    def convert(path: str) -> str:
+        converted = posixpath.relpath(posixpath.join(subject.workspace, path), workspace)
+        return f"{converted}/" if path.endswith("/") else converted  # an output that is a folder
+
+    return job.with_paths(convert)

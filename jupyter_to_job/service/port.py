@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Protocol
 
@@ -103,9 +103,10 @@ class Jobs(Protocol):
     def flavors(self) -> dict[str, Any]:
         """Return the catalog as `GET flavors` answers it."""
 
-    def changes(self) -> Iterator[Job | Deleted | None]:
+    def changes(self, names: Collection[str] | None = None) -> Iterator[Job | Deleted | None]:
         """Yield jobs as they change, without end; first all that are unfinished or undelivered.
 
+        With `names` they are asked for alone; others may be among them all the same.
         A job that is deleted meanwhile is yielded as Deleted. While nothing happens None is yielded
         now and then, so that a caller can stop.
         """

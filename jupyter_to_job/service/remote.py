@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import json
+import os
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, cast
 
@@ -26,9 +27,9 @@ from ..domain.errors import (
     Conflict,
     Damaged,
     NotFound,
-    TooLarge,
     Unavailable,
     UnknownChoice,
+    no_job,
     no_room,
 )
 from ..domain.job import Changes, Deleted, Delivery, DeliveryState, Job, State, Submission
@@ -47,8 +48,10 @@ from .submitting.submission import Caller, freeze_submission
 MAX_TRIES = 3
 DELETED = "deleted"
 """Name of the server-sent events for a deleted job; events with a Job have no name."""
-MAX_BLOB = 100 << 20
-"""Bytes of one file that a gateway takes."""
+MAX_NAMES = 50
+"""Names in an address: more of them do not pass every proxy."""
+CHUNK = 1 << 20
+"""Bytes of a file that are in memory while it is sent."""
 
 
 class RemoteJobs:
@@ -127,10 +130,11 @@ class RemoteJobs:
     def deliver(self, name: str) -> Job:
         """Fetch the result and publish it in this workspace (`pull`), unless that was done.
 
-        A job whose source is outside of this workspace is left to processes that reach it. Where
+        Raises Conflict if the notebook came from another volume than this pod has at its path. A
+        job whose source is outside of this workspace is left to processes that reach it. Where
         the folder cannot be written the job is `held` for this reader; a later call tries again.
         """
-        job = self.get(name)
+        job = self._job(self._gateway.call("POST", _path(name, "/deliver")).json())
         if job.delivery.path is not None or not job.state.final:
             return job
         request = self._request(name)
@@ -177,9 +181,10 @@ class RemoteJobs:
         catalog: dict[str, Any] = self._gateway.call("GET", "flavors").json()
         return catalog
 
-    def changes(self) -> Iterator[Job | Deleted | None]:
+    def changes(self, names: Collection[str] | None = None) -> Iterator[Job | Deleted | None]:
         """See the port: the gateway's server-sent events; its heartbeats become None."""
-        with self._gateway.stream("GET", "events") as response:
+        query = {"name": ",".join(names)} if names and len(names) <= MAX_NAMES else {}
+        with self._gateway.stream("GET", "events", params=query) as response:
             kind = ""
             for line in response.iter_lines():
                 if line.startswith("event: "):
@@ -202,28 +207,32 @@ class RemoteJobs:
 
     def _upload(self, frozen: Frozen, transfer: Transfer) -> list[dict[str, str]]:
         """Send snapshot and inputs as blobs; return the inputs as the submission names them."""
-        for item in frozen.inputs:  # nothing was sent yet
-            _check_size(item.path, item.size)
         transfer.expect(sum(item.size for item in frozen.inputs))
-        self._put_blob(frozen.notebook, frozen.data)
+        self._put_blob(io.BytesIO(frozen.data), len(frozen.data))
         inputs = []
         for item in frozen.inputs:
             try:
                 with item.open() as file:
-                    data = file.read(MAX_BLOB + 1)
+                    digest = self._put_blob(file, os.fstat(file.fileno()).st_size)
             except OSError as error:
                 raise BadInput(f"Cannot read the input {item.path}: {error.strerror}.") from error
-            digest = self._put_blob(item.path, data)
-            transfer.step(len(data))
+            transfer.step(item.size)
             inputs.append({"path": self._absolute(item.path), "sha256": digest})
         return inputs
 
-    def _put_blob(self, path: str, data: bytes) -> str:
-        """Send one blob and return its digest."""
-        _check_size(path, len(data))
-        digest = hashlib.sha256(data).hexdigest()
-        _retry(partial(self._gateway.call, "PUT", f"blobs/{digest}", content=data))
-        return digest
+    def _put_blob(self, file: BinaryIO, size: int) -> str:
+        """Send the first `size` bytes of a file, piece by piece; return their digest.
+
+        A file that is written to meanwhile has another digest, and the gateway refuses it.
+        """
+        digest = hashlib.sha256()
+        for chunk in _chunks(file, size):
+            digest.update(chunk)
+        path, headers = f"blobs/{digest.hexdigest()}", {"Content-Length": str(size)}
+        _retry(
+            lambda: self._gateway.call("PUT", path, content=_chunks(file, size), headers=headers)
+        )
+        return digest.hexdigest()
 
     def _request(self, name: str) -> Request:
         data = self._exchange.read(name, layout.REQUEST)
@@ -274,13 +283,16 @@ class RemoteJobs:
 def _path(name: str, action: str = "") -> str:
     """Return the route of a job. Raises NotFound for an invalid name: it may be another route."""
     if not is_job_name(name):
-        raise NotFound(f"There is no job {name!r}.", "See `jupyter-to-job list --all`.")
+        raise no_job(name)
     return f"jobs/{name}{action}"
 
 
-def _check_size(path: str, size: int) -> None:
-    if size > MAX_BLOB:
-        raise TooLarge(f"{path} is over {MAX_BLOB >> 20} MiB.", "Send a smaller one.")
+def _chunks(file: BinaryIO, size: int) -> Iterator[bytes]:
+    """Yield the first `size` bytes of a file in pieces."""
+    file.seek(0)
+    while size > 0 and (chunk := file.read(min(CHUNK, size))):
+        size -= len(chunk)
+        yield chunk
 
 
 def _retry(call: Callable[[], httpx.Response]) -> httpx.Response:

@@ -16,7 +16,7 @@ from jupyter_core.paths import jupyter_config_path, jupyter_data_dir
 from traitlets import Bool, Enum, HasTraits, TraitError, TraitType, Unicode
 
 from ..domain.errors import BadInput
-from ..domain.quantities import parse_quantity
+from ..domain.quantities import parse_duration, parse_quantity
 from ..flavors import SHIPPED
 
 if TYPE_CHECKING:
@@ -65,11 +65,37 @@ class Settings(HasTraits):
     agent_image = Unicode("", help="Controller: the image of the agent in job pods.")
     gateway_url = Unicode("", help="Controller: where agents reach its gateway.")
     namespaces = Unicode(
-        "", help="Controller: namespaces of dev pods, separated by commas; default: all."
+        "", help="Controller: namespaces of dev pods, separated by commas; `*`: all. Must be set."
+    )
+    start_limits = Unicode(
+        "", help="Controller: how long jobs may wait for their start, e.g. image=10m,agent=10m."
+    )
+    attempt_cap = Unicode(
+        "4Gi", help="Controller: how much journal and artifacts of one attempt may be in all."
+    )
+    record_cap = Unicode("64Mi", help="Controller: how long one record of a journal may be.")
+    owner_cap = Unicode(
+        "", help="Controller: how much the jobs and sent files of one owner may be; default: all."
+    )
+    disk_reserve = Unicode(
+        "1Gi", help="Controller: free space of the exchange below which nothing is submitted."
+    )
+    body_timeout = Unicode("10m", help="Controller: how long sending one body may take.")
+    body_idle_timeout = Unicode(
+        "30s", help="Controller: how long a body, or the next request, may stand still."
     )
     owner_rule = Unicode(
         "annotation=hub.jupyter.org/username",
-        help="Controller: whose a dev pod is: annotation=KEY, label=KEY or serviceaccount.",
+        help="Controller: whose a dev pod is: annotation=KEY, label=KEY, serviceaccount or claim.",
+    )
+    owner_scope = Enum(
+        ["namespace", "cluster"], "namespace", help="Controller: where owners' names are unique."
+    )
+    groups_annotation = Unicode(
+        "", help="Controller: annotation with the groups of a dev pod's user; default: no groups."
+    )
+    container = Unicode(
+        "notebook", help="Controller: name of the container that has the notebooks in dev pods."
     )
 
     @classmethod
@@ -170,6 +196,12 @@ _FORMS: dict[str, Callable[[str], object]] = {
     "exchange_cap": parse_quantity,
     "input_cap": parse_quantity,
     "output_cap": _output_cap,
+    "attempt_cap": parse_quantity,
+    "record_cap": parse_quantity,
+    "owner_cap": parse_quantity,
+    "disk_reserve": parse_quantity,
+    "body_timeout": parse_duration,
+    "body_idle_timeout": parse_duration,
 }
 """Parsers of settings that are text; an invalid value is refused at once."""
 

@@ -14,13 +14,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
+from job_runner.protocol.folders import open_folder
+
 from ..domain.errors import BadInput
 
 READ_SIZE = 1 << 20
 """Bytes of a file that are read at a time."""
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# A folder on the way need not be readable. macOS has no O_PATH.
-_PASSAGE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class SpecialFile(BadInput):
@@ -74,28 +73,6 @@ class Workspace:
         # The path is below one of the bases. Any of them will do.
         base = next(base for base in self._bases if real.is_relative_to(base))
         return open_folder(base, real.relative_to(base).parts)
-
-
-@contextlib.contextmanager
-def open_folder(start: Path | int, parts: Sequence[str] = ()) -> Iterator[int]:
-    """Open the folder `parts` below `start` and yield its descriptor. Raises OSError.
-
-    `start` is a path or an open folder. No link is followed from there on: each step begins at the
-    folder that the previous step has open.
-    """
-    if isinstance(start, int):
-        descriptor = os.dup(start)
-    else:
-        descriptor = os.open(start, _PASSAGE if parts else _FOLDER)
-    try:
-        for index, part in enumerate(parts):
-            flags = _FOLDER if index == len(parts) - 1 else _PASSAGE
-            below = os.open(part, flags, dir_fd=descriptor)
-            os.close(descriptor)
-            descriptor = below
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def open_regular(name: str, label: str, folder: int | None = None) -> BinaryIO:

@@ -80,7 +80,7 @@ def _follow(service: Jobs, job: Job, log: _LogPrinter) -> None:
     log.print_new()
     _print_note_if_empty(job, log)
     polled = time.monotonic()
-    for change in follow_changes(service):
+    for change in follow_changes(service, [job.name]):
         is_ours = change is not None and change.name == job.name
         # It may have ended before the feed began, or been deleted: also read now and then.
         if is_ours or time.monotonic() - polled > POLL_INTERVAL:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from ...domain.job import DeliveryState, Job
@@ -15,6 +15,7 @@ from .listing import JobLister
 from .view import JobReader, waiting_job
 
 _NOWHERE = Placement()
+_NOT_NEEDED: Mapping[str, Request] = {}
 
 POLL_INTERVAL = 0.08
 """Seconds between two polls: stats only, so cheap on a local disk. Output is seen within 0.1."""
@@ -34,10 +35,18 @@ class JobOwner(NamedTuple):
 
 
 class ChangeFeed:
-    """Follows the jobs that may still change."""
+    """Follows the jobs that may still change; with `only`, those of these names."""
 
-    def __init__(self, exchange: FileExchange, lister: JobLister, reader: JobReader) -> None:
+    def __init__(
+        self,
+        exchange: FileExchange,
+        lister: JobLister,
+        reader: JobReader,
+        only: Collection[str] | None = None,
+    ) -> None:
         self._exchange = exchange
+        self._only = None if only is None else frozenset(only)
+        self._all_names: frozenset[str] = frozenset()
         self._lister = lister
         self._reader = reader
         self._names: frozenset[str] = frozenset()
@@ -71,12 +80,16 @@ class ChangeFeed:
             if is_due or stamp is None or stamp != stamp_of(self._exchange.root / name):
                 del self._held[name]
                 self._unsettled |= {r.name: r for r in self._lister.read_requests([name])}
-        waiting = self._lister.waiting_requests()
+        waiting = self._lister.waiting_requests() if self._follows_queue() else _NOT_NEEDED
         begun = [self._unsettled[name] for name in self._unsettled.keys() - waiting.keys()]
         placements = self._lister.placements(waiting, begun)
         moved = self._moved(waiting, placements)
         begun += [self._unsettled[name] for name in self._starting if name in self._unsettled]
         return self._read_begun(begun, placements) + moved
+
+    def _follows_queue(self) -> bool:
+        """Tell whether a place in the queue matters: of jobs that began, or ended, it does not."""
+        return self._only is None or not all(map(self._reader.has_attempt, self._unsettled))
 
     def _read_begun(
         self, requests: Sequence[Request], placements: Mapping[str, Placement]
@@ -126,9 +139,10 @@ class ChangeFeed:
 
     def _update_names(self) -> None:
         """Start to follow new jobs, and stop following those that are gone."""
-        names = self._exchange.jobs()
-        if names is self._names:
+        all_names = self._exchange.jobs()
+        if all_names is self._all_names:
             return
+        names = all_names if self._only is None else all_names & self._only
         for name in self._names - names:
             self._mark_deleted(name)
         new_names = set(names - self._names)
@@ -140,7 +154,7 @@ class ChangeFeed:
         for request in self._lister.read_requests(new_names):
             self._unsettled[request.name] = request
             self._owners[request.name] = JobOwner(request.owner, request.source)
-        self._names = names
+        self._all_names, self._names = all_names, names
 
     def _mark_deleted(self, name: str) -> None:
         self._unsettled.pop(name, None)

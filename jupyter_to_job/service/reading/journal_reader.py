@@ -11,7 +11,7 @@ from job_runner.protocol import layout
 from job_runner.protocol.journal import journal
 from job_runner.protocol.journal.journal import JournalEntry, Record
 from job_runner.protocol.log_text import log_text
-from job_runner.protocol.result.result import fold_result
+from job_runner.protocol.result.result import NO_LIMITS, FoldLimits, fold_result
 from job_runner.protocol.result.spool import Spool
 
 from ...domain.errors import NotFound, TooLarge, no_room
@@ -60,7 +60,7 @@ def read_text(job_dir: Path, offset: int, *, final: bool) -> Text:
     return Text("".join(log_text(records)), end, final)
 
 
-def partial_notebook(job_dir: Path, number: int) -> BinaryIO | None:
+def partial_notebook(job_dir: Path, number: int, limits: FoldLimits = NO_LIMITS) -> BinaryIO | None:
     """Return the notebook of an attempt so far, in an unnamed file; None if there is none.
 
     Raises TooLarge, NotFound if the job is deleted meanwhile, and Unavailable if there is no room.
@@ -68,10 +68,10 @@ def partial_notebook(job_dir: Path, number: int) -> BinaryIO | None:
     attempt = layout.attempt_dir(job_dir, number)
     try:
         size = journal.journal_size(attempt / layout.JOURNAL)
-        if size > MAX_PARTIAL_JOURNAL:
+        if size > (limits.journal or MAX_PARTIAL_JOURNAL):
             message = f"{job_dir.name} has {size >> 20} MiB of output: too much to show so far."
             raise TooLarge(message, "Read its logs, or wait until it has ended.")
-        with fold_result(job_dir, attempt, Spool.in_folder(None)) as result:
+        with fold_result(job_dir, attempt, Spool.in_folder(None), limits) as result:
             file = cast("BinaryIO", tempfile.TemporaryFile())  # noqa: SIM115 - the caller's
             file.writelines(result.chunks())
             is_empty = file.tell() == 0

@@ -6,12 +6,14 @@ import contextlib
 import heapq
 import threading
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
+
+from job_runner.protocol import layout
 
 from ...backends.port import Backend
 from ...domain.errors import NotFound
@@ -40,6 +42,7 @@ class ListEntry:
 
 
 _BY_AGE = attrgetter("age")
+_NO_QUEUE: Mapping[str, Request] = {}
 
 
 class _Snapshot(NamedTuple):
@@ -50,8 +53,8 @@ class _Snapshot(NamedTuple):
     can change.
     """
 
-    settled: tuple[IndexRow, ...]
-    """Oldest first."""
+    settled: Mapping[str, Sequence[IndexRow]]
+    """The rows of each owner, oldest first."""
     unsettled: tuple[str, ...]
     """Names of the jobs that the index does not know."""
 
@@ -67,17 +70,21 @@ class JobLister:
         self._snapshots: StampCache[Path, _Snapshot] = StampCache()
         self._snapshot_lock = threading.Lock()
         self._waiting = WaitingJobs(exchange)
+        self._owners: dict[str, tuple[str, str | None]] = {}
+        """The owners of the jobs that the index does not know, and the stamps of their requests."""
         self._by_age: StampCache[str, list[Request]] = StampCache()
 
     def newest(
-        self, states: Collection[State] = (), before: str | None = None
+        self, owner: str, states: Collection[State] = (), before: str | None = None
     ) -> Iterator[ListEntry]:
-        """Yield the readable jobs, newest first; only those older than the age `before`.
+        """Yield an owner's jobs, newest first; only those older than the age `before`.
 
-        With `states` only jobs in one of them; one may have changed its state just now.
+        Jobs whose owner cannot be read are among them, and of a queue all jobs. With `states` only
+        jobs in one of them; one may have changed its state just now.
         """
         snapshot, waiting = self._snapshot(), self.waiting_requests()
-        begun = self.read_requests(n for n in snapshot.unsettled if n not in waiting)
+        unsettled = (name for name in snapshot.unsettled if name not in waiting)
+        begun = self._read_owned(owner, unsettled)
         placements = self.placements(waiting, begun)
         entries = [
             _entry(request, job)
@@ -86,7 +93,8 @@ class JobLister:
         ]
         entries = [entry for entry in entries if before is None or entry.age < before]
         entries.sort(key=_BY_AGE, reverse=True)
-        settled = self._settled_entries(snapshot.settled, {s.value for s in states}, before)
+        rows = snapshot.settled.get(owner, ())
+        settled = self._settled_entries(rows, {s.value for s in states}, before)
         parts = [settled, entries]
         if not states or not {State.QUEUED, State.STARTING}.isdisjoint(states):
             parts.append(self._waiting_entries(waiting, placements, before))
@@ -114,7 +122,7 @@ class JobLister:
         return None
 
     def _settled_entries(
-        self, rows: tuple[IndexRow, ...], states: set[str], before: str | None
+        self, rows: Sequence[IndexRow], states: set[str], before: str | None
     ) -> Iterator[ListEntry]:
         end = len(rows) if before is None else bisect_left(rows, before, key=_age)
         for position in range(end - 1, -1, -1):
@@ -140,8 +148,31 @@ class JobLister:
     def _read_snapshot(self) -> _Snapshot:
         names = self._exchange.jobs()
         settled = self.settled_rows(names)
-        rows = sorted(settled.values(), key=_age)
-        return _Snapshot(tuple(rows), tuple(names - settled.keys()))
+        unsettled = tuple(names - settled.keys())
+        self._owners = {n: self._owners[n] for n in unsettled if n in self._owners}
+        rows: dict[str, list[IndexRow]] = {}
+        for row in sorted(settled.values(), key=_age):
+            rows.setdefault(row.owner, []).append(row)
+        return _Snapshot(rows, unsettled)
+
+    def _read_owned(self, owner: str, names: Iterable[str]) -> list[Request]:
+        """Return the requests of an owner's jobs, and of those whose owner cannot be read.
+
+        Those of others are read once, unless somebody mends a damaged one.
+        """
+        unknown = (n for n in names if not self._is_known_to_be_of_another(owner, n))
+        requests = self.read_requests(unknown)
+        for request in requests:
+            self._owners[request.name] = (request.owner, self._stamp_of_request(request.name))
+        return [request for request in requests if request.owner in ("", owner)]
+
+    def _is_known_to_be_of_another(self, owner: str, name: str) -> bool:
+        known, stamp = self._owners.get(name, ("", None))
+        is_other = known not in ("", owner)
+        return is_other and stamp is not None and stamp == self._stamp_of_request(name)
+
+    def _stamp_of_request(self, name: str) -> str | None:
+        return stamp_of(f"{self._exchange.root}/{name}/{layout.REQUEST}")
 
     def settled_rows(self, names: Iterable[str]) -> dict[str, IndexRow]:
         """Return the rows of those of `names` that the index knows to be settled."""
@@ -186,8 +217,12 @@ class JobLister:
         return jobs
 
     def waiting_requests(self) -> Mapping[str, Request]:
-        """Return the jobs to which nothing happened yet: the same object while none changed."""
-        return self._waiting.requests()
+        """Return the jobs of the queue to which nothing happened yet.
+
+        It is the same object while none changed. Where the backend has no queue, nobody's place
+        depends on the others, and there is nothing to know of all of them.
+        """
+        return self._waiting.requests() if self._backend.has_queue else _NO_QUEUE
 
     def reconsider(self, name: str) -> None:
         """Look at a job's directory again at the next call."""
@@ -198,8 +233,11 @@ class JobLister:
     ) -> Mapping[str, Placement]:
         """Return the placements of the waiting jobs, and of `others` if they have no attempt.
 
-        One that is about to be cancelled, or has a slot, takes no place from the others.
+        One that is about to be cancelled, or has a slot, takes no place from the others. A backend
+        without a queue knows also why an attempt does not begin.
         """
+        if not self._backend.has_queue:
+            return self._backend.queue_status({r.name: r for r in others if _is_readable(r)})
         unstarted = {r.name: r for r in others if r.name not in waiting and self._has_not_begun(r)}
         if not unstarted:
             return self._backend.queue_status(waiting)
@@ -210,8 +248,11 @@ class JobLister:
         return {**own, **self._backend.queue_status(waiting)}
 
     def _has_not_begun(self, request: Request) -> bool:
-        is_readable = not isinstance(request, UnreadableRequest)
-        return is_readable and not self._reader.has_attempt(request.name)
+        return _is_readable(request) and not self._reader.has_attempt(request.name)
+
+
+def _is_readable(request: Request) -> bool:
+    return not isinstance(request, UnreadableRequest)
 
 
 def _entry(request: Request, job: Job) -> ListEntry:

@@ -19,7 +19,7 @@ from job_runner.protocol.progress import Progress, ProgressFold
 from job_runner.protocol.result.result import room_for
 
 from ...domain.advice import gpu_idle, smallest_sufficient
-from ...domain.errors import Damaged, NotFound
+from ...domain.errors import Damaged, no_job
 from ...domain.job import Delivery, DeliveryState, Job, State
 from ...domain.reasons import DAMAGED
 from ...domain.state import (
@@ -28,12 +28,14 @@ from ...domain.state import (
     JobStatus,
     Placement,
     compute_state,
+    deciding_attempt,
     delivered_attempt,
 )
 from ...exchange import FileExchange, Request
 from ...exchange.pieces import reading
 from ...exchange.records import DeliveryRecord, HeldRecord, Wish
 from ...exchange.request import UnreadableRequest
+from .attempts import status_of, with_end_of_pod
 from .waiting import FIRST_ATTEMPT, SUBMITTED
 
 _FINISH_PATIENCE = 60.0
@@ -67,10 +69,19 @@ class _Followed:
 
 
 class JobReader:
-    """Reads jobs, and remembers each journal's offset so that reading a job again is cheap."""
+    """Reads jobs, and remembers each journal's offset so that reading a job again is cheap.
 
-    def __init__(self, exchange: FileExchange, alive: Callable[[str, Path], bool]) -> None:
+    Records with a longer line than `max_line` are passed over, and are never in memory.
+    """
+
+    def __init__(
+        self,
+        exchange: FileExchange,
+        alive: Callable[[str, Path], bool],
+        max_line: int | None = None,
+    ) -> None:
         self._exchange = exchange
+        self._max_line = max_line
         self._alive = alive
         self._followed: dict[tuple[str, str, int], _Followed] = {}
         self._lock = threading.Lock()  # a server reads in several threads
@@ -98,35 +109,43 @@ class JobReader:
         if names <= SUBMITTED:  # as most of 500 waiting jobs
             return waiting_job(request, placement)
         attempts = [self._attempt(request, number) for number in layout.attempt_numbers(names)]
-        cancel = self._cancel(request.name) if layout.CANCEL in names else None
+        cancelled_at = self._cancelled_at(request.name) if layout.CANCEL in names else None
+        if layout.ORIGIN in names:
+            # The clocks of two hosts: no cancel is recorded once an end has arrived here.
+            cancelled_at = None if cancelled_at is None else ""
+            for attempt in attempts:
+                attempt.status = with_end_of_pod(
+                    self._exchange, request.name, attempt.status, cancelled=cancelled_at is not None
+                )
         statuses = tuple(a.status for a in attempts)
-        status = compute_state(statuses, placement, cancel.time if cancel else None)
+        status = compute_state(statuses, placement, cancelled_at)
         job = replace(
             _job(request, status),
-            cancel_requested=cancel is not None and not status.state.final,
+            cancel_requested=cancelled_at is not None and not status.state.final,
             journal=sum(a.journal for a in attempts),
         )
-        if not attempts:
-            return replace(job, delivery=self._delivery(request.name, names, None, final=False))
-        attempt = attempts[-1]
-        if status.state is State.SUCCEEDED:  # a later attempt does not count
-            attempt = attempts[statuses.index(delivered_attempt(statuses))]
-        outcome = attempt.outcome if status.state.final else None
+        counted = [attempt for attempt in attempts if attempt.status.counts]
+        if not counted:
+            return replace(job, delivery=self._delivery(request.name, names))
+        deciding = _find(deciding_attempt(statuses), attempts)
+        shown = _find(delivered_attempt(statuses), attempts) or deciding or counted[-1]
+        outcome = deciding.outcome if deciding else None
         return replace(
             job,
-            progress=attempt.progress,
-            delivery=self._delivery(request.name, names, attempt, final=outcome is not None),
-            usage=_usage(request, attempt),
-            started=attempt.started,
+            progress=shown.progress,
+            delivery=self._delivery(request.name, names, shown, final=outcome is not None),
+            usage=_usage(request, shown),
+            started=shown.started,
             finished=outcome.finished if outcome else None,
         )
 
-    def _cancel(self, name: str) -> Wish | None:
-        """Return the wish to cancel a job; a damaged one counts from the beginning."""
+    def _cancelled_at(self, name: str) -> str | None:
+        """Return when a cancel was asked for; a damaged wish counts from the beginning."""
         try:
-            return self._exchange.record(name, layout.CANCEL, Wish)
+            wish = self._exchange.record(name, layout.CANCEL, Wish)
         except Damaged:
-            return Wish("")
+            return ""
+        return wish.time if wish else None
 
     def forget(self, name: str) -> None:
         """Free the memory of a job that will not change any more."""
@@ -140,8 +159,7 @@ class JobReader:
             try:
                 return set(os.listdir(f"{self._exchange.root}/{name}"))  # noqa: PTH208 - text
             except FileNotFoundError as error:
-                hint = "See `jupyter-to-job list --all`."
-                raise NotFound(f"There is no job {name!r}.", hint) from error
+                raise no_job(name) from error
 
     def _attempt(self, request: Request, number: int) -> _Attempt:
         name = request.name
@@ -156,7 +174,7 @@ class JobReader:
                     return _ended(number, outcome, size)
                 offset, fold = self._follow(request, number, directory / layout.JOURNAL)
             except FileNotFoundError as error:  # removed meanwhile
-                raise NotFound(f"There is no job {name!r}.") from error
+                raise no_job(name) from error
         ended = None if alive else _end_from_journal(fold.end)
         status = AttemptStatus(number, alive, fold.running, ended)
         started = None if fold.began is None else times.from_unix(fold.began)
@@ -169,18 +187,25 @@ class JobReader:
         with self._lock:
             followed = self._followed.setdefault(key, _Followed())
         with followed.lock:
-            for entry in journal.read_journal(path, followed.offset, skip_outputs=True):
+            for entry in journal.read_journal(
+                path, followed.offset, skip_outputs=True, max_line=self._max_line
+            ):
                 followed.fold.feed(entry.record)
                 followed.offset = entry.end
             return followed.offset, replace(followed.fold)
 
     def _delivery(
-        self, name: str, names: set[str], attempt: _Attempt | None, *, final: bool
+        self,
+        name: str,
+        names: set[str],
+        attempt: _Attempt | None = None,
+        *,
+        final: bool = False,
     ) -> Delivery:
         decided = self._decided_delivery(name, names)
         if decided is not None:
             return decided
-        if final and attempt is not None and not has_result(attempt.outcome):
+        if final and attempt is not None and not attempt.status.has_result:
             return Delivery(
                 DeliveryState.NONE, None, "Nothing ran, so there is nothing to deliver."
             )
@@ -219,6 +244,10 @@ class JobReader:
         )
 
 
+def _find(status: AttemptStatus | None, attempts: list[_Attempt]) -> _Attempt | None:
+    return next((attempt for attempt in attempts if attempt.status is status), None)
+
+
 def waiting_job(request: Request, placement: Placement) -> Job:
     """Return a job to which nothing has happened since it was submitted."""
     return _job(request, compute_state((), placement, None))
@@ -235,10 +264,10 @@ def _damaged_job(request: Request, error: Damaged) -> Job:
 
 def _ended(number: int, outcome: Outcome, journal_bytes: int) -> _Attempt:
     """Return an attempt that has ended, from its outcome: its journal need not be read."""
-    ended = Ended(State(outcome.state), outcome.reason, outcome.message, outcome.finished)
-    status = AttemptStatus(number, alive=False, ended=ended)
     progress = Progress(outcome.cells["done"], outcome.cells["total"])
-    return _Attempt(status, outcome, outcome.started, progress, journal_bytes, outcome.usage)
+    return _Attempt(
+        status_of(number, outcome), outcome, outcome.started, progress, journal_bytes, outcome.usage
+    )
 
 
 def _end_from_journal(end: dict[str, Any] | None) -> Ended | None:
@@ -247,11 +276,6 @@ def _end_from_journal(end: dict[str, Any] | None) -> Ended | None:
         return None
     finished = "" if end.get("t") is None else times.from_unix(end["t"])
     return Ended(State(end["state"]), end.get("reason"), end.get("message"), finished)
-
-
-def has_result(outcome: Outcome | None) -> bool:
-    """Tell whether an attempt left a notebook."""
-    return outcome is not None and outcome.result_sha256 is not None
 
 
 def _usage(request: Request, attempt: _Attempt) -> dict[str, Any] | None:

@@ -51,6 +51,8 @@ class Caller:
       does that by itself.
     - `roots`: the folders outside the workspace that links in it may lead to.
     - `input_cap`: the bytes that the inputs may have in all.
+    - `identify_notebook`: returns what tells the notebook at a path from others of this owner; by
+      default its path.
     - `resolve_kernel`: returns what a request records as `kernel_spec` for a kernel's name, or
       raises UnknownChoice. None: this process does not know the environment's kernels.
     """
@@ -64,6 +66,7 @@ class Caller:
     enforce_memory: bool = False
     roots: tuple[str, ...] = ()
     input_cap: int | None = None
+    identify_notebook: Callable[[str], str] = str
     resolve_kernel: KernelResolver | None = None
 
     def kernel_spec(self, name: str | None) -> dict[str, Any] | None:
@@ -83,6 +86,7 @@ class SubmissionService:
     backend: Backend
     catalog: Callable[[], Catalog]
     output_cap: int | None = None
+    admit_job: Callable[[str, int], None] = lambda _owner, _size: None
 
     def submit(
         self,
@@ -101,7 +105,8 @@ class SubmissionService:
         digest = digest_of(_comparable(submission), frozen.sha256)
         key = None
         if submission.idempotency_key is not None:
-            key = key_digest(caller.owner, frozen.notebook, submission.idempotency_key)
+            notebook = caller.identify_notebook(frozen.notebook)
+            key = key_digest(caller.owner, notebook, submission.idempotency_key)
         for draw in range(_MAX_NAME_DRAWS):
             # A retry finds its job even if that could not be submitted any more.
             claimed = None if key is None else self.exchange.claimed_name(f"{key}-{draw + 1}")
@@ -180,9 +185,11 @@ class SubmissionService:
         claim: str | None,
     ) -> Request | None:
         """Record a job with its inputs; None if the name is taken. A failure frees `claim`."""
-        transfer.expect(sum(item.size for item in frozen.inputs))
+        size = sum(item.size for item in frozen.inputs)
+        transfer.expect(size)
         inputs = {i.path: partial(freeze_input, i, step=transfer.step) for i in frozen.inputs}
         try:
+            self.admit_job(caller.owner, size)
             return self.exchange.create(
                 request, frozen.data, inputs, caller.origin, transfer.confirm
             )

@@ -13,11 +13,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
+from job_runner.protocol.folders import open_folder
 from job_runner.protocol.outcome import MAX_ARTIFACT_BYTES, MAX_ARTIFACTS, ArtifactRecord
 from job_runner.protocol.units import format_bytes
 
 from ...domain.errors import BadInput, Damaged, TooLarge
-from ..paths import Workspace, open_folder, open_regular
+from ..paths import Workspace, open_regular
 from .drafts import copy, digest_of, draft_folder, sweep
 from .publish import as_cannot_publish, candidates
 

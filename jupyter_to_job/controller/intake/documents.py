@@ -6,10 +6,13 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..api.bodies import checked
+from job_runner.protocol.outcome import Outcome
 
-MAX_DOCUMENT = 1 << 20
-"""Bytes; our own documents have about a thousandth of it."""
+from ...api.bodies import checked
+from ...domain.errors import BadInput
+
+MAX_DOCUMENT = 4 << 20
+"""Bytes; an outcome that names ten thousand files has about two million."""
 _TIME = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$"
 _SHA256 = r"^[0-9a-f]{64}$"
 
@@ -60,3 +63,7 @@ def check_delivery(document: dict[str, object]) -> None:
 def check_outcome(document: dict[str, object]) -> None:
     """Raise BadInput unless it is an outcome.json."""
     checked(_Outcome, document)
+    try:
+        Outcome.from_document(document)
+    except (ValueError, OverflowError) as error:
+        raise BadInput(f"The outcome is none: {error}.") from error

@@ -9,20 +9,30 @@ from __future__ import annotations
 import json
 import os
 import re
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
 from job_runner.protocol import layout
-from job_runner.protocol.result.result import write_result
 
-from ..api import ApiRequest, ApiResponse
-from ..domain.errors import BadInput, Conflict, NotFound, Refused, TooLarge, Unavailable
-from ..exchange import FileExchange
-from ..exchange.port import WrongOffset
+from ...api import ApiRequest, ApiResponse
+from ...domain.errors import (
+    BadInput,
+    Conflict,
+    NotFound,
+    OverBudget,
+    Refused,
+    StorageFull,
+    TooLarge,
+    WrongOffset,
+    no_job,
+)
+from ...exchange import FileExchange
+from ...exchange.uploads import Upload
+from ..callers.identity import AgentPod, DevPod, Identity
+from ..callers.volumes import JobOrigins, require_same_workspace
+from ..reconciling.job_files import is_ending
+from .attempt_budgets import AttemptBudgets
 from .documents import MAX_DOCUMENT, check_delivery, check_outcome, claiming_pod
-from .identity import AgentPod, DevPod, Identity
 
 _ROUTE = re.compile(r"exchange/([^/]+)/(.+)", re.DOTALL)
 _DOCUMENT = re.compile(
@@ -37,14 +47,17 @@ _APPENDABLE = re.compile(
 class ExchangeRoutes:
     """Handles `exchange/{job}/{path}` for an authenticated caller."""
 
-    def __init__(self, exchange: FileExchange) -> None:
+    def __init__(self, exchange: FileExchange, budgets: AttemptBudgets) -> None:
         self._exchange = exchange
-        self._jobs_folding: set[str] = set()
-        self._lock = threading.Lock()
+        self._origins = JobOrigins(exchange)
+        self._budgets = budgets
 
-    def handle(self, identity: Identity, request: ApiRequest) -> tuple[ApiResponse, str]:
+    def handle(
+        self, identity: Identity, request: ApiRequest, *, is_watched: bool = False
+    ) -> tuple[ApiResponse, str]:
         """Return the response, and the job whose directory changed ("" if none did).
 
+        The answer to a write says whether the job `is_watched`: then its agent sends more often.
         Raises NotFound for another owner's job, Refused for a file that the caller may not write,
         BadInput for an invalid document, Conflict for a file that exists with other bytes.
         """
@@ -59,15 +72,19 @@ class ExchangeRoutes:
             return self._head(job, path), ""
         if request.method not in ("PUT", "POST"):
             raise NotFound(f"There is no {request.method} {request.path}.")
-        if isinstance(identity, DevPod):
-            self._put_delivery(job, path, request)
+        call = _Call(request)
+        length = call.upload.size
+        if isinstance(identity, DevPod) and request.method == "PUT":
+            self._put_delivery(identity, job, path, call.upload)
+        elif isinstance(identity, DevPod):
+            raise Refused(f"{path} is not yours to write.")
         elif _DOCUMENT.fullmatch(path) and request.method == "PUT":
-            self._put_document(identity, path, request.body)
+            self._put_document(identity, path, call.upload)
         elif _APPENDABLE.fullmatch(path):
-            return self._write_piece(identity, path, request), job
+            length = self._write_piece(identity, path, call)
         else:
             raise Refused(f"{path} is not yours to write.")
-        return ApiResponse.json(200, {"length": len(request.body)}), job
+        return ApiResponse.json(200, {"length": length, "watched": is_watched}), job
 
     def _check_access(self, identity: Identity, job: str) -> None:
         if isinstance(identity, AgentPod):
@@ -75,77 +92,81 @@ class ExchangeRoutes:
         else:
             is_own = self._exchange.request(job).owner == identity.owner
         if not is_own:
-            raise NotFound(f"There is no job {job!r}.")
+            raise no_job(job)
 
-    def _put_delivery(self, job: str, path: str, request: ApiRequest) -> None:
-        """Store delivery.json, if an attempt of the job has ended."""
-        if path != layout.DELIVERY or request.method != "PUT":
+    def _put_delivery(self, pod: DevPod, job: str, path: str, upload: Upload) -> None:
+        """Store delivery.json, if an attempt of the job has ended and its notebook is here."""
+        if path != layout.DELIVERY:
             raise Refused(f"{path} is not yours to write.")
-        check_delivery(_parse_document(request.body))
+        require_same_workspace(self._origins, self._exchange.request(job), pod.origin)
+        check_delivery(_parse_document(upload))
         directory = self._exchange.directory(job)
         if not any(
             (layout.attempt_dir(directory, n) / layout.OUTCOME).exists()
             for n in layout.attempts(directory)
         ):
             raise Conflict(f"{job} has not ended yet.")
-        self._exchange.put(job, path, request.body)
+        self._exchange.put(job, path, upload)
 
-    def _put_document(self, agent: AgentPod, path: str, body: bytes) -> None:
+    def _put_document(self, agent: AgentPod, path: str, upload: Upload) -> None:
         """Store an agent's claim of an attempt, or the outcome of the attempt that it claimed."""
-        document = _parse_document(body)
+        document = _parse_document(upload)
         target = self._exchange.directory(agent.job) / path
+        attempt = target.parent
         if target.name == layout.RUNNER:
             if claiming_pod(document) != agent.pod_uid:
                 raise Refused("A pod claims an attempt for itself only.")
-            if not target.exists() and (target.parents[1] / layout.CANCEL).exists():
-                raise Refused("The job was cancelled: nothing starts any more.")
-        else:
-            self._check_claim(agent, target.parent)
-            check_outcome(document)
-            if not target.exists():
-                with self._fold_lock(agent.job):
-                    # The agent sends no result: it is folded here, before the outcome is stored.
-                    write_result(target.parents[1], target.parent)
-        self._exchange.put(agent.job, path, body)
+            if not target.exists() and is_ending(self._exchange, agent.job):
+                raise Refused("The job is being ended: nothing starts any more.")
+            self._exchange.put(agent.job, path, upload)
+            return
+        self._check_claim(agent, attempt)
+        check_outcome(document)
+        sent = attempt / layout.SENT_OUTCOME
+        if target.exists() and not sent.exists():
+            raise Conflict(f"{attempt.name} has ended.")
+        # The result is folded later, by a process of its own (`folds`), which writes the outcome.
+        self._exchange.put(agent.job, f"{attempt.name}/{sent.name}", upload)
+        self._budgets.forget(agent.job, path)
 
-    def _write_piece(self, agent: AgentPod, path: str, request: ApiRequest) -> ApiResponse:
-        """Append to a journal or artifact, or store it whole, until the attempt has ended."""
+    def _write_piece(self, agent: AgentPod, path: str, call: _Call) -> int:
+        """Append to a journal or artifact, or store it whole, until the attempt has ended.
+
+        Return the length of the file.
+        """
         directory = self._exchange.directory(agent.job)
         attempt = directory / path.partition("/")[0]
         self._check_claim(agent, attempt)
-        ended = (attempt / layout.OUTCOME).exists()
-        if request.method == "PUT":
-            if ended and not (directory / path).exists():
+        offset = None if call.method == "PUT" else call.offset
+        length = self._exchange.size(agent.job, path)
+        if any((attempt / name).exists() for name in (layout.OUTCOME, layout.SENT_OUTCOME)):
+            if offset is not None and offset != (length or 0):
+                raise WrongOffset(f"{path} ends at {length or 0}, not at {offset}.", length or 0)
+            if offset is None and length is not None:
+                self._exchange.put(agent.job, path, call.upload)
+                return length
+            if call.upload.size or length is None:
                 raise Conflict(f"{attempt.name} has ended.")
-            self._exchange.put(agent.job, path, request.body)
-            return ApiResponse.json(200, {"length": len(request.body)})
-        offset = request.integer("offset", -1)
-        length = self._exchange.size(agent.job, path) or 0
-        if ended and offset == length and request.body:
-            raise Conflict(f"{attempt.name} has ended.")
-        if ended and offset != length:
-            raise WrongOffset(f"{path} ends at {length}, not at {offset}.", length)
-        length = self._exchange.append(agent.job, path, offset, request.body)
-        return ApiResponse.json(200, {"length": length})
+            return length
+        try:
+            with self._budgets.admit(agent.job, path, call.upload, offset):
+                if offset is not None:
+                    return self._exchange.append(agent.job, path, offset, call.upload)
+                self._exchange.put(agent.job, path, call.upload)
+                return call.upload.size
+        except (OverBudget, StorageFull) as error:
+            name = path.partition(f"/{layout.ARTIFACTS}/")[2]
+            if name:  # the outcome tells of it
+                message = f"Files that the run created were left out ({name} for one): {error}"
+                document = {"message": message}
+                self._exchange.write_once(agent.job, f"{attempt.name}/{layout.LEFT_OUT}", document)
+            raise
 
     def _check_claim(self, agent: AgentPod, attempt: Path) -> None:
         """Raise Refused unless this very pod claimed the attempt."""
         claim = self._exchange.document(agent.job, f"{attempt.name}/{layout.RUNNER}")
         if claim is None or claim.get("pod") != agent.pod_uid:
             raise Refused(f"{attempt.name} is not this pod's.")
-
-    @contextmanager
-    def _fold_lock(self, job: str) -> Iterator[None]:
-        """Hold the job's fold lock. Raises Unavailable while an earlier request holds it."""
-        with self._lock:
-            if job in self._jobs_folding:
-                raise Unavailable("The result is being put together.", "Ask again.")
-            self._jobs_folding.add(job)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._jobs_folding.discard(job)
 
     def _read(self, job: str, path: str, headers: Mapping[str, str]) -> ApiResponse:
         text = headers.get("Range", "bytes=0-")
@@ -168,12 +189,21 @@ class ExchangeRoutes:
         return ApiResponse(200, b"", "application/octet-stream", headers)
 
 
-def _parse_document(body: bytes) -> dict[str, object]:
+class _Call:
+    """A request that writes: its bytes, and where they begin."""
+
+    def __init__(self, request: ApiRequest) -> None:
+        self.method = request.method
+        self.upload = request.upload or Upload.of(request.body)
+        self.offset = request.integer("offset", -1)
+
+
+def _parse_document(upload: Upload) -> dict[str, object]:
     """Parse a document of version 1. Raises BadInput or TooLarge."""
-    if len(body) > MAX_DOCUMENT:
+    if upload.size > MAX_DOCUMENT:
         raise TooLarge(f"A document is at most {MAX_DOCUMENT >> 10} KiB.")
     try:
-        document = json.loads(body)
+        document = json.loads(b"".join(upload.chunks()))
     except (ValueError, RecursionError) as error:
         raise BadInput(f"The document is no JSON: {error}.") from error
     if not isinstance(document, dict) or document.get("v") != 1:

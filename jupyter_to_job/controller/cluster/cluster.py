@@ -1,0 +1,198 @@
+"""All calls of the Kubernetes API."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from kubernetes.aio import client, config
+
+from ...backends.kubernetes import JobRecord, PodRecord
+from ...backends.kubernetes.manifest import AUDIENCE
+from ...backends.kubernetes.records import (
+    JOB_LABEL,
+    Manifest,
+    RefusalRecord,
+    job_record,
+    pod_record,
+    refusal_record,
+)
+from ...domain.errors import Conflict, NotFound, Refused
+from ...exchange.records import ClusterJob
+from .api_errors import REQUEST_TIMEOUT, read_json, translate_errors
+from .informer import Informer, ObjectKind, Record
+
+_OF_JOBS = {"label_selector": JOB_LABEL}
+_OF_REFUSALS = {"field_selector": "reason=FailedCreate,involvedObject.kind=Job"}
+
+
+@dataclass(frozen=True)
+class Review:
+    """The result of a token review: the service account of a token and the pod it is bound to."""
+
+    namespace: str
+    service_account: str
+    pod: str
+    pod_uid: str
+
+
+class Cluster:
+    """The operations on the cluster that the controller needs, and has rights for."""
+
+    def __init__(self, api: client.ApiClient) -> None:
+        self._core = client.CoreV1Api(api)
+        self._batch = client.BatchV1Api(api)
+        self._authentication = client.AuthenticationV1Api(api)
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def connect(cls, kubeconfig: str | None = None) -> AsyncIterator[Cluster]:
+        """Connect as the pod's own service account, or as a kubeconfig file says."""
+        if kubeconfig:
+            await config.load_kube_config(config_file=kubeconfig)  # type: ignore[no-untyped-call]
+        else:
+            config.load_incluster_config()  # type: ignore[no-untyped-call]
+        async with client.ApiClient() as api:
+            yield cls(api)
+
+    async def review(self, token: str) -> Review | None:
+        """Return whose token it is; None unless it is valid for our audience and bound to a pod."""
+        spec = client.V1TokenReviewSpec(token=token, audiences=[AUDIENCE])
+        with translate_errors():
+            review = await self._authentication.create_token_review(
+                client.V1TokenReview(spec=spec), _request_timeout=REQUEST_TIMEOUT
+            )
+        status: Manifest = (review.status or client.V1TokenReviewStatus()).to_dict()
+        if not status.get("authenticated") or AUDIENCE not in status.get("audiences", ()):
+            return None
+        kind, _, account = status["user"]["username"].partition(":serviceaccount:")
+        extra = status["user"].get("extra") or {}
+        pod = extra.get("authentication.kubernetes.io/pod-name")
+        uid = extra.get("authentication.kubernetes.io/pod-uid")
+        if kind != "system" or not pod or not uid:
+            return None
+        namespace, _, name = account.partition(":")
+        return Review(namespace, name, pod[0], uid[0])
+
+    async def pod(self, namespace: str, name: str) -> Manifest:
+        """Return a pod as the API returns it. Raises NotFound."""
+        with translate_errors():
+            return await read_json(
+                await self._core.read_namespaced_pod_without_preload_content(
+                    name, namespace, _request_timeout=REQUEST_TIMEOUT
+                )
+            )
+
+    async def claim(self, namespace: str, name: str) -> Manifest:
+        """Return a persistent volume claim as the API returns it. Raises NotFound."""
+        with translate_errors():
+            return await read_json(
+                await self._core.read_namespaced_persistent_volume_claim_without_preload_content(
+                    name, namespace, _request_timeout=REQUEST_TIMEOUT
+                )
+            )
+
+    async def has_namespace(self, namespace: str) -> bool:
+        """Tell whether a namespace exists."""
+        try:
+            with translate_errors():
+                await read_json(
+                    await self._core.read_namespace_without_preload_content(
+                        namespace, _request_timeout=REQUEST_TIMEOUT
+                    )
+                )
+        except NotFound:
+            return False
+        return True
+
+    async def create_job(self, manifest: Manifest) -> str:
+        """Create a Job, and return its uid.
+
+        Raises Conflict if it exists, Refused if a policy or quota forbids it now, BadInput if it is
+        not valid, NotFound without its namespace.
+        """
+        namespace = manifest["metadata"]["namespace"]
+        with translate_errors():
+            job = await self._batch.create_namespaced_job(
+                namespace, client.V1Job.model_validate(manifest), _request_timeout=REQUEST_TIMEOUT
+            )
+        return str(job.to_dict()["metadata"]["uid"])
+
+    async def find_job(self, namespace: str, name: str) -> JobRecord | None:
+        """Return the Job of a name as the API server knows it, and not a watch; None without it."""
+        try:
+            with translate_errors():
+                found = await read_json(
+                    await self._batch.read_namespaced_job_without_preload_content(
+                        name, namespace, _request_timeout=REQUEST_TIMEOUT
+                    )
+                )
+        except NotFound:
+            return None
+        except Refused:  # the rights went with the namespace, or are missing
+            if await self.has_namespace(namespace):
+                raise
+            return None
+        return job_record(found)
+
+    async def delete_pod(self, pod: PodRecord, grace: int) -> None:
+        """Delete a pod with a grace period in seconds; it may be gone already."""
+        options = client.V1DeleteOptions(
+            grace_period_seconds=grace, preconditions=client.V1Preconditions(uid=pod.uid)
+        )
+        with contextlib.suppress(NotFound, Conflict), translate_errors():
+            await self._core.delete_namespaced_pod(
+                pod.name, pod.namespace, body=options, _request_timeout=REQUEST_TIMEOUT
+            )
+
+    async def delete_job(self, job: ClusterJob) -> None:
+        """Delete a Job and its pods; it may be gone already, and another have its name."""
+        # All options are in the body: the API server ignores those of the query beside one, and
+        # without a policy a Job leaves its pods behind.
+        options = client.V1DeleteOptions(
+            propagation_policy="Background", preconditions=client.V1Preconditions(uid=job.uid)
+        )
+        with contextlib.suppress(NotFound, Conflict), translate_errors():
+            await self._batch.delete_namespaced_job(
+                job.name, job.namespace, body=options, _request_timeout=REQUEST_TIMEOUT
+            )
+
+    def jobs(
+        self, namespace: str | None, on_change: Callable[[JobRecord], None]
+    ) -> Informer[JobRecord]:
+        """Return an informer of our Jobs in a namespace (None: in all), by their names."""
+        lister = self._lister(self._batch, "job", namespace)
+        kind = ObjectKind("jobs", lister, _OF_JOBS, job_record, lambda r: r.name)
+        return self._informer(kind, namespace, on_change)
+
+    def pods(
+        self, namespace: str | None, on_change: Callable[[PodRecord], None]
+    ) -> Informer[PodRecord]:
+        """Return an informer of job pods, by their uids."""
+        lister = self._lister(self._core, "pod", namespace)
+        kind = ObjectKind("pods", lister, _OF_JOBS, pod_record, lambda r: r.uid)
+        return self._informer(kind, namespace, on_change)
+
+    def refusals(
+        self, namespace: str | None, on_change: Callable[[RefusalRecord], None]
+    ) -> Informer[RefusalRecord]:
+        """Return an informer of events: a Job's pod was refused. One for each Job, by its uid."""
+        lister = self._lister(self._core, "event", namespace)
+        kind = ObjectKind("events", lister, _OF_REFUSALS, refusal_record, lambda r: r.job_uid)
+        return self._informer(kind, namespace, on_change)
+
+    def _lister(self, api: Any, kind: str, namespace: str | None) -> Callable[..., Any]:
+        scope = f"{kind}_for_all_namespaces" if namespace is None else f"namespaced_{kind}"
+        lister: Callable[..., Any] = getattr(api, f"list_{scope}_without_preload_content")
+        return lister if namespace is None else partial(lister, namespace)
+
+    def _informer(
+        self, kind: ObjectKind[Record], namespace: str | None, on_change: Callable[[Record], None]
+    ) -> Informer[Record]:
+        if namespace is None:
+            return Informer(kind, on_change)
+        kind = replace(kind, label=f"{kind.label} in {namespace}")
+        return Informer(kind, on_change, partial(self.has_namespace, namespace))

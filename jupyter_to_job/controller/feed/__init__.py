@@ -1,0 +1,1 @@
+"""How changes of jobs reach the streams of their owners."""

@@ -1,0 +1,230 @@
+"""The base of the gateway's handlers: whoever calls is known before a byte of a body is read."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+from tornado import web
+from tornado.iostream import StreamClosedError
+
+from ..api import ApiResponse, error_response
+from ..domain.errors import JobsError, NotFound, Refused, TimedOut
+from ..service.jobs import ServiceContext
+from .callers.identity import DevPod, Identities, Identity
+from .callers.volumes import JobOrigins
+from .feed.feed import GatewayFeed
+from .intake.exchange_routes import ExchangeRoutes
+from .intake.intake import IncomingBody, Intake
+from .jobs import GatewayJobs
+
+DROPPED = 64 << 10
+"""Bytes of a refused body that are read and dropped, at most.
+
+The kernel resets a connection that is closed while its client still sends, and the reset may
+overtake the answer. So whoever sends little hears why; a larger body is cut off at once.
+"""
+_Answer = TypeVar("_Answer")
+
+
+@dataclass(frozen=True)
+class GatewayContext:
+    """The objects that the handlers share.
+
+    `pool` is for small answers, `intake.bulk` for what is large. `on_change` reports a job whose
+    directory changed.
+    """
+
+    core: ServiceContext
+    identities: Identities
+    exchange_routes: ExchangeRoutes
+    pool: ThreadPoolExecutor
+    feed: GatewayFeed
+    on_change: Callable[[str], None]
+    intake: Intake
+
+    @cached_property
+    def origins(self) -> JobOrigins:
+        """The dev pods that jobs come from."""
+        return JobOrigins(self.core.exchange)
+
+    def jobs(self, caller: DevPod) -> GatewayJobs:
+        """Return the use cases for a caller."""
+        return GatewayJobs(self.core, caller, self.origins)
+
+
+@web.stream_request_body
+class GatewayHandler(web.RequestHandler):
+    """Authenticates every request by its bearer token, and receives its body."""
+
+    body: IncomingBody | None = None
+    """The body, of a caller who is known."""
+    caller: Identity | None = None
+    _timer: asyncio.TimerHandle | None = None
+    _deadline = 0.0
+    _is_complete = False
+    """Whether the whole body has arrived."""
+    _refusal: JobsError | None = None
+    """The answer once the rest of a small body has been dropped."""
+    _unread = 0
+    """Bytes of that rest."""
+
+    def initialize(self, context: GatewayContext) -> None:
+        """Store the shared context."""
+        self.context = context
+
+    async def prepare(self) -> None:
+        """Authenticate the caller, and decide how much of a body is taken."""
+        try:
+            await self._admit()
+        except JobsError as error:
+            self._unread = self.declared_length or 0
+            if 0 < self._unread <= DROPPED:
+                self._refusal = error
+            else:
+                self.refuse(error)
+        if self.expects_body and not self._finished:
+            self._deadline = asyncio.get_running_loop().time() + self.context.intake.timeout
+            self._set_timer()
+
+    @property
+    def expects_body(self) -> bool:
+        """Whether the request declares a body."""
+        headers = self.request.headers
+        return headers.get("Content-Length", "0") != "0" or "Transfer-Encoding" in headers
+
+    @property
+    def declared_length(self) -> int | None:
+        """The length of the body in bytes, None where the request does not say it."""
+        declared = self.request.headers.get("Content-Length")
+        return int(declared) if declared is not None and declared.isdecimal() else None
+
+    async def authenticate(self) -> Identity:
+        """Return whose the bearer token is. Raises Refused."""
+        scheme, _, token = self.request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not token:
+            raise Refused("This needs a bearer token.")
+        return await self.context.identities.authenticate(token)
+
+    async def _admit(self) -> None:
+        """Set caller and body. Raises errors of our tree."""
+        self.caller = await self.authenticate()
+        method, path = self.request.method or "GET", self.path_args[0] if self.path_args else ""
+        self.body = await self.in_pool(
+            self.context.intake.open, self.caller, method, path, self.declared_length
+        )
+
+    async def data_received(self, chunk: bytes) -> None:
+        """Write a piece of the body; the next one is read only after that."""
+        if self._finished:
+            return
+        self._cancel_timer()
+        if self._refusal is not None:
+            self._unread -= len(chunk)
+            if self._unread <= 0:
+                self.refuse(self._refusal)
+            else:
+                self._set_timer()
+        elif self.body is not None:
+            await self._receive(chunk)
+
+    async def _receive(self, chunk: bytes) -> None:
+        assert self.body is not None
+        try:
+            await self.in_bulk(self.body.write, chunk)
+        except JobsError as error:
+            self.refuse(error)
+        else:
+            self._set_timer()
+
+    def refuse(self, error: JobsError) -> None:
+        """Answer with an error. Where a body is still coming, tornado closes the connection."""
+        self._cancel_timer()
+        self._close_body()
+        if not self._finished:
+            response = error_response(error)
+            self._finish_with(response, response.status)
+
+    def body_complete(self) -> None:
+        """Note that the whole body has arrived: call it first in each method of HTTP."""
+        self._is_complete = True
+        self._cancel_timer()
+
+    def on_connection_close(self) -> None:
+        """Free the body of a client that went away while it was sending."""
+        super().on_connection_close()
+        self._cancel_timer()
+        if not self._is_complete:
+            self._close_body()
+
+    def on_finish(self) -> None:
+        """Free the body."""
+        self._cancel_timer()
+        self._close_body()
+
+    def write_error(self, status_code: int, **kwargs: Any) -> None:  # noqa: ARG002
+        """Answer with the same document as the routes, without what went wrong inside."""
+        error = JobsError("Something went wrong in the controller: its log has it.")
+        if status_code == 405:
+            error = NotFound(f"There is no {self.request.method} here.")
+        self._finish_with(error_response(error), status_code)
+
+    async def respond(self, response: ApiResponse) -> None:
+        """Send a response. A file is sent in chunks, as fast as the client reads them."""
+        self.set_status(response.status)
+        for name, value in response.headers.items():
+            self.set_header(name, value)
+        if response.status != 204:
+            self.set_header("Content-Type", response.content_type)
+        if self.request.method == "HEAD" or response.status == 204:
+            self.finish()
+        elif response.file is None:
+            self.finish(response.body)
+        else:
+            self.set_header("Content-Length", response.length)
+            with contextlib.suppress(StreamClosedError):  # the client disconnected
+                await response.stream(self, self.context.intake.bulk)
+                self.finish()
+
+    def _finish_with(self, response: ApiResponse, status: int) -> None:
+        """Send a small response, and say so where tornado closes the connection after it."""
+        self.set_status(status)
+        for name, value in response.headers.items():
+            self.set_header(name, value)
+        self.set_header("Content-Type", response.content_type)
+        if not self._is_complete:  # tornado closes it then, also where there is no body
+            self.set_header("Connection", "close")
+        self.finish(b"" if self.request.method == "HEAD" else response.body)
+
+    async def in_pool(self, work: Callable[..., _Answer], *arguments: object) -> _Answer:
+        """Call a function in the pool for small answers."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self.context.pool, work, *arguments)
+
+    async def in_bulk(self, work: Callable[..., _Answer], *arguments: object) -> _Answer:
+        """Call a function in the pool for what is large."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self.context.intake.bulk, work, *arguments)
+
+    def _set_timer(self) -> None:
+        loop = asyncio.get_running_loop()
+        moment = min(loop.time() + self.context.intake.idle_timeout, self._deadline)
+        self._timer = loop.call_at(moment, self._time_out)
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _time_out(self) -> None:
+        self.refuse(TimedOut("The body did not arrive in time.", "Send it again."))
+
+    def _close_body(self) -> None:
+        """Free the body. A thread may be writing to it, of which nothing is needed any more."""
+        if self.body is not None:
+            self.body.close()

@@ -1,0 +1,166 @@
+"""How much of the exchange's disk an owner may use, and what of it is kept free.
+
+The reserve is for jobs that run: while less is free nothing is submitted, artifacts stop at the
+half of it, and journals wait at a quarter. So an outcome always finds room.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import shutil
+import threading
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+from job_runner.protocol.units import format_bytes
+
+from ...domain.errors import JobsError, StorageFull, TooLarge, Unavailable
+from ...domain.quantities import parse_quantity
+from ...exchange import FileExchange
+from ...exchange.retention import bytes_on_disk
+from ...wiring import Settings
+
+BLOBS_FOLDER = ".blobs"
+
+
+@dataclass(frozen=True)
+class Caps:
+    """What the settings allow, in bytes; `owner` None: no limit but the disk.
+
+    - `attempt`: the journal and artifacts of one attempt.
+    - `record`: one line of its journal.
+    - `inputs`: one file that is sent, and all inputs of a job.
+    - `owner`: the jobs and blobs of one owner.
+    - `reserve`: what stays free of the disk.
+    """
+
+    attempt: int = 4 << 30
+    record: int = 64 << 20
+    inputs: int = 1 << 30
+    owner: int | None = None
+    reserve: int = 1 << 30
+
+    @classmethod
+    def of(cls, settings: Settings) -> Caps:
+        """Return the caps that the settings name."""
+        return cls(
+            attempt=int(parse_quantity(settings.attempt_cap)),
+            record=int(parse_quantity(settings.record_cap)),
+            inputs=int(parse_quantity(settings.input_cap)),
+            owner=int(parse_quantity(settings.owner_cap)) if settings.owner_cap else None,
+            reserve=int(parse_quantity(settings.disk_reserve)),
+        )
+
+    def output_limit(self, output_cap: int | None) -> int:
+        """Return how much output a runner keeps: so little that its journal is never cut.
+
+        Three quarters of an attempt, because records are larger than the output that they hold.
+        """
+        limit = self.attempt * 3 // 4
+        return limit if output_cap is None else min(limit, output_cap)
+
+
+def owner_key(owner: str) -> str:
+    """Return a name for the owner that is safe in a path, and tells nobody who it is."""
+    return hashlib.sha256(owner.encode()).hexdigest()[:32]
+
+
+class Budgets:
+    """Adds up what owners use. `measure` counts the disk; what comes between is added to that."""
+
+    def __init__(self, exchange: FileExchange, caps: Caps) -> None:
+        self.caps = caps
+        self._exchange = exchange
+        self._lock = threading.Lock()
+        self._measured: dict[str, int] = {}
+        self._added: defaultdict[str, int] = defaultdict(int)
+        self._incoming: defaultdict[str, int] = defaultdict(int)
+
+    def admit_job(self, owner: str, size: int) -> None:
+        """Count a job with inputs of `size` bytes. Raises as `require_room`."""
+        self.require_room(owner, size)
+        with self._lock:
+            self._added[owner_key(owner)] += size
+
+    def require_room(self, owner: str, size: int) -> None:
+        """Raise TooLarge or StorageFull unless an owner may add `size` bytes for a job."""
+        if size > self.caps.inputs:
+            raise TooLarge(
+                f"The inputs are over {format_bytes(self.caps.inputs)} in all.", "Send fewer files."
+            )
+        if self._free() - size < self.caps.reserve:
+            raise StorageFull(
+                "The controller's disk is almost full, and takes no new jobs; those that run can "
+                "end.",
+                "Try again later, or ask the administrator to enlarge the exchange's volume.",
+            )
+        self._require_owner_room(owner, size)
+
+    def require_room_for_artifacts(self) -> None:
+        """Raise StorageFull while half of the reserve is used."""
+        if self._free() < self.caps.reserve // 2:
+            raise StorageFull(
+                "The controller's disk is almost full, and takes no more artifacts.",
+                "Run the job again when there is space.",
+            )
+
+    def require_room_for_journals(self) -> None:
+        """Raise Unavailable while most of the reserve is used: journals wait for space."""
+        if self._free() < self.caps.reserve // 4:
+            raise Unavailable("The controller's disk is full.", "It is tried again.")
+
+    def receive(self, owner: str, size: int) -> None:
+        """Count bytes of an owner that are coming in."""
+        with self._lock:
+            self._incoming[owner_key(owner)] += size
+
+    def received(self, owner: str, size: int, *, is_kept: bool) -> None:
+        """Count bytes that `receive` has counted as kept, or as gone."""
+        key = owner_key(owner)
+        with self._lock:
+            self._incoming[key] -= size
+            if not self._incoming[key]:
+                del self._incoming[key]
+            if is_kept:
+                self._added[key] += size
+
+    def measure(self) -> None:
+        """Count the bytes of all owners on the disk."""
+        with self._lock:
+            before = dict(self._added)
+        measured: defaultdict[str, int] = defaultdict(int)
+        for name in self._exchange.jobs():
+            with contextlib.suppress(JobsError):  # damaged, or removed meanwhile
+                owner = self._exchange.request(name).owner
+                measured[owner_key(owner)] += bytes_on_disk(self._exchange.root / name)
+        for folder in (self._exchange.root / BLOBS_FOLDER).glob("*"):
+            measured[folder.name] += bytes_on_disk(folder)
+        with self._lock:
+            self._measured = dict(measured)
+            for key, size in before.items():
+                self._added[key] -= size
+            self._added = defaultdict(int, {k: n for k, n in self._added.items() if n})
+
+    def _require_owner_room(self, owner: str, size: int) -> None:
+        """Raise StorageFull if `size` bytes more are too many for an owner."""
+        if self.caps.owner is None:
+            return
+        key = owner_key(owner)
+        with self._lock:
+            used = self._measured.get(key, 0) + self._added[key] + self._incoming.get(key, 0)
+        if used + size > self.caps.owner:
+            raise StorageFull(
+                f"Your jobs use {format_bytes(used)} of the {format_bytes(self.caps.owner)} that "
+                "are yours on the controller.",
+                "Delete jobs that you do not need any more (`jupyter-to-job delete`).",
+            )
+
+    def _free(self) -> int:
+        return shutil.disk_usage(self._exchange.root).free
+
+
+def blob_folder(exchange: Path, owner: str) -> Path:
+    """Return where the blobs of an owner are: nobody finds out by a digest what others have."""
+    return exchange / BLOBS_FOLDER / owner_key(owner)

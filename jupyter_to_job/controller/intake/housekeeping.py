@@ -1,0 +1,56 @@
+"""What the controller does with its disk at intervals: measure, and remove what is not needed."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+from ...domain.errors import JobsError
+from ...exchange import FileExchange
+from ...exchange.retention import Policy, enforce
+from .blobs import collect
+from .budgets import Budgets
+
+MIN_INTERVAL = 60.0
+"""Seconds between two rounds, at least."""
+SHARE = 100
+"""A round may take one part in this many of the time."""
+_log = logging.getLogger(__name__)
+
+
+class Housekeeping:
+    """A thread that keeps house from `start` until `stop`.
+
+    It measures what owners use, removes old blobs, and clears jobs that were kept long enough.
+    """
+
+    def __init__(self, exchange: FileExchange, budgets: Budgets, policy: Policy) -> None:
+        self._exchange = exchange
+        self._budgets = budgets
+        self._policy = policy
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="housekeeping", daemon=True)
+
+    def start(self) -> None:
+        """Begin with a first round."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End it after the present round."""
+        self._stop.set()
+
+    def _run(self) -> None:
+        interval = 0.0
+        while not self._stop.wait(interval):
+            begun = time.monotonic()
+            try:
+                removed = collect(self._exchange.root)
+                if removed:
+                    _log.info("%d blobs removed that nothing used any more", removed)
+                for name in enforce(self._exchange, self._policy):
+                    _log.info("%s: cleared", name)
+                self._budgets.measure()
+            except (OSError, JobsError):  # of the disk: it is tried again
+                _log.exception("the disk cannot be tidied up")
+            interval = max(MIN_INTERVAL, SHARE * (time.monotonic() - begun))

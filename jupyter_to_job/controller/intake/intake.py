@@ -1,0 +1,124 @@
+"""What the gateway takes in: how much of a body, from whom, how fast, and where it goes meanwhile.
+
+A body is read only after its caller is known and the route is known to take that much. It goes to
+a file in pieces, so the memory of this process does not depend on what others send.
+"""
+
+from __future__ import annotations
+
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from job_runner.protocol.units import format_bytes
+
+from ...domain.errors import NotFound, TooLarge
+from ...exchange.pieces import writing
+from ...exchange.uploads import Upload
+from ..callers.identity import AgentPod, DevPod, Identity
+from .budgets import Budgets
+from .documents import MAX_DOCUMENT
+
+FOLDER = ".incoming"
+MAX_PIECE = 64 << 20
+"""Bytes of an append to a journal or artifact; agents send a few MiB at a time."""
+MAX_SUBMISSION = 4 << 20
+"""Bytes of a submission: its inputs are named with their digests."""
+MAX_SMALL = 64 << 10
+"""Bytes of the body of any other request."""
+ROOM_CHECK = 16 << 20
+"""Bytes of a body after which the room on the disk is checked again."""
+
+
+@dataclass(frozen=True)
+class Intake:
+    """Where bodies go, and how long they may take.
+
+    `bulk` runs what may take long: writing bodies, and handling what is large. `idle_timeout` is
+    how many seconds may pass without a byte, `timeout` how many a whole body may take.
+    """
+
+    exchange: Path
+    budgets: Budgets
+    bulk: ThreadPoolExecutor
+    idle_timeout: float = 30.0
+    timeout: float = 600.0
+
+    def prepare(self) -> None:
+        """Remove what a killed process was receiving."""
+        shutil.rmtree(self.exchange / FOLDER, ignore_errors=True)
+
+    def open(self, caller: Identity, method: str, path: str, length: int | None) -> IncomingBody:
+        """Return the body of a request, to be filled. `length` is None where it is not declared.
+
+        Raises TooLarge; NotFound for a route that the caller does not have; StorageFull where there
+        is no room for what a dev pod wants to send. Reads the disk.
+        """
+        if isinstance(caller, AgentPod) and not path.startswith("exchange/"):
+            raise NotFound(f"There is no {method} {path}.")
+        limit = body_limit(method, path, self.budgets.caps.inputs)
+        if length is not None and length > limit:
+            raise _too_large(limit)
+        owner = caller.owner if isinstance(caller, DevPod) else None
+        is_blob = method == "PUT" and path.startswith("blobs/")
+        body = IncomingBody(self, limit, owner if is_blob else None)
+        body.require_room(length or 0)
+        return body
+
+
+class IncomingBody:
+    """The body of one request as it comes in; a blob counts for the budget of its `owner`."""
+
+    def __init__(self, intake: Intake, limit: int, owner: str | None) -> None:
+        self.upload = Upload(intake.exchange / FOLDER)
+        self._budgets = intake.budgets
+        self._limit = limit
+        self._owner = owner
+        self._checked = 0
+        self._is_kept = False
+
+    def require_room(self, length: int) -> None:
+        """Raise StorageFull where there is no room for `length` more bytes of the owner."""
+        if self._owner is not None:
+            self._budgets.require_room(self._owner, length)
+
+    def write(self, chunk: bytes) -> None:
+        """Take the next bytes. Raises TooLarge, StorageFull and Unavailable."""
+        if self.upload.size + len(chunk) > self._limit:
+            raise _too_large(self._limit)
+        with writing():
+            self.upload.write(chunk)
+        if self._owner is not None:
+            self._budgets.receive(self._owner, len(chunk))
+            if self.upload.size - self._checked >= ROOM_CHECK:
+                self._checked = self.upload.size
+                self.require_room(0)
+
+    def keep(self) -> None:
+        """Let the bytes go on counting for their owner: they are in the exchange now."""
+        self._is_kept = True
+
+    def close(self) -> None:
+        """Free memory and disk; call it again as often as you like."""
+        self.upload.close()
+        if self._owner is not None:
+            self._budgets.received(self._owner, self.upload.size, is_kept=self._is_kept)
+        self._owner = None
+
+
+def body_limit(method: str, path: str, max_blob: int) -> int:
+    """Return how many bytes the body of a request may have."""
+    kind, _, rest = path.partition("/")
+    if kind == "blobs" and method == "PUT":
+        return max_blob
+    if kind == "exchange":
+        is_piece = "/journal/" in rest or "/artifacts/" in rest
+        return MAX_PIECE if is_piece else MAX_DOCUMENT
+    if method == "POST" and (path in ("jobs", "preflight") or path.endswith("/rerun")):
+        return MAX_SUBMISSION
+    return MAX_SMALL
+
+
+def _too_large(limit: int) -> TooLarge:
+    return TooLarge(f"The body is over {format_bytes(limit)}.", "Send less.")

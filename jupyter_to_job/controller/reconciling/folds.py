@@ -1,0 +1,97 @@
+"""Puts results together in a few processes of their own, whose memory and time are bounded.
+
+A hostile notebook may write a journal that no process can fold. Such a fold harms itself only: it
+is ended, and the next try folds the beginning of the journal and says so in the result.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import resource
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from ...exchange import FileExchange
+from .next_step import EndAttempt
+
+PROCESSES = 2
+MAX_MEMORY = 512 << 20
+"""Bytes of address space of a fold."""
+MAX_SECONDS = 600.0
+SUCCEEDED = 0
+PASSING = (74, 75)
+"""Exit statuses of `job_runner finish`: the disk failed, or another process is at it."""
+BEGINNING = 16 << 20
+"""Bytes of a journal that are folded where folding all of it has failed."""
+MIN_RETRY_DELAY, MAX_RETRY_DELAY = 2.0, 60.0
+_OOM_SCORE = 1000
+"""Where the container is out of memory the kernel ends a fold, and not the controller."""
+_log = logging.getLogger(__name__)
+
+
+class Folds:
+    """Runs `job_runner finish` for attempts that have ended. Call it on the event loop only.
+
+    `on_end` is called with a job whose outcome was written. `max_line` is how many bytes a record
+    of a journal may have, None: as many as it likes.
+    """
+
+    def __init__(
+        self, exchange: FileExchange, max_line: int | None, on_end: Callable[[str], None]
+    ) -> None:
+        self._exchange = exchange
+        self._max_line = max_line
+        self._on_end = on_end
+        self._slots = asyncio.Semaphore(PROCESSES)
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    def start(self, job: str, end: EndAttempt) -> None:
+        """Finish an attempt of a job in the background, unless one is under way.
+
+        Its reason counts where neither the runner nor the agent said how it ended.
+        """
+        if job not in self._tasks:
+            _log.info("%s: attempt %d: %s %s", job, end.attempt, end.reason, end.message)
+            task = asyncio.create_task(self._finish(job, end))
+            self._tasks[job] = task
+            task.add_done_callback(lambda _: self._tasks.pop(job, None))
+
+    async def _finish(self, job: str, end: EndAttempt) -> None:
+        """Try until it succeeds, or the job is gone; after each failure wait longer."""
+        delay = MIN_RETRY_DELAY
+        max_line = [] if self._max_line is None else ["--max-line", str(self._max_line)]
+        limits = max_line
+        while (directory := self._exchange.root / job).is_dir():
+            known = ["--attempt", str(end.attempt), "--reason", end.reason]
+            options = [*known, "--message", end.message, *limits]
+            async with self._slots:
+                status = await _run(directory, options)
+            if status == SUCCEEDED:
+                self._on_end(job)
+                return
+            _log.warning("%s: its result cannot be put together (exit status %s)", job, status)
+            if status not in PASSING:  # this journal is too much
+                limits = [*max_line, "--max-journal", str(BEGINNING)]
+            await asyncio.sleep(delay)
+            delay = min(2 * delay, MAX_RETRY_DELAY)
+
+
+async def _run(directory: Path, options: list[str]) -> int | None:
+    """Run `job_runner finish`; return its exit status, None if it took too long."""
+    command = (sys.executable, "-m", "job_runner", "finish", str(directory), *options)
+    process = await asyncio.create_subprocess_exec(*command)
+    with contextlib.suppress(OSError):
+        resource.prlimit(process.pid, resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
+        Path(f"/proc/{process.pid}/oom_score_adj").write_text(str(_OOM_SCORE))
+    try:
+        return await asyncio.wait_for(process.wait(), MAX_SECONDS)
+    except asyncio.TimeoutError:
+        return None
+    finally:
+        if process.returncode is None:  # too slow, or the controller ends
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()

@@ -1,0 +1,99 @@
+"""Reason and message of an attempt, from the record of its pod.
+
+The runner's own word comes first: it writes its outcome as termination message, too. The cluster's
+word comes next, and last what exit code and container state tell.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ...backends.kubernetes import ContainerEnd, PodRecord
+
+_OUTPUT_KEPT = "what it had printed is kept"
+_ARRIVED_KEPT = "what had arrived is kept"
+_DISRUPTIONS = {
+    "EvictionByEvictionAPI": ("Evicted", "The pod was evicted, as when its node is drained"),
+    "TerminationByKubelet": ("Evicted", "The node was short of resources, or shuts down"),
+    "PreemptionByScheduler": ("Preempted", "A job with a higher priority took its place"),
+    "DeletionByTaintManager": ("NodeLost", "The node went away"),
+    "DeletionByPodGC": ("NodeLost", "The node went away"),
+}
+"""Reasons of the condition DisruptionTarget, from Kubernetes' documentation of disruptions."""
+_POD_REASONS = {
+    "Evicted": ("Evicted", "The node was short of resources and evicted the pod"),
+    "DeadlineExceeded": ("DeadlineExceeded", "The pod's time limit was reached"),
+    "Preempting": ("Preempted", "A pod that its node needs took its place"),
+    "NodeLost": ("NodeLost", "The node went away"),
+}
+_RUNNER_MISSING = "The image has no job_runner: install jupyter-to-job in it."
+_NOT_STARTED = (126, 127, 128)
+"""Exit codes of a container whose command cannot be executed: the shells' two, containerd's."""
+_RUNNER_ERRORS = (2, 70, 74)
+"""Exit codes of a runner that could not write its outcome."""
+
+
+def disruption_of(pod: PodRecord) -> tuple[str, str] | None:
+    """Return reason and message if the cluster ended the pod for its own sake, else None."""
+    found = _DISRUPTIONS.get(pod.disruption) or _POD_REASONS.get(pod.reason)
+    return None if found is None else (found[0], _sentence(found[1], pod.message))
+
+
+def failure_of(pod: PodRecord | None) -> tuple[str, str]:
+    """Return reason and message for an attempt whose pod ended or is gone (None)."""
+    if pod is None:
+        return "Lost", f"The pod is gone; {_OUTPUT_KEPT}."
+    summary = _summary_of(pod.ended)
+    if summary is not None:
+        return summary
+    disruption = disruption_of(pod)
+    if disruption is not None:
+        return disruption
+    if pod.reason in _POD_REASONS:
+        reason, text = _POD_REASONS[pod.reason]
+        return reason, _sentence(text, pod.message)
+    if pod.ended is not None:
+        return _failure_of_container(pod.ended)
+    if pod.reason:  # refused by the node, such as UnexpectedAdmissionError
+        return "BackendError", f"Kubernetes ended the pod: {pod.reason}. {pod.message}".strip()
+    return "Lost", f"The pod ended before its run did; {_OUTPUT_KEPT}."
+
+
+def _failure_of_container(end: ContainerEnd) -> tuple[str, str]:
+    code = end.exit_code
+    if code == 0:
+        return "Lost", f"The notebook ran to its end, but not all of it was sent; {_ARRIVED_KEPT}."
+    if end.reason == "OOMKilled":
+        return "OutOfMemory", f"Out of memory; {_OUTPUT_KEPT}. Choose a flavor with more memory."
+    if code in _NOT_STARTED or "No module named job_runner" in end.message:
+        return "RunnerMissing", _RUNNER_MISSING
+    if code in _RUNNER_ERRORS:
+        return "BackendError", f"The runner ended with exit code {code}; {_OUTPUT_KEPT}."
+    return "Lost", f"The container was killed (exit code {code}); {_OUTPUT_KEPT}."
+
+
+def _summary_of(end: ContainerEnd | None) -> tuple[str, str] | None:
+    """Return reason and message of a failed run from the runner's termination message.
+
+    The notebook could have written it, too: it says something of its own run only.
+    """
+    try:
+        summary: Any = json.loads(end.message) if end else None
+    except (ValueError, RecursionError):  # the container's last lines: the runner wrote nothing
+        return None
+    if not isinstance(summary, Mapping):
+        return None
+    reason, message = summary.get("reason"), summary.get("message")
+    if (
+        isinstance(reason, str)
+        and isinstance(message, str)
+        and reason not in ("Terminated", "Lost")
+    ):
+        return reason, message
+    return None
+
+
+def _sentence(text: str, details: str) -> str:
+    return f"{text}; {_OUTPUT_KEPT}. {details}".strip()

@@ -1,0 +1,365 @@
+"""The reconciler: brings each job's Job and directory to the state that they should have.
+
+It is level-triggered: for one job at a time it reads the current state, and takes the next step.
+Every step is safe to repeat, so a restart begins with all jobs and loses nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from job_runner.protocol import layout
+
+from ...backends.kubernetes import JobPods, PodRecord, job_manifest, placement_of
+from ...domain.errors import BadInput, Conflict, Damaged, JobsError, NotFound, Refused, Unavailable
+from ...domain.state import Placement
+from ...exchange import FileExchange
+from ...exchange.records import ClusterJob
+from ..cluster.cluster import Cluster
+from ..cluster.job_objects import JobObjects
+from .folds import Folds
+from .job_files import (
+    JobFiles,
+    read_cluster_job,
+    read_job_files,
+    read_place,
+    write_job,
+    write_pod_end,
+    write_stop,
+)
+from .next_step import (
+    CreateJob,
+    DeleteJob,
+    DeletePod,
+    EndAttempt,
+    RecordPodEnd,
+    RecordStop,
+    Seen,
+    Step,
+    Wait,
+    next_step,
+)
+from .wait_limits import WaitLimits, limit_of
+from .work_queue import WorkQueue
+
+CANCEL_GRACE = 30
+"""Seconds that a cancelled pod has to end by itself."""
+JOB_KEPT = 3600.0
+"""Seconds after a job's end for which its Job is kept, for who wants to look at it."""
+STRAY_KEPT = 60.0
+"""The same for a Job that has not ended by itself: its pods run for nothing."""
+STALE_WATCH_INTERVAL = 2.0
+"""Seconds after which a job is looked at again whose Job no watch has told of yet."""
+RESYNC_INTERVAL = 30.0
+"""Seconds after which every unfinished job is reconciled again, even without an event."""
+WORKERS = 8
+"""Jobs that are reconciled at the same time: one that is slow must not delay the others."""
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class Reconciler:
+    """Works through the queue of jobs. Call its methods on the event loop only.
+
+    `on_change` hears of each job whose pod changed, or that was worked on: for the feed. `_settled`
+    jobs have ended. `_jobs` are the Jobs on record, `_gone` the uids of those that do not exist any
+    more, and `_refusals` why others could not be created. `_parked` has the jobs of each namespace
+    whose records are not complete yet.
+    """
+
+    cluster: Cluster
+    exchange: FileExchange
+    pod_settings: JobPods
+    namespaces: frozenset[str]
+    on_change: Callable[[str], None]
+    wait_limits: WaitLimits = field(default_factory=WaitLimits)
+    max_record: int | None = None
+    _queue: WorkQueue = field(default_factory=WorkQueue)
+    _settled: set[str] = field(default_factory=set)
+    _jobs: dict[str, ClusterJob] = field(default_factory=dict)
+    _refusals: dict[str, Placement] = field(default_factory=dict)
+    _parked: dict[str, set[str]] = field(default_factory=dict)
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _gone: set[str] = field(default_factory=set)
+    _waiting_since: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.objects = JobObjects(self.cluster, self.namespaces, self._on_event)
+        self.folds = Folds(self.exchange, self.max_record, self.enqueue)
+
+    def _on_event(self, job: str) -> None:
+        self.enqueue(job)
+        self.on_change(job)
+
+    def enqueue(self, job: str) -> None:
+        """Queue a job, unless it is queued already."""
+        self._queue.add(job)
+
+    def hear(self, pod_uid: str) -> None:
+        """Note that a pod's agent has just spoken."""
+        self.objects.hear(pod_uid)
+
+    def pod_of(self, job: str) -> PodRecord | None:
+        """Return the record of a job's pod, the one that runs if there were several."""
+        found = self._jobs.get(job)
+        pods = self.objects.pods_of(found) if found else ()
+        return next((pod for pod in pods if not pod.is_over), pods[-1] if pods else None)
+
+    def placement_of(self, job: str) -> Placement | None:
+        """Return where a job stands that has not started; None if nothing is known yet."""
+        pod = self.pod_of(job)
+        if pod is not None:
+            return placement_of(pod)
+        found = self._jobs.get(job)
+        refusal = self.objects.refusal_of(found) if found else None
+        return _placement_of(refusal) if refusal else self._refusals.get(job)
+
+    async def job_uid(self, job: str) -> str | None:
+        """Return the uid of the Job on record.
+
+        Raises Unavailable until the records of its namespace are complete.
+        """
+        found = self._jobs.get(job)
+        namespace = found.namespace if found else ""
+        if found is None:
+            namespace, found = await asyncio.to_thread(read_place, self.exchange, job)
+        if self.objects.covers(namespace) and not self.objects.is_synced(namespace):
+            raise Unavailable("The controller is starting.", "It is tried again.")
+        if found is None:
+            return None
+        self._jobs[job] = found
+        return found.uid
+
+    async def run(self) -> None:
+        """Run informers, resync and workers for ever."""
+        workers = (self._work() for _ in range(WORKERS))
+        await asyncio.gather(self.objects.run(), self._resync(), *workers)
+
+    async def _resync(self) -> None:
+        """Queue all unfinished jobs at regular intervals."""
+        while True:
+            for name in await asyncio.to_thread(self.exchange.jobs):
+                if name not in self._settled and not self._queue.is_failing(name):
+                    self.enqueue(name)
+            await asyncio.sleep(RESYNC_INTERVAL)
+
+    def _park(self, name: str, namespace: str) -> None:
+        """Leave a job alone until the records of its namespace are complete."""
+        waiting = self._parked.setdefault(namespace, set())
+        is_watched = self.objects.covers(namespace)
+        if not waiting and is_watched:
+            unpark = asyncio.get_running_loop().create_task(self._unpark(namespace))
+            self._tasks.add(unpark)
+            unpark.add_done_callback(self._tasks.discard)
+        if name not in waiting and not is_watched:
+            message = f"The namespace {namespace!r} is not in JUPYTER_TO_JOB_NAMESPACES any more."
+            _log.warning("%s: %s", name, message)
+            self._refusals[name] = Placement(reason="BackendError", message=message)
+        waiting.add(name)
+
+    async def _unpark(self, namespace: str) -> None:
+        await self.objects.wait_until_synced(namespace)
+        for name in self._parked.pop(namespace, ()):
+            self.enqueue(name)
+
+    async def _work(self) -> None:
+        while True:
+            name = await self._queue.get()
+            try:
+                await self._reconcile(name)
+                self._queue.forget(name)
+            except JobsError as error:
+                _log.warning("%s: %s", name, error)
+                self._queue.add_rate_limited(name)
+            except Exception:  # an error of one job must not stop the others
+                _log.exception("%s cannot be worked on", name)
+                self._queue.add_rate_limited(name)
+            finally:
+                self.on_change(name)
+                self._queue.done(name)
+
+    async def _reconcile(self, name: str) -> None:
+        """Take the next step of a job."""
+        try:
+            files = await asyncio.to_thread(read_job_files, self.exchange, name)
+        except Damaged:
+            if not await asyncio.to_thread(self.exchange.has, name, layout.DELETE):
+                raise
+            await self._remove(name, await asyncio.to_thread(read_cluster_job, self.exchange, name))
+            return
+        if files is None:  # the directory was deleted, or the Job is not ours
+            self._forget(name)
+            return
+        namespace = files.origin.get("namespace", "")
+        if not self.objects.is_synced(namespace):
+            self._park(name, namespace)
+            return
+        job = files.job or await self._adopt(name, files)
+        if job is not None:
+            self._jobs[name] = job
+        record = self.objects.record_of(job) if job else None
+        pods = self.objects.pods_of(job) if job else ()
+        seen = Seen(
+            cancelled=files.cancelled,
+            waited=self._end_of_waiting(pods, files),
+            stop=(files.stop.reason, files.stop.message) if files.stop else None,
+            job=job,
+            record=record,
+            pods=pods,
+            attempts=files.attempts,
+        )
+        if seen.has_ended:
+            await self._tidy(name, files, seen)
+            return
+        if job is not None and record is None and not await self._is_gone(job):
+            self._queue.add_after(name, STALE_WATCH_INTERVAL)
+            return
+        self._look_again_at_deleted(pods)
+        step = next_step(seen)
+        if not isinstance(step, Wait):
+            await self._take(step, name, files)
+
+    def _look_again_at_deleted(self, pods: Iterable[PodRecord]) -> None:
+        """Look again when a pod that is being deleted counts as lost: no event tells of that."""
+        for pod in pods:
+            seconds = self.objects.seconds_until_lost(pod)
+            if seconds is not None:
+                self._queue.add_after(pod.job, seconds)
+
+    def _end_of_waiting(self, pods: Iterable[PodRecord], files: JobFiles) -> tuple[str, str] | None:
+        """Return why a pod has waited too long, by when each reason was first seen here."""
+        claims, now = {attempt.pod for attempt in files.attempts}, time.monotonic()
+        for pod in pods:
+            limit = limit_of(pod, self.wait_limits, is_claimed=pod.uid in claims)
+            if limit is None:
+                continue
+            # A reason counts from its first time: between two tries a pod shows none.
+            first_seen = self._waiting_since.setdefault(pod.uid, {})
+            if limit.name not in first_seen:
+                first_seen[limit.name] = now
+                self._queue.add_after(pod.job, limit.seconds)
+            if now - first_seen[limit.name] >= limit.seconds:
+                return limit.ending
+        return None
+
+    async def _is_gone(self, job: ClusterJob) -> bool:
+        """Tell whether a Job of which the watch tells nothing is gone: the watch may be behind."""
+        if job.uid not in self._gone:
+            record = await self.cluster.find_job(job.namespace, job.name)
+            if record is None or record.uid != job.uid:
+                self._gone.add(job.uid)
+        return job.uid in self._gone
+
+    async def _adopt(self, name: str, files: JobFiles) -> ClusterJob | None:
+        """Record a Job that was created just before the controller ended, if there is one."""
+        nonce, namespace = files.origin.get("nonce"), files.origin.get("namespace", "")
+        record = self.objects.named(namespace, name)
+        if record is None or not nonce or record.nonce != nonce:
+            return None
+        job = ClusterJob(namespace, name, record.uid)
+        await asyncio.to_thread(write_job, self.exchange, name, job)
+        return job
+
+    async def _take(self, step: Step, name: str, files: JobFiles) -> None:
+        """Take a step. What it changes on the cluster is reported by the informers."""
+        match step:
+            case CreateJob():
+                await self._create(name, files)
+            case DeletePod(pod):
+                await self.cluster.delete_pod(pod, CANCEL_GRACE)
+            case DeleteJob(job):
+                await self.cluster.delete_job(job)
+            case RecordStop():
+                await asyncio.to_thread(write_stop, self.exchange, name, step)
+                _log.info("%s: %s %s", name, step.reason, step.message)
+                self.enqueue(name)
+            case RecordPodEnd():
+                await asyncio.to_thread(write_pod_end, self.exchange, name, step)
+                _log.info("%s: attempt %d: %s", name, step.attempt.number, step.reason)
+                self.enqueue(name)
+            case EndAttempt():
+                self.folds.start(name, step)
+
+    async def _create(self, name: str, files: JobFiles) -> None:
+        """Create the Job, and record its uid."""
+        manifest = job_manifest(files.request, files.origin, self.pod_settings)
+        try:
+            uid = await self.cluster.create_job(manifest)
+        except Conflict:
+            await self._end_if_name_is_taken(name, files)
+            return
+        except Refused as error:  # by a quota or policy, which may change
+            self._refusals[name] = _placement_of(error.message)
+            raise Unavailable(error.message) from error
+        except (BadInput, NotFound) as error:  # no valid Job, or its namespace is gone
+            number = len(files.attempts) + 1
+            self.folds.start(name, EndAttempt(number, "BackendError", error.message))
+            return
+        job = ClusterJob(files.origin["namespace"], name, uid)
+        await asyncio.to_thread(write_job, self.exchange, name, job)
+        self._jobs[name] = job
+        self._refusals.pop(name, None)
+        _log.info("%s: Job created", name)
+
+    async def _end_if_name_is_taken(self, name: str, files: JobFiles) -> None:
+        """End a job whose name is a Job's that the controller did not make.
+
+        Raises Unavailable while the informer does not know that Job yet, or that one is going.
+        """
+        record = self.objects.named(files.origin["namespace"], name)
+        if record is None or record.deleting or record.nonce == files.origin.get("nonce"):
+            raise Unavailable("There is a Job of this name just now.", "It is looked at again.")
+        message = "The namespace has a Job of this name that is not ours: submit again."
+        self.folds.start(name, EndAttempt(len(files.attempts) + 1, "BackendError", message))
+
+    async def _tidy(self, name: str, files: JobFiles, seen: Seen) -> None:
+        """Delete the Job of a job that has ended, in time, and a directory that is not wanted."""
+        self._settled.add(name)
+        self._refusals.pop(name, None)
+        if seen.job is not None and seen.record is None:
+            self._gone.discard(seen.job.uid)
+            self.objects.forget(seen.job)
+            for pod in seen.pods:
+                self._waiting_since.pop(pod.uid, None)
+        if files.deleted:
+            await self._remove(name, seen.job or await self._find_unrecorded(name, files))
+        elif seen.job is not None and seen.record is not None and files.ended_at is not None:
+            kept = JOB_KEPT if seen.record.finished else STRAY_KEPT
+            # The pod wrote when it ended: it cannot have its Job kept for longer.
+            remaining = min(kept, files.ended_at + kept - time.time())
+            if remaining <= 0:
+                await self.cluster.delete_job(seen.job)
+            else:
+                self._queue.add_after(name, remaining)
+
+    async def _find_unrecorded(self, name: str, files: JobFiles) -> ClusterJob | None:
+        """Return the Job whose creation was not answered in time, and that no watch told of yet."""
+        nonce, namespace = files.origin.get("nonce"), files.origin.get("namespace", "")
+        record = await self.cluster.find_job(namespace, name) if nonce else None
+        is_ours = record is not None and record.nonce == nonce
+        return ClusterJob(namespace, name, record.uid) if record and is_ours else None
+
+    async def _remove(self, name: str, job: ClusterJob | None) -> None:
+        """Remove a job's Job, and then its directory: nothing tells of the Job any more."""
+        if job is not None:
+            await self.cluster.delete_job(job)
+        await asyncio.to_thread(self.exchange.remove, name)
+        self._forget(name)
+
+    def _forget(self, name: str) -> None:
+        """Forget a job that is gone: another one may get its name."""
+        self._settled.discard(name)
+        self._refusals.pop(name, None)
+        job = self._jobs.pop(name, None)
+        if job is not None:
+            self._gone.discard(job.uid)
+
+
+def _placement_of(refusal: str) -> Placement:
+    """Return where a job stands whose Job, or whose pod, is refused: it is tried again."""
+    reason = "QuotaExceeded" if "exceeded quota" in refusal else "BackendError"
+    return Placement(reason=reason, message=refusal)
