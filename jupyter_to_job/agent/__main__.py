@@ -1,4 +1,4 @@
-"""`python -m jupyter_to_job.agent JOB --gateway URL --folder DIR`."""
+"""`python -m jupyter_to_job.agent JOB --gateway URL --token-file FILE --folder DIR`."""
 
 from __future__ import annotations
 
@@ -6,35 +6,41 @@ import argparse
 import logging
 import os
 import signal
+import sys
 import threading
 from pathlib import Path
 
-from ..backends.kubernetes.manifest import TOKEN_FOLDER
-from ..exchange.gateway import Gateway, GatewayExchange
+from ..domain.errors import JobsError
 from .agent import Agent, Stopped
+from .gateway_connection import GatewayConnection
+from .shared_folder import SharedFolder
 
 
-def main() -> None:
-    """Fetch the job's files, then send what its runner writes until the pod ends."""
+def main() -> int:
+    """Fetch the job's files, then send what its runner writes until the run or the pod ends."""
     parser = argparse.ArgumentParser(prog="jupyter_to_job.agent", description=__doc__)
     parser.add_argument("job")
     parser.add_argument("--gateway", required=True)
+    parser.add_argument("--token-file", type=Path, required=True)
     parser.add_argument("--folder", type=Path, required=True)
-    parser.add_argument("--token-file", type=Path, default=Path(TOKEN_FOLDER, "token"))
     options = parser.parse_args()
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
-    logging.getLogger("httpx").setLevel(logging.WARNING)
     stop = threading.Event()
     # In a thread: the signal may arrive while the main thread holds the event's internal lock.
     signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=stop.set).start())
-    exchange = GatewayExchange(Gateway(options.gateway, options.token_file))
-    agent = Agent(exchange, options.job, options.folder, os.environ.get("POD_UID", ""), stop)
+    pod = os.environ.get("POD_UID", "")
     try:
+        gateway = GatewayConnection(options.gateway, options.token_file, options.job)
+        agent = Agent(gateway, options.job, SharedFolder(options.folder), pod, stop)
         agent.fetch()
+        agent.send_until_ended()
     except Stopped:
-        return  # the runner was not started: end at once, because the pod holds a GPU
-    agent.send_until_stopped()
+        pass  # nothing has run: it ends at once, because the pod holds a GPU
+    except (JobsError, OSError) as error:
+        logging.getLogger(__name__).error("%s: %s", options.job, error)
+        return 1  # the kubelet starts it again, while the run goes on
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,31 +1,48 @@
 """Fetches a job's files into the pod, and sends what its runner writes.
 
-The notebook shares the folder and may write anything to it: see `untrusted_files`. While the
-gateway is away the agent waits; nothing is dropped.
+The notebook shares the folder and may write anything to it: see `shared_folder`. While the gateway
+is away the agent waits; nothing is dropped. It may be killed and started again at any time: what
+was fetched or sent before stays, and is not fetched or sent again.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
-import os
-import secrets
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import TypeVar
 
 from job_runner.protocol import documents, layout
 
-from ..domain.errors import Conflict, Damaged, JobsError, NotFound, Refused
-from ..exchange import Exchange, Request
-from ..exchange.port import WrongOffset
-from .untrusted_files import UntrustedFolder
+from ..domain.errors import (
+    BadInput,
+    Conflict,
+    Damaged,
+    JobsError,
+    NotFound,
+    OverBudget,
+    Refused,
+    WrongOffset,
+)
+from .gateway_connection import GatewayConnection
+from .shared_folder import SharedFolder, create_file
 
-SEND_INTERVAL = 0.2
-RETRY_DELAY = 1.0
-CHUNK_SIZE = 4 << 20
+SEND_INTERVAL, WATCHED_SEND_INTERVAL = 1.0, 0.25
+"""Seconds between two looks at the journal; the second while somebody watches the job."""
+END_INTERVAL = 0.05
+"""Seconds between two looks whether the run has ended: the GPU is idle from then on."""
+MIN_RETRY_DELAY, MAX_RETRY_DELAY = 0.2, 30.0
+"""Seconds before a failed request is sent again: the first time, and at most."""
+REFUSAL_PATIENCE = 60.0
+"""Seconds for which a refused request is repeated in a pod that is told to end."""
+PIECE_SIZE = 4 << 20
+"""Bytes that are sent in one request, at most."""
+MAX_OUTCOME = 32 << 20
+"""Bytes of an outcome that are read: ten thousand files with the longest names have less."""
 _LOCAL_ATTEMPT = "attempt-1"
 """The runner's attempt inside the pod; in the exchange it has the number that was claimed."""
 _log = logging.getLogger(__name__)
@@ -33,59 +50,87 @@ T = TypeVar("T")
 
 
 class Stopped(Exception):
-    """The pod was told to end before the runner was started."""
+    """The pod was told to end before the job's files were fetched."""
 
 
 class Agent:
     """The agent of one job, in the pod with the uid `pod`. `stop` is set when the pod ends."""
 
     def __init__(
-        self, exchange: Exchange, job: str, folder: Path, pod: str, stop: threading.Event
+        self,
+        gateway: GatewayConnection,
+        job: str,
+        folder: SharedFolder,
+        pod: str,
+        stop: threading.Event,
     ) -> None:
-        self._exchange = exchange
+        self._gateway = gateway
         self._job = job
         self._folder = folder
-        self._untrusted = UntrustedFolder(folder)
         self._pod = pod
         self._stop = stop
         self._attempt = 0
+        self._is_watched = False
         self._sent: dict[str, int] = {}
+        self._refused: set[str] = set()
+        """The journal's segments of which the gateway takes no more."""
 
     def fetch(self) -> None:
-        """Claim an attempt, fetch snapshot and inputs, and let the runner start.
+        """Claim an attempt, and fetch the job's files. Its directory appears complete.
 
-        Raises Stopped if the pod is told to end before that.
+        The runner waits for that. Raises Stopped if the pod is told to end before it.
         """
         attempt = self._with_retries(self._claim)
-        # The job's folder appears at once. A restarted container does not write to it: the notebook
-        # may run there already, and may have created links.
-        if not os.path.lexists(self._folder / self._job):
-            self._fetch_into(self._folder / f".{secrets.token_hex(8)}")
-        (self._folder / ".ready").touch()
+        # A restarted container does not write there: the notebook may run already.
+        if not self._folder.has(self._job):
+            with self._folder.draft(self._job) as draft:
+                self._fetch_into(draft)
         self._attempt = attempt
-        _log.info("%s: attempt %d, ready", self._job, self._attempt)
+        _log.info("%s: attempt %d, its files are here", self._job, self._attempt)
 
-    def _fetch_into(self, draft: Path) -> None:
-        draft.mkdir(mode=0o700)
-        request = self._read(layout.REQUEST)
-        inputs = Request.from_document(json.loads(request)).inputs
-        for path in [layout.SNAPSHOT, *(f"{layout.INPUTS}/{i.path}" for i in inputs)]:
-            target = draft / path
-            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            documents.write_bytes(target, self._read(path))
-        documents.write_bytes(draft / layout.REQUEST, request)
-        draft.rename(self._folder / self._job)
+    def _fetch_into(self, draft: int) -> None:
+        request = json.loads(self._fetch_file(draft, layout.REQUEST))
+        self._fetch_file(draft, layout.SNAPSHOT, request["snapshot_sha256"])
+        for entry in request["inputs"]:
+            self._fetch_file(draft, f"{layout.INPUTS}/{entry['path']}", entry["sha256"])
 
-    def send_until_stopped(self) -> None:
-        """Send the journal as it grows. When the pod ends, send the artifacts and the outcome."""
+    def _fetch_file(self, draft: int, path: str, sha256: str | None = None) -> bytes:
+        """Fetch a file, and compare its digest. Return its bytes if there is none to compare."""
+        digest, kept = hashlib.sha256(), bytearray()
+        with create_file(draft, path) as file:
+
+            def receive() -> None:
+                for chunk in self._gateway.read(path, file.tell()):
+                    file.write(chunk)
+                    digest.update(chunk)
+                    if sha256 is None:
+                        kept.extend(chunk)
+                    if self._stop.is_set():
+                        raise Stopped
+
+            self._with_retries(receive)
+        if sha256 is not None and digest.hexdigest() != sha256:
+            raise Damaged(f"{self._job}/{path} is not what was submitted.", "Submit it again.")
+        return bytes(kept)
+
+    def send_until_ended(self) -> None:
+        """Send the journal as it grows. When the run or the pod ends, send the rest.
+
+        That the run has ended shows before the kubelet notices it, so the agent ends with it and
+        is not waited for. Of a runner that was killed it is told by SIGTERM.
+        """
         try:
-            while not self._stop.wait(SEND_INTERVAL):
-                self._send_journal()
+            send_at = 0.0
+            while not self._has_run_ended():
+                if time.monotonic() >= send_at:
+                    self._send_journal()
+                    interval = WATCHED_SEND_INTERVAL if self._is_watched else SEND_INTERVAL
+                    send_at = time.monotonic() + interval
+                if self._stop.wait(END_INTERVAL):
+                    break
             self._send_journal()
             self._send_artifacts()
-            outcome = self._untrusted.read(
-                f"{self._job}/{_LOCAL_ATTEMPT}/{layout.OUTCOME}", 0, CHUNK_SIZE
-            )
+            outcome = self._read_outcome()
             if outcome:
                 self._with_retries(partial(self._put, layout.OUTCOME, outcome))
         except Conflict as error:  # the controller has ended this attempt already
@@ -93,26 +138,45 @@ class Agent:
         else:
             _log.info("%s: all sent", self._job)
 
+    def _has_run_ended(self) -> bool:
+        """Tell whether the outcome is there, and the runner's process is about to exit.
+
+        While that lives the kubelet would start the agent again.
+        """
+        has_outcome = bool(self._folder.read(self._local(layout.OUTCOME), 0, 1))
+        return has_outcome and self._folder.is_unlocked(self._local(layout.LOCK))
+
+    def _read_outcome(self) -> bytes:
+        """Return the outcome. One that names too many files for a document names none."""
+        outcome = self._folder.read(self._local(layout.OUTCOME), 0, MAX_OUTCOME)
+        if len(outcome) <= PIECE_SIZE:
+            return outcome
+        return documents.encode({**json.loads(outcome), "artifacts": None})
+
     def _claim(self) -> int:
         """Claim the lowest attempt that is free, or that this pod claimed before a restart."""
         document = documents.encode({"pod": self._pod})
         attempt = 1
         while True:
             try:
-                self._exchange.put(self._job, f"attempt-{attempt}/{layout.RUNNER}", document)
+                self._gateway.put(f"attempt-{attempt}/{layout.RUNNER}", document)
                 return attempt
             except Conflict:
                 attempt += 1
 
     def _send_journal(self) -> None:
-        """Send the journal's new bytes."""
-        for path in self._untrusted.files(f"{self._job}/{_LOCAL_ATTEMPT}/{layout.JOURNAL}"):
-            if path.endswith(".jsonl"):
-                self._send_file(path)
+        """Send the journal's new bytes. What the gateway does not take is not sent again."""
+        for path in self._folder.files(self._local(layout.JOURNAL)):
+            if path.endswith(".jsonl") and path not in self._refused:
+                try:
+                    self._send_file(path)
+                except (OverBudget, BadInput) as error:
+                    self._refused.add(path)
+                    _log.warning("%s: no more of %r is sent: %s", self._job, path, error)
 
     def _send_artifacts(self) -> None:
         """Send the files that the run created. A refused one does not stop the others."""
-        for path in self._untrusted.files(f"{self._job}/{_LOCAL_ATTEMPT}/{layout.ARTIFACTS}"):
+        for path in self._folder.files(self._local(layout.ARTIFACTS)):
             try:
                 self._send_file(path)
                 if path not in self._sent:
@@ -122,51 +186,50 @@ class Agent:
 
     def _send_file(self, path: str) -> None:
         """Send the bytes of a file that were not sent yet."""
-        while data := self._untrusted.read(path, self._sent.get(path, 0), CHUNK_SIZE):
+        while data := self._folder.read(path, self._sent.get(path, 0), PIECE_SIZE):
             self._with_retries(partial(self._append, path, data))
 
     def _append(self, path: str, data: bytes) -> None:
         remote = f"attempt-{self._attempt}/{_path_in_attempt(path)}"
         try:
-            self._sent[path] = self._exchange.append(
-                self._job, remote, self._sent.get(path, 0), data
-            )
+            answer = self._gateway.append(remote, self._sent.get(path, 0), data)
         except WrongOffset as error:  # an earlier try or container had sent more
             self._sent[path] = error.length
+        else:
+            self._sent[path], self._is_watched = answer
 
     def _put(self, name: str, data: bytes) -> None:
-        self._exchange.put(self._job, f"attempt-{self._attempt}/{name}", data)
+        self._gateway.put(f"attempt-{self._attempt}/{name}", data)
 
-    def _read(self, path: str) -> bytes:
-        def fetch() -> bytes:
-            data = self._exchange.read(self._job, path)
-            if data is None:
-                raise Damaged(f"{self._job} has no {path}.")
-            return data
-
-        return self._with_retries(fetch)
+    def _local(self, name: str) -> str:
+        return f"{self._job}/{_LOCAL_ATTEMPT}/{name}"
 
     def _with_retries(self, action: Callable[[], T]) -> T:
-        """Repeat `action` until it succeeds, or its error is not retryable.
+        """Repeat `action` until it succeeds, or its error is not retryable; ever less often.
 
-        Before the runner starts, a refusal is retried as well: the controller accepts a pod only
-        after its informer has the Job. Raises Stopped if the pod ends in that time.
+        A refusal is retried as well: the controller accepts a pod only after its informer has the
+        Job, and may not know it for a moment later. Once the pod is told to end that is bounded.
+        Raises Stopped if that happens before the files are here: nothing has run.
         """
+        delay, refused_since = MIN_RETRY_DELAY, 0.0
         while True:
             try:
                 return action()
             except (Refused, NotFound) as error:
-                if self._attempt:
+                refused_since = refused_since or time.monotonic()
+                is_late = time.monotonic() - refused_since > REFUSAL_PATIENCE
+                if self._stop.is_set() and is_late and self._folder.has(self._job):
                     raise
-                _log.info("not yet: %s", error)
+                _log.info("not accepted: %s", error)
             except JobsError as error:
                 if not error.retryable:
                     raise
                 _log.warning("%s", error)
-            if self._attempt:
-                threading.Event().wait(RETRY_DELAY)
-            elif self._stop.wait(RETRY_DELAY):
+            if self._folder.has(self._job):
+                time.sleep(delay)
+            elif self._stop.wait(delay):
                 raise Stopped
+            delay = min(2 * delay, MAX_RETRY_DELAY)
 
 
 def _path_in_attempt(path: str) -> str:

@@ -1,7 +1,8 @@
-"""`python -m k8s.images.build`: builds both images from a wheel and pinned versions.
+"""`python -m k8s.images.build`: builds the images from a wheel and pinned versions.
 
 `jupyter-to-job/notebook` is the image of dev pods and job pods: Python, ipykernel, papermill and
 our wheel. `jupyter-to-job/controller` adds the packages that only controller and agent need.
+`jupyter-to-job/python` is Python alone, an image without our package.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ CONFIG = {
 
 
 def build(wheel: Path, constraints: Path, archive: Path, tag: str) -> None:
-    """Write both images to `archive`, which appears when it is complete."""
+    """Write the images to `archive`, which appears when it is complete."""
     debian = Debian()
     packages = Packages(debian, wheel, constraints)
     with tempfile.TemporaryDirectory(dir=archive.parent, prefix=".images-") as temporary:
@@ -37,8 +38,9 @@ def build(wheel: Path, constraints: Path, archive: Path, tag: str) -> None:
         notebook = oci.Image(f"{REPOSITORY}/notebook:{tag}", [*base, wheel_layer], CONFIG)
         layers = [*base, packages.controller(), wheel_layer]
         controller = oci.Image(f"{REPOSITORY}/controller:{tag}", layers, CONFIG)
+        python = oci.Image(f"{REPOSITORY}/python:{tag}", base[:1], CONFIG)
         draft = Path(temporary) / "images.tar"
-        oci.write_archive(draft, [notebook, controller])
+        oci.write_archive(draft, [notebook, controller, python])
         draft.rename(archive)
 
 

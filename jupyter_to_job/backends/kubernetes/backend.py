@@ -14,18 +14,18 @@ from .records import PodRecord
 class KubernetesBackend:
     """Implements `backends.port.Backend`.
 
-    `poke` puts a job into the reconciler's queue, from any thread; `pod_of` is its latest record of
-    a job's pod.
+    `poke` puts a job into the reconciler's queue, from any thread; `find_placement` returns what it
+    knows of a job that waits.
     """
 
     name = "kubernetes"
     has_queue = False
 
     def __init__(
-        self, poke: Callable[[str], None], pod_of: Callable[[str], PodRecord | None]
+        self, poke: Callable[[str], None], find_placement: Callable[[str], Placement | None]
     ) -> None:
         self._poke = poke
-        self._pod_of = pod_of
+        self._find_placement = find_placement
 
     def admit(self, demand: Mapping[str, Decimal]) -> None:
         """See the port: the scheduler decides what fits."""
@@ -41,8 +41,8 @@ class KubernetesBackend:
 
     def queue_status(self, waiting: Mapping[str, Request]) -> Mapping[str, Placement]:
         """See the port."""
-        pods = {name: self._pod_of(name) for name in waiting}
-        return {name: placement_of(pod) for name, pod in pods.items() if pod is not None}
+        placements = {name: self._find_placement(name) for name in waiting}
+        return {name: placement for name, placement in placements.items() if placement is not None}
 
     def resources(self) -> None:
         """See the port: only the cluster's scheduler knows that."""
@@ -60,8 +60,13 @@ _REASONS = {
 }
 
 
+def waiting_reason(pod: PodRecord) -> str | None:
+    """Return the job's reason for what keeps a pod from starting, None if that is nothing odd."""
+    return _REASONS.get(pod.waiting)
+
+
 def placement_of(pod: PodRecord) -> Placement:
     """Return the placement of a pod that has not started its run."""
-    reason = _REASONS.get(pod.waiting)
+    reason = waiting_reason(pod)
     message = pod.waiting_message or None if reason else None
     return Placement(starting=pod.scheduled, reason=reason, message=message)

@@ -11,26 +11,33 @@ from dataclasses import dataclass
 
 from ...domain.names import slug
 from ...exchange import Request
-from .records import AGENT, JOB_LABEL, NOTEBOOK, PREFIX, Manifest
+from .records import AGENT, JOB_LABEL, NONCE, NOTEBOOK, PREFIX, Manifest
 
 AUDIENCE = "jupyter-to-job"
 EXCHANGE = "/jupyter-to-job"
-READY = f"{EXCHANGE}/.ready"
 TOKEN_FOLDER = "/var/run/secrets/jupyter-to-job"  # noqa: S105 - a path
 GRACE_SECONDS = 600
 """How long an agent may wait for an unreachable gateway at the end of its pod."""
-ALLOWANCE_SECONDS = 900
-"""Added to max_runtime for start and end of the run: the pod's deadline is a last resort."""
-TTL_SECONDS = 7 * 24 * 3600
+ALLOWANCE_SECONDS = 3600
+"""Added to max_runtime for start and end of the run, with the pull of a large image.
+
+The runner keeps the limit: the pod's deadline is a last resort.
+"""
+TTL_SECONDS = 24 * 3600
+"""The controller deletes a Job an hour after its end: this is for the time when it does not run."""
 
 
 @dataclass(frozen=True)
 class JobPods:
-    """The settings that all job pods of a controller have in common."""
+    """The settings that all job pods of a controller have in common.
+
+    `files_timeout` is how many seconds a runner waits for its agent, 0 for as long as it takes.
+    """
 
     agent_image: str
     gateway_url: str
     image_pull_policy: str = "IfNotPresent"
+    files_timeout: int = 600
 
 
 def job_manifest(request: Request, origin: Manifest, pods: JobPods) -> Manifest:
@@ -45,6 +52,7 @@ def job_manifest(request: Request, origin: Manifest, pods: JobPods) -> Manifest:
         f"{PREFIX}/notebook": request.notebook,
         f"{PREFIX}/request-digest": request.digest,
     }
+    nonce = {NONCE: origin["nonce"]} if "nonce" in origin else {}
     extra = {
         kind: {**request.flavor_spec.get(kind, {}), **request.device_spec.get(kind, {})}
         for kind in ("labels", "annotations")
@@ -58,10 +66,12 @@ def job_manifest(request: Request, origin: Manifest, pods: JobPods) -> Manifest:
             "name": request.name,
             "namespace": origin["namespace"],
             "labels": {**labels, **queue_label},
-            "annotations": annotations,
+            "annotations": {**annotations, **nonce},
         },
         "spec": {
-            "backoffLimit": 0,
+            "backoffLimit": request.flavor_spec.get("retries", 0),
+            "podReplacementPolicy": "Failed",
+            "podFailurePolicy": _ONLY_DISRUPTIONS_ARE_RETRIED,
             "suspend": bool(queue),
             "ttlSecondsAfterFinished": TTL_SECONDS,
             "template": {
@@ -119,13 +129,13 @@ def _agent(request: Request, pods: JobPods) -> Manifest:
         "imagePullPolicy": pods.image_pull_policy,
         "restartPolicy": "Always",
         "command": ["python3", "-m", "jupyter_to_job.agent"],
-        "args": [request.name, "--gateway", pods.gateway_url, "--folder", EXCHANGE],
+        "args": [
+            request.name,
+            *("--gateway", pods.gateway_url),
+            *("--token-file", f"{TOKEN_FOLDER}/token"),
+            *("--folder", EXCHANGE),
+        ],
         "env": [{"name": "POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}}],
-        "startupProbe": {
-            "exec": {"command": ["test", "-e", READY]},
-            "periodSeconds": 1,
-            "failureThreshold": 600,
-        },
         "resources": {
             "requests": {"cpu": "20m", "memory": "64Mi"},
             "limits": {"cpu": "500m", "memory": "256Mi"},
@@ -139,7 +149,10 @@ def _agent(request: Request, pods: JobPods) -> Manifest:
 
 
 def _notebook(request: Request, origin: Manifest, pods: JobPods) -> Manifest:
-    """Return the container of the runner, the only one with a GPU."""
+    """Return the container of the runner, the only one with a GPU.
+
+    No probe makes it wait for the agent: it starts meanwhile, and waits for the job's directory.
+    """
     specs = (request.flavor_spec, request.device_spec)
     resources = dict(request.demand)
     storage = next((s["ephemeral_storage"] for s in specs if "ephemeral_storage" in s), None)
@@ -150,6 +163,7 @@ def _notebook(request: Request, origin: Manifest, pods: JobPods) -> Manifest:
     variables = {**origin["env"], **specs[0].get("env", {}), **specs[1].get("env", {})}
     variables["JUPYTER_TO_JOB_TERMINATION_LOG"] = "/dev/termination-log"
     image = next((s["image"] for s in specs if "image" in s), origin["image"])
+    job = f"{EXCHANGE}/{request.name}"
     mounts = [{"name": "exchange", "mountPath": EXCHANGE}]
     if "shm" in request.flavor_spec:
         mounts.append({"name": "shm", "mountPath": "/dev/shm"})  # noqa: S108 - the pod's own
@@ -158,10 +172,11 @@ def _notebook(request: Request, origin: Manifest, pods: JobPods) -> Manifest:
         "image": image,
         "imagePullPolicy": pods.image_pull_policy,
         "command": ["python3", "-m", "job_runner"],
-        "args": ["run", f"{EXCHANGE}/{request.name}", "--attempt", "1"],
+        "args": ["run", job, "--attempt", "1", "--wait", str(pods.files_timeout)],
         "env": [{"name": name, "value": value} for name, value in sorted(variables.items())],
         "resources": {"requests": resources, "limits": dict(resources)},
         "securityContext": _RESTRICTED,
+        "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": mounts,
     }
 
@@ -178,6 +193,16 @@ def _volumes(request: Request) -> list[Manifest]:
     return volumes
 
 
+_ONLY_DISRUPTIONS_ARE_RETRIED: Manifest = {
+    "rules": [
+        {"action": "Count", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
+        {
+            "action": "FailJob",
+            "onExitCodes": {"containerName": NOTEBOOK, "operator": "NotIn", "values": [0]},
+        },
+    ]
+}
+"""The first rule that matches counts. An error of the notebook would only happen again."""
 _RESTRICTED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 """Required of every container by Pod Security `restricted`."""
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from job_runner.protocol import times
+
 PREFIX = "jupyter-to-job.io"
 JOB_LABEL = f"{PREFIX}/job"
+NONCE = f"{PREFIX}/nonce"
+"""An annotation of the Job: a secret of its job's origin.json until then, so nobody forges it."""
 NOTEBOOK = "notebook"
 AGENT = "agent"
 """Names of the two containers of a job pod."""
@@ -16,12 +20,18 @@ Manifest = dict[str, Any]
 
 @dataclass(frozen=True)
 class JobRecord:
-    """A Kubernetes Job of ours."""
+    """A Kubernetes Job with our label. `nonce` is what the controller gave the Job that it made.
+
+    `message` says why it failed.
+    """
 
     namespace: str
     name: str
     uid: str
     finished: bool
+    message: str = ""
+    nonce: str = ""
+    deleting: bool = False
 
 
 @dataclass(frozen=True)
@@ -34,10 +44,25 @@ class ContainerEnd:
 
 
 @dataclass(frozen=True)
+class RefusalRecord:
+    """An event of a Job whose pod was refused, as by a quota: why. `uid` is the event's."""
+
+    namespace: str
+    name: str
+    uid: str
+    job_uid: str
+    message: str
+
+
+@dataclass(frozen=True)
 class PodRecord:
     """A job pod. `job_uid` is the Job that made it, "" for a pod that only carries our label.
 
-    `reason` is the pod's own (Evicted, DeadlineExceeded); `waiting` why it waits.
+    `reason` is the pod's own (Evicted, DeadlineExceeded); `disruption` that of the cluster which
+    ends or has ended it (EvictionByEvictionAPI, ...), "" without one; `waiting` why it waits.
+    `begun`: its notebook container has started. `deletion_grace` is how many seconds a pod has that
+    is being deleted. `gone`: it was removed; `lost`: its node is away, and nothing more is heard of
+    it. `created` is unix time.
     """
 
     namespace: str
@@ -48,25 +73,44 @@ class PodRecord:
     phase: str
     reason: str
     message: str
+    disruption: str
+    node: str
+    deleting: bool
+    deletion_grace: int
+    created: float
     scheduled: bool
+    begun: bool
     waiting: str
     waiting_message: str
     ended: ContainerEnd | None
+    gone: bool = False
+    lost: bool = False
 
     @property
     def terminal(self) -> bool:
         """Whether no container of the pod runs any more."""
         return self.phase in ("Succeeded", "Failed")
 
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more is heard of the pod: its containers have ended, or it is away."""
+        return self.terminal or self.gone or self.lost
+
 
 def job_record(document: Manifest) -> JobRecord:
     """Project a Job as the API answers it."""
     metadata = document["metadata"]
     conditions = document.get("status", {}).get("conditions") or []
-    finished = any(
-        c["type"] in ("Complete", "Failed") and c["status"] == "True" for c in conditions
+    ends = [c for c in conditions if c["type"] in _JOB_ENDS and c["status"] == "True"]
+    return JobRecord(
+        namespace=metadata["namespace"],
+        name=metadata["name"],
+        uid=metadata["uid"],
+        finished=bool(ends),
+        message=next((c.get("message", "") for c in ends), ""),
+        nonce=(metadata.get("annotations") or {}).get(NONCE, ""),
+        deleting="deletionTimestamp" in metadata,
     )
-    return JobRecord(metadata["namespace"], metadata["name"], metadata["uid"], finished)
 
 
 def pod_record(document: Manifest) -> PodRecord:
@@ -74,6 +118,7 @@ def pod_record(document: Manifest) -> PodRecord:
     metadata, status = document["metadata"], document.get("status", {})
     conditions = {c["type"]: c for c in status.get("conditions") or []}
     scheduled: Manifest = conditions.get("PodScheduled", {})
+    disruption: Manifest = conditions.get("DisruptionTarget", {})
     states = {
         c["name"]: c.get("state", {})
         for c in [*status.get("initContainerStatuses", []), *status.get("containerStatuses", [])]
@@ -91,11 +136,29 @@ def pod_record(document: Manifest) -> PodRecord:
         job_uid=job_uid_of(document),
         phase=status.get("phase", "Pending"),
         reason=status.get("reason", ""),
-        message=status.get("message", ""),
+        message=status.get("message") or disruption.get("message", ""),
+        disruption=disruption.get("reason", "") if disruption.get("status") == "True" else "",
+        node=document.get("spec", {}).get("nodeName", ""),
+        deleting="deletionTimestamp" in metadata,
+        deletion_grace=metadata.get("deletionGracePeriodSeconds") or 0,
+        created=_unix_time(metadata.get("creationTimestamp")),
+        begun=bool({"running", "terminated"} & states.get(NOTEBOOK, {}).keys()),
         scheduled=scheduled.get("status") == "True",
         waiting=waiting.get("reason", ""),
         waiting_message=waiting.get("message", ""),
         ended=_ended(ended) if ended else None,
+    )
+
+
+def refusal_record(document: Manifest) -> RefusalRecord:
+    """Project an event of a Job as the API answers it."""
+    metadata, job = document["metadata"], document["involvedObject"]
+    return RefusalRecord(
+        namespace=metadata["namespace"],
+        name=job["name"],
+        uid=metadata["uid"],
+        job_uid=job.get("uid", ""),
+        message=document.get("message", ""),
     )
 
 
@@ -106,6 +169,11 @@ def job_uid_of(pod: Manifest) -> str:
     return str(jobs[0]) if jobs else ""
 
 
+def _unix_time(text: str | None) -> float:
+    return 0.0 if text is None else times.parse(text).timestamp()
+
+
+_JOB_ENDS = ("Complete", "Failed")
 _NORMAL = ("ContainerCreating", "PodInitializing")
 
 
