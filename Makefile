@@ -8,7 +8,7 @@ MAKEFLAGS += --no-print-directory
 # JupyterLab starts as root only when it is told to.
 AS_ROOT := $(shell [ "$$(id -u)" != 0 ] || echo --allow-root)
 
-.PHONY: help demo test docs bench bench-runner bench-server soak lint audit lab pictures wheel lock clean
+.PHONY: help demo test cluster docs bench bench-runner bench-server soak lint audit lab pictures wheel lock clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -20,6 +20,9 @@ demo: ## Run the example notebook as a job on this machine; the last line is the
 
 test: ## Pass every test, end to end: terminal, browser, real cluster
 	@scripts/test
+
+cluster: ## Boot a real Kubernetes cluster with pretend GPUs, until Ctrl-C; prints its kubeconfig (root)
+	@scripts/cluster
 
 docs: ## Build the documentation site into docs/_build/html
 	@scripts/install dev

@@ -7,8 +7,11 @@ import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.cluster.box.audit import AuditLog
+from tests.cluster.box.node import LEASE_SECONDS
 from tests.cluster.box.pki import Pki
 from tests.cluster.box.sandbox import Sandbox
+from tests.cluster.box.slot import Slot
 from tests.cluster.box.wait import wait_for
 
 API_PORT = 6443
@@ -22,8 +25,15 @@ class ControlPlane:
     """Starts the four programs in a sandbox; `programs` is where they were built."""
 
     sandbox: Sandbox
+    slot: Slot
     programs: Path
     pki: Pki
+    audit: AuditLog
+
+    @property
+    def url(self) -> str:
+        """The API server's, for everybody."""
+        return f"https://{self.sandbox.cable.inner}:{API_PORT}"
 
     def start(self) -> None:
         """Until `/readyz` says yes, with controller manager and scheduler started after that.
@@ -31,21 +41,29 @@ class ControlPlane:
         Raises `ProgramError` with the log of what ended, or `TimeoutError` with the API server's.
         """
         self.sandbox.start("etcd", self._etcd())
+        self.start_api_server()
+        # Earlier, the controller manager ends on a 403: the default roles are not made yet.
+        for name in ("kube-controller-manager", "kube-scheduler"):
+            self.sandbox.start(name, self._manager(name))
+
+    def start_api_server(self) -> None:
+        """Start it, and wait until it is ready; again, after `kill_api_server`."""
         self.sandbox.start("kube-apiserver", self._api_server())
         try:
             wait_for("the API server is ready", self._is_ready, timeout=60)
         except TimeoutError as error:
             raise TimeoutError(f"{error}\n{self.sandbox.tail('kube-apiserver')}") from None
-        # Earlier, the controller manager ends on a 403: the default roles are not made yet.
-        for name in ("kube-controller-manager", "kube-scheduler"):
-            self.sandbox.start(name, self._manager(name))
+
+    def kill_api_server(self) -> None:
+        """Kill it: its connections break, and nobody listens at its address."""
+        self.sandbox.kill("kube-apiserver")
 
     def _is_ready(self) -> bool:
         for name in ("etcd", "kube-apiserver"):
             self.sandbox.check_running(name)
         context = ssl.create_default_context(cafile=str(self.pki.certificate("ca")))
         context.load_cert_chain(self.pki.certificate("admin"), self.pki.key("admin"))
-        address = str(self.sandbox.slot.box_address)
+        address = str(self.sandbox.cable.inner)
         connection = http.client.HTTPSConnection(address, API_PORT, context=context, timeout=5)
         try:
             connection.request("GET", "/readyz")
@@ -66,13 +84,13 @@ class ControlPlane:
         ]
 
     def _api_server(self) -> list[str]:
-        pki, slot = self.pki, self.sandbox.slot
+        pki = self.pki
         return [
             str(self.programs / "kube-apiserver"),
             "--etcd-servers=http://127.0.0.1:2379",
-            f"--advertise-address={slot.box_address}",
+            f"--advertise-address={self.sandbox.cable.inner}",
             f"--secure-port={API_PORT}",
-            f"--service-cluster-ip-range={slot.service_network}",
+            f"--service-cluster-ip-range={self.slot.service_network}",
             "--authorization-mode=Node,RBAC",
             "--enable-admission-plugins=NodeRestriction",
             f"--client-ca-file={pki.certificate('ca')}",
@@ -95,6 +113,7 @@ class ControlPlane:
             f"--proxy-client-cert-file={pki.certificate('front-proxy-client')}",
             f"--proxy-client-key-file={pki.key('front-proxy-client')}",
             "--enable-aggregator-routing=true",
+            *self.audit.flags(),
         ]
 
     def _manager(self, name: str) -> list[str]:
@@ -113,5 +132,7 @@ class ControlPlane:
                 f"--root-ca-file={self.pki.certificate('ca')}",
                 f"--service-account-private-key-file={self.pki.key('service-accounts')}",
                 "--use-service-account-credentials=true",
+                # A silent node is NotReady after this time: 50 s by default.
+                f"--node-monitor-grace-period={2 * LEASE_SECONDS}s",
             ]
         return command

@@ -16,10 +16,15 @@ TAG = "test"
 
 @dataclass(frozen=True)
 class Images:
-    """Names to put into manifests."""
+    """Names to put into manifests.
+
+    A cluster that is not ours may have them under others: `JUPYTER_TO_JOB_NOTEBOOK_IMAGE` and
+    `JUPYTER_TO_JOB_CONTROLLER_IMAGE` name them.
+    """
 
     notebook: str = f"jupyter-to-job/notebook:{TAG}"
     controller: str = f"jupyter-to-job/controller:{TAG}"
+    python: str = f"docker.io/jupyter-to-job/python:{TAG}"
 
 
 def build_images(archive: Path) -> Images:

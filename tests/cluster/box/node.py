@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from ipaddress import IPv4Address
 from pathlib import Path
 from string import Template
 
-from tests.cluster.box.control_plane import LOCAL
+from tests.cluster.box.dns import DOMAIN
 from tests.cluster.box.pki import Pki
 from tests.cluster.box.sandbox import ProgramError, Sandbox
+from tests.cluster.box.slot import Slot
 from tests.cluster.box.wait import wait_for
 
-NAME = "box"
+GPU = "nvidia.com/gpu"
+GPU_PRODUCT = "nvidia.com/gpu.product"
 PAUSE_IMAGE = "docker.io/jupyter-to-job/pause:box"
 SOCKET = "/run/containerd/containerd.sock"
+# A quarter of it passes between two signs of life; the control plane's patience is twice as long.
+LEASE_SECONDS = 10
 DEVICE_PLUGINS = "/var/lib/kubelet/device-plugins/"
 EVICTION_SIGNALS = (
     "memory.available",
@@ -48,12 +53,29 @@ SystemdCgroup = false
 
 
 @dataclass(frozen=True)
-class Node:
-    """Starts the node's programs in a sandbox; `programs` is where they were built."""
+class Hardware:
+    """What a node is: its number (0 is beside the control plane), its name, and its GPUs."""
 
+    number: int
+    name: str
+    gpu_product: str
+    gpus: int
+
+
+@dataclass(frozen=True)
+class Node:
+    """Starts the node's programs in a sandbox.
+
+    `programs` is where they were built, `api_server` a URL, and `dns` the address of the server.
+    """
+
+    hardware: Hardware
     sandbox: Sandbox
+    slot: Slot
     programs: Path
     pki: Pki
+    api_server: str
+    dns: IPv4Address
 
     @property
     def _run_dir(self) -> Path:
@@ -62,7 +84,7 @@ class Node:
     def start_runtime(self) -> None:
         """containerd, until it answers; needs no API server."""
         network = self._run_dir / "cni"
-        network.mkdir()
+        network.mkdir(exist_ok=True)
         (network / "10-box.conflist").write_text(json.dumps(self._pod_network()))
         config = self._run_dir / "containerd.toml"
         values = {"run_dir": self._run_dir, "socket": SOCKET, "pause": PAUSE_IMAGE}
@@ -86,11 +108,11 @@ class Node:
         command = ["ctr", "--address", SOCKET, "--namespace", "k8s.io"]
         self.sandbox.run([*command, "images", "import", str(archive)], timeout=300)
 
-    def start(self, gpus: int) -> None:
+    def start(self) -> None:
         """kubelet, kube-proxy and device plugin; the API server must be ready."""
         self.sandbox.start("kubelet", self._kubelet())
         self.sandbox.start("kube-proxy", self._proxy())
-        plugin = [str(self.programs / "gpu-plugin"), f"--count={gpus}"]
+        plugin = [str(self.programs / "gpu-plugin"), f"--count={self.hardware.gpus}"]
         self.sandbox.start("gpu-plugin", [*plugin, f"--directory={DEVICE_PLUGINS}"])
 
     def _pod_network(self) -> dict[str, object]:
@@ -101,7 +123,7 @@ class Node:
             "hairpinMode": True,  # a pod may reach itself through its Service
             "ipam": {
                 "type": "host-local",
-                "ranges": [[{"subnet": str(self.sandbox.slot.pod_network)}]],
+                "ranges": [[{"subnet": str(self.slot.pods_of(self.hardware.number))}]],
                 "routes": [{"dst": "0.0.0.0/0"}],
             },
         }
@@ -109,20 +131,23 @@ class Node:
 
     def _kubelet(self) -> list[str]:
         config = self._write("kubelet.json", self._kubelet_config())
-        kubeconfig = self.pki.kubeconfig("kubelet", LOCAL, self._run_dir / "kubelet.kubeconfig")
+        kubeconfig = self.pki.kubeconfig(
+            self.hardware.name, self.api_server, self._run_dir / "kubelet.kubeconfig"
+        )
         return [
             str(self.programs / "kubelet"),
             f"--config={config}",
             f"--kubeconfig={kubeconfig}",
-            f"--hostname-override={NAME}",
-            f"--node-ip={self.sandbox.slot.box_address}",
+            f"--hostname-override={self.hardware.name}",
+            f"--node-ip={self.sandbox.cable.inner}",
+            f"--node-labels={GPU_PRODUCT}={self.hardware.gpu_product}",
             f"--root-dir={self._run_dir / 'kubelet'}",
             f"--cert-dir={self._run_dir / 'kubelet-pki'}",
         ]
 
     def _kubelet_config(self) -> dict[str, object]:
         resolver = self._run_dir / "resolv.conf"
-        resolver.write_text("# no DNS in this cluster\n")
+        resolver.write_text("# knows no names outside of the cluster\n")
         return {
             "apiVersion": "kubelet.config.k8s.io/v1beta1",
             "kind": "KubeletConfiguration",
@@ -132,10 +157,12 @@ class Node:
                 "x509": {"clientCAFile": str(self.pki.certificate("ca"))},
             },
             "authorization": {"mode": "Webhook"},
-            "tlsCertFile": str(self.pki.certificate("kubelet")),
-            "tlsPrivateKeyFile": str(self.pki.key("kubelet")),
+            "tlsCertFile": str(self.pki.certificate(self.hardware.name)),
+            "tlsPrivateKeyFile": str(self.pki.key(self.hardware.name)),
             "cgroupDriver": "cgroupfs",
-            "cgroupRoot": f"/{self.sandbox.slot.name}",
+            "cgroupRoot": self.slot.make_cgroups(self.hardware.name),
+            "clusterDNS": [str(self.dns)],
+            "clusterDomain": DOMAIN,
             "containerRuntimeEndpoint": f"unix://{SOCKET}",
             "resolvConf": str(resolver),
             "podLogsDir": str(self._run_dir / "pod-logs"),
@@ -145,18 +172,20 @@ class Node:
             "evictionHard": dict.fromkeys(EVICTION_SIGNALS, "0%"),
             "imageGCHighThresholdPercent": 100,
             "nodeStatusUpdateFrequency": "5s",
+            "nodeLeaseDurationSeconds": LEASE_SECONDS,
         }
 
     def _proxy(self) -> list[str]:
-        slot = self.sandbox.slot
-        kubeconfig = self.pki.kubeconfig("kube-proxy", LOCAL, self._run_dir / "proxy.kubeconfig")
+        kubeconfig = self.pki.kubeconfig(
+            "kube-proxy", self.api_server, self._run_dir / "proxy.kubeconfig"
+        )
         config: dict[str, object] = {
             "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
             "kind": "KubeProxyConfiguration",
             "mode": "iptables",
             "clientConnection": {"kubeconfig": str(kubeconfig)},
-            "clusterCIDR": str(slot.pod_network),
-            "hostnameOverride": NAME,
+            "clusterCIDR": str(self.slot.pod_network),
+            "hostnameOverride": self.hardware.name,
             # Machine-wide values: not ours to set.
             "conntrack": {"maxPerCore": 0, "min": 0},
         }

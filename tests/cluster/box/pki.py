@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import json
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
+from ipaddress import IPv4Address
 from pathlib import Path
 
 CURVE = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
@@ -86,18 +88,23 @@ class Pki:
         return path
 
 
-def create(directory: Path, server_addresses: list[str], node: str, node_address: str) -> Pki:
-    """All a one-node cluster needs; `server_addresses` are where the API server is reached."""
+def create(directory: Path, server_addresses: list[str], nodes: Mapping[str, IPv4Address]) -> Pki:
+    """All that a cluster needs; `server_addresses` are where the API server is reached.
+
+    A node's certificate has the node's name. `nodes` are the addresses by name.
+    """
     directory.mkdir()
     pki = Pki(directory)
     pki.authority("ca")
     pki.authority("front-proxy-ca")
     alternatives = [f"IP:{a}" if a[0].isdigit() else f"DNS:{a}" for a in server_addresses]
     pki.issue("apiserver", "/CN=kube-apiserver", ",".join(alternatives))
-    pki.issue("kubelet", f"/O=system:nodes/CN=system:node:{node}", f"IP:{node_address}")
+    for name, address in nodes.items():
+        pki.issue(name, f"/O=system:nodes/CN=system:node:{name}", f"IP:{address}")
     pki.issue("apiserver-kubelet-client", "/O=system:masters/CN=kube-apiserver-kubelet-client")
     pki.issue("front-proxy-client", "/CN=front-proxy-client", by="front-proxy-ca")
-    pki.issue("admin", "/O=system:masters/CN=admin")
+    for administrator in ("admin", "coredns"):
+        pki.issue(administrator, f"/O=system:masters/CN={administrator}")
     for component in ("kube-controller-manager", "kube-scheduler", "kube-proxy"):
         pki.issue(component, f"/CN=system:{component}")
     # Its key signs service-account tokens; its certificate carries the key that verifies them.

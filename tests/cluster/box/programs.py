@@ -1,4 +1,4 @@
-"""Builds the cluster's programs from source, all in one `go build`, and keeps them."""
+"""Builds the cluster's programs from source and keeps them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAUSE_FLAGS = ("-Os", "-static")
 
 
 def build_programs() -> Path:
-    """The directory with kube-apiserver, kubelet, kubectl, gpu-plugin, pause and the others.
+    """The directory with kube-apiserver, kubelet, kubectl, coredns, gpu-plugin, pause and more.
 
     With an empty cache this takes minutes and needs a module proxy; raises
     `subprocess.CalledProcessError` where a build fails.
@@ -32,7 +32,8 @@ def build_programs() -> Path:
 def _key(go: Go) -> str:
     recipe = [go.version, platform.machine(), *GO_FLAGS, *PAUSE_FLAGS]
     digest = hashlib.sha256(" ".join(recipe).encode())
-    for source in (MODULE / "go.mod", MODULE / "go.sum", *sorted(MODULE.glob("*/*.go"))):
+    sources = (path for name in ("go.mod", "go.sum", "*.go") for path in MODULE.rglob(name))
+    for source in sorted(sources):
         digest.update(source.read_bytes())
     return digest.hexdigest()[:20]
 
@@ -40,10 +41,10 @@ def _key(go: Go) -> str:
 def _build(go: Go, target: Path) -> None:
     environment = {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local"}
 
-    def run(*arguments: str) -> str:
+    def run(*arguments: str, module: Path = MODULE) -> str:
         return subprocess.run(
             [go.program, *arguments],
-            cwd=MODULE,
+            cwd=module,
             env=environment,
             stdout=subprocess.PIPE,
             text=True,
@@ -54,11 +55,13 @@ def _build(go: Go, target: Path) -> None:
     major, minor, _ = version.removeprefix("v").split(".")
     stamps = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
     flags = " ".join(f"-X k8s.io/component-base/version.{k}={v}" for k, v in stamps.items())
-    # One command for all of them, so that shared packages compile once.
+    # One command for nearly all of them, so that shared packages compile once.
     run(
         *("build", *GO_FLAGS, "-ldflags", f"-s -w {flags}"),
         *("-o", f"{target}/", "tool", "./gpu-plugin"),
     )
+    coredns = MODULE / "coredns"
+    run("build", *GO_FLAGS, "-ldflags", "-s -w", "-o", f"{target}/coredns", ".", module=coredns)
     source = Path(json.loads(run("list", "-m", "-json", KUBERNETES))["Dir"])
     pause = source / "build/pause/linux/pause.c"
     subprocess.run(

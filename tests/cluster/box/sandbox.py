@@ -1,14 +1,22 @@
-"""The namespaces of a box, its network, and the programs started in it."""
+"""A sandbox: namespaces of its own, a network cable into them, and the programs started there.
+
+The box's first sandbox is on the host and holds the control plane and a node. The sandbox of
+another node is inside of the first one: it ends with that at the latest.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Iterable
+from ipaddress import IPv4Network
 from pathlib import Path
 
 from tests.cluster.box import init
-from tests.cluster.box.slot import Slot
+from tests.cluster.box.slot import Cable
 
 # Debian keeps what the programs call in both; a user's PATH often lacks the second.
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -16,26 +24,42 @@ LOG_TAIL_LINES = 25
 
 
 class ProgramError(Exception):
-    """A program of the box ended, or did not become ready; carries the tail of its log."""
+    """A program in a sandbox ended, or did not become ready; carries the tail of its log."""
 
 
 class Sandbox:
-    """A running box. Programs started in it live until they end or `stop` is called.
+    """A running sandbox. Programs started in it live until they end or `stop` is called.
 
-    `stop`, the end of this process and the death of the box's first process all come to the same:
-    the kernel kills everything inside and takes the network and the mounts away.
+    `stop`, the end of this process and the death of the sandbox's first process all come to the
+    same: the kernel kills everything inside and takes the network and the mounts away.
     """
 
-    def __init__(self, run_dir: Path, slot: Slot, memory_directories: list[Path]) -> None:
+    def __init__(
+        self,
+        run_dir: Path,
+        cable: Cable,
+        networks: Iterable[IPv4Network],
+        *,
+        inside: Sandbox | None = None,
+        memory_directories: Iterable[Path] = (),
+        lock: int | None = None,
+    ) -> None:
+        """Start it at the end of a cable; whoever is outside finds `networks` there.
+
+        `lock` is a file descriptor that stays open for as long as the sandbox lives.
+        """
         self.run_dir = run_dir
-        self.slot = slot
+        self.cable = cable
+        self.networks = tuple(networks)
         self.logs = run_dir / "logs"
-        self.logs.mkdir()
+        self.logs.mkdir(parents=True, exist_ok=True)
+        self._outside = inside
         self._programs: dict[str, subprocess.Popen[bytes]] = {}
+        memory_directories = list(memory_directories)
         for directory in (*map(Path, init.PRIVATE_DIRECTORIES), *memory_directories):
             directory.mkdir(parents=True, exist_ok=True)
-        slot.make_cgroups()
-        self._unshare = self._start_init(memory_directories)
+        self._unshare = self._start_init(memory_directories, [] if lock is None else [lock])
+        self.init_pid = self._unshare.pid  # until it is known
         try:
             self._await_init()
             self._connect()
@@ -43,57 +67,78 @@ class Sandbox:
             self.stop()
             raise
 
-    def _start_init(self, memory_directories: list[Path]) -> subprocess.Popen[bytes]:
-        with (self.logs / "init.log").open("wb") as log:
+    def _start_init(
+        self, memory_directories: list[Path], descriptors: list[int]
+    ) -> subprocess.Popen[bytes]:
+        command = [
+            *("unshare", "--fork", "--pid", "--mount", "--net", "--mount-proc"),
+            *("--propagation", "private", "--kill-child=SIGKILL"),
+            *(sys.executable, "-I", init.__file__, *map(str, memory_directories)),
+        ]
+        with (self.logs / "init.log").open("ab") as log:
             return subprocess.Popen(
-                [
-                    *("unshare", "--fork", "--pid", "--mount", "--net", "--mount-proc"),
-                    *("--propagation", "private", "--kill-child=SIGKILL"),
-                    *(sys.executable, "-I", init.__file__, *map(str, memory_directories)),
-                ],
+                self._outside.entering(command) if self._outside else command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                pass_fds=[self.slot.lock],
+                pass_fds=descriptors,
                 start_new_session=True,  # a Ctrl-C at the terminal is not for the box
             )
 
     def _await_init(self) -> None:
         assert self._unshare.stdout
         if self._unshare.stdout.readline() != b"ready\n":
-            raise ProgramError(f"the box did not start: {self.tail('init')}")
-        pid = self._unshare.pid
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        self.init_pid = int(children[0])
+            raise ProgramError(f"the sandbox did not start: {self.tail('init')}")
+        self.init_pid = self._unshare.pid
+        while children := _children(self.init_pid):  # nsenter's, then unshare's; init has none
+            self.init_pid = children[0]
 
     def _connect(self) -> None:
-        slot = self.slot
-        _ip(
-            f"link add {slot.link} type veth peer name eth0 netns {self.init_pid}",
-            f"address add {slot.host_address}/30 dev {slot.link}",
-            f"link set {slot.link} up",
+        cable = self.cable
+        if self._outside:
+            default = [f"route add default via {cable.outer}"]
+        else:
+            # Service addresses need a route, or nothing consults the rules that translate them; a
+            # bridge without ports is one, and swallows whatever no rule serves.
+            default = ["link add nowhere type bridge", "link set nowhere up"]
+            default += ["route add default dev nowhere"]
+        self._ip_outside(
+            f"link add {cable.name} type veth peer name eth0 netns {self.init_pid}",
+            f"address add {cable.outer}/30 dev {cable.name}",
         )
-        # Service addresses need a route, or nothing consults the rules that translate them; a
-        # bridge without ports is one, and swallows whatever no rule serves.
-        self._ip_inside(
+        self._ip(
             "link set lo up",
-            f"address add {slot.box_address}/30 dev eth0",
+            f"address add {cable.inner}/30 dev eth0",
             "link set eth0 up",
-            "link add nowhere type bridge",
-            "link set nowhere up",
-            "route add default dev nowhere",
         )
-        _ip(
-            f"route add {slot.pod_network} via {slot.box_address}",
-            f"route add {slot.service_network} via {slot.box_address}",
-        )
+        self.plug_in()
+        self._ip(*default)
         switches = ["net.ipv4.ip_forward=1", "net.bridge.bridge-nf-call-iptables=1"]
         self.run(["sysctl", "--quiet", "--write", *switches])
 
-    def _ip_inside(self, *commands: str) -> None:
-        self.run(["ip", "-batch", "-"], stdin="\n".join(commands).encode())
+    def plug_in(self) -> None:
+        """Make the network cable carry something again."""
+        self._ip_outside(
+            f"link set {self.cable.name} up",
+            *(f"route add {network} via {self.cable.inner}" for network in self.networks),
+        )
 
-    def _enter(self, command: list[str]) -> list[str]:
+    def unplug(self) -> None:
+        """Pull the network cable: what is sent on either side arrives nowhere, unanswered."""
+        self._ip_outside(f"link set {self.cable.name} down")  # its routes go with it
+
+    def _ip(self, *commands: str) -> None:
+        # The network's namespace alone: process ids in the commands are the host's.
+        _ip(f"nsenter --target {self.init_pid} --net --", commands)
+
+    def _ip_outside(self, *commands: str) -> None:
+        if self._outside:
+            self._outside._ip(*commands)
+        else:
+            _ip("", commands)
+
+    def entering(self, command: list[str]) -> list[str]:
+        """Return the command line that runs another one in here."""
         enter = ["nsenter", "--target", str(self.init_pid), "--mount", "--net", "--pid"]
         # A working directory of the host would keep its mount namespace's paths.
         return [*enter, f"--wd={self.run_dir}", "--", *command]
@@ -101,7 +146,7 @@ class Sandbox:
     def run(self, command: list[str], stdin: bytes = b"", timeout: float = 60) -> str:
         """Run to its end; standard output. Raises `ProgramError` with standard error."""
         answer = subprocess.run(
-            self._enter(command),
+            self.entering(command),
             input=stdin,
             capture_output=True,
             env=_environment(),
@@ -116,7 +161,7 @@ class Sandbox:
         """Start a long-running program; its output goes to `logs/<name>.log`."""
         with (self.logs / f"{name}.log").open("ab") as log:
             self._programs[name] = subprocess.Popen(
-                self._enter(command),
+                self.entering(command),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -129,6 +174,19 @@ class Sandbox:
         if (status := self._programs[name].poll()) is not None:
             raise ProgramError(f"{name} ended with status {status}:\n{self.tail(name)}")
 
+    def check_all_running(self) -> None:
+        """Raise `ProgramError` if any program has ended."""
+        for name in self._programs:
+            self.check_running(name)
+
+    def kill(self, name: str) -> None:
+        """Kill a program, at once and without a word to it."""
+        program = self._programs.pop(name)
+        for pid in _children(program.pid):  # nsenter waits outside for the program
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        program.wait(timeout=10)
+
     def tail(self, name: str) -> str:
         """The end of a program's log."""
         log = self.logs / f"{name}.log"
@@ -136,13 +194,13 @@ class Sandbox:
         return "\n".join(lines[-LOG_TAIL_LINES:])
 
     def stop(self) -> None:
-        """End everything in the box. Its slot may be given back after that."""
+        """End everything in the sandbox; all of it is gone on return."""
         assert self._unshare.stdin
         self._unshare.stdin.close()
         try:
             self._unshare.wait(timeout=10)
         except subprocess.TimeoutExpired:
-            self._unshare.kill()  # takes its child, the first process of the box, with it
+            os.kill(self.init_pid, signal.SIGKILL)
             self._unshare.wait()
         assert self._unshare.stdout
         self._unshare.stdout.close()
@@ -150,8 +208,13 @@ class Sandbox:
             program.wait(timeout=10)
 
 
-def _ip(*commands: str) -> None:
-    subprocess.run(["ip", "-batch", "-"], input="\n".join(commands), text=True, check=True)
+def _ip(prefix: str, commands: Iterable[str]) -> None:
+    command = [*prefix.split(), "ip", "-batch", "-"]
+    subprocess.run(command, input="\n".join(commands), text=True, check=True)
+
+
+def _children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def _environment() -> dict[str, str]:

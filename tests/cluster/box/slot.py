@@ -24,6 +24,24 @@ LOCKS = Path("/run/jupyter-to-job-box")  # root's alone: we delete what the file
 CPUSET_FILES = ("cpuset.cpus", "cpuset.mems")
 
 
+@dataclass(frozen=True)
+class Cable:
+    """A network cable into a sandbox: the name of its outer end, and the addresses of both ends."""
+
+    name: str
+    network: IPv4Network
+
+    @property
+    def outer(self) -> IPv4Address:
+        """Who is outside, as the sandbox sees it."""
+        return self.network[1]
+
+    @property
+    def inner(self) -> IPv4Address:
+        """The sandbox, as everybody sees it."""
+        return self.network[2]
+
+
 class NoSlotError(Exception):
     """Sixteen boxes live already, or the machine's routes cover their addresses."""
 
@@ -41,29 +59,23 @@ class Slot:
         return f"jupyter-to-job-box-{self.index}"
 
     @property
-    def link(self) -> str:
-        """The host's end of the cable to the box."""
-        return f"j2jbox{self.index}"
+    def cable_network(self) -> IPv4Network:
+        """Of all cables; only the first one ends at the host, which has a route to the others."""
+        return IPv4Network(f"10.210.{self.index}.0/28")
 
-    @property
-    def link_network(self) -> IPv4Network:
-        """Two addresses: the host's and the box's."""
-        return IPv4Network(f"10.210.{self.index}.0/30")
-
-    @property
-    def host_address(self) -> IPv4Address:
-        """The host as the box and its pods see it."""
-        return self.link_network[1]
-
-    @property
-    def box_address(self) -> IPv4Address:
-        """The box (API server, node) as everybody sees it."""
-        return self.link_network[2]
+    def cable(self, number: int) -> Cable:
+        """The cable to the sandbox of that number: from the host to 0, from there to the others."""
+        network = list(self.cable_network.subnets(new_prefix=30))[number]
+        return Cable(f"j2jbox{self.index}n{number}", network)
 
     @property
     def pod_network(self) -> IPv4Network:
-        """Routed from the host."""
+        """Of all pods; routed from the host."""
         return IPv4Network(f"10.211.{self.index}.0/24")
+
+    def pods_of(self, number: int) -> IPv4Network:
+        """Of the pods of the node of that number, 0 or 1: more than a kubelet takes."""
+        return list(self.pod_network.subnets())[number]
 
     @property
     def service_network(self) -> IPv4Network:
@@ -73,7 +85,7 @@ class Slot:
     @property
     def networks(self) -> tuple[IPv4Network, ...]:
         """All that must be free on the host."""
-        return (self.link_network, self.pod_network, self.service_network)
+        return (self.cable_network, self.pod_network, self.service_network)
 
     @classmethod
     def take(cls) -> Slot:
@@ -105,24 +117,26 @@ class Slot:
             shutil.rmtree(Path(os.fsdecode(noted)), ignore_errors=True)
         os.truncate(self.lock, 0)
 
-    def make_cgroups(self) -> None:
-        """The kubelet's root cgroup, in every hierarchy of this machine."""
-        hierarchies = _hierarchies("cgroup")
-        if not hierarchies:
-            raise RuntimeError("the test cluster needs cgroup v1; this machine has only v2")
+    def make_cgroups(self, node: str) -> str:
+        """Make a kubelet's root cgroup in every hierarchy of this machine, and return its path."""
+        hierarchies = cgroup_hierarchies("cgroup")
         for hierarchy in hierarchies:
-            group = hierarchy / self.name
-            group.mkdir(exist_ok=True)
-            for name in CPUSET_FILES:
-                if (group / name).exists():
-                    (group / name).write_text((hierarchy / name).read_text())
+            for group in (hierarchy / self.name, hierarchy / self.name / node):
+                group.mkdir(exist_ok=True)
+                for name in CPUSET_FILES:
+                    if (group / name).exists():
+                        (group / name).write_text((group.parent / name).read_text())
+        return f"/{self.name}/{node}"
 
-    def remove_cgroups(self) -> None:
-        """Deepest first; a killed process may stay in one for a moment, so up to 5 seconds."""
+    def remove_cgroups(self, node: str = "") -> None:
+        """Remove all, or a node's.
+
+        Deepest first; a killed process may stay in one for a moment, so up to 5 seconds.
+        """
         deadline = time.monotonic() + 5
         # runc makes one in the v2 hierarchy too, where a machine has both.
-        for hierarchy in _hierarchies("cgroup", "cgroup2"):
-            for directory, _, _ in os.walk(hierarchy / self.name, topdown=False):
+        for hierarchy in cgroup_hierarchies("cgroup", "cgroup2"):
+            for directory, _, _ in os.walk(hierarchy / self.name / node, topdown=False):
                 while True:
                     try:
                         Path(directory).rmdir()
@@ -139,7 +153,8 @@ class Slot:
         os.close(self.lock)
 
 
-def _hierarchies(*kinds: str) -> list[Path]:
+def cgroup_hierarchies(*kinds: str) -> list[Path]:
+    """Where cgroups of these kinds (`cgroup` is version 1) are mounted."""
     mounts = (line.split() for line in Path("/proc/self/mounts").read_text().splitlines())
     return [Path(mount[1]) for mount in mounts if mount[2] in kinds]
 
