@@ -17,14 +17,16 @@ BOUND = 60.0
 Found = TypeVar("Found")
 
 
-def until(condition: Callable[[], Found | None], what: str, bound: float = BOUND) -> Found:
-    """Wait for a condition; return its value once it is true."""
+def until(
+    condition: Callable[[], Found | None], what: str, bound: float = BOUND, pause: float = 0.02
+) -> Found:
+    """Wait for a condition, looked at after each pause; return its value once it is true."""
     end = time.monotonic() + bound
     while time.monotonic() < end:
         value = condition()
         if value:
             return value
-        time.sleep(0.02)
+        time.sleep(pause)
     raise AssertionError(f"not within {bound} s: {what}")
 
 

@@ -2,25 +2,52 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 
+from tests.cluster.box.boot import Box
 from tests.cluster.box.cluster import Cluster
 from tests.cluster.box.images import Images, build_images
+from tests.cluster.box.programs import build_programs
+from tests.cluster.box.requirements import CannotRunError, check
 from tests.cluster.product import DevPod, install, start_dev_pod
+
+KUBECONFIG = "JUPYTER_TO_JOB_KUBECONFIG"
 
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A real one-node cluster with two pretend GPUs; booted once, gone at the end."""
-    with Cluster.boot(tmp_path_factory.mktemp("cluster"), gpus=2) as cluster:
-        yield cluster
+    """The box, booted once and gone at the end; or the cluster that the variable names."""
+    directory = tmp_path_factory.mktemp("cluster")
+    if kubeconfig := os.environ.get(KUBECONFIG):
+        program = shutil.which("kubectl") or build_programs() / "kubectl"
+        yield Cluster(Path(program), Path(kubeconfig).absolute(), directory)
+        return
+    with Box.boot(directory) as box:
+        yield box
+
+
+@pytest.fixture
+def box(cluster: Cluster) -> Box:
+    """The box, for tests that reach below the API, or take something away."""
+    if not isinstance(cluster, Box):
+        pytest.skip(f"needs the box, and {KUBECONFIG} names another cluster")
+    return cluster
 
 
 @pytest.fixture(scope="session")
 def images(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Images:
-    """Names of our images, made from this checkout and known to the cluster's node."""
+    """Names of our images, made from this checkout; a cluster that is not the box has them."""
+    if not isinstance(cluster, Box):
+        own = Images()
+        return Images(
+            os.environ.get("JUPYTER_TO_JOB_NOTEBOOK_IMAGE", own.notebook),
+            os.environ.get("JUPYTER_TO_JOB_CONTROLLER_IMAGE", own.controller),
+        )
     archive = tmp_path_factory.mktemp("images") / "images.tar"
     images = build_images(archive)
     cluster.load_image(archive)
@@ -33,6 +60,20 @@ def dev_pod(cluster: Cluster, images: Images) -> DevPod:
     """A dev pod beside an installed controller."""
     install(cluster, images)
     return start_dev_pod(cluster, images)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Where the box cannot run, let one skip say so for all tests that are here."""
+    own = [item for item in items if item.path.is_relative_to(Path(__file__).parent)]
+    if not own or KUBECONFIG in os.environ:
+        return
+    try:
+        check()
+    except CannotRunError as error:
+        first, *others = own
+        first.add_marker(pytest.mark.skip(str(error)))
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in others]
 
 
 @pytest.hookimpl(wrapper=True)

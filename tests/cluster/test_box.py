@@ -6,46 +6,16 @@ import json
 import urllib.error
 import urllib.request
 from ssl import create_default_context
-from typing import Any
 
 import pytest
 
-from tests.cluster.box.cluster import GPU, Cluster
+from tests.cluster.box.boot import A100, T4, Box
+from tests.cluster.box.cluster import Cluster
 from tests.cluster.box.images import Images
 from tests.cluster.box.wait import wait_for
+from tests.cluster.workloads import delete_jobs, job, phases, pods
 
 AUDIENCE = "jupyter-to-job"
-
-
-def gpu_job(name: str, image: str, script: str) -> dict[str, Any]:
-    container = {
-        "name": "notebook",
-        "image": image,
-        "command": ["sh", "-c", script],
-        "resources": {"limits": {GPU: 1}, "requests": {"cpu": "50m"}},
-    }
-    pod = {
-        "restartPolicy": "Never",
-        "terminationGracePeriodSeconds": 1,
-        "containers": [container],
-    }
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"backoffLimit": 0, "template": {"spec": pod}},
-    }
-
-
-def pods(cluster: Cluster, *jobs: str) -> list[Any]:
-    selector = f"job-name in ({','.join(jobs)})"
-    answer = cluster.kubectl("get", "pods", "--selector", selector, "-o=json")
-    items: list[Any] = json.loads(answer)["items"]
-    return items
-
-
-def phases(cluster: Cluster, *jobs: str) -> list[str]:
-    return sorted(pod["status"]["phase"] for pod in pods(cluster, *jobs))
 
 
 def test_a_job_is_told_its_gpu_and_runs_as_an_ordinary_user(
@@ -54,7 +24,7 @@ def test_a_job_is_told_its_gpu_and_runs_as_an_ordinary_user(
     script = (
         "echo $NVIDIA_VISIBLE_DEVICES $(id -u) $HOME; touch $HOME/mine; jupyter kernelspec list"
     )
-    cluster.apply(gpu_job("one", images.notebook, script))
+    cluster.apply(job("one", images.notebook, script, gpus=1))
 
     wait_for("the job succeeds", lambda: phases(cluster, "one") == ["Succeeded"])
 
@@ -65,45 +35,63 @@ def test_a_job_is_told_its_gpu_and_runs_as_an_ordinary_user(
     assert "python3" in "\n".join(rest)
 
 
-def test_the_third_gpu_job_waits_for_one_of_two_gpus(cluster: Cluster, images: Images) -> None:
+def test_each_kind_of_gpu_is_on_its_node(box: Box, images: Images) -> None:
+    kinds = {"t4": T4, "a100": A100}
+    for name, kind in kinds.items():
+        box.apply(job(name, images.notebook, "exec sleep 600", on=kind, gpus=1))
+
+    wait_for("both run", lambda: phases(box, *kinds) == ["Running", "Running"])
+
+    for name, kind in kinds.items():
+        (pod,) = pods(box, name)
+        assert pod["spec"]["nodeName"] == kind.name
+        # The kubelets of both nodes answer.
+        assert "main" in box.kubectl("exec", pod["metadata"]["name"], "--", "echo", "main")
+    delete_jobs(box, *kinds)
+
+
+def test_the_third_gpu_job_waits_for_one_of_two_gpus(box: Box, images: Images) -> None:
     names = ("first", "second", "third")
-    cluster.apply(*(gpu_job(name, images.notebook, "exec sleep 600") for name in names))
+    sleep = "exec sleep 600"
+    box.apply(*(job(name, images.notebook, sleep, on=T4, gpus=1) for name in names))
 
     wait_for(
         "two jobs run, one waits",
-        lambda: phases(cluster, *names) == ["Pending", "Running", "Running"],
+        lambda: phases(box, *names) == ["Pending", "Running", "Running"],
     )
-    running = [pod for pod in pods(cluster, *names) if pod["status"]["phase"] == "Running"]
-    cluster.kubectl("delete", "job", running[0]["metadata"]["labels"]["job-name"])
+    running = [pod for pod in pods(box, *names) if pod["status"]["phase"] == "Running"]
+    delete_jobs(box, running[0]["metadata"]["labels"]["job-name"])
     wait_for(
         "the third job has the free GPU",
-        lambda: phases(cluster, *names) == ["Running", "Running"],
+        lambda: phases(box, *names) == ["Running", "Running"],
     )
-    cluster.kubectl("delete", "job", "--ignore-not-found", *names)
+    delete_jobs(box, *names)
 
 
-def test_a_token_of_our_audience_is_known_and_opens_nothing_else(cluster: Cluster) -> None:
-    token = cluster.kubectl("create", "token", "default", f"--audience={AUDIENCE}").strip()
+def test_a_token_of_our_audience_is_known_and_opens_nothing_else(box: Box) -> None:
+    token = box.kubectl("create", "token", "default", f"--audience={AUDIENCE}").strip()
 
     review = {
         "apiVersion": "authentication.k8s.io/v1",
         "kind": "TokenReview",
         "spec": {"token": token, "audiences": [AUDIENCE]},
     }
-    answer = cluster.kubectl("create", "-f", "-", "-o=json", stdin=json.dumps(review))
+    answer = box.kubectl("create", "-f", "-", "-o=json", stdin=json.dumps(review))
     status = json.loads(answer)["status"]
     assert status["authenticated"]
     assert status["user"]["username"] == "system:serviceaccount:default:default"
 
     request = urllib.request.Request(
-        f"{cluster.api_url}/api", headers={"Authorization": f"Bearer {token}"}
+        f"{box.api_url}/api", headers={"Authorization": f"Bearer {token}"}
     )
     with pytest.raises(urllib.error.HTTPError) as refused:
-        urllib.request.urlopen(request, context=create_default_context(cafile=str(cluster.ca_file)))
+        urllib.request.urlopen(request, context=create_default_context(cafile=str(box.ca_file)))
     assert refused.value.code == 401
 
 
-def test_a_service_is_reached_from_pods_and_from_the_host(cluster: Cluster, images: Images) -> None:
+def test_a_service_is_reached_by_name_from_both_nodes_and_from_the_host(
+    box: Box, images: Images
+) -> None:
     container = {
         "name": "web",
         "image": images.notebook,
@@ -111,13 +99,20 @@ def test_a_service_is_reached_from_pods_and_from_the_host(cluster: Cluster, imag
         "readinessProbe": {"tcpSocket": {"port": 8000}, "periodSeconds": 1},
     }
     service = {"selector": {"app": "web"}, "ports": [{"port": 80, "targetPort": 8000}]}
-    cluster.apply(
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": "web", "namespace": "default", "labels": {"app": "web"}},
-            "spec": {"containers": [container], "terminationGracePeriodSeconds": 0},
-        },
+    box.apply(
+        *(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": name, "namespace": "default", "labels": {"app": app}},
+                "spec": {
+                    "containers": [container],
+                    "nodeName": node.name,
+                    "terminationGracePeriodSeconds": 0,
+                },
+            }
+            for name, app, node in (("web", "web", T4), ("client", "client", A100))
+        ),
         {
             "apiVersion": "v1",
             "kind": "Service",
@@ -125,8 +120,8 @@ def test_a_service_is_reached_from_pods_and_from_the_host(cluster: Cluster, imag
             "spec": service,
         },
     )
-    cluster.kubectl("wait", "pod/web", "--for=condition=Ready", "--timeout=30s")
-    address = cluster.get("service", "web")["spec"]["clusterIP"]
+    box.kubectl("wait", "pod/web", "pod/client", "--for=condition=Ready", "--timeout=60s")
+    address = box.get("service", "web")["spec"]["clusterIP"]
 
     def host_reaches_it() -> bool:
         try:
@@ -136,7 +131,10 @@ def test_a_service_is_reached_from_pods_and_from_the_host(cluster: Cluster, imag
             return False
 
     wait_for("the host reaches the Service", host_reaches_it)
-    fetch = f"import urllib.request as u; print(u.urlopen('http://{address}', timeout=5).status)"
-    # To itself, the hardest case: there and back over the same bridge port.
-    assert cluster.kubectl("exec", "web", "--", "python3", "-c", fetch).strip() == "200"
-    cluster.kubectl("delete", "pod/web", "service/web")
+    fetch = (
+        "import urllib.request as u; print(u.urlopen('http://web.default.svc', timeout=9).status)"
+    )
+    # To itself is the hardest case: there and back over the same bridge port.
+    for pod in ("web", "client"):
+        assert box.kubectl("exec", pod, "--", "python3", "-c", fetch).strip() == "200"
+    box.kubectl("delete", "pod/web", "pod/client", "service/web")

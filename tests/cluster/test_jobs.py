@@ -3,50 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from pathlib import Path
-from typing import Any
-
-import nbformat.v4 as v4
 
 from tests.cluster.box.cluster import Cluster
 from tests.cluster.box.images import Images
-from tests.cluster.box.wait import wait_for
-from tests.cluster.product import HOME, TEAM, DevPod, start_dev_pod
+from tests.cluster.product import HOME, RIVALS, TEAM, DevPod, add_claim, start_dev_pod
+from tests.cluster.scenes import SubmittedJob, notebook, numbers_in, submit, text_of
 
 GPU_CELL = "import os, helper; print('gpu:', os.environ['NVIDIA_VISIBLE_DEVICES'], helper.WORD)"
-
-
-def notebook(*cells: str) -> str:
-    metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
-    code = [v4.new_code_cell(source) for source in cells]
-    code[0].metadata["tags"] = ["parameters"]
-    return json.dumps(v4.new_notebook(cells=code, metadata=metadata))
-
-
-def text_of(document: Any) -> str:
-    outputs = [o for cell in document["cells"] for o in cell.get("outputs", [])]
-    return "".join("".join(o.get("text", "")) for o in outputs)
-
-
-def submit(dev_pod: DevPod, path: str, *options: str) -> Any:
-    """Submit and wait; the final job."""
-    command = ("jupyter-to-job", "submit", path, "--wait", "--json", *options)
-    return json.loads(dev_pod.run(*command, check=False))
-
-
-def runner_pid(job: str) -> int | None:
-    """Find the runner of a job from outside of its container."""
-    for process in Path("/proc").iterdir():
-        if process.name.isdigit():
-            try:
-                line = (process / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if b"job_runner" in line and f"/jupyter-to-job/{job}".encode() in line:
-                return int(process.name)
-    return None
 
 
 def test_a_notebook_goes_to_a_gpu_and_comes_back(dev_pod: DevPod, cluster: Cluster) -> None:
@@ -54,11 +18,11 @@ def test_a_notebook_goes_to_a_gpu_and_comes_back(dev_pod: DevPod, cluster: Clust
     source = notebook("epochs = 1", GPU_CELL, "print('epochs:', epochs)")
     dev_pod.write(f"{HOME}/work/train.ipynb", source)
 
-    options = ("-f", "gpu-1", "-d", "nvidia", "-p", "epochs", "5", "-i", f"{HOME}/work/helper.py")
+    options = ("-f", "gpu-1", "-d", "any", "-p", "epochs", "5", "-i", f"{HOME}/work/helper.py")
     job = submit(dev_pod, f"{HOME}/work/train.ipynb", *options)
 
     assert (job["state"], job["reason"]) == ("succeeded", None)
-    assert job["backend"] == "kubernetes"
+    assert (job["backend"], job["owner"]) == ("kubernetes", f"{TEAM}/ada")
     result = dev_pod.read_json(f"{HOME}/work/{job['name']}.ipynb")
     assert "gpu: GPU-" in text_of(result)
     assert "from the helper" in text_of(result)
@@ -66,7 +30,7 @@ def test_a_notebook_goes_to_a_gpu_and_comes_back(dev_pod: DevPod, cluster: Clust
     assert dev_pod.run("cat", f"{HOME}/work/train.ipynb") == source
     # The dev pod never had a GPU; the job's pod has one, and none of the dev pod's secrets.
     assert "NVIDIA_VISIBLE_DEVICES" not in dev_pod.run("env")
-    pod = job_pod(cluster, job["name"])
+    (pod,) = SubmittedJob(dev_pod, job["name"]).pods()
     assert "secret-of-the-hub" not in json.dumps(pod)
     assert pod["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1"
 
@@ -84,42 +48,15 @@ def test_a_raising_cell_comes_back_with_its_banner(dev_pod: DevPod) -> None:
     assert "never" not in text_of(result)
 
 
-def test_a_killed_container_keeps_what_it_printed(dev_pod: DevPod) -> None:
-    cells = ("print('kept', flush=True)", "import time; print('waiting'); time.sleep(600)")
-    dev_pod.write(f"{HOME}/killed.ipynb", notebook(*cells))
-    name = dev_pod.run("jupyter-to-job", "submit", f"{HOME}/killed.ipynb").strip()
-    wait_for(
-        "the second cell has printed",
-        lambda: "waiting" in dev_pod.run("jupyter-to-job", "logs", name),
-        timeout=90,
-    )
+def test_a_cancelled_job_ends_and_comes_back(dev_pod: DevPod) -> None:
+    job = SubmittedJob.counting(dev_pod, "long")
+    printed = job.until_printed()
 
-    pid = runner_pid(name)
-    assert pid is not None
-    os.kill(pid, signal.SIGKILL)
-    job = json.loads(dev_pod.run("jupyter-to-job", "wait", name, "--json", check=False))
+    dev_pod.run("jupyter-to-job", "cancel", job.name)
+    ended = job.until_ended()
 
-    assert (job["state"], job["reason"]) == ("failed", "Lost")
-    assert "killed" in job["message"]
-    result = dev_pod.read_json(f"{HOME}/{name}.ipynb")
-    assert "kept" in text_of(result)
-    assert "waiting" in text_of(result)
-
-
-def test_a_cancelled_job_ends_and_comes_back(dev_pod: DevPod, cluster: Cluster) -> None:
-    dev_pod.write(f"{HOME}/long.ipynb", notebook("import time; print('begun'); time.sleep(600)"))
-    name = dev_pod.run("jupyter-to-job", "submit", f"{HOME}/long.ipynb").strip()
-    wait_for(
-        "the cell has printed",
-        lambda: "begun" in dev_pod.run("jupyter-to-job", "logs", name),
-        timeout=90,
-    )
-
-    dev_pod.run("jupyter-to-job", "cancel", name)
-    job = json.loads(dev_pod.run("jupyter-to-job", "wait", name, "--json", check=False))
-
-    assert (job["state"], job["reason"]) == ("cancelled", None)
-    assert "begun" in text_of(dev_pod.read_json(f"{HOME}/{name}.ipynb"))
+    assert (ended["state"], ended["reason"]) == ("cancelled", None)
+    assert len(numbers_in(text_of(job.check_delivered(ended)))) >= printed
 
 
 def test_a_pod_may_only_touch_what_is_its_own(dev_pod: DevPod) -> None:
@@ -152,8 +89,47 @@ def test_a_pod_of_another_namespace_is_a_stranger(cluster: Cluster, images: Imag
     assert "code 4" in answer
 
 
-def job_pod(cluster: Cluster, job: str) -> Any:
-    selector = f"--selector=jupyter-to-job.io/job={job}"
-    answer = cluster.kubectl("get", "pods", "-n", TEAM, selector, "-o=json")
-    (pod,) = json.loads(answer)["items"]
-    return pod
+def test_two_servers_of_one_user_with_equal_paths(
+    dev_pod: DevPod, cluster: Cluster, images: Images, tmp_path: Path
+) -> None:
+    """Only the server that has the notebook's own volume publishes the result."""
+    assert dev_pod.namespace == TEAM  # the controller is there
+    for name in ("first", "second"):
+        add_claim(cluster, name, tmp_path / name)
+    first, second = (
+        start_dev_pod(cluster, images, name=f"ada-{name}", claim=name)
+        for name in ("first", "second")
+    )
+    first.write(f"{HOME}/work/here.ipynb", notebook("print('here')"))
+    name = first.run("jupyter-to-job", "submit", f"{HOME}/work/here.ipynb").strip()
+
+    held = json.loads(second.run("jupyter-to-job", "wait", name, "--json", check=False))
+    assert (held["state"], held["delivery"]["state"]) == ("succeeded", "held")
+    assert name not in second.run("jupyter-to-job", "list", "--all")
+    answer = second.run("sh", "-c", f"jupyter-to-job deliver {name} 2>&1", check=False)
+    assert "comes from another workspace" in answer
+    assert name not in second.run("ls", f"{HOME}/work")
+
+    assert name in first.run("jupyter-to-job", "list", "--all")
+    first.run("jupyter-to-job", "deliver", name)
+    assert "here" in text_of(first.read_json(f"{HOME}/work/{name}.ipynb"))
+
+
+def test_a_user_of_the_same_name_in_another_namespace(
+    dev_pod: DevPod, cluster: Cluster, images: Images
+) -> None:
+    dev_pod.write(f"{HOME}/mine.ipynb", notebook("print('mine')"))
+    name = submit(dev_pod, f"{HOME}/mine.ipynb")["name"]
+    rival = start_dev_pod(cluster, images, namespace=RIVALS)
+
+    for command in ("show", "logs", "cancel", "rerun", "deliver", "delete"):
+        answer = rival.run("sh", "-c", f"jupyter-to-job {command} {name} 2>&1; echo code $?")
+        assert "There is no job" in answer
+        assert "code 3" in answer
+    assert json.loads(rival.run("jupyter-to-job", "list", "--all", "--json")) == []
+
+    rival.write(f"{HOME}/mine.ipynb", notebook("print('of the rival')"))
+    job = submit(rival, f"{HOME}/mine.ipynb")
+    assert (job["state"], job["owner"]) == ("succeeded", f"{RIVALS}/ada")
+    assert "of the rival" in text_of(rival.read_json(f"{HOME}/{job['name']}.ipynb"))
+    assert job["name"] not in dev_pod.run("jupyter-to-job", "list", "--all")

@@ -48,6 +48,6 @@ def shared(
     """A place with one delivered job, for tests that only look."""
     folder = tmp_path_factory.mktemp("shared")
     place = kind(folder, None)
-    place.decided(place.submit(priority=3, inputs=("dir",)).name)
+    place.decided(place.submit(inputs=("dir",)).name)
     yield place
     end_all(folder)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+import pytest
+
 from jupyter_to_job.domain.job import DeliveryState, State
 from jupyter_to_job.domain.names import job_name
 
@@ -43,6 +45,7 @@ def test_what_is_delivered_is_the_result(shared: Place) -> None:
     assert record["sha256"] == hashlib.sha256(data).hexdigest()
 
 
+@pytest.mark.core
 def test_output_is_a_file_or_a_folder(place: Place) -> None:
     (place.workspace / "results").mkdir()
     jobs = {o: place.submit(output=o).name for o in ("results", "results/night.ipynb", "night")}
@@ -53,8 +56,15 @@ def test_output_is_a_file_or_a_folder(place: Place) -> None:
         "night": "night.ipynb",
     }
     assert all((place.workspace / path).is_file() for path in paths.values() if path)
+    asked = {output: place.service.get(name).output for output, name in jobs.items()}
+    assert asked == {
+        "results": "results/",
+        "results/night.ipynb": "results/night.ipynb",
+        "night": "night",
+    }
 
 
+@pytest.mark.core
 def test_held_until_the_folder_is_back(place: Place) -> None:
     """The folder that the result should go to is gone; later it is there again."""
     job = place.submit(output="gone/result.ipynb")
@@ -87,3 +97,5 @@ def test_a_reader_elsewhere_sees_the_path_from_there(shared: Place) -> None:
     assert beside.delivery.path == f"../dir/{ended.name}.ipynb"
     above = place.service_of("me", place.workspace.parent).get(ended.name)
     assert above.delivery.path == f"workspace/dir/{ended.name}.ipynb"
+    assert inside.inputs == ("Train model.ipynb",)
+    assert above.inputs == ("workspace/dir/Train model.ipynb",)

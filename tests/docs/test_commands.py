@@ -101,7 +101,7 @@ def test_options_in_the_text(source: Page) -> None:
 
 
 def _runner_options() -> set[str]:
-    return set(re.findall(r'"(--?[a-z]+)"', (ROOT / "job_runner" / "cli.py").read_text()))
+    return set(re.findall(r'"(--?[a-z][a-z-]*)"', (ROOT / "job_runner" / "cli.py").read_text()))
 
 
 def test_make_targets() -> None:

@@ -24,7 +24,7 @@ from tornado.httpclient import HTTPResponse
 
 from job_runner.protocol.journal.journal import JournalWriter
 from jupyter_to_job.api import http, large_body
-from jupyter_to_job.api.routes import _ROUTES
+from jupyter_to_job.api.routes import ROUTES as API_ROUTES
 from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.server import body, feed
 
@@ -162,7 +162,7 @@ async def test_others_are_answered_while_a_request_waits_for_its_files(
 
 def test_every_route_is_held() -> None:
     routes = [(method, path) for method, path, _ in ROUTES] + sorted(TOUCH_NO_FILE)
-    for method, pattern, _ in _ROUTES:
+    for method, pattern, _ in API_ROUTES:
         assert [1 for m, path in routes if m == method and re.fullmatch(pattern, path)] == [1]
 
 

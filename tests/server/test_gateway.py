@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,26 +13,15 @@ from tornado.testing import bind_unused_port
 
 from job_runner.protocol import layout
 from jupyter_to_job.api.http import CHUNK, ApiResponse
-from jupyter_to_job.backends.memory import MemoryBackend
-from jupyter_to_job.controller.exchange_routes import ExchangeRoutes
-from jupyter_to_job.controller.gateway import GatewayContext, application
-from jupyter_to_job.controller.identity import DevPod
+from jupyter_to_job.controller.gateway import http_server
 from jupyter_to_job.exchange import FileExchange
-from jupyter_to_job.flavors import load_catalog
-from jupyter_to_job.service.jobs import ServiceContext
 
+from ..gateways import context_of
 from ..unit import exchanges
 
 JOB = "train-abcdefgh"
 RESULT = b"0123456789" * (CHUNK // 4)
 Ask = Callable[..., Awaitable[HTTPResponse]]
-
-
-class Everybody:
-    """Takes whoever has a token for its owner."""
-
-    async def authenticate(self, token: str) -> DevPod:
-        return DevPod(token, {})
 
 
 @pytest.fixture
@@ -47,27 +35,24 @@ def exchange(tmp_path: Path) -> FileExchange:
 @pytest.fixture
 def ask(exchange: FileExchange, jp_asyncio_loop: Any) -> Any:
     """Sends a request to a gateway of this test's own."""
-    core = ServiceContext(exchange, MemoryBackend(exchange), load_catalog)
-    pool = ThreadPoolExecutor(2)
-    context = GatewayContext(core, Everybody(), ExchangeRoutes(exchange), pool, lambda _: None)  # type: ignore[arg-type]
     socket, port = bind_unused_port()
     servers: list[HTTPServer] = []
+    with context_of(exchange) as context:
 
-    async def send(method: str, path: str, owner: str = "me", **headers: str) -> HTTPResponse:
-        if not servers:
-            servers.append(HTTPServer(application(context)))
-            servers[0].add_socket(socket)
-        return await AsyncHTTPClient().fetch(
-            f"http://127.0.0.1:{port}/api/{path}",
-            method=method,
-            headers={"Authorization": f"Bearer {owner}", **headers},
-            raise_error=False,
-        )
+        async def send(method: str, path: str, owner: str = "me", **headers: str) -> HTTPResponse:
+            if not servers:
+                servers.append(http_server(context))
+                servers[0].add_socket(socket)
+            return await AsyncHTTPClient().fetch(
+                f"http://127.0.0.1:{port}/api/{path}",
+                method=method,
+                headers={"Authorization": f"Bearer {owner}", **headers},
+                raise_error=False,
+            )
 
-    yield send
-    for server in servers:
-        server.stop()
-    pool.shutdown()
+        yield send
+        for server in servers:
+            server.stop()
 
 
 async def test_a_result(ask: Ask) -> None:

@@ -19,7 +19,7 @@ from tornado.httpclient import HTTPClientError
 from jupyter_to_job.api import ApiRequest
 from jupyter_to_job.api.bodies import RerunBody, SentInput, SubmitBody
 from jupyter_to_job.api.events import SCHEMAS
-from jupyter_to_job.api.routes import _ROUTES, MAX_PAGE, action
+from jupyter_to_job.api.routes import MAX_PAGE, ROUTES, action
 from jupyter_to_job.domain.job import DeliveryState, Job, State
 from jupyter_to_job.domain.names import is_job_name
 
@@ -31,7 +31,7 @@ TYPES = openapi.ROOT / "labextension" / "src" / "api.ts"
 
 
 def test_the_routes_are_those_of_the_file() -> None:
-    routes = {(method, pattern) for method, pattern, _ in _ROUTES}
+    routes = {(method, pattern) for method, pattern, _ in ROUTES}
     templates = {
         (o.method, re.sub(r"\{\w+\}", "([^/]+)", o.template)) for o in openapi.operations()
     }

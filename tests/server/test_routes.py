@@ -18,7 +18,7 @@ from jupyter_server.serverapp import ServerApp
 from tornado.httpclient import HTTPClientError
 
 from jupyter_to_job.api.events import JOB_SCHEMA_ID
-from jupyter_to_job.api.routes import _ROUTES
+from jupyter_to_job.api.routes import ROUTES
 
 from ..processes import BOUND
 
@@ -214,7 +214,7 @@ async def test_unknown_jobs_and_routes_are_404(jp_fetch: Fetch) -> None:
 
 
 async def test_every_route_wants_a_token(jp_serverapp: ServerApp, http_server_client: Any) -> None:
-    for method, pattern, _ in _ROUTES:
+    for method, pattern, _ in ROUTES:
         path = pattern.replace("([^/]+)", "train-aaaaaaaa")
         url = f"{jp_serverapp.base_url}jupyter-to-job/api/{path}"
         body = "{}" if method == "POST" else None

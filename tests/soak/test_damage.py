@@ -119,7 +119,10 @@ def test_a_damaged_document(scene: Scene, rng: random.Random, met: Counter[str])
         assert waited.returncode == (1 if name == running else 0), (path, damage, waited.stderr)
     assert len(scene.cli.results(ended)) == before == 1
     scene.witness.stop()
-    assert scene.witness.untruths == []
+    # How a job has ended is no more known once its outcome is damaged, unless it was indexed.
+    is_known = path.name != layout.OUTCOME or victim == running
+    changed = f"{victim} was succeeded, and list says failed"
+    assert [each for each in scene.witness.untruths if is_known or each != changed] == []
     scene.kill_all(["dispatcher", "runner", "kernel"])
     shutil.rmtree(scene.directory(victim))  # nobody could tidy up after a job that is not readable
     shutil.rmtree(str(sockets), ignore_errors=True)

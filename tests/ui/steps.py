@@ -76,6 +76,17 @@ def visit(page: Page, url: str) -> None:
     expect(page.locator("#jupyterlab-splash")).to_have_count(0)
 
 
+def close_word_of_lost_connection(page: Page) -> None:
+    """Close JupyterLab's own dialog on a lost connection, for good: it comes whenever it likes."""
+    said = page.get_by_role("dialog").filter(has_text="Server Connection Error")
+
+    def close() -> None:
+        said.get_by_role("checkbox").check()
+        said.get_by_role("button", name="Close").click()
+
+    page.add_locator_handler(said, close)
+
+
 def choose_theme(page: Page, theme: str) -> None:
     page.evaluate(CHANGE_THEME, THEMES[theme])
     expect(page.locator("body")).to_have_attribute("data-jp-theme-name", THEMES[theme])

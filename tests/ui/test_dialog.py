@@ -20,6 +20,7 @@ from tests.ui.steps import (
     asked,
     button,
     cells,
+    close_word_of_lost_connection,
     dialog,
     file_item,
     flavor,
@@ -344,6 +345,7 @@ def test_a_slow_submission_is_called_off_and_sent_again(
     expect(dialog(page).get_by_text("Called off: nothing was submitted.")).to_be_visible()
     assert job_names(lab) == set()
 
+    close_word_of_lost_connection(page)
     page.context.set_offline(True)
     send_button(page).click()
     expect(dialog(page).get_by_role("alert")).to_contain_text("Sending again is safe")

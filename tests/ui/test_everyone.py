@@ -15,6 +15,7 @@ from tests.ui.steps import (
     THEMES,
     asked,
     choose_theme,
+    close_word_of_lost_connection,
     dialog,
     flavor,
     problems,
@@ -245,6 +246,7 @@ def look_at_dialog(lab: Lab, page: Page, screenshot: Callable[[str], None]) -> N
     dialog(page).get_by_label("epochs", exact=True).fill("5")
     asked(page)
     lab.write("reports/study.ipynb", "print('of somebody else')")
+    close_word_of_lost_connection(page)
     page.context.set_offline(True)
     send_button(page).click()
     expect(dialog(page).get_by_role("alert")).to_contain_text("Sending again is safe")

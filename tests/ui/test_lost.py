@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import psutil
 import pytest
-from playwright.sync_api import Browser, Locator, Page, Request, Route, expect
+from playwright.sync_api import Browser, Page, Request, Route, expect
 
 from tests.ui.lab import Lab
 from tests.ui.steps import (
@@ -19,6 +19,7 @@ from tests.ui.steps import (
     asked,
     at_most,
     button,
+    close_word_of_lost_connection,
     dialog,
     file_item,
     jobs_panel,
@@ -86,12 +87,6 @@ def end_server(lab: Lab, number: signal.Signals) -> None:
     lab.process.wait()
 
 
-def dismiss(said: Locator) -> None:
-    """Close JupyterLab's own dialog, which comes whenever it likes, for good."""
-    said.get_by_role("checkbox").check()
-    said.get_by_role("button", name="Close").click()
-
-
 def test_a_job_outlives_page_browser_and_server_and_the_panel_is_right_again(
     lab: Lab, browser: Browser, page: Page, screenshot: Callable[[str], None]
 ) -> None:
@@ -119,9 +114,7 @@ def test_a_job_outlives_page_browser_and_server_and_the_panel_is_right_again(
     show(page)
     expect(row(page, name).get_by_text("cell 2 of 3")).to_be_visible(timeout=END_TIMEOUT)
 
-    # JupyterLab says that the server is gone, too, and in the middle of the page.
-    said = page.get_by_role("dialog").filter(has_text="Server Connection Error")
-    page.add_locator_handler(said, lambda: dismiss(said))
+    close_word_of_lost_connection(page)
     row(page, name).get_by_role("button", name=f"Watch {name} live").click()
     live = page.get_by_role("region", name=f"{name}, as it runs")
     expect(live.get_by_text("one", exact=True)).to_be_visible()

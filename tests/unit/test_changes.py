@@ -12,7 +12,7 @@ import pytest
 
 from job_runner.protocol import documents, layout, liveness
 from jupyter_to_job.domain.errors import NotFound
-from jupyter_to_job.domain.job import DeliveryState, Job, State
+from jupyter_to_job.domain.job import Deleted, DeliveryState, Job, State
 from jupyter_to_job.exchange import FileExchange, files, stamps
 from jupyter_to_job.flavors import load_catalog
 from jupyter_to_job.service.jobs import JobService, ServiceContext
@@ -98,6 +98,36 @@ def test_settled_jobs_cost_nothing(exchange: FileExchange, monkeypatch: pytest.M
     monkeypatch.setattr(FileExchange, "_read_names", never)
     states_of(looking)
     claim.release()
+
+
+def test_only_those_that_somebody_waits_for(
+    exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for letter in "abcde":
+        exchanges.add(exchange, f"other-{letter * 8}")
+    claim = liveness.claim_attempt(exchanges.add(exchange, "mine-aaaaaaaa"), 1)
+    read: set[str] = set()
+    document = FileExchange.document
+
+    def noted(self: FileExchange, job: str, path: str, *fields: str) -> object:
+        read.add(job)
+        return document(self, job, path, *fields)
+
+    monkeypatch.setattr(FileExchange, "document", noted)
+    names = ["mine-aaaaaaaa", "later-aaaaaaaa"]
+    feed = JobService(core(exchange), Caller("me", "/w"), wake=lambda *_: None).changes(names)
+    job = next(feed)
+    assert isinstance(job, Job)
+    assert (job.name, job.state) == ("mine-aaaaaaaa", State.STARTING)
+    assert next(feed) is None
+    assert read == {"mine-aaaaaaaa"}
+    exchanges.add(exchange, "later-aaaaaaaa", submitted=exchanges.ENDED)
+    later = until(lambda: next(feed), "the job")
+    assert isinstance(later, Job)
+    assert (later.name, later.position) == ("later-aaaaaaaa", 6)  # the queue is of interest now
+    claim.release()
+    exchange.remove("mine-aaaaaaaa")
+    assert until(lambda: next(feed), "its end") == Deleted("mine-aaaaaaaa")
 
 
 def test_undelivered_jobs_are_told_at_first(exchange: FileExchange) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import pytest
 
-import jupyter_to_job.exchange.port
 import jupyter_to_job.workspace.publishing.publish  # noqa: F401 - it has an error of the tree, too
 from jupyter_to_job.api import error_response
 from jupyter_to_job.cli import exits
@@ -18,7 +17,7 @@ EXITS = {
     "bad_input": 2, "bad_notebook": 2, "bad_catalog": 2, "unknown_choice": 2, "not_found": 3,
     "cleared": 3, "no_route": 3, "refused": 4, "never_fits": 4, "unavailable": 5, "conflict": 2,
     "stale": 2, "withdrawn": 2,
-    "too_large": 2, "damaged": 1, "error": 1,
+    "too_large": 2, "over_budget": 2, "storage_full": 4, "timed_out": 5, "damaged": 1, "error": 1,
 }  # fmt: skip
 
 
@@ -63,7 +62,8 @@ def test_each_has_its_status() -> None:
         "bad_input": 400, "bad_notebook": 400, "bad_catalog": 500, "unknown_choice": 400,
         "not_found": 404, "cleared": 404, "no_route": 404, "refused": 403, "never_fits": 403,
         "conflict": 409,
-        "stale": 409, "withdrawn": 409, "too_large": 413, "unavailable": 503, "damaged": 500,
+        "stale": 409, "withdrawn": 409, "too_large": 413, "over_budget": 413, "storage_full": 507,
+        "unavailable": 503, "timed_out": 408, "damaged": 500,
         "error": 500,
     }  # fmt: skip
 
@@ -74,7 +74,7 @@ def test_an_error_says_what_happened_and_what_to_do() -> None:
 
 
 def test_only_what_may_pass_is_retried() -> None:
-    assert {cls.code for cls in tree() if cls.retryable} == {"unavailable"}
+    assert {cls.code for cls in tree() if cls.retryable} == {"unavailable", "timed_out"}
 
 
 @pytest.mark.parametrize(

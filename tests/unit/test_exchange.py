@@ -16,10 +16,16 @@ import pytest
 from job_runner.protocol import layout
 from job_runner.protocol.journal import journal
 from jupyter_to_job.backends.memory import MemoryBackend
-from jupyter_to_job.domain.errors import BadInput, Conflict, Damaged, NotFound, Unavailable
+from jupyter_to_job.domain.errors import (
+    BadInput,
+    Conflict,
+    Damaged,
+    NotFound,
+    Unavailable,
+    WrongOffset,
+)
 from jupyter_to_job.domain.state import Placement
 from jupyter_to_job.exchange import FileExchange, Request, stamps
-from jupyter_to_job.exchange.port import WrongOffset
 from jupyter_to_job.exchange.stamps import StampCache
 from jupyter_to_job.service.reading.view import JobReader
 

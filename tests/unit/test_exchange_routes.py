@@ -1,25 +1,24 @@
-"""Who may read and write which piece through the gateway; an agent beside a hostile notebook."""
+"""Who may read and write which piece through the gateway."""
 
 from __future__ import annotations
 
 import json
-import os
-import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from job_runner.attempt.finish import finish_job
 from job_runner.protocol import documents, layout
 from job_runner.protocol.journal import journal
-from jupyter_to_job.agent.agent import Agent, Stopped
 from jupyter_to_job.api import ApiRequest as Call
 from jupyter_to_job.api import error_response
-from jupyter_to_job.controller.exchange_routes import ExchangeRoutes
-from jupyter_to_job.controller.identity import AgentPod, DevPod, Identity
-from jupyter_to_job.domain.errors import JobsError
+from jupyter_to_job.controller.callers.identity import AgentPod, DevPod, Identity
+from jupyter_to_job.controller.intake.attempt_budgets import AttemptBudgets
+from jupyter_to_job.controller.intake.budgets import Budgets, Caps
+from jupyter_to_job.controller.intake.exchange_routes import ExchangeRoutes
+from jupyter_to_job.domain.errors import JobsError, WrongOffset
 from jupyter_to_job.exchange import FileExchange, Request
-from jupyter_to_job.exchange.port import WrongOffset
 
 JOB = "train-abcdefgh"
 ADA, EVE = DevPod("ada", {}), DevPod("eve", {})
@@ -66,7 +65,7 @@ def exchange(tmp_path: Path) -> FileExchange:
 
 @pytest.fixture
 def pieces(exchange: FileExchange) -> ExchangeRoutes:
-    return ExchangeRoutes(exchange)
+    return ExchangeRoutes(exchange, AttemptBudgets(exchange, Budgets(exchange, Caps(reserve=0))))
 
 
 def status(
@@ -103,6 +102,19 @@ def put(pieces: ExchangeRoutes, who: Identity, path: str, document: dict[str, An
 )
 def test_who_may_read(pieces: ExchangeRoutes, who: Identity, path: str, code: int) -> None:
     assert status(pieces, who, "GET", path) == code
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "POST", "DELETE"])
+@pytest.mark.parametrize("path", ["request.json", "attempt-1/outcome.json", "delivery.json"])
+def test_another_owners_job_is_answered_like_one_that_is_not_there(
+    pieces: ExchangeRoutes, method: str, path: str
+) -> None:
+    answers = []
+    for job in (JOB, "train-hgfedcba"):
+        with pytest.raises(JobsError) as refused:
+            pieces.handle(EVE, Call(method, f"exchange/{job}/{path}"))
+        answers.append(error_response(refused.value).body.replace(job.encode(), b"JOB"))
+    assert answers[0] == answers[1]
 
 
 def test_head_tells_the_length_without_the_bytes(pieces: ExchangeRoutes) -> None:
@@ -162,6 +174,8 @@ def test_an_outcome_comes_with_its_result_and_ends_the_attempt(
     log = f"{JOB}/attempt-1/journal/00000001.jsonl"
     assert status(pieces, AGENT, "POST", log, LINE, offset="0") == 200
     assert put(pieces, AGENT, "attempt-1/outcome.json", OUTCOME) == 200
+    assert put(pieces, ADA, "delivery.json", DELIVERY) == 409  # its result is not there yet
+    assert finish_job(exchange.directory(JOB), None, None) == 0
     assert exchange.read(JOB, "attempt-1/result.ipynb")
     assert put(pieces, AGENT, "attempt-1/outcome.json", OUTCOME) == 200
     assert put(pieces, AGENT, "attempt-1/outcome.json", {**OUTCOME, "state": "failed"}) == 409
@@ -183,6 +197,8 @@ def test_an_outcome_comes_with_its_result_and_ends_the_attempt(
         {"cells": 3},
         {"finished": None},
         {"finished": "9999"},
+        {"finished": "2026-13-45T99:99:99.000Z"},
+        {"artifacts": [{"path": 1}]},
         {"usage": None},
         {"usage": {"wall": float("nan")}},
         {"usage": {"wall": float("inf")}},
@@ -200,124 +216,3 @@ def test_an_outcome_of_another_shape_is_not_taken(pieces: ExchangeRoutes, change
 def test_a_document_that_is_none_is_not_taken(pieces: ExchangeRoutes, body: bytes) -> None:
     assert status(pieces, AGENT, "PUT", f"{JOB}/attempt-1/runner.json", body) == 400
     assert status(pieces, ADA, "PUT", f"{JOB}/delivery.json", body) == 400
-
-
-class _Gateway:
-    """The exchange as an agent reaches it, without HTTP between."""
-
-    def __init__(self, pieces: ExchangeRoutes) -> None:
-        self._pieces = pieces
-
-    def _call(self, method: str, job: str, path: str, data: bytes = b"", **query: str) -> bytes:
-        answer, _ = self._pieces.handle(
-            AGENT, Call(method, f"exchange/{job}/{path}", query, {}, data)
-        )
-        return b"".join(answer.chunks(1000))
-
-    def read(self, job: str, path: str, offset: int = 0) -> bytes | None:
-        return self._call("GET", job, path)
-
-    def size(self, job: str, path: str) -> int | None:
-        return len(self._call("GET", job, path))
-
-    def put(self, job: str, path: str, data: bytes) -> None:
-        self._call("PUT", job, path, data)
-
-    def append(self, job: str, path: str, offset: int, data: bytes) -> int:
-        answer: int = json.loads(self._call("POST", job, path, data, offset=str(offset)))["length"]
-        return answer
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    found = tmp_path / "shared"
-    found.mkdir()
-    return found
-
-
-def agent_of(pieces: ExchangeRoutes, folder: Path, stop: threading.Event) -> Agent:
-    return Agent(_Gateway(pieces), JOB, folder, "pod-1", stop)
-
-
-def run_in(folder: Path) -> Path:
-    """Write what a runner writes; return its attempt's directory."""
-    attempt = folder / JOB / "attempt-1"
-    (attempt / layout.JOURNAL).mkdir(parents=True)
-    (attempt / layout.JOURNAL / "00000001.jsonl").write_bytes(LINE)
-    (attempt / layout.OUTCOME).write_bytes(documents.encode(OUTCOME))
-    return attempt
-
-
-def finish(agent: Agent, stop: threading.Event) -> None:
-    stop.set()
-    agent.send_until_stopped()
-
-
-def test_an_agent_sends_what_a_run_left(
-    pieces: ExchangeRoutes, exchange: FileExchange, folder: Path
-) -> None:
-    stop = threading.Event()
-    agent = agent_of(pieces, folder, stop)
-    agent.fetch()
-    assert (folder / ".ready").exists()
-    assert (folder / JOB / layout.SNAPSHOT).read_bytes() == json.dumps(SNAPSHOT).encode()
-    attempt = run_in(folder)
-    made = {"metrics.json": b"{}", "outcome.json": b"mine", "deep/empty.txt": b"", "a\nb": b"x"}
-    for name, data in made.items():
-        target = attempt / layout.ARTIFACTS / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(data)
-    finish(agent, stop)
-    assert exchange.read(JOB, "attempt-1/outcome.json") == documents.encode(OUTCOME)
-    assert exchange.read(JOB, "attempt-1/journal/00000001.jsonl") == LINE
-    for name, data in list(made.items())[:3]:
-        assert exchange.read(JOB, f"attempt-1/artifacts/{name}") == data
-
-    again = agent_of(pieces, folder, stop)  # its container was restarted: nothing changes
-    again.fetch()
-    again.send_until_stopped()
-    assert exchange.read(JOB, "attempt-1/journal/00000001.jsonl") == LINE
-
-
-def test_an_agent_follows_no_link(
-    pieces: ExchangeRoutes, exchange: FileExchange, folder: Path, tmp_path: Path
-) -> None:
-    stop = threading.Event()
-    agent = agent_of(pieces, folder, stop)
-    agent.fetch()
-    attempt = run_in(folder)
-    secrets = tmp_path / "secrets"
-    secrets.mkdir()
-    (secrets / "token").write_text("secret")
-    (secrets / "00000002.jsonl").write_text("secret")
-    (attempt / layout.ARTIFACTS).symlink_to(secrets)
-    (attempt / layout.JOURNAL / "00000002.jsonl").symlink_to(secrets / "token")
-    os.mkfifo(attempt / layout.JOURNAL / "00000003.jsonl")
-    finish(agent, stop)
-    sent = {p.name for p in exchange.directory(JOB).rglob("*") if p.is_file()}
-    assert "token" not in sent
-    assert "00000002.jsonl" not in sent
-    assert layout.OUTCOME in sent
-
-
-def test_a_restarted_agent_writes_nothing_where_the_notebook_runs(
-    pieces: ExchangeRoutes, folder: Path, tmp_path: Path
-) -> None:
-    agent_of(pieces, folder, threading.Event()).fetch()
-    target = tmp_path / "elsewhere"
-    target.mkdir()
-    (folder / JOB).rename(folder / "moved")
-    (folder / JOB).symlink_to(target)
-    agent_of(pieces, folder, threading.Event()).fetch()
-    assert list(target.iterdir()) == []
-
-
-def test_an_agent_that_may_not_begin_ends_with_its_pod(
-    pieces: ExchangeRoutes, exchange: FileExchange, folder: Path
-) -> None:
-    exchange.write_once(JOB, layout.CANCEL, {"time": "now", "who": "ada"})
-    stop = threading.Event()
-    stop.set()
-    with pytest.raises(Stopped):
-        agent_of(pieces, folder, stop).fetch()
-    assert not (folder / ".ready").exists()

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from job_runner.protocol import documents, layout, liveness
+from jupyter_to_job.backends.kubernetes import KubernetesBackend
 from jupyter_to_job.domain.job import State
 from jupyter_to_job.domain.state import Placement
 from jupyter_to_job.exchange import FileExchange, Request, stamps
@@ -20,6 +21,7 @@ from jupyter_to_job.flavors import load_catalog
 from jupyter_to_job.service.jobs import JobService, ServiceContext
 from jupyter_to_job.service.reading import waiting
 from jupyter_to_job.service.reading.changes import ChangeFeed
+from jupyter_to_job.service.reading.view import JobReader
 from jupyter_to_job.service.submitting.submission import Caller
 
 from ..held_backend import HeldBackend
@@ -173,6 +175,47 @@ def test_a_line_is_read_once(exchange: FileExchange, monkeypatch: pytest.MonkeyP
     assert jobs.get(NAMES[0]).cancel_requested
     assert {job.name for job in jobs.find().jobs if job.cancel_requested} == {NAMES[0]}
     assert set(read) == {NAMES[0]}
+
+
+def test_without_a_queue_nobody_reads_the_others(
+    exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On plain Kubernetes no job has a place: neither a page nor a job costs what others wait."""
+    for number, name in enumerate(NAMES):
+        exchanges.add(exchange, name, owner="me" if number < 2 else "eve")
+    time.sleep(2 * RACY)
+    backend = KubernetesBackend(lambda _: None, lambda _: None)
+
+    def gateway() -> JobService:
+        context = ServiceContext(FileExchange(exchange.root), backend, load_catalog)
+        return JobService(context, Caller("me", "/", sees_workspace=False), wake=lambda *_: None)
+
+    read: list[str] = []
+    document = FileExchange.document
+
+    def noted(self: FileExchange, job: str, path: str) -> object:
+        read.append(job)
+        return document(self, job, path)
+
+    monkeypatch.setattr(FileExchange, "document", noted)
+    job = gateway().get(NAMES[1])
+    assert (job.state, job.position) == (State.QUEUED, None)
+    assert set(read) == {NAMES[1]}
+    jobs = gateway()
+    assert [job.name for job in jobs.find().jobs] == [NAMES[1], NAMES[0]]
+    assert [job.position for job in jobs.find([State.QUEUED]).jobs] == [None, None]
+    looks: list[str] = []
+    look = JobReader.job
+
+    def counted(self: JobReader, request: Request, placement: Placement) -> object:
+        looks.append(request.name)
+        return look(self, request, placement)
+
+    monkeypatch.setattr(JobReader, "job", counted)
+    del read[:]
+    assert len(jobs.find().jobs) == 2
+    assert set(looks) == set(NAMES[:2])
+    assert not set(read).intersection(NAMES[2:])  # whose they are is known by now
 
 
 def test_a_name_that_is_used_again(exchange: FileExchange) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from jupyter_to_job.backends.kubernetes import JobPods, job_manifest
-from jupyter_to_job.controller.cluster import Review
-from jupyter_to_job.controller.identity import origin_of
+from jupyter_to_job.controller.callers.origin import notebook_container, origin_of
+from jupyter_to_job.controller.cluster.cluster import Review
 from jupyter_to_job.exchange import Request
 
 PODS = JobPods("registry/agent:1", "http://gateway")
@@ -39,7 +39,8 @@ DEV_POD: Any = {
         "volumes": [{"name": "secret", "secret": {"secretName": "deep-secret"}}],
     },
 }
-ORIGIN = origin_of(DEV_POD, Review("team", "default", "jupyter-ada", "u-1"))
+REVIEW = Review("team", "default", "jupyter-ada", "u-1")
+ORIGIN = origin_of(DEV_POD, REVIEW, notebook_container(DEV_POD, "notebook"), {})
 REQUEST = Request(
     name="train-abcdefgh",
     owner="Ada Lovelace@example.org",
@@ -123,6 +124,16 @@ def test_it_runs_as_the_dev_pods_user_in_its_image() -> None:
     assert notebook_of(document)["image"] == "registry/notebook:1"
     assert pod_of(document)["imagePullSecrets"] == [{"name": "pull"}]
     assert {"name": "LANG", "value": "C.UTF-8"} in notebook_of(document)["env"]
+
+
+def test_the_runner_starts_beside_its_agent_and_waits_for_the_files() -> None:
+    agent, notebook = agent_of(manifest()), notebook_of(manifest())
+    assert agent["restartPolicy"] == "Always"  # it starts first, and survives the notebook
+    assert "startupProbe" not in agent
+    waits = ["run", "/jupyter-to-job/train-abcdefgh", "--attempt", "1", "--wait", "600"]
+    assert notebook["args"] == waits
+    patient = job_manifest(REQUEST, ORIGIN, replace(PODS, files_timeout=0))
+    assert notebook_of(patient)["args"][-1] == "0"
 
 
 def test_requests_are_limits_and_the_agent_has_no_gpu() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from jupyter_to_job.backends.kubernetes.backend import placement_of
 from jupyter_to_job.backends.kubernetes.records import PodRecord, pod_record
-from jupyter_to_job.controller.pod_failures import failure_of
+from jupyter_to_job.controller.reconciling.pod_failures import failure_of
 
 
 def pod(**status: Any) -> PodRecord:
@@ -29,6 +29,16 @@ def ended_pod(code: int, reason: str = "Error", message: str = "") -> PodRecord:
     )
 
 
+def disrupted(reason: str) -> PodRecord:
+    condition = {"type": "DisruptionTarget", "status": "True", "reason": reason, "message": "M."}
+    end = {"exitCode": 143, "reason": "Error", "message": ""}
+    return pod(
+        phase="Failed",
+        conditions=[condition],
+        containerStatuses=[{"name": "notebook", "state": {"terminated": end}}],
+    )
+
+
 @pytest.mark.parametrize(
     ("seen", "reason"),
     [
@@ -40,7 +50,18 @@ def ended_pod(code: int, reason: str = "Error", message: str = "") -> PodRecord:
         (ended_pod(137, "OOMKilled"), "OutOfMemory"),
         (ended_pod(137), "Lost"),
         (ended_pod(127), "RunnerMissing"),
-        (ended_pod(128, "StartError", "exec: No module named job_runner"), "RunnerMissing"),
+        (ended_pod(126), "RunnerMissing"),
+        (ended_pod(128, "StartError", "exec: no such file"), "RunnerMissing"),
+        (ended_pod(1, "Error", "/usr/bin/python3: No module named job_runner"), "RunnerMissing"),
+        (ended_pod(1, "Error", '{"v": 1, "reason": "CellError", "message": "It."}'), "CellError"),
+        (ended_pod(143, "Error", '{"v": 1, "reason": "Terminated", "message": "T."}'), "Lost"),
+        (ended_pod(0, "Completed", '{"reason": 1, "message": []}'), "Lost"),
+        (ended_pod(0, "Completed", "[" * 4096), "Lost"),
+        (disrupted("EvictionByEvictionAPI"), "Evicted"),
+        (disrupted("TerminationByKubelet"), "Evicted"),
+        (disrupted("PreemptionByScheduler"), "Preempted"),
+        (disrupted("DeletionByTaintManager"), "NodeLost"),
+        (disrupted("DeletionByPodGC"), "NodeLost"),
         (ended_pod(74), "BackendError"),
     ],
 )
@@ -48,6 +69,15 @@ def test_reason(seen: PodRecord | None, reason: str) -> None:
     found, message = failure_of(seen)
     assert found == reason
     assert message.endswith(".") or message.endswith(("memory", "GPU"))
+
+
+def test_a_run_that_succeeded_without_its_agent_was_not_killed() -> None:
+    """Its summary says so, but its last output is missing."""
+    summary = '{"v": 1, "state": "succeeded", "reason": null, "message": null}'
+    assert failure_of(ended_pod(0, "Completed", summary)) == (
+        "Lost",
+        "The notebook ran to its end, but not all of it was sent; what had arrived is kept.",
+    )
 
 
 def test_a_pod_of_another_maker_has_no_job_uid() -> None:

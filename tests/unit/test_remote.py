@@ -2,43 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 import tempfile
-import threading
 import time
+import tracemalloc
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tornado.httpserver import HTTPServer
-from tornado.testing import bind_unused_port
 
 from jupyter_to_job.backends.memory import MemoryBackend
-from jupyter_to_job.controller.exchange_routes import ExchangeRoutes
-from jupyter_to_job.controller.gateway import GatewayContext, application
-from jupyter_to_job.controller.identity import DevPod, Identities, Identity
 from jupyter_to_job.domain.errors import BadInput, Cleared, NotFound, Refused, Unavailable
 from jupyter_to_job.domain.job import Changes, Job, Submission
 from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.exchange.retention import Policy, enforce
-from jupyter_to_job.flavors import load_catalog
-from jupyter_to_job.service.jobs import ServiceContext
 from jupyter_to_job.service.remote import RemoteJobs
 from jupyter_to_job.service.submitting.submission import Caller, local_environment
 
 from .. import notebooks
-
-
-class KnownPods(Identities):
-    """Who is calling, without a cluster to ask: a token is its owner's name."""
-
-    def __init__(self) -> None:
-        """Ask nobody."""
-
-    async def authenticate(self, token: str) -> Identity:
-        return DevPod(token, {"namespace": "dev"})
+from ..gateways import context_of, serving
 
 
 @pytest.fixture
@@ -51,29 +33,8 @@ def exchange(tmp_path: Path) -> FileExchange:
 @pytest.fixture
 def url(exchange: FileExchange) -> Iterator[str]:
     """A gateway in a thread of its own."""
-    core = ServiceContext(exchange, MemoryBackend(exchange), load_catalog)
-    sockets, port = bind_unused_port()
-    loop = asyncio.new_event_loop()
-    started = threading.Event()
-    with ThreadPoolExecutor(4) as pool:
-        context = GatewayContext(core, KnownPods(), ExchangeRoutes(exchange), pool, lambda _: None)
-
-        async def serve() -> None:
-            server = HTTPServer(application(context))
-            server.add_socket(sockets)
-            started.set()
-
-        def run() -> None:
-            asyncio.set_event_loop(loop)
-            loop.run_until_complete(serve())
-            loop.run_forever()
-
-        thread = threading.Thread(target=run, daemon=True)
-        thread.start()
-        assert started.wait(10)
-        yield f"http://127.0.0.1:{port}"
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
+    with context_of(exchange) as context, serving(context) as address:
+        yield address
 
 
 @pytest.fixture
@@ -200,3 +161,19 @@ def test_cleared_and_unknown(
     with pytest.raises(NotFound) as caught:
         remote(url, workspace, "eve").rerun(ended_job.name, Changes())
     assert not isinstance(caught.value, Cleared)
+
+
+def test_an_input_is_sent_in_pieces(jobs: RemoteJobs, workspace: Path) -> None:
+    size = 300 << 20
+    with (workspace / "large.bin").open("wb") as file:
+        file.truncate(size)
+    tracemalloc.start()
+    try:
+        job, _ = jobs.submit(Submission("dir/train.ipynb", inputs=("large.bin",)))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    # Of the gateway, which is in this process, and of the client.
+    assert peak < 20 << 20
+    request = jobs._request(job.name)
+    assert [item.size for item in request.inputs] == [size]

@@ -136,6 +136,15 @@ def test_nothing_to_deliver_goes_too(exchange: FileExchange) -> None:
     assert (job.state, job.delivery.state) == (State.FAILED, DeliveryState.NONE)
 
 
+def test_a_run_that_is_about_to_start_again_keeps_its_files(exchange: FileExchange) -> None:
+    """It was evicted before anything ran."""
+    directory = exchanges.add(exchange, JOB)
+    exchanges.end(directory, "failed", result=False)
+    ended = {"uid": "p", "node": None, "reason": "Evicted", "message": None, "time": ""}
+    documents.write_document(directory / "attempt-1" / layout.POD, {**ended, "retried": True})
+    assert enforce(exchange, WEEK, after(days=8)) == []
+
+
 def never_cleared(exchange: FileExchange) -> Iterator[tuple[str, Any]]:
     """Make jobs that are none of retention's business, and something to keep them open."""
     exchanges.add(exchange, "queued-aaaaaaaa")

@@ -16,6 +16,7 @@ from jupyter_to_job.domain.state import (
     Placement,
     compute_state,
     delivered_attempt,
+    with_reason_of_host,
 )
 
 BEFORE, AT, AFTER = (
@@ -46,7 +47,13 @@ DEAD = AttemptStatus(1, alive=False, running=True)
 
 
 def ended(number: int, outcome: str) -> AttemptStatus:
-    return AttemptStatus(number, alive=False, running=True, ended=OUTCOMES[outcome])
+    return AttemptStatus(
+        number, alive=False, running=True, ended=OUTCOMES[outcome], has_result=True
+    )
+
+
+def retried(number: int, outcome: str) -> AttemptStatus:
+    return replace(ended(number, outcome), retried=True)
 
 
 @pytest.mark.parametrize(
@@ -80,6 +87,13 @@ def ended(number: int, outcome: str) -> AttemptStatus:
         ((ended(1, "succeeded"), ended(2, "Lost")), None, "succeeded"),
         ((ended(1, "succeeded"), AttemptStatus(2, alive=True)), None, "succeeded"),
         ((AttemptStatus(1, alive=False), ended(2, "CellError")), None, "failed/CellError"),
+        # An attempt that the cluster ended and starts again is not the end.
+        ((retried(1, "Evicted"),), None, "queued"),
+        ((retried(1, "Evicted"), AttemptStatus(2, alive=True)), None, "starting"),
+        ((retried(1, "Terminated"), ended(2, "CellError")), None, "failed/CellError"),
+        ((retried(1, "NodeLost"), retried(2, "Evicted"), ended(3, "succeeded")), None, "succeeded"),
+        ((retried(1, "succeeded"),), None, "succeeded"),
+        ((retried(1, "succeeded"), ended(2, "Lost")), None, "succeeded"),
     ],
 )
 def test_table(
@@ -89,6 +103,28 @@ def test_table(
     shown = verdict.state.value + (f"/{verdict.reason}" if verdict.reason else "")
     assert shown == expected
     assert compute_state(tuple(reversed(attempts)), Placement(), cancelled_at) == verdict
+
+
+@pytest.mark.parametrize(
+    ("of_the_runner", "of_the_cluster", "shown"),
+    [
+        ("Terminated", "Evicted", "Evicted"),
+        ("Lost", "NodeLost", "NodeLost"),
+        ("Terminated", None, "Terminated"),
+        ("CellError", "Preempted", "CellError"),
+        ("OutOfMemory", "Evicted", "OutOfMemory"),
+    ],
+)
+def test_the_cluster_knows_why_a_run_was_ended(
+    of_the_runner: str, of_the_cluster: str | None, shown: str
+) -> None:
+    end = OUTCOMES[of_the_runner]
+    assert end is not None
+    found = with_reason_of_host(end, of_the_cluster, "The node was drained.")
+    assert found.reason == shown
+    assert (found.message == "The node was drained.") == (shown != of_the_runner)
+    succeeded = OUTCOMES["succeeded"]
+    assert succeeded and with_reason_of_host(succeeded, "Evicted", "Late.") == succeeded
 
 
 def every_attempt() -> list[AttemptStatus]:
@@ -160,7 +196,7 @@ def test_cancelled_is_what_was_stopped_after_a_wish(combinations: list[Seen]) ->
 
 def test_a_reason_goes_with_a_failure(combinations: list[Seen]) -> None:
     for attempts, _, _, verdict in combinations:
-        if attempts:
+        if attempts and verdict.state is not State.STARTING:  # it may say what keeps it
             assert (verdict.reason is not None) is (verdict.state is State.FAILED)
             assert (verdict.message is not None) is (verdict.state is State.FAILED)
 
@@ -201,10 +237,15 @@ def test_a_job_without_an_attempt_shows_what_the_backend_knows() -> None:
     [
         ((), None),
         ((RUNNING,), None),
-        ((ended(1, "Lost"), AttemptStatus(2, alive=True)), 1),
+        ((ended(1, "Lost"), AttemptStatus(2, alive=True)), None),
         ((ended(1, "CellError"), ended(2, "Lost")), 2),
         ((ended(1, "succeeded"), ended(2, "Lost")), 1),
         ((ended(1, "succeeded"), ended(2, "succeeded")), 2),
+        # The pod after it never ran: what the first one printed is kept.
+        ((retried(1, "Evicted"),), None),
+        ((retried(1, "Evicted"), replace(ended(2, "Unschedulable"), has_result=False)), 1),
+        ((retried(1, "Evicted"), ended(2, "CellError")), 2),
+        ((replace(ended(1, "NoKernel"), has_result=False),), None),
     ],
 )
 def test_the_attempt_that_is_delivered(

@@ -1,0 +1,218 @@
+"""Whoever has a pod cannot see or touch another user's job, by any route; nor can a forged pod.
+
+Three attackers: another user in the same namespace, a user of the same name in another listed one,
+and one of the same name in a namespace that is not listed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import pytest
+
+from job_runner.protocol import layout
+from jupyter_to_job.api.routes import ROUTES
+from jupyter_to_job.domain.names import job_name
+from tests.cluster.box.cluster import Cluster
+from tests.cluster.box.images import Images
+from tests.cluster.product import (
+    HOME,
+    NAMESPACE,
+    RIVALS,
+    TEAM,
+    DevPod,
+    start_dev_pod,
+)
+from tests.cluster.scenes import SubmittedJob, notebook, submit
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS")
+ASK = """
+import httpx, json, os, sys
+token = open('/var/run/secrets/jupyter-to-job/token').read()
+mine = {'Authorization': 'Bearer ' + token}
+api = os.environ['JUPYTER_TO_JOB_GATEWAY'] + '/api/'
+answers = []
+with httpx.Client(base_url=api, headers=mine, timeout=30) as client:
+    for method, path, body in json.loads(sys.argv[1]):
+        answer = client.request(method, path, content=body)
+        answers.append([answer.status_code, answer.text])
+print(json.dumps(answers))
+"""
+LISTEN = """
+import httpx, os, sys
+token = open('/var/run/secrets/jupyter-to-job/token').read()
+mine = {'Authorization': 'Bearer ' + token}
+api = os.environ['JUPYTER_TO_JOB_GATEWAY'] + '/api/'
+with httpx.stream('GET', api + 'events', headers=mine, timeout=30) as stream:
+    print(stream.status_code)
+    for line in stream.iter_lines():
+        print(line)
+        if os.path.exists(sys.argv[1]):  # there is a line each second
+            break
+"""
+"""Prints its events until a file is there."""
+ENOUGH = "/tmp/enough"
+DIGESTS = """
+import hashlib, json, pathlib, sys
+root = pathlib.Path('/exchange', sys.argv[1])
+digests = {
+    str(file.relative_to(root)): hashlib.sha256(file.read_bytes()).hexdigest()
+    for file in root.rglob('*') if file.is_file()
+}
+print(json.dumps(digests))
+"""
+TIME = "2026-11-21T09:31:00.000Z"
+OUTCOME = {
+    "v": 1,
+    "state": "failed",
+    "reason": "CellError",
+    "message": "Forged.",
+    "exit_code": 1,
+    "cells": {"done": 0, "total": 1},
+    "started": TIME,
+    "finished": TIME,
+    "usage": {},
+    "result_sha256": None,
+}
+"""What an agent would send at the end of a run."""
+Call = tuple[str, str, str]
+"""Method, path below `/api/`, body."""
+
+
+@dataclass(frozen=True)
+class Victim:
+    """A user's dev pod, a job of hers that has ended, and one that runs."""
+
+    dev_pod: DevPod
+    ended: str
+    running: str
+
+
+@pytest.fixture(scope="module")
+def victim(dev_pod: DevPod) -> Iterator[Victim]:
+    dev_pod.write(f"{HOME}/secret.ipynb", notebook("print('a secret')"))
+    ended = submit(dev_pod, f"{HOME}/secret.ipynb")
+    assert ended["state"] == "succeeded"
+    running = SubmittedJob.counting(dev_pod, "running")
+    running.until_printed()
+    yield Victim(dev_pod, ended["name"], running.name)
+    dev_pod.run("jupyter-to-job", "delete", running.name, check=False)
+
+
+@pytest.fixture(scope="module")
+def attackers(cluster: Cluster, images: Images, victim: Victim) -> dict[str, DevPod]:
+    """By where they are."""
+    assert victim.dev_pod.namespace == TEAM
+    return {
+        "beside": start_dev_pod(cluster, images, TEAM, "jupyter-eve", user="eve"),
+        "elsewhere": start_dev_pod(cluster, images, RIVALS, "jupyter-ada-2"),
+        "unlisted": start_dev_pod(cluster, images, "elsewhere", "jupyter-ada"),
+    }
+
+
+def files_of(cluster: Cluster, job: str) -> dict[str, str]:
+    """Return the digests of the files in a job's directory."""
+    controller = ("-n", NAMESPACE, "deployment/controller")
+    answer = cluster.kubectl("exec", *controller, "--", "python3", "-c", DIGESTS, job)
+    found: dict[str, str] = json.loads(answer)
+    return found
+
+
+def calls(victim: Victim, job: str, files: dict[str, str]) -> list[Call]:
+    """Return every way to name a job: each route that has one, and each file, by each method."""
+    paths = [p.replace("([^/]+)", job) for _, p, _ in ROUTES if p.startswith("jobs/([^/]+)")]
+    names = {layout.DELIVERY, layout.CANCEL, layout.DELETE, layout.RESULT}
+    for attempt in ("attempt-1", "attempt-2"):
+        journal = f"{layout.JOURNAL}/00000009.jsonl"
+        for name in (layout.RUNNER, layout.OUTCOME, layout.POD, journal, "artifacts/a.txt"):
+            names.add(f"{attempt}/{name}")
+    paths += [f"exchange/{job}/{name}" for name in sorted(names | files.keys())]
+    (pod,) = SubmittedJob(victim.dev_pod, job).pods()
+    bodies = {
+        layout.RUNNER: {"v": 1, "pod": pod["metadata"]["uid"]},
+        layout.OUTCOME: OUTCOME,
+        layout.DELIVERY: {"v": 1, "path": "x.ipynb", "sha256": "0" * 64, "time": TIME},
+    }
+    return [
+        (method, f"{path}?offset=0", json.dumps(bodies.get(path.rpartition("/")[2], {})))
+        for path in dict.fromkeys(paths)
+        for method in METHODS
+    ]
+
+
+def ask(attacker: DevPod, asked: list[Call]) -> list[tuple[int, str]]:
+    """Send requests from a pod; return the status and the text of each answer."""
+    return [(a, b) for a, b in json.loads(attacker.run("python3", "-c", ASK, json.dumps(asked)))]
+
+
+@pytest.mark.parametrize("where", ["beside", "elsewhere", "unlisted"])
+def test_no_route_leads_to_another_users_job(
+    cluster: Cluster, victim: Victim, attackers: dict[str, DevPod], where: str
+) -> None:
+    """An answer about her job is the answer about a job that does not exist."""
+    nobody = job_name("secret.ipynb", owner="nobody")
+    for job in (victim.ended, victim.running):
+        before = files_of(cluster, job)
+        assert {layout.REQUEST, layout.ORIGIN, "attempt-1/runner.json"} <= before.keys()
+        asked = calls(victim, job, before)
+        assert len(asked) > 150
+        answers = ask(attackers[where], asked)
+        unknown = ask(attackers[where], [(m, p.replace(job, nobody), b) for m, p, b in asked])
+        allowed = {403} if where == "unlisted" else {404, 405}
+        for call, (status, text), (unknown_status, unknown_text) in zip(
+            asked, answers, unknown, strict=True
+        ):
+            assert status in allowed, (call, text)
+            assert (status, text.replace(job, nobody)) == (unknown_status, unknown_text), call
+        after = files_of(cluster, job)
+        if job == victim.ended:
+            assert after == before
+        assert after.keys() == before.keys()
+        assert victim.dev_pod.job(job)["state"] == (
+            "succeeded" if job == victim.ended else "running"
+        )
+
+
+def test_lists_and_events_have_nothing_of_another_user(
+    victim: Victim, attackers: dict[str, DevPod]
+) -> None:
+    hers = SubmittedJob.counting(victim.dev_pod, "unheard")
+    hers.until_printed()
+    job = hers.name
+    names = f"{victim.ended},{job}"
+    with ThreadPoolExecutor() as pool:
+        listening = {
+            where: pool.submit(attacker.run, "python3", "-c", LISTEN, ENOUGH)
+            for where, attacker in attackers.items()
+        }
+        for where, attacker in attackers.items():
+            for path in ("jobs", "jobs?limit=500", f"jobs?name={names}", f"events?name={job}"):
+                if path.startswith("events") and where != "unlisted":
+                    continue  # it would not end: the other stream is listened to
+                ((status, text),) = ask(attacker, [("GET", path, "")])
+                assert status == (403 if where == "unlisted" else 200)
+                assert victim.ended not in text and job not in text
+        hers.let_end()
+        ended = hers.until_ended()
+        assert (ended["state"], ended["delivery"]["state"]) == ("succeeded", "delivered")
+        for where, heard in listening.items():
+            attackers[where].run("touch", ENOUGH)
+            lines = heard.result().splitlines()
+            assert lines[0] == ("403" if where == "unlisted" else "200")
+            assert job not in "\n".join(lines)
+
+
+def test_nobody_submits_what_another_user_sent(
+    cluster: Cluster, victim: Victim, attackers: dict[str, DevPod]
+) -> None:
+    """Who knows the digest of a file learns nothing by it, and gets no job that has the file."""
+    digest = files_of(cluster, victim.ended)[layout.SNAPSHOT]
+    body = json.dumps({"notebook": "home/jovyan/a.ipynb", "expected_sha256": digest})
+    asked = [("HEAD", f"blobs/{digest}", ""), ("POST", "jobs", body)]
+    assert [status for status, _ in ask(victim.dev_pod, asked[:1])] == [200]
+    for where, attacker in attackers.items():
+        statuses = [status for status, _ in ask(attacker, asked)]
+        assert statuses == ([403, 403] if where == "unlisted" else [409, 409]), where

@@ -1,0 +1,92 @@
+"""What a cluster does to a job that runs or waits: each ends as it was, and nothing is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cluster.box.cluster import Cluster
+from tests.cluster.box.wait import wait_for
+from tests.cluster.product import HOME, TEAM, DevPod
+from tests.cluster.scenes import SubmittedJob, delete_job, evict, notebook, submit
+
+
+def test_an_evicted_pod(dev_pod: DevPod, cluster: Cluster) -> None:
+    job = SubmittedJob.counting(dev_pod, "evicted")
+    printed = job.until_printed()
+    evict(cluster, TEAM, job.pod())
+    job.check_counted(job.until_ended(), "Evicted", printed)
+
+
+def test_an_evicted_pod_of_a_flavor_with_retries(dev_pod: DevPod, cluster: Cluster) -> None:
+    """It runs again from the beginning, and nothing of the first attempt is delivered."""
+    job = SubmittedJob.counting(dev_pod, "patient", "-f", "patient")
+    job.until_printed()
+    first = job.pod()
+    evict(cluster, TEAM, first)
+
+    def second() -> str | None:
+        names = [pod["metadata"]["name"] for pod in job.pods()]
+        return next((name for name in names if name != first), None)
+
+    wait_for("a second pod", second, timeout=60)
+    wait_for("it runs", lambda: job.job()["state"] == "running", timeout=90)
+    name = second()
+    assert name is not None
+    cluster.kubectl("exec", "-n", TEAM, name, "-c", "notebook", "--", "touch", "/tmp/go")
+    job.check_counted(job.until_ended(), None)
+
+
+def test_a_job_that_was_deleted_by_hand(dev_pod: DevPod, cluster: Cluster) -> None:
+    """Its pod has its grace, in which the rest is sent."""
+    job = SubmittedJob.counting(dev_pod, "by-hand")
+    printed = job.until_printed()
+    delete_job(cluster, TEAM, job.name)
+    job.check_counted(job.until_ended(), "Lost", printed)
+
+
+@pytest.mark.parametrize(
+    ("flavor", "reason", "said"),
+    [
+        ("no-image", "ImageUnavailable", "image"),
+        ("without-us", "RunnerMissing", "job_runner"),
+        ("without-python", "RunnerMissing", "job_runner"),
+    ],
+)
+def test_an_image_that_does_not_do(dev_pod: DevPod, flavor: str, reason: str, said: str) -> None:
+    dev_pod.write(f"{HOME}/image.ipynb", notebook("print('never')"))
+    job = submit(dev_pod, f"{HOME}/image.ipynb", "-f", flavor)
+    assert (job["state"], job["reason"]) == ("failed", reason), job
+    assert said in job["message"] and job["delivery"]["state"] == "none", job
+
+
+@pytest.fixture
+def quota(cluster: Cluster) -> Iterator[None]:
+    """A namespace in which no Job may be created."""
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "none", "namespace": TEAM},
+        "spec": {"hard": {"count/jobs.batch": "0"}},
+    }
+    cluster.apply(quota)
+    wait_for(
+        "the quota holds",
+        lambda: "hard" in cluster.get("resourcequota", "none", TEAM).get("status", {}),
+    )
+    yield
+    cluster.kubectl("delete", "resourcequota", "none", "-n", TEAM, "--ignore-not-found")
+
+
+@pytest.mark.usefixtures("quota")
+def test_a_quota_that_frees_up_later(dev_pod: DevPod, cluster: Cluster) -> None:
+    job = SubmittedJob.submit(dev_pod, "quota", cells=("print('at last')",))
+    wait_for(
+        "it says why it waits",
+        lambda: job.job()["reason"] == "QuotaExceeded",
+        timeout=60,
+    )
+    assert job.job()["state"] == "queued"
+    cluster.kubectl("delete", "resourcequota", "none", "-n", TEAM)
+    assert job.until_ended()["state"] == "succeeded"

@@ -1,0 +1,72 @@
+"""Kubernetes takes the Job and the pod of every flavor and device that we ship.
+
+They are created for a trial (`--dry-run=server`) in a namespace that enforces the strictest Pod
+Security: the Job as our controller would, the pod as the Job controller would.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.cluster.box.cluster import Cluster, KubectlError
+from tests.cluster.product import NAMESPACE, TEAM, DevPod
+from tests.golden_manifests import FOLDER
+
+CONTROLLER = f"system:serviceaccount:{NAMESPACE}:controller"
+JOB_CONTROLLER = "system:serviceaccount:kube-system:job-controller"
+RUNTIME_CLASS = {
+    "apiVersion": "node.k8s.io/v1",
+    "kind": "RuntimeClass",
+    "metadata": {"name": "nvidia"},
+    "handler": "nvidia",
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def runtime_class(cluster: Cluster, dev_pod: DevPod) -> None:
+    """What clusters with NVIDIA's runtime have."""
+    assert dev_pod.namespace == TEAM  # its namespace and the controller's rights are there
+    cluster.apply(RUNTIME_CLASS)
+
+
+def try_to_create(cluster: Cluster, manifest: Any, user: str) -> Any:
+    """Return what would be stored."""
+    answer = cluster.kubectl(
+        *("create", "-f", "-", "--dry-run=server", "-o=json", f"--as={user}"),
+        stdin=json.dumps(manifest),
+    )
+    return json.loads(answer)
+
+
+def pod_of(job: Any) -> dict[str, Any]:
+    """Return the pod that the Job controller would make."""
+    metadata, template = job["metadata"], job["spec"]["template"]
+    place = {"name": f"{metadata['name']}-abcde", "namespace": metadata["namespace"]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "spec": template["spec"]}
+    return {**pod, "metadata": {**template["metadata"], **place}}
+
+
+@pytest.mark.parametrize("file", sorted(FOLDER.iterdir()), ids=lambda file: file.stem)
+def test_it_would_be_created(cluster: Cluster, file: Any) -> None:
+    job = yaml.safe_load(file.read_text())
+    assert job["metadata"]["namespace"] == TEAM
+
+    stored = try_to_create(cluster, job, CONTROLLER)
+    pod = try_to_create(cluster, pod_of(job), JOB_CONTROLLER)
+
+    assert stored["spec"]["podFailurePolicy"] == job["spec"]["podFailurePolicy"]
+    (asked,), (taken,) = job["spec"]["template"]["spec"]["containers"], pod["spec"]["containers"]
+    assert taken["resources"] == asked["resources"]
+
+
+def test_pod_security_is_enforced_there(cluster: Cluster) -> None:
+    """Else the test above would say little."""
+    job = yaml.safe_load((FOLDER / "k8s-small-cpu.yaml").read_text())
+    pod = pod_of(job)
+    del pod["spec"]["securityContext"]["runAsNonRoot"]
+    with pytest.raises(KubectlError, match="violates PodSecurity"):
+        try_to_create(cluster, pod, JOB_CONTROLLER)

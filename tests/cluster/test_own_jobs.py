@@ -1,0 +1,207 @@
+"""Our Jobs and their pods are ours, whatever others may do in a namespace (k8s/policies).
+
+Eve may do everything with pods and Jobs of the namespace.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.cluster.box.cluster import Cluster, KubectlError
+from tests.cluster.box.images import Images
+from tests.cluster.box.wait import wait_for
+from tests.cluster.product import HOME, TEAM, DevPod, dev_pod_manifest
+from tests.cluster.scenes import SubmittedJob, notebook, submit, text_of
+from tests.cluster.test_attackers import OUTCOME, ask
+
+POLICY = "jupyter-to-job-own-jobs"
+LABEL = "jupyter-to-job.io/job"
+EVE = "eve@example.org"
+RIGHTS: list[dict[str, Any]] = [
+    {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "Role",
+        "metadata": {"name": "eve", "namespace": TEAM},
+        "rules": [
+            {"apiGroups": ["", "batch"], "resources": ["pods", "jobs", "cronjobs"], "verbs": ["*"]}
+        ],
+    },
+    {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": "eve", "namespace": TEAM},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "eve"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": EVE}],
+    },
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def eve(cluster: Cluster, dev_pod: DevPod) -> None:
+    assert dev_pod.namespace == TEAM  # the product is installed
+    cluster.apply(*RIGHTS)
+
+
+@pytest.fixture(scope="module")
+def running(dev_pod: DevPod, eve: None) -> Iterator[SubmittedJob]:
+    """A job of Ada's that goes on for the whole module, and ends as if nobody had been there."""
+    job = SubmittedJob.counting(dev_pod, "undisturbed")
+    job.until_printed()
+    yield job
+    job.let_end()
+    job.check_counted(job.until_ended(), None)
+
+
+def as_user(cluster: Cluster, user: str, *command: str, stdin: object = None) -> str:
+    text = None if stdin is None else json.dumps(stdin)
+    return cluster.kubectl(*command, "-n", TEAM, f"--as={user}", stdin=text)
+
+
+def refusal(cluster: Cluster, *command: str, stdin: object = None, user: str = EVE) -> str:
+    """Return why the API server refuses what a user asks for: it must."""
+    with pytest.raises(KubectlError) as refused:
+        as_user(cluster, user, *command, stdin=stdin)
+    assert POLICY in str(refused.value)
+    return str(refused.value)
+
+
+def forged_pod(images: Images, name: str, **metadata: Any) -> dict[str, Any]:
+    """Return a pod that runs a process of the attacker's, with a token for the gateway."""
+    pod = dev_pod_manifest(images, TEAM, name, "eve")
+    pod["metadata"].update(annotations={}, **metadata)
+    return pod
+
+
+def test_the_policy_has_no_type_errors(cluster: Cluster) -> None:
+    def status() -> Any:
+        policy = cluster.get("validatingadmissionpolicy", POLICY)
+        seen = policy.get("status", {})
+        return seen if seen.get("observedGeneration") == policy["metadata"]["generation"] else None
+
+    wait_for("its types are checked", status)
+    assert status()["typeChecking"].get("expressionWarnings", []) == []
+
+
+def test_a_pod_with_a_copied_owner_reference(
+    cluster: Cluster, images: Images, running: SubmittedJob
+) -> None:
+    """This pod would be taken for an agent of the job, and could write its result."""
+    real = running.pods()[0]["metadata"]
+    copied = {"labels": real["labels"], "ownerReferences": real["ownerReferences"]}
+    forged = forged_pod(images, f"{running.name}-zzzzz", **copied)
+    for user in (EVE, "system:admin"):  # nobody else's rights change that
+        flags = ["--as-group=system:masters"] if user != EVE else []
+        said = refusal(cluster, "create", "-f", "-", *flags, stdin=forged, user=user)
+        assert "Only Kubernetes' Job controller creates pods" in said
+
+    del forged["metadata"]["ownerReferences"]
+    refusal(cluster, "create", "-f", "-", stdin=forged)
+
+
+def test_a_pod_without_the_label_is_nobodys_agent(
+    cluster: Cluster, images: Images, running: SubmittedJob
+) -> None:
+    """It may have the name and the owner reference: the gateway knows it as no pod of the job."""
+    real = running.pods()[0]["metadata"]
+    name = f"{running.name}-yyyyy"
+    forged = forged_pod(images, name, ownerReferences=real["ownerReferences"])
+    as_user(cluster, EVE, "create", "-f", "-", stdin=forged)
+    cluster.kubectl("wait", f"pod/{name}", "-n", TEAM, "--for=condition=Ready", "--timeout=60s")
+    refusal(cluster, "label", "pod", name, f"{LABEL}={running.name}")
+    check_no_agent(DevPod(cluster, TEAM, name), running.name)
+    cluster.kubectl("delete", "pod", name, "-n", TEAM, "--wait=false")
+
+
+def check_no_agent(pod: DevPod, job: str) -> None:
+    """Whatever a pod sends for a job is refused, and it reads nothing of it."""
+    folder = f"exchange/{job}"
+    claim = {"v": 1, "pod": pod.cluster.get("pod", pod.name, TEAM)["metadata"]["uid"]}
+    answers = ask(
+        pod,
+        [
+            ("GET", f"{folder}/request.json", ""),
+            ("GET", f"{folder}/snapshot.ipynb", ""),
+            ("PUT", f"{folder}/attempt-1/outcome.json", json.dumps(OUTCOME)),
+            ("PUT", f"{folder}/attempt-2/runner.json", json.dumps(claim)),
+            ("POST", f"{folder}/attempt-1/journal/00000001.jsonl?offset=0", "forged"),
+            ("GET", f"jobs/{job}", ""),
+            ("POST", f"jobs/{job}/cancel", ""),
+        ],
+    )
+    assert {status for status, _ in answers} == {403}, answers
+
+
+def forged_job(cluster: Cluster, images: Images, name: str) -> dict[str, Any]:
+    pod = forged_pod(images, "x")["spec"]
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": TEAM},
+        "spec": {"template": {"spec": {**pod, "restartPolicy": "Never"}}},
+    }
+
+
+def test_a_job_with_our_label(cluster: Cluster, images: Images, running: SubmittedJob) -> None:
+    plain = forged_job(cluster, images, "forged")
+    labels = {"labels": {LABEL: running.name}}
+    on_job, on_its_pods = copy.deepcopy(plain), copy.deepcopy(plain)
+    on_job["metadata"].update(labels)
+    on_its_pods["spec"]["template"]["metadata"] = labels
+    for forged in (on_job, on_its_pods):
+        said = refusal(cluster, "create", "-f", "-", stdin=forged)
+        assert "Only the controller of Jupyter to Job creates Jobs" in said
+
+    as_user(cluster, EVE, "create", "-f", "-", stdin=plain)
+    refusal(cluster, "label", "job", "forged", f"{LABEL}={running.name}")
+    as_user(cluster, EVE, "delete", "job", "forged", "--wait=false")
+
+
+def test_what_a_job_runs_and_whose_it_is_stays(cluster: Cluster, running: SubmittedJob) -> None:
+    pod = running.pod()
+    for thing, name in (("pod", pod), ("job", running.name)):
+        refusal(cluster, "label", thing, name, f"{LABEL}-")
+        refusal(cluster, "label", thing, name, f"{LABEL}=other", "--overwrite")
+        refusal(cluster, "label", thing, name, "jupyter-to-job.io/owner=eve", "--overwrite")
+        as_user(cluster, EVE, "label", thing, name, "example.org/cost-centre=7")
+    refusal(cluster, "set", "image", f"pod/{pod}", "agent=example.org/evil:1")
+    refusal(cluster, "set", "image", f"pod/{pod}", "notebook=example.org/evil:1")
+    orphan = json.dumps({"metadata": {"ownerReferences": None}})
+    refusal(cluster, "patch", "pod", pod, f"--patch={orphan}")
+    refusal(cluster, "patch", "job", running.name, '--patch={"spec": {"parallelism": 2}}')
+
+
+def test_a_job_of_the_same_name_after_ours_is_gone(
+    cluster: Cluster, images: Images, dev_pod: DevPod
+) -> None:
+    dev_pod.write(f"{HOME}/gone.ipynb", notebook("print('hers')"))
+    name = submit(dev_pod, f"{HOME}/gone.ipynb")["name"]
+    cluster.kubectl("delete", "job", name, "-n", TEAM, "--cascade=foreground")
+    as_user(cluster, EVE, "create", "-f", "-", stdin=forged_job(cluster, images, name))
+    selector = ("-n", TEAM, f"--selector=batch.kubernetes.io/job-name={name}")
+
+    def pod_name() -> str | None:
+        items = json.loads(cluster.kubectl("get", "pods", *selector, "-o=json"))["items"]
+        return next((pod["metadata"]["name"] for pod in items), None)
+
+    wait_for("it has a pod", pod_name)
+    forged = pod_name()
+    assert forged is not None and forged.startswith(f"{name}-")
+    cluster.kubectl("wait", f"pod/{forged}", "-n", TEAM, "--for=condition=Ready", "--timeout=60s")
+    check_no_agent(DevPod(cluster, TEAM, forged), name)
+    job = dev_pod.job(name)
+    assert (job["state"], job["delivery"]["state"]) == ("succeeded", "delivered")
+    assert text_of(dev_pod.read_json(f"{HOME}/{name}.ipynb")) == "hers\n"
+    as_user(cluster, EVE, "delete", "job", name, "--wait=false")
+
+
+def test_kubernetes_own_work_goes_on(cluster: Cluster, dev_pod: DevPod) -> None:
+    """A Job is deleted with its pods, in the foreground and by hand, while it runs."""
+    job = SubmittedJob.counting(dev_pod, "foreground")
+    job.until_printed()
+    cluster.kubectl("delete", "job", job.name, "-n", TEAM, "--cascade=foreground", timeout=120)
+    assert job.until_ended()["reason"] == "Lost"

@@ -1,0 +1,235 @@
+"""The controller's watches against an API server: what is wrong in one namespace stays there."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tornado import web
+from tornado.httpserver import HTTPServer
+from tornado.testing import bind_unused_port
+
+from job_runner.protocol import layout
+from jupyter_to_job.backends.kubernetes import JobPods
+from jupyter_to_job.controller.cluster.cluster import Cluster
+from jupyter_to_job.controller.reconciling.reconciler import Reconciler
+from jupyter_to_job.domain.errors import Unavailable
+from jupyter_to_job.exchange import FileExchange
+from jupyter_to_job.exchange.records import ClusterJob
+
+from ..pretend_cluster import JOB_LABEL
+from ..unit import exchanges
+
+Object = dict[str, Any]
+REQUEST = {
+    "flavor_spec": {"cpu": 1, "memory": "1Gi"},
+    "demand": {"cpu": "1", "memory": "1073741824"},
+    "digest": "d",
+}
+
+
+class ApiServer:
+    """Namespaces with Jobs, pods and events. `forbidden` namespaces are answered with 403."""
+
+    def __init__(self) -> None:
+        self.namespaces = {"good", "bad"}
+        self.forbidden: set[str] = set()
+        self.jobs: dict[str, list[Object]] = {}
+        self.pods: dict[str, list[Object]] = {}
+        self.events: dict[str, list[Object]] = {}
+        self.created: list[str] = []
+        self.asked: list[str] = []
+
+    def application(self) -> web.Application:
+        """Return its routes."""
+        core = r"/api/v1/namespaces/([^/]+)/(pods|events)"
+        return web.Application(
+            [
+                (r"/apis/batch/v1/namespaces/([^/]+)/(jobs)", _Objects, {"server": self}),
+                (core, _Objects, {"server": self}),
+                (r"/api/v1/namespaces/([^/]+)", _Namespace, {"server": self}),
+                (r"/.*", _Everywhere, {"server": self}),
+            ]
+        )
+
+
+class _Handler(web.RequestHandler):
+    def initialize(self, server: ApiServer) -> None:
+        self.server = server
+        server.asked.append(self.request.path)
+
+    def fail(self, code: int) -> None:
+        self.set_status(code)
+        self.finish({"kind": "Status", "code": code, "message": f"because of {code}"})
+
+
+class _Namespace(_Handler):
+    def get(self, name: str) -> None:
+        if name not in self.server.namespaces:
+            self.fail(404)
+        else:
+            self.finish({"metadata": {"name": name}})
+
+
+class _Everywhere(_Handler):
+    def get(self) -> None:
+        self.fail(403)
+
+
+class _Objects(_Handler):
+    async def get(self, namespace: str, kind: str) -> None:
+        if namespace in self.server.forbidden | ({namespace} - self.server.namespaces):
+            self.fail(403)
+        elif self.get_query_argument("watch", "") in ("true", "True"):
+            await asyncio.sleep(0.2)
+            self.finish("")
+        else:
+            items = getattr(self.server, kind).get(namespace, [])
+            self.finish({"metadata": {"resourceVersion": "1"}, "items": items})
+
+    def post(self, namespace: str, kind: str) -> None:
+        manifest = json.loads(self.request.body)
+        self.server.created.append(f"{namespace}/{manifest['metadata']['name']}")
+        manifest["metadata"]["uid"] = f"uid-{kind}"
+        self.set_status(201)
+        self.server.jobs.setdefault(namespace, []).append(manifest)
+        self.finish(manifest)
+
+
+@asynccontextmanager
+async def reconciling(
+    server: ApiServer, exchange: FileExchange, tmp_path: Path
+) -> AsyncIterator[Reconciler]:
+    """Run a reconciler for the namespaces `good` and `bad` against the API server."""
+    socket, port = bind_unused_port()
+    http = HTTPServer(server.application())
+    http.add_socket(socket)
+    kubeconfig = tmp_path / "kubeconfig"
+    named = {"name": "x", "cluster": {"server": f"http://127.0.0.1:{port}"}}
+    context = {"name": "x", "context": {"cluster": "x", "user": "x"}}
+    document = {"clusters": [named], "contexts": [context], "current-context": "x"}
+    kubeconfig.write_text(json.dumps({**document, "users": [{"name": "x", "user": {}}]}))
+    async with Cluster.connect(str(kubeconfig)) as cluster:
+        pods = JobPods("agent:1", "http://gateway")
+        reconciler = Reconciler(cluster, exchange, pods, frozenset(["good", "bad"]), lambda _: None)
+        task = asyncio.create_task(reconciler.run())
+        try:
+            yield reconciler
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+            http.stop()
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async def wait() -> None:
+        while not condition():
+            await asyncio.sleep(0.02)
+
+    await asyncio.wait_for(wait(), 60)
+
+
+def add_job(exchange: FileExchange, name: str, namespace: str) -> str:
+    """Record a job of a dev pod in a namespace."""
+    origin = {
+        "namespace": namespace, "service_account": "default", "security_context": {},
+        "image_pull_secrets": [], "env": {}, "image": "notebook:1",
+    }  # fmt: skip
+    assert exchange.create(exchanges.request(name, **REQUEST), exchanges.RESULT, origin=origin)
+    return name
+
+
+@pytest.fixture
+def jobs(tmp_path: Path) -> FileExchange:
+    exchange = FileExchange(tmp_path / "jobs")
+    exchange.prepare()
+    add_job(exchange, "first-aaaaaaaa", "good")
+    add_job(exchange, "second-aaaaaaaa", "bad")
+    return exchange
+
+
+async def test_a_missing_role_harms_no_other_namespace(
+    jobs: FileExchange, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = ApiServer()
+    server.forbidden.add("bad")
+    caplog.set_level(logging.INFO)
+    async with reconciling(server, jobs, tmp_path) as reconciler:
+        await until(lambda: server.created == ["good/first-aaaaaaaa"])
+        await until(lambda: "because of 403" in caplog.text)
+        with pytest.raises(Unavailable):
+            await reconciler.job_uid("second-aaaaaaaa")
+        assert "pods in bad" in caplog.text
+        tries = server.asked.count("/apis/batch/v1/namespaces/bad/jobs")
+        await until(lambda: server.asked.count("/apis/batch/v1/namespaces/bad/jobs") > tries)
+        assert caplog.text.count("because of 403") == 3  # once for Jobs, pods, and events
+
+        server.forbidden.clear()  # the administrator applied the Role
+        await until(lambda: "bad/second-aaaaaaaa" in server.created)
+        assert "works again" in caplog.text
+    assert not any("namespaces" not in path for path in server.asked)  # none over the cluster
+
+
+async def test_a_namespace_that_is_gone_ends_what_ran_there(
+    jobs: FileExchange, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = ApiServer()
+    server.namespaces.remove("bad")
+    claim = jobs.root / "second-aaaaaaaa" / "attempt-1"
+    claim.mkdir()
+    (claim / "runner.json").write_text('{"v": 1, "pod": "gone"}')
+    jobs.write("second-aaaaaaaa", layout.JOB, asdict(ClusterJob("bad", "second-aaaaaaaa", "gone")))
+    async with reconciling(server, jobs, tmp_path):
+        await until(lambda: (claim / "outcome.json").exists())
+        await until(lambda: server.created == ["good/first-aaaaaaaa"])
+    assert json.loads((claim / "outcome.json").read_text())["reason"] == "Lost"
+    assert "jobs in bad: the namespace does not exist" in caplog.text
+
+
+async def test_a_job_of_a_namespace_that_is_not_listed_any_more(
+    jobs: FileExchange, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    add_job(jobs, "third-aaaaaaaa", "dropped")
+    server = ApiServer()
+    async with reconciling(server, jobs, tmp_path) as reconciler:
+        await until(lambda: len(server.created) == 2)
+        await until(lambda: "'dropped' is not in JUPYTER_TO_JOB_NAMESPACES" in caplog.text)
+        assert await reconciler.job_uid("third-aaaaaaaa") is None
+    assert not any("dropped" in path for path in server.asked)
+
+
+async def test_records_of_one_namespace_are_not_those_of_another(
+    jobs: FileExchange, tmp_path: Path
+) -> None:
+    """Whoever creates Jobs and pods in a namespace may copy names, labels and owners into it."""
+
+    def job(namespace: str, uid: str) -> Object:
+        labels = {JOB_LABEL: "first-aaaaaaaa"}
+        names = {"namespace": namespace, "name": "first-aaaaaaaa", "uid": uid, "labels": labels}
+        return {"metadata": names}
+
+    def pod(namespace: str, uid: str) -> Object:
+        made = job(namespace, uid)
+        owner = {"kind": "Job", "uid": "job-uid", "controller": True}
+        made["metadata"] |= {"name": "first-aaaaaaaa-abcde", "ownerReferences": [owner]}
+        return made
+
+    recorded = ClusterJob("good", "first-aaaaaaaa", "job-uid")
+    jobs.write("first-aaaaaaaa", layout.JOB, asdict(recorded))
+    server = ApiServer()
+    server.jobs = {"good": [job("good", "job-uid")], "bad": [job("bad", "forged")]}
+    server.pods = {"good": [pod("good", "pod-uid")], "bad": [pod("bad", "forged-pod")]}
+    async with reconciling(server, jobs, tmp_path) as reconciler:
+        await until(lambda: server.created)  # the other job's: all is known
+        assert await reconciler.job_uid("first-aaaaaaaa") == "job-uid"
+        record = reconciler.pod_of("first-aaaaaaaa")
+        assert record is not None
+        assert (record.namespace, record.uid) == ("good", "pod-uid")

@@ -1,0 +1,1 @@
+"""The fault counts on a real cluster, in full only: `make soak` as root."""

@@ -1,0 +1,68 @@
+"""The outages, the loss of a node and the large result of `tests/cluster`, as long as in life."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cluster.box.boot import A100, Box, is_ready
+from tests.cluster.box.wait import wait_for
+from tests.cluster.product import DevPod
+from tests.cluster.scenes import (
+    SubmittedJob,
+    check_cut_off,
+    check_outage,
+    large_output,
+    output_size,
+    without_api_server,
+    without_controller,
+    without_worker,
+)
+
+MEGABYTES = 300
+pytestmark = pytest.mark.timeout(1500)
+
+
+@pytest.mark.usefixtures("box")
+def test_the_gateway_is_away_for_two_minutes(dev_pod: DevPod) -> None:
+    check_outage(dev_pod, without_controller, seconds=120)
+
+
+@pytest.mark.usefixtures("box")
+def test_the_api_server_is_away_for_five_minutes(dev_pod: DevPod) -> None:
+    check_outage(dev_pod, without_api_server, seconds=300)
+
+
+def test_a_node_is_cut_off_for_good(box: Box, dev_pod: DevPod) -> None:
+    """With the default patience of Kubernetes, which is five minutes."""
+    check_cut_off(box, dev_pod, leaves_from="a100", stays_on="steadfast", timeout=600)
+
+
+def test_a_node_is_cut_off_for_a_minute(box: Box, dev_pod: DevPod) -> None:
+    job = SubmittedJob.counting(dev_pod, "minute", "-f", "crowd-gpu", "-d", "a100")
+    printed = job.until_printed()
+    with without_worker(box):
+        wait_for("it is noticed", lambda: not is_ready(box.get("node", A100.name)), timeout=60)
+    job.until_printed(more_than=printed)
+    job.let_end()
+    job.check_counted(job.until_ended(), None, printed)
+
+
+def test_a_node_loses_its_power(box: Box, dev_pod: DevPod) -> None:
+    """Nothing of its processes is left to send anything; the node is back only afterwards."""
+    job = SubmittedJob.counting(dev_pod, "powerless", "-f", "crowd-gpu", "-d", "impatient")
+    printed = job.until_printed()
+    box.worker.power_off()
+    try:
+        ended = job.until_ended(timeout=180)
+    finally:
+        box.worker.power_on()
+        wait_for("the worker is back", lambda: is_ready(box.get("node", A100.name)), timeout=90)
+    job.check_counted(ended, "NodeLost", printed)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_result_of_300_megabytes(dev_pod: DevPod) -> None:
+    job = SubmittedJob.submit(dev_pod, "large", cells=large_output(MEGABYTES))
+    ended = job.until_ended(timeout=600)
+    assert (ended["state"], ended["delivery"]["state"]) == ("succeeded", "delivered"), ended
+    assert output_size(dev_pod, ended) == MEGABYTES * 1_000_000

@@ -1,0 +1,110 @@
+"""The manifests of k8s/: the controller's rights are those that it uses, where it uses them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from jupyter_to_job.backends.kubernetes.records import JOB_LABEL
+from jupyter_to_job.controller.callers.tenants import parse_namespaces
+
+K8S = Path(__file__).parents[2] / "k8s"
+Rules = set[tuple[str, str, str]]
+
+
+def documents(folder: Path) -> list[dict[str, Any]]:
+    """Return the documents of a kustomization, without what the bases of an overlay have."""
+    listed = yaml.safe_load((folder / "kustomization.yaml").read_text())
+    names = [n for n in listed["resources"] if n.endswith(".yaml")]
+    names += [patch["path"] for patch in listed.get("patches", [])]
+    return [d for name in names for d in yaml.safe_load_all((folder / name).read_text())]
+
+
+def rules(folder: Path) -> dict[str, Rules]:
+    """Return what each role of a folder allows, by its kind."""
+    found: dict[str, Rules] = {}
+    for role in documents(folder):
+        if role["kind"] in ("Role", "ClusterRole"):
+            found[role["kind"]] = {
+                (group, resource, verb)
+                for rule in role["rules"]
+                for group in rule["apiGroups"]
+                for resource in rule["resources"]
+                for verb in rule["verbs"]
+            }
+    return found
+
+
+IN_NAMESPACES: Rules = {
+    *(("", "pods", verb) for verb in ("get", "list", "watch", "delete")),
+    ("", "persistentvolumeclaims", "get"),
+    *(("", "events", verb) for verb in ("list", "watch")),
+    *(("batch", "jobs", verb) for verb in ("get", "list", "watch", "create", "delete")),
+}
+
+
+def test_everywhere_it_only_reviews_tokens_and_knows_namespaces() -> None:
+    everywhere = {("authentication.k8s.io", "tokenreviews", "create"), ("", "namespaces", "get")}
+    assert rules(K8S / "base") == {"ClusterRole": everywhere}
+
+
+def test_pods_and_jobs_are_a_matter_of_listed_namespaces() -> None:
+    assert rules(K8S / "dev-namespace") == {"Role": IN_NAMESPACES}
+    assert rules(K8S / "overlays" / "whole-cluster") == {"ClusterRole": IN_NAMESPACES}
+    assert rules(K8S / "overlays" / "one-namespace") == {}
+
+
+@pytest.mark.parametrize("folder", ["base", "dev-namespace", "overlays/whole-cluster"])
+def test_each_role_is_bound_to_the_controller_alone(folder: str) -> None:
+    found = documents(K8S / folder)
+    roles = {(d["kind"], d["metadata"]["name"]) for d in found if d["kind"].endswith("Role")}
+    bindings = [d for d in found if d["kind"].endswith("RoleBinding")]
+    assert {(b["roleRef"]["kind"], b["roleRef"]["name"]) for b in bindings} == roles
+    controller = {"kind": "ServiceAccount", "name": "controller", "namespace": "jupyter-to-job"}
+    assert [b["subjects"] for b in bindings] == [[controller]] * len(bindings)
+
+
+def namespaces_of(folder: Path) -> str | None:
+    """Return the setting in the Deployment of a folder, or in its patch."""
+    (deployment,) = (d for d in documents(folder) if d["kind"] == "Deployment")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    variables = {e["name"]: e["value"] for e in container["env"]}
+    return variables.get("JUPYTER_TO_JOB_NAMESPACES")
+
+
+def test_an_overlay_names_the_namespaces_that_it_gives_rights_in() -> None:
+    assert namespaces_of(K8S / "base") is None  # alone it refuses to start
+    assert parse_namespaces(namespaces_of(K8S / "overlays" / "whole-cluster") or "") == {"*"}
+    overlay = K8S / "overlays" / "one-namespace"
+    listed = yaml.safe_load((overlay / "dev-namespace" / "kustomization.yaml").read_text())
+    assert parse_namespaces(namespaces_of(overlay) or "") == {listed["namespace"]}
+
+
+def test_paths_of_the_overlays_exist() -> None:
+    for file in K8S.rglob("kustomization.yaml"):
+        listed = yaml.safe_load(file.read_text())
+        assert [n for n in listed["resources"] if not (file.parent / n).exists()] == []
+
+
+def test_every_overlay_has_the_policies() -> None:
+    for overlay in (K8S / "overlays").iterdir():
+        listed = yaml.safe_load((overlay / "kustomization.yaml").read_text())
+        assert "../../policies" in listed["resources"]
+
+
+def test_our_jobs_are_the_ones_that_the_policy_keeps() -> None:
+    """It says in its own words who we are, and by what label our Jobs are known."""
+    policy, binding = documents(K8S / "policies")
+    variables = {v["name"]: v["expression"] for v in policy["spec"]["variables"]}
+    (account,) = (d for d in documents(K8S / "base") if d["kind"] == "ServiceAccount")
+    namespace = yaml.safe_load((K8S / "base" / "kustomization.yaml").read_text())["namespace"]
+    name = f"system:serviceaccount:{namespace}:{account['metadata']['name']}"
+    assert variables["controllers"] == f"['{name}']"
+    (condition,) = policy["spec"]["matchConditions"]
+    assert condition["expression"].count(f"'{JOB_LABEL}'") == 2
+    assert binding["spec"]["policyName"] == policy["metadata"]["name"]
+    assert binding["spec"]["validationActions"] == ["Deny"]
+    assert "matchResources" not in binding["spec"]  # it holds in every namespace

@@ -1,0 +1,55 @@
+"""A pod that cannot start is ended in time, with what kept it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from jupyter_to_job.backends.kubernetes import PodRecord
+from jupyter_to_job.controller.reconciling.wait_limits import WaitLimits, limit_of
+from jupyter_to_job.domain.errors import BadInput
+
+from .test_next_step import PENDING, RUNNING
+
+NODE = replace(RUNNING, phase="Pending", begun=False)
+PULLING = replace(NODE, waiting="ImagePullBackOff", waiting_message="not found")
+CREATING = replace(NODE, waiting="CreateContainerError", waiting_message="no such device")
+UNSCHEDULABLE = replace(PENDING, waiting="Unschedulable", waiting_message="0/2 nodes")
+LIMITS = WaitLimits(image=100, container=50, agent=200, unschedulable=1000)
+
+
+@pytest.mark.parametrize(
+    ("pod", "limit", "reason", "said"),
+    [
+        (PULLING, 100, "ImageUnavailable", "within 1 min 40 s: not found"),
+        (CREATING, 50, "BackendError", "no such device"),
+        (NODE, 200, "BackendError", "agent did not begin"),
+        (UNSCHEDULABLE, 1000, "Unschedulable", "0/2 nodes"),
+        (PENDING, 1000, "Unschedulable", "No node took"),
+    ],
+)
+def test_its_limit(pod: PodRecord, limit: int, reason: str, said: str) -> None:
+    found = limit_of(pod, LIMITS, is_claimed=False)
+    assert found is not None and found.seconds == limit
+    assert found.ending[0] == reason and said in found.ending[1]
+    assert limit_of(pod, WaitLimits(0, 0, 0, 0), is_claimed=False) is None
+
+
+def test_a_large_image_may_take_long() -> None:
+    """Its agent has claimed the attempt, and the notebook's image is being pulled."""
+    assert limit_of(NODE, LIMITS, is_claimed=True) is None
+    assert limit_of(PULLING, LIMITS, is_claimed=True) is not None
+
+
+def test_one_that_runs_waits_no_more() -> None:
+    for pod in (RUNNING, replace(NODE, phase="Failed"), replace(PULLING, deleting=True)):
+        assert limit_of(pod, LIMITS, is_claimed=False) is None
+
+
+def test_the_setting() -> None:
+    assert WaitLimits.parse("") == WaitLimits()
+    assert WaitLimits.parse("image=2m, unschedulable=0") == WaitLimits(image=120, unschedulable=0)
+    for text in ("image", "images=2m", "image=-1", "image=soon"):
+        with pytest.raises(BadInput):
+            WaitLimits.parse(text)
