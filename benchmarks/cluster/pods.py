@@ -1,0 +1,122 @@
+"""Measures how long a job's pod holds its GPU around the run, on the cluster of the tests.
+
+From the API server's audit log: when the Job was created, and when the kubelet last told of the
+pod, which is its end. From the job's directory: when the runner began and ended, and what lies
+between. One job runs at a time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import tempfile
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from job_runner.protocol import layout, times
+from job_runner.protocol.journal.journal import read_journal
+from tests.cluster import product
+from tests.cluster.box.boot import Box
+from tests.cluster.box.images import build_images
+from tests.cluster.box.wait import wait_for
+from tests.cluster.product import HOME, NAMESPACE, TEAM, DevPod
+
+from ..machine import print_machine
+from ..runner.measure import notebook
+
+CONTROLLER = f"system:serviceaccount:{NAMESPACE}:controller"
+CELLS = ["import time", "time.sleep(2)"]
+ROWS = {
+    "agent has the files": ("files", "created"),
+    "runner has begun": ("start", "created"),
+    "kernel's process has started": ("process", "created"),
+    "first cell": ("cell", "created"),
+    "pod ended, after the runner": ("ended", "finished"),
+}
+"""What is printed: seconds from the second moment to the first."""
+
+
+def main() -> None:
+    """Boot, run the jobs, print the medians."""
+    parser = argparse.ArgumentParser(prog="benchmarks.cluster.pods", description=__doc__)
+    parser.add_argument("--jobs", type=int, default=9)
+    parser.add_argument("--cpu", default="1", help="of the notebook's container")
+    options = parser.parse_args()
+    print_machine()
+    product.FLAVORS = product.FLAVORS.replace("cpu: 500m", f"cpu: {options.cpu}")
+    with (
+        tempfile.TemporaryDirectory(prefix="jupyter-to-job-") as folder,
+        Box.boot(Path(folder)) as box,
+    ):
+        archive = Path(folder) / "images.tar"
+        images = build_images(archive)
+        box.load_image(archive)
+        product.install(box, images)
+        pod = product.start_dev_pod(box, images)
+        pod.write(f"{HOME}/train.ipynb", notebook(CELLS))
+        _show([_measure(box, pod) for _ in range(options.jobs)])
+
+
+def _measure(box: Box, dev_pod: DevPod) -> dict[str, float]:
+    """Run a job until its pod has ended; return the moments of its life in unix seconds."""
+    options = ("-f", "gpu-1", "-d", "any", "--wait")
+    name = dev_pod.run("jupyter-to-job", "submit", f"{HOME}/train.ipynb", *options).strip()
+    wait_for("the pod has ended", lambda: _ended_pods(box, name))
+    (pod,) = _ended_pods(box, name)
+    assert pod["status"]["phase"] == "Succeeded", pod["status"]
+    pod_name = pod["metadata"]["name"]
+    attempt = box.run_dir / "volumes" / "exchange" / name / "attempt-1"
+    records = [entry.record for entry in read_journal(attempt / layout.JOURNAL)]
+    first: dict[str, float] = {}
+    for record in records:
+        first.setdefault(record["k"], record["t"])
+    outcome = json.loads((attempt / layout.OUTCOME).read_text())
+    created = [r for r in box.audit.requests(CONTROLLER) if (r.verb, r.name) == ("create", name)]
+    ended = [
+        request.time.timestamp()
+        for node in box.nodes
+        for request in box.audit.requests(f"system:node:{node.hardware.name}")
+        if request.subresource == "status" and request.name == pod_name
+    ]
+    (agent,) = pod["status"]["initContainerStatuses"]
+    if agent["restartCount"]:
+        print(f"{name}: its agent was started again {agent['restartCount']} times")
+    return {
+        "created": created[0].time.timestamp(),
+        "files": _agent_moment(box, pod_name),
+        "start": first["start"],
+        "process": first["kernel"],
+        "cell": first["cell_start"],
+        "finished": times.parse(outcome["finished"]).timestamp(),
+        "ended": max(ended),
+    }
+
+
+def _ended_pods(box: Box, job: str) -> list[Any]:
+    selector = f"jupyter-to-job.io/job={job}"
+    found = box.kubectl("get", "pods", "-n", TEAM, "-l", selector, "-o=json")
+    phases = ("Succeeded", "Failed")
+    return [pod for pod in json.loads(found)["items"] if pod["status"]["phase"] in phases]
+
+
+def _agent_moment(box: Box, pod: str) -> float:
+    """Return when the agent said that the files are there."""
+    log = box.kubectl("logs", pod, "-n", TEAM, "-c", "agent", "--timestamps")
+    line = next(line for line in log.splitlines() if "attempt 1" in line)
+    return datetime.fromisoformat(line.split()[0][:26] + "+00:00").timestamp()
+
+
+def _show(moments: Sequence[dict[str, float]]) -> None:
+    print(f"\nseconds, of {len(moments)} jobs            median     95 %  of the jobs")
+    for title, (end, begin) in ROWS.items():
+        seconds = sorted(m[end] - m[begin] for m in moments)
+        most = seconds[min(len(seconds) - 1, round(0.95 * len(seconds)))]
+        shown = " ".join(f"{s:.1f}" for s in seconds)
+        print(f"  {title:30} {statistics.median(seconds):8.2f} {most:8.2f}  {shown}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
