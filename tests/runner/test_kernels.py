@@ -6,28 +6,23 @@ import asyncio
 import json
 import os
 import signal
-import sys
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 import zmq
-from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import KernelManager
 
 from job_runner.attempt import engine as engine_module
 from job_runner.attempt.engine import Engine
-from job_runner.diagnosis.endings import RunFailed
 from job_runner.kernel import shutdown
 from job_runner.kernel.channels import KernelChannels, Message
 from job_runner.kernel.client import KernelClient
-from job_runner.kernel.kernelspec import is_python_program, resolve_kernel_spec
 from job_runner.kernel.process import KernelProcess
 
-from .jobs import BOUND, Job, notebook
+from .jobs import BOUND
 
 Record = dict[str, Any]
 
@@ -318,148 +313,3 @@ def test_a_flood_keeps_no_answer_waiting(tmp_path: Path) -> None:
     finally:
         peer.close()
     assert before_answer[0] < 15_000
-
-
-def install(folder: Path, name: str, **spec: Any) -> None:
-    (folder / "kernels" / name).mkdir(parents=True)
-    whole = {"argv": ["no-such-program", "{connection_file}"], "display_name": name, **spec}
-    (folder / "kernels" / name / "kernel.json").write_text(json.dumps(whole))
-
-
-def test_kernels_are_found_as_jupyter_finds_them(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    first, second = tmp_path / "a", tmp_path / "b"
-    install(first, "Mine", language="R", env={"WHERE": "${HOME}/x"}, interrupt_mode="message")
-    install(second, "mine", language="other")
-    install(second, "python3", language="python", argv=["python3", "{resource_dir}", "~/f"])
-    monkeypatch.setenv("JUPYTER_PATH", f"{first}{os.pathsep}{second}")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    for name in ("mine", "MINE", "python3"):
-        ours, theirs = resolve_kernel_spec(name, None), KernelSpecManager().get_kernel_spec(name)
-        assert (ours.resource_dir, ours.to_dict()) == (theirs.resource_dir, theirs.to_dict())
-    assert not is_python_program(resolve_kernel_spec("mine", None))
-    assert is_python_program(resolve_kernel_spec("python3", None))
-
-
-def test_a_recorded_specification_counts_more_than_the_name(
-    job: Callable[..., Job], tmp_path: Path
-) -> None:
-    """What was resolved at submission runs, whatever is installed here under its name."""
-    recorded = {
-        "argv": ["python3", "-m", "ipykernel_launcher", "-f", "{connection_file}"],
-        "env": {"FROM": "${BASE}/recorded"},
-        "language": "python",
-        "display_name": "Recorded",
-        "interrupt_mode": "message",
-        "metadata": {},
-        "resource_dir": str(tmp_path),
-        "of_a_newer_version": 1,
-    }
-    source = "import os; print(os.environ['FROM'])"
-    made = job(notebook(source, kernel="only-recorded"), kernel_spec=recorded)
-    assert made.run(BASE="/b") == 0, made.outcome().message
-    assert made.printed() == "/b/recorded\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [("{", "cannot be used"), ('{"argv": []}', "cannot be used"), (None, "no kernel of that name")],
-)
-def test_a_kernel_that_cannot_be_used(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str | None, said: str
-) -> None:
-    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))
-    install(tmp_path, "odd" if text else "other")
-    if text:
-        (tmp_path / "kernels/odd/kernel.json").write_text(text)
-    with pytest.raises(RunFailed, match=said):
-        with_kernel(tmp_path, lambda _: asyncio.sleep(0), "odd")
-
-
-PROVISIONER = """
-from jupyter_client.provisioning import LocalProvisioner
-
-class Marking(LocalProvisioner):
-    async def pre_launch(self, **kwargs):
-        kwargs = await super().pre_launch(**kwargs)
-        kwargs["env"]["PROVISIONED_BY"] = "marking"
-        return kwargs
-"""
-ELSEWHERE = """
-import pathlib, subprocess
-from jupyter_client.provisioning import KernelProvisionerBase
-
-class Elsewhere(KernelProvisionerBase):
-    started = None
-
-    @property
-    def has_process(self):
-        return self.started is not None
-
-    async def launch_kernel(self, cmd, **kwargs):
-        self.started = subprocess.Popen(["sleep", "600"])
-        pathlib.Path(kwargs["cwd"], "started").write_text(str(self.started.pid))
-        return self.connection_info
-
-    async def pre_launch(self, **kwargs):
-        self.parent.write_connection_file()
-        self.connection_info = self.parent.get_connection_info()
-        return await super().pre_launch(cmd=[], **kwargs)
-
-    async def poll(self):
-        return self.started.poll() if self.started else 0
-
-    async def wait(self):
-        return self.started.wait()
-
-    async def kill(self, restart=False):
-        self.started.kill()
-
-    async def send_signal(self, signum):
-        self.started.send_signal(signum)
-
-    terminate = kill
-
-    async def cleanup(self, restart=False):
-        pass
-"""
-
-
-def provisioned(folder: Path, source: str) -> dict[str, str]:
-    """Install a kernel `marked` whose provisioner is a class; return the environment to run in."""
-    packages = folder / "packages"
-    (packages / "marking-1.dist-info").mkdir(parents=True)
-    (packages / "marking.py").write_text(source)
-    (packages / "marking-1.dist-info" / "METADATA").write_text("Name: marking\nVersion: 1\n")
-    name = "Marking" if "class Marking" in source else "Elsewhere"
-    entry = f"[jupyter_client.kernel_provisioners]\nmarking = marking:{name}\n"
-    (packages / "marking-1.dist-info" / "entry_points.txt").write_text(entry)
-    install(
-        folder / "data",
-        "marked",
-        argv=[sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
-        language="python",
-        metadata={"kernel_provisioner": {"provisioner_name": "marking"}},
-    )
-    return {"PYTHONPATH": str(packages), "JUPYTER_PATH": str(folder / "data")}
-
-
-def test_a_kernel_that_is_no_process_here_is_ended(job: Callable[..., Job], tmp_path: Path) -> None:
-    """A provisioner may start one anywhere; we watch processes, and leave nothing running."""
-    environment = provisioned(tmp_path, ELSEWHERE)
-    away = job(notebook("1", kernel="marked"))
-    assert away.run(**environment) == 3
-    assert "not a process of this machine" in str(away.outcome().message)
-    assert not psutil.pid_exists(int((tmp_path / "started").read_text()))
-
-
-def test_a_provisioner_starts_its_kernel(job: Callable[..., Job], tmp_path: Path) -> None:
-    """One that somebody installed and chose for a kernel; jupyter_client does it then."""
-    environment = provisioned(tmp_path, PROVISIONER)
-    marked = job(notebook("import os; print(os.environ['PROVISIONED_BY'])", kernel="marked"))
-    assert marked.run(**environment) == 0, marked.outcome().message
-    assert marked.printed() == "marking\n"
-    unknown = job(notebook("1", kernel="marked"))
-    assert unknown.run(JUPYTER_PATH=str(tmp_path / "data")) == 3
-    assert unknown.outcome().reason == "NoKernel"
