@@ -46,10 +46,10 @@ def main() -> None:
     parser.add_argument("--cpu", default="1", help="of the notebook's container")
     options = parser.parse_args()
     print_machine()
-    product.FLAVORS = product.FLAVORS.replace("cpu: 500m", f"cpu: {options.cpu}")
+    product.FLAVORS = product.FLAVORS.replace("cpu: 200m", f"cpu: {options.cpu}")
     with (
         tempfile.TemporaryDirectory(prefix="jupyter-to-job-") as folder,
-        Box.boot(Path(folder)) as box,
+        Box.boot(Path(folder), limits_cpu=True) as box,
     ):
         archive = Path(folder) / "images.tar"
         images = build_images(archive)

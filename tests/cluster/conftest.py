@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Generator, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from tests.cluster.box.images import Images, build_images
 from tests.cluster.box.programs import build_programs
 from tests.cluster.box.requirements import CannotRunError, check
 from tests.cluster.product import DevPod, install, start_dev_pod
+from tests.cluster.scenes import keep_worker
+from tests.cluster.side_by_side import Lanes, arrange
 
 KUBECONFIG = "JUPYTER_TO_JOB_KUBECONFIG"
 
@@ -31,7 +34,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield box
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def box(cluster: Cluster) -> Box:
     """The box, for tests that reach below the API, or take something away."""
     if not isinstance(cluster, Box):
@@ -62,9 +65,25 @@ def dev_pod(cluster: Cluster, images: Images) -> DevPod:
     return start_dev_pod(cluster, images)
 
 
+@pytest.fixture(scope="session")
+def kept_worker(box: Box) -> Box:
+    """The box, whose worker takes no pods but those of pretend A100s until `give_worker_back`."""
+    keep_worker(box)
+    return box
+
+
+@pytest.fixture(scope="session")
+def lanes(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Lanes]:
+    """The tests that run side by side; none of them runs any more when the cluster ends."""
+    assert cluster
+    with closing(Lanes(request)) as lanes:
+        yield lanes
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Where the box cannot run, let one skip say so for all tests that are here."""
+    """Put the tests that run side by side first; where the box cannot run, let one skip say so."""
     own = [item for item in items if item.path.is_relative_to(Path(__file__).parent)]
+    arrange(items)
     if not own or KUBECONFIG in os.environ:
         return
     try:
@@ -76,12 +95,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in others]
 
 
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Let a test that runs beside others wait for its end there."""
+    lanes = pyfuncitem.funcargs.get("lanes")
+    if not isinstance(lanes, Lanes):
+        return None
+    lanes.wait(pyfuncitem)
+    return True
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Show with a failure what the cluster looked like then: it is gone when somebody looks."""
     report = yield
+    lanes = getattr(item, "funcargs", {}).get("lanes")
+    if call.when == "call" and isinstance(lanes, Lanes):
+        report.duration = lanes.seconds(item) or report.duration
     cluster = getattr(item, "funcargs", {}).get("cluster")
     if report.failed and isinstance(cluster, Cluster):
         report.sections.append(("cluster", cluster.snapshot()))

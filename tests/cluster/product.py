@@ -19,18 +19,20 @@ from tests.cluster.box.wait import wait_for
 ROOT = Path(__file__).parents[2]
 NAMESPACE = "jupyter-to-job"
 GATEWAY = f"http://gateway.{NAMESPACE}.svc"
-TEAM, RIVALS, LEAVING = LISTED = "team", "rivals", "leaving"
+TEAM, RIVALS, LEAVING, LIMITED = LISTED = "team", "rivals", "leaving", "limited"
 """The namespaces of dev pods that the controller serves."""
 SHIPPED = "jupyter"
 """The namespace of dev pods in the overlay that is shipped."""
 HOME = "/home/jovyan"
+KEPT = "example.org/kept"
+"""The taint of a node that takes jobs of pretend A100s only."""
 CONTROLLER = "--selector=app.kubernetes.io/name=jupyter-to-job-controller"
 """The flag of kubectl that selects the controller's pods."""
 FLAVORS = f"""
 apiVersion: jupyter-to-job.io/v1
 default: {{flavor: small, device: cpu}}
 flavors:
-  small: &small {{cpu: 400m, memory: 512Mi, max_runtime: 10m, devices: [cpu]}}
+  small: &small {{cpu: 200m, memory: 512Mi, max_runtime: 10m, devices: [cpu]}}
   patient: {{<<: *small, retries: 1}}
   no-image: {{<<: *small, image: "jupyter-to-job/missing:1"}}
   without-us: {{<<: *small, image: "{Images.python}"}}
@@ -40,8 +42,8 @@ flavors:
     gpus: 1
     shm: 64Mi
     devices: [any, t4, a100, impatient, steadfast, nowhere]
-  crowd: {{<<: *small, cpu: 300m}}  # of these, six run at a time
-  crowd-gpu: &crowd-gpu {{<<: *gpu, cpu: 300m}}
+  crowd: *small
+  crowd-gpu: &crowd-gpu *gpu
   crowd-gpus: {{<<: *crowd-gpu, gpus: 2}}
   urgent: {{<<: *crowd-gpu, priority_class: urgent}}
 devices:
@@ -55,6 +57,7 @@ devices:
     title: Pretend A100
     resource: nvidia.com/gpu
     node_selector: &a100 {{nvidia.com/gpu.product: NVIDIA-A100-SXM4-40GB}}
+    tolerations: [&kept {{key: {KEPT}, operator: Exists, effect: NoSchedule}}]
   impatient:
     title: The same A100, and the job leaves it soon after it went away
     resource: nvidia.com/gpu
@@ -63,6 +66,7 @@ devices:
       - &soon {{key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute,
                tolerationSeconds: 2}}
       - {{<<: *soon, key: node.kubernetes.io/not-ready}}
+      - *kept
   steadfast:
     title: The same A100, and the job never leaves it
     resource: nvidia.com/gpu
@@ -73,7 +77,7 @@ devices:
     resource: nvidia.com/gpu
     node_selector: {{nvidia.com/gpu.product: none}}
 """
-"""Eight small jobs at a time have room on the two nodes, with a machine's two cores each."""
+"""Eight small jobs at a time have room on one of the nodes, which has a machine's two cores."""
 NOWHERE = {"flavor": "gpu-1", "device": "nowhere"}
 """For jobs that find no node, and wait."""
 
@@ -129,7 +133,7 @@ class DevPod:
     namespace: str
     name: str
 
-    def run(self, *command: str, check: bool = True, timeout: float = 75) -> str:
+    def run(self, *command: str, check: bool = True, timeout: float = 150) -> str:
         """Run a command in the pod and return what it printed on stdout.
 
         Without `check` its exit code does not count. `timeout` is in seconds.
@@ -200,7 +204,13 @@ def start_dev_pod(
         pod["spec"]["nodeSelector"] = {NODE_LABEL: T4.name}
     cluster.apply(pod)
     cluster.kubectl(
-        "wait", f"pod/{name}", "-n", namespace, "--for=condition=Ready", "--timeout=60s"
+        "wait",
+        f"pod/{name}",
+        "-n",
+        namespace,
+        "--for=condition=Ready",
+        "--timeout=120s",
+        timeout=130,
     )
     return DevPod(cluster, namespace, name)
 
@@ -218,7 +228,7 @@ def dev_pod_manifest(
             {"name": "JUPYTER_TO_JOB_GATEWAY", "value": GATEWAY},
             {"name": "JUPYTERHUB_API_TOKEN", "value": "secret-of-the-hub"},
         ],
-        "resources": {"requests": {"cpu": "50m"}},
+        "resources": {"requests": {"cpu": "10m"}},
         "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
         "volumeMounts": [{"name": "token", "mountPath": "/var/run/secrets/jupyter-to-job"}],
     }

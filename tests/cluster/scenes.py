@@ -18,7 +18,7 @@ import psutil
 from tests.cluster.box.boot import A100, Box, is_ready
 from tests.cluster.box.cluster import Cluster, KubectlError
 from tests.cluster.box.wait import wait_for
-from tests.cluster.product import CONTROLLER, HOME, NAMESPACE, DevPod
+from tests.cluster.product import CONTROLLER, HOME, KEPT, NAMESPACE, DevPod
 
 COUNT = """\
 import itertools, os, time
@@ -108,12 +108,28 @@ class SubmittedJob:
 
     def until_printed(self, more_than: int = 0) -> int:
         """Wait until a counting job has printed more numbers than that; return how many."""
+        # One `logs` follows until the number is there: the next thing printed ends it.
+        command = (
+            f"jupyter-to-job logs {self.name} --follow 2>&1 | grep -q -x {more_than} && echo yes"
+        )
         wait_for(
             f"{self.name} has printed more than {more_than} numbers",
-            lambda: self.printed() > more_than,
-            timeout=120,
+            lambda: "yes" in self.dev_pod.run("sh", "-c", command, check=False, timeout=150),
+            timeout=150,
         )
         return self.printed()
+
+    def until(self, condition: Callable[[Any], bool]) -> Any:
+        """Wait until the job, as `show --json` prints it, is so; return it."""
+        latest: Any = None
+
+        def is_so() -> bool:
+            nonlocal latest
+            latest = self.job()
+            return condition(latest)
+
+        wait_for(f"{self.name} is so", is_so)
+        return latest
 
     def pods(self) -> list[Any]:
         """Return its pods."""
@@ -281,6 +297,12 @@ def without_api_server(dev_pod: DevPod) -> Iterator[None]:
     cluster = dev_pod.cluster
     assert isinstance(cluster, Box)
     with cluster.without_api_server():
+        try:
+            cluster.kubectl("get", "nodes")
+        except KubectlError as error:
+            assert "refused" in str(error)
+        else:
+            raise AssertionError("the API server is still there")
         yield
 
     def is_reached() -> bool:
@@ -291,6 +313,25 @@ def without_api_server(dev_pod: DevPod) -> Iterator[None]:
         return True
 
     wait_for("dev pods are reached again", is_reached, timeout=60)
+
+
+def keep_worker(box: Box) -> None:
+    """Have the worker take no pods but those of pretend A100s."""
+    box.kubectl("taint", "node", A100.name, f"{KEPT}=yes:NoSchedule")
+
+
+def give_worker_back(box: Box) -> None:
+    """Have it take all pods again."""
+    box.kubectl("taint", "node", A100.name, f"{KEPT}-")
+
+
+def until_worker_is_free(box: Box) -> None:
+    """Wait until the worker takes all pods."""
+    wait_for(
+        "the worker takes pods",
+        lambda: not box.get("node", A100.name)["spec"].get("taints"),
+        timeout=280,
+    )
 
 
 @contextmanager
@@ -304,25 +345,26 @@ def without_worker(box: Box) -> Iterator[None]:
         wait_for("the worker is back", lambda: is_ready(box.get("node", A100.name)), timeout=90)
 
 
-def check_outage(
-    dev_pod: DevPod, outage: Callable[[DevPod], AbstractContextManager[None]], seconds: float
-) -> None:
-    """Check that one run ends well during an outage that lasts so long, and another one after it.
+Outage = Callable[[DevPod], AbstractContextManager[None]]
+"""`without_controller` or `without_api_server`."""
 
-    The outages are `without_controller` and `without_api_server`.
-    """
-    ends, goes_on = (
-        SubmittedJob.counting(dev_pod, stem, "-f", "crowd") for stem in ("ends", "goes-on")
+
+def check_outages(dev_pod: DevPod, *outages: tuple[Outage, float]) -> None:
+    """Check that a run ends well during each outage, which lasts so many seconds, and one after."""
+    goes_on, *ending = (
+        SubmittedJob.counting(dev_pod, stem, "-f", "crowd")
+        for stem in ("goes-on", *(f"ends-{number}" for number in range(len(outages))))
     )
-    printed = [job.until_printed() for job in (ends, goes_on)]
-    with outage(dev_pod):
-        over = time.monotonic() + seconds
-        ends.let_end_on_node()
-        ends.until_runner_ended()
-        time.sleep(max(0.0, over - time.monotonic()))
+    printed = {job: job.until_printed() for job in (goes_on, *ending)}
+    for job, (outage, seconds) in zip(ending, outages, strict=True):
+        with outage(dev_pod):
+            over = time.monotonic() + seconds
+            job.let_end_on_node()
+            job.until_runner_ended()
+            time.sleep(max(0.0, over - time.monotonic()))
+        job.check_counted(job.until_ended(), None, printed[job])
     goes_on.let_end_on_node()
-    for job, before in zip((ends, goes_on), printed, strict=True):
-        job.check_counted(job.until_ended(), None, before)
+    goes_on.check_counted(goes_on.until_ended(), None, printed[goes_on])
 
 
 def check_cut_off(

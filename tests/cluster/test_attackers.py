@@ -7,7 +7,6 @@ and one of the same name in a namespace that is not listed.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -27,19 +26,21 @@ from tests.cluster.product import (
     start_dev_pod,
 )
 from tests.cluster.scenes import SubmittedJob, notebook, submit
+from tests.cluster.side_by_side import once
 
+pytestmark = pytest.mark.side_by_side
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS")
 ASK = """
 import httpx, json, os, sys
+from concurrent.futures import ThreadPoolExecutor
 token = open('/var/run/secrets/jupyter-to-job/token').read()
 mine = {'Authorization': 'Bearer ' + token}
 api = os.environ['JUPYTER_TO_JOB_GATEWAY'] + '/api/'
-answers = []
-with httpx.Client(base_url=api, headers=mine, timeout=30) as client:
-    for method, path, body in json.loads(sys.argv[1]):
-        answer = client.request(method, path, content=body)
-        answers.append([answer.status_code, answer.text])
-print(json.dumps(answers))
+with httpx.Client(base_url=api, headers=mine, timeout=60) as client, ThreadPoolExecutor(8) as pool:
+    def ask(call):
+        answer = client.request(call[0], call[1], content=call[2])
+        return [answer.status_code, answer.text]
+    print(json.dumps(list(pool.map(ask, json.loads(sys.argv[1])))))
 """
 LISTEN = """
 import httpx, os, sys
@@ -91,26 +92,30 @@ class Victim:
     running: str
 
 
-@pytest.fixture(scope="module")
-def victim(dev_pod: DevPod) -> Iterator[Victim]:
+@once
+def start_victim(dev_pod: DevPod) -> Victim:
     dev_pod.write(f"{HOME}/secret.ipynb", notebook("print('a secret')"))
+    running = SubmittedJob.counting(dev_pod, "running", "-f", "crowd")
     ended = submit(dev_pod, f"{HOME}/secret.ipynb")
     assert ended["state"] == "succeeded"
-    running = SubmittedJob.counting(dev_pod, "running")
     running.until_printed()
-    yield Victim(dev_pod, ended["name"], running.name)
-    dev_pod.run("jupyter-to-job", "delete", running.name, check=False)
+    return Victim(dev_pod, ended["name"], running.name)
 
 
-@pytest.fixture(scope="module")
-def attackers(cluster: Cluster, images: Images, victim: Victim) -> dict[str, DevPod]:
-    """By where they are."""
-    assert victim.dev_pod.namespace == TEAM
-    return {
-        "beside": start_dev_pod(cluster, images, TEAM, "jupyter-eve", user="eve"),
-        "elsewhere": start_dev_pod(cluster, images, RIVALS, "jupyter-ada-2"),
-        "unlisted": start_dev_pod(cluster, images, "elsewhere", "jupyter-ada"),
+@once
+def start_attackers(cluster: Cluster, images: Images) -> dict[str, DevPod]:
+    """Return them by where they are."""
+    places = {
+        "beside": (TEAM, "jupyter-eve", "eve"),
+        "elsewhere": (RIVALS, "jupyter-ada-2", "ada"),
+        "unlisted": ("elsewhere", "jupyter-ada-3", "ada"),
     }
+    with ThreadPoolExecutor() as pool:
+        starting = {
+            where: pool.submit(start_dev_pod, cluster, images, namespace, name, user=user)
+            for where, (namespace, name, user) in places.items()
+        }
+    return {where: pod.result() for where, pod in starting.items()}
 
 
 def files_of(cluster: Cluster, job: str) -> dict[str, str]:
@@ -150,9 +155,10 @@ def ask(attacker: DevPod, asked: list[Call]) -> list[tuple[int, str]]:
 
 @pytest.mark.parametrize("where", ["beside", "elsewhere", "unlisted"])
 def test_no_route_leads_to_another_users_job(
-    cluster: Cluster, victim: Victim, attackers: dict[str, DevPod], where: str
+    cluster: Cluster, dev_pod: DevPod, images: Images, where: str
 ) -> None:
     """An answer about her job is the answer about a job that does not exist."""
+    victim, attackers = start_victim(dev_pod), start_attackers(cluster, images)
     nobody = job_name("secret.ipynb", owner="nobody")
     for job in (victim.ended, victim.running):
         before = files_of(cluster, job)
@@ -177,9 +183,10 @@ def test_no_route_leads_to_another_users_job(
 
 
 def test_lists_and_events_have_nothing_of_another_user(
-    victim: Victim, attackers: dict[str, DevPod]
+    cluster: Cluster, dev_pod: DevPod, images: Images
 ) -> None:
-    hers = SubmittedJob.counting(victim.dev_pod, "unheard")
+    victim, attackers = start_victim(dev_pod), start_attackers(cluster, images)
+    hers = SubmittedJob.counting(victim.dev_pod, "unheard", "-f", "crowd")
     hers.until_printed()
     job = hers.name
     names = f"{victim.ended},{job}"
@@ -206,9 +213,10 @@ def test_lists_and_events_have_nothing_of_another_user(
 
 
 def test_nobody_submits_what_another_user_sent(
-    cluster: Cluster, victim: Victim, attackers: dict[str, DevPod]
+    cluster: Cluster, dev_pod: DevPod, images: Images
 ) -> None:
     """Who knows the digest of a file learns nothing by it, and gets no job that has the file."""
+    victim, attackers = start_victim(dev_pod), start_attackers(cluster, images)
     digest = files_of(cluster, victim.ended)[layout.SNAPSHOT]
     body = json.dumps({"notebook": "home/jovyan/a.ipynb", "expected_sha256": digest})
     asked = [("HEAD", f"blobs/{digest}", ""), ("POST", "jobs", body)]

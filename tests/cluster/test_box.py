@@ -13,9 +13,11 @@ from tests.cluster.box.boot import A100, T4, Box
 from tests.cluster.box.cluster import Cluster
 from tests.cluster.box.images import Images
 from tests.cluster.box.wait import wait_for
+from tests.cluster.scenes import until_worker_is_free
 from tests.cluster.workloads import delete_jobs, job, phases, pods
 
 AUDIENCE = "jupyter-to-job"
+pytestmark = pytest.mark.side_by_side
 
 
 def test_a_job_is_told_its_gpu_and_runs_as_an_ordinary_user(
@@ -35,7 +37,9 @@ def test_a_job_is_told_its_gpu_and_runs_as_an_ordinary_user(
     assert "python3" in "\n".join(rest)
 
 
+@pytest.mark.side_by_side(2)
 def test_each_kind_of_gpu_is_on_its_node(box: Box, images: Images) -> None:
+    until_worker_is_free(box)
     kinds = {"t4": T4, "a100": A100}
     for name, kind in kinds.items():
         box.apply(job(name, images.notebook, "exec sleep 600", on=kind, gpus=1))
@@ -89,9 +93,11 @@ def test_a_token_of_our_audience_is_known_and_opens_nothing_else(box: Box) -> No
     assert refused.value.code == 401
 
 
+@pytest.mark.side_by_side(2)
 def test_a_service_is_reached_by_name_from_both_nodes_and_from_the_host(
     box: Box, images: Images
 ) -> None:
+    until_worker_is_free(box)
     container = {
         "name": "web",
         "image": images.notebook,
@@ -120,7 +126,9 @@ def test_a_service_is_reached_by_name_from_both_nodes_and_from_the_host(
             "spec": service,
         },
     )
-    box.kubectl("wait", "pod/web", "pod/client", "--for=condition=Ready", "--timeout=60s")
+    box.kubectl(
+        "wait", "pod/web", "pod/client", "--for=condition=Ready", "--timeout=90s", timeout=100
+    )
     address = box.get("service", "web")["spec"]["clusterIP"]
 
     def host_reaches_it() -> bool:

@@ -7,11 +7,11 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.cluster.box.boot import Box
 from tests.cluster.box.cluster import Cluster
 from tests.cluster.box.programs import build_programs
 from tests.cluster.box.wait import wait_for
@@ -33,16 +33,18 @@ def processes_of(directory: Path) -> list[str]:
     return found
 
 
-@pytest.fixture
-def short_path() -> Iterator[Path]:
-    """A directory: pytest's own are too long for the path of a socket in them."""
-    with tempfile.TemporaryDirectory(prefix="box-") as directory:
-        yield Path(directory)
-
-
-@pytest.mark.usefixtures("box")  # only where a box can run
+@pytest.mark.side_by_side
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=lambda number: number.name)
-def test_one_signal_ends_the_cluster(short_path: Path, number: signal.Signals) -> None:
+def test_one_signal_ends_the_cluster(box: Box, number: signal.Signals) -> None:
+    assert box  # one can run here
+    with tempfile.TemporaryDirectory(
+        prefix="box-"
+    ) as directory:  # pytest's are too long for sockets
+        check_end(Path(directory), number)
+
+
+def check_end(short_path: Path, number: signal.Signals) -> None:
+    """Check that a signal ends a cluster, whose files are below a path."""
     log = short_path / "log"
     with (
         log.open("wb") as stderr,
@@ -65,6 +67,6 @@ def test_one_signal_ends_the_cluster(short_path: Path, number: signal.Signals) -
 
         up.send_signal(number)
 
-    wait_for("nothing of it runs", lambda: processes_of(directory) == [], timeout=60)
+    wait_for("nothing of it runs", lambda: processes_of(directory) == [])
     # What SIGKILL leaves of the files goes when another cluster takes the slot.
     assert directory.exists() == (number == signal.SIGKILL)

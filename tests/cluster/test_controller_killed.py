@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tests.cluster.box.wait import wait_for
 from tests.cluster.product import DevPod
 from tests.cluster.scenes import SubmittedJob, kill_controller
 
@@ -13,8 +12,7 @@ def test_while_jobs_queue_run_and_end(dev_pod: DevPod) -> None:
     running, ending = (SubmittedJob.counting(dev_pod, stem, *gpu) for stem in ("running", "ending"))
     printed = {job: job.until_printed() for job in (running, ending)}
     queued = SubmittedJob.counting(dev_pod, "queued", *gpu)
-    wait_for("it waits", lambda: queued.job()["reason"] == "Unschedulable", timeout=60)
-    job = queued.job()
+    job = queued.until(lambda job: job["reason"] == "Unschedulable")
     assert job["state"] == "queued"
     assert "nvidia.com/gpu" in job["message"]
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.cluster.box.cluster import Cluster
+from tests.cluster.box.images import Images
 from tests.cluster.box.wait import wait_for
-from tests.cluster.product import HOME, TEAM, DevPod
+from tests.cluster.product import HOME, LIMITED, TEAM, DevPod, start_dev_pod
 from tests.cluster.scenes import SubmittedJob, delete_job, evict, notebook, submit
+
+pytestmark = pytest.mark.side_by_side
 
 
 def test_an_evicted_pod(dev_pod: DevPod, cluster: Cluster) -> None:
@@ -30,8 +31,8 @@ def test_an_evicted_pod_of_a_flavor_with_retries(dev_pod: DevPod, cluster: Clust
         names = [pod["metadata"]["name"] for pod in job.pods()]
         return next((name for name in names if name != first), None)
 
-    wait_for("a second pod", second, timeout=60)
-    wait_for("it runs", lambda: job.job()["state"] == "running", timeout=90)
+    wait_for("a second pod", second)
+    job.until(lambda job: job["state"] == "running")
     name = second()
     assert name is not None
     cluster.kubectl("exec", "-n", TEAM, name, "-c", "notebook", "--", "touch", "/tmp/go")
@@ -55,38 +56,28 @@ def test_a_job_that_was_deleted_by_hand(dev_pod: DevPod, cluster: Cluster) -> No
     ],
 )
 def test_an_image_that_does_not_do(dev_pod: DevPod, flavor: str, reason: str, said: str) -> None:
-    dev_pod.write(f"{HOME}/image.ipynb", notebook("print('never')"))
-    job = submit(dev_pod, f"{HOME}/image.ipynb", "-f", flavor)
+    dev_pod.write(f"{HOME}/{flavor}.ipynb", notebook("print('never')"))
+    job = submit(dev_pod, f"{HOME}/{flavor}.ipynb", "-f", flavor)
     assert (job["state"], job["reason"]) == ("failed", reason), job
     assert said in job["message"] and job["delivery"]["state"] == "none", job
 
 
-@pytest.fixture
-def quota(cluster: Cluster) -> Iterator[None]:
-    """A namespace in which no Job may be created."""
+def test_a_quota_that_frees_up_later(cluster: Cluster, dev_pod: DevPod, images: Images) -> None:
+    assert dev_pod.cluster is cluster  # the controller is there
     quota = {
         "apiVersion": "v1",
         "kind": "ResourceQuota",
-        "metadata": {"name": "none", "namespace": TEAM},
+        "metadata": {"name": "none", "namespace": LIMITED},
         "spec": {"hard": {"count/jobs.batch": "0"}},
     }
     cluster.apply(quota)
+    limited = start_dev_pod(cluster, images, LIMITED)
     wait_for(
         "the quota holds",
-        lambda: "hard" in cluster.get("resourcequota", "none", TEAM).get("status", {}),
+        lambda: "hard" in cluster.get("resourcequota", "none", LIMITED).get("status", {}),
     )
-    yield
-    cluster.kubectl("delete", "resourcequota", "none", "-n", TEAM, "--ignore-not-found")
-
-
-@pytest.mark.usefixtures("quota")
-def test_a_quota_that_frees_up_later(dev_pod: DevPod, cluster: Cluster) -> None:
-    job = SubmittedJob.submit(dev_pod, "quota", cells=("print('at last')",))
-    wait_for(
-        "it says why it waits",
-        lambda: job.job()["reason"] == "QuotaExceeded",
-        timeout=60,
-    )
-    assert job.job()["state"] == "queued"
-    cluster.kubectl("delete", "resourcequota", "none", "-n", TEAM)
+    job = SubmittedJob.submit(limited, "quota", cells=("print('at last')",))
+    waiting = job.until(lambda job: job["reason"] == "QuotaExceeded")
+    assert waiting["state"] == "queued"
+    cluster.kubectl("delete", "resourcequota", "none", "-n", LIMITED)
     assert job.until_ended()["state"] == "succeeded"

@@ -1,83 +1,69 @@
-"""Pods that are hurt or taken away, side by side."""
+"""Pods that are hurt or taken away.
+
+The machine's processes are those of the box.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
 from tests.cluster.box.boot import T4, Box
-from tests.cluster.box.cluster import Cluster
 from tests.cluster.box.wait import wait_for
 from tests.cluster.product import TEAM, DevPod
-from tests.cluster.scenes import AGENT, COUNT, EAT_MEMORY, RUNNER, SubmittedJob, delete_job, drain
+from tests.cluster.scenes import (
+    AGENT,
+    COUNT,
+    EAT_MEMORY,
+    RUNNER,
+    SubmittedJob,
+    delete_job,
+    drain,
+    until_worker_is_free,
+)
+
+CROWD = ("-f", "crowd")
+pytestmark = pytest.mark.side_by_side
 
 
-@dataclass(frozen=True)
-class Ending:
-    """How a job ended, and how many numbers it had printed before it was hurt."""
-
-    submitted: SubmittedJob
-    job: Any
-    printed: int = 0
-
-    def check(self, reason: str | None) -> None:
-        self.submitted.check_counted(self.job, reason, self.printed)
+def test_a_killed_runner(box: Box, dev_pod: DevPod) -> None:
+    assert dev_pod.cluster is box
+    job = SubmittedJob.counting(dev_pod, "runner", *CROWD)
+    printed = job.until_printed()
+    job.kill(RUNNER)
+    job.check_counted(job.until_ended(), "Lost", printed)
 
 
-@pytest.fixture(scope="module")
-def urgent(cluster: Cluster) -> Iterator[None]:
-    """The priority class of the flavor `urgent`."""
-    api = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
-    cluster.apply({**api, "metadata": {"name": "urgent"}, "value": 1000})
-    yield
-    cluster.kubectl("delete", "priorityclass", "urgent")
+def test_a_killed_agent(box: Box, dev_pod: DevPod) -> None:
+    """It starts again, and nobody notices."""
+    assert dev_pod.cluster is box
+    job = SubmittedJob.counting(dev_pod, "agent", *CROWD)
+    printed = job.until_printed()
+    job.kill(AGENT)
+    job.until_printed(more_than=max(printed, job.printed()))
+    job.let_end()
+    job.check_counted(job.until_ended(), None, printed)
 
 
-@pytest.fixture(scope="module")
-def ended(cluster: Cluster, dev_pod: DevPod, urgent: None) -> dict[str, Ending]:
-    """Jobs that ran at the same time, after each was hurt in its own way, by its notebook's name.
-
-    The machine's processes are those of the box.
-    """
-    if not isinstance(cluster, Box):
-        pytest.skip("hurts processes of the box")
-    crowd, gpu = ("-f", "crowd"), ("-f", "crowd-gpu")
-    jobs = {
-        "unclaimed": SubmittedJob.counting(dev_pod, "unclaimed", *gpu, "-d", "nowhere"),
-        "runner": SubmittedJob.counting(dev_pod, "runner", *crowd),
-        "agent": SubmittedJob.counting(dev_pod, "agent", *crowd),
-        "silent": SubmittedJob.counting(dev_pod, "silent", *crowd),
-        "starved": SubmittedJob.submit(dev_pod, "starved", *crowd, cells=(COUNT, EAT_MEMORY)),
-        "drained": SubmittedJob.counting(dev_pod, "drained", *gpu, "-d", "t4"),
-        "preempted": SubmittedJob.counting(dev_pod, "preempted", "-f", "crowd-gpus", "-d", "a100"),
-    }
-    wait_for("it waits", lambda: jobs["unclaimed"].job()["reason"] == "Unschedulable", timeout=60)
-    delete_job(cluster, TEAM, jobs["unclaimed"].name)
-    printed = {name: job.until_printed() for name, job in jobs.items() if name != "unclaimed"}
-
-    jobs["urgent"] = SubmittedJob.counting(dev_pod, "urgent", "-f", "urgent", "-d", "a100")
-    jobs["runner"].kill(RUNNER)
-    jobs["agent"].kill(AGENT)
-    jobs["starved"].prefer_runner_out_of_memory()
-    jobs["starved"].let_end()
-    end_without_agent(jobs["silent"])
-    drain(cluster, T4.name, jobs["drained"].name)
-    jobs["agent"].until_printed(more_than=jobs["agent"].printed())
-    jobs["urgent"].until_printed()
-    for name in ("agent", "urgent"):
-        jobs[name].let_end()
-    return {
-        name: Ending(job, job.until_ended(), printed.get(name, 0)) for name, job in jobs.items()
-    }
+def test_the_whole_container_is_out_of_memory(box: Box, dev_pod: DevPod) -> None:
+    assert dev_pod.cluster is box
+    job = SubmittedJob.submit(dev_pod, "starved", *CROWD, cells=(COUNT, EAT_MEMORY))
+    printed = job.until_printed()
+    job.prefer_runner_out_of_memory()
+    job.let_end()
+    job.check_counted(job.until_ended(), "OutOfMemory", printed)
+    (pod,) = job.pods()
+    (container,) = pod["status"]["containerStatuses"]
+    assert container["state"]["terminated"]["exitCode"] == 137
 
 
-def end_without_agent(job: SubmittedJob) -> None:
-    """Let a job's run succeed while its agent stands still, and then kill the agent."""
+def test_a_run_whose_agent_could_not_send_its_end(box: Box, dev_pod: DevPod) -> None:
+    """It succeeded, but its last output is missing: nobody is told that all is well."""
+    assert dev_pod.cluster is box
+    job = SubmittedJob.counting(dev_pod, "silent", *CROWD)
+    printed = job.until_printed()
     agent = job.process(AGENT)
     os.kill(agent, signal.SIGSTOP)
     job.let_end()
@@ -87,42 +73,40 @@ def end_without_agent(job: SubmittedJob) -> None:
         (container,) = pod["status"]["containerStatuses"]
         return "terminated" in container["state"]
 
-    wait_for("the runner has ended", has_ended, timeout=60)  # the kubelet starts no agent now
+    wait_for("the runner has ended", has_ended)  # the kubelet starts no agent now
     os.kill(agent, signal.SIGKILL)
+    ended = job.until_ended()
+    job.check_counted(ended, "Lost", printed)
+    assert "ran to its end" in ended["message"]
 
 
-@pytest.mark.usefixtures("box")
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
-        ("runner", "Lost"),
-        ("agent", None),
-        ("starved", "OutOfMemory"),
-        ("drained", "Evicted"),
-        ("preempted", "Preempted"),
-        ("urgent", None),
-    ],
-)
-def test_nothing_is_lost(ended: dict[str, Ending], name: str, reason: str | None) -> None:
-    ended[name].check(reason)
+def test_a_drained_node(box: Box, dev_pod: DevPod) -> None:
+    job = SubmittedJob.counting(dev_pod, "drained", "-f", "crowd-gpu", "-d", "t4")
+    printed = job.until_printed()
+    drain(box, T4.name, job.name)
+    job.check_counted(job.until_ended(), "Evicted", printed)
 
 
-@pytest.mark.usefixtures("box")
-def test_the_whole_container_was_out_of_memory(ended: dict[str, Ending]) -> None:
-    (pod,) = ended["starved"].submitted.pods()
-    (container,) = pod["status"]["containerStatuses"]
-    assert container["state"]["terminated"]["exitCode"] == 137
+@pytest.mark.side_by_side(2)
+def test_a_job_that_another_one_preempts(box: Box, dev_pod: DevPod) -> None:
+    until_worker_is_free(box)
+    api = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+    box.apply({**api, "metadata": {"name": "urgent"}, "value": 1000})  # of the flavor `urgent`
+    job = SubmittedJob.counting(dev_pod, "preempted", "-f", "crowd-gpus", "-d", "a100")
+    printed = job.until_printed()
+    urgent = SubmittedJob.counting(dev_pod, "urgent", "-f", "urgent", "-d", "a100")
+    job.check_counted(job.until_ended(), "Preempted", printed)
+    printed = urgent.until_printed()
+    urgent.let_end()
+    urgent.check_counted(urgent.until_ended(), None, printed)
+    box.kubectl("delete", "priorityclass", "urgent")
 
 
-@pytest.mark.usefixtures("box")
-def test_a_run_whose_agent_could_not_send_its_end(ended: dict[str, Ending]) -> None:
-    """It succeeded, but its last output is missing: nobody is told that all is well."""
-    ended["silent"].check("Lost")
-    assert "ran to its end" in ended["silent"].job["message"]
-
-
-@pytest.mark.usefixtures("box")
-def test_a_job_that_was_deleted_by_hand_before_it_was_claimed(ended: dict[str, Ending]) -> None:
-    job = ended["unclaimed"].job
+def test_a_job_that_was_deleted_by_hand_before_it_was_claimed(box: Box, dev_pod: DevPod) -> None:
+    gpu = ("-f", "crowd-gpu", "-d", "nowhere")
+    submitted = SubmittedJob.counting(dev_pod, "unclaimed", *gpu)
+    submitted.until(lambda job: job["reason"] == "Unschedulable")
+    delete_job(box, TEAM, submitted.name)
+    job = submitted.until_ended()
     assert (job["state"], job["reason"], job["delivery"]["state"]) == ("failed", "Lost", "none")
     assert "deleted by hand" in job["message"]

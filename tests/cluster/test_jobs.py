@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+
+import pytest
 
 from tests.cluster.box.cluster import Cluster
 from tests.cluster.box.images import Images
 from tests.cluster.product import HOME, RIVALS, TEAM, DevPod, add_claim, start_dev_pod
 from tests.cluster.scenes import SubmittedJob, notebook, numbers_in, submit, text_of
 
+pytestmark = pytest.mark.side_by_side
 GPU_CELL = "import os, helper; print('gpu:', os.environ['NVIDIA_VISIBLE_DEVICES'], helper.WORD)"
 
 
@@ -60,20 +62,24 @@ def test_a_cancelled_job_ends_and_comes_back(dev_pod: DevPod) -> None:
 
 
 def test_a_pod_may_only_touch_what_is_its_own(dev_pod: DevPod) -> None:
+    dev_pod.write(f"{HOME}/touched.ipynb", notebook("print('mine')"))
+    name = submit(dev_pod, f"{HOME}/touched.ipynb")["name"]
+
     answer = dev_pod.run(
         "python3",
         "-c",
-        "import os, httpx\n"
+        "import os, sys, httpx\n"
         "token = open('/var/run/secrets/jupyter-to-job/token').read()\n"
         "api = os.environ['JUPYTER_TO_JOB_GATEWAY'] + '/api/'\n"
         "mine = {'Authorization': 'Bearer ' + token}\n"
-        "name = httpx.get(api + 'jobs', headers=mine).json()['jobs'][0]['name']\n"
+        "name = sys.argv[1]\n"
         "print(httpx.get(api + 'jobs').status_code)\n"
         "print(httpx.get(api + 'jobs', headers={'Authorization': 'Bearer x'}).status_code)\n"
         "put = api + f'exchange/{name}/attempt-1/outcome.json'\n"
         "print(httpx.put(put, headers=mine, content=b'{\"v\": 1}').status_code)\n"
         "escape = api + f'exchange/{name}/%2e%2e/%2e%2e/etc/passwd'\n"
         "print(httpx.get(escape, headers=mine).status_code)\n",
+        name,
     )
 
     assert answer.split() == ["403", "403", "403", "400"]
@@ -90,12 +96,16 @@ def test_a_pod_of_another_namespace_is_a_stranger(cluster: Cluster, images: Imag
 
 
 def test_two_servers_of_one_user_with_equal_paths(
-    dev_pod: DevPod, cluster: Cluster, images: Images, tmp_path: Path
+    dev_pod: DevPod,
+    cluster: Cluster,
+    images: Images,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     """Only the server that has the notebook's own volume publishes the result."""
     assert dev_pod.namespace == TEAM  # the controller is there
+    volumes = tmp_path_factory.mktemp("volumes")
     for name in ("first", "second"):
-        add_claim(cluster, name, tmp_path / name)
+        add_claim(cluster, name, volumes / name)
     first, second = (
         start_dev_pod(cluster, images, name=f"ada-{name}", claim=name)
         for name in ("first", "second")

@@ -14,7 +14,10 @@ import yaml
 
 from tests.cluster.box.cluster import Cluster, KubectlError
 from tests.cluster.product import NAMESPACE, TEAM, DevPod
+from tests.cluster.side_by_side import once
 from tests.golden_manifests import FOLDER
+
+pytestmark = pytest.mark.side_by_side
 
 CONTROLLER = f"system:serviceaccount:{NAMESPACE}:controller"
 JOB_CONTROLLER = "system:serviceaccount:kube-system:job-controller"
@@ -26,10 +29,9 @@ RUNTIME_CLASS = {
 }
 
 
-@pytest.fixture(scope="module", autouse=True)
-def runtime_class(cluster: Cluster, dev_pod: DevPod) -> None:
-    """What clusters with NVIDIA's runtime have."""
-    assert dev_pod.namespace == TEAM  # its namespace and the controller's rights are there
+@once
+def add_runtime_class(cluster: Cluster) -> None:
+    """Add what clusters with NVIDIA's runtime have."""
     cluster.apply(RUNTIME_CLASS)
 
 
@@ -51,7 +53,9 @@ def pod_of(job: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("file", sorted(FOLDER.iterdir()), ids=lambda file: file.stem)
-def test_it_would_be_created(cluster: Cluster, file: Any) -> None:
+def test_it_would_be_created(cluster: Cluster, dev_pod: DevPod, file: Any) -> None:
+    assert dev_pod.namespace == TEAM  # its namespace and the controller's rights are there
+    add_runtime_class(cluster)
     job = yaml.safe_load(file.read_text())
     assert job["metadata"]["namespace"] == TEAM
 
@@ -63,8 +67,9 @@ def test_it_would_be_created(cluster: Cluster, file: Any) -> None:
     assert taken["resources"] == asked["resources"]
 
 
-def test_pod_security_is_enforced_there(cluster: Cluster) -> None:
+def test_pod_security_is_enforced_there(cluster: Cluster, dev_pod: DevPod) -> None:
     """Else the test above would say little."""
+    assert dev_pod.namespace == TEAM
     job = yaml.safe_load((FOLDER / "k8s-small-cpu.yaml").read_text())
     pod = pod_of(job)
     del pod["spec"]["securityContext"]["runAsNonRoot"]

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cluster.box.boot import Box
 from tests.cluster.product import DevPod
-from tests.cluster.scenes import check_cut_off
+from tests.cluster.scenes import check_cut_off, give_worker_back
 
 
-def test_cut_off_for_a_minute_and_for_good(box: Box, dev_pod: DevPod) -> None:
+@pytest.mark.side_by_side(-1)  # it waits most of its time
+def test_cut_off_for_a_minute_and_for_good(kept_worker: Box, dev_pod: DevPod) -> None:
     """The cluster waits two seconds with one of the jobs, and five minutes with the other."""
-    check_cut_off(box, dev_pod, leaves_from="impatient", stays_on="a100", timeout=180)
+    try:
+        check_cut_off(kept_worker, dev_pod, leaves_from="impatient", stays_on="a100", timeout=180)
+    finally:
+        give_worker_back(kept_worker)

@@ -13,7 +13,7 @@ from tests.cluster.product import HOME, NAMESPACE, DevPod
 from tests.cluster.scenes import (
     FINAL,
     SubmittedJob,
-    check_outage,
+    check_outages,
     until_served,
     without_api_server,
     without_controller,
@@ -24,13 +24,8 @@ RESERVE = 32 * MIB
 
 
 @pytest.mark.usefixtures("box")
-def test_the_gateway_is_away_for_a_while(dev_pod: DevPod) -> None:
-    check_outage(dev_pod, without_controller, seconds=10)
-
-
-@pytest.mark.usefixtures("box")
-def test_the_api_server_is_away_for_a_while(dev_pod: DevPod) -> None:
-    check_outage(dev_pod, without_api_server, seconds=15)
+def test_the_gateway_and_then_the_api_server_are_away_for_a_while(dev_pod: DevPod) -> None:
+    check_outages(dev_pod, (without_controller, 10), (without_api_server, 15))
 
 
 class SmallExchange:

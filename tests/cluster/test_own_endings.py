@@ -1,8 +1,6 @@
-"""Runs that end by themselves or by their limits, side by side."""
+"""Runs that end by themselves or by their limits."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import pytest
 
@@ -10,40 +8,27 @@ from tests.cluster.product import DevPod
 from tests.cluster.scenes import COUNT, EAT_MEMORY, SubmittedJob, large_output, output_size
 
 MEGABYTES = 30
+CROWD = ("-f", "crowd")
+pytestmark = pytest.mark.side_by_side
 
 
-@pytest.fixture(scope="module")
-def ended(dev_pod: DevPod) -> dict[str, Any]:
-    """Jobs that ran at the same time, after their ends."""
-    cells = {
-        "deadline": (COUNT,),
-        "memory": ("print(0, flush=True)", EAT_MEMORY),
-        "large": large_output(MEGABYTES),
-    }
-    options = {"deadline": ("--max-runtime", "5s")}
-    jobs = {
-        name: SubmittedJob.submit(dev_pod, name, "-f", "crowd", *options.get(name, ()), cells=each)
-        for name, each in cells.items()
-    }
-    return {name: job.until_ended() for name, job in jobs.items()}
+def test_a_run_past_its_limit(dev_pod: DevPod) -> None:
+    limit = ("--max-runtime", "5s")
+    job = SubmittedJob.submit(dev_pod, "deadline", *CROWD, *limit, cells=(COUNT,))
+    job.check_counted(job.until_ended(), "DeadlineExceeded", at_least=10)
 
 
-@pytest.mark.usefixtures("cluster")
-def test_a_run_past_its_limit(dev_pod: DevPod, ended: dict[str, Any]) -> None:
-    job = ended["deadline"]
-    SubmittedJob(dev_pod, job["name"]).check_counted(job, "DeadlineExceeded", at_least=10)
-
-
-@pytest.mark.usefixtures("cluster")
-def test_out_of_memory(dev_pod: DevPod, ended: dict[str, Any]) -> None:
+def test_out_of_memory(dev_pod: DevPod) -> None:
     """On cgroup v1 the kernel process alone, on v2 the whole container (see `test_hurt`)."""
-    job = ended["memory"]
-    assert "512 MiB" in job["message"]
-    SubmittedJob(dev_pod, job["name"]).check_counted(job, "OutOfMemory", at_least=1)
+    cells = ("print(0, flush=True)", EAT_MEMORY)
+    job = SubmittedJob.submit(dev_pod, "memory", *CROWD, cells=cells)
+    ended = job.until_ended()
+    assert "512 MiB" in ended["message"]
+    job.check_counted(ended, "OutOfMemory", at_least=1)
 
 
-@pytest.mark.usefixtures("cluster")
-def test_a_large_result(dev_pod: DevPod, ended: dict[str, Any]) -> None:
-    job = ended["large"]
-    assert (job["state"], job["delivery"]["state"]) == ("succeeded", "delivered"), job
-    assert output_size(dev_pod, job) == MEGABYTES * 1_000_000
+def test_a_large_result(dev_pod: DevPod) -> None:
+    job = SubmittedJob.submit(dev_pod, "large", *CROWD, cells=large_output(MEGABYTES))
+    ended = job.until_ended()
+    assert (ended["state"], ended["delivery"]["state"]) == ("succeeded", "delivered"), ended
+    assert output_size(dev_pod, ended) == MEGABYTES * 1_000_000

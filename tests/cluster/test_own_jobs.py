@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,8 +16,10 @@ from tests.cluster.box.images import Images
 from tests.cluster.box.wait import wait_for
 from tests.cluster.product import HOME, TEAM, DevPod, dev_pod_manifest
 from tests.cluster.scenes import SubmittedJob, notebook, submit, text_of
+from tests.cluster.side_by_side import once
 from tests.cluster.test_attackers import OUTCOME, ask
 
+pytestmark = pytest.mark.side_by_side
 POLICY = "jupyter-to-job-own-jobs"
 LABEL = "jupyter-to-job.io/job"
 EVE = "eve@example.org"
@@ -41,20 +42,9 @@ RIGHTS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def eve(cluster: Cluster, dev_pod: DevPod) -> None:
-    assert dev_pod.namespace == TEAM  # the product is installed
+@once
+def allow_eve(cluster: Cluster) -> None:
     cluster.apply(*RIGHTS)
-
-
-@pytest.fixture(scope="module")
-def running(dev_pod: DevPod, eve: None) -> Iterator[SubmittedJob]:
-    """A job of Ada's that goes on for the whole module, and ends as if nobody had been there."""
-    job = SubmittedJob.counting(dev_pod, "undisturbed")
-    job.until_printed()
-    yield job
-    job.let_end()
-    job.check_counted(job.until_ended(), None)
 
 
 def as_user(cluster: Cluster, user: str, *command: str, stdin: object = None) -> str:
@@ -77,7 +67,9 @@ def forged_pod(images: Images, name: str, **metadata: Any) -> dict[str, Any]:
     return pod
 
 
-def test_the_policy_has_no_type_errors(cluster: Cluster) -> None:
+def test_the_policy_has_no_type_errors(cluster: Cluster, dev_pod: DevPod) -> None:
+    assert dev_pod.cluster is cluster  # the product is installed
+
     def status() -> Any:
         policy = cluster.get("validatingadmissionpolicy", POLICY)
         seen = policy.get("status", {})
@@ -87,7 +79,20 @@ def test_the_policy_has_no_type_errors(cluster: Cluster) -> None:
     assert status()["typeChecking"].get("expressionWarnings", []) == []
 
 
-def test_a_pod_with_a_copied_owner_reference(
+def test_a_running_job_is_out_of_reach(cluster: Cluster, images: Images, dev_pod: DevPod) -> None:
+    """It goes on, and ends as if nobody had been there."""
+    allow_eve(cluster)
+    running = SubmittedJob.counting(dev_pod, "undisturbed", "-f", "crowd")
+    printed = running.until_printed()
+    check_pod_with_copied_owner_reference(cluster, images, running)
+    check_pod_without_label(cluster, images, running)
+    check_job_with_our_label(cluster, images, running)
+    check_what_it_runs_stays(cluster, running)
+    running.let_end()
+    running.check_counted(running.until_ended(), None, printed)
+
+
+def check_pod_with_copied_owner_reference(
     cluster: Cluster, images: Images, running: SubmittedJob
 ) -> None:
     """This pod would be taken for an agent of the job, and could write its result."""
@@ -103,15 +108,15 @@ def test_a_pod_with_a_copied_owner_reference(
     refusal(cluster, "create", "-f", "-", stdin=forged)
 
 
-def test_a_pod_without_the_label_is_nobodys_agent(
-    cluster: Cluster, images: Images, running: SubmittedJob
-) -> None:
+def check_pod_without_label(cluster: Cluster, images: Images, running: SubmittedJob) -> None:
     """It may have the name and the owner reference: the gateway knows it as no pod of the job."""
     real = running.pods()[0]["metadata"]
     name = f"{running.name}-yyyyy"
     forged = forged_pod(images, name, ownerReferences=real["ownerReferences"])
     as_user(cluster, EVE, "create", "-f", "-", stdin=forged)
-    cluster.kubectl("wait", f"pod/{name}", "-n", TEAM, "--for=condition=Ready", "--timeout=60s")
+    cluster.kubectl(
+        "wait", f"pod/{name}", "-n", TEAM, "--for=condition=Ready", "--timeout=90s", timeout=100
+    )
     refusal(cluster, "label", "pod", name, f"{LABEL}={running.name}")
     check_no_agent(DevPod(cluster, TEAM, name), running.name)
     cluster.kubectl("delete", "pod", name, "-n", TEAM, "--wait=false")
@@ -146,7 +151,7 @@ def forged_job(cluster: Cluster, images: Images, name: str) -> dict[str, Any]:
     }
 
 
-def test_a_job_with_our_label(cluster: Cluster, images: Images, running: SubmittedJob) -> None:
+def check_job_with_our_label(cluster: Cluster, images: Images, running: SubmittedJob) -> None:
     plain = forged_job(cluster, images, "forged")
     labels = {"labels": {LABEL: running.name}}
     on_job, on_its_pods = copy.deepcopy(plain), copy.deepcopy(plain)
@@ -161,7 +166,7 @@ def test_a_job_with_our_label(cluster: Cluster, images: Images, running: Submitt
     as_user(cluster, EVE, "delete", "job", "forged", "--wait=false")
 
 
-def test_what_a_job_runs_and_whose_it_is_stays(cluster: Cluster, running: SubmittedJob) -> None:
+def check_what_it_runs_stays(cluster: Cluster, running: SubmittedJob) -> None:
     pod = running.pod()
     for thing, name in (("pod", pod), ("job", running.name)):
         refusal(cluster, "label", thing, name, f"{LABEL}-")
@@ -178,6 +183,7 @@ def test_what_a_job_runs_and_whose_it_is_stays(cluster: Cluster, running: Submit
 def test_a_job_of_the_same_name_after_ours_is_gone(
     cluster: Cluster, images: Images, dev_pod: DevPod
 ) -> None:
+    allow_eve(cluster)
     dev_pod.write(f"{HOME}/gone.ipynb", notebook("print('hers')"))
     name = submit(dev_pod, f"{HOME}/gone.ipynb")["name"]
     cluster.kubectl("delete", "job", name, "-n", TEAM, "--cascade=foreground")
@@ -191,7 +197,9 @@ def test_a_job_of_the_same_name_after_ours_is_gone(
     wait_for("it has a pod", pod_name)
     forged = pod_name()
     assert forged is not None and forged.startswith(f"{name}-")
-    cluster.kubectl("wait", f"pod/{forged}", "-n", TEAM, "--for=condition=Ready", "--timeout=60s")
+    cluster.kubectl(
+        "wait", f"pod/{forged}", "-n", TEAM, "--for=condition=Ready", "--timeout=90s", timeout=100
+    )
     check_no_agent(DevPod(cluster, TEAM, forged), name)
     job = dev_pod.job(name)
     assert (job["state"], job["delivery"]["state"]) == ("succeeded", "delivered")

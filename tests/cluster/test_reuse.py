@@ -4,49 +4,48 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 from tests.cluster.box.cluster import Cluster, KubectlError
 from tests.cluster.box.images import Images
 from tests.cluster.box.wait import wait_for
 from tests.cluster.product import LEAVING, DevPod, add_namespace, start_dev_pod
 from tests.cluster.scenes import SubmittedJob
 
+pytestmark = pytest.mark.side_by_side
 
-def test_the_same_key_again_after_delete(dev_pod: DevPod) -> None:
-    """Of a job that had ended, and of one that ran: each becomes a new run under the old name."""
-    stems = ("ended", "ran")
 
-    def submit(stem: str) -> SubmittedJob:
-        return SubmittedJob.counting(
-            dev_pod, stem, "-f", "crowd", "--idempotency-key", f"key-{stem}"
-        )
+@pytest.mark.parametrize("state", ["ended", "ran"])
+def test_the_same_key_again_after_delete(dev_pod: DevPod, state: str) -> None:
+    """Of a job that had ended, or of one that ran: it becomes a new run under the old name."""
 
-    def submit_when_deleted(stem: str) -> SubmittedJob:
-        submitted: list[SubmittedJob] = []
+    def submit() -> SubmittedJob:
+        key = ("--idempotency-key", f"key-{state}")
+        return SubmittedJob.counting(dev_pod, state, "-f", "crowd", *key)
 
-        def is_accepted() -> bool:
-            try:
-                submitted.append(submit(stem))
-            except KubectlError as error:
-                assert "just being deleted" in str(error)
-                return False
-            return True
+    again: list[SubmittedJob] = []
 
-        wait_for("the key is free", is_accepted, timeout=60)
-        return submitted[0]
+    def is_accepted() -> bool:
+        try:
+            again.append(submit())
+        except KubectlError as error:
+            assert "just being deleted" in str(error)
+            return False
+        return True
 
-    before = [submit(stem) for stem in stems]
-    for job in before:
-        job.until_printed()
-    before[0].let_end()
-    before[0].check_counted(before[0].until_ended(), None)
-
-    dev_pod.run("jupyter-to-job", "delete", *(job.name for job in before))
-    again = [submit_when_deleted(stem) for stem in stems]
-    assert again == before
-    for job, copies in zip(again, (2, 1), strict=True):  # the first result stays where it is
-        job.until_printed()
+    job = submit()
+    job.until_printed()
+    if state == "ended":
         job.let_end()
-        job.check_counted(job.until_ended(), None, copies=copies)
+        job.check_counted(job.until_ended(), None)
+
+    dev_pod.run("jupyter-to-job", "delete", job.name)
+    wait_for("the key is free", is_accepted)
+    assert again == [job]
+    job.until_printed()
+    job.let_end()
+    copies = 2 if state == "ended" else 1  # the first result stays where it is
+    job.check_counted(job.until_ended(), None, copies=copies)
 
 
 def test_a_namespace_is_deleted_while_a_job_runs(

@@ -40,12 +40,13 @@ class Box(Cluster):
     can be cut off or stopped.
     """
 
-    def __init__(self, sandbox: Sandbox, slot: Slot, programs: Path) -> None:
+    def __init__(self, sandbox: Sandbox, slot: Slot, programs: Path, *, limits_cpu: bool) -> None:
         """Prepare everything in a sandbox, and the worker's inside of it; nothing runs yet."""
         self.run_dir = run_dir = sandbox.run_dir
         self.sandbox = sandbox
         self.slot = slot
         self.programs = programs
+        self._limits_cpu = limits_cpu
         self.host_address = str(self.sandbox.cable.outer)
         self.pki = self._create_pki()
         self.ca_file = self.pki.certificate("ca")
@@ -74,7 +75,14 @@ class Box(Cluster):
 
     def _make_node(self, hardware: Hardware, sandbox: Sandbox) -> Node:
         return Node(
-            hardware, sandbox, self.slot, self.programs, self.pki, self.api_url, self.dns.address
+            hardware,
+            sandbox,
+            self.slot,
+            self.programs,
+            self.pki,
+            self.api_url,
+            self.dns.address,
+            self._limits_cpu,
         )
 
     @property
@@ -83,12 +91,13 @@ class Box(Cluster):
         return (self.node, self.worker.node)
 
     @classmethod
-    def boot(cls, run_dir: Path) -> Box:
+    def boot(cls, run_dir: Path, *, limits_cpu: bool = False) -> Box:
         """A ready cluster: nodes Ready with their GPUs, DNS and default service account there.
 
         A fresh directory of the boot's own is made in `run_dir`. Builds the programs first if no
-        earlier run did. Raises `CannotRunError`, `NoSlotError`, and, with the end of the log that
-        tells why, `ProgramError` or `TimeoutError`.
+        earlier run did. Containers may use all of the machine's cores, unless it `limits_cpu`.
+        Raises `CannotRunError`, `NoSlotError`, and, with the end of the log that tells why,
+        `ProgramError` or `TimeoutError`.
         """
         check()
         if len(os.fsencode(run_dir.resolve())) > MAX_RUN_DIR:
@@ -100,7 +109,7 @@ class Box(Cluster):
         sandbox: Sandbox | None = None
         try:
             sandbox = _first_sandbox(own, slot)
-            box = cls(sandbox, slot, programs)
+            box = cls(sandbox, slot, programs, limits_cpu=limits_cpu)
             box._start()
         except BaseException:
             if sandbox:

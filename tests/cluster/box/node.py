@@ -67,6 +67,7 @@ class Node:
     """Starts the node's programs in a sandbox.
 
     `programs` is where they were built, `api_server` a URL, and `dns` the address of the server.
+    `limits_cpu`: containers get no more of the processors than their limits.
     """
 
     hardware: Hardware
@@ -76,6 +77,7 @@ class Node:
     pki: Pki
     api_server: str
     dns: IPv4Address
+    limits_cpu: bool
 
     @property
     def _run_dir(self) -> Path:
@@ -171,6 +173,8 @@ class Node:
             # A full disk of the machine is no reason to evict pods, or images nobody can pull.
             "evictionHard": dict.fromkeys(EVICTION_SIGNALS, "0%"),
             "imageGCHighThresholdPercent": 100,
+            # Else a start takes seconds of waiting for its share, of cores that have nothing to do.
+            "cpuCFSQuota": self.limits_cpu,
             "nodeStatusUpdateFrequency": "5s",
             "nodeLeaseDurationSeconds": LEASE_SECONDS,
         }

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 
-def wait_for(what: str, condition: Callable[[], object], timeout: float = 30.0) -> None:
+def wait_for(what: str, condition: Callable[[], object], timeout: float = 90.0) -> None:
     """Return once `condition()` is true; `TimeoutError`, naming `what`, after `timeout` seconds."""
     deadline = time.monotonic() + timeout
     pause = 0.02

@@ -10,7 +10,7 @@ from tests.cluster.product import DevPod
 from tests.cluster.scenes import (
     SubmittedJob,
     check_cut_off,
-    check_outage,
+    check_outages,
     large_output,
     output_size,
     without_api_server,
@@ -24,12 +24,12 @@ pytestmark = pytest.mark.timeout(1500)
 
 @pytest.mark.usefixtures("box")
 def test_the_gateway_is_away_for_two_minutes(dev_pod: DevPod) -> None:
-    check_outage(dev_pod, without_controller, seconds=120)
+    check_outages(dev_pod, (without_controller, 120))
 
 
 @pytest.mark.usefixtures("box")
 def test_the_api_server_is_away_for_five_minutes(dev_pod: DevPod) -> None:
-    check_outage(dev_pod, without_api_server, seconds=300)
+    check_outages(dev_pod, (without_api_server, 300))
 
 
 def test_a_node_is_cut_off_for_good(box: Box, dev_pod: DevPod) -> None:

@@ -1,0 +1,109 @@
+"""Tests with the mark `side_by_side` run beside each other, in threads of the one pytest.
+
+Their order is that of the numbers in their marks (0 without one), and they come before all other
+tests. The first of them starts them all, `AT_A_TIME` at once; each then waits for its own end, and
+ends as it did. Their fixtures are those of the whole session. What they share else is made `once`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+import pytest
+
+MARK = "side_by_side"
+AT_A_TIME = 6
+Made = TypeVar("Made")
+
+
+class Lanes:
+    """The tests with the mark as they run; a fixture of each of them."""
+
+    def __init__(self, request: pytest.FixtureRequest) -> None:
+        """Run nothing yet. The request is one of the whole session."""
+        self._request = request
+        self._pool = ThreadPoolExecutor(AT_A_TIME)
+        self._runs: dict[str, Future[None]] = {}
+        self._seconds: dict[str, float] = {}
+
+    def wait(self, item: pytest.Function) -> None:
+        """Wait for the end of a test, and raise what it raised; start all if it is the first."""
+        if not self._runs:
+            self._start([each for each in item.session.items if is_marked(each)])
+        self._runs[item.nodeid].result()
+
+    def seconds(self, item: pytest.Item) -> float | None:
+        """Return how long a test ran, without its waiting in line."""
+        return self._seconds.get(item.nodeid)
+
+    def close(self) -> None:
+        """Start no more tests, and wait for those that run."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def _start(self, items: list[pytest.Item]) -> None:
+        calls = []
+        for item in items:
+            assert isinstance(item, pytest.Function)
+            with contextlib.suppress(pytest.skip.Exception):  # pytest skips it for the same reason
+                calls.append((item, self._arguments(item)))
+        for item, arguments in calls:  # all fixtures are there
+            self._runs[item.nodeid] = self._pool.submit(self._run, item, arguments)
+
+    def _arguments(self, item: pytest.Function) -> dict[str, object]:
+        """Return what pytest would give to a test."""
+        given = item.callspec.params if hasattr(item, "callspec") else {}
+        return {
+            name: given[name] if name in given else self._request.getfixturevalue(name)
+            for name in inspect.signature(item.function).parameters
+        }
+
+    def _run(self, item: pytest.Function, arguments: dict[str, object]) -> None:
+        started = time.monotonic()
+        try:
+            item.function(**arguments)
+        finally:
+            self._seconds[item.nodeid] = time.monotonic() - started
+
+
+def is_marked(item: pytest.Item) -> bool:
+    """Tell whether a test has the mark."""
+    return item.get_closest_marker(MARK) is not None
+
+
+def arrange(items: list[pytest.Item]) -> None:
+    """Put the tests with the mark first, in their order, and give them the fixture `lanes`."""
+
+    def place(item: pytest.Item) -> tuple[bool, int]:
+        mark = item.get_closest_marker(MARK)
+        return (mark is None, mark.args[0] if mark and mark.args else 0)
+
+    items.sort(key=place)
+    for item in items:
+        if is_marked(item):
+            assert isinstance(item, pytest.Function)
+            item.fixturenames.append("lanes")
+
+
+def once(make: Callable[..., Made]) -> Callable[..., Made]:
+    """Decorate a function so that the first thread makes what it returns, and others wait for it.
+
+    Its arguments count as the same always.
+    """
+    lock = threading.Lock()
+    made: list[Made] = []
+
+    @functools.wraps(make)
+    def get(*arguments: object) -> Made:
+        with lock:
+            if not made:
+                made.append(make(*arguments))
+            return made[0]
+
+    return get
