@@ -1,19 +1,29 @@
-"""`python -m jupyter_to_job.agent JOB --gateway URL --token-file FILE --folder DIR`."""
+"""`python -m jupyter_to_job.agent JOB --gateway URL --token-file FILE --folder DIR`.
+
+The SIGTERM handler stands before all other imports. A container's first process ignores a signal
+that it does not handle, and there is only one: the kubelet sends it as soon as the run's container
+has ended, which one that cannot start does at once. The pod would then wait out its grace.
+"""
 
 from __future__ import annotations
 
-import argparse
-import logging
-import os
 import signal
-import sys
 import threading
-from pathlib import Path
 
-from ..domain.errors import JobsError
-from .agent import Agent, Stopped
-from .gateway_connection import GatewayConnection
-from .shared_folder import SharedFolder
+_stop = threading.Event()
+# In a thread: the signal may arrive while the main thread holds the event's internal lock.
+signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=_stop.set).start())
+
+import argparse  # noqa: E402
+import logging  # noqa: E402
+import os  # noqa: E402
+import sys  # noqa: E402
+from pathlib import Path  # noqa: E402
+
+from ..domain.errors import JobsError  # noqa: E402
+from .agent import Agent, Stopped  # noqa: E402
+from .gateway_connection import GatewayConnection  # noqa: E402
+from .shared_folder import SharedFolder  # noqa: E402
 
 
 def main() -> int:
@@ -25,13 +35,10 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, required=True)
     options = parser.parse_args()
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
-    stop = threading.Event()
-    # In a thread: the signal may arrive while the main thread holds the event's internal lock.
-    signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=stop.set).start())
     pod = os.environ.get("POD_UID", "")
     try:
         gateway = GatewayConnection(options.gateway, options.token_file, options.job)
-        agent = Agent(gateway, options.job, SharedFolder(options.folder), pod, stop)
+        agent = Agent(gateway, options.job, SharedFolder(options.folder), pod, _stop)
         agent.fetch()
         agent.send_until_ended()
     except Stopped:

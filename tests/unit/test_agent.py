@@ -456,3 +456,17 @@ def test_its_start_imports_little() -> None:
     ours = {name for name in loaded if name.startswith("jupyter_to_job.")}
     assert {name.split(".")[1] for name in ours} == {"agent", "domain"}
     assert not {"httpx", "asyncio", "pydantic", "tornado", "yaml", "kubernetes"} & set(loaded)
+
+
+def test_it_hears_sigterm_before_it_imports_anything() -> None:
+    """The first process of a container ignores a signal that comes before its handler."""
+    program = """if True:
+        import signal, sys
+        install = signal.signal
+        signal.signal = lambda *arguments: (print(*sys.modules), install(*arguments))
+        import jupyter_to_job.agent.__main__
+    """
+    command = [sys.executable, "-c", program]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    ours = {name for name in loaded if name.startswith("jupyter_to_job.")}
+    assert ours == {"jupyter_to_job.agent", "jupyter_to_job.agent.__main__"}
