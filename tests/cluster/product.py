@@ -42,8 +42,8 @@ flavors:
     gpus: 1
     shm: 64Mi
     devices: [any, t4, a100, impatient, steadfast, nowhere]
-  crowd: *small
-  crowd-gpu: &crowd-gpu *gpu
+  crowd: {{<<: *small}}
+  crowd-gpu: &crowd-gpu {{<<: *gpu}}
   crowd-gpus: {{<<: *crowd-gpu, gpus: 2}}
   urgent: {{<<: *crowd-gpu, priority_class: urgent}}
 devices:

@@ -1,8 +1,8 @@
 """Tests with the mark `side_by_side` run beside each other, in threads of the one pytest.
 
-Their order is that of the numbers in their marks (0 without one), and they come before all other
-tests. The first of them starts them all, `AT_A_TIME` at once; each then waits for its own end, and
-ends as it did. Their fixtures are those of the whole session. What they share else is made `once`.
+They come before all other tests. The first of them starts them all, `AT_A_TIME` at once and in the
+order of the numbers in their marks (0 without one); each then waits for its own end, and ends as it
+did. Their fixtures are those of the whole session. What they share else is made `once`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Lanes:
 
     def _start(self, items: list[pytest.Item]) -> None:
         calls = []
-        for item in items:
+        for item in sorted(items, key=number_of):
             assert isinstance(item, pytest.Function)
             with contextlib.suppress(pytest.skip.Exception):  # pytest skips it for the same reason
                 calls.append((item, self._arguments(item)))
@@ -78,17 +78,18 @@ def is_marked(item: pytest.Item) -> bool:
 
 
 def arrange(items: list[pytest.Item]) -> None:
-    """Put the tests with the mark first, in their order, and give them the fixture `lanes`."""
-
-    def place(item: pytest.Item) -> tuple[bool, int]:
-        mark = item.get_closest_marker(MARK)
-        return (mark is None, mark.args[0] if mark and mark.args else 0)
-
-    items.sort(key=place)
+    """Put the tests with the mark first, long ones and late ones at their end."""
+    items.sort(key=lambda item: (not is_marked(item), abs(number_of(item))))
     for item in items:
         if is_marked(item):
             assert isinstance(item, pytest.Function)
             item.fixturenames.append("lanes")
+
+
+def number_of(item: pytest.Item) -> int:
+    """Return the number in a test's mark: those with the lowest begin first."""
+    mark = item.get_closest_marker(MARK)
+    return mark.args[0] if mark and mark.args else 0
 
 
 def once(make: Callable[..., Made]) -> Callable[..., Made]:
