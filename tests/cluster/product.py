@@ -189,10 +189,11 @@ def start_dev_pod(
     name: str = "jupyter-ada",
     claim: str | None = None,
     user: str = "ada",
+    cpu: str = "20m",
 ) -> DevPod:
     """Start a dev pod in a namespace that enforces the strictest Pod Security.
 
-    The claim is mounted at `work` in the home directory.
+    The claim is mounted at `work` in the home directory. `cpu` is its share on a busy machine.
     """
     cluster.apply(_namespace(namespace))
     wait_for(
@@ -200,6 +201,7 @@ def start_dev_pod(
         lambda: "default" in cluster.kubectl("get", "serviceaccounts", "-n", namespace, "-o=name"),
     )
     pod = dev_pod_manifest(images, namespace, name, user, claim)
+    pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] = cpu
     if isinstance(cluster, Box):  # of which tests take the other node away
         pod["spec"]["nodeSelector"] = {NODE_LABEL: T4.name}
     cluster.apply(pod)
@@ -228,7 +230,7 @@ def dev_pod_manifest(
             {"name": "JUPYTER_TO_JOB_GATEWAY", "value": GATEWAY},
             {"name": "JUPYTERHUB_API_TOKEN", "value": "secret-of-the-hub"},
         ],
-        "resources": {"requests": {"cpu": "10m"}},
+        "resources": {"requests": {"cpu": "20m"}},
         "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
         "volumeMounts": [{"name": "token", "mountPath": "/var/run/secrets/jupyter-to-job"}],
     }

@@ -22,6 +22,8 @@ SLOTS = 16
 LOCKS = Path("/run/jupyter-to-job-box")  # root's alone: we delete what the files in it name
 # cpuset needs its parent's values before a process can enter: a new cgroup has none.
 CPUSET_FILES = ("cpuset.cpus", "cpuset.mems")
+# All pods together would else have no more of a busy machine than one process outside of them.
+CPU_SHARES = "8192"
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,8 @@ class Slot:
                 for name in CPUSET_FILES:
                     if (group / name).exists():
                         (group / name).write_text((group.parent / name).read_text())
+            if (hierarchy / self.name / "cpu.shares").exists():
+                (hierarchy / self.name / "cpu.shares").write_text(CPU_SHARES)
         return f"/{self.name}/{node}"
 
     def remove_cgroups(self, node: str = "") -> None:
