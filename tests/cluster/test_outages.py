@@ -23,11 +23,6 @@ MIB = 1 << 20
 RESERVE = 32 * MIB
 
 
-@pytest.mark.usefixtures("box")
-def test_the_gateway_and_then_the_api_server_are_away_for_a_while(dev_pod: DevPod) -> None:
-    check_outages(dev_pod, (without_controller, 10), (without_api_server, 15))
-
-
 class SmallExchange:
     """A volume of the controller that can be full."""
 
@@ -91,3 +86,8 @@ def test_the_exchange_is_full_for_a_while(dev_pod: DevPod, small_exchange: Small
     assert second.job()["state"] not in FINAL
     small_exchange.clear()
     second.check_counted(second.until_ended(), None, printed[1])
+
+
+@pytest.mark.usefixtures("box")
+def test_the_gateway_and_then_the_api_server_are_away_for_a_while(dev_pod: DevPod) -> None:
+    check_outages(dev_pod, (without_controller, 10), (without_api_server, 15))
