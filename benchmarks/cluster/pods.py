@@ -1,16 +1,19 @@
 """Measures how long a job's pod holds its GPU around the run, on the cluster of the tests.
 
 From the API server's audit log: when the Job was created, and when the kubelet last told of the
-pod, which is its end. From the job's directory: when the runner began and ended, and what lies
-between. One job runs at a time.
+pod, which is its end. From the job's directory: when the runner began and ended, what lies
+between, and when the result was in the dev pod. From the dev pod: when the job was sent. One job
+runs at a time, and after each the same Job is created and deleted once more by itself.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import statistics
 import tempfile
+import time
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -18,6 +21,7 @@ from typing import Any
 
 from job_runner.protocol import layout, times
 from job_runner.protocol.journal.journal import read_journal
+from jupyter_to_job.controller.cluster.cluster import Cluster
 from tests.cluster import product
 from tests.cluster.box.boot import Box
 from tests.cluster.box.images import build_images
@@ -29,12 +33,28 @@ from ..runner.measure import notebook
 
 CONTROLLER = f"system:serviceaccount:{NAMESPACE}:controller"
 CELLS = ["import time", "time.sleep(2)"]
+SEND = f"""
+import json, sys, time
+from pathlib import Path
+from jupyter_to_job.domain.job import Submission
+from jupyter_to_job.wiring import connect
+from jupyter_to_job.wiring.settings import Settings
+jobs = connect(Settings.load(), Path("{HOME}"))
+submission = Submission("train.ipynb", flavor="gpu-1", device="any")
+jobs.preflight(submission)  # as the dialog does, before SEND
+sent = time.time()
+print(json.dumps([sent, jobs.submit(submission)[0].name]))
+"""
+"""Sends a job in the dev pod as JupyterLab's server does, with a connection that is open."""
 ROWS = {
+    "the same Job alone, created": ("bare", "nothing"),
+    "SEND to Job created": ("answered", "sent"),
     "agent has the files": ("files", "created"),
     "runner has begun": ("start", "created"),
     "kernel's process has started": ("process", "created"),
     "first cell": ("cell", "created"),
     "pod ended, after the runner": ("ended", "finished"),
+    "outcome written to delivered": ("delivered", "outcome"),
 }
 """What is printed: seconds from the second moment to the first."""
 
@@ -62,37 +82,77 @@ def main() -> None:
 
 def _measure(box: Box, dev_pod: DevPod) -> dict[str, float]:
     """Run a job until its pod has ended; return the moments of its life in unix seconds."""
-    options = ("-f", "gpu-1", "-d", "any", "--wait")
-    name = dev_pod.run("jupyter-to-job", "submit", f"{HOME}/train.ipynb", *options).strip()
+    sent, name = json.loads(dev_pod.run("python", "-c", SEND))
+    dev_pod.run("jupyter-to-job", "wait", name)
     wait_for("the pod has ended", lambda: _ended_pods(box, name))
     (pod,) = _ended_pods(box, name)
     assert pod["status"]["phase"] == "Succeeded", pod["status"]
+    (agent,) = pod["status"]["initContainerStatuses"]
+    if agent["restartCount"]:
+        print(f"{name}: its agent was started again {agent['restartCount']} times")
     pod_name = pod["metadata"]["name"]
-    attempt = box.run_dir / "volumes" / "exchange" / name / "attempt-1"
-    records = [entry.record for entry in read_journal(attempt / layout.JOURNAL)]
-    first: dict[str, float] = {}
-    for record in records:
-        first.setdefault(record["k"], record["t"])
-    outcome = json.loads((attempt / layout.OUTCOME).read_text())
-    created = [r for r in box.audit.requests(CONTROLLER) if (r.verb, r.name) == ("create", name)]
+    (created,) = [r for r in box.audit.requests(CONTROLLER) if (r.verb, r.name) == ("create", name)]
     ended = [
         request.time.timestamp()
         for node in box.nodes
         for request in box.audit.requests(f"system:node:{node.hardware.name}")
         if request.subresource == "status" and request.name == pod_name
     ]
-    (agent,) = pod["status"]["initContainerStatuses"]
-    if agent["restartCount"]:
-        print(f"{name}: its agent was started again {agent['restartCount']} times")
     return {
-        "created": created[0].time.timestamp(),
+        "nothing": 0.0,
+        "bare": asyncio.run(_create_again(box, name)),
+        "sent": sent,
+        "created": created.time.timestamp(),
+        "answered": created.answered.timestamp(),
         "files": _agent_moment(box, pod_name),
+        "ended": max(ended),
+        **_moments_of_directory(box.run_dir / "volumes" / "exchange" / name),
+    }
+
+
+def _moments_of_directory(job: Path) -> dict[str, float]:
+    """Return what the job's directory tells of its run."""
+    attempt = job / "attempt-1"
+    first: dict[str, float] = {}
+    for entry in read_journal(attempt / layout.JOURNAL):
+        first.setdefault(entry.record["k"], entry.record["t"])
+    outcome = json.loads((attempt / layout.OUTCOME).read_text())
+    delivery = json.loads((job / layout.DELIVERY).read_text())
+    return {
         "start": first["start"],
         "process": first["kernel"],
         "cell": first["cell_start"],
         "finished": times.parse(outcome["finished"]).timestamp(),
-        "ended": max(ended),
+        "outcome": (attempt / layout.OUTCOME).stat().st_mtime,
+        "delivered": times.parse(delivery["time"]).timestamp(),
     }
+
+
+async def _create_again(box: Box, name: str) -> float:
+    """Return the seconds that it takes to create a job's Job under another name, suspended."""
+    job = box.get("job", name, TEAM)
+    spec = {**job["spec"], "suspend": True}
+    for key in ("selector", "manualSelector"):
+        spec.pop(key, None)
+    template = json.loads(json.dumps(spec["template"]))
+    for label in [
+        key for key in template["metadata"]["labels"] if "job-name" in key or "uid" in key
+    ]:
+        del template["metadata"]["labels"][label]
+    copy_name = f"{name}-bare"
+    copy = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": copy_name, "namespace": TEAM},
+        "spec": {**spec, "template": template},
+    }
+    async with Cluster.connect(str(box.kubeconfig)) as cluster:
+        await cluster.has_namespace(TEAM)  # opens the connection
+        begun = time.perf_counter()
+        await cluster.create_job(copy)
+        seconds = time.perf_counter() - begun
+    box.kubectl("delete", "job", copy_name, "-n", TEAM, "--wait=false")
+    return seconds
 
 
 def _ended_pods(box: Box, job: str) -> list[Any]:

@@ -62,6 +62,17 @@ def test_an_image_that_does_not_do(dev_pod: DevPod, flavor: str, reason: str, sa
     assert said in job["message"] and job["delivery"]["state"] == "none", job
 
 
+def test_cancel_of_a_job_that_is_starting(dev_pod: DevPod) -> None:
+    """Its pod waits for an image; nothing ran, so nothing comes back."""
+    job = SubmittedJob.submit(dev_pod, "starting", "-f", "no-image", cells=("print('never')",))
+    job.until(lambda latest: latest["state"] == "starting")
+    dev_pod.run("jupyter-to-job", "cancel", job.name)
+    ended = job.until_ended()
+    assert (ended["state"], ended["reason"]) == ("cancelled", None), ended
+    assert ended["delivery"]["state"] == "none", ended
+    wait_for("its pod is gone", lambda: not job.pods())
+
+
 def test_a_quota_that_frees_up_later(cluster: Cluster, dev_pod: DevPod, images: Images) -> None:
     assert dev_pod.cluster is cluster  # the controller is there
     quota = {

@@ -36,10 +36,12 @@ POLICY = {
 class Request:
     """One request to the API server, as the audit log has it; `code` is the answer's status.
 
+    `time` is when it came, `answered` when the answer was complete, or a watch began.
     `resource` is empty where the path names none (`/readyz`). A watch is there once it began.
     """
 
     time: datetime
+    answered: datetime
     user: str
     verb: str
     resource: str
@@ -98,7 +100,8 @@ class AuditLog:
 def _request(event: Any) -> Request:
     target = event.get("objectRef", {})
     return Request(
-        time=datetime.fromisoformat(event["requestReceivedTimestamp"].replace("Z", "+00:00")),
+        time=_moment(event["requestReceivedTimestamp"]),
+        answered=_moment(event["stageTimestamp"]),
         user=event["user"]["username"],
         verb=event["verb"],
         resource=target.get("resource", ""),
@@ -108,3 +111,7 @@ def _request(event: Any) -> Request:
         uri=event["requestURI"],
         code=event.get("responseStatus", {}).get("code", 0),
     )
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text.replace("Z", "+00:00"))
