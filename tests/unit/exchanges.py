@@ -6,6 +6,7 @@ import hashlib
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from job_runner.protocol import documents, layout, liveness
 from job_runner.protocol.journal.journal import JournalWriter
@@ -17,6 +18,18 @@ RESULT = b'{"nbformat": 4, "cells": []}'
 SHA256 = hashlib.sha256(RESULT).hexdigest()
 ENDED = "2026-11-21T09:31:00.000Z"
 DELIVERED = "2026-11-21T09:32:00.000Z"
+OUTCOME: dict[str, Any] = {
+    "state": "succeeded",
+    "reason": None,
+    "message": None,
+    "exit_code": 0,
+    "cells": {"done": 0, "total": 0},
+    "started": None,
+    "finished": "2026-01-01T00:00:00.000Z",
+    "usage": {},
+    "result_sha256": "0" * 64,
+}
+"""What an agent sends as the outcome of a run."""
 
 
 def request(name: str, **fields: object) -> Request:

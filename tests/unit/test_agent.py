@@ -30,21 +30,11 @@ from jupyter_to_job.exchange import FileExchange, InputFile
 from ..gateways import context_of, own_process, serving
 from ..processes import until
 from . import exchanges
+from .exchanges import OUTCOME
 
 JOB = "train-abcdefgh"
 SNAPSHOT = json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": []}).encode()
 SEGMENT = "attempt-1/journal/00000001.jsonl"
-OUTCOME: dict[str, Any] = {
-    "state": "succeeded",
-    "reason": None,
-    "message": None,
-    "exit_code": 0,
-    "cells": {"done": 0, "total": 0},
-    "started": None,
-    "finished": "2026-01-01T00:00:00.000Z",
-    "usage": {},
-    "result_sha256": "0" * 64,
-}
 LINE = journal.encode({"k": "start", "t": 1.0})
 MIB = 1 << 20
 MAX_MEMORY = 128 * MIB

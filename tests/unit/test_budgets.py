@@ -31,22 +31,12 @@ from jupyter_to_job.exchange import FileExchange
 
 from ..gateways import context_of, serving
 from . import exchanges
+from .exchanges import OUTCOME
 
 JOB = "train-abcdefgh"
 KIB, MIB = 1 << 10, 1 << 20
 AGENT = f"{JOB}/pod-1"
 SEGMENT = f"exchange/{JOB}/attempt-1/journal/00000001.jsonl"
-OUTCOME: dict[str, Any] = {
-    "state": "succeeded",
-    "reason": None,
-    "message": None,
-    "exit_code": 0,
-    "cells": {"done": 0, "total": 0},
-    "started": None,
-    "finished": "2026-01-01T00:00:00.000Z",
-    "usage": {},
-    "result_sha256": "0" * 64,
-}
 NOTEBOOK = json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": []}).encode()
 SHA256 = hashlib.sha256(NOTEBOOK).hexdigest()
 Call = Callable[..., httpx.Response]

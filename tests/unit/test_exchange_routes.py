@@ -20,22 +20,13 @@ from jupyter_to_job.controller.intake.exchange_routes import ExchangeRoutes
 from jupyter_to_job.domain.errors import JobsError, WrongOffset
 from jupyter_to_job.exchange import FileExchange, Request
 
+from .exchanges import OUTCOME
+
 JOB = "train-abcdefgh"
 ADA, EVE = DevPod("ada", {}), DevPod("eve", {})
 AGENT, OTHER_POD = AgentPod(JOB, "pod-1"), AgentPod(JOB, "pod-2")
 SNAPSHOT = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": []}
 CLAIM = documents.encode({"pod": "pod-1"})
-OUTCOME: dict[str, Any] = {
-    "state": "succeeded",
-    "reason": None,
-    "message": None,
-    "exit_code": 0,
-    "cells": {"done": 0, "total": 0},
-    "started": None,
-    "finished": "2026-01-01T00:00:00.000Z",
-    "usage": {},
-    "result_sha256": "0" * 64,
-}
 DELIVERY = {"path": "a.ipynb", "sha256": "0" * 64, "time": "2026-01-01T00:00:00.000Z"}
 LINE = journal.encode({"k": "start", "t": 1.0})
 
