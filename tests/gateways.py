@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tornado.testing import bind_unused_port
 
+from jupyter_to_job.backends.kubernetes.nodes import NodeRecord
 from jupyter_to_job.backends.memory import MemoryBackend
 from jupyter_to_job.controller.callers.identity import AgentPod, DevPod, Identities, Identity
 from jupyter_to_job.controller.feed.feed import GatewayFeed
@@ -70,6 +71,7 @@ def context_of(
     timeout: float = 600.0,
     identities: Identities | None = None,
     catalog: Path = SHIPPED,
+    nodes: Collection[NodeRecord] | None = None,
 ) -> Iterator[GatewayContext]:
     """Yield what the handlers of a gateway share."""
     budgets = Budgets(exchange, caps)
@@ -90,13 +92,19 @@ def context_of(
             feed,
             feed.mark,
             Intake(exchange.root, budgets, bulk, idle_timeout, timeout),
+            lambda: nodes,
         )
 
 
 @contextmanager
-def serve(exchange: FileExchange, identities: Identities, catalog: Path = SHIPPED) -> Iterator[str]:
+def serve(
+    exchange: FileExchange,
+    identities: Identities,
+    catalog: Path = SHIPPED,
+    nodes: Collection[NodeRecord] | None = None,
+) -> Iterator[str]:
     """Serve jobs that only print; yield the gateway's URL."""
-    made = context_of(exchange, identities=identities, catalog=catalog)
+    made = context_of(exchange, identities=identities, catalog=catalog, nodes=nodes)
     with made as context, serving(context) as url:
         yield url
 

@@ -1,4 +1,7 @@
-"""The Job of every flavor and device that we ship, in files: `scripts/manifests` writes them.
+"""The Jobs of what we ship, and of each kind of volume, in files: `scripts/manifests` writes them.
+
+There is one for every flavor and device, for every kind of volume that a dev pod may have, and for
+every example of a pod patch.
 
 A change of what a job's pod is shows there, for every kind of hardware at once. A unit test holds
 the files to the code, and a cluster test to Kubernetes.
@@ -14,12 +17,15 @@ from typing import Any
 import yaml
 
 from jupyter_to_job.backends.kubernetes import job_manifest
+from jupyter_to_job.backends.kubernetes.pod_patch import read_patch
 from jupyter_to_job.flavors import SHIPPED, parse_catalog
 from jupyter_to_job.flavors.catalog import Catalog, Choice
 
 from .unit.test_manifest import ORIGIN, PODS, REQUEST
+from .volume_cases import CASES
 
 ROOT = Path(__file__).parents[1]
+PATCHES = ROOT / "k8s" / "pod-patches"
 FOLDER = ROOT / "tests" / "golden" / "manifests"
 
 
@@ -37,6 +43,13 @@ def manifests() -> Iterator[tuple[str, dict[str, Any]]]:
             for choice in catalog.choices(flavor):
                 manifest = manifest_of(choice)
                 yield f"{name}-{choice.flavor_name}-{choice.device_name}.yaml", manifest
+    for name, case in CASES.items():
+        plan = case.plan()
+        request = replace(REQUEST, mounts=plan.paths, isolated=plan.isolated)
+        yield f"volume-{name}.yaml", job_manifest(request, case.origin(), PODS)
+    for file in sorted(PATCHES.glob("*.yaml")):
+        patch = read_patch(file.read_bytes(), file.name)
+        yield f"patch-{file.name}", job_manifest(REQUEST, ORIGIN, replace(PODS, patch=patch))
 
 
 def manifest_of(choice: Choice) -> dict[str, Any]:

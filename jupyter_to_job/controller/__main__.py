@@ -6,10 +6,16 @@ import argparse
 import asyncio
 import logging
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
 
 from ..backends.kubernetes import JobPods, KubernetesBackend
+from ..backends.kubernetes.manifest import sample_template
+from ..backends.kubernetes.nodes import NodeRecord
+from ..backends.kubernetes.pod_patch import PodPatchFile
+from ..backends.kubernetes.records import Manifest
 from ..domain.errors import BadInput
 from ..domain.quantities import parse_duration
 from ..exchange import FileExchange
@@ -20,6 +26,7 @@ from ..wiring import Settings
 from .callers.identity import Identities
 from .callers.tenants import Tenants
 from .cluster.cluster import Cluster
+from .cluster.informer import Informer
 from .feed.feed import GatewayFeed
 from .gateway import READER_LIMITS, http_server
 from .handler import GatewayContext
@@ -54,13 +61,37 @@ def main() -> None:
         wait_limits = WaitLimits.parse(settings.start_limits)
     except BadInput as error:
         parser.error(f"JUPYTER_TO_JOB_START_LIMITS: {error}")
-    asyncio.run(serve(settings, tenants, wait_limits, options.port, options.kubeconfig))
+    pods = JobPods(settings.agent_image, settings.gateway_url, files_timeout=wait_limits.agent)
+    try:
+        pod_patch = patch_in_force(settings, pods)
+    except BadInput as error:
+        parser.error(str(error))
+    rules = Rules(tenants, wait_limits, pods, pod_patch)
+    asyncio.run(serve(settings, rules, options.port, options.kubeconfig))
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What the settings say of dev pods and of the pods of their jobs."""
+
+    tenants: Tenants
+    wait_limits: WaitLimits
+    pods: JobPods
+    pod_patch: Callable[[], Manifest]
+
+
+def patch_in_force(settings: Settings, pods: JobPods) -> Callable[[], Manifest]:
+    """Return what returns the administrator's patch. Raises BadInput if it is wrong."""
+    if not settings.pod_patch:
+        return dict
+    file = PodPatchFile(settings.pod_patch, sample_template(pods))
+    file.current()
+    return file.current
 
 
 async def serve(
     settings: Settings,
-    tenants: Tenants,
-    wait_limits: WaitLimits,
+    rules: Rules,
     port: int,
     kubeconfig: str | None,
 ) -> None:
@@ -70,17 +101,15 @@ async def serve(
     loop = asyncio.get_running_loop()
     async with only_writer(exchange.root), Cluster.connect(kubeconfig) as cluster:
         exchange.sweep()
-        pod_settings = JobPods(
-            settings.agent_image, settings.gateway_url, files_timeout=wait_limits.agent
-        )
         reconciler = Reconciler(
             cluster,
             exchange,
-            pod_settings,
-            tenants.namespaces,
+            rules.pods,
+            rules.tenants.namespaces,
             lambda job: context.feed.mark(job),
-            wait_limits,
+            rules.wait_limits,
             Caps.of(settings).record,
+            rules.pod_patch,
         )
 
         def on_change(job: str) -> None:
@@ -91,14 +120,17 @@ async def serve(
             loop.call_soon_threadsafe(on_change, job)
 
         backend = KubernetesBackend(on_request, reconciler.placement_of)
-        identities = Identities(cluster, tenants, reconciler)
-        context = gateway_context(settings, exchange, backend, identities, on_change)
+        identities = Identities(cluster, rules.tenants, reconciler)
+        nodes = cluster.nodes()
+        context = gateway_context(
+            settings, exchange, backend, identities, on_change, partial(known_nodes, nodes)
+        )
         policy = Policy.parse(settings.retention, settings.exchange_cap)
         housekeeping = Housekeeping(exchange, context.intake.budgets, policy)
         housekeeping.start()
         server = http_server(context)
         server.listen(port)
-        task = asyncio.gather(reconciler.run(), context.feed.run())
+        task = asyncio.gather(reconciler.run(), context.feed.run(), nodes.run())
         loop.add_signal_handler(signal.SIGTERM, task.cancel)
         try:
             await task
@@ -113,6 +145,7 @@ def gateway_context(
     backend: KubernetesBackend,
     identities: Identities,
     on_change: Callable[[str], None],
+    nodes: Callable[[], Collection[NodeRecord] | None],
 ) -> GatewayContext:
     """Return what the gateway's handlers share."""
     catalog = CatalogFile(settings.catalog_path)
@@ -142,7 +175,13 @@ def gateway_context(
         feed=GatewayFeed(core),
         on_change=on_change,
         intake=intake,
+        nodes=nodes,
     )
+
+
+def known_nodes(informer: Informer[NodeRecord]) -> Collection[NodeRecord] | None:
+    """Return the nodes, None while they are not known. Threads may call it."""
+    return list(informer.records.values()) if informer.synced.is_set() else None
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +14,7 @@ from tornado import web
 from tornado.iostream import StreamClosedError
 
 from ..api import ApiResponse, error_response
+from ..backends.kubernetes.nodes import NodeRecord
 from ..domain.errors import JobsError, NotFound, Refused, TimedOut
 from ..service.jobs import ServiceContext
 from .callers.identity import DevPod, Identities, Identity
@@ -37,7 +38,7 @@ class GatewayContext:
     """The objects that the handlers share.
 
     `pool` is for small answers, `intake.bulk` for what is large. `on_change` reports a job whose
-    directory changed.
+    directory changed. `nodes` returns the cluster's nodes, None while they are not known.
     """
 
     core: ServiceContext
@@ -47,6 +48,7 @@ class GatewayContext:
     feed: GatewayFeed
     on_change: Callable[[str], None]
     intake: Intake
+    nodes: Callable[[], Collection[NodeRecord] | None] = lambda: None
 
     @cached_property
     def origins(self) -> JobOrigins:
@@ -55,7 +57,7 @@ class GatewayContext:
 
     def jobs(self, caller: DevPod) -> GatewayJobs:
         """Return the use cases for a caller."""
-        return GatewayJobs(self.core, caller, self.origins)
+        return GatewayJobs(self.core, caller, self.origins, self.nodes())
 
 
 @web.stream_request_body

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Collection
 from functools import partial
 from pathlib import Path, PurePosixPath
 
-from ..domain.errors import BadInput, Conflict, NotFound
+from ..backends.kubernetes.mounts import MountPlan, plan_mounts
+from ..backends.kubernetes.nodes import NodeNeeds, NodeRecord
+from ..domain.errors import BadInput, Conflict, JobsError, NotFound
 from ..domain.job import Changes, Job, Submission
 from ..domain.preflight import Preflight
+from ..domain.run_place import RunPlace
 from ..domain.transfer import Transfer
 from ..exchange import Request
 from ..exchange.index import IndexRow
+from ..flavors.catalog import Choice
 from ..service.jobs import JobService, ServiceContext
 from ..service.submitting.preflight import check_choice
 from ..service.submitting.submission import Caller
 from ..workspace import Frozen, Input, open_regular, summarize_notebook
+from .callers.dev_pod_problems import dev_pod_problems, require_user
 from .callers.identity import DevPod
 from .callers.volumes import JobOrigins, require_same_workspace, volume_path
 from .feed.job_event import held_elsewhere
@@ -29,10 +35,20 @@ class GatewayJobs(JobService):
     of the caller's own workspace, and those that no workspace has any more.
     """
 
-    def __init__(self, core: ServiceContext, caller: DevPod, origins: JobOrigins) -> None:
+    def __init__(
+        self,
+        core: ServiceContext,
+        caller: DevPod,
+        origins: JobOrigins,
+        nodes: Collection[NodeRecord] | None = None,
+    ) -> None:
+        self._nodes = nodes
+        node = next((n for n in nodes or () if n.name == caller.origin.get("node")), None)
+        architecture = node.architecture if node is not None else None
+        self._origin = {**caller.origin, "architecture": architecture}
         # Clients send absolute paths without the leading slash: see `service.remote`.
         # By its nonce the controller knows a Job that it made from one that somebody else made.
-        origin = {**caller.origin, "nonce": secrets.token_hex(16)}
+        origin = {**self._origin, "nonce": secrets.token_hex(16)}
         super().__init__(
             core,
             Caller(
@@ -42,15 +58,16 @@ class GatewayJobs(JobService):
                 origin=origin,
                 sees_workspace=False,
                 identify_notebook=lambda path: str(volume_path(caller.origin, path)),
+                place_run=self._place_run,
             ),
             wake=lambda *_: None,  # the reconciler in this process needs no waking
         )
         self._blobs = Blobs(core.exchange.root, caller.owner)
-        self._origin = caller.origin
         self._origins = origins
 
     def submit(self, submission: Submission, transfer: Transfer | None = None) -> tuple[Job, bool]:
         """See the port. The snapshot is the blob that `expected_sha256` names."""
+        require_user(self._origin)
         if submission.expected_sha256 is None:
             raise BadInput("A gateway needs expected_sha256.", "Send the snapshot as a blob first.")
         _check_path(submission.notebook)
@@ -74,12 +91,37 @@ class GatewayJobs(JobService):
         )
 
     def preflight(self, submission: Submission) -> Preflight:
-        """See the port. Only the choice is checked: the gateway does not see the workspace."""
-        problems = check_choice(self._context.submissions, submission, None, self._caller)
-        return Preflight(tuple(problems), isolated=True)
+        """See the port: the choice, and what of the dev pod comes along.
+
+        The gateway does not see the workspace.
+        """
+        submissions = self._context.submissions
+        problems = list(check_choice(submissions, submission, None, self._caller))
+        try:
+            choice = submissions.choose(submission, self._caller)
+        except JobsError:  # told above
+            return Preflight(tuple(problems), isolated=True)
+        plan = self._plan_mounts(choice, Path("/", submission.notebook))
+        image = choice.device.image or choice.flavor.image
+        problems += dev_pod_problems(self._origin, plan, image)
+        isolated = plan.isolated or submission.isolated
+        return Preflight(tuple(problems), isolated=isolated, mounts=plan.paths)
+
+    def _plan_mounts(self, choice: Choice, source: Path) -> MountPlan:
+        """Return which of the dev pod's volumes a job with this choice mounts."""
+        nodes = None
+        if self._nodes is not None:
+            nodes = NodeNeeds.of(choice, self._origin["architecture"]).nodes(self._nodes)
+        shm = choice.flavor.shm is not None
+        return plan_mounts(self._origin, str(source.parent), nodes, has_shared_memory=shm)
+
+    def _place_run(self, choice: Choice, source: Path) -> RunPlace:
+        plan = self._plan_mounts(choice, source)
+        return RunPlace(plan.isolated, plan.paths, tuple(map(str, plan.left)))
 
     def rerun(self, name: str, changes: Changes, transfer: Transfer | None = None) -> Job:
         """See the port. Raises Conflict if the notebook came from another workspace."""
+        require_user(self._origin)
         require_same_workspace(self._origins, self._own_request(name), self._origin)
         return super().rerun(name, changes, transfer)
 

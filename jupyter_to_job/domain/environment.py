@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_FOR_RUNS = frozenset(
+FOR_RUNS = frozenset(
     [
         "PATH",
         "HOME",
@@ -23,6 +23,7 @@ _FOR_RUNS = frozenset(
         "NO_PROXY",
     ]
 )
+"""The variables that a run gets."""
 _FOR_DISPATCHERS = frozenset(
     [
         "JUPYTER_CONFIG_DIR",
@@ -33,18 +34,19 @@ _FOR_DISPATCHERS = frozenset(
         "TMPDIR",
     ]
 )
-_PREFIXES = ("LC_", "CONDA_")
-_DISPATCHER_PREFIXES = (*_PREFIXES, "JUPYTER_TO_JOB_", "XDG_", "CUDA_", "NVIDIA_")
+PREFIXES_FOR_RUNS = ("LC_", "CONDA_")
+"""Prefixes of more of them."""
+_DISPATCHER_PREFIXES = (*PREFIXES_FOR_RUNS, "JUPYTER_TO_JOB_", "XDG_", "CUDA_", "NVIDIA_")
 
 
 def variables_for_runs(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that a job's runner starts with."""
-    return _select(environ, _FOR_RUNS, _PREFIXES)
+    return _select(environ, FOR_RUNS, PREFIXES_FOR_RUNS)
 
 
 def variables_for_dispatchers(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables of a dispatcher: whoever may look at one of its forks sees them."""
-    return _select(environ, _FOR_RUNS | _FOR_DISPATCHERS, _DISPATCHER_PREFIXES)
+    return _select(environ, FOR_RUNS | _FOR_DISPATCHERS, _DISPATCHER_PREFIXES)
 
 
 def _select(

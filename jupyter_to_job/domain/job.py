@@ -105,7 +105,11 @@ class Deleted:
 
 @dataclass(frozen=True)
 class Job:
-    """One submission and how it stands. Times are RFC 3339 in UTC; durations are seconds."""
+    """One submission and how it stands. Times are RFC 3339 in UTC; durations are seconds.
+
+    `mounts` are the folders that the run sees at the same place where the backend chose them, and
+    `left_behind` says of each other one why it does not.
+    """
 
     name: str
     owner: str
@@ -131,6 +135,8 @@ class Job:
     started: str | None = None
     finished: str | None = None
     journal: int = 0
+    mounts: tuple[str, ...] = ()
+    left_behind: tuple[str, ...] = ()
 
     @property
     def decided(self) -> bool:
@@ -154,6 +160,8 @@ class Job:
         """Return the job as plain JSON types."""
         # `asdict` would copy every nested value, which is most of the time of a page of jobs.
         document = {**vars(self), "state": self.state.value, "inputs": list(self.inputs)}
+        document["mounts"] = list(self.mounts)
+        document["left_behind"] = list(self.left_behind)
         document["progress"] = dict(vars(self.progress))
         document["delivery"] = {**vars(self.delivery), "state": self.delivery.state.value}
         return document
@@ -167,6 +175,8 @@ class Job:
         values.update(
             state=State(values["state"]),
             inputs=tuple(values.get("inputs") or ()),
+            mounts=tuple(values.get("mounts") or ()),
+            left_behind=tuple(values.get("left_behind") or ()),
             progress=Progress(**(values.get("progress") or {})),
             delivery=Delivery(**delivery),
         )

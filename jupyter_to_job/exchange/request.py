@@ -66,6 +66,9 @@ class Request:
     `roots` are the folders outside of the workspace that links in it may lead to.
     `kernel_spec` is the kernel's specification as the submitter's Jupyter resolved it; None: the
     runner resolves `kernel` by its name.
+    `isolation_asked`: whether the submitter wanted it isolated; None: an older request.
+    `mounts` are the folders that the run sees at the same place where the backend chose them, and
+    `left_behind` says of each other one why it does not.
     `key` is the digest of owner, notebook and idempotency key; None: there was no key.
     """
 
@@ -89,6 +92,9 @@ class Request:
     parameters: dict[str, Any] = field(default_factory=dict)
     inputs: tuple[InputFile, ...] = ()
     isolated: bool = False
+    isolation_asked: bool | None = None
+    mounts: tuple[str, ...] = ()
+    left_behind: tuple[str, ...] = ()
     cwd: str | None = None
     env: dict[str, str] = field(default_factory=dict)
     environment: Environment = Environment()
@@ -137,6 +143,7 @@ class Request:
         environment = request.environment
         texts = [request.owner, request.notebook, request.source, request.workspace]
         texts += [request.cwd or "", request.output or "", request.kernel or "", *request.roots]
+        texts += [*request.mounts, *request.left_behind]
         texts += [environment.interpreter, environment.host, *(i.path for i in request.inputs)]
         texts += [
             t for e in (request.env, environment.variables) for pair in e.items() for t in pair

@@ -97,6 +97,12 @@ class Settings(HasTraits):
     container = Unicode(
         "notebook", help="Controller: name of the container that has the notebooks in dev pods."
     )
+    variables = Unicode(
+        "", help="Controller: more variables of dev pods for jobs: NAME, PREFIX*, configmap/NAME."
+    )
+    pod_patch = Unicode(
+        "", help="Controller: file with a strategic merge patch for the pods of jobs."
+    )
 
     @classmethod
     def load(cls) -> Settings:

@@ -78,6 +78,10 @@ export type Job = {
   finished: string | null;
   /** @description Bytes of the journal so far. */
   journal: number;
+  /** @description Folders that the run sees at the same place, where the backend chose them. */
+  mounts: string[];
+  /** @description Folders that it does not see, each a sentence that says why. */
+  left_behind: string[];
 };
 export type Page = {
   jobs: Job[];

@@ -32,6 +32,8 @@ export function job(changes: Partial<Job> = {}): Job {
     started: null,
     finished: null,
     journal: 0,
+    mounts: [],
+    left_behind: [],
     ...changes
   };
 }

@@ -82,6 +82,13 @@ NOWHERE = {"flavor": "gpu-1", "device": "nowhere"}
 """For jobs that find no node, and wait."""
 
 
+POD_PATCH = """
+spec:
+  containers: [{name: notebook, env: [{name: OF_THE_PATCH, value: "yes"}]}]
+"""
+"""What this cluster's administrator adds to the pods of jobs."""
+
+
 def install(cluster: Cluster, images: Images) -> None:
     """Apply the overlay as it is shipped, but for image, catalog and namespaces of dev pods."""
     manifests = [m for m in _shipped(cluster) if m["metadata"].get("namespace") != SHIPPED]
@@ -89,7 +96,7 @@ def install(cluster: Cluster, images: Images) -> None:
     cluster.apply(by_kind["Namespace"])
     for namespace in LISTED:
         add_namespace(cluster, namespace)
-    by_kind["ConfigMap"]["data"]["flavors.yaml"] = FLAVORS
+    by_kind["ConfigMap"]["data"] = {"flavors.yaml": FLAVORS, "pod-patch.yaml": POD_PATCH}
     (container,) = by_kind["Deployment"]["spec"]["template"]["spec"]["containers"]
     container["image"] = images.controller
     for variable in container["env"]:
@@ -97,7 +104,11 @@ def install(cluster: Cluster, images: Images) -> None:
             variable["value"] = images.controller
         if variable["name"] == "JUPYTER_TO_JOB_NAMESPACES":
             variable["value"] = ",".join(LISTED)
-    container["env"].append({"name": "JUPYTER_TO_JOB_START_LIMITS", "value": "image=1s"})
+    container["env"] += [
+        {"name": "JUPYTER_TO_JOB_START_LIMITS", "value": "image=1s"},
+        {"name": "JUPYTER_TO_JOB_POD_PATCH", "value": "/etc/jupyter-to-job/pod-patch.yaml"},
+        {"name": "JUPYTER_TO_JOB_VARIABLES", "value": "DATA_ROOT,configmap/settings"},
+    ]
     if isinstance(cluster, Box):  # where nobody provisions volumes
         cluster.add_volume("exchange", "ReadWriteOnce", claim=f"{NAMESPACE}/exchange", node=T4.name)
     cluster.apply(*(manifest for manifest in manifests if manifest["kind"] != "Namespace"))

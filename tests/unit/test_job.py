@@ -11,6 +11,7 @@ FIELDS = {
     "notebook", "owner", "flavor", "device", "parameters", "inputs", "isolated", "output",
     "max_runtime", "priority", "backend", "name", "state", "cancel_requested", "reason", "message",
     "position", "progress", "delivery", "usage", "submitted", "started", "finished", "journal",
+    "mounts", "left_behind",
 }  # fmt: skip
 
 JOB = Job(

@@ -46,8 +46,12 @@ IN_NAMESPACES: Rules = {
 }
 
 
-def test_everywhere_it_only_reviews_tokens_and_knows_namespaces() -> None:
-    everywhere = {("authentication.k8s.io", "tokenreviews", "create"), ("", "namespaces", "get")}
+def test_everywhere_it_only_reviews_tokens_and_knows_namespaces_and_nodes() -> None:
+    everywhere = {
+        ("authentication.k8s.io", "tokenreviews", "create"),
+        ("", "namespaces", "get"),
+        *(("", "nodes", verb) for verb in ("list", "watch")),
+    }
     assert rules(K8S / "base") == {"ClusterRole": everywhere}
 
 

@@ -182,11 +182,14 @@ def test_mounts_in_origin() -> None:
         "path": "/home/jovyan/data",
         "sub_path": "teams/a",
         "read_only": True,
+        "volume": "shared",
         "kind": "persistentVolumeClaim",
+        "source": {"claimName": "shared"},
         "claim": "shared",
         "claim_uid": "shared-uid",
         "access_modes": ["ReadWriteMany"],
     }
+    assert mounts["/etc/secret"]["source"] is None
     assert mounts["/users"]["sub_path"] == "home/ada"
     assert mounts["/users"]["read_only"] is True
     assert mounts["/home/jovyan"]["read_only"] is False

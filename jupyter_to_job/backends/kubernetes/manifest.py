@@ -1,20 +1,23 @@
 """The manifest builder, a pure function: a request and its origin in, a Job out.
 
 The job pod is the dev pod plus the flavor: its image, its user, its pull secrets, the variables on
-a short list; none of its tokens, secrets, sidecars or placement. Only the agent holds a token.
+a short list, the volumes that may come along; none of its tokens, secrets, sidecars or placement.
+Only the agent holds a token.
 """
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ...domain.names import slug
 from ...exchange import Request
+from .mounts import EXCHANGE, SHARED_MEMORY, job_volumes, node_of
+from .nodes import ARCHITECTURE
+from .pod_patch import patched
 from .records import AGENT, JOB_LABEL, NONCE, NOTEBOOK, PREFIX, Manifest
 
 AUDIENCE = "jupyter-to-job"
-EXCHANGE = "/jupyter-to-job"
 TOKEN_FOLDER = "/var/run/secrets/jupyter-to-job"  # noqa: S105 - a path
 GRACE_SECONDS = 600
 """How long an agent may wait for an unreachable gateway at the end of its pod."""
@@ -32,16 +35,21 @@ class JobPods:
     """The settings that all job pods of a controller have in common.
 
     `files_timeout` is how many seconds a runner waits for its agent, 0 for as long as it takes.
+    `patch` is the administrator's, for the template of a job's pod.
     """
 
     agent_image: str
     gateway_url: str
     image_pull_policy: str = "IfNotPresent"
     files_timeout: int = 600
+    patch: Manifest = field(default_factory=dict)
 
 
 def job_manifest(request: Request, origin: Manifest, pods: JobPods) -> Manifest:
-    """Return the batch/v1 Job that runs `request` beside the dev pod that `origin` describes."""
+    """Return the batch/v1 Job that runs `request` beside the dev pod that `origin` describes.
+
+    Raises BadInput if the administrator's patch touches what it must not.
+    """
     labels = {
         JOB_LABEL: request.name,
         f"{PREFIX}/owner": _label(request.owner),
@@ -56,6 +64,10 @@ def job_manifest(request: Request, origin: Manifest, pods: JobPods) -> Manifest:
     extra = {
         kind: {**request.flavor_spec.get(kind, {}), **request.device_spec.get(kind, {})}
         for kind in ("labels", "annotations")
+    }
+    template_metadata = {
+        "labels": {**extra["labels"], **labels},
+        "annotations": {**extra["annotations"], **annotations},
     }
     queue = request.flavor_spec.get("queue")
     queue_label = {"kueue.x-k8s.io/queue-name": queue} if queue else {}
@@ -74,15 +86,47 @@ def job_manifest(request: Request, origin: Manifest, pods: JobPods) -> Manifest:
             "podFailurePolicy": _ONLY_DISRUPTIONS_ARE_RETRIED,
             "suspend": bool(queue),
             "ttlSecondsAfterFinished": TTL_SECONDS,
-            "template": {
-                "metadata": {
-                    "labels": {**extra["labels"], **labels},
-                    "annotations": {**extra["annotations"], **annotations},
-                },
-                "spec": _pod(request, origin, pods),
-            },
+            "template": _template(request, origin, pods, template_metadata),
         },
     }
+
+
+def _template(request: Request, origin: Manifest, pods: JobPods, metadata: Manifest) -> Manifest:
+    """Return the template of the job's pod, with the patch; the run's node is chosen after it."""
+    template = {"metadata": metadata, "spec": _pod(request, origin, pods)}
+    template = patched(template, pods.patch)
+    node = node_of(origin, request.mounts)
+    return template if node is None else {**template, "spec": pinned(template["spec"], node)}
+
+
+def sample_template(pods: JobPods) -> Manifest:
+    """Return the template of some job's pod, by which a patch is checked before there is a job."""
+    request = Request(
+        name="sample-aaaaaaaa",
+        owner="sample",
+        notebook="sample.ipynb",
+        source="/sample.ipynb",
+        workspace="/",
+        flavor="sample",
+        device="sample",
+        flavor_spec={},
+        device_spec={},
+        demand={"cpu": "1", "memory": "1Gi"},
+        snapshot_sha256="",
+        submitted="",
+        backend="kubernetes",
+        digest="",
+    )
+    origin = {
+        "namespace": "sample",
+        "service_account": "default",
+        "image": "sample",
+        "image_pull_secrets": [],
+        "security_context": {},
+        "env": {},
+    }
+    template: Manifest = job_manifest(request, origin, pods)["spec"]["template"]
+    return template
 
 
 def _pod(request: Request, origin: Manifest, pods: JobPods) -> Manifest:
@@ -101,7 +145,7 @@ def _pod(request: Request, origin: Manifest, pods: JobPods) -> Manifest:
         "imagePullSecrets": origin["image_pull_secrets"],
         "initContainers": [_agent(request, pods)],
         "containers": [_notebook(request, origin, pods)],
-        "volumes": _volumes(request),
+        "volumes": [*_volumes(request), *job_volumes(origin, request.mounts)[0]],
     }
     if request.max_runtime is not None:
         spec["activeDeadlineSeconds"] = request.max_runtime + ALLOWANCE_SECONDS
@@ -109,7 +153,30 @@ def _pod(request: Request, origin: Manifest, pods: JobPods) -> Manifest:
         value = request.device_spec.get(source) or request.flavor_spec.get(source)
         if value:
             spec[key] = value
+    architecture = origin.get("architecture")
+    if architecture is not None and catalog_image(request) is None:
+        spec["nodeSelector"] = {ARCHITECTURE: architecture, **spec.get("nodeSelector", {})}
     return spec
+
+
+def pinned(spec: Manifest, node: str) -> Manifest:
+    """Return a pod's specification with one node only on which it may run.
+
+    A claim of one node is mounted there, and a node that comes later may have the device, too.
+    """
+    here = {"key": "metadata.name", "operator": "In", "values": [node]}
+    affinity = spec.get("affinity") or {}
+    of_nodes = affinity.get("nodeAffinity") or {}
+    required = of_nodes.get(_REQUIRED) or {}
+    terms = [
+        {**term, "matchFields": [*term.get("matchFields", []), here]}
+        for term in required.get("nodeSelectorTerms") or [{}]
+    ]
+    required = {**required, "nodeSelectorTerms": terms}
+    return {**spec, "affinity": {**affinity, "nodeAffinity": {**of_nodes, _REQUIRED: required}}}
+
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 _PLACEMENT = (
@@ -162,23 +229,38 @@ def _notebook(request: Request, origin: Manifest, pods: JobPods) -> Manifest:
     resources["memory"] = str(request.flavor_spec.get("memory", request.demand["memory"]))
     variables = {**origin["env"], **specs[0].get("env", {}), **specs[1].get("env", {})}
     variables["JUPYTER_TO_JOB_TERMINATION_LOG"] = "/dev/termination-log"
-    image = next((s["image"] for s in specs if "image" in s), origin["image"])
+    image = catalog_image(request) or origin["image"]
     job = f"{EXCHANGE}/{request.name}"
-    mounts = [{"name": "exchange", "mountPath": EXCHANGE}]
+    mounts: list[Manifest] = [{"name": "exchange", "mountPath": EXCHANGE}]
     if "shm" in request.flavor_spec:
-        mounts.append({"name": "shm", "mountPath": "/dev/shm"})  # noqa: S108 - the pod's own
+        mounts.append({"name": "shm", "mountPath": SHARED_MEMORY})
+    mounts += job_volumes(origin, request.mounts)[1]
     return {
         "name": NOTEBOOK,
         "image": image,
         "imagePullPolicy": pods.image_pull_policy,
         "command": ["python3", "-m", "job_runner"],
         "args": ["run", job, "--attempt", "1", "--wait", str(pods.files_timeout)],
-        "env": [{"name": name, "value": value} for name, value in sorted(variables.items())],
+        "env": _variables(variables, origin.get("env_sources") or {}),
+        **({"envFrom": origin["env_from"]} if origin.get("env_from") else {}),
         "resources": {"requests": resources, "limits": dict(resources)},
         "securityContext": _RESTRICTED,
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": mounts,
     }
+
+
+def catalog_image(request: Request) -> str | None:
+    """Return the image that flavor or device name, None where the job runs in the dev pod's."""
+    specs = (request.flavor_spec, request.device_spec)
+    return next((s["image"] for s in specs if "image" in s), None)
+
+
+def _variables(values: dict[str, str], sources: dict[str, Manifest]) -> list[Manifest]:
+    """Return the container's variables: a value of the catalog wins over a ConfigMap's."""
+    entries = {name: {"name": name, "valueFrom": source} for name, source in sources.items()}
+    entries.update({name: {"name": name, "value": value} for name, value in values.items()})
+    return [entries[name] for name in sorted(entries)]
 
 
 def _volumes(request: Request) -> list[Manifest]:

@@ -84,6 +84,8 @@ def _submission(job: Job) -> Iterator[Row]:
     else:
         yield from (("input", path) for path in job.inputs)
     yield "isolated", "yes" if job.isolated else ""
+    yield from (("sees", path) for path in job.mounts)
+    yield from (("left behind", sentence) for sentence in job.left_behind)
     yield "output", job.output or ""
     yield "limit", format_duration(job.max_runtime) if job.max_runtime else ""
     yield "priority", str(job.priority) if job.priority else ""

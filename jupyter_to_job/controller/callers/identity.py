@@ -143,7 +143,7 @@ class Identities:
             raise Refused("The pod of this token has ended.")
         container = notebook_container(pod, self._tenants.container)
         claims = await self._claims(review.namespace, claim_names(pod, container))
-        origin = origin_of(pod, review, container, claims)
+        origin = origin_of(pod, review, container, claims, self._tenants.variables)
         owner = self._tenants.owner(pod, origin)
         return DevPod(owner, {**origin, "owner": owner}, self._tenants.groups(pod))
 

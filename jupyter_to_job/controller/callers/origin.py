@@ -5,12 +5,9 @@ from __future__ import annotations
 from ...backends.kubernetes.records import Manifest
 from ...domain.errors import Refused
 from ..cluster.cluster import Review
+from .variables import Variables
 from .volumes import mounts_of
 
-COPIED_VARIABLES = frozenset(
-    ["HOME", "LANG", "LC_ALL", "TZ", "PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "JUPYTER_PATH"]
-)
-"""The dev pod's variables that a job pod gets; never JUPYTERHUB_* or JPY_*."""
 PROXIES = frozenset(
     [
         "istio-proxy", "linkerd-proxy", "envoy", "envoy-sidecar", "consul-dataplane",
@@ -38,15 +35,20 @@ def notebook_container(pod: Manifest, name: str) -> Manifest:
     return found[0]
 
 
-def origin_of(pod: Manifest, review: Review, container: Manifest, claims: Manifest) -> Manifest:
+def origin_of(
+    pod: Manifest,
+    review: Review,
+    container: Manifest,
+    claims: Manifest,
+    variables: Variables = Variables(),  # noqa: B008 - it never changes
+) -> Manifest:
     """Return origin.json: what a job pod copies of this dev pod, and what its paths lead to.
 
     `claims` has the claims that the container mounts, by name.
     """
     spec = pod["spec"]
     context = {**(spec.get("securityContext") or {}), **(container.get("securityContext") or {})}
-    copied = ("runAsUser", "runAsGroup", "fsGroup", "supplementalGroups")
-    variables = {e["name"]: e["value"] for e in container.get("env") or [] if "value" in e}
+    image = _image_that_runs(pod, container)
     return {
         "namespace": review.namespace,
         "pod": review.pod,
@@ -54,9 +56,34 @@ def origin_of(pod: Manifest, review: Review, container: Manifest, claims: Manife
         "node": spec.get("nodeName"),
         "service_account": review.service_account,
         "container": container["name"],
-        "image": container["image"],
+        "image": image,
+        "image_pinned": "@sha256:" in image,
         "image_pull_secrets": spec.get("imagePullSecrets") or [],
-        "security_context": {k: context[k] for k in copied if k in context},
-        "env": {name: value for name, value in variables.items() if name in COPIED_VARIABLES},
+        "security_context": {k: context[k] for k in _COPIED if context.get(k) is not None},
+        **variables.of(container),
         "mounts": mounts_of(pod, container, claims),
     }
+
+
+_COPIED = (
+    "runAsUser",
+    "runAsGroup",
+    "fsGroup",
+    "supplementalGroups",
+    "supplementalGroupsPolicy",
+    "seLinuxOptions",
+)
+
+
+def _image_that_runs(pod: Manifest, container: Manifest) -> str:
+    """Return the image by the digest that runs, whatever its tag means now.
+
+    Of an image that no registry knows there is no such digest: then it is as the pod names it.
+    """
+    image = str(container["image"])
+    if "@sha256:" in image:
+        return image
+    statuses = (pod.get("status") or {}).get("containerStatuses") or []
+    running = next((s.get("imageID") for s in statuses if s["name"] == container["name"]), None)
+    running = (running or "").rpartition("://")[2]  # of dockershim: docker-pullable://...
+    return running if "@sha256:" in running else image

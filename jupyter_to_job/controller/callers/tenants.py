@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ...backends.kubernetes.mounts import mount_of
 from ...backends.kubernetes.records import Manifest
 from ...domain.errors import BadInput, Refused
 from ..cluster.watches import ALL_NAMESPACES
-from .volumes import mount_of
+from .variables import Variables
 
 if TYPE_CHECKING:
     from ...wiring import Settings
@@ -84,7 +85,8 @@ class Tenants:
     """The rules of one controller.
 
     `groups_annotation` names the annotation with the groups of a dev pod's user, "" for none.
-    `container` is the name of the container with the notebooks.
+    `container` is the name of the container with the notebooks, and `variables` are those that
+    come along from it.
     """
 
     namespaces: frozenset[str]
@@ -92,6 +94,7 @@ class Tenants:
     owner_scope: str = "namespace"
     groups_annotation: str = ""
     container: str = "notebook"
+    variables: Variables = field(default_factory=Variables)
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Tenants:
@@ -102,6 +105,7 @@ class Tenants:
             owner_scope=settings.owner_scope,
             groups_annotation=settings.groups_annotation,
             container=settings.container,
+            variables=Variables.parse(settings.variables),
         )
 
     def require_namespace(self, namespace: str) -> None:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from job_runner.protocol import layout
 
+from ...backends.kubernetes.mounts import SOURCES, absolute, mount_of
 from ...backends.kubernetes.records import Manifest
 from ...domain.errors import Conflict, Damaged
 from ...exchange import FileExchange, Request
@@ -41,36 +42,20 @@ class VolumePath(NamedTuple):
 
 def volume_path(origin: Manifest, path: str) -> VolumePath:
     """Return where an absolute path leads in the dev pod that `origin` (origin.json) describes."""
-    path = _absolute(path)
+    path = absolute(path)
     mount = mount_of(origin, path)
     if mount is None or not mount.get("claim_uid") or mount.get("sub_path") is None:
         return VolumePath(str(origin.get("pod_uid")), path, is_claim=False)
     inside = posixpath.relpath(path, mount["path"])
-    inside = _absolute(posixpath.join(mount["sub_path"], inside))
+    inside = absolute(posixpath.join(mount["sub_path"], inside))
     return VolumePath(mount["claim_uid"], inside, is_claim=True)
-
-
-def _absolute(path: str) -> str:
-    """Return a path in its only form; POSIX would keep two slashes at its beginning."""
-    return posixpath.normpath("/" + path.lstrip("/"))
-
-
-def mount_of(origin: Manifest, path: str) -> Manifest | None:
-    """Return the mount that a path is on: the deepest one. None: the image's own files."""
-    path = _absolute(path)
-    found = [
-        mount
-        for mount in origin.get("mounts") or []
-        if path == mount["path"] or path.startswith(mount["path"].rstrip("/") + "/")
-    ]
-    return max(found, key=lambda mount: len(mount["path"]), default=None)
 
 
 def mounts_of(pod: Manifest, container: Manifest, claims: Manifest) -> list[Manifest]:
     """Return the container's mounts as origin.json has them; `claims` has the claims by name.
 
-    `kind` is the volume's source as the API
-    calls it. A `sub_path` of None depends on variables that only the kubelet knows.
+    `kind` is the volume's source as the API calls it, and `source` that source where a job's pod
+    may have it. A `sub_path` of None depends on variables that only the kubelet knows.
     """
     volumes = {volume["name"]: volume for volume in pod["spec"].get("volumes") or []}
     mounts = []
@@ -79,15 +64,18 @@ def mounts_of(pod: Manifest, container: Manifest, claims: Manifest) -> list[Mani
         source = volume.get("persistentVolumeClaim") or {}
         name = source.get("claimName")
         claim = claims.get(name) or {} if name else {}
+        kind = next((key for key in volume if key != "name"), None)
         mounts.append(
             {
-                "path": _absolute(mount["mountPath"]),
+                "path": absolute(mount["mountPath"]),
                 "sub_path": _sub_path(mount, container),
                 "read_only": bool(mount.get("readOnly") or source.get("readOnly")),
-                "kind": next((key for key in volume if key != "name"), None),
+                "volume": mount["name"],
+                "kind": kind,
+                "source": volume[kind] if kind in SOURCES else None,
                 "claim": name,
                 "claim_uid": claim.get("metadata", {}).get("uid"),
-                "access_modes": claim.get("spec", {}).get("accessModes") or [],
+                "access_modes": _access_modes(claim),
             }
         )
     return mounts
@@ -96,6 +84,13 @@ def mounts_of(pod: Manifest, container: Manifest, claims: Manifest) -> list[Mani
 def claim_names(pod: Manifest, container: Manifest) -> set[str]:
     """Return the names of the claims that a container mounts."""
     return {m["claim"] for m in mounts_of(pod, container, {}) if m["claim"]}
+
+
+def _access_modes(claim: Manifest) -> list[str]:
+    """Return the modes of the volume behind a claim, which may have more than was asked for."""
+    asked, given = ((claim.get(key) or {}).get("accessModes") or [] for key in ("spec", "status"))
+    only_pod = [mode for mode in asked if mode == "ReadWriteOncePod"]
+    return only_pod or given or asked
 
 
 def _sub_path(mount: Manifest, container: Manifest) -> str | None:

@@ -12,6 +12,7 @@ from kubernetes.aio import client, config
 
 from ...backends.kubernetes import JobRecord, PodRecord
 from ...backends.kubernetes.manifest import AUDIENCE
+from ...backends.kubernetes.nodes import NodeRecord, node_record
 from ...backends.kubernetes.records import (
     JOB_LABEL,
     Manifest,
@@ -20,7 +21,7 @@ from ...backends.kubernetes.records import (
     pod_record,
     refusal_record,
 )
-from ...domain.errors import Conflict, NotFound, Refused
+from ...domain.errors import BadInput, Conflict, NotFound, Refused
 from ...exchange.records import ClusterJob
 from .api_errors import REQUEST_TIMEOUT, read_json, translate_errors
 from .informer import Informer, ObjectKind, Record
@@ -115,9 +116,13 @@ class Cluster:
         not valid, NotFound without its namespace.
         """
         namespace = manifest["metadata"]["namespace"]
+        try:
+            body = client.V1Job.model_validate(manifest)
+        except ValueError as error:  # a patch of the administrator may have any form
+            raise BadInput(f"This is no Job of Kubernetes: {error}") from error
         with translate_errors():
             job = await self._batch.create_namespaced_job(
-                namespace, client.V1Job.model_validate(manifest), _request_timeout=REQUEST_TIMEOUT
+                namespace, body, _request_timeout=REQUEST_TIMEOUT
             )
         return str(job.to_dict()["metadata"]["uid"])
 
@@ -183,6 +188,17 @@ class Cluster:
         lister = self._lister(self._core, "event", namespace)
         kind = ObjectKind("events", lister, _OF_REFUSALS, refusal_record, lambda r: r.job_uid)
         return self._informer(kind, namespace, on_change)
+
+    def nodes(self) -> Informer[NodeRecord]:
+        """Return an informer of nodes, by their names."""
+        kind = ObjectKind(
+            "nodes",
+            self._core.list_node_without_preload_content,
+            {},
+            node_record,
+            lambda record: record.name,
+        )
+        return Informer(kind, lambda _: None)
 
     def _lister(self, api: Any, kind: str, namespace: str | None) -> Callable[..., Any]:
         scope = f"{kind}_for_all_namespaces" if namespace is None else f"namespaced_{kind}"

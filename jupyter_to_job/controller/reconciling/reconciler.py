@@ -10,11 +10,12 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from job_runner.protocol import layout
 
 from ...backends.kubernetes import JobPods, PodRecord, job_manifest, placement_of
+from ...backends.kubernetes.records import Manifest
 from ...domain.errors import BadInput, Conflict, Damaged, JobsError, NotFound, Refused, Unavailable
 from ...domain.state import Placement
 from ...exchange import FileExchange
@@ -66,9 +67,9 @@ class Reconciler:
     """Works through the queue of jobs. Call its methods on the event loop only.
 
     `on_change` hears of each job whose pod changed, or that was worked on: for the feed. `_settled`
-    jobs have ended. `_jobs` are the Jobs on record, `_gone` the uids of those that do not exist any
-    more, and `_refusals` why others could not be created. `_parked` has the jobs of each namespace
-    whose records are not complete yet.
+    jobs have ended. `pod_patch` returns the administrator's patch in force. `_jobs` are the Jobs on
+    record, `_gone` the uids of those that do not exist any more, and `_refusals` why others could
+    not be created. `_parked` has the jobs of each namespace whose records are not complete yet.
     """
 
     cluster: Cluster
@@ -78,6 +79,7 @@ class Reconciler:
     on_change: Callable[[str], None]
     wait_limits: WaitLimits = field(default_factory=WaitLimits)
     max_record: int | None = None
+    pod_patch: Callable[[], Manifest] = dict
     _queue: WorkQueue = field(default_factory=WorkQueue)
     _settled: set[str] = field(default_factory=set)
     _jobs: dict[str, ClusterJob] = field(default_factory=dict)
@@ -286,16 +288,20 @@ class Reconciler:
 
     async def _create(self, name: str, files: JobFiles) -> None:
         """Create the Job, and record its uid."""
-        manifest = job_manifest(files.request, files.origin, self.pod_settings)
+        try:
+            manifest = await asyncio.to_thread(self._manifest, files)
+        except BadInput as error:  # the administrator may mend the patch
+            raise self._wait_with(name, error) from error
         try:
             uid = await self.cluster.create_job(manifest)
         except Conflict:
             await self._end_if_name_is_taken(name, files)
             return
         except Refused as error:  # by a quota or policy, which may change
-            self._refusals[name] = _placement_of(error.message)
-            raise Unavailable(error.message) from error
+            raise self._wait_with(name, error) from error
         except (BadInput, NotFound) as error:  # no valid Job, or its namespace is gone
+            if isinstance(error, BadInput) and self.pod_patch is not dict:
+                raise self._wait_with(name, error) from error  # the patch may be what is wrong
             number = len(files.attempts) + 1
             self.folds.start(name, EndAttempt(number, "BackendError", error.message))
             return
@@ -304,6 +310,16 @@ class Reconciler:
         self._jobs[name] = job
         self._refusals.pop(name, None)
         _log.info("%s: Job created", name)
+
+    def _manifest(self, files: JobFiles) -> Manifest:
+        """Return a job's Job. Raises BadInput if the administrator's patch is wrong."""
+        pods = replace(self.pod_settings, patch=self.pod_patch())
+        return job_manifest(files.request, files.origin, pods)
+
+    def _wait_with(self, name: str, error: JobsError) -> Unavailable:
+        """Tell why a job waits, and return the error with which it is tried again."""
+        self._refusals[name] = _placement_of(error.message)
+        return Unavailable(error.message)
 
     async def _end_if_name_is_taken(self, name: str, files: JobFiles) -> None:
         """End a job whose name is a Job's that the controller did not make.

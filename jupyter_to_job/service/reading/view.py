@@ -306,6 +306,8 @@ def _job(request: Request, status: JobStatus) -> Job:
         parameters=request.parameters,
         inputs=tuple(i.path for i in request.inputs),
         isolated=request.isolated,
+        mounts=request.mounts,
+        left_behind=request.left_behind,
         output=request.output,
         max_runtime=request.max_runtime,
         priority=request.priority,

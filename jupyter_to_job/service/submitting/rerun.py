@@ -49,7 +49,7 @@ def resubmission(request: Request, changes: Changes) -> Submission:
         parameters={**request.parameters, **changes.parameters},
         inputs=tuple(i.path for i in request.inputs),
         packages=request.packages,
-        isolated=request.isolated,
+        isolated=request.isolated if request.isolation_asked is None else request.isolation_asked,
         env={**request.env, **changes.env},
         max_runtime=limit if changes.max_runtime is None else changes.max_runtime,
         output=request.output if changes.output is None else changes.output,

@@ -17,6 +17,7 @@ from ...domain.environment import variables_for_runs
 from ...domain.errors import Conflict, JobsError, NeverFits, NotFound, Refused, Unavailable
 from ...domain.job import Submission
 from ...domain.names import job_name, key_digest
+from ...domain.run_place import RunPlace
 from ...domain.submission_rules import validate_submission
 from ...domain.transfer import Transfer
 from ...exchange import FileExchange, Request
@@ -36,6 +37,7 @@ _NOT_COMPARED = frozenset(
 
 
 KernelResolver = Callable[[str], dict[str, Any] | None]
+PlaceRun = Callable[["Choice", Path], RunPlace]
 DEFAULT_KERNEL = "python3"
 
 
@@ -46,7 +48,9 @@ class Caller:
     - `workspace`: the absolute root on the caller's side.
     - `environment`: the interpreter and variables that the runner starts with.
     - `origin`: what a gateway read from the dev pod.
-    - `sees_workspace`: whether a runner of this backend finds the workspace at the same path.
+    - `sees_workspace`: whether this process reaches the workspace, and a runner finds it at the
+      same path.
+    - `place_run`: returns where a run works by its choice and its source, where that differs.
     - `enforce_memory`: whether the runner holds its kernel to the flavor's memory. A container
       does that by itself.
     - `roots`: the folders outside the workspace that links in it may lead to.
@@ -68,6 +72,14 @@ class Caller:
     input_cap: int | None = None
     identify_notebook: Callable[[str], str] = str
     resolve_kernel: KernelResolver | None = None
+    place_run: PlaceRun | None = None
+
+    def run_place(self, submission: Submission, choice: Choice) -> RunPlace:
+        """Return where the run of a submission works."""
+        place = RunPlace(isolated=not self.sees_workspace)
+        if self.place_run is not None:
+            place = self.place_run(choice, Path(self.workspace, submission.notebook))
+        return replace(place, isolated=place.isolated or submission.isolated)
 
     def kernel_spec(self, name: str | None) -> dict[str, Any] | None:
         """Return the specification of the kernel that a notebook names. Raises UnknownChoice."""
@@ -141,7 +153,7 @@ class SubmissionService:
         digest: str,
     ) -> Request:
         source = Path(caller.workspace, frozen.notebook)
-        isolated = submission.isolated or not caller.sees_workspace
+        place = caller.run_place(submission, choice)
         limits = [s for s in (submission.max_runtime, choice.flavor.max_runtime) if s is not None]
         return Request(
             name=name,
@@ -163,8 +175,11 @@ class SubmissionService:
             backend=self.backend.name,
             digest=digest,
             parameters=submission.parameters,
-            isolated=isolated,
-            cwd=None if isolated else str(source.parent),
+            isolated=place.isolated,
+            isolation_asked=submission.isolated,
+            mounts=place.mounts,
+            left_behind=place.left_behind,
+            cwd=None if place.isolated else str(source.parent),
             env=submission.env,
             environment=caller.environment,
             kernel=frozen.kernel,

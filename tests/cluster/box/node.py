@@ -110,6 +110,18 @@ class Node:
         command = ["ctr", "--address", SOCKET, "--namespace", "k8s.io"]
         self.sandbox.run([*command, "images", "import", str(archive)], timeout=300)
 
+    def image_digest(self, name: str) -> str:
+        """Return the digest of an image by its full name, as a registry would know it."""
+        command = ["ctr", "--address", SOCKET, "--namespace", "k8s.io", "images", "ls"]
+        lines = self.sandbox.run([*command, f"name=={name}"]).splitlines()
+        (digest,) = (line.split()[2] for line in lines if line.startswith(f"{name} "))
+        return digest
+
+    def name_image(self, name: str, other: str) -> None:
+        """Give an image another full name, also if that is another image's now."""
+        command = ["ctr", "--address", SOCKET, "--namespace", "k8s.io", "images", "tag", "--force"]
+        self.sandbox.run([*command, name, other])
+
     def start(self) -> None:
         """kubelet, kube-proxy and device plugin; the API server must be ready."""
         self.sandbox.start("kubelet", self._kubelet())

@@ -1,0 +1,116 @@
+"""Nodes as the controller knows them: which of them have a device, and could take its jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from ...domain.errors import BadInput
+from ...domain.quantities import parse_quantity
+from ...flavors.catalog import Choice
+from .records import Manifest
+
+ARCHITECTURE = "kubernetes.io/arch"
+"""The label of a node's processor architecture."""
+_PASSING = "node.kubernetes.io/"
+"""Taints of this prefix come and go with a node's health, or while it is cordoned."""
+
+
+@dataclass(frozen=True)
+class NodeRecord:
+    """A node: `capacity` has what it offers, by resource, also what is in use or unhealthy now."""
+
+    name: str
+    uid: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    capacity: Mapping[str, Decimal] = field(default_factory=dict)
+    taints: tuple[Manifest, ...] = ()
+    namespace: str = ""
+
+    @property
+    def architecture(self) -> str | None:
+        """The processor's architecture, None where the node does not say it."""
+        return self.labels.get(ARCHITECTURE)
+
+
+@dataclass(frozen=True)
+class NodeNeeds:
+    """What a node must have for the jobs of a flavor and a device."""
+
+    selector: Mapping[str, str] = field(default_factory=dict)
+    resources: Mapping[str, Decimal] = field(default_factory=dict)
+    tolerations: tuple[Manifest, ...] = ()
+
+    @classmethod
+    def of(cls, choice: Choice, architecture: str | None = None) -> NodeNeeds:
+        """Return what a choice in the catalog needs, but for cores and memory.
+
+        `architecture` is that of the dev pod's image, in which most jobs run.
+        """
+        device = choice.device
+        own_image = choice.flavor.image or device.image
+        by_image = {} if architecture is None or own_image else {ARCHITECTURE: architecture}
+        tolerations = (t.model_dump(exclude_none=True) for t in device.tolerations)
+        selector = {**by_image, **device.node_selector}
+        return cls(selector, choice.accelerators, tuple(tolerations))
+
+    def nodes(self, nodes: Iterable[NodeRecord]) -> Collection[NodeRecord]:
+        """Return the nodes that have the device, whether or not it is free now."""
+        return [node for node in nodes if self._fit(node)]
+
+    def _fit(self, node: NodeRecord) -> bool:
+        labels, capacity = node.labels, node.capacity
+        return (
+            all(labels.get(key) == value for key, value in self.selector.items())
+            and all(capacity.get(name, 0) >= amount for name, amount in self.resources.items())
+            and all(any(tolerates(t, taint) for t in self.tolerations) for taint in _lasting(node))
+        )
+
+
+def _lasting(node: NodeRecord) -> Iterable[Manifest]:
+    """Return the taints that keep pods away from a node, but for those that pass."""
+    return (
+        taint
+        for taint in node.taints
+        if taint.get("effect") in ("NoSchedule", "NoExecute")
+        and not str(taint.get("key", "")).startswith(_PASSING)
+    )
+
+
+def tolerates(toleration: Manifest, taint: Manifest) -> bool:
+    """Tell whether a toleration lets its pod onto a node with a taint, as the scheduler does.
+
+    Of the comparisons of numbers it is not known, so they count as not tolerating.
+    """
+    if toleration.get("effect") not in (None, "", taint.get("effect")):
+        return False
+    if not toleration.get("key"):
+        return toleration.get("operator") == "Exists"
+    if toleration["key"] != taint.get("key"):
+        return False
+    operator = toleration.get("operator") or "Equal"
+    same_value = toleration.get("value", "") == (taint.get("value") or "")
+    return operator == "Exists" or (operator == "Equal" and same_value)
+
+
+def node_record(document: Manifest) -> NodeRecord:
+    """Project a node as the API answers it."""
+    metadata = document["metadata"]
+    capacity = (document.get("status") or {}).get("capacity") or {}
+    return NodeRecord(
+        name=metadata["name"],
+        uid=metadata["uid"],
+        labels=metadata.get("labels") or {},
+        capacity={
+            name: amount for name, text in capacity.items() if (amount := _amount(text)) is not None
+        },
+        taints=tuple(document.get("spec", {}).get("taints") or ()),
+    )
+
+
+def _amount(text: str) -> Decimal | None:
+    try:
+        return parse_quantity(str(text))
+    except BadInput:
+        return None

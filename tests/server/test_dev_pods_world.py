@@ -1,0 +1,155 @@
+"""What of a dev pod comes along with its jobs, as its user learns of it at a real gateway."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import httpx
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+
+from job_runner.protocol import layout
+from jupyter_to_job.backends.kubernetes.nodes import NodeRecord
+from jupyter_to_job.controller.callers.identity import Identities
+from jupyter_to_job.exchange import FileExchange
+
+from ..gateways import serve
+from ..pretend_cluster import Clock, PretendCluster, tenants
+
+NOTEBOOK = nbformat.writes(new_notebook(cells=[new_code_cell("print(1)")])).encode()
+DIGEST = hashlib.sha256(NOTEBOOK).hexdigest()
+CATALOG = """
+apiVersion: jupyter-to-job.io/v1
+default: {flavor: small, device: near}
+flavors:
+  small: {cpu: 1, gpus: 1, devices: [near, far]}
+devices:
+  near: {resource: example.org/gpu, node_selector: {kind: near}}
+  far: {resource: example.org/gpu, node_selector: {kind: far}}
+"""
+
+
+def node(name: str, kind: str) -> NodeRecord:
+    labels = {"kind": kind, "kubernetes.io/arch": "amd64"}
+    return NodeRecord(name, name, labels, {"example.org/gpu": Decimal(1)})
+
+
+class DevPod:
+    """A dev pod's client of a gateway."""
+
+    def __init__(self, client: httpx.Client, token: str) -> None:
+        self.client = client
+        self.headers = {"Authorization": f"Bearer {token}"}
+
+    def post(self, path: str, **body: Any) -> Any:
+        answer = self.client.post(path, json=body, headers=self.headers)
+        return answer.json()
+
+    def submit(self, **options: Any) -> Any:
+        self.client.put(f"blobs/{DIGEST}", content=NOTEBOOK, headers=self.headers)
+        options = {"notebook": "home/work/train.ipynb", "expected_sha256": DIGEST, **options}
+        return self.post("jobs", **options)
+
+
+@pytest.fixture
+def exchange(tmp_path: Path) -> FileExchange:
+    made = FileExchange(tmp_path / "exchange")
+    made.prepare()
+    return made
+
+
+@contextmanager
+def dev_pod(
+    exchange: FileExchange,
+    mode: str,
+    nodes: list[NodeRecord] | None,
+    **spec: Any,
+) -> Iterator[DevPod]:
+    cluster = PretendCluster()
+    token = cluster.add_pod(claim="home-ada", nodeName="here", **spec)
+    cluster.claims["team", "home-ada"]["status"] = {"accessModes": [mode]}
+    identities = Identities(cluster, tenants(), cluster, Clock())
+    catalog = exchange.root.parent / "flavors.yaml"
+    catalog.write_text(CATALOG)
+    with (
+        serve(exchange, identities, catalog, nodes) as url,
+        httpx.Client(base_url=f"{url}/api/", trust_env=False, timeout=20) as client,
+    ):
+        yield DevPod(client, token)
+
+
+NODES = [node("here", "near"), node("there", "far")]
+
+
+@pytest.mark.parametrize(
+    ("mode", "nodes", "device", "isolated"),
+    [
+        ("ReadWriteMany", NODES, "far", False),
+        ("ReadWriteMany", None, "far", False),
+        ("ReadWriteOnce", NODES, "near", False),
+        ("ReadWriteOnce", NODES, "far", True),
+        ("ReadWriteOnce", None, "near", True),
+        ("ReadWriteOnce", [*NODES, node("more", "near")], "near", True),
+        ("ReadWriteOncePod", NODES, "near", True),
+    ],
+)
+def test_it_is_told_before_and_after(
+    exchange: FileExchange,
+    mode: str,
+    nodes: list[NodeRecord] | None,
+    device: str,
+    isolated: bool,
+) -> None:
+    with dev_pod(exchange, mode, nodes) as pod:
+        before = pod.post("preflight", notebook="home/work/train.ipynb", device=device)
+        after = pod.submit(device=device)
+    mounts = [] if isolated else ["/home"]
+    assert (before["isolated"], before["mounts"]) == (isolated, mounts)
+    told = [p["message"] for p in before["problems"] if p["code"] == "volume_left"]
+    assert (after["isolated"], after["mounts"]) == (isolated, mounts)
+    assert after["left_behind"] == told
+    assert bool(told) is isolated
+    request = exchange.request(after["name"])
+    assert request.cwd == (None if isolated else "/home/work")
+    assert not request.isolation_asked
+
+
+def test_who_wants_it_isolated_gets_it_with_the_volumes(exchange: FileExchange) -> None:
+    with dev_pod(exchange, "ReadWriteMany", NODES) as pod:
+        job = pod.submit(isolated=True)
+        again = pod.post(f"jobs/{job['name']}/rerun")
+    assert (job["isolated"], job["mounts"]) == (True, ["/home"])
+    assert again["isolated"]
+
+
+def test_a_rerun_elsewhere_is_planned_anew(exchange: FileExchange) -> None:
+    with dev_pod(exchange, "ReadWriteOnce", NODES) as pod:
+        far = pod.submit(device="far")
+        near = pod.post(f"jobs/{far['name']}/rerun", device="near")
+        again = pod.post(f"jobs/{near['name']}/rerun", device="far")
+    assert [job["isolated"] for job in (far, near, again)] == [True, False, True]
+
+
+def test_a_dev_pod_of_root_is_told_and_refused(exchange: FileExchange) -> None:
+    with dev_pod(exchange, "ReadWriteMany", NODES, securityContext={"runAsUser": 0}) as pod:
+        (problem,) = [
+            p for p in pod.post("preflight", notebook="home/a.ipynb")["problems"] if p["blocking"]
+        ]
+        answer = pod.submit()
+    assert problem["code"] == "runs_as_root"
+    assert answer["error"]["code"] == "refused"
+    assert answer["error"]["message"] == problem["message"]
+    assert exchange.jobs() == frozenset()
+
+
+def test_the_origin_has_the_architecture_of_its_node(exchange: FileExchange) -> None:
+    with dev_pod(exchange, "ReadWriteMany", NODES) as pod:
+        job = pod.submit()
+    origin = exchange.document(job["name"], layout.ORIGIN) or {}
+    assert (origin["architecture"], origin["node"]) == ("amd64", "here")

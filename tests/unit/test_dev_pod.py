@@ -1,0 +1,161 @@
+"""What a job takes over of its dev pod: image, user and variables; and what its user is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jupyter_to_job.backends.kubernetes import job_manifest
+from jupyter_to_job.backends.kubernetes.mounts import LeftMount, MountPlan
+from jupyter_to_job.controller.callers.dev_pod_problems import dev_pod_problems
+from jupyter_to_job.controller.callers.origin import notebook_container, origin_of
+from jupyter_to_job.controller.callers.variables import Variables
+from jupyter_to_job.domain.errors import BadInput
+
+from .test_manifest import DEV_POD, ORIGIN, PODS, REQUEST, REVIEW, notebook_of, pod_of
+
+DIGEST = f"registry/notebook@sha256:{'a' * 64}"
+KEY = {"name": "settings", "key": "region"}
+ENV = [
+    {"name": "LANG", "value": "C.UTF-8"},
+    {"name": "LC_TIME", "value": "de_DE"},
+    {"name": "CONDA_PREFIX", "value": "/opt/conda"},
+    {"name": "https_proxy", "value": "http://proxy"},
+    {"name": "REGION", "valueFrom": {"configMapKeyRef": KEY}},
+    {"name": "TEAM", "valueFrom": {"configMapKeyRef": {"name": "other", "key": "team"}}},
+    {"name": "DATA_ROOT", "value": "/data"},
+    {"name": "DATA_KEY", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}},
+    {"name": "JUPYTERHUB_USER", "value": "ada"},
+    {"name": "JPY_API_TOKEN", "value": "secret"},
+    {"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+]
+ENV_FROM = [
+    {"configMapRef": {"name": "settings"}},
+    {"configMapRef": {"name": "other"}},
+    {"secretRef": {"name": "keys"}},
+]
+
+
+def taken(rules: str) -> Any:
+    return Variables.parse(rules).of({"env": ENV, "envFrom": ENV_FROM})
+
+
+def test_a_short_list_of_variables_comes_along() -> None:
+    found = taken("")
+    assert found["env"].keys() == {"LANG", "LC_TIME", "CONDA_PREFIX", "https_proxy"}
+    assert (found["env_sources"], found["env_from"]) == ({}, [])
+    assert found["env_dropped"] == [
+        "REGION", "TEAM", "DATA_ROOT", "DATA_KEY", "NODE",
+        "all of the ConfigMap settings", "all of the ConfigMap other", "all of the secret keys",
+    ]  # fmt: skip
+
+
+def test_the_administrator_adds_to_it_but_no_secret() -> None:
+    found = taken("DATA_*, TEAM, configmap/settings")
+    assert found["env"]["DATA_ROOT"] == "/data"
+    assert found["env_sources"] == {
+        "REGION": {"configMapKeyRef": KEY},
+        "TEAM": {"configMapKeyRef": {"name": "other", "key": "team"}},
+    }
+    assert found["env_from"] == [{"configMapRef": {"name": "settings"}}]
+    assert found["env_dropped"] == [
+        "DATA_KEY", "NODE", "all of the ConfigMap other", "all of the secret keys",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text", ["JUPYTERHUB_USER", "JPY_*", "J*", "*", "JUPYTERHUB*", "a b", "configmap/", "1x"]
+)
+def test_rules_that_are_refused(text: str) -> None:
+    with pytest.raises(BadInput, match="JUPYTER_TO_JOB_VARIABLES"):
+        Variables.parse(text)
+
+
+def test_values_of_config_maps_are_references_in_the_job() -> None:
+    origin = {**ORIGIN, **taken("DATA_*,configmap/settings")}
+    notebook = notebook_of(job_manifest(REQUEST, origin, PODS))
+    env = {entry.pop("name"): entry for entry in notebook["env"]}
+    assert env["REGION"] == {"valueFrom": {"configMapKeyRef": KEY}}
+    assert env["DATA_ROOT"] == {"value": "/data"}
+    assert notebook["envFrom"] == [{"configMapRef": {"name": "settings"}}]
+
+
+def origin(container: dict[str, Any] | None = None, **more: Any) -> Any:
+    (first, sidecar) = DEV_POD["spec"]["containers"]
+    spec = {**DEV_POD["spec"], "containers": [sidecar, {**first, **(container or {})}]}
+    pod = {**DEV_POD, "spec": spec, **more}
+    return origin_of(pod, REVIEW, notebook_container(pod, "notebook"), {})
+
+
+@pytest.mark.parametrize(
+    ("running", "image", "is_pinned"),
+    [
+        (DIGEST, DIGEST, True),
+        (f"docker-pullable://{DIGEST}", DIGEST, True),
+        (f"sha256:{'b' * 64}", "registry/notebook:1", False),  # no registry knows it
+        ("", "registry/notebook:1", False),
+    ],
+)
+def test_the_image_is_the_one_that_runs(running: str, image: str, is_pinned: bool) -> None:
+    """A proxy may come first, and the tag may have moved."""
+    statuses = [
+        {"name": "sidecar", "imageID": f"other@sha256:{'c' * 64}"},
+        {"name": "notebook", "imageID": running},
+    ]
+    found = origin(status={"containerStatuses": statuses})
+    assert (found["image"], found["image_pinned"]) == (image, is_pinned)
+    assert notebook_of(job_manifest(REQUEST, found, PODS))["image"] == image
+
+
+def test_an_image_that_is_named_by_its_digest_stays() -> None:
+    assert origin({"image": DIGEST})["image"] == DIGEST
+    assert origin({"image": DIGEST})["image_pinned"]
+
+
+def test_the_architecture_is_that_of_the_dev_pods_node() -> None:
+    found = {**ORIGIN, "architecture": "arm64"}
+    assert pod_of(job_manifest(REQUEST, found, PODS))["nodeSelector"] == {
+        "kubernetes.io/arch": "arm64"
+    }
+    assert "nodeSelector" not in pod_of(job_manifest(REQUEST, ORIGIN, PODS))
+
+
+def test_selinux_options_are_taken_over() -> None:
+    options = {"level": "s0:c1,c2"}
+    found = origin({"securityContext": {"seLinuxOptions": options, "privileged": True}})
+    context = pod_of(job_manifest(REQUEST, found, PODS))["securityContext"]
+    assert context["seLinuxOptions"] == options
+    assert "privileged" not in context
+
+
+@pytest.mark.parametrize(
+    ("changes", "codes"),
+    [
+        ({"image_pinned": True, "env_dropped": []}, []),
+        ({"image_pinned": False, "env_dropped": []}, ["image_unpinned"]),
+        ({"image_pinned": True}, ["variables_dropped"]),
+        (
+            {"image_pinned": True, "env_dropped": [], "security_context": {"runAsUser": 0}},
+            ["runs_as_root"],
+        ),
+        (
+            {"image_pinned": True, "env_dropped": [], "security_context": {}},
+            ["user_unknown"],
+        ),
+    ],
+)
+def test_what_a_user_is_told_before_a_submission(changes: dict[str, Any], codes: list[str]) -> None:
+    found = {**ORIGIN, "env_dropped": ["DATA_ROOT"], **changes}
+    problems = list(dev_pod_problems(found, MountPlan(), None))
+    assert [problem.code for problem in problems] == codes
+    assert [p.code for p in problems if p.blocking] == [c for c in codes if c == "runs_as_root"]
+    assert all(problem.hint for problem in problems)
+
+
+def test_volumes_that_a_user_may_miss_are_told() -> None:
+    left = (LeftMount("/home", "its claim is gone."), LeftMount("/tmp", "x.", is_told=False))
+    origin = {**ORIGIN, "image_pinned": True, "env_dropped": []}
+    (problem,) = dev_pod_problems(origin, MountPlan(left=left), None)
+    assert (problem.code, problem.blocking) == ("volume_left", False)
+    assert problem.message == "/home stays behind: its claim is gone."
