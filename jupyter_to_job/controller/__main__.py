@@ -8,7 +8,7 @@ import logging
 import signal
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from ..backends.kubernetes import JobPods, KubernetesBackend
@@ -36,6 +36,7 @@ from .intake.exchange_routes import ExchangeRoutes
 from .intake.housekeeping import Housekeeping
 from .intake.intake import Intake
 from .one_writer import only_writer
+from .preflight.cluster_checks import ClusterChecks
 from .reconciling.reconciler import Reconciler
 from .reconciling.wait_limits import WaitLimits
 
@@ -125,6 +126,8 @@ async def serve(
         context = gateway_context(
             settings, exchange, backend, identities, on_change, partial(known_nodes, nodes)
         )
+        checks = ClusterChecks(cluster, reconciler.manifest, reconciler.kernels)
+        context = replace(context, checks=checks)
         policy = Policy.parse(settings.retention, settings.exchange_cap)
         housekeeping = Housekeeping(exchange, context.intake.budgets, policy)
         housekeeping.start()

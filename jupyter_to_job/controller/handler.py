@@ -23,6 +23,7 @@ from .feed.feed import GatewayFeed
 from .intake.exchange_routes import ExchangeRoutes
 from .intake.intake import IncomingBody, Intake
 from .jobs import GatewayJobs
+from .preflight.cluster_checks import ClusterChecks
 
 DROPPED = 64 << 10
 """Bytes of a refused body that are read and dropped, at most.
@@ -39,6 +40,7 @@ class GatewayContext:
 
     `pool` is for small answers, `intake.bulk` for what is large. `on_change` reports a job whose
     directory changed. `nodes` returns the cluster's nodes, None while they are not known.
+    Without `checks` there is no cluster to ask before a submission.
     """
 
     core: ServiceContext
@@ -49,6 +51,7 @@ class GatewayContext:
     on_change: Callable[[str], None]
     intake: Intake
     nodes: Callable[[], Collection[NodeRecord] | None] = lambda: None
+    checks: ClusterChecks | None = None
 
     @cached_property
     def origins(self) -> JobOrigins:
@@ -57,7 +60,7 @@ class GatewayContext:
 
     def jobs(self, caller: DevPod) -> GatewayJobs:
         """Return the use cases for a caller."""
-        return GatewayJobs(self.core, caller, self.origins, self.nodes())
+        return GatewayJobs(self.core, caller, self.origins, self.nodes(), self.checks)
 
 
 @web.stream_request_body

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 
+from ..backends.kubernetes.lacks import find_lack
 from ..backends.kubernetes.mounts import MountPlan, plan_mounts
 from ..backends.kubernetes.nodes import NodeNeeds, NodeRecord
 from ..domain.errors import BadInput, Conflict, JobsError, NotFound
 from ..domain.job import Changes, Job, Submission
-from ..domain.preflight import Preflight
+from ..domain.preflight import Preflight, Problem
 from ..domain.run_place import RunPlace
 from ..domain.transfer import Transfer
 from ..exchange import Request
 from ..exchange.index import IndexRow
 from ..flavors.catalog import Choice
 from ..service.jobs import JobService, ServiceContext
-from ..service.submitting.preflight import check_choice
+from ..service.submitting.preflight import check_choice, problem_of
 from ..service.submitting.submission import Caller
 from ..workspace import Frozen, Input, open_regular, summarize_notebook
 from .callers.dev_pod_problems import dev_pod_problems, require_user
@@ -26,13 +28,15 @@ from .callers.identity import DevPod
 from .callers.volumes import JobOrigins, require_same_workspace, volume_path
 from .feed.job_event import held_elsewhere
 from .intake.blobs import Blobs
+from .preflight.cluster_checks import ClusterChecks
 
 
 class GatewayJobs(JobService):
     """Implements `service.port.Jobs` for one dev pod's owner.
 
     An owner's jobs may come from several workspaces with equal paths. Lists and events have those
-    of the caller's own workspace, and those that no workspace has any more.
+    of the caller's own workspace, and those that no workspace has any more. Without `checks`
+    preflight does not ask the cluster.
     """
 
     def __init__(
@@ -41,8 +45,10 @@ class GatewayJobs(JobService):
         caller: DevPod,
         origins: JobOrigins,
         nodes: Collection[NodeRecord] | None = None,
+        checks: ClusterChecks | None = None,
     ) -> None:
         self._nodes = nodes
+        self._checks = checks
         node = next((n for n in nodes or () if n.name == caller.origin.get("node")), None)
         architecture = node.architecture if node is not None else None
         self._origin = {**caller.origin, "architecture": architecture}
@@ -91,7 +97,7 @@ class GatewayJobs(JobService):
         )
 
     def preflight(self, submission: Submission) -> Preflight:
-        """See the port: the choice, and what of the dev pod comes along.
+        """See the port: the choice, what of the dev pod comes along, and what the cluster says.
 
         The gateway does not see the workspace.
         """
@@ -103,9 +109,23 @@ class GatewayJobs(JobService):
             return Preflight(tuple(problems), isolated=True)
         plan = self._plan_mounts(choice, Path("/", submission.notebook))
         image = choice.device.image or choice.flavor.image
-        problems += dev_pod_problems(self._origin, plan, image)
-        isolated = plan.isolated or submission.isolated
-        return Preflight(tuple(problems), isolated=isolated, mounts=plan.paths)
+        problems += [*self._lack_of_room(), *dev_pod_problems(self._origin, plan, image)]
+        lack = find_lack(choice, self._nodes, self._origin["architecture"])
+        if lack is not None:
+            problems.append(Problem("no_node", lack.message, lack.hint, blocking=False))
+        found = Preflight(isolated=plan.isolated or submission.isolated, mounts=plan.paths)
+        if self._checks is not None:
+            request = submissions.trial(submission, self._caller)
+            problems += self._checks.problems(request, self._origin)
+            found = replace(found, image=self._checks.image(request, self._origin))
+        return replace(found, problems=tuple(problems))
+
+    def _lack_of_room(self) -> Iterator[Problem]:
+        """Yield why the exchange takes no new job."""
+        try:
+            self._context.admit_job(self._caller.owner, 0)
+        except JobsError as error:
+            yield problem_of(error)
 
     def _plan_mounts(self, choice: Choice, source: Path) -> MountPlan:
         """Return which of the dev pod's volumes a job with this choice mounts."""

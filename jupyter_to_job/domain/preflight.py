@@ -48,13 +48,28 @@ class SuggestedInput:
 
 
 @dataclass(frozen=True)
+class JobImage:
+    """The image that a job would run in, and what is known of its kernels.
+
+    `is_own`: it is the one of the submitter's own container. `kernels` and `missing_kernels` are
+    those that earlier runs of the same owner found there, and did not find.
+    """
+
+    name: str
+    is_own: bool
+    kernels: tuple[str, ...] = ()
+    missing_kernels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Preflight:
     """The whole answer.
 
     `input_cap` is how many bytes the inputs may be in all, None without a limit; `ignored` how many
     entries `.jobignore` left out of them; `kernel` what the notebook names. `isolated`: the run
     would happen in a scratch copy of the inputs. `mounts` are the folders that the run would see at
-    the same place, where that is the backend's choice and not this machine's.
+    the same place, where that is the backend's choice and not this machine's. `image` is None where
+    jobs run in no image.
     """
 
     problems: tuple[Problem, ...] = ()
@@ -66,6 +81,7 @@ class Preflight:
     kernel: str | None = None
     isolated: bool = False
     mounts: tuple[str, ...] = ()
+    image: JobImage | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON types."""
@@ -74,8 +90,15 @@ class Preflight:
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Preflight:
         """Read a gateway's answer: the fields that need no workspace."""
+        image = document.get("image")
         return cls(
             tuple(Problem(**p) for p in document["problems"]),
             isolated=document["isolated"],
             mounts=tuple(document["mounts"]),
+            image=None if image is None else _image(image),
         )
+
+
+def _image(document: dict[str, Any]) -> JobImage:
+    names = {key: tuple(document[key]) for key in ("kernels", "missing_kernels")}
+    return JobImage(document["name"], document["is_own"], **names)

@@ -14,6 +14,7 @@ import os
 import tempfile
 import uuid
 from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, cast
@@ -42,7 +43,7 @@ from ..workspace import CannotPublish, Frozen, resolve_output
 from .delivery import publish_result, record_of
 from .port import Page, Records, Text
 from .submitting.packages import packages_of
-from .submitting.preflight import inspect_files
+from .submitting.preflight import check_kernel, inspect_files
 from .submitting.submission import Caller, freeze_submission
 
 MAX_TRIES = 3
@@ -82,12 +83,25 @@ class RemoteJobs:
         return self._job(response.json()), response.status_code == 201
 
     def preflight(self, submission: Submission) -> Preflight:
-        """See the port: the problems of the workspace, then those of the gateway."""
-        files = inspect_files(submission, self._caller)
-        response = self._gateway.call("POST", "preflight", json=self._body(submission))
-        remote = Preflight.from_json(response.json())
+        """See the port: the problems of the workspace, then those of the gateway.
+
+        Both are looked for at the same time: somebody waits for the answer.
+        """
+        body = self._body(submission)
+        with ThreadPoolExecutor(1) as pool:
+            asked = pool.submit(self._gateway.call, "POST", "preflight", json=body)
+            files = inspect_files(submission, self._caller)
+            remote = Preflight.from_json(asked.result().json())
         problems = files.problems + remote.problems
-        return replace(files, problems=problems, isolated=remote.isolated, mounts=remote.mounts)
+        if remote.image is not None:
+            problems += tuple(check_kernel(remote.image, files.kernel, self._caller))
+        return replace(
+            files,
+            problems=problems,
+            isolated=remote.isolated,
+            mounts=remote.mounts,
+            image=remote.image,
+        )
 
     def rerun(self, name: str, changes: Changes, transfer: Transfer | None = None) -> Job:
         """See the port. Sent again after a lost connection it is still one job."""

@@ -152,6 +152,17 @@ export type Preflight = {
   mounts: string[];
   /** @description The kernel that the notebook names. */
   kernel: string | null;
+  /** @description The image that the job would run in; null where jobs run in none. */
+  image: JobImage | null;
+};
+export type JobImage = {
+  name: string;
+  /** @description Whether it is the one of the submitter's own container. */
+  is_own: boolean;
+  /** @description Kernels that earlier jobs of the submitter found in it. */
+  kernels: string[];
+  /** @description Kernels that earlier jobs of the submitter did not find in it. */
+  missing_kernels: string[];
 };
 export type Problem = {
   /** @description Stable. */

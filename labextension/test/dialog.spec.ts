@@ -3,6 +3,7 @@ import type { Catalog, Preflight } from '../src/api';
 import { LatestQuery } from '../src/dialog/latestQuery';
 import { ChoiceMemory } from '../src/dialog/memory';
 import { SubmitModel } from '../src/dialog/model';
+import { describeRunPlace } from '../src/dialog/runPlace';
 import { ApiError, type IDialogApi } from '../src/jobs/client';
 import type { Choices, Job, Submission } from '../src/jobs/job';
 import type { INotebookSource } from '../src/source';
@@ -170,6 +171,35 @@ describe('SubmitModel', () => {
     expect(model.choices.inputs).toEqual(['helpers.py', 'more/*.csv']);
     expect(server.asked.at(-1)!.inputs).toEqual(model.choices.inputs);
     expect(model.remembered.declined).toEqual(['a.csv']);
+  });
+
+  it('says before it is sent what the run would see', async () => {
+    const server = new Server();
+    const { model } = await open({}, server);
+    const say = async (changes: Partial<Preflight>) => {
+      server.answer = () => preflight(changes);
+      model.setText('name', String(server.asked.length)); // so that it asks again
+      await settle();
+      const { files } = model;
+      return describeRunPlace(model.preflight!, files.isRunIsolated, TRANS);
+    };
+    const back =
+      'Files that it writes there come back in a folder beside the result.';
+    const mounts = ['/home/ada', '/data'];
+    expect(await say({})).toEqual([]);
+    expect(await say({ mounts })).toEqual([
+      'The run works in the notebook’s own folder. It sees these folders as you do here: /home/ada, /data.'
+    ]);
+    expect(await say({ isolated: true })).toEqual([
+      'Isolated: the run works in a scratch folder, and no file goes along with the notebook.',
+      back
+    ]);
+    const inputs = [{ path: 'a.csv', size: 1 }];
+    expect(await say({ isolated: true, inputs, mounts: ['/data'] })).toEqual([
+      'Isolated: the run works in a scratch folder, and 1 file goes along with the notebook.',
+      'It sees these folders as you do here: /data.',
+      back
+    ]);
   });
 
   it('is one job however often it is sent, and another one after a change', async () => {

@@ -82,6 +82,7 @@ export function preflight(changes: Partial<Preflight> = {}): Preflight {
     isolated: false,
     mounts: [],
     kernel: 'python3',
+    image: null,
     ...changes
   };
 }

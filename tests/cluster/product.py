@@ -36,6 +36,9 @@ flavors:
   patient: {{<<: *small, retries: 1}}
   no-image: {{<<: *small, image: "jupyter-to-job/missing:1"}}
   without-us: {{<<: *small, image: "{Images.python}"}}
+  unconfined:  # Pod Security refuses its pods
+    <<: *small
+    annotations: {{container.apparmor.security.beta.kubernetes.io/notebook: unconfined}}
   without-python: {{<<: *small, image: "{PAUSE_IMAGE}"}}
   gpu-1: &gpu
     <<: *small
@@ -45,6 +48,7 @@ flavors:
   crowd: {{<<: *small}}
   crowd-gpu: &crowd-gpu {{<<: *gpu}}
   crowd-gpus: {{<<: *crowd-gpu, gpus: 2}}
+  crowd-many: {{<<: *crowd-gpu, gpus: 8}}
   urgent: {{<<: *crowd-gpu, priority_class: urgent}}
 devices:
   cpu: {{title: CPU}}

@@ -39,7 +39,7 @@ def rules(folder: Path) -> dict[str, Rules]:
 
 
 IN_NAMESPACES: Rules = {
-    *(("", "pods", verb) for verb in ("get", "list", "watch", "delete")),
+    *(("", "pods", verb) for verb in ("get", "list", "watch", "create", "delete")),
     ("", "persistentvolumeclaims", "get"),
     *(("", "events", verb) for verb in ("list", "watch")),
     *(("batch", "jobs", verb) for verb in ("get", "list", "watch", "create", "delete")),

@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from pathlib import Path
 
+from ...domain.errors import JobsError
 from ...domain.state import Placement
 from ...exchange import Request
 from .records import PodRecord
+from .refusals import WORD_OF_CLUSTER, explain_refusal
 
 
 class KubernetesBackend:
@@ -70,3 +72,16 @@ def placement_of(pod: PodRecord) -> Placement:
     reason = waiting_reason(pod)
     message = pod.waiting_message or None if reason else None
     return Placement(starting=pod.scheduled, reason=reason, message=message)
+
+
+def placement_of_refusal(answer: str) -> Placement:
+    """Return where a job stands whose Job, or whose pod, the cluster refuses: it is tried again."""
+    refusal = explain_refusal(answer)
+    return Placement(reason=refusal.reason, message=refusal.sentence)
+
+
+def placement_of_error(error: JobsError) -> Placement:
+    """Return where a job stands whose Job cannot be made now, by the cluster's word or ours."""
+    if error.message.startswith(WORD_OF_CLUSTER):
+        return placement_of_refusal(error.message)
+    return Placement(reason="BackendError", message=str(error))

@@ -229,7 +229,6 @@ def _notebook(request: Request, origin: Manifest, pods: JobPods) -> Manifest:
     resources["memory"] = str(request.flavor_spec.get("memory", request.demand["memory"]))
     variables = {**origin["env"], **specs[0].get("env", {}), **specs[1].get("env", {})}
     variables["JUPYTER_TO_JOB_TERMINATION_LOG"] = "/dev/termination-log"
-    image = catalog_image(request) or origin["image"]
     job = f"{EXCHANGE}/{request.name}"
     mounts: list[Manifest] = [{"name": "exchange", "mountPath": EXCHANGE}]
     if "shm" in request.flavor_spec:
@@ -237,7 +236,7 @@ def _notebook(request: Request, origin: Manifest, pods: JobPods) -> Manifest:
     mounts += job_volumes(origin, request.mounts)[1]
     return {
         "name": NOTEBOOK,
-        "image": image,
+        "image": image_of(request, origin),
         "imagePullPolicy": pods.image_pull_policy,
         "command": ["python3", "-m", "job_runner"],
         "args": ["run", job, "--attempt", "1", "--wait", str(pods.files_timeout)],
@@ -254,6 +253,24 @@ def catalog_image(request: Request) -> str | None:
     """Return the image that flavor or device name, None where the job runs in the dev pod's."""
     specs = (request.flavor_spec, request.device_spec)
     return next((s["image"] for s in specs if "image" in s), None)
+
+
+def image_of(request: Request, origin: Manifest) -> str:
+    """Return the image of the notebook's container: the catalog's, or the dev pod's."""
+    return str(catalog_image(request) or origin["image"])
+
+
+def pod_manifest(job: Manifest) -> Manifest:
+    """Return the pod that Kubernetes' Job controller makes of a Job."""
+    metadata, template = job["metadata"], job["spec"]["template"]
+    place = {"name": f"{metadata['name']}-trial", "namespace": metadata["namespace"]}
+    labels = {**template["metadata"]["labels"], "batch.kubernetes.io/job-name": metadata["name"]}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {**template["metadata"], **place, "labels": labels},
+        "spec": template["spec"],
+    }
 
 
 def _variables(values: dict[str, str], sources: dict[str, Manifest]) -> list[Manifest]:

@@ -1,11 +1,13 @@
-"""What `submit` prints beside the names: the inputs that are sent, and unknown parameters.
+"""What `submit` prints beside the names: the inputs that are sent, and what preflight says.
 
 Looking up the parameters of a notebook takes a process. So it runs while the notebook is submitted,
-and only if parameters were given. A submission never waits for it, and never fails because of it.
+and only if parameters were given, or a cluster has a word on it. A submission never waits for it,
+and never fails because of it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,8 +24,15 @@ if TYPE_CHECKING:
 
 PREFLIGHT_TIMEOUT = 10.0
 """Seconds after the last submission until which warnings are awaited."""
+MAX_SUGGESTIONS = 3
+"""Files that are named of those that a notebook seems to need."""
 MAX_PREFLIGHTS = 2
-"""Notebooks whose parameters are looked up at the same time."""
+"""Notebooks that are looked at at the same time."""
+_CODES_OF_CLUSTERS = (
+    *("over_quota", "cluster_refuses", "no_node", "no_kernel"),
+    *("user_unknown", "image_unpinned", "variables_dropped", "volume_left"),
+)
+"""What a gateway takes all the same: the job waits, or misses something."""
 
 
 class SubmitWarnings:
@@ -32,6 +41,7 @@ class SubmitWarnings:
     def __init__(self) -> None:
         self._pending: dict[str, Future[Preflight]] = {}
         self._printed_inputs: set[tuple[Path, tuple[str, ...]]] = set()
+        self._asked_clusters: set[Path] = set()
         self._pool = ThreadPoolExecutor(MAX_PREFLIGHTS)
 
     def __enter__(self) -> SubmitWarnings:
@@ -43,22 +53,60 @@ class SubmitWarnings:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def check(self, service: Jobs, source: Source, submission: Submission) -> None:
-        """Print which inputs are sent, and start to look up the notebook's parameters."""
+        """Print which inputs are sent, and start to look at the notebook.
+
+        A cluster says the same of all notebooks of a batch, and is asked for the first one.
+        """
         inputs = (source.root, submission.inputs)
         if submission.inputs and inputs not in self._printed_inputs:
             self._printed_inputs.add(inputs)
             _print_inputs(*inputs)
-        if submission.parameters:
+        is_new = service.pulls and source.root not in self._asked_clusters
+        if is_new:
+            self._asked_clusters.add(source.root)
+        if submission.parameters or is_new:
             self._pending[source.argument] = self._pool.submit(service.preflight, submission)
 
     def _print_warnings(self) -> None:
         finished, _ = wait(self._pending.values(), PREFLIGHT_TIMEOUT)
+        printed: set[str] = set()
         for argument, future in self._pending.items():
             if future not in finished or isinstance(future.exception(), JobsError | OSError):
                 continue  # submitting the notebook reported the same error
-            for problem in future.result().problems:
-                if problem.code == "unknown_parameter":
-                    output.print_note(f"Warning: {argument}: {problem.message} {problem.hint}")
+            for note in _notes(argument, future.result()):
+                if note not in printed:
+                    printed.add(note)
+                    output.print_note(note)
+
+
+def _notes(argument: str, found: Preflight) -> Iterator[str]:
+    """Yield what is worth knowing of a notebook that was submitted."""
+    for problem in found.problems:
+        if problem.code == "unknown_parameter":
+            yield f"Warning: {argument}: {problem.message} {problem.hint}"
+    if found.image is None:  # the run sees what is here
+        return
+    yield _place(found)
+    for problem in found.problems:
+        # A quota that has no room just now may be full of this very job.
+        if problem.code in _CODES_OF_CLUSTERS and (
+            problem.code != "over_quota" or problem.blocking
+        ):
+            yield f"Warning: {problem.message} {problem.hint}"
+    sent = {item.path for item in found.inputs}
+    missing = [item.path for item in found.suggested if item.path not in sent]
+    if found.isolated and missing:
+        names = ", ".join(missing[:MAX_SUGGESTIONS])
+        more = f" and {len(missing) - MAX_SUGGESTIONS} more" * (len(missing) > MAX_SUGGESTIONS)
+        yield f"Warning: {argument}: it seems to need {names}{more}: send them with --input."
+
+
+def _place(found: Preflight) -> str:
+    """Return where a job works on a cluster, and what it sees of the user's files."""
+    seen = f" It sees as you do here: {', '.join(found.mounts)}." if found.mounts else ""
+    if found.isolated:
+        return f"Isolated: it works in a scratch folder, with the files that are sent.{seen}"
+    return f"It works in the notebook's own folder.{seen}"
 
 
 def _print_inputs(root: Path, patterns: tuple[str, ...]) -> None:

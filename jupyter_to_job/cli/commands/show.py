@@ -83,7 +83,10 @@ def _submission(job: Job) -> Iterator[Row]:
         yield "inputs", formats.plural(len(job.inputs), "file")
     else:
         yield from (("input", path) for path in job.inputs)
-    yield "isolated", "yes" if job.isolated else ""
+    if job.isolated:
+        yield "works in", "a scratch folder with its inputs (isolated)"
+    elif job.backend == "kubernetes":
+        yield "works in", "the notebook's own folder"
     yield from (("sees", path) for path in job.mounts)
     yield from (("left behind", sentence) for sentence in job.left_behind)
     yield "output", job.output or ""

@@ -12,10 +12,14 @@ import aiohttp
 from kubernetes.aio import client
 
 from ...backends.kubernetes.records import Manifest
+from ...backends.kubernetes.refusals import WORD_OF_CLUSTER
 from ...domain.errors import BadInput, Conflict, JobsError, NotFound, Refused, Unavailable
 
 REQUEST_TIMEOUT = 30
 """Seconds for a request that is no watch: a slow API server must not stop the whole queue."""
+
+TRIAL_TIMEOUT = 3
+"""The same for a dry run: somebody waits for what it says, and it may say nothing."""
 
 
 async def read_json(response: Any) -> Manifest:
@@ -67,4 +71,4 @@ def _error_of(error: client.ApiException) -> JobsError:
         kind = NotFound
     elif any(words in reason for words in _WORDS_OF_POLICIES):
         kind = Refused
-    return kind(f"Kubernetes answered {error.status}: {reason}")
+    return kind(f"{WORD_OF_CLUSTER} {error.status}: {reason}")

@@ -23,7 +23,7 @@ from ...backends.kubernetes.records import (
 )
 from ...domain.errors import BadInput, Conflict, NotFound, Refused
 from ...exchange.records import ClusterJob
-from .api_errors import REQUEST_TIMEOUT, read_json, translate_errors
+from .api_errors import REQUEST_TIMEOUT, TRIAL_TIMEOUT, read_json, translate_errors
 from .informer import Informer, ObjectKind, Record
 
 _OF_JOBS = {"label_selector": JOB_LABEL}
@@ -116,15 +116,35 @@ class Cluster:
         not valid, NotFound without its namespace.
         """
         namespace = manifest["metadata"]["namespace"]
-        try:
-            body = client.V1Job.model_validate(manifest)
-        except ValueError as error:  # a patch of the administrator may have any form
-            raise BadInput(f"This is no Job of Kubernetes: {error}") from error
+        body = _job(manifest)
         with translate_errors():
             job = await self._batch.create_namespaced_job(
                 namespace, body, _request_timeout=REQUEST_TIMEOUT
             )
         return str(job.to_dict()["metadata"]["uid"])
+
+    async def try_job(self, manifest: Manifest) -> None:
+        """Let the API server check a Job, without creating it. Raises what `create_job` does.
+
+        A name that is taken is no fault: it is looked at last.
+        """
+        with contextlib.suppress(Conflict), translate_errors():
+            await self._batch.create_namespaced_job(
+                manifest["metadata"]["namespace"],
+                _job(manifest),
+                dry_run="All",
+                _request_timeout=TRIAL_TIMEOUT,
+            )
+
+    async def try_pod(self, manifest: Manifest) -> None:
+        """Let the API server check the pod of a Job, without creating it. Raises as `try_job`."""
+        with contextlib.suppress(Conflict), translate_errors():
+            await self._core.create_namespaced_pod(
+                manifest["metadata"]["namespace"],
+                client.V1Pod.model_validate(manifest),
+                dry_run="All",
+                _request_timeout=TRIAL_TIMEOUT,
+            )
 
     async def find_job(self, namespace: str, name: str) -> JobRecord | None:
         """Return the Job of a name as the API server knows it, and not a watch; None without it."""
@@ -212,3 +232,11 @@ class Cluster:
             return Informer(kind, on_change)
         kind = replace(kind, label=f"{kind.label} in {namespace}")
         return Informer(kind, on_change, partial(self.has_namespace, namespace))
+
+
+def _job(manifest: Manifest) -> client.V1Job:
+    """Return a Job as the client has it. Raises BadInput."""
+    try:
+        return client.V1Job.model_validate(manifest)
+    except ValueError as error:  # a patch of the administrator may have any form
+        raise BadInput(f"This is no Job of Kubernetes: {error}") from error

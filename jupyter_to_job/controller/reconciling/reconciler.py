@@ -14,11 +14,19 @@ from dataclasses import dataclass, field, replace
 
 from job_runner.protocol import layout
 
-from ...backends.kubernetes import JobPods, PodRecord, job_manifest, placement_of
+from ...backends.kubernetes import (
+    JobPods,
+    PodRecord,
+    explain_refusal,
+    job_manifest,
+    placement_of,
+    placement_of_error,
+    placement_of_refusal,
+)
 from ...backends.kubernetes.records import Manifest
 from ...domain.errors import BadInput, Conflict, Damaged, JobsError, NotFound, Refused, Unavailable
 from ...domain.state import Placement
-from ...exchange import FileExchange
+from ...exchange import FileExchange, Request
 from ...exchange.records import ClusterJob
 from ..cluster.cluster import Cluster
 from ..cluster.job_objects import JobObjects
@@ -32,6 +40,7 @@ from .job_files import (
     write_pod_end,
     write_stop,
 )
+from .known_kernels import KnownKernels
 from .next_step import (
     CreateJob,
     DeleteJob,
@@ -91,6 +100,7 @@ class Reconciler:
 
     def __post_init__(self) -> None:
         self.objects = JobObjects(self.cluster, self.namespaces, self._on_event)
+        self.kernels = KnownKernels()
         self.folds = Folds(self.exchange, self.max_record, self.enqueue)
 
     def _on_event(self, job: str) -> None:
@@ -118,7 +128,7 @@ class Reconciler:
             return placement_of(pod)
         found = self._jobs.get(job)
         refusal = self.objects.refusal_of(found) if found else None
-        return _placement_of(refusal) if refusal else self._refusals.get(job)
+        return placement_of_refusal(refusal) if refusal else self._refusals.get(job)
 
     async def job_uid(self, job: str) -> str | None:
         """Return the uid of the Job on record.
@@ -289,7 +299,7 @@ class Reconciler:
     async def _create(self, name: str, files: JobFiles) -> None:
         """Create the Job, and record its uid."""
         try:
-            manifest = await asyncio.to_thread(self._manifest, files)
+            manifest = await asyncio.to_thread(self.manifest, files.request, files.origin)
         except BadInput as error:  # the administrator may mend the patch
             raise self._wait_with(name, error) from error
         try:
@@ -303,7 +313,8 @@ class Reconciler:
             if isinstance(error, BadInput) and self.pod_patch is not dict:
                 raise self._wait_with(name, error) from error  # the patch may be what is wrong
             number = len(files.attempts) + 1
-            self.folds.start(name, EndAttempt(number, "BackendError", error.message))
+            message = explain_refusal(error.message).sentence
+            self.folds.start(name, EndAttempt(number, "BackendError", message))
             return
         job = ClusterJob(files.origin["namespace"], name, uid)
         await asyncio.to_thread(write_job, self.exchange, name, job)
@@ -311,14 +322,16 @@ class Reconciler:
         self._refusals.pop(name, None)
         _log.info("%s: Job created", name)
 
-    def _manifest(self, files: JobFiles) -> Manifest:
-        """Return a job's Job. Raises BadInput if the administrator's patch is wrong."""
-        pods = replace(self.pod_settings, patch=self.pod_patch())
-        return job_manifest(files.request, files.origin, pods)
+    def manifest(self, request: Request, origin: Manifest) -> Manifest:
+        """Return a request's Job. Raises BadInput if the administrator's patch is wrong.
+
+        Threads may call it, too.
+        """
+        return job_manifest(request, origin, replace(self.pod_settings, patch=self.pod_patch()))
 
     def _wait_with(self, name: str, error: JobsError) -> Unavailable:
         """Tell why a job waits, and return the error with which it is tried again."""
-        self._refusals[name] = _placement_of(error.message)
+        self._refusals[name] = placement_of_error(error)
         return Unavailable(error.message)
 
     async def _end_if_name_is_taken(self, name: str, files: JobFiles) -> None:
@@ -335,6 +348,8 @@ class Reconciler:
     async def _tidy(self, name: str, files: JobFiles, seen: Seen) -> None:
         """Delete the Job of a job that has ended, in time, and a directory that is not wanted."""
         self._settled.add(name)
+        for attempt in seen.attempts:
+            self.kernels.learn(files.request, files.origin, attempt.status)
         self._refusals.pop(name, None)
         if seen.job is not None and seen.record is None:
             self._gone.discard(seen.job.uid)
@@ -373,9 +388,3 @@ class Reconciler:
         job = self._jobs.pop(name, None)
         if job is not None:
             self._gone.discard(job.uid)
-
-
-def _placement_of(refusal: str) -> Placement:
-    """Return where a job stands whose Job, or whose pod, is refused: it is tried again."""
-    reason = "QuotaExceeded" if "exceeded quota" in refusal else "BackendError"
-    return Placement(reason=reason, message=refusal)

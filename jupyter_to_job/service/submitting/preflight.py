@@ -2,7 +2,8 @@
 
 Codes are stable: `bad_notebook`, `stale`, `unknown_choice`, `refused`, `never_fits`, `no_kernel`,
 `missing_input`, `too_large`, `bad_input` block, since `submit` refuses them; `not_writable`,
-`unknown_parameter` and `not_inspected` do not.
+`unknown_parameter` and `not_inspected` do not. A cluster's own codes are in
+`controller.preflight.cluster_checks`.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from job_runner.protocol.parameters import parse_default
 
 from ...domain.errors import BadInput, BadNotebook, JobsError, TooLarge, UnknownChoice
 from ...domain.job import Submission
-from ...domain.preflight import Parameter, PlannedInput, Preflight, Problem
+from ...domain.preflight import JobImage, Parameter, PlannedInput, Preflight, Problem
 from ...domain.submission_rules import validate_submission
 from ...domain.suggestions import nearest_name
 from ...exchange.request import Environment
 from ...workspace import Plan, Workspace, freeze, plan_inputs, resolve_output, suggest
-from .submission import Caller, SubmissionService
+from .submission import DEFAULT_KERNEL, Caller, SubmissionService
 
 INSPECT_TIMEOUT = 30.0
 """Seconds for reading a notebook's parameters."""
@@ -57,7 +58,7 @@ def _inspect_notebook(
             content=submission.content,
         )
     except JobsError as error:
-        return Preflight((_problem(error),))
+        return Preflight((problem_of(error),))
     summary = frozen.summary
     assert summary is not None  # `freeze` just made it
     source = (
@@ -78,10 +79,10 @@ def _plan(
         return plan_inputs(workspace, submission.inputs, cap), []
     except TooLarge as error:
         with contextlib.suppress(TooLarge):
-            return plan_inputs(workspace, submission.inputs), [_problem(error)]
-        return Plan(), [_problem(error)]
+            return plan_inputs(workspace, submission.inputs), [problem_of(error)]
+        return Plan(), [problem_of(error)]
     except BadInput as error:
-        return Plan(), [_problem(error, "missing_input")]
+        return Plan(), [problem_of(error, "missing_input")]
 
 
 def check_choice(
@@ -92,12 +93,36 @@ def check_choice(
         validate_submission(submission)
         service.choose(submission, caller)
     except JobsError as error:
-        yield _problem(error)
+        yield problem_of(error)
         return
+    yield from _missing_kernel(kernel, caller)
+
+
+def check_kernel(image: JobImage, kernel: str | None, caller: Caller) -> Iterator[Problem]:
+    """Yield why a job's image has no such kernel.
+
+    If it is the caller's own image, what is not here is not there. Otherwise, and for kernels that
+    a volume has, earlier runs tell of it.
+    """
+    name = kernel or DEFAULT_KERNEL
+    own = tuple(_missing_kernel(kernel, caller)) if image.is_own else ()
+    yield from own
+    if not own and name in image.missing_kernels:
+        known = f" It has: {', '.join(image.kernels)}." if image.kernels else ""
+        yield Problem(
+            "no_kernel",
+            f"An earlier job did not find the kernel {name!r} in the image {image.name}.{known}",
+            "Choose another kernel in the notebook, or a flavor with another image.",
+            blocking=False,  # the image may be another one by now
+        )
+
+
+def _missing_kernel(kernel: str | None, caller: Caller) -> Iterator[Problem]:
+    """Yield why this environment has no such kernel."""
     try:
         caller.kernel_spec(kernel)
     except UnknownChoice as error:
-        yield _problem(error, "no_kernel")
+        yield problem_of(error, "no_kernel")
 
 
 def preflight(service: SubmissionService, submission: Submission, caller: Caller) -> Preflight:
@@ -111,7 +136,8 @@ def preflight(service: SubmissionService, submission: Submission, caller: Caller
     )
 
 
-def _problem(error: JobsError, code: str | None = None) -> Problem:
+def problem_of(error: JobsError, code: str | None = None) -> Problem:
+    """Return the problem that an error of `submit` is."""
     return Problem(code or error.code, error.message, error.hint)
 
 
@@ -121,7 +147,7 @@ def _output_problems(workspace: Workspace, submission: Submission) -> Iterator[P
         try:
             resolve_output(workspace, submission.output)
         except JobsError as error:
-            yield _problem(error)
+            yield problem_of(error)
             return
     try:
         target = workspace.real(submission.output or submission.notebook)
@@ -152,7 +178,7 @@ def _parameters(
         message = f"The parameters could not be read: {error}."
         return (), [Problem("not_inspected", message, blocking=False)]
     except BadNotebook as error:
-        return (), [_problem(error)]
+        return (), [problem_of(error)]
     if parameters is None:  # papermill cannot read this language
         return (), []
     declared = {parameter.name for parameter in parameters}

@@ -39,6 +39,8 @@ _NOT_COMPARED = frozenset(
 KernelResolver = Callable[[str], dict[str, Any] | None]
 PlaceRun = Callable[["Choice", Path], RunPlace]
 DEFAULT_KERNEL = "python3"
+TRIAL_NAME = "preflight-aaaaaaaa"
+"""The name of requests that are tried, and never recorded."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +144,16 @@ class SubmissionService:
             if earlier is not None:  # another process with the same key was faster
                 return earlier, False
         raise Conflict("No free job name was found.", "Submit again.")
+
+    def trial(self, submission: Submission, caller: Caller) -> Request:
+        """Return the request that a submission would become; nothing is recorded.
+
+        It stands for a notebook that was not read. Raises what `choose` does.
+        """
+        choice = self.choose(submission, caller)
+        source = Path(caller.workspace, submission.notebook)
+        frozen = Frozen(submission.notebook, source, b"", "", None)
+        return self._request(submission, frozen, caller, choice, TRIAL_NAME, "")
 
     def _request(
         self,

@@ -9,6 +9,7 @@ import { DeviceChoice, FlavorCards } from './flavorCards';
 import type { SubmitModel } from './model';
 import { MoreSection } from './moreSection';
 import { ParametersSection } from './parametersSection';
+import { describeRunPlace } from './runPlace';
 import type { ModelProps } from './section';
 import { StatusArea } from './status';
 
@@ -26,6 +27,20 @@ export class SubmitForm extends Panel {
   }
 }
 
+/** Where the run would work. It is always rendered: a screen reader tells what changes in it. */
+function RunPlace({ model }: ModelProps): ReactElement {
+  const { files, preflight, trans } = model;
+  const sentences =
+    preflight === null
+      ? []
+      : describeRunPlace(preflight, files.isRunIsolated, trans);
+  return (
+    <p className="jp-ToJobDialog-place" aria-live="polite">
+      {sentences.join(' ')}
+    </p>
+  );
+}
+
 function FormContent({ model }: ModelProps): ReactElement {
   useModel(model);
   const { source } = model;
@@ -39,6 +54,7 @@ function FormContent({ model }: ModelProps): ReactElement {
         {source.note && <p className="jp-ToJobDialog-note">{source.note}</p>}
         <FlavorCards model={model} />
         <DeviceChoice model={model} />
+        <RunPlace model={model} />
         <ParametersSection model={model} />
         {source.takesFiles && <FilesSection model={model} />}
         <MoreSection model={model} />

@@ -1,0 +1,57 @@
+"""What no node has for a choice of flavor and device: a job of it would wait for a new node.
+
+What is free now is the scheduler's matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from ...domain.quantities import format_resource
+from ...flavors.catalog import Choice
+from .nodes import NodeNeeds, NodeRecord
+
+_ANY = Decimal("0.000001")
+"""An amount that a node has of each resource that it has at all."""
+_NONE = Decimal(0)
+
+
+@dataclass(frozen=True)
+class Lack:
+    """What happened, and what to do."""
+
+    message: str
+    hint: str
+
+
+def find_lack(
+    choice: Choice, nodes: Collection[NodeRecord] | None, architecture: str | None = None
+) -> Lack | None:
+    """Return what no node has of what a choice needs; None if one has it all, or none is known.
+
+    `architecture` is that of the dev pod's image.
+    """
+    if nodes is None:
+        return None
+    needs = NodeNeeds.of(choice, architecture)
+    having = replace(needs, resources=dict.fromkeys(needs.resources, _ANY)).nodes(nodes)
+    title = choice.device.title or choice.device_name
+    if not having:
+        return Lack(
+            f"No node has the device {title} now.",
+            "The job waits until one joins, as in a pool that grows from nothing. "
+            "Another device may start at once.",
+        )
+    demand = choice.demand
+    if any(all(n.capacity.get(name, _NONE) >= demand[name] for name in demand) for n in having):
+        return None
+    hint = "The job waits until a larger one joins. A smaller flavor may start at once."
+    largest = {name: max(n.capacity.get(name, _NONE) for n in having) for name in demand}
+    missing = next((name for name, need in demand.items() if need > largest[name]), None)
+    if missing is None:
+        return Lack("No node has as much of everything as this flavor asks for.", hint)
+    asked = format_resource(missing, demand[missing])
+    most = format_resource(missing, largest[missing])
+    return Lack(f"This flavor asks for {asked}, and no node with {title} has over {most}.", hint)

@@ -1,0 +1,1 @@
+"""What the cluster would say to a job, asked before it is submitted."""

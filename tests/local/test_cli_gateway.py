@@ -1,0 +1,89 @@
+"""`submit` behind a gateway: what the cluster says of it is printed beside the job's name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupyter_to_job.domain.preflight import JobImage, Problem
+from jupyter_to_job.exchange import FileExchange
+
+from .. import notebooks
+from ..gateways import context_of, serving
+from ..pretend_checks import PodsWithVolumes, PretendChecks, mounted_claim
+from .cli import Cli
+
+IMAGE = JobImage("notebook:1", is_own=False, missing_kernels=("python3",))
+PROBLEMS = (
+    Problem("over_quota", "No room now.", "It waits.", blocking=False),
+    Problem("over_quota", "The quota is too small.", "Ask."),
+    Problem("no_node", "No node has it.", "It waits.", blocking=False),
+)
+
+
+@pytest.fixture
+def says() -> PretendChecks:
+    checks = PretendChecks(*PROBLEMS)
+    checks.job_image = IMAGE
+    return checks
+
+
+@pytest.fixture
+def pods() -> PodsWithVolumes:
+    return PodsWithVolumes()
+
+
+@pytest.fixture
+def gateway(tmp_path: Path, cli: Cli, says: Any, pods: PodsWithVolumes) -> Iterator[None]:
+    exchange = FileExchange(tmp_path / "controller")
+    exchange.prepare()
+    token = tmp_path / "token"
+    token.write_text("ada")
+    with context_of(exchange, identities=pods) as context:
+        changed = replace(context, checks=says)
+        with serving(changed) as url:
+            cli.variables["JUPYTER_TO_JOB_GATEWAY"] = url
+            cli.variables["JUPYTER_TO_JOB_GATEWAY_TOKEN_FILE"] = str(token)
+            yield
+
+
+@pytest.mark.usefixtures("gateway")
+def test_submit_says_what_the_cluster_says(
+    cli: Cli, says: PretendChecks, pods: PodsWithVolumes
+) -> None:
+    pods.mounts = [mounted_claim(Path("/data"), "ReadWriteOncePod")]
+    notebooks.write(cli.workspace / "a.ipynb", "import helpers")
+    notebooks.write(cli.workspace / "b.ipynb", "1")
+    (cli.workspace / "helpers.py").write_text("")
+    ran = cli.run("submit", "a.ipynb", "b.ipynb")
+    assert ran.returncode == 0
+    assert len(ran.stdout.split()) == 2
+    told = [line for line in ran.stderr.splitlines() if not line.endswith("submitted")]
+    assert told == [
+        "Isolated: it works in a scratch folder, with the files that are sent.",
+        "Warning: /data stays behind: only one pod at a time may use its claim data. "
+        "Send the files that the notebook needs from there as inputs.",
+        "Warning: The quota is too small. Ask.",
+        "Warning: No node has it. It waits.",
+        "Warning: An earlier job did not find the kernel 'python3' in the image notebook:1. "
+        "Choose another kernel in the notebook, or a flavor with another image.",
+        "Warning: a.ipynb: it seems to need helpers.py: send them with --input.",
+    ]
+    assert len(says.asked) == 1  # for the whole batch
+    assert "works in      a scratch folder" in cli.run("show", ran.stdout.split()[0]).stdout
+
+
+@pytest.mark.usefixtures("gateway")
+def test_a_mounted_folder(cli: Cli, pods: PodsWithVolumes) -> None:
+    pods.mounts = [mounted_claim(cli.workspace, "ReadWriteMany")]
+    notebooks.write(cli.workspace / "a.ipynb", "import helpers")
+    (cli.workspace / "helpers.py").write_text("")
+    told = cli.run("submit", "a.ipynb").stderr
+    assert (
+        f"It works in the notebook's own folder. It sees as you do here: {cli.workspace}." in told
+    )
+    assert "helpers" not in told

@@ -1,0 +1,78 @@
+"""What no node has for a flavor and a device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jupyter_to_job.backends.kubernetes.lacks import find_lack
+from jupyter_to_job.backends.kubernetes.nodes import node_record
+from jupyter_to_job.flavors import parse_catalog
+
+CATALOG = """
+apiVersion: jupyter-to-job.io/v1
+default: {flavor: small, device: cpu}
+flavors:
+  small: {cpu: 500m, memory: 1Gi, devices: [cpu]}
+  gpu-1: {cpu: 2, memory: 8Gi, gpus: 1, devices: [any, a100, tainted]}
+  gpu-8: {cpu: 2, memory: 8Gi, gpus: 8, devices: [any]}
+  wide: {cpu: 64, memory: 1Gi, devices: [cpu]}
+  both: {cpu: 8, memory: 48Gi, devices: [cpu]}
+devices:
+  cpu: {title: CPU}
+  any: {title: Any GPU, resource: nvidia.com/gpu}
+  a100: {resource: nvidia.com/gpu, node_selector: {product: A100}}
+  tainted: {resource: nvidia.com/gpu, tolerations: [{key: gpu, operator: Exists}]}
+"""
+TAINT = {"key": "gpu", "value": "a", "effect": "NoSchedule"}
+
+
+def node(name: str, spec: Any = None, **capacity: str) -> Any:
+    amounts = {key.replace("gpu", "nvidia.com/gpu"): value for key, value in capacity.items()}
+    metadata = {"name": name, "uid": name, "labels": {"kubernetes.io/arch": "amd64"}}
+    return {"metadata": metadata, "spec": spec or {}, "status": {"capacity": amounts}}
+
+
+WIDE = node("wide", cpu="16", memory="32Gi")
+DEEP = node("deep", cpu="4", memory="64Gi")
+GPU = node("gpu", cpu="8", memory="32Gi", gpu="2")
+TAINTED = node("tainted", {"taints": [TAINT]}, cpu="8", memory="32Gi", gpu="2")
+CASES = {
+    "it fits": ("gpu-1", "any", [WIDE, GPU], None),
+    "no such device": ("gpu-1", "any", [WIDE], "No node has the device Any GPU now."),
+    "no such label": ("gpu-1", "a100", [GPU], "No node has the device a100 now."),
+    "no nodes at all": ("small", "cpu", [], "No node has the device CPU now."),
+    "a taint": ("gpu-1", "any", [TAINTED], "No node has the device Any GPU now."),
+    "a taint that it tolerates": ("gpu-1", "tainted", [TAINTED], None),
+    "fewer than asked for": (
+        "gpu-8", "any", [GPU],
+        "This flavor asks for 8 nvidia.com/gpu, and no node with Any GPU has over "
+        "2 nvidia.com/gpu.",
+    ),
+    "too wide": (
+        "wide", "cpu", [WIDE, DEEP],
+        "This flavor asks for 64 CPUs, and no node with CPU has over 16 CPUs.",
+    ),
+    "each, but not both": (
+        "both", "cpu", [WIDE, DEEP], "No node has as much of everything as this flavor asks for.",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("flavor", "device", "nodes", "message"), CASES.values(), ids=CASES)
+def test_a_lack(flavor: str, device: str, nodes: list[Any], message: str | None) -> None:
+    choice = parse_catalog(CATALOG.encode(), "test").choose(flavor, device)
+    lack = find_lack(choice, [node_record(n) for n in nodes])
+    assert (lack.message if lack else None) == message
+
+
+def test_nodes_that_are_not_known() -> None:
+    choice = parse_catalog(CATALOG.encode(), "test").choose("wide", None)
+    assert find_lack(choice, None) is None
+
+
+def test_an_architecture_that_no_node_has() -> None:
+    choice = parse_catalog(CATALOG.encode(), "test").choose("small", None)
+    assert find_lack(choice, [node_record(WIDE)], "amd64") is None
+    assert find_lack(choice, [node_record(WIDE)], "arm64") is not None
