@@ -20,6 +20,8 @@ STOP = "stop.json"
 DELIVERY = "delivery.json"
 HELD = "held.json"
 """Why the last try to publish failed, as long as there is no delivery.json."""
+DELIVERABLE = "deliverable.json"
+"""What is to be published of a job that has ended: a gateway makes it when it is read."""
 CLEARED = "cleared.json"
 
 RUNNER = "runner.json"

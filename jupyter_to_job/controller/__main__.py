@@ -27,6 +27,8 @@ from .callers.identity import Identities
 from .callers.tenants import Tenants
 from .cluster.cluster import Cluster
 from .cluster.informer import Informer
+from .couriers.couriers import Couriers
+from .couriers.manifest import CourierPods
 from .feed.feed import GatewayFeed
 from .gateway import READER_LIMITS, http_server
 from .handler import GatewayContext
@@ -111,6 +113,7 @@ async def serve(
             rules.wait_limits,
             Caps.of(settings).record,
             rules.pod_patch,
+            on_ended=lambda job: couriers.look(job),
         )
 
         def on_change(job: str) -> None:
@@ -120,8 +123,10 @@ async def serve(
         def on_request(job: str) -> None:
             loop.call_soon_threadsafe(on_change, job)
 
+        pods = CourierPods.of(settings)
+        couriers = Couriers(cluster, exchange, reconciler.objects, pods, on_change)
         backend = KubernetesBackend(on_request, reconciler.placement_of)
-        identities = Identities(cluster, rules.tenants, reconciler)
+        identities = Identities(cluster, rules.tenants, reconciler, couriers=couriers)
         nodes = cluster.nodes()
         context = gateway_context(
             settings, exchange, backend, identities, on_change, partial(known_nodes, nodes)
@@ -133,7 +138,7 @@ async def serve(
         housekeeping.start()
         server = http_server(context)
         server.listen(port)
-        task = asyncio.gather(reconciler.run(), context.feed.run(), nodes.run())
+        task = asyncio.gather(reconciler.run(), couriers.run(), context.feed.run(), nodes.run())
         loop.add_signal_handler(signal.SIGTERM, task.cancel)
         try:
             await task

@@ -143,7 +143,7 @@ def dispatch(
     """
     if request.path.startswith("exchange/"):
         return context.exchange_routes.handle(identity, request, is_watched=is_watched)
-    if isinstance(identity, AgentPod):
+    if not isinstance(identity, DevPod):
         raise NotFound(f"There is no {request.method} {request.path}.")
     if request.path.startswith("blobs/") and request.method in ("HEAD", "PUT"):
         return _blob(context, identity, request), ""

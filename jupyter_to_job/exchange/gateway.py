@@ -16,6 +16,8 @@ import httpx
 from ..domain.errors import NotFound, Unavailable, error_of_answer
 
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
+CHUNK = 1 << 20
+"""Bytes of a piece that are in memory while it comes in."""
 
 
 class Gateway:
@@ -70,6 +72,12 @@ class GatewayExchange:
         except NotFound:
             return None
 
+    def chunks(self, job: str, path: str, offset: int = 0) -> Iterator[bytes]:
+        """Yield the bytes of one piece from `offset`, as they come in. Raises as `Gateway.call`."""
+        headers = {"Range": f"bytes={offset}-"} if offset else {}
+        with self._gateway.stream("GET", _piece(job, path), headers=headers) as response:
+            yield from response.iter_bytes(CHUNK)
+
     def size(self, job: str, path: str) -> int | None:
         """See the port."""
         try:
@@ -89,6 +97,22 @@ class GatewayExchange:
         )
         length: int = answer.json()["length"]
         return length
+
+
+class GatewayJob:
+    """The pieces of one job of a gateway, as its delivery reads and writes them."""
+
+    def __init__(self, exchange: GatewayExchange, job: str) -> None:
+        self._exchange = exchange
+        self._job = job
+
+    def read(self, path: str, offset: int = 0) -> Iterator[bytes]:
+        """Yield the bytes of one piece from `offset`, as they come in. Raises as `Gateway.call`."""
+        return self._exchange.chunks(self._job, path, offset)
+
+    def put(self, path: str, data: bytes) -> None:
+        """See the port."""
+        self._exchange.put(self._job, path, data)
 
 
 def _piece(job: str, path: str) -> str:

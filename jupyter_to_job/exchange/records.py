@@ -62,11 +62,15 @@ class DeliveryRecord:
 
 @dataclass(frozen=True)
 class HeldRecord:
-    """held.json: why publishing has to wait; path and digest where only artifacts are held."""
+    """held.json: why publishing has to wait; path and digest where only artifacts are held.
+
+    `failed`: it will never be possible.
+    """
 
     message: str
     path: str | None = None
     sha256: str | None = None
+    failed: bool = False
 
 
 @dataclass(frozen=True)

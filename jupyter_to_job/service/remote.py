@@ -21,27 +21,22 @@ from typing import Any, BinaryIO, cast
 
 import httpx
 
-from job_runner.protocol import documents, layout
-
 from ..domain.errors import (
     BadInput,
-    Conflict,
-    Damaged,
-    NotFound,
     Unavailable,
     UnknownChoice,
     no_job,
     no_room,
 )
-from ..domain.job import Changes, Deleted, Delivery, DeliveryState, Job, State, Submission
+from ..domain.job import Changes, Deleted, Job, State, Submission
 from ..domain.names import is_job_name
 from ..domain.preflight import Preflight
 from ..domain.transfer import Transfer
-from ..exchange import Request
-from ..exchange.gateway import Gateway, GatewayExchange
-from ..workspace import CannotPublish, Frozen, resolve_output
-from .delivery import publish_result, record_of
+from ..exchange.gateway import Gateway, GatewayExchange, GatewayJob
+from ..workspace import Frozen, resolve_output
 from .port import Page, Records, Text
+from .publication import sign
+from .remote_delivery import deliver_remotely
 from .submitting.packages import packages_of
 from .submitting.preflight import check_kernel, inspect_files
 from .submitting.submission import Caller, freeze_submission
@@ -148,25 +143,19 @@ class RemoteJobs:
         job whose source is outside of this workspace is left to processes that reach it. Where
         the folder cannot be written the job is `held` for this reader; a later call tries again.
         """
-        job = self._job(self._gateway.call("POST", _path(name, "/deliver")).json())
-        if job.delivery.path is not None or not job.state.final:
+        document = self._gateway.call("POST", _path(name, "/deliver")).json()
+        job = self._job(document)
+        is_inside = PurePosixPath("/", document["notebook"]).is_relative_to(self._tree.root)
+        if job.delivery.path is not None or not job.state.final or not is_inside:
             return job
-        request = self._request(name)
-        if not PurePosixPath("/", request.notebook).is_relative_to(self._tree.root):
-            return job
-        try:
-            result = self.notebook(name)
-        except NotFound:  # not folded yet, or nothing ran
-            return job
-        try:
-            with result:
-                published = publish_result(self._in_workspace(request), result, self._tree)
-        except CannotPublish as error:
-            return replace(job, delivery=Delivery(DeliveryState.HELD, None, str(error)))
-        record = record_of(replace(published, path=self._absolute(published.path)))
-        # Another process of this user may have published first: then its record stands.
-        with contextlib.suppress(Conflict):
-            self._exchange.put(name, layout.DELIVERY, documents.encode(record))
+        deliver_remotely(
+            GatewayJob(self._exchange, name),
+            name,
+            self._tree,
+            self._relative,
+            self._absolute,
+            sign=sign,
+        )
         return self.get(name)
 
     def logs(self, name: str, offset: int = 0) -> Text:
@@ -248,12 +237,6 @@ class RemoteJobs:
         )
         return digest.hexdigest()
 
-    def _request(self, name: str) -> Request:
-        data = self._exchange.read(name, layout.REQUEST)
-        if data is None:
-            raise Damaged(f"{name} has no {layout.REQUEST}.")
-        return Request.from_document(json.loads(data))
-
     def _post(self, path: str, body: dict[str, Any], key: str | None) -> httpx.Response:
         """Send a submission, again after a lost connection: with its key it is still one job."""
         headers = {"Idempotency-Key": key or uuid.uuid4().hex}
@@ -284,11 +267,6 @@ class RemoteJobs:
             return path
         relative = str(absolute.relative_to(self._tree.root))
         return f"{relative}/" if path.endswith("/") else relative
-
-    def _in_workspace(self, request: Request) -> Request:
-        """Return the request with paths that are relative to this workspace."""
-        output = None if request.output is None else self._relative(request.output)
-        return replace(request, notebook=self._relative(request.notebook), output=output)
 
     def _job(self, document: dict[str, Any]) -> Job:
         return Job.from_json(document).with_paths(self._relative)

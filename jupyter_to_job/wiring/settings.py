@@ -70,6 +70,9 @@ class Settings(HasTraits):
     start_limits = Unicode(
         "", help="Controller: how long jobs may wait for their start, e.g. image=10m,agent=10m."
     )
+    courier_after = Unicode(
+        "60s", help="Controller: how long a dev pod has for a result before a courier delivers it."
+    )
     attempt_cap = Unicode(
         "4Gi", help="Controller: how much journal and artifacts of one attempt may be in all."
     )
@@ -165,6 +168,10 @@ class Settings(HasTraits):
         """Return how many bytes of output a job may keep; None: all of it."""
         return _output_cap(self.output_cap)
 
+    def courier_patience(self) -> int:
+        """Return how many seconds a dev pod has for a result before a courier delivers it."""
+        return _delay(self.courier_after)
+
     def catalog_path(self) -> Path:
         """Return the catalog in force."""
         if self.catalog:
@@ -190,6 +197,10 @@ def _output_cap(text: str) -> int | None:
     return None if text == "none" else int(parse_quantity(text))
 
 
+def _delay(text: str) -> int:
+    return 0 if text.strip() == "0" else parse_duration(text)
+
+
 def _capacity(text: str) -> None:
     from ..backends.local.capacity import configured
 
@@ -202,6 +213,7 @@ _FORMS: dict[str, Callable[[str], object]] = {
     "exchange_cap": parse_quantity,
     "input_cap": parse_quantity,
     "output_cap": _output_cap,
+    "courier_after": _delay,
     "attempt_cap": parse_quantity,
     "record_cap": parse_quantity,
     "owner_cap": parse_quantity,

@@ -9,14 +9,19 @@ import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import NoReturn
+from typing import BinaryIO, NoReturn
 
 import pytest
 
 from jupyter_to_job.domain.errors import TooLarge
-from jupyter_to_job.workspace import CannotPublish, Workspace
+from jupyter_to_job.workspace import CannotPublish, Workspace, open_regular
 from jupyter_to_job.workspace.publishing import artifacts
-from jupyter_to_job.workspace.publishing.artifacts import find_artifacts, publish_artifacts
+from jupyter_to_job.workspace.publishing.artifacts import (
+    Artifact,
+    find_artifacts,
+    publish_artifacts,
+    scan_artifacts,
+)
 
 from ..processes import until
 
@@ -43,9 +48,17 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "workspace"
 
 
-def put(root: Path, made: Path, notebook: str = "dir/train.ipynb") -> tuple[str, ...]:
-    found = find_artifacts(made, notebook)
-    return publish_artifacts(Workspace(root), f"dir/{NAME}.ipynb", NAME, found)
+def find(made: Path, notebook: str = "dir/train.ipynb") -> list[Artifact]:
+    def opener(path: str) -> BinaryIO:
+        return open_regular(str(made / path), path)
+
+    return find_artifacts(scan_artifacts(made), notebook, opener, "here")
+
+
+def put(root: Path, made: Path) -> tuple[str, ...]:
+    found = publish_artifacts(Workspace(root), f"dir/{NAME}.ipynb", NAME, find(made))
+    assert found.lost == ()
+    return found.paths
 
 
 def files(root: Path) -> dict[str, str]:
@@ -138,11 +151,11 @@ def test_a_full_disk_leaves_nothing(
 def test_too_many(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(artifacts, "MAX_ARTIFACTS", 4)
     with pytest.raises(TooLarge, match="created 5 files"):
-        find_artifacts(made, "dir/train.ipynb")
+        find(made)
     monkeypatch.undo()
     monkeypatch.setattr(artifacts, "MAX_ARTIFACT_BYTES", 10)
     with pytest.raises(TooLarge, match="at most 10,000 files and 10 bytes"):
-        find_artifacts(made, "dir/train.ipynb")
+        find(made)
 
 
 def test_many_at_once_publish_one(root: Path, made: Path) -> None:
@@ -156,7 +169,8 @@ PUBLISHER = """
 import sys
 from pathlib import Path
 from jupyter_to_job.workspace import Workspace
-from jupyter_to_job.workspace.publishing.artifacts import find_artifacts, publish_artifacts
+from jupyter_to_job.workspace.publishing.artifacts import publish_artifacts
+from tests.unit.test_artifacts import find
 step = 0
 def stop(event, arguments):
     # Stops before each thing that it does to the file system, until it is killed.
@@ -167,7 +181,7 @@ def stop(event, arguments):
             Path('../stopped').touch()
             while True:
                 pass
-found = find_artifacts(Path('../made'), 'dir/train.ipynb')
+found = find(Path('../made'))
 sys.addaudithook(stop)
 publish_artifacts(Workspace(Path('.')), 'dir/{name}.ipynb', '{name}', found)
 """
@@ -180,7 +194,8 @@ def test_killed_at_any_step(root: Path, made: Path, tmp_path: Path) -> None:
         (root / "dir").mkdir(parents=True)
         (tmp_path / "stopped").unlink(missing_ok=True)
         code = PUBLISHER.format(step=step, name=NAME)
-        process = subprocess.Popen([sys.executable, "-c", code], cwd=root)
+        variables = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+        process = subprocess.Popen([sys.executable, "-c", code], cwd=root, env=variables)
         stopped = tmp_path / "stopped"
         until(lambda: process.poll() is not None or stopped.exists(), "a step")  # noqa: B023
         ended = process.poll() is not None

@@ -163,7 +163,9 @@ def test_cleared_and_unknown(
     assert not isinstance(caught.value, Cleared)
 
 
-def test_an_input_is_sent_in_pieces(jobs: RemoteJobs, workspace: Path) -> None:
+def test_an_input_is_sent_in_pieces(
+    jobs: RemoteJobs, workspace: Path, exchange: FileExchange
+) -> None:
     size = 300 << 20
     with (workspace / "large.bin").open("wb") as file:
         file.truncate(size)
@@ -175,5 +177,5 @@ def test_an_input_is_sent_in_pieces(jobs: RemoteJobs, workspace: Path) -> None:
         tracemalloc.stop()
     # Of the gateway, which is in this process, and of the client.
     assert peak < 20 << 20
-    request = jobs._request(job.name)
+    request = exchange.request(job.name)
     assert [item.size for item in request.inputs] == [size]

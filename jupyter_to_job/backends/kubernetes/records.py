@@ -14,6 +14,10 @@ NONCE = f"{PREFIX}/nonce"
 NOTEBOOK = "notebook"
 AGENT = "agent"
 """Names of the two containers of a job pod."""
+COURIER = "courier"
+"""Name of the container of a courier's pod."""
+COMPONENT = "app.kubernetes.io/component"
+"""The label that tells the Jobs of couriers from those that run jobs."""
 
 Manifest = dict[str, Any]
 
@@ -22,7 +26,7 @@ Manifest = dict[str, Any]
 class JobRecord:
     """A Kubernetes Job with our label. `nonce` is what the controller gave the Job that it made.
 
-    `message` says why it failed.
+    `message` says why it failed. `courier_of` is the job that it delivers, "" if it runs one.
     """
 
     namespace: str
@@ -32,11 +36,12 @@ class JobRecord:
     message: str = ""
     nonce: str = ""
     deleting: bool = False
+    courier_of: str = ""
 
 
 @dataclass(frozen=True)
 class ContainerEnd:
-    """How the notebook container ended."""
+    """How the main container of a pod ended: the notebook's, or the courier's."""
 
     exit_code: int
     reason: str
@@ -60,7 +65,7 @@ class PodRecord:
 
     `reason` is the pod's own (Evicted, DeadlineExceeded); `disruption` that of the cluster which
     ends or has ended it (EvictionByEvictionAPI, ...), "" without one; `waiting` why it waits.
-    `begun`: its notebook container has started. `deletion_grace` is how many seconds a pod has that
+    `begun`: its main container has started. `deletion_grace` is how many seconds a pod has that
     is being deleted. `gone`: it was removed; `lost`: its node is away, and nothing more is heard of
     it. `created` is unix time.
     """
@@ -100,6 +105,7 @@ class PodRecord:
 def job_record(document: Manifest) -> JobRecord:
     """Project a Job as the API answers it."""
     metadata = document["metadata"]
+    labels = metadata.get("labels") or {}
     conditions = document.get("status", {}).get("conditions") or []
     ends = [c for c in conditions if c["type"] in _JOB_ENDS and c["status"] == "True"]
     return JobRecord(
@@ -110,6 +116,7 @@ def job_record(document: Manifest) -> JobRecord:
         message=next((c.get("message", "") for c in ends), ""),
         nonce=(metadata.get("annotations") or {}).get(NONCE, ""),
         deleting="deletionTimestamp" in metadata,
+        courier_of=labels[JOB_LABEL] if labels.get(COMPONENT) == COURIER else "",
     )
 
 
@@ -127,7 +134,8 @@ def pod_record(document: Manifest) -> PodRecord:
     waiting: Manifest = next((w for w in waits if w.get("reason") not in _NORMAL), {})
     if scheduled.get("status") == "False":
         waiting = scheduled
-    ended = states.get(NOTEBOOK, {}).get("terminated")
+    main = states.get(NOTEBOOK) or states.get(COURIER, {})
+    ended = main.get("terminated")
     return PodRecord(
         namespace=metadata["namespace"],
         name=metadata["name"],
@@ -142,7 +150,7 @@ def pod_record(document: Manifest) -> PodRecord:
         deleting="deletionTimestamp" in metadata,
         deletion_grace=metadata.get("deletionGracePeriodSeconds") or 0,
         created=_unix_time(metadata.get("creationTimestamp")),
-        begun=bool({"running", "terminated"} & states.get(NOTEBOOK, {}).keys()),
+        begun=bool({"running", "terminated"} & main.keys()),
         scheduled=scheduled.get("status") == "True",
         waiting=waiting.get("reason", ""),
         waiting_message=waiting.get("message", ""),
@@ -167,6 +175,16 @@ def job_uid_of(pod: Manifest) -> str:
     owners = pod["metadata"].get("ownerReferences") or []
     jobs = [o["uid"] for o in owners if o.get("controller") and o.get("kind") == "Job"]
     return str(jobs[0]) if jobs else ""
+
+
+def node_with_claim(pod: Manifest, claim: str) -> str:
+    """Return the node of a pod that has a claim mounted; "" for any other pod."""
+    spec = pod["spec"]
+    sources = (v.get("persistentVolumeClaim") or {} for v in spec.get("volumes") or [])
+    is_over = pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
+    if is_over or claim not in (source.get("claimName") for source in sources):
+        return ""
+    return str(spec.get("nodeName") or "")
 
 
 def _unix_time(text: str | None) -> float:

@@ -39,7 +39,15 @@ class AgentPod:
     pod_uid: str
 
 
-Identity = DevPod | AgentPod
+@dataclass(frozen=True)
+class CourierPod:
+    """A caller in a courier pod. It may read and report what it delivers, for its own job only."""
+
+    job: str
+    pod_uid: str
+
+
+Identity = DevPod | AgentPod | CourierPod
 
 
 class JobPod:
@@ -81,8 +89,19 @@ class JobPodRecords(Protocol):
         ...
 
 
+class CourierRecords(Protocol):
+    """What identities need of the part that starts couriers."""
+
+    def job_of(self, namespace: str, pod_uid: str) -> str | None:
+        """Return the job that a pod delivers; None for one that is no courier of ours, or over."""
+        ...
+
+
 class Identities:
-    """Finds out whose a token is. `job_pods` knows the pods of our Jobs."""
+    """Finds out whose a token is.
+
+    `job_pods` knows the pods of our Jobs, and `couriers` those that deliver.
+    """
 
     def __init__(
         self,
@@ -90,10 +109,12 @@ class Identities:
         tenants: Tenants,
         job_pods: JobPodRecords,
         clock: Clock = time.monotonic,
+        couriers: CourierRecords | None = None,
     ) -> None:
         self._cluster = cluster
         self._tenants = tenants
         self._job_pods = job_pods
+        self._couriers = couriers
         self._reviews = TokenReviews(cluster.review, tenants.require_namespace, clock)
         self._pods: SharedCalls[str, DevPod | JobPod] = SharedCalls(POD_TTL, clock=clock)
 
@@ -103,6 +124,10 @@ class Identities:
         agent = await self._agent(review)
         if agent is not None:
             return agent
+        if self._couriers is not None:
+            job = self._couriers.job_of(review.namespace, review.pod_uid)
+            if job is not None:
+                return CourierPod(job, review.pod_uid)
         known = await self._pods.get(review.pod_uid, partial(self._read, review))
         if isinstance(known, JobPod):
             raise Refused("This pod is not the one that runs its job.")

@@ -54,6 +54,7 @@ def origin_of(
         "pod": review.pod,
         "pod_uid": review.pod_uid,
         "node": spec.get("nodeName"),
+        "tolerations": spec.get("tolerations") or [],
         "service_account": review.service_account,
         "container": container["name"],
         "image": image,

@@ -18,13 +18,14 @@ from ...backends.kubernetes.records import (
     Manifest,
     RefusalRecord,
     job_record,
+    node_with_claim,
     pod_record,
     refusal_record,
 )
 from ...domain.errors import BadInput, Conflict, NotFound, Refused
 from ...exchange.records import ClusterJob
 from .api_errors import REQUEST_TIMEOUT, TRIAL_TIMEOUT, read_json, translate_errors
-from .informer import Informer, ObjectKind, Record
+from .informer import PAGE_SIZE, Informer, ObjectKind, Record
 
 _OF_JOBS = {"label_selector": JOB_LABEL}
 _OF_REFUSALS = {"field_selector": "reason=FailedCreate,involvedObject.kind=Job"}
@@ -95,6 +96,20 @@ class Cluster:
                     name, namespace, _request_timeout=REQUEST_TIMEOUT
                 )
             )
+
+    async def nodes_with_claim(self, namespace: str, claim: str) -> set[str]:
+        """Return the nodes whose pods have a claim mounted, or are about to have it."""
+        nodes: set[str] = set()
+        query: dict[str, Any] = {"limit": PAGE_SIZE, "_request_timeout": REQUEST_TIMEOUT}
+        while True:
+            with translate_errors():
+                page = await read_json(
+                    await self._core.list_namespaced_pod_without_preload_content(namespace, **query)
+                )
+            nodes.update(node_with_claim(pod, claim) for pod in page["items"])
+            query["_continue"] = page["metadata"].get("continue")
+            if not query["_continue"]:
+                return nodes - {""}
 
     async def has_namespace(self, namespace: str) -> bool:
         """Tell whether a namespace exists."""

@@ -52,7 +52,7 @@ class JobObjects:
         """When the agent of each known pod was last heard: one without output is silent."""
 
     def _see_job(self, record: JobRecord) -> None:
-        self._on_change(record.name)
+        self._on_change(record.courier_of or record.name)
 
     def _see_pod(self, pod: PodRecord) -> None:
         maker = self._maker.get(pod.uid, pod.job_uid)
@@ -94,6 +94,19 @@ class JobObjects:
         """Return the record of a Job; None if it is gone, also if another has its name."""
         record = self._jobs.get(job.namespace, job.name)
         return record if record is not None and record.uid == job.uid else None
+
+    def couriers(self) -> list[JobRecord]:
+        """Return the Jobs of couriers, whoever made them."""
+        return [record for record in self._jobs.all() if record.courier_of]
+
+    def pod(self, namespace: str, uid: str) -> PodRecord | None:
+        """Return a pod with our label, whoever made it; None if it is gone."""
+        return self._pods.get(namespace, uid)
+
+    def pod_made_by(self, job: ClusterJob) -> PodRecord | None:
+        """Return the pod of a courier's Job, None if no watch tells of one."""
+        pods = self._pods.of(job.namespace)
+        return next((pod for pod in pods if pod.job_uid == job.uid), None)
 
     def refusal_of(self, job: ClusterJob) -> str | None:
         """Return why no pod of a Job can be created, as its events say."""

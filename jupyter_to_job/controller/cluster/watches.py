@@ -48,6 +48,10 @@ class Watches(Generic[Record]):
         informer = self._informer(namespace)
         return None if informer is None else informer.records.get((namespace, key))
 
+    def all(self) -> Iterable[Record]:
+        """Return the records of all namespaces."""
+        return [r for informer in self._informers.values() for r in informer.records.values()]
+
     def of(self, namespace: str) -> Iterable[Record]:
         """Return the records of a namespace."""
         informer = self._informer(namespace)

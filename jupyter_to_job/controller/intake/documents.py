@@ -6,13 +6,15 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from job_runner.protocol.outcome import Outcome
+from job_runner.protocol.outcome import MAX_ARTIFACTS, Outcome
 
 from ...api.bodies import checked
 from ...domain.errors import BadInput
 
 MAX_DOCUMENT = 4 << 20
 """Bytes; an outcome that names ten thousand files has about two million."""
+MAX_MESSAGE = 16 << 10
+"""Characters of the message of a delivery."""
 _TIME = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$"
 _SHA256 = r"^[0-9a-f]{64}$"
 
@@ -31,6 +33,14 @@ class _Delivery(_Document):
     path: str = Field(min_length=1)
     sha256: str = Field(pattern=_SHA256)
     time: str = Field(pattern=_TIME)
+    artifacts: list[str] = Field(default=[], max_length=MAX_ARTIFACTS)
+    message: str | None = Field(default=None, max_length=MAX_MESSAGE)
+
+
+class _Held(_Document):
+    message: str = Field(min_length=1, max_length=MAX_MESSAGE)
+    path: str | None = None
+    sha256: str | None = Field(default=None, pattern=_SHA256)
 
 
 class _Cells(_Document):
@@ -58,6 +68,11 @@ def claiming_pod(document: dict[str, object]) -> str:
 def check_delivery(document: dict[str, object]) -> None:
     """Raise BadInput unless it is a delivery.json."""
     checked(_Delivery, document)
+
+
+def check_held(document: dict[str, object]) -> dict[str, object]:
+    """Return what counts of a held.json. Raises BadInput."""
+    return checked(_Held, document).model_dump(exclude_none=True, include=set(_Held.model_fields))
 
 
 def check_outcome(document: dict[str, object]) -> None:

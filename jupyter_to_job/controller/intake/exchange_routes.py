@@ -28,16 +28,23 @@ from ...domain.errors import (
 )
 from ...exchange import FileExchange
 from ...exchange.uploads import Upload
-from ..callers.identity import AgentPod, DevPod, Identity
+from ...service.delivery import find_deliverable
+from ..callers.identity import AgentPod, CourierPod, DevPod, Identity
 from ..callers.volumes import JobOrigins, require_same_workspace
 from ..reconciling.job_files import is_ending
 from .attempt_budgets import AttemptBudgets
-from .documents import MAX_DOCUMENT, check_delivery, check_outcome, claiming_pod
+from .documents import MAX_DOCUMENT, check_delivery, check_held, check_outcome, claiming_pod
 
 _ROUTE = re.compile(r"exchange/([^/]+)/(.+)", re.DOTALL)
 _DOCUMENT = re.compile(
     rf"attempt-[1-9]\d*/({re.escape(layout.RUNNER)}|{re.escape(layout.OUTCOME)})", re.ASCII
 )
+_DELIVERED = re.compile(
+    rf"{re.escape(layout.DELIVERABLE)}|"
+    rf"attempt-[1-9]\d*/({re.escape(layout.RESULT)}|{layout.ARTIFACTS}/.+)",
+    re.ASCII | re.DOTALL,
+)
+"""What a courier may read."""
 _APPENDABLE = re.compile(
     rf"attempt-[1-9]\d*/({layout.JOURNAL}/\d{{8}}\.jsonl|{layout.ARTIFACTS}/.+)",
     re.ASCII | re.DOTALL,
@@ -66,18 +73,14 @@ class ExchangeRoutes:
             raise NotFound(f"There is no {request.method} {request.path}.")
         job, path = match.groups()
         self._check_access(identity, job)
-        if request.method == "GET":
-            return self._read(job, path, request.headers), ""
-        if request.method == "HEAD":
-            return self._head(job, path), ""
+        if request.method in ("GET", "HEAD"):
+            return self._answer_read(identity, job, path, request), ""
         if request.method not in ("PUT", "POST"):
             raise NotFound(f"There is no {request.method} {request.path}.")
         call = _Call(request)
         length = call.upload.size
-        if isinstance(identity, DevPod) and request.method == "PUT":
-            self._put_delivery(identity, job, path, call.upload)
-        elif isinstance(identity, DevPod):
-            raise Refused(f"{path} is not yours to write.")
+        if not isinstance(identity, AgentPod):
+            self._report_delivery(identity, job, path, call)
         elif _DOCUMENT.fullmatch(path) and request.method == "PUT":
             self._put_document(identity, path, call.upload)
         elif _APPENDABLE.fullmatch(path):
@@ -86,27 +89,60 @@ class ExchangeRoutes:
             raise Refused(f"{path} is not yours to write.")
         return ApiResponse.json(200, {"length": length, "watched": is_watched}), job
 
+    def _answer_read(
+        self, identity: Identity, job: str, path: str, request: ApiRequest
+    ) -> ApiResponse:
+        """Return a file, or its size. Raises NotFound, and Refused for a courier's other files."""
+        if isinstance(identity, CourierPod) and not _DELIVERED.fullmatch(path):
+            raise Refused(f"{path} is not yours to read.")
+        if request.method == "HEAD":
+            return self._head(job, path)
+        if path == layout.DELIVERABLE:
+            return self._read_deliverable(job)
+        return self._read(job, path, request.headers)
+
     def _check_access(self, identity: Identity, job: str) -> None:
-        if isinstance(identity, AgentPod):
-            is_own = identity.job == job
-        else:
+        if isinstance(identity, DevPod):
             is_own = self._exchange.request(job).owner == identity.owner
+        else:
+            is_own = identity.job == job
         if not is_own:
             raise no_job(job)
 
-    def _put_delivery(self, pod: DevPod, job: str, path: str, upload: Upload) -> None:
-        """Store delivery.json, if an attempt of the job has ended and its notebook is here."""
-        if path != layout.DELIVERY:
+    def _read_deliverable(self, job: str) -> ApiResponse:
+        """Tell what is to be published of a job. Raises NotFound if there is nothing any more."""
+        deliverable = find_deliverable(self._exchange, job)
+        if deliverable is None:
+            raise NotFound(f"There is nothing to deliver of {job}.")
+        return ApiResponse.json(200, deliverable.to_document())
+
+    def _report_delivery(
+        self, identity: DevPod | CourierPod, job: str, path: str, call: _Call
+    ) -> None:
+        """Store what came of a delivery, if an attempt of the job has ended.
+
+        delivery.json is written once; held.json says why the last try failed.
+        """
+        if call.method != "PUT" or path not in (layout.DELIVERY, layout.HELD):
             raise Refused(f"{path} is not yours to write.")
-        require_same_workspace(self._origins, self._exchange.request(job), pod.origin)
-        check_delivery(_parse_document(upload))
+        if isinstance(identity, DevPod):
+            request = self._exchange.request(job)
+            require_same_workspace(self._origins, request, identity.origin)
+        document = _parse_document(call.upload)
+        if path == layout.DELIVERY:
+            check_delivery(document)
+        else:
+            document = check_held(document)
         directory = self._exchange.directory(job)
         if not any(
             (layout.attempt_dir(directory, n) / layout.OUTCOME).exists()
             for n in layout.attempts(directory)
         ):
             raise Conflict(f"{job} has not ended yet.")
-        self._exchange.put(job, path, upload)
+        if path == layout.DELIVERY:
+            self._exchange.put(job, path, call.upload)
+        elif not self._exchange.has(job, layout.DELIVERY):
+            self._exchange.write(job, path, document)
 
     def _put_document(self, agent: AgentPod, path: str, upload: Upload) -> None:
         """Store an agent's claim of an attempt, or the outcome of the attempt that it claimed."""

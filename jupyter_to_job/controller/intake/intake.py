@@ -16,7 +16,7 @@ from job_runner.protocol.units import format_bytes
 from ...domain.errors import NotFound, TooLarge
 from ...exchange.pieces import writing
 from ...exchange.uploads import Upload
-from ..callers.identity import AgentPod, DevPod, Identity
+from ..callers.identity import DevPod, Identity
 from .budgets import Budgets
 from .documents import MAX_DOCUMENT
 
@@ -55,7 +55,7 @@ class Intake:
         Raises TooLarge; NotFound for a route that the caller does not have; StorageFull where there
         is no room for what a dev pod wants to send. Reads the disk.
         """
-        if isinstance(caller, AgentPod) and not path.startswith("exchange/"):
+        if not isinstance(caller, DevPod) and not path.startswith("exchange/"):
             raise NotFound(f"There is no {method} {path}.")
         limit = body_limit(method, path, self.budgets.caps.inputs)
         if length is not None and length > limit:

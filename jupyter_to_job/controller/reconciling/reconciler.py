@@ -75,10 +75,11 @@ _log = logging.getLogger(__name__)
 class Reconciler:
     """Works through the queue of jobs. Call its methods on the event loop only.
 
-    `on_change` hears of each job whose pod changed, or that was worked on: for the feed. `_settled`
-    jobs have ended. `pod_patch` returns the administrator's patch in force. `_jobs` are the Jobs on
-    record, `_gone` the uids of those that do not exist any more, and `_refusals` why others could
-    not be created. `_parked` has the jobs of each namespace whose records are not complete yet.
+    `on_change` hears of each job whose pod changed, or that was worked on: for the feed. `pod_patch`
+    returns the administrator's patch in force. `on_ended` hears of each job that has ended, whenever
+    it was looked at: for its delivery. `_settled` jobs have ended. `_jobs` are the Jobs on record,
+    `_gone` the uids of those that do not exist any more, and `_refusals` why others could not be
+    created. `_parked` has the jobs of each namespace whose records are not complete yet.
     """
 
     cluster: Cluster
@@ -89,6 +90,7 @@ class Reconciler:
     wait_limits: WaitLimits = field(default_factory=WaitLimits)
     max_record: int | None = None
     pod_patch: Callable[[], Manifest] = dict
+    on_ended: Callable[[str], object] = str
     _queue: WorkQueue = field(default_factory=WorkQueue)
     _settled: set[str] = field(default_factory=set)
     _jobs: dict[str, ClusterJob] = field(default_factory=dict)
@@ -350,6 +352,7 @@ class Reconciler:
         self._settled.add(name)
         for attempt in seen.attempts:
             self.kernels.learn(files.request, files.origin, attempt.status)
+        self.on_ended(name)
         self._refusals.pop(name, None)
         if seen.job is not None and seen.record is None:
             self._gone.discard(seen.job.uid)

@@ -226,7 +226,8 @@ class JobReader:
             if layout.HELD in names:
                 held = self._exchange.record(name, layout.HELD, HeldRecord)
                 if held is not None:
-                    return Delivery(DeliveryState.HELD, None, held.message)
+                    state = DeliveryState.FAILED if held.failed else DeliveryState.HELD
+                    return Delivery(state, None, held.message)
         except Damaged as error:
             return Delivery(DeliveryState.HELD, None, str(error))
         return None

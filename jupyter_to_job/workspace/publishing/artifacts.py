@@ -7,11 +7,14 @@ process is killed. As with the notebook, no existing file is ever written to.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO, cast
 
 from job_runner.protocol.folders import open_folder
 from job_runner.protocol.outcome import MAX_ARTIFACT_BYTES, MAX_ARTIFACTS, ArtifactRecord
@@ -23,45 +26,53 @@ from .drafts import copy, digest_of, draft_folder, sweep
 from .publish import as_cannot_publish, candidates
 
 _OUTSIDE = "workspace"
+Opener = Callable[[str], BinaryIO]
+"""Opens a file that a run created by its path in the workspace's layout. It and what it opens raise
+OSError or BadInput where the file is missing or not readable."""
 
 
 @dataclass(frozen=True)
 class Artifact:
-    """A file that a run created: its place, its path in the new folder, its size in bytes.
+    """A file that a run created: its path in the new folder, its size in bytes, how to open it.
 
     `sha256` is its digest at the end of the run; None: not known.
     """
 
-    source: Path
     target: str
     size: int
+    open: Callable[[], BinaryIO]
     sha256: str | None = None
 
-    def is_intact(self) -> bool:
-        """Tell whether the file is there, as it was at the end of the run."""
-        try:
-            with open_regular(str(self.source), self.target) as file:
-                return self.sha256 is None or digest_of(file) == self.sha256
-        except (BadInput, OSError):
-            return False
+
+@dataclass(frozen=True)
+class PublishedArtifacts:
+    """The workspace paths of the published files, and the targets of those that were lost."""
+
+    paths: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+
+
+class _LostError(Exception):
+    """A file is missing, or is not what the run created."""
 
 
 def find_artifacts(
-    folder: Path, notebook: str, manifest: Sequence[ArtifactRecord] | None = None
+    manifest: Sequence[ArtifactRecord], notebook: str, opener: Opener, kept_at: str
 ) -> list[Artifact]:
-    """Return the files below an attempt's artifacts, which have the workspace's layout.
+    """Return the files of `manifest`, which has their paths in the workspace's layout.
 
-    They are those of `manifest`, there or not; without one all regular files. Their targets are
-    relative to the notebook's folder. Those outside of it go into a folder `workspace` there, and
-    are relative to the workspace's root. Raises TooLarge over the limits, Damaged.
+    Their targets are relative to the notebook's folder. Those outside of it go into a folder
+    `workspace` there, and are relative to the workspace's root. Raises TooLarge over the limits,
+    and then says that they are `kept_at` a place; Damaged.
     """
     beside = PurePosixPath(notebook).parent
     inside, outside = [], []
-    for record in _scan(folder) if manifest is None else manifest:
+    for record in manifest:
         path = PurePosixPath(record.path)
         if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in record.path:
             raise Damaged(f"{record.path!r} is no path of a file that a run created.")
-        artifact = Artifact(folder / path, str(path), record.size, record.sha256 or None)
+        opened = partial(opener, str(path))
+        artifact = Artifact(str(path), record.size, opened, record.sha256 or None)
         if path.is_relative_to(beside):
             inside.append(replace(artifact, target=str(path.relative_to(beside))))
         else:
@@ -76,13 +87,20 @@ def find_artifacts(
             f"The run created {len(files):,} files, {format_bytes(total)}; at most "
             f"{MAX_ARTIFACTS:,} files and {format_bytes(MAX_ARTIFACT_BYTES)} are copied to the "
             "workspace.",
-            f"Until retention clears them they are in {folder}.",
+            f"Until retention clears them they are {kept_at}.",
         )
     return files
 
 
+def scan_artifacts(folder: Path) -> tuple[ArtifactRecord, ...]:
+    """Return the regular files below an attempt's artifacts, without digests.
+
+    They stand for a manifest that an attempt does not have.
+    """
+    return tuple(_scan(folder))
+
+
 def _scan(folder: Path) -> Iterator[ArtifactRecord]:
-    """Yield the regular files below a folder, without digests."""
     for base, _, names in os.walk(folder):
         for source in (Path(base, name) for name in names):
             status = source.lstat()
@@ -92,42 +110,57 @@ def _scan(folder: Path) -> Iterator[ArtifactRecord]:
 
 def publish_artifacts(
     workspace: Workspace, result: str, name: str, artifacts: Sequence[Artifact]
-) -> tuple[str, ...]:
-    """Publish artifacts in a folder `<name>` beside the result; return their workspace paths.
+) -> PublishedArtifacts:
+    """Publish artifacts in a folder `<name>` beside the result.
 
-    An existing folder with the same files counts as published. Beside any other folder the name
-    becomes `<name>-2`. Raises CannotPublish with the cause.
+    What is missing, or has another digest, is left out. An existing folder with the same files
+    counts as published. Beside any other folder the name becomes `<name>-2`. Raises CannotPublish
+    with the cause.
     """
     if not artifacts:
-        return ()
-    folder = str(PurePosixPath(result).parent)
+        return PublishedArtifacts()
+    path = PurePosixPath(result)
+    folder = str(path.parent)
     with as_cannot_publish(str(PurePosixPath(folder, name))), workspace.folder(folder) as opened:
         sweep(opened)
-        published = _publish(opened, name, artifacts)
-    return tuple(str(PurePosixPath(folder, published, artifact.target)) for artifact in artifacts)
+        published, lost = _publish(opened, name, artifacts, _mode_of(opened, path.name))
+    targets = (artifact.target for artifact in artifacts if artifact.target not in lost)
+    paths = tuple(str(PurePosixPath(folder, published, target)) for target in targets)
+    return PublishedArtifacts(paths, lost)
 
 
-def _publish(folder: int, name: str, artifacts: Sequence[Artifact]) -> str:
-    """Publish in an open folder; return the name of the artifacts' folder there."""
-    names = candidates(name, "")
-    for candidate in names:
+def _mode_of(folder: int, result: str) -> int:
+    """Return the rights of a published result, which a file without rights of its own gets."""
+    try:
+        return stat.S_IMODE(os.stat(result, dir_fd=folder, follow_symlinks=False).st_mode) & 0o666
+    except OSError:  # its owner has renamed it
+        return 0o600
+
+
+def _publish(
+    folder: int, name: str, artifacts: Sequence[Artifact], mode: int
+) -> tuple[str, tuple[str, ...]]:
+    """Publish in an open folder; return the name of the artifacts' folder, and what was lost."""
+    for candidate in candidates(name, ""):
         if not _exists(folder, candidate):
             break
         if _has_files(folder, candidate, artifacts):
-            return candidate
+            return candidate, ()
     with draft_folder(folder) as (draft, descriptor):
-        for artifact in artifacts:
-            _copy_into(descriptor, artifact)
+        lost = tuple(a.target for a in artifacts if not _copy_into(descriptor, a, mode))
+        intact = [artifact for artifact in artifacts if artifact.target not in lost]
+        if not intact:
+            return name, lost
         for _, _, _, base in os.fwalk(dir_fd=descriptor):
             os.fsync(base)
-        while True:
+        for candidate in candidates(name, ""):
             # Another process may have used the name while the files were copied.
             if not _exists(folder, candidate) and _rename(folder, draft, candidate):
                 os.fsync(folder)
-                return candidate
-            if _has_files(folder, candidate, artifacts):
-                return candidate
-            candidate = next(names)
+                return candidate, lost
+            if _has_files(folder, candidate, intact):
+                return candidate, lost
+    raise AssertionError("candidates never end")
 
 
 def _rename(folder: int, draft: str, name: str) -> bool:
@@ -141,19 +174,69 @@ def _rename(folder: int, draft: str, name: str) -> bool:
     return True
 
 
-def _copy_into(folder: int, artifact: Artifact) -> None:
-    """Copy one file into an open folder, and make the folders that it needs."""
-    path = PurePosixPath(artifact.target)
-    parents = path.parent.parts
+def _copy_into(folder: int, artifact: Artifact, mode: int) -> bool:
+    """Copy one file into an open folder, and make the folders that it needs.
+
+    It has the rights of the file that is copied, and `mode` where that has none. False if that is
+    missing or not what the run created: then nothing is copied.
+    """
+    try:
+        source = artifact.open()
+    except (BadInput, OSError):
+        return False
+    with source:
+        with contextlib.suppress(io.UnsupportedOperation):  # it comes from a gateway
+            mode = stat.S_IMODE(os.fstat(source.fileno()).st_mode) & 0o777
+        parents = PurePosixPath(artifact.target).parent.parts
+        _make_folders(folder, parents)
+        with open_folder(folder, parents) as parent:
+            is_copied = _copy(source, parent, artifact, mode)
+    if not is_copied:
+        _remove_empty(folder, parents)
+    return is_copied
+
+
+def _copy(source: BinaryIO, folder: int, artifact: Artifact, mode: int) -> bool:
+    """Copy an open file into its folder; False, and nothing is there, if it is not intact."""
+    name = PurePosixPath(artifact.target).name
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    with os.fdopen(os.open(name, flags, mode, dir_fd=folder), "wb") as target:
+        try:
+            digest = copy(cast("BinaryIO", _Source(source)), target)
+            is_intact = artifact.sha256 in (None, digest)
+        except _LostError:
+            is_intact = False
+    if not is_intact:
+        os.unlink(name, dir_fd=folder)
+    return is_intact
+
+
+def _make_folders(folder: int, parents: Sequence[str]) -> None:
     for depth, name in enumerate(parents):
         with open_folder(folder, parents[:depth]) as above, contextlib.suppress(FileExistsError):
             os.mkdir(name, dir_fd=above)
-    source = open_regular(str(artifact.source), artifact.target)
-    with source, open_folder(folder, parents) as parent:
-        mode = stat.S_IMODE(os.fstat(source.fileno()).st_mode) & 0o777
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-        with os.fdopen(os.open(path.name, flags, mode, dir_fd=parent), "wb") as target:
-            copy(source, target)
+
+
+def _remove_empty(folder: int, parents: Sequence[str]) -> None:
+    """Remove folders that were made for a file that was lost, as far as nothing is in them."""
+    for depth in range(len(parents), 0, -1):
+        with contextlib.suppress(OSError), open_folder(folder, parents[: depth - 1]) as above:
+            os.rmdir(parents[depth - 1], dir_fd=above)
+
+
+class _Source(io.RawIOBase):
+    """A file that is copied. Its errors mean that it is lost, unlike those of the target."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        super().__init__()
+        self._file = file
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes. Raises _LostError."""
+        try:
+            return self._file.read(size)
+        except OSError as error:
+            raise _LostError from error
 
 
 def _has_files(folder: int, name: str, artifacts: Sequence[Artifact]) -> bool:
@@ -174,9 +257,14 @@ def _is_equal(folder: int, artifact: Artifact) -> bool:
     path = PurePosixPath(artifact.target)
     with open_folder(folder, path.parent.parts) as parent:
         copied = open_regular(path.name, artifact.target, parent)
-    with copied, open_regular(str(artifact.source), artifact.target) as source:
-        same_size = os.fstat(copied.fileno()).st_size == artifact.size
-        return same_size and digest_of(copied) == digest_of(source)
+    with copied:
+        if os.fstat(copied.fileno()).st_size != artifact.size:
+            return False
+        digest = digest_of(copied)
+    if artifact.sha256 is not None:
+        return digest == artifact.sha256
+    with artifact.open() as source:
+        return digest == digest_of(source)
 
 
 def _exists(folder: int, name: str) -> bool:

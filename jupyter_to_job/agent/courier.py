@@ -1,0 +1,81 @@
+"""`python -m jupyter_to_job.agent.courier JOB --gateway URL --token-file FILE --root MOUNT`.
+
+What a courier pod runs: it delivers the result of one job into the volume that is mounted at
+`MOUNT`, and ends. It signs nothing, for the user's key is not here. Killed at any moment it leaves
+nothing but a draft, which the next one removes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import posixpath
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from ..domain.errors import JobsError, Refused
+from ..service.remote_delivery import deliver_remotely
+from ..workspace import Workspace
+from .gateway_connection import GatewayConnection
+
+PATIENCE = 60.0
+"""Seconds for which a gateway may be away, or not know this pod yet."""
+MIN_RETRY_DELAY, MAX_RETRY_DELAY = 0.1, 5.0
+
+
+def main() -> int:
+    """Deliver, or say why that is not possible; what is said last is the pod's last word."""
+    parser = argparse.ArgumentParser(prog="jupyter_to_job.agent.courier", description=__doc__)
+    parser.add_argument("job")
+    parser.add_argument("--gateway", required=True)
+    parser.add_argument("--token-file", type=Path, required=True)
+    parser.add_argument("--root", required=True)
+    options = parser.parse_args()
+    try:
+        gateway = GatewayConnection(options.gateway, options.token_file, options.job)
+        with_patience(lambda: deliver(gateway, options.job, options.root))
+    except (JobsError, OSError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return 0
+
+
+def deliver(gateway: GatewayConnection, job: str, root: str) -> None:
+    """Publish a job in the volume at `root`, the same path as in the dev pod.
+
+    What came of it is reported to the gateway. Raises errors of `domain.errors`.
+    """
+
+    def to_workspace(path: str) -> str:
+        relative = posixpath.relpath(f"/{path}", root)
+        return f"{relative}/" if path.endswith("/") else relative
+
+    def from_workspace(path: str) -> str:
+        return posixpath.join(root, path).lstrip("/")
+
+    deliver_remotely(
+        gateway, job, Workspace(Path(root)), to_workspace, from_workspace, sign=lambda *_: None
+    )
+
+
+def with_patience(action: Callable[[], None], patience: float = PATIENCE) -> None:
+    """Repeat `action` while the gateway is away, or refuses because it does not know this pod yet.
+
+    Raises the last error after `patience` seconds of them.
+    """
+    begun, delay = time.monotonic(), MIN_RETRY_DELAY
+    while True:
+        try:
+            action()
+            return
+        except JobsError as error:
+            is_passing = error.retryable or isinstance(error, Refused)
+            if not is_passing or time.monotonic() - begun > patience:
+                raise
+        time.sleep(delay)
+        delay = min(2 * delay, MAX_RETRY_DELAY)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Couriers: short pods that deliver results which no dev pod has taken."""

@@ -1,0 +1,61 @@
+"""What a job's directory says to the couriers, and what they write there."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from job_runner.protocol import layout
+
+from ...domain.errors import Damaged, NotFound
+from ...exchange import FileExchange, Request
+from ...exchange.records import HeldRecord
+from ...service.delivery import find_deliverable
+
+
+@dataclass(frozen=True)
+class DeliveryFiles:
+    """A job whose result is to be delivered. Times are unix times of this host.
+
+    `held_at`: when the last try failed that said why, None without one.
+    """
+
+    request: Request
+    origin: dict[str, Any]
+    ended_at: float
+    held_at: float | None
+
+
+def read_delivery_files(exchange: FileExchange, name: str) -> DeliveryFiles | None:
+    """Read a job's documents; None if nothing is, or can be, delivered of it. Raises Damaged."""
+    try:
+        deliverable = find_deliverable(exchange, name)
+        origin = exchange.document(name, layout.ORIGIN)
+        held = _read_held(exchange, name)
+        if deliverable is None or origin is None or (held is not None and held.failed):
+            return None
+        directory = exchange.directory(name)
+        outcome = layout.attempt_dir(directory, deliverable.attempt) / layout.OUTCOME
+        held_at = (directory / layout.HELD).stat().st_mtime if held is not None else None
+        return DeliveryFiles(exchange.request(name), origin, outcome.stat().st_mtime, held_at)
+    except (NotFound, FileNotFoundError):  # removed meanwhile
+        return None
+
+
+def hold(exchange: FileExchange, name: str, message: str, *, failed: bool = False) -> bool:
+    """Record why a job is not delivered; False if that is known, or it is delivered after all."""
+    with contextlib.suppress(NotFound):
+        before = _read_held(exchange, name)
+        held = replace(before or HeldRecord(""), message=message, failed=failed)
+        if held == before or exchange.has(name, layout.DELIVERY):
+            return False
+        exchange.write(name, layout.HELD, {k: v for k, v in asdict(held).items() if v})
+        return True
+    return False
+
+
+def _read_held(exchange: FileExchange, name: str) -> HeldRecord | None:
+    with contextlib.suppress(Damaged):
+        return exchange.record(name, layout.HELD, HeldRecord)
+    return None

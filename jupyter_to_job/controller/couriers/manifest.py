@@ -1,0 +1,127 @@
+"""The manifest of a courier, a pure function: a Job with one pod that mounts the owner's claim.
+
+It is a Job because the controller may create Jobs and no pods, and because a policy keeps Jobs with
+our label ours.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ...backends.kubernetes.manifest import AUDIENCE, TOKEN_FOLDER
+from ...backends.kubernetes.records import COMPONENT, COURIER, JOB_LABEL, Manifest
+from .place import Place
+
+if TYPE_CHECKING:
+    from ...wiring import Settings
+
+DEADLINE_SECONDS = 1800
+"""How long a courier may take: ten gigabytes in thirty minutes are six megabytes a second."""
+TTL_SECONDS = 300
+"""The controller deletes a courier's Job itself: this is for the time when it does not run."""
+
+
+@dataclass(frozen=True)
+class CourierPods:
+    """The settings that all couriers of a controller have in common.
+
+    `after` is how many seconds a dev pod has for a result before a courier is started.
+    """
+
+    image: str
+    gateway_url: str
+    after: float = 60.0
+    image_pull_policy: str = "IfNotPresent"
+
+    @classmethod
+    def of(cls, settings: Settings) -> CourierPods:
+        """Return what the settings say."""
+        return cls(settings.agent_image, settings.gateway_url, settings.courier_patience())
+
+
+def courier_name(job: str) -> str:
+    """Return a new name: each courier has its own, and none is the name of a job."""
+    return f"{job}-c{secrets.token_hex(2)}"
+
+
+def courier_manifest(
+    name: str, job: str, origin: Manifest, place: Place, pods: CourierPods
+) -> Manifest:
+    """Return the batch/v1 Job that delivers the result of `job` at `place`."""
+    labels = {JOB_LABEL: job, COMPONENT: COURIER}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": origin["namespace"], "labels": labels},
+        "spec": {
+            "backoffLimit": 0,
+            "ttlSecondsAfterFinished": TTL_SECONDS,
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": _pod(job, origin, place, pods),
+            },
+        },
+    }
+
+
+def _pod(job: str, origin: Manifest, place: Place, pods: CourierPods) -> Manifest:
+    token = {"audience": AUDIENCE, "expirationSeconds": 3600, "path": "token"}
+    claim = {"claimName": place.claim}
+    spec: Manifest = {
+        "restartPolicy": "Never",
+        "activeDeadlineSeconds": DEADLINE_SECONDS,
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "serviceAccountName": origin["service_account"],
+        "terminationGracePeriodSeconds": 5,
+        "securityContext": {
+            **place.security_context,
+            "runAsNonRoot": True,
+            "fsGroupChangePolicy": "OnRootMismatch",
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "imagePullSecrets": origin["image_pull_secrets"],
+        "containers": [_container(job, place, pods)],
+        "volumes": [
+            {"name": "workspace", "persistentVolumeClaim": claim},
+            {"name": "token", "projected": {"sources": [{"serviceAccountToken": token}]}},
+        ],
+        "tolerations": place.tolerations,
+    }
+    if place.node:
+        here = {"key": "metadata.name", "operator": "In", "values": [place.node]}
+        terms = [{"matchFields": [here]}]
+        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+        spec["affinity"] = {"nodeAffinity": required}
+        # It has to be this node, whatever else is kept away from there.
+        spec["tolerations"] = [*place.tolerations, {"operator": "Exists", "effect": "NoSchedule"}]
+    return spec
+
+
+def _container(job: str, place: Place, pods: CourierPods) -> Manifest:
+    mount: Manifest = {"name": "workspace", "mountPath": place.path}
+    if place.sub_path:
+        mount["subPath"] = place.sub_path
+    if place.read_only:
+        mount["readOnly"] = True
+    return {
+        "name": COURIER,
+        "image": pods.image,
+        "imagePullPolicy": pods.image_pull_policy,
+        "command": ["python3", "-m", "jupyter_to_job.agent.courier"],
+        "args": [
+            job,
+            *("--gateway", pods.gateway_url),
+            *("--token-file", f"{TOKEN_FOLDER}/token"),
+            *("--root", place.path),
+        ],
+        "resources": {
+            "requests": {"cpu": "50m", "memory": "64Mi"},
+            "limits": {"cpu": "1", "memory": "256Mi"},
+        },
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": [mount, {"name": "token", "mountPath": TOKEN_FOLDER, "readOnly": True}],
+    }

@@ -1,0 +1,76 @@
+"""Where a result goes, by the origin.json of its job: the volume, and who may write there.
+
+The dev pod may be gone. So all of this is read of it at submission, once.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import dataclass, field
+
+from ...backends.kubernetes.records import Manifest
+from ...domain.errors import JobsError
+from ...exchange import Request
+from ..callers.volumes import mount_of
+
+SHARED = "ReadWriteMany"
+
+
+class CannotDeliver(JobsError):
+    """No courier can deliver this now. `is_final`: nor will one ever."""
+
+    def __init__(self, message: str, hint: str = "", *, is_final: bool = False) -> None:
+        super().__init__(message, hint)
+        self.is_final = is_final
+
+
+@dataclass(frozen=True)
+class Place:
+    """A mounted claim of a dev pod, and the user who writes there.
+
+    `path` is where it is mounted, in the courier as in the dev pod; `sub_path` is what of it.
+    `node`: the only node on which a pod can have the claim now, "" for any.
+    """
+
+    claim: str
+    claim_uid: str
+    path: str
+    sub_path: str
+    read_only: bool
+    security_context: Manifest
+    tolerations: list[Manifest] = field(default_factory=list)
+    node: str = ""
+
+
+def folder_of(request: Request) -> str:
+    """Return the absolute folder in which a job's result appears, on the dev pod's side."""
+    if request.output is None:
+        return posixpath.dirname(request.source)
+    output = posixpath.join(request.workspace, request.output)
+    return output if output.endswith("/") else posixpath.dirname(output)
+
+
+def place_of(request: Request, origin: Manifest) -> Place | None:
+    """Return where a courier delivers; None for files that only the dev pod itself has.
+
+    Raises CannotDeliver where a courier could not write as the user does.
+    """
+    mount = mount_of(origin, folder_of(request))
+    if mount is None or not mount.get("claim_uid") or mount.get("sub_path") is None:
+        return None
+    context: Manifest = origin.get("security_context") or {}
+    if not context.get("runAsUser"):
+        user = "runs as root" if context.get("runAsUser") == 0 else "names no runAsUser"
+        raise CannotDeliver(
+            f"The dev pod {user}: no courier can write as its user.",
+            "A dev pod that has the volume delivers it.",
+        )
+    return Place(
+        claim=mount["claim"],
+        claim_uid=mount["claim_uid"],
+        path=mount["path"],
+        sub_path=mount["sub_path"],
+        read_only=mount["read_only"],
+        security_context=context,
+        tolerations=origin.get("tolerations") or [],
+    )

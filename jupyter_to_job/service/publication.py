@@ -1,0 +1,165 @@
+"""Publishes a job's result and artifacts in a workspace: the one function that does it.
+
+The dispatcher calls it where the exchange is. A dev pod and a courier call it on the other side of
+a gateway. So they have the same caps, say the same, and choose the same names: whoever comes second
+finds the files of the first, and leaves them alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, BinaryIO, NamedTuple, Protocol
+
+from job_runner.protocol import times
+from job_runner.protocol.fields import read_fields
+from job_runner.protocol.outcome import ArtifactRecord
+
+from ..domain.errors import Damaged, TooLarge
+from ..exchange.records import DeliveryRecord, HeldRecord
+from ..workspace import CannotPublish, Published, Workspace, publish
+from ..workspace.publishing.artifacts import (
+    PublishedArtifacts,
+    find_artifacts,
+    publish_artifacts,
+)
+from ..workspace.publishing.sign import sign as sign_notebook
+
+MAX_LISTED = 5
+"""Names of lost files in a message; the others are counted."""
+Sign = Callable[[Workspace, Published], object]
+
+
+@dataclass(frozen=True)
+class Deliverable:
+    """What is to be published of a job that has ended, and where.
+
+    `notebook` and `output` are those of the request: paths of its workspace. The result, with the
+    digest `sha256`, and the `artifacts` are those of an `attempt`. `published` is the notebook that
+    an earlier try published before its artifacts were held.
+    """
+
+    name: str
+    notebook: str
+    output: str | None
+    attempt: int
+    sha256: str | None
+    artifacts: tuple[ArtifactRecord, ...] = ()
+    published: Published | None = None
+
+    def to_document(self) -> dict[str, Any]:
+        """Return the document that a gateway sends."""
+        return asdict(self)
+
+    @classmethod
+    def from_document(cls, document: dict[str, Any]) -> Deliverable:
+        """Read it back. Raises FieldError."""
+        return read_fields(cls, document)
+
+
+class Result(NamedTuple):
+    """A notebook to publish, its digest (None: not known), and what to say of it."""
+
+    content: BinaryIO
+    sha256: str | None
+    message: str = ""
+
+
+class ResultFiles(Protocol):
+    """The files of an ended attempt: on this host, or behind a gateway.
+
+    `artifacts_at` says where the artifacts are kept, as the end of a sentence.
+    """
+
+    artifacts_at: str
+
+    def results(self) -> Iterable[Result]:
+        """Yield the result, and then what can be had where that is damaged. Raises Damaged."""
+        ...
+
+    def artifact(self, path: str) -> BinaryIO:
+        """Open a file that the run created. Raises OSError or BadInput if it is not there."""
+        ...
+
+
+def sign(workspace: Workspace, published: Published) -> None:
+    """Have a published notebook signed by the user's notary."""
+    sign_notebook(workspace.root / published.path, published.sha256)
+
+
+def publish_job(
+    deliverable: Deliverable,
+    workspace: Workspace,
+    files: ResultFiles,
+    *,
+    to_workspace: Callable[[str], str] = str,
+    sign: Sign = sign,
+) -> DeliveryRecord | HeldRecord:
+    """Publish the result, then the artifacts; return delivery.json, or held.json with the reason.
+
+    A notebook that was published before is left alone: its owner may be editing it. `to_workspace`
+    converts a path of the request to one of `workspace`. Raises Unavailable where `files` cannot be
+    reached now.
+    """
+    published, messages = deliverable.published, []
+    try:
+        if published is None:
+            published, message = _publish_result(deliverable, workspace, files, to_workspace)
+            messages.append(message)
+            sign(workspace, published)
+        artifacts, message = _publish_artifacts(deliverable, workspace, files, published)
+        messages.append(message)
+    except (CannotPublish, Damaged) as error:
+        if published is None:
+            return HeldRecord(str(error))
+        message = f"{published.path} is there, but not what the run created: {error}"
+        return HeldRecord(message, published.path, published.sha256)
+    text = " ".join(filter(None, messages))
+    return DeliveryRecord(
+        published.path, published.sha256, times.now(), artifacts.paths, text or None
+    )
+
+
+def _publish_result(
+    deliverable: Deliverable,
+    workspace: Workspace,
+    files: ResultFiles,
+    to_workspace: Callable[[str], str],
+) -> tuple[Published, str]:
+    """Publish the first result that is intact, and tell what is wrong with it, if anything.
+
+    Raises CannotPublish, Damaged.
+    """
+    notebook = to_workspace(deliverable.notebook)
+    output = None if deliverable.output is None else to_workspace(deliverable.output)
+    name, damage = deliverable.name, None
+    for result in files.results():
+        try:
+            with result.content as content:
+                published = publish(workspace, notebook, output, name, content, result.sha256)
+        except Damaged as error:
+            damage = error
+        else:
+            return published, result.message
+    raise damage or Damaged(f"The result of {name} is gone.", "Run it again.")
+
+
+def _publish_artifacts(
+    deliverable: Deliverable, workspace: Workspace, files: ResultFiles, published: Published
+) -> tuple[PublishedArtifacts, str]:
+    """Publish the files that the run created; tell what is missing."""
+    try:
+        artifacts = find_artifacts(
+            deliverable.artifacts, deliverable.notebook, files.artifact, files.artifacts_at
+        )
+    except TooLarge as error:  # trying again would not help
+        return PublishedArtifacts(), str(error)
+    found = publish_artifacts(workspace, published.path, deliverable.name, artifacts)
+    if not found.lost:
+        return found, ""
+    lost = found.lost
+    more = f" and {len(lost) - MAX_LISTED} more" if len(lost) > MAX_LISTED else ""
+    return found, (
+        f"Of {len(artifacts)} files that the run created {len(lost)} are damaged or missing in "
+        f"the exchange, and were not copied: {', '.join(lost[:MAX_LISTED])}{more}."
+    )

@@ -1,0 +1,171 @@
+"""Delivery of a result that is behind a gateway: what a dev pod and a courier have in common.
+
+The files are read while they are published, piece by piece, and a lost connection is taken up where
+it broke. What came of it goes back to the gateway, so that every reader sees it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import BinaryIO, Protocol, cast
+
+from job_runner.protocol import documents, layout
+
+from ..domain.errors import Conflict, Damaged, NotFound, Unavailable
+from ..exchange.pieces import reading
+from ..exchange.records import DeliveryRecord, HeldRecord
+from ..workspace import Workspace
+from .delivery import document_of
+from .publication import Deliverable, Result, Sign, publish_job
+
+MAX_TRIES = 5
+"""Times that a piece is asked for again without a byte of it coming in."""
+RETRY_DELAY = 0.2
+"""Seconds before the second try; it doubles with each."""
+Convert = Callable[[str], str]
+
+
+class JobPieces(Protocol):
+    """The pieces of one job behind a gateway. Both raise errors of `domain.errors`."""
+
+    def read(self, path: str, offset: int = 0) -> Iterator[bytes]:
+        """Yield the bytes of one piece from `offset`, as they come in."""
+        ...
+
+    def put(self, path: str, data: bytes) -> object:
+        """Write a piece."""
+        ...
+
+
+def deliver_remotely(
+    pieces: JobPieces,
+    name: str,
+    workspace: Workspace,
+    to_workspace: Convert,
+    from_workspace: Convert,
+    sign: Sign,
+) -> DeliveryRecord | HeldRecord | None:
+    """Publish a job of a gateway in `workspace`, and report it there; None if nothing is due.
+
+    The last two convert paths from and to those of the gateway. Raises Conflict if the notebook is
+    another workspace's, and Unavailable.
+    """
+    deliverable = _find_deliverable(pieces, name)
+    if deliverable is None:
+        return None
+    published = deliverable.published
+    if published is not None:
+        published = replace(published, path=to_workspace(published.path))
+    record = publish_job(
+        replace(deliverable, published=published),
+        workspace,
+        _RemoteFiles(pieces, deliverable),
+        to_workspace=to_workspace,
+        sign=sign,
+    )
+    if isinstance(record, HeldRecord):
+        path = None if record.path is None else from_workspace(record.path)
+        held = documents.encode(document_of(replace(record, path=path)))
+        pieces.put(layout.HELD, held)
+        return record
+    crossing = replace(
+        record,
+        path=from_workspace(record.path),
+        artifacts=tuple(map(from_workspace, record.artifacts)),
+    )
+    # Another process may have published first: then its record stands.
+    with contextlib.suppress(Conflict):
+        pieces.put(layout.DELIVERY, documents.encode(document_of(crossing)))
+    return record
+
+
+def _find_deliverable(pieces: JobPieces, name: str) -> Deliverable | None:
+    try:
+        data = b"".join(pieces.read(layout.DELIVERABLE))
+    except NotFound:
+        return None
+    with reading(f"{name}/{layout.DELIVERABLE}"):
+        return Deliverable.from_document(json.loads(data))
+
+
+class _RemoteFiles:
+    """Implements `ResultFiles` over a gateway."""
+
+    artifacts_at = "kept by the gateway"
+
+    def __init__(self, pieces: JobPieces, deliverable: Deliverable) -> None:
+        self._pieces = pieces
+        self._deliverable = deliverable
+
+    def results(self) -> Iterator[Result]:
+        """See `ResultFiles`."""
+        name = self._deliverable.name
+        hint = "Run it again with `jupyter-to-job rerun`."
+        missing = Damaged(f"The result of {name} is gone.", hint)
+        yield Result(self._open(layout.RESULT, missing), self._deliverable.sha256)
+
+    def artifact(self, path: str) -> BinaryIO:
+        """See `ResultFiles`."""
+        return self._open(f"{layout.ARTIFACTS}/{path}", FileNotFoundError(path))
+
+    def _open(self, name: str, missing: Exception) -> BinaryIO:
+        path = f"attempt-{self._deliverable.attempt}/{name}"
+        piece = RemotePiece(lambda offset: self._pieces.read(path, offset), missing)
+        return cast("BinaryIO", piece)
+
+
+class RemotePiece(io.RawIOBase):
+    """A piece behind a gateway, to be read from its beginning to its end.
+
+    `fetch` yields its bytes from an offset. A piece that is not there raises `missing`.
+    """
+
+    def __init__(self, fetch: Callable[[int], Iterator[bytes]], missing: Exception) -> None:
+        super().__init__()
+        self._fetch = fetch
+        self._missing = missing
+        self._chunks: Iterator[bytes] | None = None
+        self._offset = 0
+        self._buffer = b""
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes, `b""` at the end. Raises Unavailable."""
+        if not self._buffer:
+            self._buffer = self._receive()
+        size = len(self._buffer) if size < 0 else size
+        data, self._buffer = self._buffer[:size], self._buffer[size:]
+        return data
+
+    def close(self) -> None:
+        """Give up the connection."""
+        self._abandon()
+        super().close()
+
+    def _receive(self) -> bytes:
+        """Return the next chunk. What is lost on the way is asked for again."""
+        for attempt in range(MAX_TRIES):
+            try:
+                if self._chunks is None:
+                    self._chunks = self._fetch(self._offset)
+                chunk = next(self._chunks, b"")
+            except NotFound as error:
+                raise self._missing from error
+            except Unavailable:
+                self._abandon()
+                if attempt == MAX_TRIES - 1:
+                    raise
+                time.sleep(RETRY_DELAY * 2**attempt)
+            else:
+                self._offset += len(chunk)
+                return chunk
+        raise AssertionError("the last try returns or raises")
+
+    def _abandon(self) -> None:
+        if self._chunks is not None and hasattr(self._chunks, "close"):
+            self._chunks.close()
+        self._chunks = None

@@ -1,0 +1,378 @@
+"""Results come back without the dev pod: couriers, on the real cluster.
+
+The dev pods here have no server: they deliver only what a command asks for.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from job_runner.protocol import layout
+from jupyter_to_job.domain.errors import NotFound
+from jupyter_to_job.exchange import FileExchange
+from jupyter_to_job.exchange.records import DeliveryRecord, HeldRecord
+from tests.cluster.box.boot import A100, T4, Box
+from tests.cluster.box.images import Images
+from tests.cluster.box.node import Hardware
+from tests.cluster.box.volumes import NODE_LABEL, Volume
+from tests.cluster.box.wait import wait_for
+from tests.cluster.product import HOME, NAMESPACE, TEAM, DevPod, dev_pod_manifest
+from tests.cluster.scenes import COUNT, SubmittedJob, kill_controller, notebook, until_served
+from tests.cluster.test_manifests import CONTROLLER, JOB_CONTROLLER, pod_of, try_to_create
+from tests.golden_couriers import FOLDER
+
+AFTER = 2
+"""Seconds that dev pods have here."""
+WORK = f"{HOME}/work"
+MAKE = "open('made.bin', 'wb').write(bytes(range(256)) * {})"
+"""A cell that creates a file of so many quarters of a kilobyte."""
+COURIER = b"jupyter_to_job.agent.courier"
+WITHIN = 10.0
+"""Seconds beyond the wait in which 95 % of the results are delivered."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def impatience(dev_pod: DevPod) -> Iterator[None]:
+    """Have couriers start soon, as long as this module runs."""
+    cluster = dev_pod.cluster
+
+    def set_after(value: str) -> None:
+        deployment = ("deployment/controller", "-n", NAMESPACE)
+        cluster.kubectl("set", "env", *deployment, f"JUPYTER_TO_JOB_COURIER_AFTER={value}")
+        cluster.kubectl("rollout", "status", *deployment, "--timeout=90s", timeout=100)
+        until_served(dev_pod)
+
+    set_after(f"{AFTER}s")
+    yield
+    set_after("60s")
+
+
+@dataclass
+class Place:
+    """A dev pod of the box with a claim of its own, mounted at `work`."""
+
+    box: Box
+    images: Images
+    volume: Volume
+    read_only: bool = False
+    node: Hardware = T4
+
+    @classmethod
+    def make(
+        cls, box: Box, images: Images, name: str, *, shared: bool = False, size: str | None = None
+    ) -> Place:
+        """Make volume and claim, and start the dev pod."""
+        mode = "ReadWriteMany" if shared else "ReadWriteOnce"
+        node = None if shared else T4.name
+        volume = box.add_volume(name, mode, claim=f"{TEAM}/{name}", node=node, size=size)
+        box.apply(volume.claim_manifest())
+        place = cls(box, images, volume)
+        place.start()
+        return place
+
+    @property
+    def pod(self) -> DevPod:
+        """The dev pod."""
+        return DevPod(self.box, TEAM, f"ada-{self.volume.name}")
+
+    def start(self) -> None:
+        """Start the dev pod, on `node`."""
+        name = self.pod.name
+        manifest = dev_pod_manifest(self.images, TEAM, name, "ada", self.volume.name)
+        spec = manifest["spec"]
+        spec["nodeSelector"] = {NODE_LABEL: self.node.name}
+        if self.read_only:
+            spec["containers"][0]["volumeMounts"][-1]["readOnly"] = True
+        self.box.apply(manifest)
+        ready = ("--for=condition=Ready", "--timeout=60s")
+        self.box.kubectl("wait", f"pod/{name}", "-n", TEAM, *ready, timeout=70)
+
+    def stop(self) -> None:
+        """Delete the dev pod; it is gone afterwards."""
+        self.box.kubectl("delete", "pod", self.pod.name, "-n", TEAM)
+
+    def submit(self, *cells: str, folder: str = WORK, stem: str = "train") -> SubmittedJob:
+        """Submit a notebook of the claim, to be run in a folder of its own."""
+        path = f"{folder}/{stem}.ipynb"
+        if not self.read_only:
+            self.pod.write(path, notebook(*cells))
+        command = ("jupyter-to-job", "submit", path, "--isolated", "-f", "crowd")
+        return SubmittedJob(self.pod, self.pod.run(*command).strip())
+
+    def begin(self, *cells: str, folder: str = WORK) -> SubmittedJob:
+        """Submit a notebook that goes on until `let_end`, and wait until it runs."""
+        job = self.submit(COUNT, *cells, folder=folder)
+        job.until_printed()
+        return job
+
+
+def exchange(box: Box) -> FileExchange:
+    """Return the controller's exchange."""
+    return FileExchange(box.run_dir / "volumes" / "exchange", is_private=False)
+
+
+def delivery(box: Box, job: SubmittedJob) -> DeliveryRecord | None:
+    """Return what is on record of a job's delivery."""
+    try:
+        return exchange(box).record(job.name, layout.DELIVERY, DeliveryRecord)
+    except NotFound:
+        return None
+
+
+def until_delivered(box: Box, job: SubmittedJob, timeout: float = 90) -> DeliveryRecord:
+    """Wait for the record of a job's delivery."""
+    wait_for(f"{job.name} is delivered", lambda: delivery(box, job), timeout=timeout)
+    found = delivery(box, job)
+    assert found is not None
+    return found
+
+
+def until_held(box: Box, job: SubmittedJob, words: str) -> None:
+    """Wait until a job says that it is held, and why."""
+
+    def is_held() -> bool:
+        held = exchange(box).record(job.name, layout.HELD, HeldRecord)
+        return held is not None and words in held.message
+
+    wait_for(f"{job.name} is held: {words}", is_held, timeout=120)
+
+
+def couriers(box: Box) -> list[Any]:
+    """Return the pods of couriers."""
+    selector = "--selector=app.kubernetes.io/component=courier"
+    answer = box.kubectl("get", "pods", "-n", TEAM, selector, "-o=json")
+    items: list[Any] = json.loads(answer)["items"]
+    return items
+
+
+def until_no_couriers(box: Box) -> None:
+    """Wait until no courier's pod is left."""
+    wait_for("no courier is left", lambda: not couriers(box), timeout=60)
+
+
+def results(place: Place, job: SubmittedJob) -> list[str]:
+    """Return the names in the claim that are of a job, but those of files in folders."""
+    return sorted(p.name for p in place.volume.folder.iterdir() if job.name in p.name)
+
+
+@pytest.mark.parametrize("file", sorted(FOLDER.iterdir()), ids=lambda file: file.stem)
+def test_it_would_be_created(box: Box, file: Path) -> None:
+    """By our controller, in a namespace that enforces the strictest Pod Security."""
+    job = yaml.safe_load(file.read_text())
+    try_to_create(box, job, CONTROLLER)
+    pod = try_to_create(box, pod_of(job), JOB_CONTROLLER)
+    assert (
+        pod["spec"]["containers"][0]["args"]
+        == job["spec"]["template"]["spec"]["containers"][0]["args"]
+    )
+
+
+def test_the_dev_pod_is_deleted_while_it_runs(box: Box, images: Images) -> None:
+    place = Place.make(box, images, "culled")
+    job = place.begin(MAKE.format(4))
+    place.stop()
+    job.let_end()
+
+    record = until_delivered(box, job)
+
+    assert record.path == f"{WORK}/{job.name}.ipynb".lstrip("/")
+    assert record.artifacts == (f"{WORK}/{job.name}/made.bin".lstrip("/"),)
+    result = place.volume.folder / f"{job.name}.ipynb"
+    made = place.volume.folder / job.name / "made.bin"
+    assert json.loads(result.read_text())["cells"]
+    assert made.read_bytes() == bytes(range(256)) * 4
+    for path in (result, made):  # its owner's, who may write to them
+        assert (path.stat().st_uid, path.stat().st_gid) == (1000, 100)
+    until_no_couriers(box)
+    place.start()
+    assert job.job()["delivery"]["state"] == "delivered"
+
+
+def test_a_claim_that_is_full_and_one_that_is_read_only(box: Box, images: Images) -> None:
+    full, closed = (
+        Place.make(box, images, "full", size="4m"),
+        Place.make(box, images, "closed", shared=True),
+    )
+    # The result has no room, and comes when there is some.
+    cells = ("print('x' * 3_000_000)",)
+    jobs = [full.begin(*cells), closed.begin()]
+    filler = "f = open('filler', 'wb')\nwhile True: f.write(bytes(100_000))"
+    full.pod.run("sh", "-c", f'cd {WORK} && python3 -c "{filler}" 2>/dev/null', check=False)
+    closed.volume.folder.chmod(0o555)
+    for job in jobs:
+        job.let_end()
+
+    until_held(box, jobs[0], "No space left")
+    until_held(box, jobs[1], "Permission denied")
+
+    shown = [job.job()["delivery"] for job in jobs]
+    assert [d["state"] for d in shown] == ["held", "held"]
+    assert "No space left" in shown[0]["message"]
+    assert "Make space" in shown[0]["message"]
+    full.pod.run("rm", f"{WORK}/filler")
+    closed.volume.folder.chmod(0o777)
+    for job in jobs:
+        until_delivered(box, job)
+    assert results(closed, jobs[1]) == [f"{jobs[1].name}.ipynb"]
+    assert jobs[0].name in full.pod.run("ls", WORK)
+
+
+def test_a_claim_that_the_dev_pod_may_only_read(box: Box, images: Images) -> None:
+    place = Place.make(box, images, "readable", shared=True)
+    (place.volume.folder / "train.ipynb").write_text(notebook("print('here')"))
+    place.stop()
+    place.read_only = True
+    place.start()
+    job = place.submit()
+
+    until_held(box, job, "Read-only file system")
+
+    assert results(place, job) == []
+    answer = place.pod.run("sh", "-c", f"jupyter-to-job deliver {job.name} 2>&1; echo code $?")
+    assert "Read-only file system" in answer
+    assert "code 1" in answer
+    place.pod.run("jupyter-to-job", "delete", job.name)  # else it is tried for ever
+
+
+def test_a_folder_that_is_gone(box: Box, images: Images) -> None:
+    place = Place.make(box, images, "tidied")
+    job = place.begin(folder=f"{WORK}/old")
+    place.pod.run("rm", "-r", f"{WORK}/old")
+    place.stop()
+    job.let_end()
+
+    until_held(box, job, "Make the folder again")
+
+    (place.volume.folder / "old").mkdir()
+    (place.volume.folder / "old").chmod(0o777)
+    assert until_delivered(box, job).path.endswith(f"work/old/{job.name}.ipynb")
+
+
+def test_a_name_that_is_taken(box: Box, images: Images) -> None:
+    place = Place.make(box, images, "taken")
+    job = place.begin(MAKE.format(1))
+    taken, folder = place.volume.folder / f"{job.name}.ipynb", place.volume.folder / job.name
+    taken.write_text("mine")
+    folder.mkdir()
+    (folder / "mine").write_text("mine")
+    job.let_end()
+
+    record = until_delivered(box, job)
+
+    assert record.path.endswith(f"{job.name}-2.ipynb")
+    assert record.artifacts[0].endswith(f"{job.name}-2/made.bin")
+    assert taken.read_text() == (folder / "mine").read_text() == "mine"
+    assert [path.name for path in folder.iterdir()] == ["mine"]
+
+
+def test_a_dev_pod_that_begins_again_on_another_node(box: Box, images: Images) -> None:
+    """With the same claim, which all nodes share: it is the same workspace."""
+    place = Place.make(box, images, "moved", shared=True)
+    first, second = place.begin(MAKE.format(1)), place.begin(MAKE.format(1))
+    place.stop()
+    place.node = A100
+    place.start()
+
+    first.let_end()
+    waited = first.until_ended()
+    assert waited["delivery"]["state"] == "delivered", waited
+    second.let_end()  # nobody waits for this one
+    until_delivered(box, second)
+
+    for job in (first, second):
+        assert results(place, job) == [job.name, f"{job.name}.ipynb"]
+        assert job.job()["delivery"]["state"] == "delivered"
+
+
+def find_couriers(job: SubmittedJob) -> set[int]:
+    """Return the process ids of a job's couriers, as this machine counts them."""
+    found = set()
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit():
+            try:
+                line = (process / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if COURIER in line and job.name.encode() in line:
+                found.add(int(process.name))
+    return found
+
+
+def stop_when_it_writes(place: Place, job: SubmittedJob, known: frozenset[int]) -> int:
+    """Stop the next courier of a job in the middle of its work; return its process id.
+
+    It goes on for a hundredth of a second at a time, until there is a draft.
+    """
+
+    def drafts() -> set[str]:
+        return {path.name for path in place.volume.folder.glob(".jupyter-to-job-*")}
+
+    before = drafts()
+    wait_for("there is a courier", lambda: find_couriers(job) - known, timeout=90)
+    pid = (find_couriers(job) - known).pop()
+    while True:
+        os.kill(pid, signal.SIGSTOP)
+        if drafts() - before:
+            return pid
+        os.kill(pid, signal.SIGCONT)
+        time.sleep(0.01)
+
+
+def test_two_couriers_and_a_dev_pod_at_once(box: Box, images: Images, dev_pod: DevPod) -> None:
+    """The first courier is one of a controller that is gone."""
+    place = Place.make(box, images, "crowded")
+    job = place.begin(MAKE.format(400_000))
+    job.let_end()
+    first = stop_when_it_writes(place, job, frozenset())
+    kill_controller(dev_pod)
+    second = stop_when_it_writes(place, job, frozenset([first]))
+
+    with ThreadPoolExecutor(1) as pool:
+        pulled = pool.submit(place.pod.run, "jupyter-to-job", "deliver", job.name, check=False)
+        for pid in (first, second):
+            if find_couriers(job) & {pid}:
+                os.kill(pid, signal.SIGCONT)
+        pulled.result()
+
+    record = until_delivered(box, job)
+    until_no_couriers(box)
+    assert results(place, job) == [job.name, f"{job.name}.ipynb"]
+    made = place.volume.folder / job.name / "made.bin"
+    assert made.read_bytes() == bytes(range(256)) * 400_000
+    assert [path.name for path in made.parent.iterdir()] == ["made.bin"]
+    assert record.path.endswith(f"{job.name}.ipynb")
+    assert not list(place.volume.folder.glob(".jupyter-to-job-*"))
+
+
+def test_how_long_it_takes(box: Box, images: Images, record_property: Any) -> None:
+    """From the outcome to the delivery, beyond the wait for a dev pod."""
+    place = Place.make(box, images, "measured")
+    jobs = [place.submit("print('here')", MAKE.format(1), stem=f"n{i}") for i in range(20)]
+    for job in jobs:
+        until_delivered(box, job, timeout=240)
+    seconds = []
+    for job in jobs:
+        directory = exchange(box).directory(job.name)
+        decided = (directory / "attempt-1" / layout.OUTCOME).stat().st_mtime
+        seconds.append((directory / layout.DELIVERY).stat().st_mtime - decided - AFTER)
+    seconds.sort()
+    slow = seconds[int(0.95 * len(seconds)) - 1]
+    figures = f"median {statistics.median(seconds):.1f} s, 95 % {slow:.1f} s, {seconds[-1]:.1f} s"
+    record_property("couriers", figures)
+    sys.stdout.write(f"outcome to delivered by courier, beyond {AFTER} s: {figures}\n")
+    if os.environ.get("JUPYTER_TO_JOB_STRICT"):
+        assert slow <= WITHIN, figures
+    until_no_couriers(box)

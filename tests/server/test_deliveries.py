@@ -1,0 +1,347 @@
+"""Results and artifacts come back from a gateway: to dev pods, and by couriers, over HTTP."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from job_runner.attempt.artifacts import seal_artifacts
+from job_runner.protocol import layout, liveness
+from job_runner.protocol.outcome import CellCounts, Outcome, write_outcome
+from jupyter_to_job.agent import courier
+from jupyter_to_job.agent.gateway_connection import GatewayConnection
+from jupyter_to_job.controller.callers.identity import CourierPod, Identity
+from jupyter_to_job.controller.couriers.delivery_files import hold
+from jupyter_to_job.domain.errors import NotFound, Unavailable
+from jupyter_to_job.domain.job import DeliveryState
+from jupyter_to_job.exchange import FileExchange
+from jupyter_to_job.exchange.gateway import GatewayJob
+from jupyter_to_job.exchange.records import DeliveryRecord
+from jupyter_to_job.service import delivery, remote_delivery
+from jupyter_to_job.service.remote import RemoteJobs
+from jupyter_to_job.service.submitting.submission import Caller
+from jupyter_to_job.workspace.publishing import sign
+
+from ..gateways import KnownPods, context_of, serving
+from ..unit import exchanges
+
+NAME = "train-aaaaaaaa"
+FILES = ("made.bin", "plots/a b.png", "../other/log.txt")
+"""What the run created, by paths from the notebook's folder."""
+COURIER = "courier of "
+
+
+class KnownCouriers(KnownPods):
+    """The token of a courier names its job."""
+
+    async def authenticate(self, token: str) -> Identity:
+        if token.startswith(COURIER):
+            return CourierPod(token.removeprefix(COURIER), "courier-pod")
+        return await super().authenticate(token)
+
+
+@pytest.fixture
+def exchange(tmp_path: Path) -> FileExchange:
+    made = FileExchange(tmp_path / "exchange")
+    made.prepare()
+    return made
+
+
+@pytest.fixture
+def url(exchange: FileExchange) -> Iterator[str]:
+    made = context_of(exchange, identities=KnownCouriers())
+    with made as context, serving(context) as url:
+        yield url
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setattr(sign, "_start", lambda *_: lambda _: None)
+    made = tmp_path / "workspace"
+    (made / "dir").mkdir(parents=True)
+    (made / "dir" / "train.ipynb").write_bytes(exchanges.RESULT)
+    (made / "dir" / "train.ipynb").chmod(0o640)
+    return made
+
+
+def end(directory: Path, folder: Path) -> None:
+    """Have an isolated run that created files, as its agent and the fold leave it."""
+    claim = liveness.claim_attempt(directory, 1)
+    (claim.directory / layout.RESULT).write_bytes(exchanges.RESULT)
+    for name in FILES:
+        path = Path(os.path.normpath(folder / name)).relative_to("/")
+        target = claim.directory / layout.ARTIFACTS / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(name.encode() * 1000)
+    write_outcome(
+        claim.directory,
+        Outcome("succeeded", None, None, 0, CellCounts(done=0, total=0), None, exchanges.ENDED, {},
+                exchanges.SHA256, seal_artifacts(claim.directory)),
+    )  # fmt: skip
+    claim.release()
+
+
+@pytest.fixture
+def job(exchange: FileExchange, workspace: Path) -> Path:
+    """The directory of a job of ada's that has ended."""
+    source = workspace / "dir" / "train.ipynb"
+    paths = {"source": str(source), "notebook": str(source).lstrip("/"), "workspace": "/"}
+    directory = exchanges.add(exchange, NAME, owner="ada", isolated=True, **paths)
+    end(directory, source.parent)
+    return directory
+
+
+def dev_pod(url: str, workspace: Path, owner: str = "ada") -> RemoteJobs:
+    token = workspace.parent / f"token-{owner}"
+    token.write_text(owner)
+    return RemoteJobs(url, token, Caller(owner, str(workspace)))
+
+
+def connection(url: str, workspace: Path, job: str = NAME) -> GatewayConnection:
+    token = workspace.parent / f"token-of-courier-{job}"
+    token.write_text(f"{COURIER}{job}")
+    return GatewayConnection(url, token, job)
+
+
+def files(root: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
+
+
+def expected(workspace: Path) -> dict[str, bytes]:
+    """Return what is in the workspace once all is delivered."""
+    outside = str(workspace / "other" / "log.txt").lstrip("/")
+    return {
+        "dir/train.ipynb": exchanges.RESULT,
+        f"dir/{NAME}.ipynb": exchanges.RESULT,
+        f"dir/{NAME}/made.bin": b"made.bin" * 1000,
+        f"dir/{NAME}/plots/a b.png": b"plots/a b.png" * 1000,
+        f"dir/{NAME}/workspace/{outside}": b"../other/log.txt" * 1000,
+    }
+
+
+def check(exchange: FileExchange, workspace: Path) -> None:
+    assert files(workspace) == expected(workspace)
+    record = exchange.record(NAME, layout.DELIVERY, DeliveryRecord)
+    assert record is not None and record.message is None
+    inside = {str(Path("/", path).relative_to(workspace)) for path in record.artifacts}
+    assert inside == set(expected(workspace)) - {"dir/train.ipynb", f"dir/{NAME}.ipynb"}
+    assert record.path == str(workspace / "dir" / f"{NAME}.ipynb").lstrip("/")
+
+
+@pytest.mark.usefixtures("job")
+def test_a_dev_pod_gets_result_and_artifacts(
+    url: str, workspace: Path, exchange: FileExchange
+) -> None:
+    jobs = dev_pod(url, workspace)
+    found = delivery.deliver_if_pulling(jobs, jobs.get(NAME))
+    assert found.delivery.state is DeliveryState.DELIVERED
+    assert found.delivery.path == f"dir/{NAME}.ipynb"
+    check(exchange, workspace)
+    for path in (f"dir/{NAME}.ipynb", f"dir/{NAME}/made.bin"):  # as readable as their source
+        assert (workspace / path).stat().st_mode & 0o777 == 0o640
+    assert jobs.deliver(NAME) == found
+
+
+@pytest.mark.usefixtures("job")
+def test_a_courier_brings_the_same(url: str, workspace: Path, exchange: FileExchange) -> None:
+    courier.deliver(connection(url, workspace), NAME, str(workspace))
+    check(exchange, workspace)
+    courier.deliver(connection(url, workspace), NAME, str(workspace))
+    check(exchange, workspace)
+
+
+@pytest.mark.usefixtures("job")
+def test_many_at_once(url: str, workspace: Path, exchange: FileExchange) -> None:
+    def pull(_: int) -> object:
+        return dev_pod(url, workspace).deliver(NAME)
+
+    def bring(_: int) -> object:
+        courier.deliver(connection(url, workspace), NAME, str(workspace))
+        return None
+
+    with ThreadPoolExecutor(8) as pool:
+        for future in [pool.submit(act, n) for n in range(4) for act in (pull, bring)]:
+            future.result()
+    check(exchange, workspace)
+
+
+def test_held_is_said_to_every_reader(
+    url: str, workspace: Path, exchange: FileExchange, job: Path
+) -> None:
+    shutil.rmtree(workspace / "dir")
+    jobs = dev_pod(url, workspace)
+    held = jobs.deliver(NAME)
+    assert held.delivery.state is DeliveryState.HELD
+    assert "Make the folder again" in (held.delivery.message or "")
+    assert dev_pod(url, workspace).get(NAME).delivery == held.delivery
+    assert delivery.deliver_if_pulling(jobs, held) == held
+    (workspace / "dir").mkdir()
+    later = dev_pod(url, workspace)  # a server that is started anew takes it up
+    found = delivery.deliver_if_pulling(later, later.get(NAME))
+    assert found.delivery.state is DeliveryState.DELIVERED
+    assert (job / layout.HELD).exists()
+    assert f"dir/{NAME}/made.bin" in files(workspace)
+
+
+@pytest.mark.usefixtures("job")
+def test_a_courier_says_what_keeps_it(url: str, workspace: Path) -> None:
+    (workspace / "dir").rename(workspace / "elsewhere")
+    courier.deliver(connection(url, workspace), NAME, str(workspace))
+    found = dev_pod(url, workspace).get(NAME).delivery
+    assert found.state is DeliveryState.HELD
+    assert "Make the folder again" in (found.message or "")
+
+
+@pytest.mark.usefixtures("job")
+def test_what_can_never_be_delivered(url: str, workspace: Path, exchange: FileExchange) -> None:
+    assert hold(exchange, NAME, "Its dev pod is gone.", failed=True)
+    found = dev_pod(url, workspace).get(NAME)
+    assert (found.delivery.state, found.delivery.message) == (
+        DeliveryState.FAILED,
+        "Its dev pod is gone.",
+    )
+    assert found.decided
+
+
+@pytest.mark.usefixtures("job")
+def test_only_the_artifacts_are_held(url: str, workspace: Path) -> None:
+    """The notebook is there, and its owner may have begun to edit it."""
+    (workspace / "dir" / NAME).mkdir()
+    room = workspace / "dir" / NAME
+    jobs = dev_pod(url, workspace)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("jupyter_to_job.workspace.publishing.artifacts._copy_into", _no_room)
+        held = jobs.deliver(NAME)
+    assert held.delivery.state is DeliveryState.HELD
+    assert f"dir/{NAME}.ipynb is there, but not what the run created" in str(held.delivery.message)
+    (workspace / "dir" / f"{NAME}.ipynb").write_text("edited")
+    room.rmdir()
+    assert jobs.deliver(NAME).delivery.path == f"dir/{NAME}.ipynb"
+    assert (workspace / "dir" / f"{NAME}.ipynb").read_text() == "edited"
+    assert not (workspace / "dir" / f"{NAME}-2.ipynb").exists()
+    assert f"dir/{NAME}/made.bin" in files(workspace)
+
+
+def _no_room(*_: object) -> bool:
+    raise OSError(28, "No space left on device")
+
+
+def test_what_is_missing_is_said(url: str, workspace: Path, job: Path) -> None:
+    for path in (job / "attempt-1" / layout.ARTIFACTS).rglob("made.bin"):
+        path.write_bytes(b"changed")
+    for path in (job / "attempt-1" / layout.ARTIFACTS).rglob("log.txt"):
+        path.unlink()
+    found = dev_pod(url, workspace).deliver(NAME)
+    assert "Of 3 files that the run created 2 are damaged or missing" in str(found.delivery.message)
+    assert set(files(workspace / "dir" / NAME)) == {"plots/a b.png"}
+
+
+def test_a_damaged_result_is_not_published(url: str, workspace: Path, job: Path) -> None:
+    (job / "attempt-1" / layout.RESULT).write_bytes(b"noise")
+    found = dev_pod(url, workspace).deliver(NAME)
+    assert found.delivery.state is DeliveryState.HELD
+    assert "is damaged" in str(found.delivery.message)
+    assert set(files(workspace)) == {"dir/train.ipynb"}
+
+
+@pytest.mark.usefixtures("job")
+def test_a_connection_that_breaks_is_taken_up(
+    url: str, workspace: Path, exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, offsets = GatewayJob.read, []
+    monkeypatch.setattr(remote_delivery, "RETRY_DELAY", 0.0)
+
+    def breaking(self: GatewayJob, path: str, offset: int = 0) -> Any:
+        offsets.append(offset)
+        if path == layout.DELIVERABLE:
+            yield from whole(self, path)
+            return
+        for chunk in whole(self, path, offset):
+            yield chunk[: max(1, len(chunk) // 2)]
+            if len(chunk) > 1:
+                raise Unavailable("It broke.")
+
+    monkeypatch.setattr(GatewayJob, "read", breaking)
+    dev_pod(url, workspace).deliver(NAME)
+    check(exchange, workspace)
+    assert max(offsets) > 10
+
+
+def test_a_courier_reaches_what_it_delivers_and_nothing_else(
+    url: str, workspace: Path, exchange: FileExchange, job: Path
+) -> None:
+    other = exchanges.add(exchange, "other-aaaaaaaa", owner="ada")
+    exchanges.end(other)
+    record = {"v": 1, "path": "a", "sha256": "0" * 64, "time": exchanges.ENDED}
+    headers = {"Authorization": f"Bearer {COURIER}{NAME}"}
+    with httpx.Client(base_url=f"{url}/api/", headers=headers) as client:
+
+        def status(method: str, path: str, body: Any = None) -> int:
+            content = None if body is None else json.dumps(body).encode()
+            return client.request(method, path, content=content).status_code
+
+        mine, another = f"exchange/{NAME}", "exchange/other-aaaaaaaa"
+        assert status("GET", f"{mine}/deliverable.json") == 200
+        assert status("GET", f"{mine}/attempt-1/result.ipynb") == 200
+        assert status("PUT", f"{mine}/held.json", {"v": 1, "message": "why"}) == 200
+        for path in ("request.json", "snapshot.ipynb", "origin.json", "attempt-1/outcome.json"):
+            assert status("GET", f"{mine}/{path}") == 403
+        for path in ("attempt-1/outcome.json", "attempt-2/runner.json", "snapshot.ipynb"):
+            assert status("PUT", f"{mine}/{path}", record) == 403
+        assert status("POST", f"{mine}/attempt-1/artifacts/a?offset=0", {}) == 403
+        for path in ("deliverable.json", "attempt-1/result.ipynb"):
+            assert status("GET", f"{another}/{path}") == 404
+        for path in ("delivery.json", "held.json"):
+            assert status("PUT", f"{another}/{path}", record) == 404
+        for path in ("jobs", f"jobs/{NAME}", f"jobs/{NAME}/notebook", "flavors", "events"):
+            assert status("GET", path) == 404
+        assert status("PUT", f"blobs/{'0' * 64}", {}) == 404
+        for wrong in ({"v": 1}, {"v": 1, "message": ""}, {"v": 1, "message": 3}):
+            assert status("PUT", f"{mine}/held.json", wrong) == 400
+    assert not (other / layout.DELIVERY).exists()
+
+
+@pytest.mark.usefixtures("job")
+def test_nobody_reports_for_somebody_else(url: str, workspace: Path) -> None:
+    eve = dev_pod(url, workspace, "eve")
+    with pytest.raises(NotFound):
+        eve.deliver(NAME)
+    with pytest.raises(NotFound):
+        eve._exchange.put(NAME, layout.HELD, b'{"v": 1, "message": "mine"}')
+
+
+def test_a_courier_waits_for_a_gateway(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(courier, "MIN_RETRY_DELAY", 0.0)
+    answers: list[Exception | None] = [Unavailable("It is away."), Unavailable("Still."), None]
+
+    def act() -> None:
+        answer = answers.pop(0)
+        if answer is not None:
+            raise answer
+
+    courier.with_patience(act)
+    assert answers == []
+    with pytest.raises(Unavailable):
+        courier.with_patience(lambda: _raise(Unavailable("It is away.")), patience=0.0)
+
+
+def _raise(error: Exception) -> None:
+    raise error
+
+
+def test_a_held_job_tells_more_than_one_word(job: Path, exchange: FileExchange) -> None:
+    """The reason changes with the obstacle; a reason that is known is not written again."""
+    assert hold(exchange, NAME, "No node took the courier.")
+    assert not hold(exchange, NAME, "No node took the courier.")
+    assert hold(exchange, NAME, "The volume claim is gone.")
+    exchanges.deliver(job)
+    assert not hold(exchange, NAME, "Too late.")
