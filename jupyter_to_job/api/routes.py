@@ -16,6 +16,7 @@ from ..service.port import Jobs, Page
 from .errors import error_response
 from .http import ApiRequest, ApiResponse
 from .large_body import split_body
+from .ranges import file_response
 
 Handler = Callable[..., ApiResponse]
 MAX_PAGE = 500
@@ -181,7 +182,8 @@ def _logs(call: _Call, name: str) -> ApiResponse:
 
 
 def _notebook(call: _Call, name: str) -> ApiResponse:
-    return ApiResponse(200, b"", "application/x-ipynb+json", file=call.jobs.notebook(name))
+    file, sha256 = call.jobs.notebook(name)
+    return file_response(call.request, file, sha256, "application/x-ipynb+json")
 
 
 def _health(call: _Call) -> ApiResponse:

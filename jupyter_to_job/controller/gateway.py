@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import sys
 from dataclasses import replace
 
@@ -17,12 +16,11 @@ from .. import __version__
 from ..api import ApiRequest, ApiResponse, handle
 from ..api.http import CHUNK
 from ..api.routes import is_slow
-from ..domain.errors import BadInput, JobsError, NotFound
-from ..exchange.uploads import Upload
+from ..domain.errors import JobsError, NotFound
 from .callers.identity import AgentPod, DevPod, Identity
 from .events import EventsHandler
 from .handler import GatewayContext, GatewayHandler
-from .intake.blobs import Blobs
+from .intake.blob_routes import handle_blob
 
 MAX_BUFFER = 1 << 20
 """Bytes of a request that wait in memory for a handler, at most."""
@@ -31,7 +29,6 @@ READER_LIMITS = FoldLimits(line=4 << 20, journal=16 << 20)
 SLOW = 1.0
 """Seconds from which a request is logged, whatever it was."""
 _log = logging.getLogger(__name__)
-_SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
 def application(context: GatewayContext) -> web.Application:
@@ -146,7 +143,9 @@ def dispatch(
     if not isinstance(identity, DevPod):
         raise NotFound(f"There is no {request.method} {request.path}.")
     if request.path.startswith("blobs/") and request.method in ("HEAD", "PUT"):
-        return _blob(context, identity, request), ""
+        return handle_blob(
+            context.core.exchange.root, context.intake.budgets, identity, request
+        ), ""
     if request.upload is not None and not request.upload.is_small:  # at most MAX_SUBMISSION
         request = replace(request, body=b"".join(request.upload.chunks()))
     response = handle(context.jobs(identity), request)
@@ -158,17 +157,3 @@ def changed_job(request: ApiRequest) -> str:
     collection, _, rest = request.path.partition("/")
     is_change = collection == "jobs" and request.method not in ("GET", "HEAD")
     return rest.partition("/")[0] if is_change else ""
-
-
-def _blob(context: GatewayContext, caller: DevPod, request: ApiRequest) -> ApiResponse:
-    """Store a blob, or tell whether it is there."""
-    blobs = Blobs(context.core.exchange.root, caller.owner)
-    digest = request.path.removeprefix("blobs/")
-    if not _SHA256.fullmatch(digest):
-        raise BadInput("A blob is named by its SHA-256 in 64 hexadecimal digits.")
-    if request.method == "HEAD":
-        size = blobs.path(digest).stat().st_size
-        return ApiResponse(200, headers={"Content-Length": str(size)})
-    upload = request.upload or Upload.of(request.body)
-    blobs.put(digest, upload)
-    return ApiResponse.json(200, {"length": upload.size})

@@ -22,7 +22,7 @@ from ..flavors.catalog import Choice
 from ..service.jobs import JobService, ServiceContext
 from ..service.submitting.preflight import check_choice, problem_of
 from ..service.submitting.submission import Caller
-from ..workspace import Frozen, Input, open_regular, summarize_notebook
+from ..workspace import Frozen, Input, StoredFile, open_regular, summarize_notebook
 from .callers.dev_pod_problems import dev_pod_problems, require_user
 from .callers.identity import DevPod
 from .callers.volumes import JobOrigins, require_same_workspace, volume_path
@@ -85,7 +85,9 @@ class GatewayJobs(JobService):
             if digest is None:
                 raise BadInput("A gateway needs inputs as {path, sha256}.", "Send them as blobs.")
             blob = self._blobs.path(digest)
-            inputs.append(Input(path, blob.stat().st_size, partial(open_regular, str(blob), path)))
+            opens = partial(open_regular, str(blob), path)
+            stored = StoredFile(blob, digest)
+            inputs.append(Input(path, blob.stat().st_size, opens, stored))
         kernel = summarize_notebook(data, submission.notebook).kernel
         source = Path("/", submission.notebook)
         return self.submit_frozen(

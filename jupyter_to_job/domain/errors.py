@@ -230,7 +230,7 @@ def error_of_answer(status: int, content: bytes) -> JobsError:
     message = body.get("message") or f"The gateway answered {status}."
     if body.get("code") == WrongOffset.code:
         return WrongOffset(message, body["length"])
-    fallback = {401: Refused, 403: Refused, 404: NotFound}.get(status)
+    fallback = {401: Refused, 403: Refused, 404: NotFound, 409: Conflict}.get(status)
     if fallback is None:
         fallback = Unavailable if status >= 500 else JobsError
     return BY_CODE.get(body.get("code", ""), fallback)(message, body.get("hint", ""))

@@ -19,6 +19,7 @@ from ..domain.transfer import Transfers
 from ..wiring import Settings, connect
 from .feed import Feed
 from .handlers import JobsHandler, ServerContext
+from .puller import ResultPuller
 
 WORKERS = 8
 """Threads of each pool: no request blocks the event loop, and the load is bounded."""
@@ -54,11 +55,13 @@ class JobsExtension(ExtensionApp):
         )
         transfers = Transfers(self._emit_transfer)
         self.settings["jupyter_to_job"] = ServerContext(jobs, quick, slow, transfers, rootless)
-        self._feed = Feed(jobs, self._emit_change, self.log)
+        self._puller = ResultPuller(jobs, self.log)
+        self._feed = Feed(jobs, self._emit_change, self.log, self._puller)
 
     def initialize_handlers(self) -> None:
         """Add the routes; the feed begins with them."""
         self.handlers.append((r"/jupyter-to-job/api/(.*)", JobsHandler))
+        self._puller.start()
         self._feed.start()
         _freeze_gc()
         self._loop.add_callback(_freeze_gc)  # again, once all of the server is loaded
@@ -66,6 +69,7 @@ class JobsExtension(ExtensionApp):
     async def stop_extension(self) -> None:
         """End the feed. Jobs go on: they do not belong to this server."""
         self._feed.stop()
+        self._puller.stop()
         for pool in self._pools:
             pool.shutdown(wait=False, cancel_futures=True)
 

@@ -1,7 +1,7 @@
 """Turns changes of jobs into jupyter_events events, so that no browser ever polls.
 
 The service's feed blocks, so it has a thread of its own. Where the workspace is on this side of a
-gateway, this thread also delivers ended jobs.
+gateway, `puller` hears of each job, too, and publishes its result.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 
 from ..domain.errors import JobsError
 from ..domain.job import Deleted, Job
-from ..service.delivery import deliver_if_pulling
 from ..service.port import Jobs
+from .puller import ResultPuller
 
 MAX_EVENTS = 4
 """Events of one job in a second. Its final state is always emitted."""
@@ -32,8 +32,10 @@ class Feed:
         jobs: Jobs,
         emit: Callable[[Job | Deleted], object],
         log: logging.Logger | Any,
+        puller: ResultPuller,
     ) -> None:
         self._jobs = jobs
+        self._puller = puller
         self._emit = emit
         self._log = log
         self._stopping = threading.Event()
@@ -57,9 +59,11 @@ class Feed:
                         return
                     if isinstance(change, Deleted):
                         self._pending.pop(change.name, None)
+                        self._puller.forget(change.name)
                         self._emit(change)
                     elif change is not None:
-                        self._pending[change.name] = self._deliver_if_pulling(change)
+                        self._pending[change.name] = change
+                        self._puller.see(change)
                     self._emit_due()
             except JobsError as error:
                 self._log.warning("The feed of jobs stopped: %s", error)
@@ -77,13 +81,3 @@ class Feed:
             self._emit(self._pending[name])
             del self._pending[name]
             self._emitted[name] = moment
-
-    def _deliver_if_pulling(self, job: Job) -> Job:
-        try:
-            return deliver_if_pulling(self._jobs, job)
-        except JobsError as error:
-            if error.retryable:
-                raise
-            # Another try would fail, too: one job must not keep the feed from the others.
-            self._log.warning("%s cannot be delivered: %s", job.name, error)
-            return job

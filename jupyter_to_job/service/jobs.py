@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from job_runner.protocol import layout, times
 from job_runner.protocol.result.result import NO_LIMITS, FoldLimits
@@ -25,7 +25,7 @@ from ..exchange.retention import raise_if_cleared
 from ..workspace import Frozen, resolve_output
 from .catalog import describe
 from .delivery import deliver, find_delivered_attempt
-from .port import Page, Records, Text
+from .port import OpenNotebook, Page, Records, Text
 from .reading.changes import ChangeFeed, JobOwner
 from .reading.journal_reader import partial_notebook, read_records, read_text
 from .reading.listing import JobLister, ListEntry
@@ -139,7 +139,8 @@ class JobService:
         if changes.output is not None and caller.sees_workspace:
             output = resolve_output(caller.open_workspace(), changes.output)
             changes = replace(changes, output=output)
-        frozen = rerun.stored_snapshot(self._exchange, request)
+        share = not caller.sees_workspace  # runs of the local backend may write to their inputs
+        frozen = rerun.stored_snapshot(self._exchange, request, share=share)
         submission = rerun.resubmission(request, changes)
         return self.submit_frozen(submission, frozen, caller, transfer)[0]
 
@@ -182,7 +183,7 @@ class JobService:
         job_dir, is_final = self._journals(name)
         return read_records(job_dir, offset, final=is_final)
 
-    def notebook(self, name: str) -> BinaryIO:
+    def notebook(self, name: str) -> OpenNotebook:
         """See the port."""
         exchange = self._exchange
         self._own_request(name)
@@ -190,14 +191,15 @@ class JobService:
         number = find_delivered_attempt(exchange, name)
         if number is not None:
             result = exchange.open(name, f"attempt-{number}/{layout.RESULT}")
+            outcome = exchange.outcome(name, number)
             if result is not None:
-                return result
+                return OpenNotebook(result, outcome.result_sha256 if outcome else None)
             raise_if_cleared(exchange, name)  # it may have been cleared just now
         numbers = layout.attempts(exchange.directory(name))
         if numbers:
             notebook = partial_notebook(exchange.directory(name), numbers[-1], self._context.limits)
             if notebook is not None:
-                return notebook
+                return OpenNotebook(notebook)
         raise NotFound(f"{name} has no result yet.", "Wait until it has begun.")
 
     def flavors(self) -> dict[str, Any]:

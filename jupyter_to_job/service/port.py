@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from job_runner.protocol.journal.journal import Record
 
@@ -40,6 +40,16 @@ class Records:
     records: list[Record]
     next: int
     end: bool
+
+
+class OpenNotebook(NamedTuple):
+    """A notebook that is open for reading, and may be larger than memory.
+
+    `sha256` is the digest of a result. None: it is the part that exists so far.
+    """
+
+    file: BinaryIO
+    sha256: str | None = None
 
 
 class Jobs(Protocol):
@@ -94,8 +104,8 @@ class Jobs(Protocol):
         Offsets count bytes over all attempts in order. An answer is at most 1 MiB.
         """
 
-    def notebook(self, name: str) -> BinaryIO:
-        """Open the result, or the part that exists so far. It may be larger than memory.
+    def notebook(self, name: str) -> OpenNotebook:
+        """Open the result, or the part that exists so far. The caller closes its file.
 
         Raises Cleared, and TooLarge for a run that has not ended and has printed very much.
         """

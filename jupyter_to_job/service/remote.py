@@ -6,18 +6,15 @@ server and a command line with different roots mean the same files.
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import io
 import json
 import os
-import tempfile
 import uuid
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 import httpx
 
@@ -26,28 +23,27 @@ from ..domain.errors import (
     Unavailable,
     UnknownChoice,
     no_job,
-    no_room,
 )
 from ..domain.job import Changes, Deleted, Job, State, Submission
 from ..domain.names import is_job_name
 from ..domain.preflight import Preflight
 from ..domain.transfer import Transfer
+from ..exchange.blob_upload import BlobSender
 from ..exchange.gateway import Gateway, GatewayExchange, GatewayJob
+from ..exchange.patience import Patience
+from ..exchange.result_download import fetch_notebook
 from ..workspace import Frozen, resolve_output
-from .port import Page, Records, Text
+from .port import OpenNotebook, Page, Records, Text
 from .publication import sign
 from .remote_delivery import deliver_remotely
 from .submitting.packages import packages_of
 from .submitting.preflight import check_kernel, inspect_files
 from .submitting.submission import Caller, freeze_submission
 
-MAX_TRIES = 3
 DELETED = "deleted"
 """Name of the server-sent events for a deleted job; events with a Job have no name."""
 MAX_NAMES = 50
 """Names in an address: more of them do not pass every proxy."""
-CHUNK = 1 << 20
-"""Bytes of a file that are in memory while it is sent."""
 
 
 class RemoteJobs:
@@ -66,7 +62,8 @@ class RemoteJobs:
         """See the port. Sent again after a lost connection it is still one job."""
         submission, frozen = freeze_submission(self._tree, submission, self._caller.input_cap)
         transfer = transfer or Transfer()
-        inputs = self._upload(frozen, transfer)
+        patience = Patience()
+        inputs = self._upload(frozen, transfer, patience)
         transfer.confirm()
         body = {
             **self._body(submission),
@@ -74,7 +71,7 @@ class RemoteJobs:
             "inputs": inputs,
             "packages": self._packages(frozen.kernel),
         }
-        response = self._post("jobs", body, submission.idempotency_key)
+        response = self._post("jobs", body, submission.idempotency_key, patience)
         return self._job(response.json()), response.status_code == 201
 
     def preflight(self, submission: Submission) -> Preflight:
@@ -109,7 +106,7 @@ class RemoteJobs:
             body["output"] = self._absolute(resolve_output(self._tree, changes.output))
         if transfer is not None:
             transfer.confirm()  # nothing is copied from here
-        response = self._post(_path(name, "/rerun"), body, changes.idempotency_key)
+        response = self._post(_path(name, "/rerun"), body, changes.idempotency_key, Patience())
         return self._job(response.json())
 
     def get(self, name: str) -> Job:
@@ -168,16 +165,9 @@ class RemoteJobs:
         response = self._gateway.call("GET", _path(name, "/journal"), params={"offset": offset})
         return Records(**response.json())
 
-    def notebook(self, name: str) -> BinaryIO:
+    def notebook(self, name: str) -> OpenNotebook:
         """See the port: fetched into a file without a name."""
-        with self._gateway.stream("GET", _path(name, "/notebook")) as response:
-            try:
-                file = cast("BinaryIO", tempfile.TemporaryFile())  # noqa: SIM115 - the caller's
-                file.writelines(response.iter_bytes())
-                file.seek(0)
-            except OSError as error:
-                raise no_room("The notebook cannot be fetched", error) from error
-        return file
+        return OpenNotebook(*fetch_notebook(self._gateway, _path(name, "/notebook")))
 
     def flavors(self) -> dict[str, Any]:
         """See the port."""
@@ -208,39 +198,31 @@ class RemoteJobs:
             return None
         return None if spec is None else packages_of(spec["argv"])
 
-    def _upload(self, frozen: Frozen, transfer: Transfer) -> list[dict[str, str]]:
+    def _upload(
+        self, frozen: Frozen, transfer: Transfer, patience: Patience
+    ) -> list[dict[str, str]]:
         """Send snapshot and inputs as blobs; return the inputs as the submission names them."""
         transfer.expect(sum(item.size for item in frozen.inputs))
-        self._put_blob(io.BytesIO(frozen.data), len(frozen.data))
+        sender = BlobSender(self._gateway, patience)
+        sender.send(io.BytesIO(frozen.data), len(frozen.data), frozen.notebook)
         inputs = []
         for item in frozen.inputs:
             try:
                 with item.open() as file:
-                    digest = self._put_blob(file, os.fstat(file.fileno()).st_size)
+                    size = os.fstat(file.fileno()).st_size
+                    label = f"the input {item.path}"
+                    digest = sender.send(file, size, label, transfer.step)
             except OSError as error:
                 raise BadInput(f"Cannot read the input {item.path}: {error.strerror}.") from error
-            transfer.step(item.size)
             inputs.append({"path": self._absolute(item.path), "sha256": digest})
         return inputs
 
-    def _put_blob(self, file: BinaryIO, size: int) -> str:
-        """Send the first `size` bytes of a file, piece by piece; return their digest.
-
-        A file that is written to meanwhile has another digest, and the gateway refuses it.
-        """
-        digest = hashlib.sha256()
-        for chunk in _chunks(file, size):
-            digest.update(chunk)
-        path, headers = f"blobs/{digest.hexdigest()}", {"Content-Length": str(size)}
-        _retry(
-            lambda: self._gateway.call("PUT", path, content=_chunks(file, size), headers=headers)
-        )
-        return digest.hexdigest()
-
-    def _post(self, path: str, body: dict[str, Any], key: str | None) -> httpx.Response:
+    def _post(
+        self, path: str, body: dict[str, Any], key: str | None, patience: Patience
+    ) -> httpx.Response:
         """Send a submission, again after a lost connection: with its key it is still one job."""
         headers = {"Idempotency-Key": key or uuid.uuid4().hex}
-        return _retry(lambda: self._gateway.call("POST", path, json=body, headers=headers))
+        return patience.call(lambda: self._gateway.call("POST", path, json=body, headers=headers))
 
     def _body(self, submission: Submission) -> dict[str, Any]:
         """Return the body of a submission, without the files that go as blobs."""
@@ -277,19 +259,3 @@ def _path(name: str, action: str = "") -> str:
     if not is_job_name(name):
         raise no_job(name)
     return f"jobs/{name}{action}"
-
-
-def _chunks(file: BinaryIO, size: int) -> Iterator[bytes]:
-    """Yield the first `size` bytes of a file in pieces."""
-    file.seek(0)
-    while size > 0 and (chunk := file.read(min(CHUNK, size))):
-        size -= len(chunk)
-        yield chunk
-
-
-def _retry(call: Callable[[], httpx.Response]) -> httpx.Response:
-    """Call again after a lost connection: only for requests that are harmless to repeat."""
-    for _ in range(MAX_TRIES - 1):
-        with contextlib.suppress(Unavailable):
-            return call()
-    return call()

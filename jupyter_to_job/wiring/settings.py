@@ -51,7 +51,7 @@ class Settings(HasTraits):
     roots = Unicode(
         "", help="Folders outside the workspace that links in it may lead to, separated by `:`."
     )
-    input_cap = Unicode("1Gi", help="How much the inputs of one job may be in all.")
+    input_cap = Unicode("4Gi", help="How much the inputs of one job may be in all.")
     output_cap = Unicode(
         "2Gi", help="How much output of one job is kept; what is over it is dropped, or `none`."
     )

@@ -1,7 +1,7 @@
 """The user's file tree: freezes notebooks and inputs, publishes results, suggests inputs."""
 
 from .freezing.freeze import Frozen, freeze, freeze_input
-from .freezing.inputs import Input, Plan, plan_inputs
+from .freezing.inputs import Input, Plan, StoredFile, plan_inputs
 from .freezing.notebook_summary import summarize_notebook
 from .paths import Workspace, open_regular
 from .publishing.publish import CannotPublish, Published, publish, resolve_output
@@ -13,6 +13,7 @@ __all__ = [
     "Input",
     "Plan",
     "Published",
+    "StoredFile",
     "Workspace",
     "freeze",
     "freeze_input",

@@ -115,6 +115,38 @@ describe('Fold', () => {
     expect([plain(one), plain(one, 3)]).toEqual([['9'], []]);
   });
 
+  it('says where it was cut, and knows the cells after that', () => {
+    const fold = run(out('a'));
+    fold.skip(0);
+    expect(plain(fold)).toEqual(['a']);
+    fold.skip(5 << 20);
+    expect(plain(fold)).toEqual([
+      'a',
+      '[… cut: about 5 MiB of output are not shown here: the result has all …]\n'
+    ]);
+    expect(fold.cells[1]!.state).toBe('running');
+    fold.apply(out('b', 'stdout', 3)); // the start of its cell was skipped
+    expect(fold.cells.map(({ state }) => state)).toEqual([
+      'idle',
+      'done',
+      'idle',
+      'running'
+    ]);
+    expect(fold.current).toBe(fold.cells[3]);
+    fold.apply({ k: 'start' });
+    fold.apply(PREPARED);
+    fold.apply(out('b', 'stdout', 3));
+    expect(fold.cells[3]!.state).toBe('idle');
+  });
+
+  it('says that a journal ends because a gateway takes no more', () => {
+    const fold = run(out('a'), { k: 'cut', of: 'attempt', limit: 4 * 2 ** 30 });
+    expect(plain(fold)).toEqual([
+      'a',
+      '[… cut: the journal of this run ends here, over its limit of 4 GiB …]\n'
+    ]);
+  });
+
   it('tells how cells stand', () => {
     const fold = run();
     expect(fold.current).toBe(fold.cells[1]);
@@ -303,20 +335,25 @@ describe('StreamText', () => {
 });
 
 describe('Follower', () => {
+  const MIB = 1 << 20;
+
   /** A journal of numbers, a byte each, of which ten come at a time. */
   class Server {
     size = 25;
     isFinal = false;
+    atATime = 10;
     readonly asked: number[] = [];
+    skipped = 0;
     failure: Error | null = null;
 
-    read = (offset: number): Promise<Chunk> => {
+    read = (offset: number, skipped: number): Promise<Chunk> => {
       this.asked.push(offset);
+      this.skipped += skipped;
       if (this.failure !== null) {
         return Promise.reject(this.failure);
       }
       const from = offset < 0 ? Math.max(this.size + offset, 0) : offset;
-      const next = Math.min(from + 10, this.size);
+      const next = Math.min(from + this.atATime, this.size);
       return Promise.resolve({
         next,
         end: this.isFinal && next === this.size
@@ -348,6 +385,57 @@ describe('Follower', () => {
     jobs.update(told(31));
     await settle();
     expect(server.asked.slice(4)).toEqual([25]);
+  });
+
+  it('skips what it does not keep up with, and says so', async () => {
+    const server = new Server();
+    server.atATime = MIB;
+    const { jobs, follower } = follow(server);
+    await follower.readMore();
+    server.size += 20 * MIB;
+    jobs.update(told(server.size));
+    await settle();
+    expect(server.asked).toEqual([0, 25, -MIB]);
+    expect(server.skipped).toBe(19 * MIB);
+    expect(follower.isTruncated).toBe(true);
+    expect(follower.fraction).toBe(1);
+    // The end of the job is read as a whole.
+    server.size += 20 * MIB;
+    jobs.update(told(server.size, 'succeeded'));
+    await settle();
+    expect(server.skipped).toBe(19 * MIB);
+  });
+
+  it('skips nothing while it reads what was there before', async () => {
+    const server = new Server();
+    server.atATime = MIB;
+    server.size = 20 * MIB;
+    const { jobs, follower } = follow(server);
+    jobs.update(told(server.size));
+    while (follower.readState === 'reading') {
+      await settle();
+    }
+    expect(server.asked).toHaveLength(20);
+    expect(follower.isTruncated).toBe(false);
+  });
+
+  it('skips once for a request that fails', async () => {
+    const server = new Server();
+    server.atATime = MIB;
+    const { jobs, follower } = follow(server);
+    await follower.readMore();
+    server.failure = new Error('no connection');
+    server.size += 20 * MIB;
+    jobs.update(told(server.size));
+    await settle();
+    expect(follower.isTruncated).toBe(false);
+    server.failure = null;
+    server.size += 1;
+    jobs.update(told(server.size));
+    await settle();
+    expect(server.asked.filter(offset => offset === -MIB)).toHaveLength(2);
+    expect(follower.readState).toBe('waiting');
+    expect(follower.isTruncated).toBe(true);
   });
 
   it('ends with the job, and asks no more', async () => {

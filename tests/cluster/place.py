@@ -65,18 +65,27 @@ class ClusterPlace(Place):
         self._images = images
         self._folder = folder
         self._number = next(_numbers)
+        self.url = gateway_url(box)
         self._tokens: dict[str, Path] = {}
         self._lock = threading.Lock()
 
     def service_of(self, owner: str, workspace: Path | None = None) -> RemoteJobs:
         """See the place."""
-        with self._lock:
-            if owner not in self._tokens:
-                self._tokens[owner] = self._token_of_dev_pod(owner)
+        return self.service_at(self.url, owner, workspace)
+
+    def service_at(self, url: str, owner: str = "me", workspace: Path | None = None) -> RemoteJobs:
+        """Return the use cases of a user who reaches the gateway by another address."""
         caller = Caller(
             owner, str(workspace or self.workspace), environment=local_environment(sys.executable)
         )
-        return RemoteJobs(gateway_url(self._box), self._tokens[owner], caller)
+        return RemoteJobs(url, self.token_of(owner), caller)
+
+    def token_of(self, owner: str) -> Path:
+        """Return the file with an owner's token."""
+        with self._lock:
+            if owner not in self._tokens:
+                self._tokens[owner] = self._token_of_dev_pod(owner)
+            return self._tokens[owner]
 
     def _token_of_dev_pod(self, owner: str) -> Path:
         """Make a dev pod of an owner that is in this place only; return the file of its token."""

@@ -38,7 +38,7 @@ def test_delivered_again_is_delivered_once(place: Place) -> None:
 def test_what_is_delivered_is_the_result(shared: Place) -> None:
     place, ended = shared, shared.the_job()
     data = place.result(ended).read_bytes()
-    assert place.service.notebook(ended.name).read() == data
+    assert place.service.notebook(ended.name).file.read() == data
     record = place.exchange.document(ended.name, "delivery.json")
     assert record is not None
     assert record["path"] == ended.delivery.path

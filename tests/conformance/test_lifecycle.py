@@ -144,7 +144,7 @@ def test_the_journal_by_offsets(shared: Place) -> None:
 def test_what_exists_so_far(make_place: Callable[..., Place]) -> None:
     place = make_place(hold="running")
     job = place.held_job()
-    so_far = json.load(place.service.notebook(job.name))
+    so_far = json.load(place.service.notebook(job.name).file)
     assert "# kept" in str(so_far["cells"])
     assert not place.service.journal(job.name).end
     place.service.cancel(job.name)

@@ -24,6 +24,7 @@ from jupyter_to_job.api.events import DELETED_SCHEMA_ID, JOB_SCHEMA_ID, SUBMISSI
 from jupyter_to_job.domain.job import Deleted, Job, State
 from jupyter_to_job.domain.transfer import Transfers
 from jupyter_to_job.server.feed import MAX_EVENTS, Feed
+from jupyter_to_job.server.puller import ResultPuller
 
 from ..processes import BOUND
 from .test_routes import API, ended, post, refusal, write_notebook
@@ -193,7 +194,9 @@ def test_at_most_four_a_second_and_the_last_one(monkeypatch: pytest.MonkeyPatch)
         if news.state is State.SUCCEEDED:
             over.set()
 
-    feed = Feed(Changing(job, clock), tell, logging.getLogger("feed"))  # type: ignore[arg-type]
+    jobs: Any = Changing(job, clock)
+    log = logging.getLogger("feed")
+    feed = Feed(jobs, tell, log, ResultPuller(jobs, log))
     feed.start()
     assert over.wait(BOUND)
     feed.stop()

@@ -54,7 +54,7 @@ async def test_all_of_it(
     assert found["problems"] == []
     assert found["kernel"] == "python3"
     assert found["inputs"] == [{"path": "data/train.csv", "size": 4}]
-    assert (found["ignored"], found["input_cap"]) == (1, 1 << 30)
+    assert (found["ignored"], found["input_cap"]) == (1, 4 << 30)
     assert found["parameters"] == [
         {
             "name": "alpha",

@@ -75,6 +75,12 @@ async def test_submitted_to_delivered(jp_fetch: Fetch, jp_root_dir: Path) -> Non
     logs = json.loads((await jp_fetch(*API, "jobs", name, "logs")).body)
     assert logs["text"] == "42\n" and logs["end"]
 
+    notebook = [*API, "jobs", name, "notebook"]
+    whole = await jp_fetch(*notebook)
+    etag = whole.headers["ETag"]
+    rest = await jp_fetch(*notebook, headers={"Range": "bytes=9-", "If-Range": etag})
+    assert (rest.code, rest.body, rest.headers["ETag"]) == (206, whole.body[9:], etag)
+
 
 async def test_the_open_document_is_what_runs(jp_fetch: Fetch, jp_root_dir: Path) -> None:
     """As several people edit it together, before anybody's save; the disk is left alone."""

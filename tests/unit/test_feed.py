@@ -1,53 +1,163 @@
-"""The server's feed: what is wrong with one job keeps nobody from hearing of the others."""
+"""The server's feed and its puller: what is wrong with one job keeps nobody from the others."""
 
 from __future__ import annotations
 
 import logging
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from jupyter_to_job.backends.memory import MemoryBackend
-from jupyter_to_job.domain.errors import Damaged
-from jupyter_to_job.domain.job import Job
+from jupyter_to_job.domain.errors import Damaged, NotFound, Unavailable
+from jupyter_to_job.domain.job import Delivery, DeliveryState, Job
 from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.flavors import load_catalog
 from jupyter_to_job.server.feed import Feed
+from jupyter_to_job.server.puller import WORKERS, ResultPuller
 from jupyter_to_job.service.jobs import JobService, ServiceContext
 from jupyter_to_job.service.submitting.submission import Caller
 
 from ..processes import until
 from . import exchanges
 
+GOOD = [f"good-{letter * 8}" for letter in "abcdef"]
+BAD = "bad-aaaaaaaa"
+
 
 class Pulling(JobService):
-    """A service whose results this process has to pull, and one of them cannot be."""
+    """A service whose results this process has to pull, and those called `bad` cannot be."""
 
     pulls = True
+    fail: Callable[[str], object]
+
+    def __init__(self, context: ServiceContext, caller: Caller) -> None:
+        super().__init__(context, caller)
+        self.tries: defaultdict[str, list[float]] = defaultdict(list)
 
     def deliver(self, name: str) -> Job:
-        if name == "bad-aaaaaaaa":
-            raise Damaged("bad-aaaaaaaa has no result.")
+        self.tries[name].append(time.monotonic())
+        if name.startswith("bad"):
+            self.fail(name)
         return super().deliver(name)
 
 
-def test_one_that_cannot_be_delivered(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    exchange = FileExchange(tmp_path / "exchange")
+@pytest.fixture
+def exchange(tmp_path: Path) -> FileExchange:
     (tmp_path / "workspace").mkdir()
-    workspace = str(tmp_path / "workspace")
-    names = ["bad-aaaaaaaa", *(f"good-{letter * 8}" for letter in "abcdef")]
-    for name in names:
-        exchanges.end(exchanges.add(exchange, name, workspace=workspace))
+    return FileExchange(tmp_path / "exchange")
+
+
+@pytest.fixture
+def jobs(exchange: FileExchange, tmp_path: Path) -> Pulling:
     core = ServiceContext(exchange, MemoryBackend(exchange), load_catalog)
+    return Pulling(core, Caller("me", str(tmp_path / "workspace")))
+
+
+def end(exchange: FileExchange, tmp_path: Path, *names: str) -> None:
+    """Record jobs that have ended."""
+    for name in names:
+        exchanges.end(exchanges.add(exchange, name, workspace=str(tmp_path / "workspace")))
+
+
+@contextmanager
+def feeding(jobs: Pulling, min_delay: float = 0.05) -> Iterator[dict[str, str]]:
+    """Run a feed with its puller; yield the delivery of each job as it was told last."""
     told: dict[str, str] = {}
 
     def tell(job: Any) -> None:
         told[job.name] = job.delivery.state.value
 
-    feed = Feed(Pulling(core, Caller("me", workspace)), tell, logging.getLogger("feed"))
+    log = logging.getLogger("feed")
+    puller = ResultPuller(jobs, log, min_delay)
+    feed = Feed(jobs, tell, log, puller)
+    puller.start()
     feed.start()
-    expected = {name: "pending" if name.startswith("bad") else "delivered" for name in names}
-    until(lambda: told == expected, "all are told of")
+    yield told
     feed.stop()
-    assert sum("cannot be delivered" in line for line in caplog.messages) == 1
+    puller.stop()
+
+
+@pytest.mark.parametrize("error", [Damaged, Unavailable, RuntimeError])
+def test_one_that_cannot_be_fetched(
+    exchange: FileExchange, jobs: Pulling, tmp_path: Path, caplog: pytest.LogCaptureFixture,
+    error: type[Exception],
+) -> None:  # fmt: skip
+    def fail(name: str) -> None:
+        raise error(f"{name} has no result.")
+
+    jobs.fail = fail
+    end(exchange, tmp_path, BAD, *GOOD)
+    with feeding(jobs) as told:
+        expected = {BAD: "pending"} | dict.fromkeys(GOOD, "delivered")
+        until(lambda: told == expected, "all are told of")
+        until(lambda: len(jobs.tries[BAD]) >= 5, "it is tried again")
+    pauses = [b - a for a, b in zip(jobs.tries[BAD], jobs.tries[BAD][1:], strict=False)]
+    assert all(pause >= 0.05 * 2**n for n, pause in enumerate(pauses))  # ever less often
+    assert all(len(jobs.tries[name]) == 1 for name in GOOD)
+    assert sum("is not delivered" in line for line in caplog.messages) == 1
+
+
+def test_one_that_takes_for_ever(exchange: FileExchange, jobs: Pulling, tmp_path: Path) -> None:
+    """All but one of the puller's threads wait for the gateway, and everybody hears of the rest."""
+    gate = threading.Event()
+    jobs.fail = lambda _: gate.wait(60)
+    slow = [f"bad-{letter * 8}" for letter in "bcdefgh"[: WORKERS - 1]]
+    end(exchange, tmp_path, *slow, *GOOD)
+    with feeding(jobs) as told:
+        expected = dict.fromkeys(slow, "pending") | dict.fromkeys(GOOD, "delivered")
+        until(lambda: told == expected, "all are told of")
+        gate.set()
+        until(lambda: set(told.values()) == {"delivered"}, "they are delivered in the end")
+
+
+def test_one_that_mends(exchange: FileExchange, jobs: Pulling, tmp_path: Path) -> None:
+    def fail(name: str) -> None:
+        if len(jobs.tries[name]) < 3:
+            raise Unavailable("The gateway cannot be reached.")
+
+    jobs.fail = fail
+    end(exchange, tmp_path, BAD)
+    with feeding(jobs) as told:
+        until(lambda: told == {BAD: "delivered"}, "it is delivered")
+    assert len(jobs.tries[BAD]) == 3
+
+
+def test_one_that_is_held(
+    exchange: FileExchange, jobs: Pulling, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder may be there again some time later."""
+    end(exchange, tmp_path, BAD)
+    job = jobs.get(BAD)
+    held = replace(job, delivery=Delivery(DeliveryState.HELD, None, "The folder is gone."))
+    deliver = jobs.deliver
+    answers = [held, job]
+
+    def try_again(name: str) -> Job:
+        return answers.pop(0) if answers else deliver(name)
+
+    jobs.fail = lambda _: None
+    monkeypatch.setattr(jobs, "deliver", try_again)
+    puller = ResultPuller(jobs, logging.getLogger("feed"), 0.01)
+    puller.start()
+    puller.see(job)
+    until(lambda: jobs.get(BAD).delivery.path is not None, "it is tried until it is delivered")
+    assert answers == []
+    puller.stop()
+
+
+def test_one_that_is_deleted(exchange: FileExchange, jobs: Pulling, tmp_path: Path) -> None:
+    def fail(name: str) -> None:
+        raise NotFound(f"There is no {name}.")
+
+    jobs.fail = fail
+    end(exchange, tmp_path, BAD, *GOOD)
+    with feeding(jobs, 0.0) as told:
+        until(lambda: list(told.values()).count("delivered") == len(GOOD), "the others are told")
+    assert len(jobs.tries[BAD]) == 1

@@ -169,7 +169,7 @@ def test_a_declared_length_over_the_limit_is_refused_at_once(gateway: tuple[str,
 @pytest.mark.parametrize(
     ("route", "size", "status"),
     [
-        ("PUT blobs/" + "0" * 64, 2 << 30, 413),
+        ("PUT blobs/" + "0" * 64, 5 << 30, 413),
         ("PUT exchange/a/delivery.json", 5 * MIB, 413),
         ("POST jobs/a/cancel", MIB, 413),
         ("GET jobs", MIB, 413),

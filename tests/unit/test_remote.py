@@ -8,13 +8,15 @@ import time
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from jupyter_to_job.backends.memory import MemoryBackend
 from jupyter_to_job.domain.errors import BadInput, Cleared, NotFound, Refused, Unavailable
 from jupyter_to_job.domain.job import Changes, Job, Submission
-from jupyter_to_job.exchange import FileExchange
+from jupyter_to_job.exchange import FileExchange, patience
+from jupyter_to_job.exchange.gateway import Gateway
 from jupyter_to_job.exchange.retention import Policy, enforce
 from jupyter_to_job.service.remote import RemoteJobs
 from jupyter_to_job.service.submitting.submission import Caller, local_environment
@@ -139,6 +141,25 @@ def test_an_open_document(jobs: RemoteJobs, workspace: Path, exchange: FileExcha
     content = (workspace / "dir" / "train.ipynb").read_bytes().replace(b"# x", b"# edited")
     job, _ = jobs.submit(Submission("dir/train.ipynb", content=content))
     assert exchange.read(job.name, "snapshot.ipynb") == content
+
+
+def test_a_gateway_that_goes_away_when_all_is_sent(
+    jobs: RemoteJobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It took the files, so another one is starting: that is waited for."""
+    call = Gateway.call
+    failures: list[str] = []
+
+    def fail(gateway: Gateway, method: str, path: str, **arguments: Any) -> Any:
+        if path == "jobs" and len(failures) < 5:
+            failures.append(path)
+            raise Unavailable("The gateway cannot be reached.")
+        return call(gateway, method, path, **arguments)
+
+    monkeypatch.setattr(Gateway, "call", fail)
+    monkeypatch.setattr(patience, "MIN_DELAY", 0.01)
+    assert jobs.submit(Submission("dir/train.ipynb"))[1]
+    assert len(failures) == 5
 
 
 def test_no_room_for_what_is_fetched(

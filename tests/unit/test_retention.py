@@ -235,7 +235,7 @@ def test_killed_anywhere_it_is_finished_later(
             with pytest.raises(Cleared):
                 service(exchange).notebook(JOB)
         else:
-            assert service(exchange).notebook(JOB).read() == exchanges.RESULT
+            assert service(exchange).notebook(JOB).file.read() == exchanges.RESULT
         enforce(exchange, WEEK, after(days=7))
         assert {p.split("/")[0] for p in contents(exchange)} == KEPT
         shutil.rmtree(exchange.root / JOB)

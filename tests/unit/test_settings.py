@@ -142,7 +142,7 @@ def test_where_a_value_came_from(config: Path, monkeypatch: pytest.MonkeyPatch) 
         "retention": str(file),
     }
     assert settings.unknown == [f"colour in {file}"]
-    assert settings.input_cap == "1Gi"
+    assert settings.input_cap == "4Gi"
 
 
 @pytest.mark.parametrize(

@@ -1,21 +1,35 @@
-"""Snapshots and inputs by digest, sent before the submission that names them."""
+"""Snapshots and inputs by digest, sent before the submission that names them.
+
+A large blob comes in pieces, one after the other. What has arrived of it is in a file beside the
+complete blobs. So after a cut, or after the controller was killed, only the piece that was on its
+way is sent again.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import time
+from collections.abc import Iterator
+from io import FileIO
 from pathlib import Path
+from typing import BinaryIO, cast
 
-from ...domain.errors import BadInput, Stale, TooLarge
+from job_runner.protocol import documents
+
+from ...domain.errors import BadInput, Conflict, Stale, TooLarge, WrongOffset
 from ...exchange.pieces import make_folders, writing
 from ...exchange.uploads import Upload
+from ...workspace.publishing.drafts import digest_of
 from .budgets import BLOBS_FOLDER, blob_folder
 
 BLOB_TTL = 3600.0
 """Seconds after its last use in which a blob may be named."""
 MAX_SNAPSHOT = 100 << 20
 """Bytes of a notebook that a gateway takes: it reads and checks it in memory."""
+PART_SUFFIX = ".part"
+"""Ending of the file of a blob that is not complete."""
 _MAX_TRIES = 3
 
 
@@ -28,7 +42,7 @@ class Blobs:
     def put(self, digest: str, upload: Upload) -> None:
         """Store an upload. Raises BadInput if it does not have the digest."""
         if upload.sha256 != digest:
-            raise BadInput("The bytes do not have this digest.", "Send them again.")
+            raise wrong_digest()
         with writing():
             for attempt in range(_MAX_TRIES):
                 make_folders(self._folder)
@@ -39,6 +53,72 @@ class Blobs:
                 except FileNotFoundError:  # `collect` has just removed the folder, or the old blob
                     if attempt == _MAX_TRIES - 1:
                         raise
+
+    def received(self, digest: str, total: int) -> int:
+        """Return how many bytes of a blob of `total` bytes are here.
+
+        A blob of which all bytes are here is completed: a killed controller may have left it so.
+        Raises as `append`.
+        """
+        path = self._folder / digest
+        with contextlib.suppress(OSError):
+            os.utime(path)
+            return path.stat().st_size
+        length = 0
+        with contextlib.suppress(OSError):
+            length = self._part(digest).stat().st_size
+        return length if length < total else self.append(digest, total, length, Upload.of(b""))
+
+    def append(self, digest: str, total: int, offset: int, piece: Upload) -> int:
+        """Take the next piece of a blob of `total` bytes; return how many bytes are here.
+
+        With its last byte the blob is complete. What is here is always its beginning, also of a
+        piece that was cut off by a full disk. Raises WrongOffset unless the piece begins where
+        that ends; BadInput where the bytes do not have the digest: then nothing of them is kept.
+        """
+        with writing(), self._open_part(digest) as part:
+            length = part.seek(0, os.SEEK_END)
+            if length != offset:
+                raise WrongOffset(f"The blob {digest[:12]} ends at {length}.", length)
+            if length + piece.size > total:
+                self._part(digest).unlink()
+                raise Conflict(f"The blob {digest[:12]} is longer than {total} bytes.")
+            for chunk in piece.chunks():
+                _write(part, chunk)
+            if length + piece.size == total:
+                self._complete(digest, part)
+            return length + piece.size
+
+    def _complete(self, digest: str, part: FileIO) -> None:
+        """Make a part whose bytes are all here a blob. Raises BadInput, and OSError."""
+        path = self._part(digest)
+        part.seek(0)
+        if digest_of(cast("BinaryIO", part)) != digest:
+            path.unlink()
+            raise wrong_digest()
+        os.fsync(part.fileno())
+        path.rename(self._folder / digest)
+        documents.sync_directory(self._folder)
+
+    @contextlib.contextmanager
+    def _open_part(self, digest: str) -> Iterator[FileIO]:
+        """Open the file of an incomplete blob, for one request at a time. Raises WrongOffset."""
+        path, whole = self._part(digest), self._folder / digest
+        make_folders(self._folder)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        with FileIO(descriptor, "r+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            # Another request may have completed it, or removed it, before this one had the lock.
+            if whole.exists():
+                path.unlink(missing_ok=True)
+                length = whole.stat().st_size
+                raise WrongOffset(f"The blob {digest[:12]} is complete.", length)
+            if not _is_at(path, file):
+                raise WrongOffset(f"The blob {digest[:12]} begins anew.", 0)
+            yield file
+
+    def _part(self, digest: str) -> Path:
+        return self._folder / f"{digest}{PART_SUFFIX}"
 
     def path(self, digest: str) -> Path:
         """Return the path of a blob, which counts as a use. Raises Stale if it is not there."""
@@ -60,6 +140,26 @@ class Blobs:
                 "Clear its outputs and submit again.",
             )
         return path.read_bytes()
+
+
+def _is_at(path: Path, file: FileIO) -> bool:
+    """Tell whether an open file is the one at a path."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False
+
+
+def _write(file: FileIO, chunk: bytes) -> None:
+    """Write a whole chunk to a file without a buffer."""
+    rest = memoryview(chunk)
+    while rest:
+        rest = rest[file.write(rest) :]
+
+
+def wrong_digest() -> BadInput:
+    """Return the error for bytes that are not those of their name."""
+    return BadInput("The bytes do not have this digest.", "Send them again.")
 
 
 def collect(exchange: Path, moment: float | None = None) -> int:

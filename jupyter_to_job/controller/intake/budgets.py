@@ -38,7 +38,7 @@ class Caps:
 
     attempt: int = 4 << 30
     record: int = 64 << 20
-    inputs: int = 1 << 30
+    inputs: int = 4 << 30
     owner: int | None = None
     reserve: int = 1 << 30
 

@@ -14,19 +14,27 @@ from ...domain.job import Changes, Submission
 from ...domain.names import SUFFIX
 from ...exchange import FileExchange, Request
 from ...exchange.retention import raise_if_cleared
-from ...workspace import Frozen, Input
+from ...workspace import Frozen, Input, StoredFile
 from ...workspace.paths import open_regular
 from .submission import Caller
 
 
-def stored_snapshot(exchange: FileExchange, request: Request) -> Frozen:
-    """Return the job's own snapshot and inputs. Raises Cleared, or Damaged if they changed."""
+def stored_snapshot(exchange: FileExchange, request: Request, *, share: bool = False) -> Frozen:
+    """Return the job's own snapshot and inputs. Raises Cleared, or Damaged if they changed.
+
+    `share`: no run writes to inputs in the exchange, so that two jobs may have the same files.
+    """
     name = request.name
     raise_if_cleared(exchange, name)
     data = exchange.read(name, layout.SNAPSHOT)
     folder = exchange.directory(name) / layout.INPUTS
     inputs = tuple(
-        Input(i.path, i.size, partial(open_regular, str(folder / i.path), i.path))
+        Input(
+            i.path,
+            i.size,
+            partial(open_regular, str(folder / i.path), i.path),
+            StoredFile(folder / i.path, i.sha256) if share else None,
+        )
         for i in request.inputs
     )
     if data is None or hashlib.sha256(data).hexdigest() != request.snapshot_sha256:

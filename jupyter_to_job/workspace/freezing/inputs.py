@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from job_runner.protocol.units import format_bytes
 
@@ -31,13 +31,24 @@ _Pattern = tuple[str, ...]
 _EVERYTHING: _Pattern = (_ANY_DEPTH,)
 
 
+class StoredFile(NamedTuple):
+    """A file of the exchange that never changes, and its digest."""
+
+    path: Path
+    sha256: str
+
+
 @dataclass(frozen=True)
 class Input:
-    """A file to send: its workspace path, its size in bytes, and a function that opens it."""
+    """A file to send: its workspace path, its size in bytes, and a function that opens it.
+
+    `stored` is where the exchange has its bytes already, if it has.
+    """
 
     path: str
     size: int
     open: Callable[[], BinaryIO]
+    stored: StoredFile | None = None
 
 
 @dataclass(frozen=True)

@@ -54,9 +54,7 @@ export class Fold {
           ? this.setNotebook(fields.notebook)
           : undefined;
       case 'cell_start':
-        this.current = this._cellAt(fields.i);
-        this.current.state = 'running';
-        return;
+        return this._startCell(this._cellAt(fields.i));
       case 'cell_end':
         return this._endCell(this._cellAt(fields.i), fields);
       case 'output':
@@ -69,12 +67,22 @@ export class Fold {
         return this._addNotice(this._notices.damaged(fields.bytes!));
       case 'omitted':
         return this._omit(fields);
+      case 'cut':
+        return this._addNotice(this._notices.cut(fields.limit));
       case 'dropped': {
         const notice = this._notices.capped(fields.bytes ?? null, fields.limit);
         return this._cellAt(fields.i).outputs.addText('stderr', notice);
       }
       case 'end':
         return this._endRun(fields);
+    }
+  }
+
+  /** Go on after records that are left out, of about so many bytes. */
+  skip(bytes: number): void {
+    if (bytes > 0) {
+      this._addNotice(this._notices.skipped(bytes));
+      this._hasSkipped = true;
     }
   }
 
@@ -88,6 +96,7 @@ export class Fold {
 
   /** A second attempt starts from nothing. */
   private _restart(): void {
+    this._hasSkipped = false;
     if (this.notebook !== null) {
       this.cells = this._notebookCells = [];
       this.notebook = null;
@@ -96,6 +105,25 @@ export class Fold {
     this._displays.clear();
     this.current = null;
     this.endState = null;
+  }
+
+  private _startCell(cell: LiveCell): void {
+    if (this._hasSkipped) {
+      this._completeBefore(cell);
+    }
+    this.current = cell;
+    cell.state = 'running';
+  }
+
+  /** Cells run in order: those above one that runs have ended, whatever was skipped. */
+  private _completeBefore(cell: LiveCell): void {
+    const above = this._notebookCells.slice(
+      0,
+      Math.max(this._notebookCells.indexOf(cell), 0)
+    );
+    for (const each of above) {
+      each.state = each.state === 'running' ? 'done' : each.state;
+    }
   }
 
   private _endCell(
@@ -111,6 +139,9 @@ export class Fold {
     cell: LiveCell,
     { output, display_id }: RecordFields
   ): void {
+    if (this._hasSkipped && cell.state === 'idle') {
+      this._startCell(cell);
+    }
     if (output.output_type === 'stream') {
       const { name, text } = output as { name: string; text: string };
       return cell.outputs.addText(name, text);
@@ -180,6 +211,8 @@ export class Fold {
   /** The notebook's own cells: the banners at the end do not shift the records' indices. */
   private _notebookCells: LiveCell[] = [];
   private readonly _extraCells = new Map<number, LiveCell>();
+  /** Whether records were left out, the beginning of a cell perhaps among them. */
+  private _hasSkipped = false;
   /** The cells that may show an output of a display id. */
   private readonly _displays = new Map<string, Set<LiveCell>>();
 }

@@ -17,16 +17,23 @@ const MAX_BACKLOG = 64 << 20;
 /** How many bytes of such a backlog are read, from its end. */
 const TAIL_SIZE = 16 << 20;
 
+/** The same for a view that was up to date: what is printed now is of more use than all of it. */
+const MAX_LIVE_BACKLOG = 8 << 20;
+const LIVE_TAIL_SIZE = 1 << 20;
+
 /** The state of reading. `lost`: a request failed. `gone`: the job or its journal was deleted. */
 export type ReadState = 'reading' | 'waiting' | 'ended' | 'lost' | 'gone';
 
 /** Follows one job. Only its own methods change its state. */
 export class Follower {
-  /** @param read reads and processes the chunk at an offset; a negative one counts from the end */
+  /**
+   * @param read reads and processes the chunk at an offset; a negative one counts from the end.
+   * `skipped` is how many bytes are left out before it.
+   */
   constructor(
     readonly name: string,
     private readonly _jobs: IJobs,
-    private readonly _read: (offset: number) => Promise<Chunk>
+    private readonly _read: (offset: number, skipped: number) => Promise<Chunk>
   ) {
     _jobs.changed.connect(this._onJobChanged, this);
     _jobs.removed.connect(this._onJobRemoved, this);
@@ -76,12 +83,15 @@ export class Follower {
       let chunk: Chunk;
       let hasMore: boolean;
       do {
-        chunk = await this._read(this._nextOffset());
+        const { offset, skipped } = this._nextPlace();
+        chunk = await this._read(offset, skipped);
+        this.isTruncated ||= skipped > 0;
         hasMore = chunk.next !== this._offset && !chunk.end;
         this._offset = chunk.next;
         this.changed.emit();
       } while (hasMore && !this._isDisposed && !this._isUpToDate);
       this.error = null;
+      this._wasUpToDate = true;
       this._setReadState(chunk.end ? 'ended' : 'waiting');
     } catch (error) {
       const isGone = error instanceof ApiError && error.code === 'not_found';
@@ -91,13 +101,15 @@ export class Follower {
   }
 
   /** The offset to read from; the middle of a large backlog is skipped. */
-  private _nextOffset(): number {
-    const size = this._jobs.get(this.name)?.journal ?? 0;
-    if (this._offset > 0 && size - this._offset > MAX_BACKLOG) {
-      this.isTruncated = true;
-      return -TAIL_SIZE;
-    }
-    return this._offset;
+  private _nextPlace(): { offset: number; skipped: number } {
+    const job = this._jobs.get(this.name);
+    const backlog = (job?.journal ?? 0) - this._offset;
+    const isLive = this._wasUpToDate && job !== undefined && !isFinal(job);
+    const tail = isLive ? LIVE_TAIL_SIZE : TAIL_SIZE;
+    return this._offset > 0 &&
+      backlog > (isLive ? MAX_LIVE_BACKLOG : MAX_BACKLOG)
+      ? { offset: -tail, skipped: backlog - tail }
+      : { offset: this._offset, skipped: 0 };
   }
 
   /** Whether everything is read according to the job. At the end the server decides. */
@@ -135,6 +147,7 @@ export class Follower {
   }
 
   private _offset = 0;
+  private _wasUpToDate = false;
   private _isReading = false;
   private _isRequested = false;
   private _isDisposed = false;

@@ -14,14 +14,15 @@ export class JobView extends Widget {
   /**
    * @param content shows what the job writes
    * @param otherCommand the command of the other view
-   * @param read reads the chunk at an offset and shows it in the content
+   * @param read reads the chunk at an offset and shows it in the content, after a word about
+   * the bytes that are skipped before it
    */
   constructor(
     readonly jobName: string,
     services: ViewServices,
     content: Widget,
     otherCommand: string,
-    read: (offset: number) => Promise<Chunk>
+    read: (offset: number, skipped: number) => Promise<Chunk>
   ) {
     super();
     this.addClass('jp-ToJob-watch');

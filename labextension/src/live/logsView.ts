@@ -4,6 +4,7 @@ import { Panel } from '@lumino/widgets';
 
 import { CommandIDs } from '../jobCommands';
 import { JobView, type ViewServices } from './jobView';
+import { createNotices } from './notices';
 import { StreamText } from './streamText';
 
 /** Characters of a part, which is rendered as a unit, and how many parts are kept. */
@@ -84,8 +85,12 @@ export function createLogsView(
     'aria-label',
     trans.__('Text that %1 printed', jobName)
   );
-  const read = async (offset: number) => {
+  const notices = createNotices(trans);
+  const read = async (offset: number, skipped: number) => {
     const chunk = await journalApi.readLogs(jobName, offset);
+    if (skipped > 0 && !text.isDisposed) {
+      text.append(`\n${notices.skipped(skipped)}`);
+    }
     if (chunk.text !== '' && !text.isDisposed) {
       text.append(chunk.text);
     }

@@ -8,8 +8,8 @@ export type Notices = ReturnType<typeof createNotices>;
 
 /** Create the notices in the user's language. */
 export function createNotices(trans: TranslationBundle) {
-  const line = (text: string) => `[… ${text} …]\n`;
   return {
+    ...createCutNotices(trans),
     /** For dropped text, or dropped outputs. */
     dropped: (characters: number, outputs: number) =>
       line(
@@ -48,3 +48,27 @@ export function createNotices(trans: TranslationBundle) {
       )
   };
 }
+
+/** Create those for where a part of the journal is missing. */
+function createCutNotices(trans: TranslationBundle) {
+  return {
+    /** For what a view skips that does not keep up. */
+    skipped: (bytes: number) =>
+      line(
+        trans.__(
+          'cut: about %1 of output are not shown here: the result has all',
+          formatBytes(bytes)
+        )
+      ),
+    /** For the end of a journal of which a gateway takes no more. */
+    cut: (limit: number) =>
+      line(
+        trans.__(
+          'cut: the journal of this run ends here, over its limit of %1',
+          formatBytes(limit)
+        )
+      )
+  };
+}
+
+const line = (text: string) => `[… ${text} …]\n`;

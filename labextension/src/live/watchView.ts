@@ -19,8 +19,9 @@ export function createWatchView(
   outerNode.tabIndex = 0; // makes it scrollable by keyboard
   outerNode.setAttribute('role', 'region');
   outerNode.setAttribute('aria-label', trans.__('Cells of %1', jobName));
-  const read = async (offset: number) => {
+  const read = async (offset: number, skipped: number) => {
     const chunk = await journalApi.readJournal(jobName, offset);
+    fold.skip(skipped);
     for (const record of chunk.records) {
       fold.apply(record);
       if (fold.needsNotebook) {

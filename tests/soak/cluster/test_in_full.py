@@ -1,11 +1,19 @@
-"""The outages, the loss of a node and the large result of `tests/cluster`, as long as in life."""
+"""The outages, the loss of a node and the large things of `tests/cluster`, as long as in life."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from tests.cluster.box.boot import A100, Box, is_ready
+from tests.cluster.box.images import Images
 from tests.cluster.box.wait import wait_for
+from tests.cluster.large import MIB, check_large_input, check_large_result
+from tests.cluster.live import check_live
+from tests.cluster.place import ClusterPlace
 from tests.cluster.product import DevPod
 from tests.cluster.scenes import (
     SubmittedJob,
@@ -58,6 +66,27 @@ def test_a_node_loses_its_power(box: Box, dev_pod: DevPod) -> None:
         box.worker.power_on()
         wait_for("the worker is back", lambda: is_ready(box.get("node", A100.name)), timeout=90)
     job.check_counted(ended, "NodeLost", printed)
+
+
+@pytest.fixture
+def place(tmp_path: Path, box: Box, images: Images, dev_pod: DevPod) -> Iterator[ClusterPlace]:
+    """A workspace on this machine; the controller is installed with the dev pod."""
+    assert dev_pod.cluster is box
+    with closing(ClusterPlace(tmp_path, None, box, images)) as made:
+        made.bound = 900.0
+        yield made
+
+
+def test_an_input_of_two_gigabytes(place: ClusterPlace, dev_pod: DevPod) -> None:
+    check_large_input(place, dev_pod, size=2048 * MIB)
+
+
+def test_a_result_of_300_megabytes_in_two_pieces(place: ClusterPlace) -> None:
+    check_large_result(place, MEGABYTES)
+
+
+def test_output_of_five_megabytes_a_second(place: ClusterPlace) -> None:
+    check_live(place, rate=5_000_000, seconds=60)
 
 
 @pytest.mark.usefixtures("cluster")
