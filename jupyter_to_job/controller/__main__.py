@@ -92,12 +92,7 @@ def patch_in_force(settings: Settings, pods: JobPods) -> Callable[[], Manifest]:
     return file.current
 
 
-async def serve(
-    settings: Settings,
-    rules: Rules,
-    port: int,
-    kubeconfig: str | None,
-) -> None:
+async def serve(settings: Settings, rules: Rules, port: int, kubeconfig: str | None) -> None:
     """Run gateway and reconciler on this event loop."""
     exchange = FileExchange(settings.exchange_root(), is_private=False)
     exchange.prepare()
@@ -131,8 +126,9 @@ async def serve(
         context = gateway_context(
             settings, exchange, backend, identities, on_change, partial(known_nodes, nodes)
         )
-        checks = ClusterChecks(cluster, reconciler.manifest, reconciler.kernels)
-        context = replace(context, checks=checks)
+        context = replace(
+            context, checks=ClusterChecks(cluster, reconciler.manifest, reconciler.kernels)
+        )
         policy = Policy.parse(settings.retention, settings.exchange_cap)
         housekeeping = Housekeeping(exchange, context.intake.budgets, policy)
         housekeeping.start()

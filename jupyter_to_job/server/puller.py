@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from ..domain.errors import JobsError, NotFound
+from ..domain.errors import Conflict, JobsError, NotFound
 from ..domain.job import DeliveryState, Job
 from ..service.delivery import is_to_be_pulled
 from ..service.port import Jobs
@@ -97,7 +97,7 @@ class ResultPuller:
         """Try to publish a result; return what was wrong, "" for nothing, None to give it up."""
         try:
             delivery = self._jobs.deliver(name).delivery
-        except NotFound:
+        except (NotFound, Conflict):  # deleted, or of another workspace at the same path
             return None
         except JobsError as error:
             return str(error)

@@ -5,6 +5,7 @@ The dev pods here have no server: they deliver only what a command asks for.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -320,15 +321,20 @@ def stop_when_it_writes(place: Place, job: SubmittedJob, known: frozenset[int]) 
     def drafts() -> set[str]:
         return {path.name for path in place.volume.folder.glob(".jupyter-to-job-*")}
 
-    before = drafts()
-    wait_for("there is a courier", lambda: find_couriers(job) - known, timeout=90)
-    pid = (find_couriers(job) - known).pop()
-    while True:
-        os.kill(pid, signal.SIGSTOP)
-        if drafts() - before:
-            return pid
-        os.kill(pid, signal.SIGCONT)
+    def catch() -> int | None:
+        for pid in find_couriers(job) - known:
+            with contextlib.suppress(ProcessLookupError):  # a process on the way to be the courier
+                os.kill(pid, signal.SIGSTOP)
+                if drafts() - before:
+                    return pid
+                os.kill(pid, signal.SIGCONT)
+        return None
+
+    before, end = drafts(), time.monotonic() + 90
+    while (pid := catch()) is None:
+        assert time.monotonic() < end, f"no courier of {job.name} was caught while it wrote"
         time.sleep(0.01)
+    return pid
 
 
 def test_two_couriers_and_a_dev_pod_at_once(box: Box, images: Images, dev_pod: DevPod) -> None:

@@ -147,7 +147,7 @@ def test_kernels_that_earlier_runs_found() -> None:
     gone = "The kernel 'ir' is not installed or did not start: there is no kernel of that name. x"
     lost = Ended(State.FAILED, "NoKernel", gone, "2026-01-02T00:00:00.000Z")
     ran = AttemptStatus(1, alive=False, running=True, ended=replace(lost, reason="CellError"))
-    failed = AttemptStatus(1, alive=False, ended=lost)
+    failed = AttemptStatus(1, alive=False, running=True, ended=lost)  # it has a start, too
     kernels.learn(replace(REQUEST, kernel="python3"), ORIGIN, ran)
     kernels.learn(replace(REQUEST, kernel="ir"), ORIGIN, failed)
     kernels.learn(replace(REQUEST, kernel="julia"), ORIGIN, replace(failed, ended=None))

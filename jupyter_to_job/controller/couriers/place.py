@@ -8,10 +8,10 @@ from __future__ import annotations
 import posixpath
 from dataclasses import dataclass, field
 
+from ...backends.kubernetes.mounts import mount_of
 from ...backends.kubernetes.records import Manifest
 from ...domain.errors import JobsError
 from ...exchange import Request
-from ..callers.volumes import mount_of
 
 SHARED = "ReadWriteMany"
 

@@ -45,7 +45,7 @@ class KnownKernels:
         key = (request.owner, image_of(request, origin), request.kernel)
         known = self._words.get(key)
         if known is None or known.finished <= ended.finished:
-            self._words[key] = _Word(attempt.running, ended.finished)
+            self._words[key] = _Word(not is_missing, ended.finished)
             self._words.move_to_end(key)
             if len(self._words) > MAX_KERNELS:
                 self._words.popitem(last=False)

@@ -76,10 +76,10 @@ class Reconciler:
     """Works through the queue of jobs. Call its methods on the event loop only.
 
     `on_change` hears of each job whose pod changed, or that was worked on: for the feed. `on_ended`
-    hears of each job that has ended, whenever it was looked at: for its delivery. `pod_patch` returns
-    the administrator's patch in force. `_settled` jobs have ended. `_jobs` are the Jobs on record,
-    `_gone` the uids of those that do not exist any more, and `_refusals` why others could not be
-    created. `_parked` has the jobs of each namespace whose records are not complete yet.
+    hears of each job that has ended, whenever it was looked at: for its delivery. `pod_patch` is
+    asked for the administrator's patch in force. `_settled` jobs have ended. `_jobs` are the Jobs
+    on record, `_gone` the uids of those that do not exist any more, and `_refusals` why others
+    could not be created. `_parked` has the jobs of each namespace whose records are not complete.
     """
 
     cluster: Cluster
