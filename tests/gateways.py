@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -15,7 +15,6 @@ from pathlib import Path
 
 from tornado.testing import bind_unused_port
 
-from jupyter_to_job.backends.kubernetes.nodes import NodeRecord
 from jupyter_to_job.backends.memory import MemoryBackend
 from jupyter_to_job.controller.callers.identity import AgentPod, DevPod, Identities, Identity
 from jupyter_to_job.controller.feed.feed import GatewayFeed
@@ -25,6 +24,7 @@ from jupyter_to_job.controller.intake.attempt_budgets import AttemptBudgets
 from jupyter_to_job.controller.intake.budgets import Budgets, Caps
 from jupyter_to_job.controller.intake.exchange_routes import ExchangeRoutes
 from jupyter_to_job.controller.intake.intake import Intake
+from jupyter_to_job.controller.pod_planner import PodPlanner
 from jupyter_to_job.domain.errors import Refused
 from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.flavors import SHIPPED, load_catalog
@@ -71,7 +71,7 @@ def context_of(
     timeout: float = 600.0,
     identities: Identities | None = None,
     catalog: Path = SHIPPED,
-    nodes: Collection[NodeRecord] | None = None,
+    planner: PodPlanner | None = None,
 ) -> Iterator[GatewayContext]:
     """Yield what the handlers of a gateway share."""
     budgets = Budgets(exchange, caps)
@@ -92,7 +92,7 @@ def context_of(
             feed,
             feed.mark,
             Intake(exchange.root, budgets, bulk, idle_timeout, timeout),
-            lambda: nodes,
+            planner or PodPlanner(),
         )
 
 
@@ -101,10 +101,10 @@ def serve(
     exchange: FileExchange,
     identities: Identities,
     catalog: Path = SHIPPED,
-    nodes: Collection[NodeRecord] | None = None,
+    planner: PodPlanner | None = None,
 ) -> Iterator[str]:
     """Serve jobs that only print; yield the gateway's URL."""
-    made = context_of(exchange, identities=identities, catalog=catalog, nodes=nodes)
+    made = context_of(exchange, identities=identities, catalog=catalog, planner=planner)
     with made as context, serving(context) as url:
         yield url
 

@@ -9,7 +9,6 @@ import signal
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
 
 from ..backends.kubernetes import JobPods, KubernetesBackend
 from ..backends.kubernetes.manifest import sample_template
@@ -25,7 +24,7 @@ from ..service.jobs import ServiceContext
 from ..wiring import Settings
 from .callers.identity import Identities
 from .callers.tenants import Tenants
-from .cluster.cluster import Cluster
+from .cluster.cluster import Cluster, require_pod_template
 from .cluster.informer import Informer
 from .couriers.couriers import Couriers
 from .couriers.manifest import CourierPods
@@ -38,6 +37,7 @@ from .intake.exchange_routes import ExchangeRoutes
 from .intake.housekeeping import Housekeeping
 from .intake.intake import Intake
 from .one_writer import only_writer
+from .pod_planner import PodPlanner
 from .preflight.cluster_checks import ClusterChecks
 from .reconciling.reconciler import Reconciler
 from .reconciling.wait_limits import WaitLimits
@@ -87,7 +87,7 @@ def patch_in_force(settings: Settings, pods: JobPods) -> Callable[[], Manifest]:
     """Return what returns the administrator's patch. Raises BadInput if it is wrong."""
     if not settings.pod_patch:
         return dict
-    file = PodPatchFile(settings.pod_patch, sample_template(pods))
+    file = PodPatchFile(settings.pod_patch, sample_template(pods), require_pod_template)
     file.current()
     return file.current
 
@@ -123,9 +123,8 @@ async def serve(settings: Settings, rules: Rules, port: int, kubeconfig: str | N
         backend = KubernetesBackend(on_request, reconciler.placement_of)
         identities = Identities(cluster, rules.tenants, reconciler, couriers=couriers)
         nodes = cluster.nodes()
-        context = gateway_context(
-            settings, exchange, backend, identities, on_change, partial(known_nodes, nodes)
-        )
+        planner = pod_planner(nodes, rules.pod_patch)
+        context = gateway_context(settings, exchange, backend, identities, on_change, planner)
         context = replace(
             context, checks=ClusterChecks(cluster, reconciler.manifest, reconciler.kernels)
         )
@@ -149,7 +148,7 @@ def gateway_context(
     backend: KubernetesBackend,
     identities: Identities,
     on_change: Callable[[str], None],
-    nodes: Callable[[], Collection[NodeRecord] | None],
+    planner: PodPlanner,
 ) -> GatewayContext:
     """Return what the gateway's handlers share."""
     catalog = CatalogFile(settings.catalog_path)
@@ -179,13 +178,17 @@ def gateway_context(
         feed=GatewayFeed(core),
         on_change=on_change,
         intake=intake,
-        nodes=nodes,
+        planner=planner,
     )
 
 
-def known_nodes(informer: Informer[NodeRecord]) -> Collection[NodeRecord] | None:
-    """Return the nodes, None while they are not known. Threads may call it."""
-    return list(informer.records.values()) if informer.synced.is_set() else None
+def pod_planner(nodes: Informer[NodeRecord], patch: Callable[[], Manifest]) -> PodPlanner:
+    """Return what plans with the nodes that an informer knows. A missing right leaves none."""
+
+    def known_nodes() -> Collection[NodeRecord] | None:
+        return list(nodes.records.values()) if nodes.synced.is_set() else None
+
+    return PodPlanner(known_nodes, patch, lambda: not nodes.answered.is_set())
 
 
 if __name__ == "__main__":

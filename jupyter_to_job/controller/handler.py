@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -14,7 +14,6 @@ from tornado import web
 from tornado.iostream import StreamClosedError
 
 from ..api import ApiResponse, error_response
-from ..backends.kubernetes.nodes import NodeRecord
 from ..domain.errors import JobsError, NotFound, Refused, TimedOut
 from ..service.jobs import ServiceContext
 from .callers.identity import DevPod, Identities, Identity
@@ -23,6 +22,7 @@ from .feed.feed import GatewayFeed
 from .intake.exchange_routes import ExchangeRoutes
 from .intake.intake import IncomingBody, Intake
 from .jobs import GatewayJobs
+from .pod_planner import PodPlanner
 from .preflight.cluster_checks import ClusterChecks
 
 DROPPED = 64 << 10
@@ -39,8 +39,7 @@ class GatewayContext:
     """The objects that the handlers share.
 
     `pool` is for small answers, `intake.bulk` for what is large. `on_change` reports a job whose
-    directory changed. `nodes` returns the cluster's nodes, None while they are not known.
-    Without `checks` there is no cluster to ask before a submission.
+    directory changed. Without `checks` there is no cluster to ask before a submission.
     """
 
     core: ServiceContext
@@ -50,7 +49,7 @@ class GatewayContext:
     feed: GatewayFeed
     on_change: Callable[[str], None]
     intake: Intake
-    nodes: Callable[[], Collection[NodeRecord] | None] = lambda: None
+    planner: PodPlanner = field(default_factory=PodPlanner)
     checks: ClusterChecks | None = None
 
     @cached_property
@@ -60,7 +59,7 @@ class GatewayContext:
 
     def jobs(self, caller: DevPod) -> GatewayJobs:
         """Return the use cases for a caller."""
-        return GatewayJobs(self.core, caller, self.origins, self.nodes(), self.checks)
+        return GatewayJobs(self.core, caller, self.origins, self.planner, self.checks)
 
 
 @web.stream_request_body

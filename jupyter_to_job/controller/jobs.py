@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 
-from ..backends.kubernetes.lacks import find_lack
-from ..backends.kubernetes.mounts import MountPlan, plan_mounts
-from ..backends.kubernetes.nodes import NodeNeeds, NodeRecord
-from ..domain.errors import BadInput, Conflict, JobsError, NotFound
+from ..backends.kubernetes.mounts import MountPlan
+from ..domain.errors import BadInput, Conflict, JobsError, NotFound, Unavailable
 from ..domain.job import Changes, Job, Submission
 from ..domain.preflight import Preflight, Problem
 from ..domain.run_place import RunPlace
@@ -28,6 +26,7 @@ from .callers.identity import DevPod
 from .callers.volumes import JobOrigins, require_same_workspace, volume_path
 from .feed.job_event import held_elsewhere
 from .intake.blobs import Blobs
+from .pod_planner import PodPlanner
 from .preflight.cluster_checks import ClusterChecks
 
 
@@ -44,13 +43,13 @@ class GatewayJobs(JobService):
         core: ServiceContext,
         caller: DevPod,
         origins: JobOrigins,
-        nodes: Collection[NodeRecord] | None = None,
+        planner: PodPlanner,
         checks: ClusterChecks | None = None,
     ) -> None:
-        self._nodes = nodes
+        self._planner = planner
         self._checks = checks
-        node = next((n for n in nodes or () if n.name == caller.origin.get("node")), None)
-        architecture = node.architecture if node is not None else None
+        self._is_starting = planner.is_starting()
+        architecture = planner.architecture_of(caller.origin.get("node"))
         self._origin = {**caller.origin, "architecture": architecture}
         # Clients send absolute paths without the leading slash: see `service.remote`.
         # By its nonce the controller knows a Job that it made from one that somebody else made.
@@ -73,6 +72,7 @@ class GatewayJobs(JobService):
 
     def submit(self, submission: Submission, transfer: Transfer | None = None) -> tuple[Job, bool]:
         """See the port. The snapshot is the blob that `expected_sha256` names."""
+        self._require_nodes()
         require_user(self._origin)
         if submission.expected_sha256 is None:
             raise BadInput("A gateway needs expected_sha256.", "Send the snapshot as a blob first.")
@@ -101,8 +101,9 @@ class GatewayJobs(JobService):
     def preflight(self, submission: Submission) -> Preflight:
         """See the port: the choice, what of the dev pod comes along, and what the cluster says.
 
-        The gateway does not see the workspace.
+        The gateway does not see the workspace. Raises Unavailable while the controller is starting.
         """
+        self._require_nodes()
         submissions = self._context.submissions
         problems = list(check_choice(submissions, submission, None, self._caller))
         try:
@@ -112,7 +113,7 @@ class GatewayJobs(JobService):
         plan = self._plan_mounts(choice, Path("/", submission.notebook))
         image = choice.device.image or choice.flavor.image
         problems += [*self._lack_of_room(), *dev_pod_problems(self._origin, plan, image)]
-        lack = find_lack(choice, self._nodes, self._origin["architecture"])
+        lack = self._planner.lack(choice, self._origin)
         if lack is not None:
             problems.append(Problem("no_node", lack.message, lack.hint, blocking=False))
         found = Preflight(isolated=plan.isolated or submission.isolated, mounts=plan.paths)
@@ -121,6 +122,17 @@ class GatewayJobs(JobService):
             problems += self._checks.problems(request, self._origin)
             found = replace(found, image=self._checks.image(request, self._origin))
         return replace(found, problems=tuple(problems))
+
+    def _require_nodes(self) -> None:
+        """Raise Unavailable until the nodes are known, or are known not to be told.
+
+        Which volumes come along depends on them.
+        """
+        if self._is_starting:
+            raise Unavailable(
+                "The controller is starting: which volumes a job can mount is not known yet.",
+                "Try again in a moment.",
+            )
 
     def _lack_of_room(self) -> Iterator[Problem]:
         """Yield why the exchange takes no new job."""
@@ -131,11 +143,7 @@ class GatewayJobs(JobService):
 
     def _plan_mounts(self, choice: Choice, source: Path) -> MountPlan:
         """Return which of the dev pod's volumes a job with this choice mounts."""
-        nodes = None
-        if self._nodes is not None:
-            nodes = NodeNeeds.of(choice, self._origin["architecture"]).nodes(self._nodes)
-        shm = choice.flavor.shm is not None
-        return plan_mounts(self._origin, str(source.parent), nodes, has_shared_memory=shm)
+        return self._planner.mounts(choice, self._origin, str(source.parent))
 
     def _place_run(self, choice: Choice, source: Path) -> RunPlace:
         plan = self._plan_mounts(choice, source)
@@ -143,6 +151,7 @@ class GatewayJobs(JobService):
 
     def rerun(self, name: str, changes: Changes, transfer: Transfer | None = None) -> Job:
         """See the port. Raises Conflict if the notebook came from another workspace."""
+        self._require_nodes()
         require_user(self._origin)
         require_same_workspace(self._origins, self._own_request(name), self._origin)
         return super().rerun(name, changes, transfer)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,11 +17,15 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 from job_runner.protocol import layout
+from jupyter_to_job.backends.kubernetes import JobPods, job_manifest
 from jupyter_to_job.backends.kubernetes.nodes import NodeRecord
+from jupyter_to_job.backends.kubernetes.pod_patch import read_patch
 from jupyter_to_job.controller.callers.identity import Identities
+from jupyter_to_job.controller.pod_planner import PodPlanner
 from jupyter_to_job.exchange import FileExchange
 
 from ..gateways import serve
+from ..golden_manifests import PATCHES
 from ..pretend_cluster import Clock, PretendCluster, tenants
 
 NOTEBOOK = nbformat.writes(new_notebook(cells=[new_code_cell("print(1)")])).encode()
@@ -69,16 +75,20 @@ def dev_pod(
     exchange: FileExchange,
     mode: str,
     nodes: list[NodeRecord] | None,
+    patch: Any = None,
+    path: str = "/home",
+    is_starting: Callable[[], bool] = lambda: False,
     **spec: Any,
 ) -> Iterator[DevPod]:
     cluster = PretendCluster()
-    token = cluster.add_pod(claim="home-ada", nodeName="here", **spec)
+    token = cluster.add_pod(claim="home-ada", path=path, nodeName="here", **spec)
     cluster.claims["team", "home-ada"]["status"] = {"accessModes": [mode]}
     identities = Identities(cluster, tenants(), cluster, Clock())
     catalog = exchange.root.parent / "flavors.yaml"
     catalog.write_text(CATALOG)
+    planner = PodPlanner(lambda: nodes, lambda: patch or {}, is_starting)
     with (
-        serve(exchange, identities, catalog, nodes) as url,
+        serve(exchange, identities, catalog, planner) as url,
         httpx.Client(base_url=f"{url}/api/", trust_env=False, timeout=20) as client,
     ):
         yield DevPod(client, token)
@@ -146,6 +156,90 @@ def test_a_dev_pod_of_root_is_told_and_refused(exchange: FileExchange) -> None:
     assert answer["error"]["code"] == "refused"
     assert answer["error"]["message"] == problem["message"]
     assert exchange.jobs() == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("example", "place", "path", "notebook", "mounts"),
+    [
+        ("mount", "/datasets", "/datasets", "datasets/a.ipynb", []),
+        ("ca-bundle", "/etc/ca-bundle", "/etc/ca-bundle", "etc/ca-bundle/a.ipynb", []),
+        ("mount", "/datasets", "/home", "home/a.ipynb", ["/home"]),
+        ("mount", "/home/data", "/home", "home/a.ipynb", ["/home"]),
+        ("mount", "/home/data", "/home", "home/data/a.ipynb", ["/home"]),
+    ],
+)
+def test_what_the_administrator_mounts_at_the_same_place(
+    exchange: FileExchange,
+    example: str,
+    place: str,
+    path: str,
+    notebook: str,
+    mounts: list[str],
+) -> None:
+    text = (PATCHES / f"{example}.yaml").read_text()
+    text = text.replace("mountPath: /datasets", f"mountPath: {place}")
+    patch = read_patch(text.encode(), example)
+    isolated = f"/{notebook}".startswith(place)
+    with dev_pod(exchange, "ReadWriteMany", NODES, patch, path) as pod:
+        before = pod.post("preflight", notebook=notebook)
+        job = pod.submit(notebook=notebook)
+    (*told,) = (p["message"] for p in before["problems"] if p["code"] == "volume_left")
+    assert (job["mounts"], job["isolated"], job["left_behind"]) == (mounts, isolated, told)
+    reason = f"{place} stays behind: the administrator mounts something of their own here."
+    assert told == ([reason] if isolated else [])
+    request, origin = exchange.request(job["name"]), exchange.document(job["name"], layout.ORIGIN)
+    pods = JobPods("agent:1", "http://gateway", patch=patch)
+    assert job_manifest(request, origin or {}, pods)["kind"] == "Job"
+
+
+OWN_TAINT = {"key": "example.org/jobs", "value": "", "effect": "NoSchedule"}
+TAINTED = [replace(each, taints=(OWN_TAINT,)) for each in NODES]
+SHIPPED = read_patch((PATCHES / "affinity.yaml").read_bytes(), "affinity.yaml")
+
+
+@pytest.mark.parametrize(
+    ("patch", "nodes", "mounts", "lacks"),
+    [
+        ({}, NODES, ["/home"], False),
+        ({}, TAINTED, [], True),
+        ({"spec": {"tolerations": [{"key": "example.org/jobs", "operator": "Exists"}]}}, TAINTED,
+         ["/home"], False),
+        ({"spec": {"nodeSelector": {"pool": "jobs"}}}, NODES, [], True),
+        ({"spec": {"nodeSelector": None}}, NODES, [], False),  # on any node, then
+        (SHIPPED, TAINTED, [], False),
+        ({"spec": {"affinity": {"podAntiAffinity": {}}}}, NODES, ["/home"], False),
+    ],
+)  # fmt: skip
+def test_the_patch_says_on_which_nodes_jobs_may_be(
+    exchange: FileExchange, patch: Any, nodes: list[NodeRecord], mounts: list[str], lacks: bool
+) -> None:
+    with dev_pod(exchange, "ReadWriteOnce", nodes, patch) as pod:
+        before = pod.post("preflight", notebook="home/work/train.ipynb", device="near")
+        assert pod.submit(device="near")["mounts"] == before["mounts"] == mounts
+    messages = [problem["message"] for problem in before["problems"]]
+    assert ("No node has the device near now." in messages) is lacks
+
+
+def test_nothing_is_planned_before_the_nodes_are_known(exchange: FileExchange) -> None:
+    """Another plan a moment later would be none of what the dialog had said."""
+    starting, nodes = threading.Event(), list[NodeRecord]()
+    with dev_pod(exchange, "ReadWriteOnce", nodes, is_starting=starting.is_set) as pod:
+        nodes += NODES
+        old = pod.submit(device="near")
+        del nodes[:]
+        starting.set()
+        for answer in (
+            pod.post("preflight", notebook="home/work/train.ipynb", device="near"),
+            pod.submit(device="near"),
+            pod.post(f"jobs/{old['name']}/rerun"),
+        ):
+            assert answer["error"]["code"] == "unavailable"
+            assert "controller is starting" in answer["error"]["message"]
+        assert exchange.jobs() == {old["name"]}
+
+        nodes += NODES
+        starting.clear()
+        assert pod.submit(device="near")["mounts"] == ["/home"]
 
 
 def test_the_origin_has_the_architecture_of_its_node(exchange: FileExchange) -> None:

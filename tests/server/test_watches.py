@@ -18,6 +18,8 @@ from tornado.testing import bind_unused_port
 
 from job_runner.protocol import layout
 from jupyter_to_job.backends.kubernetes import JobPods
+from jupyter_to_job.controller.__main__ import pod_planner
+from jupyter_to_job.controller.cluster import informer
 from jupyter_to_job.controller.cluster.cluster import Cluster
 from jupyter_to_job.controller.reconciling.reconciler import Reconciler
 from jupyter_to_job.domain.errors import Unavailable
@@ -36,11 +38,15 @@ REQUEST = {
 
 
 class ApiServer:
-    """Namespaces with Jobs, pods and events. `forbidden` namespaces are answered with 403."""
+    """Namespaces with Jobs, pods and events. `forbidden` namespaces are answered with 403.
+
+    `nodes` is the status with which nodes are answered.
+    """
 
     def __init__(self) -> None:
         self.namespaces = {"good", "bad"}
         self.forbidden: set[str] = set()
+        self.nodes = 403
         self.jobs: dict[str, list[Object]] = {}
         self.pods: dict[str, list[Object]] = {}
         self.events: dict[str, list[Object]] = {}
@@ -55,6 +61,7 @@ class ApiServer:
                 (r"/apis/batch/v1/namespaces/([^/]+)/(jobs)", _Objects, {"server": self}),
                 (core, _Objects, {"server": self}),
                 (r"/api/v1/namespaces/([^/]+)", _Namespace, {"server": self}),
+                (r"/api/v1/nodes", _Nodes, {"server": self}),
                 (r"/.*", _Everywhere, {"server": self}),
             ]
         )
@@ -76,6 +83,19 @@ class _Namespace(_Handler):
             self.fail(404)
         else:
             self.finish({"metadata": {"name": name}})
+
+
+class _Nodes(_Handler):
+    async def get(self) -> None:
+        if self.server.nodes != 200:
+            self.fail(self.server.nodes)
+        elif self.get_query_argument("watch", "") in ("true", "True"):
+            await asyncio.sleep(0.2)
+            self.finish("")
+        else:
+            labels = {"kubernetes.io/arch": "arm64"}
+            node = {"metadata": {"name": "node-1", "uid": "n-1", "labels": labels}}
+            self.finish({"metadata": {"resourceVersion": "1"}, "items": [node]})
 
 
 class _Everywhere(_Handler):
@@ -204,6 +224,29 @@ async def test_a_job_of_a_namespace_that_is_not_listed_any_more(
         await until(lambda: "'dropped' is not in JUPYTER_TO_JOB_NAMESPACES" in caplog.text)
         assert await reconciler.job_uid("third-aaaaaaaa") is None
     assert not any("dropped" in path for path in server.asked)
+
+
+async def test_jobs_are_planned_once_the_nodes_are_told_or_refused(
+    jobs: FileExchange, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("MIN_RETRY_DELAY", "MAX_RETRY_DELAY"):
+        monkeypatch.setattr(informer, name, 0.05)
+    server = ApiServer()
+    server.nodes = 503
+    async with reconciling(server, jobs, tmp_path) as reconciler:
+        nodes = reconciler.cluster.nodes()
+        planner = pod_planner(nodes, dict)
+        task = asyncio.create_task(nodes.run())
+        await until(lambda: server.asked.count("/api/v1/nodes") > 2)
+        assert planner.is_starting()
+
+        server.nodes = 403
+        await until(lambda: not planner.is_starting())  # a missing right does not stop all jobs
+        assert planner.architecture_of("node-1") is None
+
+        server.nodes = 200
+        await until(lambda: planner.architecture_of("node-1") == "arm64")
+        task.cancel()
 
 
 async def test_records_of_one_namespace_are_not_those_of_another(

@@ -8,8 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from kubernetes.aio import client
 
-from jupyter_to_job.backends.kubernetes import job_manifest
+from jupyter_to_job.backends.kubernetes import job_manifest, pod_manifest
+from jupyter_to_job.backends.kubernetes.records import job_uid_of
+from jupyter_to_job.controller.cluster.cluster import Cluster
 from jupyter_to_job.controller.preflight import cluster_checks
 from jupyter_to_job.controller.preflight.cluster_checks import ClusterChecks
 from jupyter_to_job.controller.reconciling.known_kernels import KnownKernels
@@ -25,6 +28,12 @@ FULL = Refused(
     "Kubernetes answered 403: exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3"
 )
 INSECURE = Refused('pods "x" is forbidden: violates PodSecurity "restricted:latest": a b')
+
+
+WEBHOOK = Refused('admission webhook "pods.example" denied the request: no bare pods')
+POLICY = Refused(
+    "ValidatingAdmissionPolicy 'bare-pods' with binding 'bare-pods' denied request: no bare pods"
+)
 
 
 class PretendCluster:
@@ -54,11 +63,11 @@ def build(request: Request, origin: Any) -> Any:
 
 
 def ask(
-    make: Callable[[], PretendCluster], times: int = 1, build: Callable[..., Any] = build
-) -> tuple[dict[str, bool], PretendCluster]:
+    make: Callable[[], Any], times: int = 1, build: Callable[..., Any] = build
+) -> tuple[dict[str, bool], Any]:
     """Check a request some times; return the last problems, whether they block, and the cluster."""
 
-    async def live() -> tuple[dict[str, bool], PretendCluster]:
+    async def live() -> tuple[dict[str, bool], Any]:
         cluster = make()
         checks = ClusterChecks(cluster, build, KnownKernels())
         for _ in range(times):
@@ -74,12 +83,30 @@ def test_what_fits_has_no_problem() -> None:
     assert sorted(cluster.tried) == ["Job", "Pod"]  # the same question is asked once
 
 
+def test_the_pod_is_tried_as_one_of_a_job() -> None:
+    """Policies refuse pods that no controller makes."""
+    pod = pod_manifest(build(REQUEST, ORIGIN))
+    assert job_uid_of(pod)
+    client.V1Pod.model_validate(pod)
+    (owner,) = pod["metadata"]["ownerReferences"]
+    assert (owner["apiVersion"], owner["kind"], owner["name"]) == ("batch/v1", "Job", REQUEST.name)
+
+
 def test_a_wrong_patch_of_the_administrator() -> None:
     def refuse(_request: Request, _origin: Any) -> Any:
         raise BadInput("The patch touches the agent.", "Mend it.")
 
     found, cluster = ask(PretendCluster, build=refuse)
     assert (found, cluster.tried) == ({"cluster_refuses": True}, [])
+
+
+def test_a_patch_of_which_the_client_makes_no_pod() -> None:
+    def wrong(request: Request, origin: Any) -> Any:
+        patch: Any = {"spec": {"dnsConfg": {}}}
+        return job_manifest(request, origin, replace(PODS, patch=patch))
+
+    found, _ = ask(lambda: Cluster(client.ApiClient()), build=wrong)
+    assert found == {"cluster_refuses": True}
 
 
 @pytest.mark.parametrize(
@@ -89,6 +116,9 @@ def test_a_wrong_patch_of_the_administrator() -> None:
         (None, INSECURE, {"cluster_refuses": True}),
         (FULL, INSECURE, {"over_quota": False, "cluster_refuses": True}),
         (BadInput('Job.batch "x" is invalid: spec'), None, {"cluster_refuses": True}),
+        (WEBHOOK, None, {"cluster_refuses": True}),
+        (None, WEBHOOK, {"cluster_refuses": False}),  # the pod was not the Job controller's
+        (FULL, POLICY, {"over_quota": False, "cluster_refuses": False}),
         (BadInput('admission webhook "x" does not support dry run'), None, {}),
         (None, Refused('User "x" cannot create resource "pods" in the namespace "team"'), {}),
         (

@@ -19,10 +19,15 @@ flavors:
   gpu-8: {cpu: 2, memory: 8Gi, gpus: 8, devices: [any]}
   wide: {cpu: 64, memory: 1Gi, devices: [cpu]}
   both: {cpu: 8, memory: 48Gi, devices: [cpu]}
+  slice: {cpu: 1, memory: 4Gi, devices: [tenth, share]}
+  gpus-of: {cpu: 1, memory: 4Gi, gpus: 1, devices: [mixed]}
 devices:
   cpu: {title: CPU}
   any: {title: Any GPU, resource: nvidia.com/gpu}
   a100: {resource: nvidia.com/gpu, node_selector: {product: A100}}
+  tenth: {limits: {nvidia.com/gpu: 1, nvidia.com/gpumem-percentage: 10, nvidia.com/gpucores: 10}}
+  share: {limits: {example.org/share: 10}}
+  mixed: {resource: nvidia.com/gpu, limits: {nvidia.com/gpumem: 3000}}
   tainted: {resource: nvidia.com/gpu, tolerations: [{key: gpu, operator: Exists}]}
 """
 TAINT = {"key": "gpu", "value": "a", "effect": "NoSchedule"}
@@ -53,6 +58,19 @@ CASES = {
     "too wide": (
         "wide", "cpu", [WIDE, DEEP],
         "This flavor asks for 64 CPUs, and no node with CPU has over 16 CPUs.",
+    ),
+    "a share that HAMi's nodes do not report": ("slice", "tenth", [WIDE, GPU], None),
+    "the same without a GPU": ("slice", "tenth", [WIDE], "No node has the device tenth now."),
+    "a share of which nothing is reported": (
+        "slice", "share", [WIDE, GPU], "No node has the device share now.",
+    ),
+    "a share beside a GPU": ("gpus-of", "mixed", [WIDE, GPU], None),
+    "a share without its GPU": ("gpus-of", "mixed", [WIDE], "No node has the device mixed now."),
+    "a share of which nodes report too little": (
+        "gpus-of", "mixed", [{**GPU, "status": {"capacity": {**GPU["status"]["capacity"],
+                                                           "nvidia.com/gpumem": "2000"}}}],
+        "This flavor asks for 3000 nvidia.com/gpumem, and no node with mixed has over "
+        "2000 nvidia.com/gpumem.",
     ),
     "each, but not both": (
         "both", "cpu", [WIDE, DEEP], "No node has as much of everything as this flavor asks for.",

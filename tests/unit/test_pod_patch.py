@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import yaml
 from jupyter_to_job.backends.kubernetes import job_manifest
 from jupyter_to_job.backends.kubernetes.manifest import pinned, sample_template
 from jupyter_to_job.backends.kubernetes.pod_patch import PodPatchFile, patched, read_patch
+from jupyter_to_job.controller import __main__ as controller
+from jupyter_to_job.controller.cluster.cluster import require_pod_template
 from jupyter_to_job.domain.errors import BadInput
 
 from ..golden_manifests import PATCHES
@@ -134,6 +137,7 @@ def test_a_sidecar_comes_after_the_agent() -> None:
     ("text", "what"),
     [
         ("a: [", "no YAML"),
+        ("metadata: {annotations: {since: 2026-02-30}}", "no YAML"),
         ("- spec", "no pod patch"),
         ("kind: Pod\nspec: {}", "no pod patch"),
         ("spec: {containers: [{image: x}]}", "each entry needs 'name'"),
@@ -162,7 +166,7 @@ def test_a_claim_of_one_node_keeps_its_node_whatever_the_patch_says() -> None:
 
 def test_the_file_is_followed_and_the_last_good_patch_stays(tmp_path: Path) -> None:
     path = tmp_path / "patch.yaml"
-    file = PodPatchFile(str(path), sample_template(PODS))
+    file = PodPatchFile(str(path), sample_template(PODS), require_pod_template)
     with pytest.raises(BadInput, match="cannot be read"):
         file.current()
     path.write_text("spec: {hostPID: true}")
@@ -173,6 +177,11 @@ def test_the_file_is_followed_and_the_last_good_patch_stays(tmp_path: Path) -> N
     path.write_text("spec: {hostPID: true}")
     assert file.current() == {"spec": {"priority": 1}}
     assert "hostPID" in str(file.problem)
+    path.write_text("metadata: {annotations: {since: 2026-02-30}}")
+    assert file.current() == {"spec": {"priority": 1}}
+    path.write_text("spec: {dnsConfg: {}}")
+    assert file.current() == {"spec": {"priority": 1}}
+    assert "dnsConfg" in str(file.problem)
     path.write_text("")
     assert file.current() == {}
     assert file.problem is None
@@ -180,4 +189,32 @@ def test_the_file_is_followed_and_the_last_good_patch_stays(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("file", sorted(PATCHES.iterdir()), ids=lambda file: file.stem)
 def test_the_examples_may_be_used(file: Path) -> None:
-    PodPatchFile(str(file), sample_template(PODS)).current()
+    PodPatchFile(str(file), sample_template(PODS), require_pod_template).current()
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("spec: {dnsConfg: {searches: [example.org]}}", "spec.dnsConfg"),
+        ("spec: {priority: high}", "spec.priority"),
+        ("metadata: {annotations: {since: 2026-02-03}}", "metadata.annotations.since"),
+        ("metadata: {annotations: {since: 2026-02-30}}", "no YAML"),
+        ("spec: {hostPID: true}", "hostPID"),
+    ],
+)
+def test_the_controller_does_not_start_with_a_wrong_patch(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    text: str,
+    what: str,
+) -> None:
+    path = tmp_path / "patch.yaml"
+    path.write_text(text)
+    monkeypatch.setattr(sys, "argv", ["controller", "--kubeconfig", str(tmp_path / "none")])
+    for name, value in {"AGENT_IMAGE": "agent:1", "GATEWAY_URL": "http://gateway",
+                        "NAMESPACES": "team", "POD_PATCH": str(path)}.items():  # fmt: skip
+        monkeypatch.setenv(f"JUPYTER_TO_JOB_{name}", value)
+    with pytest.raises(SystemExit):
+        controller.main()
+    assert what in capsys.readouterr().err

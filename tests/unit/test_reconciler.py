@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -84,6 +84,13 @@ class PretendCluster:
         self.made = 0
         self.crash = False
         self.error: JobsError | None = None
+        self.claim: Callable[[str, str], Awaitable[Any]] = self._no_claim
+
+    async def _no_claim(self, _namespace: str, name: str) -> Any:
+        raise NotFound(f"Kubernetes answered 404: {name} not found")
+
+    async def has_namespace(self, _namespace: str) -> bool:
+        return not isinstance(self.error, NotFound)
 
     def jobs(self, _namespace: str | None, on_change: Callable[[Any], None]) -> Records:
         return self.job_records.begin(on_change)
@@ -135,14 +142,16 @@ class PretendCluster:
 class Life:
     """A job on the pretend cluster, and what happens to it at random."""
 
-    def __init__(self, root: Path, seed: int) -> None:
+    def __init__(self, root: Path, seed: int, origin: Any = ORIGIN, **changes: Any) -> None:
         self.random = random.Random(seed)
         self.retries = self.random.choice([0, 0, 1, 2])
         self.exchange = FileExchange(root, is_private=False)
         spec = {"cpu": "1", "memory": "1Gi", "retries": self.retries}
         demand = {"cpu": "1", "memory": "1"}
-        request = exchanges.request(NAME, backend="kubernetes", flavor_spec=spec, demand=demand)
-        assert self.exchange.create(request, exchanges.RESULT, origin=ORIGIN)
+        request = exchanges.request(
+            NAME, backend="kubernetes", flavor_spec=spec, demand=demand, **changes
+        )
+        assert self.exchange.create(request, exchanges.RESULT, origin=origin)
         self.directory = self.exchange.directory(NAME)
         self.cluster = PretendCluster()
         self.pods_made = 0

@@ -12,6 +12,7 @@ from decimal import Decimal
 from ...domain.quantities import format_resource
 from ...flavors.catalog import Choice
 from .nodes import NodeNeeds, NodeRecord
+from .records import Manifest
 
 _ANY = Decimal("0.000001")
 """An amount that a node has of each resource that it has at all."""
@@ -27,15 +28,19 @@ class Lack:
 
 
 def find_lack(
-    choice: Choice, nodes: Collection[NodeRecord] | None, architecture: str | None = None
+    choice: Choice,
+    nodes: Collection[NodeRecord] | None,
+    architecture: str | None = None,
+    patch: Manifest = {},  # noqa: B006 - it is never changed
 ) -> Lack | None:
     """Return what no node has of what a choice needs; None if one has it all, or none is known.
 
-    `architecture` is that of the dev pod's image.
+    `architecture` is that of the dev pod's image, `patch` the administrator's. What a node affinity
+    in it requires is not looked at.
     """
     if nodes is None:
         return None
-    needs = NodeNeeds.of(choice, architecture)
+    needs = NodeNeeds.of(choice, architecture, patch)
     having = replace(needs, resources=dict.fromkeys(needs.resources, _ANY)).nodes(nodes)
     title = choice.device.title or choice.device_name
     if not having:
@@ -44,7 +49,12 @@ def find_lack(
             "The job waits until one joins, as in a pool that grows from nothing. "
             "Another device may start at once.",
         )
-    demand = choice.demand
+    comparable = needs.comparable(nodes)
+    demand = {
+        name: amount
+        for name, amount in choice.demand.items()
+        if name in comparable or name not in needs.resources
+    }
     if any(all(n.capacity.get(name, _NONE) >= demand[name] for name in demand) for n in having):
         return None
     hint = "The job waits until a larger one joins. A smaller flavor may start at once."

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from ...domain.names import slug
 from ...exchange import Request
 from .mounts import EXCHANGE, SHARED_MEMORY, job_volumes, node_of
-from .nodes import ARCHITECTURE
+from .nodes import ARCHITECTURE, REQUIRED
 from .pod_patch import patched
 from .records import AGENT, JOB_LABEL, NONCE, NOTEBOOK, PREFIX, Manifest
 
@@ -167,16 +167,13 @@ def pinned(spec: Manifest, node: str) -> Manifest:
     here = {"key": "metadata.name", "operator": "In", "values": [node]}
     affinity = spec.get("affinity") or {}
     of_nodes = affinity.get("nodeAffinity") or {}
-    required = of_nodes.get(_REQUIRED) or {}
+    required = of_nodes.get(REQUIRED) or {}
     terms = [
         {**term, "matchFields": [*term.get("matchFields", []), here]}
         for term in required.get("nodeSelectorTerms") or [{}]
     ]
     required = {**required, "nodeSelectorTerms": terms}
-    return {**spec, "affinity": {**affinity, "nodeAffinity": {**of_nodes, _REQUIRED: required}}}
-
-
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+    return {**spec, "affinity": {**affinity, "nodeAffinity": {**of_nodes, REQUIRED: required}}}
 
 
 _PLACEMENT = (
@@ -260,15 +257,34 @@ def image_of(request: Request, origin: Manifest) -> str:
     return str(catalog_image(request) or origin["image"])
 
 
+_NO_UID = "00000000-0000-0000-0000-000000000000"
+
+
 def pod_manifest(job: Manifest) -> Manifest:
-    """Return the pod that Kubernetes' Job controller makes of a Job."""
+    """Return the pod that Kubernetes' Job controller makes of a Job.
+
+    It has an owner as that one has: policies refuse pods that have none. The Job's uid is not known
+    before there is one.
+    """
     metadata, template = job["metadata"], job["spec"]["template"]
     place = {"name": f"{metadata['name']}-trial", "namespace": metadata["namespace"]}
     labels = {**template["metadata"]["labels"], "batch.kubernetes.io/job-name": metadata["name"]}
+    owner = {
+        "apiVersion": job["apiVersion"],
+        "kind": job["kind"],
+        "name": metadata["name"],
+        "uid": _NO_UID,
+        "controller": True,
+    }
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {**template["metadata"], **place, "labels": labels},
+        "metadata": {
+            **template["metadata"],
+            **place,
+            "labels": labels,
+            "ownerReferences": [owner],
+        },
         "spec": template["spec"],
     }
 

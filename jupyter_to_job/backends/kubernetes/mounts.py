@@ -66,11 +66,13 @@ def plan_mounts(
     device_nodes: Collection[NodeRecord] | None,
     *,
     has_shared_memory: bool = False,
+    taken: Collection[str] = (),
 ) -> MountPlan:
     """Return what a job's pod mounts of the dev pod that `origin` (origin.json) describes.
 
     `folder` is the notebook's. `device_nodes` are the nodes that have the job's device, None where
-    nodes are not known. `has_shared_memory`: the flavor sizes /dev/shm itself.
+    nodes are not known. `has_shared_memory`: the flavor sizes /dev/shm itself. `taken` are the
+    places at which the administrator's patch mounts something.
     """
     node = origin.get("node")
     is_only_node = device_nodes is not None and {n.name for n in device_nodes} == {node}
@@ -78,12 +80,19 @@ def plan_mounts(
     left: list[LeftMount] = []
     for mount in origin.get("mounts") or []:
         why = _why_not(mount, is_only_node=is_only_node, has_shared_memory=has_shared_memory)
+        if mount["path"] in taken:
+            why = _TAKEN
         if why is None:
             mounted.append(mount)
         else:
             left.append(LeftMount(mount["path"], why, _is_told(mount)))
     under = mount_of(origin, folder)
-    return MountPlan(tuple(mounted), tuple(left), isolated=under not in mounted)
+    is_isolated = under not in mounted
+    if under is not None and not is_isolated:
+        hiding = [p for p in taken if _is_below(folder, p) and _is_below(p, under["path"])]
+        left += [LeftMount(path, _TAKEN) for path in hiding]
+        is_isolated = bool(hiding)
+    return MountPlan(tuple(mounted), tuple(left), is_isolated)
 
 
 def _why_not(mount: Manifest, *, is_only_node: bool, has_shared_memory: bool) -> str | None:
@@ -101,6 +110,7 @@ def _why_not(mount: Manifest, *, is_only_node: bool, has_shared_memory: bool) ->
     return _WHY.get(str(kind), "jobs cannot mount a volume of this kind; a volume claim can be.")
 
 
+_TAKEN = "the administrator mounts something of their own here."
 _WHY = {
     "emptyDir": "it belongs to this pod, and is empty in every other one.",
     "ephemeral": "its claim belongs to this pod, and goes with it.",

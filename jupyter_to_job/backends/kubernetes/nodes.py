@@ -10,9 +10,12 @@ from ...domain.errors import BadInput
 from ...domain.quantities import parse_quantity
 from ...flavors.catalog import Choice
 from .records import Manifest
+from .strategic_merge import merge
 
 ARCHITECTURE = "kubernetes.io/arch"
 """The label of a node's processor architecture."""
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+"""The part of a node affinity that the scheduler has to keep."""
 _PASSING = "node.kubernetes.io/"
 """Taints of this prefix come and go with a node's health, or while it is cordoned."""
 
@@ -36,34 +39,71 @@ class NodeRecord:
 
 @dataclass(frozen=True)
 class NodeNeeds:
-    """What a node must have for the jobs of a flavor and a device."""
+    """What a node must have for the jobs of a flavor and a device.
+
+    Of `resources` those in `limits` may be only a scheduler's, such as the share of a GPU's memory:
+    no node reports them. `has_affinity`: the administrator's patch requires more of a node, which
+    is the scheduler's matter, too.
+    """
 
     selector: Mapping[str, str] = field(default_factory=dict)
     resources: Mapping[str, Decimal] = field(default_factory=dict)
     tolerations: tuple[Manifest, ...] = ()
+    limits: frozenset[str] = frozenset()
+    has_affinity: bool = False
 
     @classmethod
-    def of(cls, choice: Choice, architecture: str | None = None) -> NodeNeeds:
+    def of(
+        cls,
+        choice: Choice,
+        architecture: str | None = None,
+        patch: Manifest = {},  # noqa: B006 - it is never changed
+    ) -> NodeNeeds:
         """Return what a choice in the catalog needs, but for cores and memory.
 
-        `architecture` is that of the dev pod's image, in which most jobs run.
+        `architecture` is that of the dev pod's image, in which most jobs run. `patch` is the
+        administrator's, for the pods of all jobs.
         """
         device = choice.device
         own_image = choice.flavor.image or device.image
         by_image = {} if architecture is None or own_image else {ARCHITECTURE: architecture}
-        tolerations = (t.model_dump(exclude_none=True) for t in device.tolerations)
-        selector = {**by_image, **device.node_selector}
-        return cls(selector, choice.accelerators, tuple(tolerations))
+        placement = {
+            "nodeSelector": {**by_image, **device.node_selector},
+            "tolerations": [t.model_dump(exclude_none=True) for t in device.tolerations],
+            "affinity": {},
+        }
+        changes = patch.get("spec") or {}
+        changed = merge(placement, {key: changes[key] for key in placement if key in changes})
+        of_nodes = (changed.get("affinity") or {}).get("nodeAffinity") or {}
+        return cls(
+            selector=changed.get("nodeSelector") or {},
+            resources=choice.accelerators,
+            tolerations=tuple(changed.get("tolerations") or ()),
+            limits=frozenset(device.limits),
+            has_affinity=bool(of_nodes.get(REQUIRED)),
+        )
 
-    def nodes(self, nodes: Iterable[NodeRecord]) -> Collection[NodeRecord]:
+    def comparable(self, nodes: Collection[NodeRecord]) -> Mapping[str, Decimal]:
+        """Return the resources that can be looked for on nodes, by what these report."""
+        reported = {name for node in nodes for name in node.capacity}
+        return {
+            name: amount
+            for name, amount in self.resources.items()
+            if name in reported or name not in self.limits
+        }
+
+    def nodes(self, nodes: Collection[NodeRecord]) -> Collection[NodeRecord]:
         """Return the nodes that have the device, whether or not it is free now."""
-        return [node for node in nodes if self._fit(node)]
+        resources = self.comparable(nodes)
+        if self.resources and not resources:
+            return []
+        return [node for node in nodes if self._fit(node, resources)]
 
-    def _fit(self, node: NodeRecord) -> bool:
+    def _fit(self, node: NodeRecord, resources: Mapping[str, Decimal]) -> bool:
         labels, capacity = node.labels, node.capacity
         return (
             all(labels.get(key) == value for key, value in self.selector.items())
-            and all(capacity.get(name, 0) >= amount for name, amount in self.resources.items())
+            and all(capacity.get(name, 0) >= amount for name, amount in resources.items())
             and all(any(tolerates(t, taint) for t in self.tolerations) for taint in _lasting(node))
         )
 

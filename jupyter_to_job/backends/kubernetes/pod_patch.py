@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from ...domain.errors import BadInput
+from .mounts import absolute
 from .records import AGENT, NOTEBOOK, PREFIX, Manifest
 from .strategic_merge import merge
 
@@ -43,12 +44,22 @@ def read_patch(data: bytes, name: str) -> Manifest:
         raise BadInput(f"{name} is too large for a pod patch.", f"At most {MAX_BYTES} bytes.")
     try:
         document = yaml.safe_load(data)
-    except (yaml.YAMLError, RecursionError) as error:
+    except (yaml.YAMLError, RecursionError, ValueError) as error:  # ValueError: an impossible date
         raise BadInput(f"{name} is no YAML: {error}") from error
     document = {} if document is None else document
     if not isinstance(document, dict) or not document.keys() <= _TOP:
         raise BadInput(f"{name} is no pod patch.", "Its keys may be `metadata` and `spec`.")
     return document
+
+
+def mount_paths(patch: Manifest) -> frozenset[str]:
+    """Return where a patch in force mounts something in the notebook's container, or forbids it.
+
+    Two volumes at one path would be merged into one that is neither.
+    """
+    containers = (patch.get("spec") or {}).get("containers") or []
+    mounts = (c.get("volumeMounts") or [] for c in containers if c["name"] == NOTEBOOK)
+    return frozenset(absolute(mount["mountPath"]) for entries in mounts for mount in entries)
 
 
 def patched(template: Manifest, patch: Manifest) -> Manifest:
@@ -143,13 +154,17 @@ def _keeps(before: Any, after: Any) -> bool:
 class PodPatchFile:
     """The patch in force: follows changes of its file, and keeps the last good one.
 
+    A patch is tried on `template`; `check` raises BadInput if no pod can be made of the result.
     `problem` is the error of the file as it is now, logged once per change. Threads may share it.
     """
 
-    def __init__(self, path: str, template: Manifest) -> None:
+    def __init__(
+        self, path: str, template: Manifest, check: Callable[[Manifest], object] = dict
+    ) -> None:
         self.problem: BadInput | None = None
         self._path = Path(path)
         self._template = template
+        self._check = check
         self._data: bytes | None = None
         self._good: Manifest | None = None
         self._lock = threading.Lock()
@@ -181,6 +196,6 @@ class PodPatchFile:
         if data != self._data:
             self._data = data
             patch = read_patch(data, str(self._path))
-            patched(self._template, patch)
+            self._check(patched(self._template, patch))
             self._good, self.problem = patch, None
             _log.info("The pod patch %s is in force.", self._path)

@@ -156,7 +156,7 @@ class Cluster:
         with contextlib.suppress(Conflict), translate_errors():
             await self._core.create_namespaced_pod(
                 manifest["metadata"]["namespace"],
-                client.V1Pod.model_validate(manifest),
+                _pod(manifest),
                 dry_run="All",
                 _request_timeout=TRIAL_TIMEOUT,
             )
@@ -255,3 +255,16 @@ def _job(manifest: Manifest) -> client.V1Job:
         return client.V1Job.model_validate(manifest)
     except ValueError as error:  # a patch of the administrator may have any form
         raise BadInput(f"This is no Job of Kubernetes: {error}") from error
+
+
+def _pod(manifest: Manifest) -> client.V1Pod:
+    """Return a pod as the client has it. Raises BadInput."""
+    try:
+        return client.V1Pod.model_validate(manifest)
+    except ValueError as error:
+        raise BadInput(f"This is no pod of Kubernetes: {error}") from error
+
+
+def require_pod_template(template: Manifest) -> None:
+    """Raise BadInput for a template with fields or values that a pod cannot have."""
+    _pod(template)

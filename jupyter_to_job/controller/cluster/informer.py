@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 from ...backends.kubernetes import JobRecord, PodRecord
 from ...backends.kubernetes.nodes import NodeRecord
 from ...backends.kubernetes.records import Manifest, RefusalRecord
-from ...domain.errors import JobsError, NotFound, Refused
+from ...domain.errors import JobsError, NotFound, Refused, Unavailable
 from .api_errors import REQUEST_TIMEOUT, read_json, translate_errors
 
 PAGE_SIZE = 500
@@ -49,7 +49,8 @@ class Informer(Generic[Record]):
 
     Each record has the key (namespace, key in it): an object in one namespace may carry the name or
     the owner of another one's. `is_there` tells whether the namespace exists. `synced` is set
-    once the first list is complete, or the namespace is known not to exist.
+    once the first list is complete, or the namespace is known not to exist. `answered` is set once
+    a list was complete, or was refused.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Informer(Generic[Record]):
         self._problem = ""
         self.records: dict[Key, Record] = {}
         self.synced = asyncio.Event()
+        self.answered = asyncio.Event()
 
     async def run(self) -> None:
         """List and watch for ever. After every error the list is read anew."""
@@ -72,12 +74,15 @@ class Informer(Generic[Record]):
             try:
                 version = await self._list()
                 self.synced.set()
+                self.answered.set()
                 self._report("")
                 delay = MIN_RETRY_DELAY
                 while version:
                     version = await self._watch(version)
             except JobsError as error:
                 self._report(await self._explain(error))
+                if not isinstance(error, Unavailable):
+                    self.answered.set()
             except Exception:  # a truncated line or an object of an unexpected shape
                 _log.exception("the watch is begun again")
             await asyncio.sleep(delay)

@@ -12,6 +12,7 @@ import json
 import logging
 import threading
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
@@ -43,6 +44,11 @@ _NOT_CHECKED = Problem(
     "The job can be sent all the same. It waits where the cluster refuses it.",
     blocking=False,
 )
+_NOT_SURE = (
+    "The policy may look at who creates a pod, and take the same one of Kubernetes. "
+    "Otherwise the job waits: ask your administrator."
+)
+"""What to do where a policy refuses a pod: it was tried by the controller, under its own name."""
 _OWN_POLICIES = "'jupyter-to-job-"
 """Of k8s/policies: an older one takes no pod of ours, not for a trial either."""
 _log = logging.getLogger(__name__)
@@ -75,7 +81,7 @@ class ClusterChecks:
         self._cluster = cluster
         self._build = build
         self._kernels = kernels
-        self._trials: SharedCalls[str, tuple[Refusal, ...]] = SharedCalls(TRIAL_TTL)
+        self._trials: SharedCalls[str, tuple[Problem, ...]] = SharedCalls(TRIAL_TTL)
         self._loop = asyncio.get_running_loop()
         self._turns = threading.BoundedSemaphore(MAX_ASKING)
 
@@ -101,7 +107,7 @@ class ClusterChecks:
         trial = self._trials.get(key, partial(self._try_both, manifest))
         asked = asyncio.run_coroutine_threadsafe(trial, self._loop)
         try:
-            return [_problem_of(refusal) for refusal in asked.result(MAX_WAIT)]
+            return list(asked.result(MAX_WAIT))
         finally:
             asked.cancel()  # nobody waits for it any more
 
@@ -111,7 +117,7 @@ class ClusterChecks:
         found, missing = self._kernels.of(request.owner, name)
         return JobImage(name, name == origin["image"], tuple(found), tuple(missing))
 
-    async def _try_both(self, manifest: Manifest) -> tuple[Refusal, ...]:
+    async def _try_both(self, manifest: Manifest) -> tuple[Problem, ...]:
         """Try the Job and its pod at the same time. Raises Unavailable."""
         job, pod = await asyncio.gather(
             _refusal_in(self._cluster.try_job(manifest)),
@@ -120,7 +126,10 @@ class ClusterChecks:
         if pod is not None and (pod.kind == "rights" or _OWN_POLICIES in pod.message):
             _log.warning("preflight cannot try pods: %s", pod.sentence)  # jobs have no need of it
             pod = None
-        return tuple(refusal for refusal in (job, pod) if refusal is not None)
+        problems = [_problem_of(refusal) for refusal in (job, pod) if refusal is not None]
+        if pod is not None and pod.kind == "policy":
+            problems[-1] = replace(problems[-1], hint=_NOT_SURE, blocking=False)
+        return tuple(problems)
 
 
 async def _refusal_in(trial: Awaitable[None]) -> Refusal | None:

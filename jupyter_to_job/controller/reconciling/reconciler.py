@@ -30,6 +30,7 @@ from ...exchange import FileExchange, Request
 from ...exchange.records import ClusterJob
 from ..cluster.cluster import Cluster
 from ..cluster.job_objects import JobObjects
+from .claims import require_same_claims
 from .folds import Folds
 from .job_files import (
     JobFiles,
@@ -301,8 +302,9 @@ class Reconciler:
     async def _create(self, name: str, files: JobFiles) -> None:
         """Create the Job, and record its uid."""
         try:
+            await require_same_claims(self.cluster, files.request, files.origin)
             manifest = await asyncio.to_thread(self.manifest, files.request, files.origin)
-        except BadInput as error:  # the administrator may mend the patch
+        except (BadInput, Conflict, Refused) as error:  # the administrator may mend the patch
             raise self._wait_with(name, error) from error
         try:
             uid = await self.cluster.create_job(manifest)

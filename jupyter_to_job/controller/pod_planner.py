@@ -1,0 +1,58 @@
+"""Plans a job's pod before there is one: by the cluster's nodes and the administrator's patch.
+
+Preflight and submission ask the same planner, so what a user is told is what becomes of the job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from ..backends.kubernetes.lacks import Lack, find_lack
+from ..backends.kubernetes.mounts import MountPlan, plan_mounts
+from ..backends.kubernetes.nodes import NodeNeeds, NodeRecord
+from ..backends.kubernetes.pod_patch import mount_paths
+from ..backends.kubernetes.records import Manifest
+from ..flavors.catalog import Choice
+
+
+class PodPlanner:
+    """Answers from what is known now. Threads may share it.
+
+    `nodes` returns the cluster's nodes, None where they are not known. `patch` returns the
+    administrator's patch in force. `is_starting` tells that nodes were not asked for yet: whatever
+    is planned now may be another plan in a moment.
+    """
+
+    def __init__(
+        self,
+        nodes: Callable[[], Collection[NodeRecord] | None] = lambda: None,
+        patch: Callable[[], Manifest] = dict,
+        is_starting: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.is_starting = is_starting
+        self._nodes = nodes
+        self._patch = patch
+
+    def architecture_of(self, node_name: str | None) -> str | None:
+        """Return a node's processor architecture, None where it is not known."""
+        node = next((n for n in self._nodes() or () if n.name == node_name), None)
+        return node.architecture if node is not None else None
+
+    def mounts(self, choice: Choice, origin: Manifest, folder: str) -> MountPlan:
+        """Return which of the dev pod's volumes a job mounts whose notebook is in `folder`."""
+        patch, nodes = self._patch(), self._nodes()
+        needs = NodeNeeds.of(choice, origin["architecture"], patch)
+        if nodes is not None:
+            # Which of them an affinity takes away is not known: so a volume of one stays behind.
+            nodes = None if needs.has_affinity else needs.nodes(nodes)
+        return plan_mounts(
+            origin,
+            folder,
+            nodes,
+            has_shared_memory=choice.flavor.shm is not None,
+            taken=mount_paths(patch),
+        )
+
+    def lack(self, choice: Choice, origin: Manifest) -> Lack | None:
+        """Return what no node has of what a choice needs."""
+        return find_lack(choice, self._nodes(), origin["architecture"], self._patch())
