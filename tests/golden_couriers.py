@@ -45,7 +45,9 @@ def dev_pod(mount: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def courier(mount: dict[str, Any], node: str = "", **changes: Any) -> dict[str, Any]:
+def courier(
+    mount: dict[str, Any], node: str = "", pods: CourierPods = PODS, **changes: Any
+) -> dict[str, Any]:
     """Return the courier of a job whose notebook is in that dev pod; `changes` are the request's.
 
     `node` has the claim just now.
@@ -56,7 +58,7 @@ def courier(mount: dict[str, Any], node: str = "", **changes: Any) -> dict[str, 
     origin = origin_of(pod, review, notebook_container(pod, "notebook"), claims)
     place = place_of(job(**changes), origin)
     assert place is not None
-    return courier_manifest(f"{JOB}-c1a2b", JOB, origin, replace(place, node=node), PODS)
+    return courier_manifest(f"{JOB}-c1a2b", JOB, origin, replace(place, node=node), pods)
 
 
 def job(**changes: Any) -> Request:

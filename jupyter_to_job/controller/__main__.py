@@ -118,7 +118,7 @@ async def serve(settings: Settings, rules: Rules, port: int, kubeconfig: str | N
         def on_request(job: str) -> None:
             loop.call_soon_threadsafe(on_change, job)
 
-        pods = CourierPods.of(settings)
+        pods = CourierPods.of(settings, rules.pod_patch)
         couriers = Couriers(cluster, exchange, reconciler.objects, pods, on_change)
         backend = KubernetesBackend(on_request, reconciler.placement_of)
         identities = Identities(cluster, rules.tenants, reconciler, couriers=couriers)

@@ -19,6 +19,7 @@ JobsError
 ├── TooLarge                 over a size cap
 │   └── OverBudget           over what a gateway keeps of one attempt: it takes no more of it
 ├── StorageFull              the exchange, or its owner's share of it, has no room for new jobs
+├── CannotDeliver            no courier can deliver this now: held
 ├── Unavailable              backend or exchange cannot be used now; try again (retryable)
 │   └── TimedOut             a request came too slowly
 └── Damaged                  a record on disk is not readable
@@ -160,6 +161,14 @@ class StorageFull(JobsError):
     """There is no room for new jobs; those that run can still end."""
 
     code = "storage_full"
+
+
+class CannotDeliver(JobsError):
+    """No courier can deliver a result now. `is_final`: nor will one ever."""
+
+    def __init__(self, message: str, hint: str = "", *, is_final: bool = False) -> None:
+        super().__init__(message, hint)
+        self.is_final = is_final
 
 
 class Unavailable(JobsError):

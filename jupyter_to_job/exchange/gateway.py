@@ -16,8 +16,6 @@ import httpx
 from ..domain.errors import NotFound, Unavailable, error_of_answer
 
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
-CHUNK = 1 << 20
-"""Bytes of a piece that are in memory while it comes in."""
 
 
 class Gateway:
@@ -76,7 +74,7 @@ class GatewayExchange:
         """Yield the bytes of one piece from `offset`, as they come in. Raises as `Gateway.call`."""
         headers = {"Range": f"bytes={offset}-"} if offset else {}
         with self._gateway.stream("GET", _piece(job, path), headers=headers) as response:
-            yield from response.iter_bytes(CHUNK)
+            yield from response.iter_bytes()
 
     def size(self, job: str, path: str) -> int | None:
         """See the port."""

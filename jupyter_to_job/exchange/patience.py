@@ -18,7 +18,7 @@ _Answer = TypeVar("_Answer")
 
 
 class Patience:
-    """Sends the requests of one submission, each of which is harmless to repeat."""
+    """Sends requests that belong together, each of which is harmless to repeat."""
 
     def __init__(self) -> None:
         self._answered_at: float | None = None

@@ -137,12 +137,14 @@ class RemoteJobs:
         """Fetch the result and publish it in this workspace (`pull`), unless that was done.
 
         Raises Conflict if the notebook came from another volume than this pod has at its path. A
-        job whose source is outside of this workspace is left to processes that reach it. Where
-        the folder cannot be written the job is `held` for this reader; a later call tries again.
+        job whose source or output is outside of this workspace is left to processes that reach it.
+        Where the folder cannot be written the job is `held` for this reader; a later call tries
+        again.
         """
         document = self._gateway.call("POST", _path(name, "/deliver")).json()
         job = self._job(document)
-        is_inside = PurePosixPath("/", document["notebook"]).is_relative_to(self._tree.root)
+        paths = (document["notebook"], document["output"])
+        is_inside = all(path is None or self._is_inside(path) for path in paths)
         if job.delivery.path is not None or not job.state.final or not is_inside:
             return job
         deliver_remotely(
@@ -244,11 +246,14 @@ class RemoteJobs:
         return f"{absolute}/" if path.endswith("/") else absolute  # a resolved output's
 
     def _relative(self, path: str) -> str:
-        absolute = PurePosixPath("/", path)
-        if not absolute.is_relative_to(self._tree.root):
+        if not self._is_inside(path):
             return path
-        relative = str(absolute.relative_to(self._tree.root))
+        relative = str(PurePosixPath("/", path).relative_to(self._tree.root))
         return f"{relative}/" if path.endswith("/") else relative
+
+    def _is_inside(self, path: str) -> bool:
+        """Tell whether a path of the gateway's is in this workspace."""
+        return PurePosixPath("/", path).is_relative_to(self._tree.root)
 
     def _job(self, document: dict[str, Any]) -> Job:
         return Job.from_json(document).with_paths(self._relative)

@@ -7,26 +7,22 @@ it broke. What came of it goes back to the gateway, so that every reader sees it
 from __future__ import annotations
 
 import contextlib
-import io
 import json
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import BinaryIO, Protocol, cast
 
 from job_runner.protocol import documents, layout
 
-from ..domain.errors import Conflict, Damaged, NotFound, Unavailable
+from ..domain.errors import Conflict, Damaged, NotFound
+from ..exchange.patience import Patience
 from ..exchange.pieces import reading
 from ..exchange.records import DeliveryRecord, HeldRecord
+from ..exchange.remote_piece import RemotePiece
 from ..workspace import Workspace
 from .delivery import document_of
 from .publication import Deliverable, Result, Sign, publish_job
 
-MAX_TRIES = 5
-"""Times that a piece is asked for again without a byte of it coming in."""
-RETRY_DELAY = 0.2
-"""Seconds before the second try; it doubles with each."""
 Convert = Callable[[str], str]
 
 
@@ -101,6 +97,7 @@ class _RemoteFiles:
     def __init__(self, pieces: JobPieces, deliverable: Deliverable) -> None:
         self._pieces = pieces
         self._deliverable = deliverable
+        self._patience = Patience()
 
     def results(self) -> Iterator[Result]:
         """See `ResultFiles`."""
@@ -115,57 +112,11 @@ class _RemoteFiles:
 
     def _open(self, name: str, missing: Exception) -> BinaryIO:
         path = f"attempt-{self._deliverable.attempt}/{name}"
-        piece = RemotePiece(lambda offset: self._pieces.read(path, offset), missing)
-        return cast("BinaryIO", piece)
 
-
-class RemotePiece(io.RawIOBase):
-    """A piece behind a gateway, to be read from its beginning to its end.
-
-    `fetch` yields its bytes from an offset. A piece that is not there raises `missing`.
-    """
-
-    def __init__(self, fetch: Callable[[int], Iterator[bytes]], missing: Exception) -> None:
-        super().__init__()
-        self._fetch = fetch
-        self._missing = missing
-        self._chunks: Iterator[bytes] | None = None
-        self._offset = 0
-        self._buffer = b""
-
-    def read(self, size: int = -1) -> bytes:
-        """Return the next bytes, `b""` at the end. Raises Unavailable."""
-        if not self._buffer:
-            self._buffer = self._receive()
-        size = len(self._buffer) if size < 0 else size
-        data, self._buffer = self._buffer[:size], self._buffer[size:]
-        return data
-
-    def close(self) -> None:
-        """Give up the connection."""
-        self._abandon()
-        super().close()
-
-    def _receive(self) -> bytes:
-        """Return the next chunk. What is lost on the way is asked for again."""
-        for attempt in range(MAX_TRIES):
+        def read(offset: int) -> Iterator[bytes]:
             try:
-                if self._chunks is None:
-                    self._chunks = self._fetch(self._offset)
-                chunk = next(self._chunks, b"")
+                yield from self._pieces.read(path, offset)
             except NotFound as error:
-                raise self._missing from error
-            except Unavailable:
-                self._abandon()
-                if attempt == MAX_TRIES - 1:
-                    raise
-                time.sleep(RETRY_DELAY * 2**attempt)
-            else:
-                self._offset += len(chunk)
-                return chunk
-        raise AssertionError("the last try returns or raises")
+                raise missing from error
 
-    def _abandon(self) -> None:
-        if self._chunks is not None and hasattr(self._chunks, "close"):
-            self._chunks.close()
-        self._chunks = None
+        return cast("BinaryIO", RemotePiece(read, self._patience))

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +22,10 @@ from jupyter_to_job.controller.callers.identity import CourierPod, Identity
 from jupyter_to_job.controller.couriers.delivery_files import hold
 from jupyter_to_job.domain.errors import NotFound, Unavailable
 from jupyter_to_job.domain.job import DeliveryState
-from jupyter_to_job.exchange import FileExchange
+from jupyter_to_job.exchange import FileExchange, patience
 from jupyter_to_job.exchange.gateway import GatewayJob
 from jupyter_to_job.exchange.records import DeliveryRecord
-from jupyter_to_job.service import delivery, remote_delivery
+from jupyter_to_job.service import delivery
 from jupyter_to_job.service.remote import RemoteJobs
 from jupyter_to_job.service.submitting.submission import Caller
 from jupyter_to_job.workspace.publishing import sign
@@ -161,15 +161,12 @@ def test_a_courier_brings_the_same(url: str, workspace: Path, exchange: FileExch
 
 @pytest.mark.usefixtures("job")
 def test_many_at_once(url: str, workspace: Path, exchange: FileExchange) -> None:
-    def pull(_: int) -> object:
-        return dev_pod(url, workspace).deliver(NAME)
-
-    def bring(_: int) -> object:
-        courier.deliver(connection(url, workspace), NAME, str(workspace))
-        return None
-
+    pods = [dev_pod(url, workspace) for _ in range(4)]
+    connections = [connection(url, workspace) for _ in range(4)]
     with ThreadPoolExecutor(8) as pool:
-        for future in [pool.submit(act, n) for n in range(4) for act in (pull, bring)]:
+        futures: list[Future[Any]] = [pool.submit(pod.deliver, NAME) for pod in pods]
+        futures += [pool.submit(courier.deliver, c, NAME, str(workspace)) for c in connections]
+        for future in futures:
             future.result()
     check(exchange, workspace)
 
@@ -199,6 +196,25 @@ def test_a_courier_says_what_keeps_it(url: str, workspace: Path) -> None:
     found = dev_pod(url, workspace).get(NAME).delivery
     assert found.state is DeliveryState.HELD
     assert "Make the folder again" in (found.message or "")
+
+
+def test_an_output_elsewhere_is_left_to_who_reaches_it(
+    url: str, workspace: Path, exchange: FileExchange
+) -> None:
+    """A command with a wider root submitted it; the server's root has a folder of that name."""
+    elsewhere = workspace.parent / "elsewhere"
+    for folder in (elsewhere, workspace / str(elsewhere).lstrip("/")):
+        folder.mkdir(parents=True)
+    source = workspace / "dir" / "train.ipynb"
+    paths = {"source": str(source), "notebook": str(source).lstrip("/"), "workspace": "/"}
+    output = f"{str(elsewhere).lstrip('/')}/"
+    end(exchanges.add(exchange, NAME, owner="ada", output=output, **paths), source.parent)
+    assert dev_pod(url, workspace).deliver(NAME).delivery.state is DeliveryState.PENDING
+    assert set(files(workspace)) == {"dir/train.ipynb"}
+    token = workspace.parent / "token-ada"
+    wider = RemoteJobs(url, token, Caller("ada", str(workspace.parent)))
+    assert wider.deliver(NAME).delivery.path == f"elsewhere/{NAME}.ipynb"
+    assert f"{NAME}.ipynb" in files(elsewhere)
 
 
 @pytest.mark.usefixtures("job")
@@ -258,7 +274,7 @@ def test_a_connection_that_breaks_is_taken_up(
     url: str, workspace: Path, exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole, offsets = GatewayJob.read, []
-    monkeypatch.setattr(remote_delivery, "RETRY_DELAY", 0.0)
+    monkeypatch.setattr(patience, "MIN_DELAY", 0.0)
 
     def breaking(self: GatewayJob, path: str, offset: int = 0) -> Any:
         offsets.append(offset)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import io
 import os
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -180,6 +183,31 @@ def test_all_bytes_were_there_when_the_controller_was_killed(
     sender(proxy.url, tmp_path).send(io.BytesIO(data), SIZE, "it")
     assert blob_files(exchange) == {digest: SIZE}
     assert proxy.sent < OVERHEAD
+
+
+def test_nobody_waits_for_another_request(
+    proxy: CuttingProxy,
+    exchange: FileExchange,
+    data: bytes,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It may take minutes to compute a digest, and threads are few."""
+    digest = hashlib.sha256(data).hexdigest()
+    part = blob_folder(exchange.root, "ada") / f"{digest}.part"
+    part.parent.mkdir(parents=True)
+    headers = {"Authorization": "Bearer ada", "Content-Range": f"bytes 0-3/{SIZE}"}
+    with part.open("wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        url = f"{proxy.url}/api/blobs/{digest}"
+        answer = httpx.put(url, headers=headers, content=data[:4], timeout=5)
+        assert answer.status_code == httpx.codes.SERVICE_UNAVAILABLE
+        assert answer.json()["error"]["code"] == Unavailable.code
+        clock = SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: file.close())
+        monkeypatch.setattr(patience, "time", clock)
+        assert sender(proxy.url, tmp_path).send(io.BytesIO(data), SIZE, "it") == digest
+        assert file.closed  # it was sent again after a while
+    assert blob_files(exchange) == {digest: SIZE}
 
 
 def test_the_disk_is_full_in_the_middle_of_a_piece(

@@ -24,7 +24,7 @@ def test_it_mounts_what_the_dev_pod_does() -> None:
     pod = MANIFESTS["read-only.yaml"]["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     mount = container["volumeMounts"][0]
-    assert mount == {"name": "workspace", "mountPath": "/home/jovyan", "readOnly": True}
+    assert mount == {"name": "courier-workspace", "mountPath": "/home/jovyan", "readOnly": True}
     assert pod["securityContext"]["runAsUser"] == 1000
     assert pod["securityContext"]["fsGroup"] == 100
 

@@ -16,7 +16,7 @@ from job_runner.protocol import documents, layout
 from jupyter_to_job.api import ApiRequest
 from jupyter_to_job.api.ranges import file_response
 from jupyter_to_job.domain.errors import Damaged, NotFound, Unavailable
-from jupyter_to_job.exchange import FileExchange, result_download
+from jupyter_to_job.exchange import FileExchange, patience
 from jupyter_to_job.service.remote import RemoteJobs
 from jupyter_to_job.service.submitting.submission import Caller
 
@@ -32,7 +32,7 @@ JOB = "train-abcdefgh"
 
 @pytest.fixture(autouse=True)
 def quick_tries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(result_download, "MIN_DELAY", 0.01)
+    monkeypatch.setattr(patience, "MIN_DELAY", 0.01)
 
 
 @pytest.fixture
@@ -119,22 +119,22 @@ def test_another_result_between_two_ranges(
     assert len(data) == SIZE
 
 
-def test_a_damaged_result_is_not_published(
-    jobs: RemoteJobs, exchange: FileExchange, data: bytes, tmp_path: Path
+def test_a_damaged_result_is_not_shown(
+    jobs: RemoteJobs, exchange: FileExchange, data: bytes
 ) -> None:
     path = exchange.directory(JOB) / "attempt-1" / layout.RESULT
     path.write_bytes(data[:-1] + b"?")
     with pytest.raises(Damaged, match=f"of {JOB} is damaged"):
-        jobs.deliver(JOB)
-    assert list((tmp_path / "workspace").iterdir()) == []
+        jobs.notebook(JOB)
     path.write_bytes(data)
-    assert jobs.deliver(JOB).delivery.path == f"{JOB}.ipynb"
+    with jobs.notebook(JOB).file as file:
+        assert file.read() == data
 
 
 def test_a_gateway_that_goes_away_for_good(
     jobs: RemoteJobs, proxy: CuttingProxy, data: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(result_download, "PATIENCE", 0.2)
+    monkeypatch.setattr(patience, "PATIENCE", 0.2)
     proxy.cut_after_received(len(data) // 2)
     proxy.close()
     with pytest.raises(Unavailable):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from job_runner.protocol import times
 
@@ -177,14 +177,25 @@ def job_uid_of(pod: Manifest) -> str:
     return str(jobs[0]) if jobs else ""
 
 
-def node_with_claim(pod: Manifest, claim: str) -> str:
-    """Return the node of a pod that has a claim mounted; "" for any other pod."""
-    spec = pod["spec"]
+class ClaimNode(NamedTuple):
+    """The node of a pod that names a claim. The least of them is the surest.
+
+    A pod that runs has the claim mounted; another one may be stuck because it has not.
+    """
+
+    is_doubtful: bool
+    node: str
+
+
+def claim_node(pod: Manifest, claim: str) -> ClaimNode | None:
+    """Return the node of a pod that has a claim mounted, or is about to; None for any other pod."""
+    spec, phase = pod["spec"], pod.get("status", {}).get("phase")
     sources = (v.get("persistentVolumeClaim") or {} for v in spec.get("volumes") or [])
-    is_over = pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
-    if is_over or claim not in (source.get("claimName") for source in sources):
-        return ""
-    return str(spec.get("nodeName") or "")
+    is_over = phase in ("Succeeded", "Failed")
+    if is_over or not spec.get("nodeName") or claim not in (s.get("claimName") for s in sources):
+        return None
+    is_doubtful = phase != "Running" or "deletionTimestamp" in pod["metadata"]
+    return ClaimNode(is_doubtful, spec["nodeName"])
 
 
 def _unix_time(text: str | None) -> float:

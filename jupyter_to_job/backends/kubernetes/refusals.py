@@ -113,9 +113,10 @@ def _policy(match: re.Match[str]) -> Refusal:
 
 
 def _rights(match: re.Match[str]) -> Refusal:
+    act, namespace = f"{match['verb']} {match['what']}", match["namespace"]
     return Refusal(
         "rights",
-        f"The controller may not create {match['what']} in the namespace {match['namespace']}.",
+        f"The controller may not {act} in the namespace {namespace}.",
         "The administrator applies the Role of k8s/dev-namespace there.",
     )
 
@@ -147,7 +148,8 @@ _KINDS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Refusal]], ...] =
             _policy,
         ),
         (
-            r'cannot create resource "(?P<what>[^"]*)".* in the namespace "(?P<namespace>[^"]*)"',
+            r'cannot (?P<verb>\w+) resource "(?P<what>[^"]*)".* '
+            r'in the namespace "(?P<namespace>[^"]*)"',
             _rights,
         ),
         (r'^\w+(\.\w+)* "[^"]*" is invalid: (?P<text>.*)', _invalid),

@@ -15,10 +15,11 @@ from ...backends.kubernetes.manifest import AUDIENCE
 from ...backends.kubernetes.nodes import NodeRecord, node_record
 from ...backends.kubernetes.records import (
     JOB_LABEL,
+    ClaimNode,
     Manifest,
     RefusalRecord,
+    claim_node,
     job_record,
-    node_with_claim,
     pod_record,
     refusal_record,
 )
@@ -97,19 +98,23 @@ class Cluster:
                 )
             )
 
-    async def nodes_with_claim(self, namespace: str, claim: str) -> set[str]:
-        """Return the nodes whose pods have a claim mounted, or are about to have it."""
-        nodes: set[str] = set()
+    async def node_with_claim(self, namespace: str, claim: str) -> str:
+        """Return the node whose pods have a claim mounted, or else one whose pods wait for it.
+
+        "" if no pod on a node names it.
+        """
+        nodes: set[ClaimNode] = set()
         query: dict[str, Any] = {"limit": PAGE_SIZE, "_request_timeout": REQUEST_TIMEOUT}
         while True:
             with translate_errors():
                 page = await read_json(
                     await self._core.list_namespaced_pod_without_preload_content(namespace, **query)
                 )
-            nodes.update(node_with_claim(pod, claim) for pod in page["items"])
+            found = (claim_node(pod, claim) for pod in page["items"])
+            nodes.update(node for node in found if node is not None)
             query["_continue"] = page["metadata"].get("continue")
             if not query["_continue"]:
-                return nodes - {""}
+                return min(nodes).node if nodes else ""
 
     async def has_namespace(self, namespace: str) -> bool:
         """Tell whether a namespace exists."""

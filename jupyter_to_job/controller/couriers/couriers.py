@@ -12,9 +12,10 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from ...backends.kubernetes.records import Manifest
-from ...domain.errors import BadInput, Conflict, JobsError, NotFound, Refused
+from ...domain.errors import BadInput, CannotDeliver, Conflict, JobsError, NotFound, Refused
 from ...exchange import FileExchange
 from ...exchange.records import ClusterJob
 from ..cluster.cluster import Cluster
@@ -31,15 +32,24 @@ from .due import (
     next_step,
 )
 from .manifest import CourierPods, courier_manifest, courier_name
-from .place import SHARED, CannotDeliver, Place, place_of
+from .place import SHARED, Place, place_of, refused
 
 WORKERS = 4
 """Jobs that are looked at at a time."""
 MAX_COURIERS = 10
 """Couriers at a time: a hub that stops ends many dev pods at once."""
+MAX_OF_CLAIM = 2
+"""Couriers of one claim at a time: a volume that hangs holds up its own results only."""
 SWEEP_INTERVAL = 30.0
 """Seconds between two looks for couriers that nobody here has started."""
 _log = logging.getLogger(__name__)
+
+
+class _Claim(NamedTuple):
+    """A volume claim, whatever has its name later."""
+
+    namespace: str
+    uid: str
 
 
 @dataclass(frozen=True)
@@ -47,6 +57,7 @@ class _Courier:
     """A courier under way. `started` is monotonic; `held_at` is that of its job before it."""
 
     job: ClusterJob
+    claim: _Claim
     started: float
     held_at: float | None
 
@@ -80,9 +91,9 @@ class Couriers:
         self._on_change = on_change
         self._queue = WorkQueue()
         self._couriers: dict[str, _Courier] = {}
-        self._starting: set[str] = set()
-        """Names of Jobs that are being created."""
-        self._line: dict[str, None] = {}
+        self._starting: dict[str, _Claim] = {}
+        """Names of Jobs that are being created, with the claims that they mount."""
+        self._line: dict[str, _Claim] = {}
         """Jobs that wait until fewer couriers are under way, the first of them first."""
         self._failures: dict[str, _Failures] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
@@ -130,14 +141,16 @@ class Couriers:
                 self._call_next()
 
     def _call_next(self) -> None:
-        """Look at the first job in the line, if there is room: it may not need a courier now."""
-        if self._line and self._has_room():
-            name = next(iter(self._line))
+        """Look at the first job in the line that has room: it may not need a courier now."""
+        name = next((job for job, claim in self._line.items() if self._has_room(claim)), None)
+        if name is not None:
             del self._line[name]
             self._queue.add(name)
 
-    def _has_room(self) -> bool:
-        return len(self._couriers) + len(self._starting) < MAX_COURIERS
+    def _has_room(self, claim: _Claim) -> bool:
+        claims = [courier.claim for courier in self._couriers.values()]
+        claims += self._starting.values()
+        return len(claims) < MAX_COURIERS and claims.count(claim) < MAX_OF_CLAIM
 
     async def _take_next_step(self, name: str) -> None:
         files = await asyncio.to_thread(read_delivery_files, self._exchange, name)
@@ -175,61 +188,57 @@ class Couriers:
                 is_known=record is not None,
                 is_over=record is not None and record.finished,
                 pod=self._objects.pod_made_by(courier.job),
+                refusal=self._objects.refusal_of(courier.job) or "",
                 has_reported=files.held_at != courier.held_at,
             )
         return SeenDelivery(now - files.ended_at, min(failed, default=None), failures.count, seen)
 
     async def _start(self, name: str, files: DeliveryFiles) -> None:
         """Start a courier; where that is not possible the job says why."""
-        if not self._has_room():
-            self._line[name] = None
+        try:
+            place = place_of(files.request, files.origin)
+            if place is None:
+                await self._leave_to_dev_pod(name, files.origin)
+            else:
+                await self._start_at(place, name, files)
+        except CannotDeliver as error:
+            await self._give_up(name, error)
+        except Refused as error:
+            await self._give_up(name, refused(error))
+
+    async def _start_at(self, place: Place, name: str, files: DeliveryFiles) -> None:
+        """Start a courier, or put its job into the line. Raises CannotDeliver and Refused."""
+        claim = _Claim(files.origin["namespace"], place.claim_uid)
+        if not self._has_room(claim):
+            self._line[name] = claim
             return
         label = courier_name(name)
-        self._starting.add(label)
+        self._starting[label] = claim
         try:
-            place = await self._find_place(files)
-            if place is None:  # its dev pod is there, and alone has the files
-                self._look_after(name, backoff(1, self._pods.after))
-                return
-            manifest = courier_manifest(label, name, files.origin, place, self._pods)
-            job = await self._create(manifest)
-        except CannotDeliver as error:
-            await self._hold(name, str(error), failed=error.is_final)
-            self._fail(name)
-            return
+            place = await self._find_node(place, claim.namespace)
+            job = await self._create(courier_manifest(label, name, files.origin, place, self._pods))
         finally:
-            self._starting.discard(label)
-        self._couriers[name] = _Courier(job, time.monotonic(), files.held_at)
+            del self._starting[label]
+        self._couriers[name] = _Courier(job, claim, time.monotonic(), files.held_at)
         _log.info("%s: the courier %s is on its way", name, label)
         self._queue.add(name)
 
     async def _create(self, manifest: Manifest) -> ClusterJob:
-        """Create a courier's Job. Raises CannotDeliver where a quota or a policy refuses it."""
+        """Create a courier's Job. Raises CannotDeliver where the cluster does not take it."""
         metadata = manifest["metadata"]
         try:
             uid = await self._cluster.create_job(manifest)
         except (Refused, BadInput, NotFound) as error:
-            raise CannotDeliver(f"No courier can be started: {error.message}") from error
+            raise refused(error) from error
         except Conflict as error:  # a name that is taken: the next one is another
             raise CannotDeliver("No courier could be started just now.") from error
         return ClusterJob(metadata["namespace"], metadata["name"], uid)
 
-    async def _find_place(self, files: DeliveryFiles) -> Place | None:
-        """Return where a courier delivers; None while the dev pod alone can. Raises CannotDeliver.
+    async def _find_node(self, place: Place, namespace: str) -> Place:
+        """Return a place with the node where its claim is. Raises CannotDeliver and Refused.
 
         A claim that one node may mount at a time is mounted where it is.
         """
-        origin = files.origin
-        place = place_of(files.request, origin)
-        if place is None:
-            if await self._has_dev_pod(origin):
-                return None
-            raise CannotDeliver(
-                "The notebook's folder was on no volume claim, and its dev pod is gone.",
-                "The result can still be read, and the job run again.",
-                is_final=True,
-            )
-        namespace = origin["namespace"]
         try:
             claim = await self._cluster.claim(namespace, place.claim)
         except NotFound as error:
@@ -240,15 +249,29 @@ class Couriers:
         modes = claim.get("status", {}).get("accessModes") or claim["spec"].get("accessModes")
         if SHARED in (modes or []):
             return place
-        nodes = await self._cluster.nodes_with_claim(namespace, place.claim)
-        return replace(place, node=min(nodes, default=""))
+        node = await self._cluster.node_with_claim(namespace, place.claim)
+        return replace(place, node=node)
 
-    async def _has_dev_pod(self, origin: Manifest) -> bool:
+    async def _leave_to_dev_pod(self, name: str, origin: Manifest) -> None:
+        """Wait for the dev pod that alone has the files.
+
+        Raises CannotDeliver if it is gone, and Refused.
+        """
         try:
             pod = await self._cluster.pod(origin["namespace"], origin["pod"])
         except NotFound:
-            return False
-        return bool(pod["metadata"]["uid"] == origin["pod_uid"])
+            pod = None
+        if pod is None or pod["metadata"]["uid"] != origin["pod_uid"]:
+            raise CannotDeliver(
+                "The notebook's folder was on no volume claim, and its dev pod is gone.",
+                "The result can still be read, and the job run again.",
+                is_final=True,
+            )
+        self._look_after(name, backoff(1, self._pods.after))
+
+    async def _give_up(self, name: str, problem: CannotDeliver) -> None:
+        await self._hold(name, str(problem), failed=problem.is_final)
+        self._fail(name)
 
     async def _hold(self, name: str, message: str, *, failed: bool = False) -> None:
         _log.warning("%s: %s", name, message)
@@ -269,7 +292,7 @@ class Couriers:
     async def _sweep(self) -> None:
         """Delete couriers of an earlier controller, at intervals: a watch may tell of them late."""
         while True:
-            own = {courier.job.name for courier in self._couriers.values()} | self._starting
+            own = {courier.job.name for courier in self._couriers.values()} | set(self._starting)
             for record in self._objects.couriers():
                 if record.name not in own and not record.deleting:
                     job = ClusterJob(record.namespace, record.name, record.uid)
@@ -277,4 +300,6 @@ class Couriers:
                         await self._cluster.delete_job(job)
                     except JobsError as error:
                         _log.warning("the courier %s cannot be deleted: %s", record.name, error)
+                    except Exception:  # it must not end the controller
+                        _log.exception("the courier %s cannot be deleted", record.name)
             await asyncio.sleep(SWEEP_INTERVAL)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from job_runner.protocol.units import format_duration
 
-from ...backends.kubernetes import PodRecord
+from ...backends.kubernetes import PodRecord, explain_refusal
 from .manifest import DEADLINE_SECONDS
 
 MIN_BACKOFF, MAX_BACKOFF = 5.0, 3600.0
@@ -24,14 +24,16 @@ STALE_WATCH = 10.0
 class SeenCourier:
     """A courier that was started `age` seconds ago, and its pod as far as a watch has told of it.
 
-    `is_known`: so has one of its Job; `is_over`: that Job has ended. `has_reported`: the gateway
-    has been told why nothing could be published.
+    `is_known`: so has one of its Job; `is_over`: that Job has ended. `refusal` is what the cluster
+    said when it created no pod. `has_reported`: the gateway has been told why nothing could be
+    published.
     """
 
     age: float
     is_known: bool = False
     is_over: bool = False
     pod: PodRecord | None = None
+    refusal: str = ""
     has_reported: bool = False
 
 
@@ -96,7 +98,7 @@ def _step_beside(courier: SeenCourier) -> LookAgain | EndCourier:
     if pod is not None and pod.begun:
         limit, problem = DEADLINE_SECONDS + START_LIMIT, _last_word(pod)
     else:
-        limit, problem = START_LIMIT, _not_started(pod)
+        limit, problem = START_LIMIT, _not_started(courier)
     if courier.age < limit:
         return LookAgain(limit - courier.age)
     return EndCourier("" if courier.has_reported else problem)
@@ -109,8 +111,10 @@ def _last_word(pod: PodRecord | None) -> str:
     return f"The courier could not deliver: {word}" if word else "The courier ended without a word."
 
 
-def _not_started(pod: PodRecord | None) -> str:
-    limit = format_duration(int(START_LIMIT))
+def _not_started(courier: SeenCourier) -> str:
+    limit, pod = format_duration(int(START_LIMIT)), courier.pod
+    if pod is None and courier.refusal:
+        return f"The courier's pod is refused: {explain_refusal(courier.refusal).message}"
     if pod is None:
         return f"The courier's pod was not created within {limit}."
     if not pod.scheduled:

@@ -7,18 +7,22 @@ our label ours.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...backends.kubernetes.manifest import AUDIENCE, TOKEN_FOLDER
 from ...backends.kubernetes.records import COMPONENT, COURIER, JOB_LABEL, Manifest
 from .place import Place
+from .pod_patch import patched
 
 if TYPE_CHECKING:
     from ...wiring import Settings
 
 DEADLINE_SECONDS = 1800
 """How long a courier may take: ten gigabytes in thirty minutes are six megabytes a second."""
+WORKSPACE = "courier-workspace"
+"""Name of the volume with the result's folder, which no volume of a pod patch has."""
 TTL_SECONDS = 300
 """The controller deletes a courier's Job itself: this is for the time when it does not run."""
 
@@ -27,18 +31,21 @@ TTL_SECONDS = 300
 class CourierPods:
     """The settings that all couriers of a controller have in common.
 
-    `after` is how many seconds a dev pod has for a result before a courier is started.
+    `after` is how many seconds a dev pod has for a result before a courier is started. `patch`
+    returns the administrator's patch of job pods.
     """
 
     image: str
     gateway_url: str
     after: float = 60.0
     image_pull_policy: str = "IfNotPresent"
+    patch: Callable[[], Manifest] = dict
 
     @classmethod
-    def of(cls, settings: Settings) -> CourierPods:
-        """Return what the settings say."""
-        return cls(settings.agent_image, settings.gateway_url, settings.courier_patience())
+    def of(cls, settings: Settings, patch: Callable[[], Manifest]) -> CourierPods:
+        """Return what the settings say, with the patch in force."""
+        image, url = settings.agent_image, settings.gateway_url
+        return cls(image, url, settings.courier_patience(), patch=patch)
 
 
 def courier_name(job: str) -> str:
@@ -49,8 +56,13 @@ def courier_name(job: str) -> str:
 def courier_manifest(
     name: str, job: str, origin: Manifest, place: Place, pods: CourierPods
 ) -> Manifest:
-    """Return the batch/v1 Job that delivers the result of `job` at `place`."""
+    """Return the batch/v1 Job that delivers the result of `job` at `place`.
+
+    Raises BadInput if the administrator's patch has not the form of a pod.
+    """
     labels = {JOB_LABEL: job, COMPONENT: COURIER}
+    template = {"metadata": {"labels": labels}, "spec": _pod(job, origin, place, pods)}
+    patch = pods.patch()
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -58,10 +70,7 @@ def courier_manifest(
         "spec": {
             "backoffLimit": 0,
             "ttlSecondsAfterFinished": TTL_SECONDS,
-            "template": {
-                "metadata": {"labels": labels},
-                "spec": _pod(job, origin, place, pods),
-            },
+            "template": patched(template, patch, place.path) if patch else template,
         },
     }
 
@@ -85,7 +94,7 @@ def _pod(job: str, origin: Manifest, place: Place, pods: CourierPods) -> Manifes
         "imagePullSecrets": origin["image_pull_secrets"],
         "containers": [_container(job, place, pods)],
         "volumes": [
-            {"name": "workspace", "persistentVolumeClaim": claim},
+            {"name": WORKSPACE, "persistentVolumeClaim": claim},
             {"name": "token", "projected": {"sources": [{"serviceAccountToken": token}]}},
         ],
         "tolerations": place.tolerations,
@@ -101,7 +110,7 @@ def _pod(job: str, origin: Manifest, place: Place, pods: CourierPods) -> Manifes
 
 
 def _container(job: str, place: Place, pods: CourierPods) -> Manifest:
-    mount: Manifest = {"name": "workspace", "mountPath": place.path}
+    mount: Manifest = {"name": WORKSPACE, "mountPath": place.path}
     if place.sub_path:
         mount["subPath"] = place.sub_path
     if place.read_only:

@@ -8,20 +8,21 @@ from __future__ import annotations
 import posixpath
 from dataclasses import dataclass, field
 
+from ...backends.kubernetes import explain_refusal
 from ...backends.kubernetes.mounts import mount_of
 from ...backends.kubernetes.records import Manifest
-from ...domain.errors import JobsError
+from ...domain.errors import CannotDeliver, JobsError
 from ...exchange import Request
 
 SHARED = "ReadWriteMany"
 
 
-class CannotDeliver(JobsError):
-    """No courier can deliver this now. `is_final`: nor will one ever."""
-
-    def __init__(self, message: str, hint: str = "", *, is_final: bool = False) -> None:
-        super().__init__(message, hint)
-        self.is_final = is_final
+def refused(error: JobsError) -> CannotDeliver:
+    """Return why no courier can be started, by the cluster's answer."""
+    return CannotDeliver(
+        f"No courier can be started: {explain_refusal(error.message).message}",
+        "It is tried again later. A dev pod that has the folder delivers it at once.",
+    )
 
 
 @dataclass(frozen=True)

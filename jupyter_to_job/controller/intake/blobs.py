@@ -18,7 +18,7 @@ from typing import BinaryIO, cast
 
 from job_runner.protocol import documents
 
-from ...domain.errors import BadInput, Conflict, Stale, TooLarge, WrongOffset
+from ...domain.errors import BadInput, Conflict, Stale, TooLarge, Unavailable, WrongOffset
 from ...exchange.pieces import make_folders, writing
 from ...exchange.uploads import Upload
 from ...workspace.publishing.drafts import digest_of
@@ -74,7 +74,8 @@ class Blobs:
 
         With its last byte the blob is complete. What is here is always its beginning, also of a
         piece that was cut off by a full disk. Raises WrongOffset unless the piece begins where
-        that ends; BadInput where the bytes do not have the digest: then nothing of them is kept.
+        that ends; BadInput where the bytes do not have the digest: then nothing of them is kept;
+        Unavailable while another request writes to it, or has its digest computed.
         """
         with writing(), self._open_part(digest) as part:
             length = part.seek(0, os.SEEK_END)
@@ -102,12 +103,21 @@ class Blobs:
 
     @contextlib.contextmanager
     def _open_part(self, digest: str) -> Iterator[FileIO]:
-        """Open the file of an incomplete blob, for one request at a time. Raises WrongOffset."""
+        """Open the file of an incomplete blob, for one request at a time.
+
+        Raises WrongOffset, and Unavailable while another request has it: a thread that waited
+        would be missing for everybody else.
+        """
         path, whole = self._part(digest), self._folder / digest
         make_folders(self._folder)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         with FileIO(descriptor, "r+") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise Unavailable(
+                    f"Another request writes to the blob {digest[:12]}.", "Try again in a moment."
+                ) from error
             # Another request may have completed it, or removed it, before this one had the lock.
             if whole.exists():
                 path.unlink(missing_ok=True)

@@ -1,0 +1,50 @@
+"""What a courier takes of the administrator's pod patch: what the agent of a job's pod has of it.
+
+Both reach the gateway from the same namespace. So both need the same certificates, names and
+registries. Where a courier runs is up to its volume, so it takes nothing that says where.
+"""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+from ...backends.kubernetes.records import AGENT, COURIER, Manifest
+from ...backends.kubernetes.strategic_merge import merge
+
+_OF_METADATA = ("labels", "annotations")
+_OF_POD = ("dnsConfig", "dnsPolicy", "hostAliases", "imagePullSecrets")
+_OF_AGENT = ("env", "envFrom")
+
+
+def patched(template: Manifest, patch: Manifest, root: str) -> Manifest:
+    """Return the template of a courier that delivers below `root`, with its part of a patch.
+
+    Our labels stay, and so does what is mounted at `root`: a volume in its place would get the
+    result. Raises BadInput for a patch that has not the form of a pod.
+    """
+    spec = patch.get("spec") or {}
+    agents = [c for c in spec.get("initContainers") or [] if c["name"] == AGENT]
+    agent = agents[0] if agents else {}
+    mounts = [
+        mount
+        for mount in agent.get("volumeMounts") or []
+        if not PurePosixPath(mount["mountPath"]).is_relative_to(root)
+    ]
+    mounted = {mount.get("name") for mount in mounts}
+    part = {
+        "metadata": _fields(patch.get("metadata") or {}, _OF_METADATA),
+        "spec": {
+            **_fields(spec, _OF_POD),
+            "containers": [
+                {"name": COURIER, **_fields(agent, _OF_AGENT), "volumeMounts": mounts},
+            ],
+            "volumes": [v for v in spec.get("volumes") or [] if v["name"] in mounted],
+        },
+    }
+    merged = merge(template, part)
+    labels = {**merged["metadata"].get("labels", {}), **template["metadata"]["labels"]}
+    return {**merged, "metadata": {**merged["metadata"], "labels": labels}}
+
+
+def _fields(value: Manifest, names: tuple[str, ...]) -> Manifest:
+    return {name: value[name] for name in names if name in value}

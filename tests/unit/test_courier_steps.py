@@ -1,0 +1,98 @@
+"""When a courier is due, and what becomes of one: pure functions of what was seen."""
+
+from __future__ import annotations
+
+import pytest
+
+from jupyter_to_job.backends.kubernetes import ContainerEnd
+from jupyter_to_job.backends.kubernetes.records import job_record, pod_record
+from jupyter_to_job.controller.couriers.due import (
+    MAX_BACKOFF,
+    EndCourier,
+    LookAgain,
+    SeenCourier,
+    SeenDelivery,
+    StartCourier,
+    backoff,
+    next_step,
+)
+
+from ..courier_scene import FAILED, POD, UNSCHEDULED, WAITING
+from ..golden_couriers import manifests
+
+MANIFESTS = dict(manifests())
+
+
+@pytest.mark.parametrize(
+    ("seen", "step"),
+    [
+        (SeenDelivery(0), LookAgain(60)),
+        (SeenDelivery(59), LookAgain(1)),
+        (SeenDelivery(60), StartCourier()),
+        (SeenDelivery(100, failed=10), LookAgain(50)),  # of a dev pod
+        (SeenDelivery(100, failed=60), StartCourier()),
+        (SeenDelivery(900, failed=100, failures=2), LookAgain(20)),
+        (SeenDelivery(900, failed=120, failures=2), StartCourier()),
+    ],
+)
+def test_when_one_is_due(seen: SeenDelivery, step: object) -> None:
+    assert next_step(seen, 60) == step
+
+
+@pytest.mark.parametrize(
+    ("courier", "step"),
+    [
+        (SeenCourier(1), LookAgain(59)),  # no watch has told of it yet
+        (SeenCourier(11), EndCourier("The courier ended without a word.")),
+        (SeenCourier(11, is_known=True), LookAgain(49)),
+        (
+            SeenCourier(60, is_known=True),
+            EndCourier("The courier's pod was not created within 1 min."),
+        ),
+        (SeenCourier(59, is_known=True, pod=UNSCHEDULED), LookAgain(1)),
+        (
+            SeenCourier(60, is_known=True, pod=UNSCHEDULED),
+            EndCourier("No node took the courier: 0/2 nodes are available"),
+        ),
+        (
+            SeenCourier(60, is_known=True, pod=WAITING),
+            EndCourier(
+                "The courier did not start within 1 min: its volume could not be mounted in time"
+            ),
+        ),
+        (SeenCourier(90, is_known=True, pod=POD), LookAgain(1770)),
+        (
+            SeenCourier(90, is_known=True, pod=FAILED),
+            EndCourier("The courier could not deliver: The gateway is away."),
+        ),
+        (SeenCourier(90, is_known=True, pod=FAILED, has_reported=True), EndCourier("")),
+        (SeenCourier(90, is_over=True, is_known=True, has_reported=True), EndCourier("")),
+    ],
+)
+def test_what_becomes_of_one(courier: SeenCourier, step: object) -> None:
+    assert next_step(SeenDelivery(1000, courier=courier), 60) == step
+
+
+def test_ever_later() -> None:
+    waits = [backoff(failures, 60) for failures in range(1, 12)]
+    assert waits[:4] == [60, 120, 240, 480]
+    assert waits[-1] == MAX_BACKOFF
+    assert backoff(1, 0) == 5
+
+
+def test_records_of_couriers() -> None:
+    manifest = MANIFESTS["shared.yaml"]
+    document = {**manifest, "metadata": {**manifest["metadata"], "uid": "courier-1"}}
+    assert job_record(document).courier_of == "train-abcdefgh"
+    terminated = {"exitCode": 1, "reason": "Error", "message": "The gateway is away."}
+    pod = {
+        "metadata": {**document["metadata"], "name": "train-abcdefgh-c1a2b-xyzab"},
+        "spec": {**manifest["spec"]["template"]["spec"], "nodeName": "node-1"},
+        "status": {
+            "phase": "Failed",
+            "containerStatuses": [{"name": "courier", "state": {"terminated": terminated}}],
+        },
+    }
+    record = pod_record(pod)
+    assert (record.job, record.begun) == ("train-abcdefgh", True)
+    assert record.ended == ContainerEnd(1, "Error", "The gateway is away.")
