@@ -139,6 +139,8 @@ async def serve(settings: Settings, rules: Rules, port: int, kubeconfig: str | N
             await task
         except asyncio.CancelledError:
             server.stop()
+            # Before anything that requests need is gone: a client that is cut off tries again.
+            await server.close_all_connections()
             housekeeping.stop()
 
 
