@@ -336,20 +336,33 @@ describe('StreamText', () => {
 
 describe('Follower', () => {
   const MIB = 1 << 20;
+  let now = 0;
+
+  beforeEach(() => {
+    jest.spyOn(Date, 'now').mockImplementation(() => now);
+  });
+
+  afterEach(() => {
+    jest.restoreAllMocks();
+  });
 
   /** A journal of numbers, a byte each, of which ten come at a time. */
   class Server {
     size = 25;
     isFinal = false;
     atATime = 10;
+    /** How long an answer takes. */
+    milliseconds = 0;
     readonly asked: number[] = [];
     skipped = 0;
     failure: Error | null = null;
+    failsBelow = Infinity;
 
     read = (offset: number, skipped: number): Promise<Chunk> => {
       this.asked.push(offset);
       this.skipped += skipped;
-      if (this.failure !== null) {
+      now += this.milliseconds;
+      if (this.failure !== null && offset < this.failsBelow) {
         return Promise.reject(this.failure);
       }
       const from = offset < 0 ? Math.max(this.size + offset, 0) : offset;
@@ -390,20 +403,35 @@ describe('Follower', () => {
   it('skips what it does not keep up with, and says so', async () => {
     const server = new Server();
     server.atATime = MIB;
+    server.milliseconds = 1100;
     const { jobs, follower } = follow(server);
     await follower.readMore();
     server.size += 20 * MIB;
     jobs.update(told(server.size));
     await settle();
-    expect(server.asked).toEqual([0, 25, -MIB]);
-    expect(server.skipped).toBe(19 * MIB);
+    expect(server.asked).toEqual([0, 25, 25, 25 + MIB, -MIB]);
+    expect(server.skipped).toBe(17 * MIB);
     expect(follower.isTruncated).toBe(true);
     expect(follower.fraction).toBe(1);
     // The end of the job is read as a whole.
     server.size += 20 * MIB;
     jobs.update(told(server.size, 'succeeded'));
     await settle();
-    expect(server.skipped).toBe(19 * MIB);
+    expect(server.skipped).toBe(17 * MIB);
+  });
+
+  it('reads a burst whole', async () => {
+    const server = new Server();
+    server.atATime = MIB;
+    const { jobs, follower } = follow(server);
+    await follower.readMore();
+    server.size += 20 * MIB;
+    jobs.update(told(server.size));
+    while (follower.readState === 'reading') {
+      await settle();
+    }
+    expect(server.asked).toHaveLength(22);
+    expect(follower.isTruncated).toBe(false);
   });
 
   it('skips nothing while it reads what was there before', async () => {
@@ -422,9 +450,11 @@ describe('Follower', () => {
   it('skips once for a request that fails', async () => {
     const server = new Server();
     server.atATime = MIB;
+    server.milliseconds = 2100;
     const { jobs, follower } = follow(server);
     await follower.readMore();
     server.failure = new Error('no connection');
+    server.failsBelow = 0;
     server.size += 20 * MIB;
     jobs.update(told(server.size));
     await settle();

@@ -63,7 +63,7 @@ display(Markdown('**bold** <a href="javascript:window.stolen=7">x</a>'), Latex('
 display(JSON({'a': 1}), Pretty('pretty'))
 display({'application/vnd.unknown+json': {'a': 1}, 'text/plain': 'unknown'}, raw=True)""",
     "for n in range(10):\n    clear_output(wait=True)\n    print('cleared', n)\n42",
-    "print('x' * 20_000_000)",
+    "print('x' * 6_000_000)",  # not so much that a view on a slow machine skips to the end
     "for n in range(80):\n    display(n)",
     """import pathlib, time
 for word in ('more', 'go'):
@@ -243,12 +243,8 @@ def test_what_was_watched_is_what_is_delivered(lab: Lab, open_lab: Callable[[], 
         alike(cells)
         for cells in (page.evaluate(SHOWN, name), cells_of(lab.root / f"reports/{name}.ipynb"))
     )
-    # A view that falls far behind skips to the end, and one text is shown up to a limit.
-    (*notes, long), (whole,) = shown[LONG_CELL + 1]["outputs"], delivered[LONG_CELL + 1]["outputs"]
-    assert notes
-    for note in notes:
-        said = note["text"] if "text" in note else note["data"]["text/plain"]
-        assert "not shown here: the result has all" in said[-200:]
+    (note, long), (whole,) = shown[LONG_CELL + 1]["outputs"], delivered[LONG_CELL + 1]["outputs"]
+    assert "of text are not shown here: the result has all" in note["data"]["text/plain"]
     assert whole["text"].endswith(long["text"]) and len(long["text"]) > 100_000
     shown[LONG_CELL + 1]["outputs"] = [whole]
     assert shown == delivered

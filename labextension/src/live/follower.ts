@@ -17,8 +17,12 @@ const MAX_BACKLOG = 64 << 20;
 /** How many bytes of such a backlog are read, from its end. */
 const TAIL_SIZE = 16 << 20;
 
-/** The same for a view that was up to date: what is printed now is of more use than all of it. */
+/**
+ * The same for a view that was up to date and has not kept up for a while: what is printed now is
+ * of more use than all of it. A burst is read whole.
+ */
 const MAX_LIVE_BACKLOG = 8 << 20;
+const MAX_LAG_MS = 2000;
 const LIVE_TAIL_SIZE = 1 << 20;
 
 /** The state of reading. `lost`: a request failed. `gone`: the job or its journal was deleted. */
@@ -79,11 +83,13 @@ export class Follower {
 
   private async _readToEnd(): Promise<void> {
     this._setReadState('reading');
+    const began = Date.now();
     try {
       let chunk: Chunk;
       let hasMore: boolean;
       do {
-        const { offset, skipped } = this._nextPlace();
+        const isLate = Date.now() - began > MAX_LAG_MS;
+        const { offset, skipped } = this._nextPlace(isLate);
         chunk = await this._read(offset, skipped);
         this.isTruncated ||= skipped > 0;
         hasMore = chunk.next !== this._offset && !chunk.end;
@@ -101,10 +107,11 @@ export class Follower {
   }
 
   /** The offset to read from; the middle of a large backlog is skipped. */
-  private _nextPlace(): { offset: number; skipped: number } {
+  private _nextPlace(isLate: boolean): { offset: number; skipped: number } {
     const job = this._jobs.get(this.name);
     const backlog = (job?.journal ?? 0) - this._offset;
-    const isLive = this._wasUpToDate && job !== undefined && !isFinal(job);
+    const isLive =
+      isLate && this._wasUpToDate && job !== undefined && !isFinal(job);
     const tail = isLive ? LIVE_TAIL_SIZE : TAIL_SIZE;
     return this._offset > 0 &&
       backlog > (isLive ? MAX_LIVE_BACKLOG : MAX_BACKLOG)
