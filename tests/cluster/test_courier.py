@@ -45,6 +45,10 @@ WITHIN = 10.0
 """Seconds beyond the wait in which 95 % of the results are delivered."""
 
 
+BESIDE = pytest.mark.side_by_side(among_themselves=True)
+"""The mark of tests that bear each other, but not the tests of other modules."""
+
+
 @pytest.fixture(scope="module", autouse=True)
 def impatience(dev_pod: DevPod) -> Iterator[None]:
     """Have couriers start soon, as long as this module runs."""
@@ -151,17 +155,18 @@ def until_held(box: Box, job: SubmittedJob, words: str) -> None:
     wait_for(f"{job.name} is held: {words}", is_held, timeout=120)
 
 
-def couriers(box: Box) -> list[Any]:
-    """Return the pods of couriers."""
-    selector = "--selector=app.kubernetes.io/component=courier"
+def couriers(box: Box, job: SubmittedJob) -> list[Any]:
+    """Return the pods of a job's couriers."""
+    labels = f"app.kubernetes.io/component=courier,jupyter-to-job.io/job={job.name}"
+    selector = f"--selector={labels}"
     answer = box.kubectl("get", "pods", "-n", TEAM, selector, "-o=json")
     items: list[Any] = json.loads(answer)["items"]
     return items
 
 
-def until_no_couriers(box: Box) -> None:
-    """Wait until no courier's pod is left."""
-    wait_for("no courier is left", lambda: not couriers(box), timeout=60)
+def until_no_couriers(box: Box, job: SubmittedJob) -> None:
+    """Wait until no courier's pod of a job is left."""
+    wait_for(f"no courier of {job.name} is left", lambda: not couriers(box, job), timeout=60)
 
 
 def results(place: Place, job: SubmittedJob) -> list[str]:
@@ -181,6 +186,7 @@ def test_it_would_be_created(box: Box, file: Path) -> None:
     )
 
 
+@BESIDE
 def test_the_dev_pod_is_deleted_while_it_runs(box: Box, images: Images) -> None:
     place = Place.make(box, images, "culled")
     job = place.begin(MAKE.format(4))
@@ -197,11 +203,12 @@ def test_the_dev_pod_is_deleted_while_it_runs(box: Box, images: Images) -> None:
     assert made.read_bytes() == bytes(range(256)) * 4
     for path in (result, made):  # its owner's, who may write to them
         assert (path.stat().st_uid, path.stat().st_gid) == (1000, 100)
-    until_no_couriers(box)
+    until_no_couriers(box, job)
     place.start()
     assert job.job()["delivery"]["state"] == "delivered"
 
 
+@BESIDE
 def test_a_claim_that_is_full_and_one_that_is_read_only(box: Box, images: Images) -> None:
     full, closed = (
         Place.make(box, images, "full", size="4m"),
@@ -231,6 +238,7 @@ def test_a_claim_that_is_full_and_one_that_is_read_only(box: Box, images: Images
     assert jobs[0].name in full.pod.run("ls", WORK)
 
 
+@BESIDE
 def test_a_claim_that_the_dev_pod_may_only_read(box: Box, images: Images) -> None:
     place = Place.make(box, images, "readable", shared=True)
     (place.volume.folder / "train.ipynb").write_text(notebook("print('here')"))
@@ -248,6 +256,7 @@ def test_a_claim_that_the_dev_pod_may_only_read(box: Box, images: Images) -> Non
     place.pod.run("jupyter-to-job", "delete", job.name)  # else it is tried for ever
 
 
+@BESIDE
 def test_a_folder_that_is_gone(box: Box, images: Images) -> None:
     place = Place.make(box, images, "tidied")
     job = place.begin(folder=f"{WORK}/old")
@@ -262,6 +271,7 @@ def test_a_folder_that_is_gone(box: Box, images: Images) -> None:
     assert until_delivered(box, job).path.endswith(f"work/old/{job.name}.ipynb")
 
 
+@BESIDE
 def test_a_name_that_is_taken(box: Box, images: Images) -> None:
     place = Place.make(box, images, "taken")
     job = place.begin(MAKE.format(1))
@@ -279,6 +289,7 @@ def test_a_name_that_is_taken(box: Box, images: Images) -> None:
     assert [path.name for path in folder.iterdir()] == ["mine"]
 
 
+@BESIDE
 def test_a_dev_pod_that_begins_again_on_another_node(box: Box, images: Images) -> None:
     """With the same claim, which all nodes share: it is the same workspace."""
     place = Place.make(box, images, "moved", shared=True)
@@ -356,7 +367,7 @@ def test_two_couriers_and_a_dev_pod_at_once(box: Box, images: Images, dev_pod: D
         pulled.result()
 
     record = until_delivered(box, job)
-    until_no_couriers(box)
+    until_no_couriers(box, job)
     assert results(place, job) == [job.name, f"{job.name}.ipynb"]
     made = place.volume.folder / job.name / "made.bin"
     assert made.read_bytes() == bytes(range(256)) * 400_000
@@ -383,4 +394,5 @@ def test_how_long_it_takes(box: Box, images: Images, record_property: Any) -> No
     sys.stdout.write(f"outcome to delivered by courier, beyond {AFTER} s: {figures}\n")
     if os.environ.get("JUPYTER_TO_JOB_STRICT"):
         assert slow <= WITHIN, figures
-    until_no_couriers(box)
+    for job in jobs:
+        until_no_couriers(box, job)
