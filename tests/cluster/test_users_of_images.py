@@ -1,0 +1,88 @@
+"""Dev pods that are less simple: which container is the notebook's, and which user it has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.cluster.box.cluster import Cluster
+from tests.cluster.box.images import Images
+from tests.cluster.product import TEAM, DevPod, dev_pod_manifest
+from tests.cluster.scenes import SubmittedJob, notebook, submit, text_of
+from tests.cluster.test_volumes import preflight
+
+pytestmark = pytest.mark.side_by_side
+CELL = "import os; print(os.getuid(), os.environ.get('OF_THE_PROXY'), os.environ.get('LANG'))"
+
+
+def start(cluster: Cluster, pod: dict[str, Any]) -> DevPod:
+    """Start a dev pod whose commands run in the notebook's container."""
+    pod["metadata"]["annotations"]["kubectl.kubernetes.io/default-container"] = "notebook"
+    cluster.apply(pod)
+    name = pod["metadata"]["name"]
+    ready = ("--for=condition=Ready", "--timeout=60s")
+    cluster.kubectl("wait", f"pod/{name}", "-n", TEAM, *ready, timeout=70)
+    return DevPod(cluster, TEAM, name)
+
+
+def run(dev_pod: DevPod) -> tuple[str, Any]:
+    """Run a notebook; return what it printed, and the container that ran it."""
+    path = "/tmp/whose.ipynb"
+    dev_pod.write(path, notebook(CELL))
+    job = submit(dev_pod, path)
+    assert job["state"] == "succeeded", job
+    (pod,) = SubmittedJob(dev_pod, job["name"]).pods()
+    (container,) = pod["spec"]["containers"]
+    return text_of(dev_pod.read_json(f"/tmp/{job['name']}.ipynb")), container
+
+
+def test_a_proxy_comes_before_the_notebook(
+    cluster: Cluster, images: Images, dev_pod: DevPod
+) -> None:
+    assert dev_pod.cluster is cluster
+    pod = dev_pod_manifest(images, TEAM, "ada-behind-a-proxy", "ada")
+    (container,) = pod["spec"]["containers"]
+    container["env"].append({"name": "LANG", "value": "C.UTF-8"})
+    proxy = {
+        "name": "istio-proxy",
+        "image": images.controller,
+        "command": ["sleep", "3600"],
+        "env": [{"name": "LANG", "value": "POSIX"}, {"name": "OF_THE_PROXY", "value": "yes"}],
+        "securityContext": container["securityContext"],
+    }
+    pod["spec"]["containers"].insert(0, proxy)
+
+    text, ran = run(start(cluster, pod))
+
+    assert text == "1000 None C.UTF-8\n"
+    assert images.notebook in ran["image"]
+
+
+def test_the_notebooks_container_has_another_user_than_its_image(
+    cluster: Cluster, images: Images, dev_pod: DevPod
+) -> None:
+    assert dev_pod.cluster is cluster
+    pod = dev_pod_manifest(images, TEAM, "ada-of-another-user", "ada")
+    pod["spec"]["containers"][0]["securityContext"]["runAsUser"] = 2345
+
+    text, _ = run(start(cluster, pod))
+
+    assert text.startswith("2345 ")
+
+
+def test_only_the_image_says_which_user_it_is(
+    cluster: Cluster, images: Images, dev_pod: DevPod
+) -> None:
+    """Who submits is told: an image without a user, or with one by name, would not start."""
+    assert dev_pod.cluster is cluster
+    pod = dev_pod_manifest(images, TEAM, "ada-of-the-image", "ada")
+    del pod["spec"]["securityContext"]["runAsUser"]
+    mine = start(cluster, pod)
+
+    text, _ = run(mine)
+
+    assert text.startswith("1000 ")
+    told = {p["code"]: p for p in preflight(mine, "/tmp/whose.ipynb", "any")["problems"]}
+    assert not told["user_unknown"]["blocking"]
+    assert "runAsUser" in told["user_unknown"]["hint"]
