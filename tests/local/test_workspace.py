@@ -78,13 +78,13 @@ def test_inputs_of_an_isolated_job(cli: Cli) -> None:
 
 @pytest.mark.parametrize(
     ("pattern", "says"),
-    [("missing", "missing"), ("*.csv", "*.csv"), ("pipe", "regular"), ("big", "big (2 GiB)")],
+    [("missing", "missing"), ("*.csv", "*.csv"), ("pipe", "regular"), ("big", "big (5 GiB)")],
 )
 def test_inputs_that_cannot_go(cli: Cli, pattern: str, says: str) -> None:
     notebooks.write(cli.workspace / "a.ipynb", "1")
     os.mkfifo(cli.workspace / "pipe")
     with (cli.workspace / "big").open("wb") as file:
-        file.truncate(2 << 30)
+        file.truncate(5 << 30)
     ran = cli.run("submit", "a.ipynb", "-i", pattern)
     assert ran.returncode == 2, ran.stderr
     assert says in ran.stderr
