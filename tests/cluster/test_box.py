@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import urllib.error
 import urllib.request
+from functools import partial
 from ssl import create_default_context
 
 import pytest
 
 from tests.cluster.box.boot import A100, T4, Box
-from tests.cluster.box.cluster import Cluster
+from tests.cluster.box.cluster import Cluster, KubectlError
 from tests.cluster.box.images import Images
 from tests.cluster.box.wait import wait_for
 from tests.cluster.scenes import until_worker_is_free
@@ -142,7 +143,15 @@ def test_a_service_is_reached_by_name_from_both_nodes_and_from_the_host(
     fetch = (
         "import urllib.request as u; print(u.urlopen('http://web.default.svc', timeout=9).status)"
     )
-    # To itself is the hardest case: there and back over the same bridge port.
+
+    def reaches_it(pod: str) -> bool:
+        try:
+            return box.kubectl("exec", pod, "--", "python3", "-c", fetch).strip() == "200"
+        except KubectlError:
+            return False
+
+    # To itself is the hardest case: there and back over the same bridge port. Each node learns of
+    # the Service in its own time.
     for pod in ("web", "client"):
-        assert box.kubectl("exec", pod, "--", "python3", "-c", fetch).strip() == "200"
+        wait_for(f"{pod} reaches the Service", partial(reaches_it, pod))
     box.kubectl("delete", "pod/web", "pod/client", "service/web")
