@@ -135,10 +135,7 @@ async def _create_again(box: Box, name: str) -> float:
     for key in ("selector", "manualSelector"):
         spec.pop(key, None)
     template = json.loads(json.dumps(spec["template"]))
-    for label in [
-        key for key in template["metadata"]["labels"] if "job-name" in key or "uid" in key
-    ]:
-        del template["metadata"]["labels"][label]
+    del template["metadata"]["labels"]  # those with our label are the controller's to create
     copy_name = f"{name}-bare"
     copy = {
         "apiVersion": "batch/v1",
@@ -174,8 +171,8 @@ def _show(moments: Sequence[dict[str, float]]) -> None:
     for title, (end, begin) in ROWS.items():
         seconds = sorted(m[end] - m[begin] for m in moments)
         most = seconds[min(len(seconds) - 1, round(0.95 * len(seconds)))]
-        shown = " ".join(f"{s:.1f}" for s in seconds)
-        print(f"  {title:30} {statistics.median(seconds):8.2f} {most:8.2f}  {shown}", flush=True)
+        shown = " ".join(f"{s:.2f}" for s in seconds)
+        print(f"  {title:30} {statistics.median(seconds):8.3f} {most:8.3f}  {shown}", flush=True)
 
 
 if __name__ == "__main__":

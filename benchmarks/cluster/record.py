@@ -100,4 +100,6 @@ def _start(exchange: FileExchange, owner: str) -> str:
     attempt = layout.attempt_dir(directory, 1)
     attempt.mkdir()
     documents.write_bytes(attempt / layout.RUNNER, claim(directory.name))
+    job = {"namespace": NAMESPACE, "name": directory.name, "uid": f"job-of-{directory.name}"}
+    exchange.write_once(directory.name, layout.JOB, job)
     return directory.name

@@ -83,6 +83,7 @@ class RemoteJobs:
         with ThreadPoolExecutor(1) as pool:
             asked = pool.submit(self._gateway.call, "POST", "preflight", json=body)
             files = inspect_files(submission, self._caller)
+            self._packages(files.kernel)  # cached for SEND, while the gateway is busy
             remote = Preflight.from_json(asked.result().json())
         problems = files.problems + remote.problems
         if remote.image is not None:
