@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+from jupyter_server.serverapp import ServerApp
 
 from jupyter_to_job import logs
 from jupyter_to_job.controller.handler import GatewayContext
@@ -23,20 +24,21 @@ from jupyter_to_job.service.submitting.submission import Caller
 from ..gateways import context_of, serving
 from ..processes import until
 from ..unit.exchanges import settle
+from .test_routes import API, Fetch, post, refusal, write_notebook
 
 JOB = "train-abcdefgh"
 
 
 @pytest.fixture
-def exchange(tmp_path: Path) -> FileExchange:
-    made = FileExchange(tmp_path / "exchange")
+def files(exchange: Path) -> FileExchange:
+    made = FileExchange(exchange)
     made.prepare()
     return made
 
 
 @pytest.fixture
-def context(exchange: FileExchange) -> Iterator[GatewayContext]:
-    with context_of(exchange) as made:
+def context(files: FileExchange) -> Iterator[GatewayContext]:
+    with context_of(files) as made:
         yield made
 
 
@@ -80,7 +82,7 @@ def test_what_the_user_can_mend_needs_no_id(url: str) -> None:
 
 
 def test_it_is_recorded_with_the_job(
-    url: str, exchange: FileExchange, tmp_path: Path, token_file: Path
+    url: str, files: FileExchange, tmp_path: Path, token_file: Path
 ) -> None:
     workspace = tmp_path / "workspace"
     workspace.mkdir()
@@ -89,7 +91,7 @@ def test_it_is_recorded_with_the_job(
     jobs = RemoteJobs(url, token_file, Caller("me", str(workspace)))
     with logs.context(request_id="ab12"):
         job, _ = jobs.submit(Submission("train.ipynb"))
-    assert exchange.request(job.name).request_id == "ab12"
+    assert files.request(job.name).request_id == "ab12"
 
 
 def test_an_error_that_crossed_a_gateway_has_it(
@@ -131,9 +133,9 @@ def test_an_error_of_ours_says_where_to_look(
 
 
 def test_lines_about_a_request_name_it_and_its_job(
-    url: str, exchange: FileExchange, caplog: pytest.LogCaptureFixture
+    url: str, files: FileExchange, caplog: pytest.LogCaptureFixture
 ) -> None:
-    settle(exchange, JOB)
+    settle(files, JOB)
     found: list[dict[str, Any]] = []
 
     class Collector(logging.Handler):
@@ -190,3 +192,31 @@ def test_requests_are_counted_by_route(url: str, context: GatewayContext) -> Non
         if sample.name == count
     }
     assert methods == {"GET", "other"}
+
+
+async def test_the_extension_takes_the_id_of_the_browser(
+    jp_fetch: Fetch, jp_root_dir: Path, files: FileExchange
+) -> None:
+    write_notebook(jp_root_dir, "train.ipynb", "print(6 * 7)")
+    headers = {logs.HEADER: "ab12"}
+    answer = await post(jp_fetch, "jobs", body={"notebook": "train.ipynb"}, **headers)
+    assert answer.headers[logs.HEADER] == "ab12"
+    recorded = files.request(json.loads(answer.body)["name"])
+    assert recorded.request_id == "ab12"
+    assert len((await jp_fetch(*API, "flavors")).headers[logs.HEADER]) == 16
+
+
+async def test_an_error_of_the_extension_can_be_quoted(
+    jp_fetch: Fetch,
+    jp_serverapp: ServerApp,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def fail(*_: Any) -> None:
+        raise RuntimeError("a bug")
+
+    jobs = jp_serverapp.web_app.settings["jupyter_to_job"].jobs
+    monkeypatch.setattr(jobs, "flavors", fail)
+    status, error = await refusal(jp_fetch(*API, "flavors", headers={logs.HEADER: "ab12"}))
+    assert (status, error["request_id"]) == (500, "ab12")
+    assert "request_id=ab12" in caplog.text

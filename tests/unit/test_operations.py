@@ -177,7 +177,8 @@ def test_calls_in_the_words_of_kubernetes(method: str, path: str, verb: str, res
 
 def test_an_event_is_one_of_kubernetes() -> None:
     event = event_manifest(JOB, "Fail", "JobFailed", "ä" * 1000)
-    sent = client.ApiClient().sanitize_for_serialization(client.EventsV1Event.model_validate(event))
+    body = client.EventsV1Event.model_validate(event)
+    sent = client.ApiClient().sanitize_for_serialization(body)  # type: ignore[no-untyped-call]
     assert sent["regarding"]["uid"] == "u-1"
     assert sent["type"] == "Warning"
     assert len(sent["note"].encode()) <= 1024
