@@ -34,7 +34,8 @@ def log_request(metrics: Metrics, handler: web.RequestHandler) -> None:
     route, job = route_and_job(request.path)
     if route != EVENTS:  # a stream is as long as somebody reads it
         metrics.http.labels(method, route, str(status)).observe(seconds)
-    if status < 400 and seconds < SLOW and (is_append(request) or route in PROBES):
+    is_regular = (is_append(request) and status < 400) or (route in PROBES and status in (200, 503))
+    if is_regular and seconds < SLOW:
         return
     level = logging.ERROR if status >= 500 else logging.WARNING if status >= 400 else logging.INFO
     fields = {"method": request.method, "path": request.path, "status": status}
