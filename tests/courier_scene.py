@@ -14,6 +14,7 @@ from job_runner.protocol import layout
 from jupyter_to_job.backends.kubernetes import ContainerEnd, JobRecord, PodRecord
 from jupyter_to_job.controller.couriers.couriers import Couriers
 from jupyter_to_job.controller.couriers.manifest import CourierPods
+from jupyter_to_job.controller.metrics import Metrics
 from jupyter_to_job.domain.errors import JobsError, NotFound
 from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.exchange.records import ClusterJob, HeldRecord
@@ -142,6 +143,7 @@ class Scene:
             Objects(self.cluster),  # type: ignore[arg-type]
             PODS,
             self.changed.append,
+            Metrics(),
         )
 
     def add_claim(self, name: str, uid: str) -> Any:

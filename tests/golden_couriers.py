@@ -58,7 +58,8 @@ def courier(
     origin = origin_of(pod, review, notebook_container(pod, "notebook"), claims)
     place = place_of(job(**changes), origin)
     assert place is not None
-    return courier_manifest(f"{JOB}-c1a2b", JOB, origin, replace(place, node=node), pods)
+    place = replace(place, node=node)
+    return courier_manifest(f"{JOB}-c1a2b", job(**changes), origin, place, pods)
 
 
 def job(**changes: Any) -> Request:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
+from .. import logs
 from ..domain.errors import BadInput, Unavailable, error_of_answer
 
 TIMEOUT = 30.0
@@ -72,6 +73,8 @@ class GatewayConnection:
     ) -> Iterator[HTTPResponse]:
         """Send one request and yield its answer. Raises the error that the gateway answers."""
         headers = {**headers, "Authorization": f"Bearer {self._token()}"}
+        if (request_id := logs.request_id()) is not None:
+            headers[logs.HEADER] = request_id
         try:
             response = self._send(method, target, data, headers)
             if response.status < 400:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from dataclasses import replace
+from functools import partial
 
 from tornado import web
 from tornado.httpserver import HTTPServer
-from tornado.httputil import HTTPServerRequest
 
 from job_runner.protocol.result.result import FoldLimits
 
@@ -16,19 +15,18 @@ from .. import __version__
 from ..api import ApiRequest, ApiResponse, handle
 from ..api.http import CHUNK
 from ..api.routes import is_slow
-from ..domain.errors import JobsError, NotFound
+from ..domain.errors import BadInput, JobsError, NotFound
 from .callers.identity import AgentPod, DevPod, Identity
 from .events import EventsHandler
 from .handler import GatewayContext, GatewayHandler
 from .intake.blob_routes import handle_blob
+from .readiness import OK
+from .request_log import is_append, log_request
 
 MAX_BUFFER = 1 << 20
 """Bytes of a request that wait in memory for a handler, at most."""
 READER_LIMITS = FoldLimits(line=4 << 20, journal=16 << 20)
 """What readers in this process take into memory of the journal of a job that runs."""
-SLOW = 1.0
-"""Seconds from which a request is logged, whatever it was."""
-_log = logging.getLogger(__name__)
 
 
 def application(context: GatewayContext) -> web.Application:
@@ -37,9 +35,10 @@ def application(context: GatewayContext) -> web.Application:
         [
             (r"/api/events", EventsHandler, {"context": context}),
             (r"/api/(.*)", ApiHandler, {"context": context}),
+            (r"/(healthz|readyz)", ProbeHandler, {"context": context}),
             (r".*", UnknownHandler, {"context": context}),
         ],
-        log_function=log_request,
+        log_function=partial(log_request, context.metrics),
     )
 
 
@@ -53,20 +52,6 @@ def http_server(context: GatewayContext) -> HTTPServer:
         idle_connection_timeout=context.intake.idle_timeout,
         body_timeout=context.intake.timeout + context.intake.idle_timeout,
     )
-
-
-def log_request(handler: web.RequestHandler) -> None:
-    """Log a request that failed or was slow, and every other one but the regular ones.
-
-    Agents append once a second, and the kubelet asks for the health: they would fill the log.
-    """
-    status, request = handler.get_status(), handler.request
-    seconds = request.request_time()
-    is_regular = is_append(request) or request.path == "/api/health"
-    if status < 400 and seconds < SLOW and is_regular:
-        return
-    log = _log.error if status >= 500 else _log.warning if status >= 400 else _log.info
-    log("%d %s %s %.0f ms", status, request.method, request.uri, seconds * 1000)
 
 
 class ApiHandler(GatewayHandler):
@@ -112,18 +97,30 @@ class ApiHandler(GatewayHandler):
     get = head = post = put = delete = _handle
 
 
+class ProbeHandler(GatewayHandler):
+    """What the port for operations answers, too: for load balancers, which see this port only."""
+
+    async def _admit(self) -> None:
+        """Let everybody ask, without a body. Raises BadInput."""
+        if self.expects_body:
+            raise BadInput("A probe has no body.")
+
+    async def get(self, probe: str) -> None:
+        """Answer."""
+        self.body_complete()
+        if probe == "readyz":
+            answer = await self.context.readiness.answer()
+        else:
+            answer = (200, {"status": OK})
+        await self.respond(ApiResponse.json(*answer))
+
+
 class UnknownHandler(GatewayHandler):
     """Any other path: nobody sends a body there, either."""
 
     async def _admit(self) -> None:
         """Refuse the request. Raises NotFound."""
         raise NotFound(f"There is no {self.request.path}.")
-
-
-def is_append(request: ApiRequest | HTTPServerRequest) -> bool:
-    """Tell whether a request appends to a file: agents send one a second."""
-    path = request.path.removeprefix("/api/")
-    return request.method == "POST" and path.startswith("exchange/")
 
 
 def is_quick(request: ApiRequest) -> bool:

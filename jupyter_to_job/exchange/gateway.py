@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import httpx
 
+from .. import logs
 from ..domain.errors import NotFound, Unavailable, error_of_answer
 
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
@@ -35,6 +36,8 @@ class Gateway:
     def stream(self, method: str, path: str, **arguments: Any) -> Iterator[httpx.Response]:
         """Send one request and yield its answer while it comes in. Raises as `call`."""
         headers = {**arguments.pop("headers", {}), "Authorization": f"Bearer {self._token()}"}
+        if (request_id := logs.request_id()) is not None:
+            headers[logs.HEADER] = request_id
         try:
             with self._client.stream(method, path, headers=headers, **arguments) as response:
                 if response.status_code >= 400:

@@ -70,6 +70,7 @@ class Request:
     `mounts` are the folders that the run sees at the same place where the backend chose them, and
     `left_behind` says of each other one why it does not.
     `key` is the digest of owner, notebook and idempotency key; None: there was no key.
+    `request_id` is the id by which log lines about the job are found; None: not known.
     """
 
     name: str
@@ -106,6 +107,7 @@ class Request:
     packages: dict[str, list[str]] | None = None
     priority: int = 0
     output: str | None = None
+    request_id: str | None = None
 
     @cached_property
     def age(self) -> str:

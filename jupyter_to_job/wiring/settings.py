@@ -18,6 +18,7 @@ from traitlets import Bool, Enum, HasTraits, TraitError, TraitType, Unicode
 from ..domain.errors import BadInput
 from ..domain.quantities import parse_duration, parse_quantity
 from ..flavors import SHIPPED
+from ..logs import FORMATS, TEXT
 
 if TYPE_CHECKING:
     from traitlets.config.loader import Config
@@ -62,6 +63,9 @@ class Settings(HasTraits):
         "", help="Size of the exchange above which the oldest delivered jobs are cleared earlier."
     )
 
+    log_format = Enum(
+        list(FORMATS), TEXT, help="Controller: lines of its log, and of its agents and couriers."
+    )
     agent_image = Unicode("", help="Controller: the image of the agent in job pods.")
     gateway_url = Unicode("", help="Controller: where agents reach its gateway.")
     namespaces = Unicode(

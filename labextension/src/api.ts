@@ -12,6 +12,8 @@ export type Failure = {
     message: string;
     /** @description What to do; may be empty. */
     hint: string;
+    /** @description Where an administrator's log says more: the id to search for. */
+    request_id?: string;
   };
 };
 export type Health = {

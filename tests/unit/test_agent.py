@@ -444,7 +444,7 @@ def test_its_start_imports_little() -> None:
     command = [sys.executable, "-c", program]
     loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     ours = {name for name in loaded if name.startswith("jupyter_to_job.")}
-    assert {name.split(".")[1] for name in ours} == {"agent", "domain"}
+    assert {name.split(".")[1] for name in ours} == {"agent", "domain", "logs"}
     assert not {"httpx", "asyncio", "pydantic", "tornado", "yaml", "kubernetes"} & set(loaded)
 
 

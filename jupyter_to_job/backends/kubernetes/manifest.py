@@ -10,12 +10,13 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 
+from ... import logs
 from ...domain.names import slug
 from ...exchange import Request
 from .mounts import EXCHANGE, SHARED_MEMORY, job_volumes, node_of
 from .nodes import ARCHITECTURE, REQUIRED
 from .pod_patch import patched
-from .records import AGENT, JOB_LABEL, NONCE, NOTEBOOK, PREFIX, Manifest
+from .records import AGENT, JOB_LABEL, NONCE, NOTEBOOK, PREFIX, REQUEST_ID, Manifest
 
 AUDIENCE = "jupyter-to-job"
 TOKEN_FOLDER = "/var/run/secrets/jupyter-to-job"  # noqa: S105 - a path
@@ -35,6 +36,7 @@ class JobPods:
     """The settings that all job pods of a controller have in common.
 
     `files_timeout` is how many seconds a runner waits for its agent, 0 for as long as it takes.
+    `log_format` is that of agents.
     `patch` is the administrator's, for the template of a job's pod.
     """
 
@@ -42,6 +44,7 @@ class JobPods:
     gateway_url: str
     image_pull_policy: str = "IfNotPresent"
     files_timeout: int = 600
+    log_format: str = logs.TEXT
     patch: Manifest = field(default_factory=dict)
 
 
@@ -59,6 +62,7 @@ def job_manifest(request: Request, origin: Manifest, pods: JobPods) -> Manifest:
     annotations = {
         f"{PREFIX}/notebook": request.notebook,
         f"{PREFIX}/request-digest": request.digest,
+        **({} if request.request_id is None else {REQUEST_ID: request.request_id}),
     }
     nonce = {NONCE: origin["nonce"]} if "nonce" in origin else {}
     extra = {
@@ -199,7 +203,10 @@ def _agent(request: Request, pods: JobPods) -> Manifest:
             *("--token-file", f"{TOKEN_FOLDER}/token"),
             *("--folder", EXCHANGE),
         ],
-        "env": [{"name": "POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}}],
+        "env": [
+            {"name": "POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}},
+            *log_variables(request, pods.log_format),
+        ],
         "resources": {
             "requests": {"cpu": "20m", "memory": "64Mi"},
             "limits": {"cpu": "500m", "memory": "256Mi"},
@@ -210,6 +217,14 @@ def _agent(request: Request, pods: JobPods) -> Manifest:
             {"name": "token", "mountPath": TOKEN_FOLDER, "readOnly": True},
         ],
     }
+
+
+def log_variables(request: Request, log_format: str) -> list[Manifest]:
+    """Return what tells an agent or a courier how to log, and for which request."""
+    variables = [{"name": logs.FORMAT_VARIABLE, "value": log_format}]
+    if request.request_id is not None:
+        variables.append({"name": logs.REQUEST_VARIABLE, "value": request.request_id})
+    return variables
 
 
 def _notebook(request: Request, origin: Manifest, pods: JobPods) -> Manifest:

@@ -25,6 +25,7 @@ from ...backends.kubernetes.records import (
 )
 from ...domain.errors import BadInput, Conflict, NotFound, Refused
 from ...exchange.records import ClusterJob
+from .api_calls import OnCall, tracing
 from .api_errors import REQUEST_TIMEOUT, TRIAL_TIMEOUT, read_json, translate_errors
 from .informer import PAGE_SIZE, Informer, ObjectKind, Record
 
@@ -49,16 +50,23 @@ class Cluster:
         self._core = client.CoreV1Api(api)
         self._batch = client.BatchV1Api(api)
         self._authentication = client.AuthenticationV1Api(api)
+        self._events = client.EventsV1Api(api)
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def connect(cls, kubeconfig: str | None = None) -> AsyncIterator[Cluster]:
-        """Connect as the pod's own service account, or as a kubeconfig file says."""
+    async def connect(
+        cls, kubeconfig: str | None = None, on_call: OnCall = lambda *_: None
+    ) -> AsyncIterator[Cluster]:
+        """Connect as the pod's own service account, or as a kubeconfig file says.
+
+        `on_call` hears of each call.
+        """
+        access = client.Configuration(trace_configs=[tracing(on_call)])
         if kubeconfig:
-            await config.load_kube_config(config_file=kubeconfig)  # type: ignore[no-untyped-call]
+            await config.load_kube_config(kubeconfig, client_configuration=access)  # type: ignore[no-untyped-call]
         else:
-            config.load_incluster_config()  # type: ignore[no-untyped-call]
-        async with client.ApiClient() as api:
+            config.load_incluster_config(access)  # type: ignore[no-untyped-call]
+        async with client.ApiClient(access) as api:
             yield cls(api)
 
     async def review(self, token: str) -> Review | None:
@@ -203,6 +211,14 @@ class Cluster:
         with contextlib.suppress(NotFound, Conflict), translate_errors():
             await self._batch.delete_namespaced_job(
                 job.name, job.namespace, body=options, _request_timeout=REQUEST_TIMEOUT
+            )
+
+    async def create_event(self, event: Manifest) -> None:
+        """Create an event of events.k8s.io/v1."""
+        body = client.EventsV1Event.model_validate(event)
+        with translate_errors():
+            await self._events.create_namespaced_event(
+                event["metadata"]["namespace"], body, _request_timeout=REQUEST_TIMEOUT
             )
 
     def jobs(

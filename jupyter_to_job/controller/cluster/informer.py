@@ -67,6 +67,11 @@ class Informer(Generic[Record]):
         self.synced = asyncio.Event()
         self.answered = asyncio.Event()
 
+    @property
+    def is_failing(self) -> bool:
+        """Whether it does not work now."""
+        return bool(self._problem)
+
     async def run(self) -> None:
         """List and watch for ever. After every error the list is read anew."""
         delay = MIN_RETRY_DELAY

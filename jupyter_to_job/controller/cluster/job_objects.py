@@ -15,7 +15,9 @@ from functools import partial
 from ...backends.kubernetes import JobRecord, PodRecord
 from ...backends.kubernetes.records import RefusalRecord
 from ...exchange.records import ClusterJob
+from ..metrics import Metrics
 from .cluster import Cluster
+from .informer import Informer
 from .watches import Watches
 
 SILENCE = 60.0
@@ -72,6 +74,17 @@ class JobObjects:
     async def run(self) -> None:
         """Watch for ever."""
         await asyncio.gather(self._jobs.run(), self._pods.run(), self._refusals.run())
+
+    def measure(self, metrics: Metrics) -> None:
+        """Show how many watches of each kind do not work."""
+        gauge = metrics.failing_watches
+        gauge.labels("jobs").set_function(self._jobs.count_failing)
+        gauge.labels("pods").set_function(self._pods.count_failing)
+        gauge.labels("events").set_function(self._refusals.count_failing)
+
+    def watches(self) -> list[Informer[JobRecord] | Informer[PodRecord]]:
+        """Return the informers without which nothing is known of any job."""
+        return [*self._jobs.informers, *self._pods.informers]
 
     def covers(self, namespace: str) -> bool:
         """Tell whether a namespace is watched."""

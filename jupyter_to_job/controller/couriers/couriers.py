@@ -14,12 +14,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from ... import logs
 from ...backends.kubernetes.records import Manifest
 from ...domain.errors import BadInput, CannotDeliver, Conflict, JobsError, NotFound, Refused
 from ...exchange import FileExchange
 from ...exchange.records import ClusterJob
 from ..cluster.cluster import Cluster
 from ..cluster.job_objects import JobObjects
+from ..metrics import Metrics
 from ..reconciling.work_queue import WorkQueue
 from .delivery_files import DeliveryFiles, hold, read_delivery_files
 from .due import (
@@ -83,6 +85,7 @@ class Couriers:
         objects: JobObjects,
         pods: CourierPods,
         on_change: Callable[[str], None],
+        metrics: Metrics,
     ) -> None:
         self._cluster = cluster
         self._exchange = exchange
@@ -90,7 +93,9 @@ class Couriers:
         self._pods = pods
         self._on_change = on_change
         self._queue = WorkQueue()
+        self._queue.measure(metrics, "deliveries")
         self._couriers: dict[str, _Courier] = {}
+        metrics.couriers.set_function(lambda: len(self._couriers))
         self._starting: dict[str, _Claim] = {}
         """Names of Jobs that are being created, with the claims that they mount."""
         self._line: dict[str, _Claim] = {}
@@ -128,17 +133,23 @@ class Couriers:
         while True:
             name = await self._queue.get()
             try:
-                await self._take_next_step(name)
-                self._queue.forget(name)
-            except JobsError as error:
-                _log.warning("%s: its delivery: %s", name, error)
-                self._queue.add_rate_limited(name)
-            except Exception:  # an error of one job must not stop the others
-                _log.exception("%s: its delivery cannot be worked on", name)
-                self._queue.add_rate_limited(name)
+                with logs.context(job=name):
+                    await self._try_next_step(name)
             finally:
                 self._queue.done(name)
                 self._call_next()
+
+    async def _try_next_step(self, name: str) -> None:
+        """Take the next step of a delivery; again a little later if that fails."""
+        try:
+            await self._take_next_step(name)
+            self._queue.forget(name)
+        except JobsError as error:
+            _log.warning("%s: its delivery: %s", name, error)
+            self._queue.add_rate_limited(name)
+        except Exception:  # an error of one job must not stop the others
+            _log.exception("%s: its delivery cannot be worked on", name)
+            self._queue.add_rate_limited(name)
 
     def _call_next(self) -> None:
         """Look at the first job in the line that has room: it may not need a courier now."""
@@ -161,6 +172,7 @@ class Couriers:
             if courier is not None:
                 await self._end(name, courier)
             return
+        logs.add_context(request_id=files.request.request_id)
         if not self._objects.is_synced(files.origin["namespace"]):
             self._look_after(name, SWEEP_INTERVAL)
             return
@@ -216,7 +228,8 @@ class Couriers:
         self._starting[label] = claim
         try:
             place = await self._find_node(place, claim.namespace)
-            job = await self._create(courier_manifest(label, name, files.origin, place, self._pods))
+            manifest = courier_manifest(label, files.request, files.origin, place, self._pods)
+            job = await self._create(manifest)
         finally:
             del self._starting[label]
         self._couriers[name] = _Courier(job, claim, time.monotonic(), files.held_at)

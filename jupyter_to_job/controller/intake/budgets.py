@@ -126,8 +126,8 @@ class Budgets:
             if is_kept:
                 self._added[key] += size
 
-    def measure(self) -> None:
-        """Count the bytes of all owners on the disk."""
+    def measure(self) -> int:
+        """Count the bytes of all owners on the disk, and return them in all."""
         with self._lock:
             before = dict(self._added)
         measured: defaultdict[str, int] = defaultdict(int)
@@ -142,6 +142,7 @@ class Budgets:
             for key, size in before.items():
                 self._added[key] -= size
             self._added = defaultdict(int, {k: n for k, n in self._added.items() if n})
+        return sum(measured.values())
 
     def _require_owner_room(self, owner: str, size: int) -> None:
         """Raise StorageFull if `size` bytes more are too many for an owner."""

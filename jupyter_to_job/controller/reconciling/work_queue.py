@@ -7,6 +7,9 @@ meanwhile comes back when the worker is done.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+
+from ..metrics import Metrics
 
 MIN_RETRY_DELAY, MAX_RETRY_DELAY = 2.0, 60.0
 """Seconds before a job that failed is tried again: the first time, and at most."""
@@ -21,6 +24,12 @@ class WorkQueue:
         self._processing: set[str] = set()
         self._failures: dict[str, int] = {}
         self._retries: dict[str, asyncio.TimerHandle] = {}
+        self._count_error: Callable[[], None] = lambda: None
+
+    def measure(self, metrics: Metrics, name: str) -> None:
+        """Show length and errors under the name of this queue."""
+        metrics.queue.labels(name).set_function(lambda: len(self._waiting))
+        self._count_error = metrics.errors.labels(name).inc
 
     def add(self, job: str) -> None:
         """Queue a job, unless it is queued already."""
@@ -36,6 +45,7 @@ class WorkQueue:
 
     def add_rate_limited(self, job: str) -> None:
         """Queue a job that failed after a delay, which doubles with each failure."""
+        self._count_error()
         count = self._failures[job] = self._failures.get(job, 0) + 1
         delay = min(MIN_RETRY_DELAY * 2 ** min(count - 1, 10), MAX_RETRY_DELAY)
         self._cancel_retry(job)

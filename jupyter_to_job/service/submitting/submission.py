@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from job_runner.protocol import layout, times
 
+from ... import logs
 from ...backends.port import Backend
 from ...domain.environment import variables_for_runs
 from ...domain.errors import Conflict, JobsError, NeverFits, NotFound, Refused, Unavailable
@@ -153,7 +154,8 @@ class SubmissionService:
         choice = self.choose(submission, caller)
         source = Path(caller.workspace, submission.notebook)
         frozen = Frozen(submission.notebook, source, b"", "", None)
-        return self._request(submission, frozen, caller, choice, TRIAL_NAME, "")
+        request = self._request(submission, frozen, caller, choice, TRIAL_NAME, "")
+        return replace(request, request_id=None)  # equal trials are equal
 
     def _request(
         self,
@@ -201,6 +203,7 @@ class SubmissionService:
             memory_limit=int(choice.demand["memory"]) if caller.enforce_memory else None,
             priority=submission.priority,
             output=submission.output,
+            request_id=logs.request_id(),
         )
 
     def _create(
