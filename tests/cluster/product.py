@@ -21,6 +21,8 @@ NAMESPACE = "jupyter-to-job"
 GATEWAY = f"http://gateway.{NAMESPACE}.svc"
 TEAM, RIVALS, LEAVING, LIMITED = LISTED = "team", "rivals", "leaving", "limited"
 """The namespaces of dev pods that the controller serves."""
+DEV_PODS = "jupyter-to-job.io/dev-pods"
+"""The label of namespaces of dev pods."""
 SHIPPED = "jupyter"
 """The namespace of dev pods in the overlay that is shipped."""
 HOME = "/home/jovyan"
@@ -134,8 +136,8 @@ def add_namespace(cluster: Cluster, name: str) -> None:
 
 
 def _namespace(name: str) -> dict[str, Any]:
-    """Return a namespace for dev pods that enforces the strictest Pod Security."""
-    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+    """Return a namespace for dev pods: no devices but in jobs, and the strictest Pod Security."""
+    labels = {"pod-security.kubernetes.io/enforce": "restricted", DEV_PODS: "true"}
     metadata = {"name": name, "labels": labels}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
 
