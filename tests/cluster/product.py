@@ -21,6 +21,8 @@ NAMESPACE = "jupyter-to-job"
 GATEWAY = f"http://gateway.{NAMESPACE}.svc"
 TEAM, RIVALS, LEAVING, LIMITED = LISTED = "team", "rivals", "leaving", "limited"
 """The namespaces of dev pods that the controller serves."""
+LATER = "later"
+"""One more that it serves, which does not exist when the controller begins."""
 DEV_PODS = "jupyter-to-job.io/dev-pods"
 """The label of namespaces of dev pods."""
 SHIPPED = "jupyter"
@@ -109,7 +111,7 @@ def install(cluster: Cluster, images: Images) -> None:
         if variable["name"] == "JUPYTER_TO_JOB_AGENT_IMAGE":
             variable["value"] = images.controller
         if variable["name"] == "JUPYTER_TO_JOB_NAMESPACES":
-            variable["value"] = ",".join(LISTED)
+            variable["value"] = ",".join((*LISTED, LATER))
     container["env"] += [
         {"name": "JUPYTER_TO_JOB_START_LIMITS", "value": "image=1s"},
         {"name": "JUPYTER_TO_JOB_POD_PATCH", "value": "/etc/jupyter-to-job/pod-patch.yaml"},
