@@ -21,6 +21,10 @@ NAMESPACE = "jupyter-to-job"
 GATEWAY = f"http://gateway.{NAMESPACE}.svc"
 TEAM, RIVALS, LEAVING, LIMITED = LISTED = "team", "rivals", "leaving", "limited"
 """The namespaces of dev pods that the controller serves."""
+LATER = "later"
+"""One more that it serves, which does not exist when the controller begins."""
+DEV_PODS = "jupyter-to-job.io/dev-pods"
+"""The label of namespaces of dev pods."""
 SHIPPED = "jupyter"
 """The namespace of dev pods in the overlay that is shipped."""
 HOME = "/home/jovyan"
@@ -107,7 +111,7 @@ def install(cluster: Cluster, images: Images) -> None:
         if variable["name"] == "JUPYTER_TO_JOB_AGENT_IMAGE":
             variable["value"] = images.controller
         if variable["name"] == "JUPYTER_TO_JOB_NAMESPACES":
-            variable["value"] = ",".join(LISTED)
+            variable["value"] = ",".join((*LISTED, LATER))
     container["env"] += [
         {"name": "JUPYTER_TO_JOB_START_LIMITS", "value": "image=1s"},
         {"name": "JUPYTER_TO_JOB_POD_PATCH", "value": "/etc/jupyter-to-job/pod-patch.yaml"},
@@ -134,8 +138,8 @@ def add_namespace(cluster: Cluster, name: str) -> None:
 
 
 def _namespace(name: str) -> dict[str, Any]:
-    """Return a namespace for dev pods that enforces the strictest Pod Security."""
-    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+    """Return a namespace for dev pods: no devices but in jobs, and the strictest Pod Security."""
+    labels = {"pod-security.kubernetes.io/enforce": "restricted", DEV_PODS: "true"}
     metadata = {"name": name, "labels": labels}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
 

@@ -12,6 +12,8 @@ from jupyter_to_job.backends.kubernetes.records import JOB_LABEL
 from jupyter_to_job.controller.callers.tenants import parse_namespaces
 
 K8S = Path(__file__).parents[2] / "k8s"
+DEV_PODS = "jupyter-to-job.io/dev-pods"
+"""The label of namespaces of dev pods."""
 Rules = set[tuple[str, str, str]]
 
 
@@ -100,9 +102,20 @@ def test_every_overlay_has_the_policies() -> None:
         assert "../../policies" in listed["resources"]
 
 
+def policies() -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
+    """Return each policy and its binding, by the policy's short name."""
+    found = documents(K8S / "policies")
+    bindings = {d["spec"]["policyName"]: d for d in found if d["kind"].endswith("Binding")}
+    return {
+        d["metadata"]["name"].removeprefix("jupyter-to-job-"): (d, bindings[d["metadata"]["name"]])
+        for d in found
+        if d["kind"] == "ValidatingAdmissionPolicy"
+    }
+
+
 def test_our_jobs_are_the_ones_that_the_policy_keeps() -> None:
     """It says in its own words who we are, and by what label our Jobs are known."""
-    policy, binding = documents(K8S / "policies")
+    policy, binding = policies()["own-jobs"]
     variables = {v["name"]: v["expression"] for v in policy["spec"]["variables"]}
     (account,) = (d for d in documents(K8S / "base") if d["kind"] == "ServiceAccount")
     namespace = yaml.safe_load((K8S / "base" / "kustomization.yaml").read_text())["namespace"]
@@ -110,6 +123,19 @@ def test_our_jobs_are_the_ones_that_the_policy_keeps() -> None:
     assert variables["controllers"] == f"['{name}']"
     (condition,) = policy["spec"]["matchConditions"]
     assert condition["expression"].count(f"'{JOB_LABEL}'") == 2
-    assert binding["spec"]["policyName"] == policy["metadata"]["name"]
-    assert binding["spec"]["validationActions"] == ["Deny"]
     assert "matchResources" not in binding["spec"]  # it holds in every namespace
+
+
+def test_devices_are_for_the_pods_that_the_other_policy_keeps_ours() -> None:
+    policy, binding = policies()["no-devices"]
+    (condition,) = policy["spec"]["matchConditions"]
+    assert f"'{JOB_LABEL}' in object.metadata" in condition["expression"]
+    selector = binding["spec"]["matchResources"]["namespaceSelector"]
+    assert selector == {"matchLabels": {DEV_PODS: "true"}}
+
+
+@pytest.mark.parametrize("name", policies())
+def test_a_policy_refuses(name: str) -> None:
+    policy, binding = policies()[name]
+    assert policy["spec"]["failurePolicy"] == "Fail"
+    assert binding["spec"]["validationActions"] == ["Deny"]
