@@ -9,7 +9,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from k8s.images.uv import ROOT, find_uv
+from tests.cluster.imagebuild.uv import ROOT, find_uv
 
 TAG = "test"
 
@@ -38,7 +38,13 @@ def build_images(archive: Path) -> Images:
         wheel = Path(given) if given else _build_wheel(Path(directory))
         subprocess.run(
             [
-                *(sys.executable, "-m", "k8s.images.build", f"--wheel={wheel}", f"--tag={TAG}"),
+                *(
+                    sys.executable,
+                    "-m",
+                    "tests.cluster.imagebuild.build",
+                    f"--wheel={wheel}",
+                    f"--tag={TAG}",
+                ),
                 *(f"--constraints={ROOT / 'requirements.lock'}", f"--output={archive}"),
             ],
             cwd=ROOT,

@@ -16,11 +16,11 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from k8s.images import oci
-from k8s.images.cache import build_once, cache_root
-from k8s.images.uv import find_uv
+from tests.cluster.imagebuild import oci
+from tests.cluster.imagebuild.cache import build_once, cache_root
+from tests.cluster.imagebuild.uv import ROOT, find_uv
 
-PACKAGES = Path(__file__).parent / "packages.txt"
+PACKAGES = ROOT / "k8s" / "images" / "packages.txt"
 # Raise it when this module begins to build other layers from the same input.
 CACHE_VERSION = "1"
 PYTHON = "3.11"

@@ -1,4 +1,4 @@
-"""`python -m k8s.images.build`: builds the images from a wheel and pinned versions.
+"""`python -m tests.cluster.imagebuild.build`: builds the images from a wheel and pinned versions.
 
 `jupyter-to-job/notebook` is the image of dev pods and job pods: Python, ipykernel, papermill and
 our wheel. `jupyter-to-job/controller` adds the packages that only controller and agent need.
@@ -11,8 +11,8 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from k8s.images import oci
-from k8s.images.layers import GROUP, HOME, USER, Debian, Packages
+from tests.cluster.imagebuild import oci
+from tests.cluster.imagebuild.layers import GROUP, HOME, USER, Debian, Packages
 
 REPOSITORY = "docker.io/jupyter-to-job"
 CONFIG = {
@@ -46,7 +46,9 @@ def build(wheel: Path, constraints: Path, archive: Path, tag: str) -> None:
 
 def main() -> None:
     """Read the command line and build."""
-    parser = argparse.ArgumentParser(prog="python -m k8s.images.build", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.cluster.imagebuild.build", description=__doc__
+    )
     parser.add_argument("--wheel", type=Path, required=True)
     parser.add_argument(
         "--constraints", type=Path, required=True, help="pinned versions (uv export)"
