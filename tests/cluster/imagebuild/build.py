@@ -1,18 +1,21 @@
-"""`python -m tests.cluster.imagebuild.build`: builds the images from a wheel and pinned versions.
+"""`python -m tests.cluster.imagebuild.build`: builds images from a wheel and pinned versions.
 
-`jupyter-to-job/notebook` is the image of dev pods and job pods: Python, ipykernel, papermill and
-our wheel. `jupyter-to-job/controller` adds the packages that only controller and agent need.
-`jupyter-to-job/python` is Python alone, an image without our package.
+- `controller` has our wheel and its extra `controller`: it is controller, agent and courier.
+- `notebook` is the smallest dev pod and job pod: our wheel, ipykernel, papermill.
+- `single-user` is a dev pod with JupyterLab. It is built only if it is asked for: it takes longer.
+- `python` is Python alone, an image without our package.
 """
 
 from __future__ import annotations
 
 import argparse
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from tests.cluster.imagebuild import oci
 from tests.cluster.imagebuild.layers import GROUP, HOME, USER, Debian, Packages
+from tests.cluster.imagebuild.uv import ROOT
 
 REPOSITORY = "docker.io/jupyter-to-job"
 CONFIG = {
@@ -28,19 +31,27 @@ CONFIG = {
 }
 
 
-def build(wheel: Path, constraints: Path, archive: Path, tag: str) -> None:
-    """Write the images to `archive`, which appears when it is complete."""
+EXTRAS = {"controller": "controller", "single-user": "lab"}
+IMAGES = ("controller", "notebook", "single-user", "python")
+WITHOUT_LAB = tuple(name for name in IMAGES if name != "single-user")
+
+
+def build(wheel: Path, archive: Path, tag: str, names: Iterable[str] = WITHOUT_LAB) -> None:
+    """Write the images of these names to `archive`, which appears when it is complete."""
     debian = Debian()
-    packages = Packages(debian, wheel, constraints)
+    packages = Packages(debian, wheel, ROOT / "requirements.lock")
     with tempfile.TemporaryDirectory(dir=archive.parent, prefix=".images-") as temporary:
-        base = [debian.layer(), packages.dependencies()]
         wheel_layer = packages.wheel(Path(temporary) / "wheel.tar")
-        notebook = oci.Image(f"{REPOSITORY}/notebook:{tag}", [*base, wheel_layer], CONFIG)
-        layers = [*base, packages.controller(), wheel_layer]
-        controller = oci.Image(f"{REPOSITORY}/controller:{tag}", layers, CONFIG)
-        python = oci.Image(f"{REPOSITORY}/python:{tag}", base[:1], CONFIG)
+
+        def layers(name: str) -> list[oci.Layer]:
+            if name == "python":
+                return [debian.layer()]
+            extras = [packages.extra(EXTRAS[name])] if name in EXTRAS else []
+            return [debian.layer(), packages.dependencies(), *extras, wheel_layer]
+
+        images = [oci.Image(f"{REPOSITORY}/{name}:{tag}", layers(name), CONFIG) for name in names]
         draft = Path(temporary) / "images.tar"
-        oci.write_archive(draft, [notebook, controller, python])
+        oci.write_archive(draft, images)
         draft.rename(archive)
 
 
@@ -50,18 +61,14 @@ def main() -> None:
         prog="python -m tests.cluster.imagebuild.build", description=__doc__
     )
     parser.add_argument("--wheel", type=Path, required=True)
-    parser.add_argument(
-        "--constraints", type=Path, required=True, help="pinned versions (uv export)"
-    )
     parser.add_argument("--output", type=Path, required=True, help="the archive to write")
     parser.add_argument("--tag", default="dev")
-    options = parser.parse_args()
-    build(
-        options.wheel.resolve(),
-        options.constraints.resolve(),
-        options.output.resolve(),
-        options.tag,
+    parser.add_argument(
+        "--image", action="append", choices=IMAGES, help="all but single-user by default"
     )
+    options = parser.parse_args()
+    names = options.image or WITHOUT_LAB
+    build(options.wheel.resolve(), options.output.resolve(), options.tag, names)
 
 
 if __name__ == "__main__":

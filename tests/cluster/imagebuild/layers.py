@@ -12,8 +12,11 @@ import os
 import platform
 import shutil
 import subprocess
+import tarfile
 import tempfile
 import zipfile
+from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
 
 from tests.cluster.imagebuild import oci
@@ -112,20 +115,20 @@ def _unpack_packages(downloads: Path, tree: Path) -> None:
 
 
 class Packages:
-    """The layers of a wheel: two cached ones with its dependencies, and the wheel itself."""
+    """The layers of a wheel: cached ones with its dependencies, and the wheel itself."""
 
     def __init__(self, debian: Debian, wheel: Path, constraints: Path) -> None:
         self._debian, self._wheel, self._constraints = debian, wheel, constraints
-        key = _digest(debian.key.encode(), constraints.read_bytes(), _metadata(wheel))
-        self._place = build_once(cache_root() / "images" / f"python-{key}", self._build)
+        self._key = _digest(debian.key.encode(), constraints.read_bytes(), _metadata(wheel))
 
     def dependencies(self) -> oci.Layer:
         """Return the layer with the requirements of the wheel."""
-        return oci.Layer.at(self._place / "dependencies.tar")
+        return oci.Layer.at(self._build_once("dependencies", self._build_dependencies))
 
-    def controller(self) -> oci.Layer:
-        """Return the layer with the further requirements of its extra `controller`."""
-        return oci.Layer.at(self._place / "controller.tar")
+    def extra(self, name: str) -> oci.Layer:
+        """Return the layer with the further requirements of an extra of the wheel."""
+        self.dependencies()
+        return oci.Layer.at(self._build_once(name, partial(self._build_extra, name)))
 
     def wheel(self, path: Path) -> oci.Layer:
         """Write the layer with the wheel itself to `path`."""
@@ -134,16 +137,29 @@ class Packages:
             _compile(self._debian.tree, tree, DIST_PACKAGES)
             return oci.layer_from_tree(path, tree)
 
-    def _build(self, target: Path) -> None:
-        wheel = self._install(target / "wheel", str(self._wheel), "--no-deps")
-        base = self._install(target / "base", str(self._wheel))
-        extra = self._install(target / "extra", f"{self._wheel}[controller]")
-        _subtract(extra, base)
-        _subtract(base, wheel)
-        for tree, name in ((base, "dependencies"), (extra, "controller")):
-            _compile(self._debian.tree, tree, DIST_PACKAGES)
-            oci.layer_from_tree(target / f"{name}.tar", tree)
-        for name in ("wheel", "base", "extra"):
+    def _build_once(self, name: str, build: Callable[[Path], None]) -> Path:
+        return build_once(cache_root() / "images" / f"{name}-{self._key}", build) / "layer.tar"
+
+    def _build_dependencies(self, target: Path) -> None:
+        tree = self._install(target / "all", str(self._wheel))
+        _subtract(tree, self._files_of_wheel(target))
+        self._write(target, tree)
+
+    def _build_extra(self, name: str, target: Path) -> None:
+        tree = self._install(target / "all", f"{self._wheel}[{name}]")
+        with tarfile.open(self.dependencies().path) as lower:
+            _subtract(tree, {*lower.getnames(), *self._files_of_wheel(target)})
+        self._write(target, tree)
+
+    def _files_of_wheel(self, target: Path) -> set[str]:
+        tree = self._install(target / "wheel", str(self._wheel), "--no-deps")
+        return {str(path.relative_to(tree)) for path in tree.rglob("*")}
+
+    def _write(self, target: Path, tree: Path) -> None:
+        """Write a tree below `target` as its layer, and remove all else there."""
+        _compile(self._debian.tree, tree, DIST_PACKAGES)
+        oci.layer_from_tree(target / "layer.tar", tree)
+        for name in ("all", "wheel"):
             shutil.rmtree(target / name)
 
     def _install(self, directory: Path, *requirements: str) -> Path:
@@ -181,12 +197,12 @@ def _set_interpreter(script: Path) -> None:
         script.chmod(mode)
 
 
-def _subtract(tree: Path, lower_tree: Path) -> None:
-    """Remove from `tree` the files that `lower_tree` has too, and directories that become empty."""
+def _subtract(tree: Path, lower: Collection[str]) -> None:
+    """Remove from `tree` the files that `lower` names, and directories that become empty."""
     for directory, _, files in os.walk(tree, topdown=False):
         base = Path(directory)
         for name in files:
-            if (lower_tree / (base / name).relative_to(tree)).exists():
+            if str((base / name).relative_to(tree)) in lower:
                 (base / name).unlink()
         if base != tree and not any(base.iterdir()):
             base.rmdir()
