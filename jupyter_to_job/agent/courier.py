@@ -8,6 +8,7 @@ nothing but a draft, which the next one removes.
 from __future__ import annotations
 
 import argparse
+import os
 import posixpath
 import sys
 import time
@@ -33,7 +34,8 @@ def main() -> int:
     parser.add_argument("--root", required=True)
     options = parser.parse_args()
     try:
-        gateway = GatewayConnection(options.gateway, options.token_file, options.job)
+        ca = os.environ.get("JUPYTER_TO_JOB_GATEWAY_CA_DATA", "")
+        gateway = GatewayConnection(options.gateway, options.token_file, options.job, ca)
         with_patience(lambda: deliver(gateway, options.job, options.root))
     except (JobsError, OSError) as error:
         sys.stderr.write(f"{error}\n")

@@ -24,6 +24,7 @@ from ..service.jobs import ServiceContext
 from ..wiring import Settings
 from .callers.identity import Identities
 from .callers.tenants import Tenants
+from .certificate import Certificate
 from .cluster.cluster import Cluster, require_pod_template
 from .cluster.informer import Informer
 from .couriers.couriers import Couriers
@@ -64,23 +65,30 @@ def main() -> None:
         wait_limits = WaitLimits.parse(settings.start_limits)
     except BadInput as error:
         parser.error(f"JUPYTER_TO_JOB_START_LIMITS: {error}")
-    pods = JobPods(settings.agent_image, settings.gateway_url, files_timeout=wait_limits.agent)
     try:
+        certificate = Certificate(settings.gateway_tls)
+        pods = JobPods(
+            settings.agent_image,
+            settings.gateway_url,
+            files_timeout=wait_limits.agent,
+            gateway_ca=certificate.authority,
+        )
         pod_patch = patch_in_force(settings, pods)
     except BadInput as error:
         parser.error(str(error))
-    rules = Rules(tenants, wait_limits, pods, pod_patch)
+    rules = Rules(tenants, wait_limits, pods, pod_patch, certificate)
     asyncio.run(serve(settings, rules, options.port, options.kubeconfig))
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What the settings say of dev pods and of the pods of their jobs."""
+    """What the settings say of dev pods, of the pods of their jobs, and of the gateway's HTTPS."""
 
     tenants: Tenants
     wait_limits: WaitLimits
     pods: JobPods
     pod_patch: Callable[[], Manifest]
+    certificate: Certificate
 
 
 def patch_in_force(settings: Settings, pods: JobPods) -> Callable[[], Manifest]:
@@ -118,22 +126,22 @@ async def serve(settings: Settings, rules: Rules, port: int, kubeconfig: str | N
         def on_request(job: str) -> None:
             loop.call_soon_threadsafe(on_change, job)
 
-        pods = CourierPods.of(settings, rules.pod_patch)
+        pods = CourierPods.of(settings, rules.pod_patch, rules.pods.gateway_ca)
         couriers = Couriers(cluster, exchange, reconciler.objects, pods, on_change)
         backend = KubernetesBackend(on_request, reconciler.placement_of)
         identities = Identities(cluster, rules.tenants, reconciler, couriers=couriers)
         nodes = cluster.nodes()
         planner = pod_planner(nodes, rules.pod_patch)
         context = gateway_context(settings, exchange, backend, identities, on_change, planner)
-        context = replace(
-            context, checks=ClusterChecks(cluster, reconciler.manifest, reconciler.kernels)
-        )
+        checks = ClusterChecks(cluster, reconciler.manifest, reconciler.kernels)
+        context = replace(context, checks=checks)
         policy = Policy.parse(settings.retention, settings.exchange_cap)
         housekeeping = Housekeeping(exchange, context.intake.budgets, policy)
         housekeeping.start()
-        server = http_server(context)
+        server = http_server(context, rules.certificate.context)
         server.listen(port)
-        task = asyncio.gather(reconciler.run(), couriers.run(), context.feed.run(), nodes.run())
+        tasks = (reconciler.run(), couriers.run(), context.feed.run(), nodes.run())
+        task = asyncio.gather(*tasks, rules.certificate.keep_current())
         loop.add_signal_handler(signal.SIGTERM, task.cancel)
         try:
             await task

@@ -8,6 +8,7 @@ Only the agent holds a token.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ...domain.names import slug
@@ -35,13 +36,15 @@ class JobPods:
     """The settings that all job pods of a controller have in common.
 
     `files_timeout` is how many seconds a runner waits for its agent, 0 for as long as it takes.
-    `patch` is the administrator's, for the template of a job's pod.
+    `patch` is the administrator's, for the template of a job's pod. `gateway_ca` returns the
+    certificates in PEM that agents check the gateway's own against; "": the usual ones.
     """
 
     agent_image: str
     gateway_url: str
     image_pull_policy: str = "IfNotPresent"
     files_timeout: int = 600
+    gateway_ca: Callable[[], str] = str
     patch: Manifest = field(default_factory=dict)
 
 
@@ -199,7 +202,10 @@ def _agent(request: Request, pods: JobPods) -> Manifest:
             *("--token-file", f"{TOKEN_FOLDER}/token"),
             *("--folder", EXCHANGE),
         ],
-        "env": [{"name": "POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}}],
+        "env": [
+            {"name": "POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}},
+            *trust_variables(pods.gateway_ca()),
+        ],
         "resources": {
             "requests": {"cpu": "20m", "memory": "64Mi"},
             "limits": {"cpu": "500m", "memory": "256Mi"},
@@ -210,6 +216,14 @@ def _agent(request: Request, pods: JobPods) -> Manifest:
             {"name": "token", "mountPath": TOKEN_FOLDER, "readOnly": True},
         ],
     }
+
+
+def trust_variables(ca: str) -> list[Manifest]:
+    """Return the variable of an agent or courier that has the certificates it shall trust.
+
+    They are no secret, and a ConfigMap with them would have to be in every namespace of dev pods.
+    """
+    return [{"name": "JUPYTER_TO_JOB_GATEWAY_CA_DATA", "value": ca}] if ca else []
 
 
 def _notebook(request: Request, origin: Manifest, pods: JobPods) -> Manifest:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...backends.kubernetes.manifest import AUDIENCE, TOKEN_FOLDER
+from ...backends.kubernetes.manifest import AUDIENCE, TOKEN_FOLDER, trust_variables
 from ...backends.kubernetes.records import COMPONENT, COURIER, JOB_LABEL, Manifest
 from .place import Place
 from .pod_patch import patched
@@ -32,7 +32,8 @@ class CourierPods:
     """The settings that all couriers of a controller have in common.
 
     `after` is how many seconds a dev pod has for a result before a courier is started. `patch`
-    returns the administrator's patch of job pods.
+    returns the administrator's patch of job pods, and `gateway_ca` the certificates that couriers
+    trust, as agents do.
     """
 
     image: str
@@ -40,12 +41,16 @@ class CourierPods:
     after: float = 60.0
     image_pull_policy: str = "IfNotPresent"
     patch: Callable[[], Manifest] = dict
+    gateway_ca: Callable[[], str] = str
 
     @classmethod
-    def of(cls, settings: Settings, patch: Callable[[], Manifest]) -> CourierPods:
-        """Return what the settings say, with the patch in force."""
+    def of(
+        cls, settings: Settings, patch: Callable[[], Manifest], gateway_ca: Callable[[], str] = str
+    ) -> CourierPods:
+        """Return what the settings say, with patch and certificates in force."""
         image, url = settings.agent_image, settings.gateway_url
-        return cls(image, url, settings.courier_patience(), patch=patch)
+        patience = settings.courier_patience()
+        return cls(image, url, patience, patch=patch, gateway_ca=gateway_ca)
 
 
 def courier_name(job: str) -> str:
@@ -115,6 +120,7 @@ def _container(job: str, place: Place, pods: CourierPods) -> Manifest:
         mount["subPath"] = place.sub_path
     if place.read_only:
         mount["readOnly"] = True
+    variables = trust_variables(pods.gateway_ca())
     return {
         "name": COURIER,
         "image": pods.image,
@@ -126,6 +132,7 @@ def _container(job: str, place: Place, pods: CourierPods) -> Manifest:
             *("--token-file", f"{TOKEN_FOLDER}/token"),
             *("--root", place.path),
         ],
+        **({"env": variables} if variables else {}),
         "resources": {
             "requests": {"cpu": "50m", "memory": "64Mi"},
             "limits": {"cpu": "1", "memory": "256Mi"},
