@@ -14,26 +14,22 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tests.cluster.imagebuild import oci
-from tests.cluster.imagebuild.layers import GROUP, HOME, USER, Debian, Packages
+from tests.cluster.imagebuild.containerfile import image_config
+from tests.cluster.imagebuild.layers import CONTAINERFILES, Debian, Packages
 from tests.cluster.imagebuild.uv import ROOT
 
 REPOSITORY = "docker.io/jupyter-to-job"
-CONFIG = {
-    "User": f"{USER}:{GROUP}",
-    "WorkingDir": f"/{HOME}",
-    "Env": [
-        "PATH=/usr/local/bin:/usr/bin:/bin",
-        f"HOME=/{HOME}",
-        "LANG=C.UTF-8",
-        "SHELL=/bin/sh",
-    ],
-    "Cmd": ["python3"],
-}
-
-
-EXTRAS = {"controller": "controller", "single-user": "lab"}
+EXTRAS = {"controller": ("controller",), "single-user": ("lab", "--group=single-user")}
+"""Of the images with more than the wheel: its extra, and further options of uv."""
 IMAGES = ("controller", "notebook", "single-user", "python")
 WITHOUT_LAB = tuple(name for name in IMAGES if name != "single-user")
+
+
+def config_of(name: str, version: str) -> dict[str, object]:
+    """Return an image's configuration: what its Containerfile says, if it has one."""
+    shipped = name if name in EXTRAS else "single-user"
+    config = image_config(CONTAINERFILES / shipped / "Containerfile", {"VERSION": version})
+    return config if name == shipped else {**config, "Cmd": ["python3"], "Labels": {}}
 
 
 def build(wheel: Path, archive: Path, tag: str, names: Iterable[str] = WITHOUT_LAB) -> None:
@@ -46,10 +42,13 @@ def build(wheel: Path, archive: Path, tag: str, names: Iterable[str] = WITHOUT_L
         def layers(name: str) -> list[oci.Layer]:
             if name == "python":
                 return [debian.layer()]
-            extras = [packages.extra(EXTRAS[name])] if name in EXTRAS else []
+            extras = [packages.extra(name, *EXTRAS[name])] if name in EXTRAS else []
             return [debian.layer(), packages.dependencies(), *extras, wheel_layer]
 
-        images = [oci.Image(f"{REPOSITORY}/{name}:{tag}", layers(name), CONFIG) for name in names]
+        images = [
+            oci.Image(f"{REPOSITORY}/{name}:{tag}", layers(name), config_of(name, packages.version))
+            for name in names
+        ]
         draft = Path(temporary) / "images.tar"
         oci.write_archive(draft, images)
         draft.rename(archive)
