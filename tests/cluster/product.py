@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,8 +25,6 @@ NAMESPACE = "jupyter-to-job"
 GATEWAY = f"http://gateway.{NAMESPACE}.svc"
 TEAM, RIVALS, LEAVING, LIMITED = LISTED = "team", "rivals", "leaving", "limited"
 """The namespaces of dev pods that the controller serves."""
-SHIPPED = "jupyter"
-"""The namespace of dev pods in the overlay that is shipped."""
 HOME = "/home/jovyan"
 KEPT = "example.org/kept"
 """The taint of a node that takes jobs of pretend A100s only."""
@@ -91,45 +93,74 @@ spec:
   containers: [{name: notebook, env: [{name: OF_THE_PATCH, value: "yes"}]}]
 """
 """What this cluster's administrator adds to the pods of jobs."""
+SETTINGS = {
+    "JUPYTER_TO_JOB_START_LIMITS": "image=1s",
+    "JUPYTER_TO_JOB_POD_PATCH": "/etc/jupyter-to-job/pod-patch.yaml",
+    "JUPYTER_TO_JOB_VARIABLES": "DATA_ROOT,configmap/settings",
+}
+"""The controller's settings here."""
 
 
 def install(cluster: Cluster, images: Images) -> None:
-    """Apply the overlay as it is shipped, but for image, catalog and namespaces of dev pods."""
-    manifests = [m for m in _shipped(cluster) if m["metadata"].get("namespace") != SHIPPED]
-    by_kind = {m["kind"]: m for m in manifests}
-    cluster.apply(by_kind["Namespace"])
+    """Install as docs/install.md says, for the listed namespaces of dev pods."""
     for namespace in LISTED:
-        add_namespace(cluster, namespace)
-    by_kind["ConfigMap"]["data"] = {"flavors.yaml": FLAVORS, "pod-patch.yaml": POD_PATCH}
-    (container,) = by_kind["Deployment"]["spec"]["template"]["spec"]["containers"]
-    container["image"] = images.controller
-    for variable in container["env"]:
-        if variable["name"] == "JUPYTER_TO_JOB_AGENT_IMAGE":
-            variable["value"] = images.controller
-        if variable["name"] == "JUPYTER_TO_JOB_NAMESPACES":
-            variable["value"] = ",".join(LISTED)
-    container["env"] += [
-        {"name": "JUPYTER_TO_JOB_START_LIMITS", "value": "image=1s"},
-        {"name": "JUPYTER_TO_JOB_POD_PATCH", "value": "/etc/jupyter-to-job/pod-patch.yaml"},
-        {"name": "JUPYTER_TO_JOB_VARIABLES", "value": "DATA_ROOT,configmap/settings"},
-    ]
+        cluster.apply(_namespace(namespace))
     if isinstance(cluster, Box):  # where nobody provisions volumes
         cluster.add_volume("exchange", "ReadWriteOnce", claim=f"{NAMESPACE}/exchange", node=T4.name)
-    cluster.apply(*(manifest for manifest in manifests if manifest["kind"] != "Namespace"))
+    apply(cluster, images)
+
+
+def apply(cluster: Cluster, images: Images) -> None:
+    """Apply our overlay, and wait until its controller serves."""
+    with tempfile.TemporaryDirectory() as folder:
+        cluster.kubectl("apply", "-k", str(write_overlay(Path(folder), images)))
     flags = ("--namespace", NAMESPACE, "--timeout=90s")
     cluster.kubectl("rollout", "status", "deployment/controller", *flags, timeout=100)
 
 
-def _shipped(cluster: Cluster) -> list[Any]:
-    """Return the manifests of the overlay that is shipped."""
-    overlay = ROOT / "k8s" / "overlays" / "one-namespace"
-    return list(yaml.safe_load_all(cluster.kubectl("kustomize", str(overlay))))
+def write_overlay(folder: Path, images: Images) -> Path:
+    """Write a copy of k8s/ in which k8s/site is ours, and the overlay has our namespaces."""
+    k8s = shutil.copytree(ROOT / "k8s", folder / "k8s")
+    site, overlay = k8s / "site", k8s / "overlays" / "one-namespace"
+    (site / "flavors.yaml").write_text(FLAVORS)
+    (site / "pod-patch.yaml").write_text(POD_PATCH)
+    with _edited(site / "kustomization.yaml") as kustomization:
+        (image,) = kustomization["images"]
+        image["newName"], _, image["newTag"] = images.controller.rpartition(":")
+        kustomization["configMapGenerator"][0]["files"] = ["flavors.yaml", "pod-patch.yaml"]
+    with _edited(site / "controller.yaml") as deployment:
+        _add_variables(deployment, SETTINGS)
+    with _edited(overlay / "namespaces.yaml") as deployment:
+        _add_variables(deployment, {"JUPYTER_TO_JOB_NAMESPACES": ",".join(LISTED)})
+    with _edited(overlay / "kustomization.yaml") as kustomization:
+        kustomization["resources"].remove("dev-namespace")
+        kustomization["resources"] += LISTED
+    for namespace in LISTED:
+        shutil.copytree(overlay / "dev-namespace", overlay / namespace)
+        with _edited(overlay / namespace / "kustomization.yaml") as kustomization:
+            kustomization["namespace"] = namespace
+    return overlay
+
+
+def _add_variables(deployment: Any, variables: dict[str, str]) -> None:
+    """Set variables of the controller, in place of those of the same name."""
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    kept = [entry for entry in container["env"] if entry["name"] not in variables]
+    container["env"] = kept + [{"name": n, "value": v} for n, v in variables.items()]
+
+
+@contextmanager
+def _edited(path: Path) -> Iterator[Any]:
+    """Yield a file's document, and write what has become of it."""
+    document = yaml.safe_load(path.read_text())
+    yield document
+    path.write_text(yaml.safe_dump(document))
 
 
 def add_namespace(cluster: Cluster, name: str) -> None:
     """Make a namespace for dev pods, in which the controller has its rights."""
     cluster.apply(_namespace(name))
-    rights = [m for m in _shipped(cluster) if m["metadata"].get("namespace") == SHIPPED]
+    rights = yaml.safe_load_all(cluster.kubectl("kustomize", str(ROOT / "k8s" / "dev-namespace")))
     cluster.apply(*({**m, "metadata": {**m["metadata"], "namespace": name}} for m in rights))
 
 
