@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -104,22 +104,25 @@ SETTINGS = {
 def install(cluster: Cluster, images: Images) -> None:
     """Install as docs/install.md says, for the listed namespaces of dev pods."""
     for namespace in LISTED:
-        cluster.apply(_namespace(namespace))
+        cluster.apply(namespace_manifest(namespace))
     if isinstance(cluster, Box):  # where nobody provisions volumes
         cluster.add_volume("exchange", "ReadWriteOnce", claim=f"{NAMESPACE}/exchange", node=T4.name)
     apply(cluster, images)
 
 
-def apply(cluster: Cluster, images: Images) -> None:
+def apply(cluster: Cluster, images: Images, components: Sequence[str] = ()) -> None:
     """Apply our overlay, and wait until its controller serves."""
     with tempfile.TemporaryDirectory() as folder:
-        cluster.kubectl("apply", "-k", str(write_overlay(Path(folder), images)))
+        cluster.kubectl("apply", "-k", str(write_overlay(Path(folder), images, components)))
     flags = ("--namespace", NAMESPACE, "--timeout=90s")
     cluster.kubectl("rollout", "status", "deployment/controller", *flags, timeout=100)
 
 
-def write_overlay(folder: Path, images: Images) -> Path:
-    """Write a copy of k8s/ in which k8s/site is ours, and the overlay has our namespaces."""
+def write_overlay(folder: Path, images: Images, components: Sequence[str] = ()) -> Path:
+    """Write a copy of k8s/ in which k8s/site is ours, and the overlay has our namespaces.
+
+    `components` are what k8s/site includes.
+    """
     k8s = shutil.copytree(ROOT / "k8s", folder / "k8s")
     site, overlay = k8s / "site", k8s / "overlays" / "one-namespace"
     (site / "flavors.yaml").write_text(FLAVORS)
@@ -128,6 +131,7 @@ def write_overlay(folder: Path, images: Images) -> Path:
         (image,) = kustomization["images"]
         image["newName"], _, image["newTag"] = images.controller.rpartition(":")
         kustomization["configMapGenerator"][0]["files"] = ["flavors.yaml", "pod-patch.yaml"]
+        kustomization["components"] = list(components)
     with _edited(site / "controller.yaml") as deployment:
         _add_variables(deployment, SETTINGS)
     with _edited(overlay / "namespaces.yaml") as deployment:
@@ -159,12 +163,12 @@ def _edited(path: Path) -> Iterator[Any]:
 
 def add_namespace(cluster: Cluster, name: str) -> None:
     """Make a namespace for dev pods, in which the controller has its rights."""
-    cluster.apply(_namespace(name))
+    cluster.apply(namespace_manifest(name))
     rights = yaml.safe_load_all(cluster.kubectl("kustomize", str(ROOT / "k8s" / "dev-namespace")))
     cluster.apply(*({**m, "metadata": {**m["metadata"], "namespace": name}} for m in rights))
 
 
-def _namespace(name: str) -> dict[str, Any]:
+def namespace_manifest(name: str) -> dict[str, Any]:
     """Return a namespace for dev pods that enforces the strictest Pod Security."""
     labels = {"pod-security.kubernetes.io/enforce": "restricted"}
     metadata = {"name": name, "labels": labels}
@@ -173,17 +177,23 @@ def _namespace(name: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class DevPod:
-    """A dev pod: no GPU, no rights in the cluster, a token for the gateway."""
+    """A dev pod: no GPU, no rights in the cluster, a token for the gateway.
+
+    Its commands have these further `variables`.
+    """
 
     cluster: Cluster
     namespace: str
     name: str
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     def run(self, *command: str, check: bool = True, timeout: float = 150) -> str:
         """Run a command in the pod and return what it printed on stdout.
 
         Without `check` its exit code does not count. `timeout` is in seconds.
         """
+        settings = (f"{name}={value}" for name, value in self.variables.items())
+        command = ("env", *settings, *command)
         if not check:
             command = ("sh", "-c", '"$@"; exit 0', "sh", *command)
         pod = ("-n", self.namespace, self.name)
@@ -241,7 +251,7 @@ def start_dev_pod(
 
     The claim is mounted at `work` in the home directory. `cpu` is its share on a busy machine.
     """
-    cluster.apply(_namespace(namespace))
+    cluster.apply(namespace_manifest(namespace))
     wait_for(
         "the namespace has its service account",
         lambda: "default" in cluster.kubectl("get", "serviceaccounts", "-n", namespace, "-o=name"),
