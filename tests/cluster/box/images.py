@@ -36,18 +36,19 @@ def build_images(archive: Path) -> Images:
     which none of them needs.
     """
     with tempfile.TemporaryDirectory(dir=archive.parent) as directory:
-        build(_wheel(Path(directory), front_end=False), archive, TAG)
+        build(wheel_for(Path(directory), front_end=False), archive, TAG)
     return Images()
 
 
 def build_single_user(archive: Path) -> str:
     """Write the image with JupyterLab and our front end to `archive`; return its name."""
     with tempfile.TemporaryDirectory(dir=archive.parent) as directory:
-        build(_wheel(Path(directory), front_end=True), archive, TAG, ["single-user"])
+        build(wheel_for(Path(directory), front_end=True), archive, TAG, ["single-user"])
     return SINGLE_USER
 
 
-def _wheel(directory: Path, *, front_end: bool) -> Path:
+def wheel_for(directory: Path, *, front_end: bool) -> Path:
+    """Return the wheel that the caller names, else one built into a directory."""
     if given := os.environ.get("JUPYTER_TO_JOB_WHEEL"):
         return Path(given).absolute()
     without = {} if front_end else {"HATCH_BUILD_NO_HOOKS": "true"}

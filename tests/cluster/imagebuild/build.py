@@ -27,7 +27,7 @@ WITHOUT_LAB = tuple(name for name in IMAGES if name != "single-user")
 
 def config_of(name: str, version: str) -> dict[str, object]:
     """Return an image's configuration: what its Containerfile says, if it has one."""
-    shipped = name if name in EXTRAS else "single-user"
+    shipped = name if (CONTAINERFILES / name).is_dir() else "single-user"
     config = image_config(CONTAINERFILES / shipped / "Containerfile", {"VERSION": version})
     return config if name == shipped else {**config, "Cmd": ["python3"], "Labels": {}}
 
