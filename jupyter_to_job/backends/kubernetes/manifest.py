@@ -210,7 +210,7 @@ def _agent(request: Request, pods: JobPods) -> Manifest:
             "requests": {"cpu": "20m", "memory": "64Mi"},
             "limits": {"cpu": "500m", "memory": "256Mi"},
         },
-        "securityContext": _RESTRICTED,
+        "securityContext": {**_RESTRICTED, "readOnlyRootFilesystem": True},
         "volumeMounts": [
             {"name": "exchange", "mountPath": EXCHANGE},
             {"name": "token", "mountPath": TOKEN_FOLDER, "readOnly": True},

@@ -137,7 +137,11 @@ def _container(job: str, place: Place, pods: CourierPods) -> Manifest:
             "requests": {"cpu": "50m", "memory": "64Mi"},
             "limits": {"cpu": "1", "memory": "256Mi"},
         },
-        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "readOnlyRootFilesystem": True,
+        },
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [mount, {"name": "token", "mountPath": TOKEN_FOLDER, "readOnly": True}],
     }
