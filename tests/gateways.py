@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 import subprocess
 import sys
 import threading
@@ -110,7 +111,7 @@ def serve(
 
 
 @contextmanager
-def serving(context: GatewayContext) -> Iterator[str]:
+def serving(context: GatewayContext, tls: ssl.SSLContext | None = None) -> Iterator[str]:
     """Serve in a thread; yield the URL."""
     sockets, port = bind_unused_port()
     loop = asyncio.new_event_loop()
@@ -120,7 +121,7 @@ def serving(context: GatewayContext) -> Iterator[str]:
         loop.call_soon_threadsafe(context.feed.mark, job)
 
     async def begin() -> asyncio.Task[None]:
-        http_server(context).add_socket(sockets)
+        http_server(context, tls).add_socket(sockets)
         started.set()
         return asyncio.create_task(context.feed.run())
 
@@ -137,7 +138,7 @@ def serving(context: GatewayContext) -> Iterator[str]:
     thread.start()
     assert started.wait(10)
     try:
-        yield f"http://127.0.0.1:{port}"
+        yield f"http{'s' if tls else ''}://127.0.0.1:{port}"
     finally:
         loop.call_soon_threadsafe(loop.stop)
         thread.join(10)

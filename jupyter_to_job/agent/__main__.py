@@ -39,7 +39,8 @@ def main() -> int:
     logs.add_context(job=options.job, request_id=os.environ.get(logs.REQUEST_VARIABLE))
     pod = os.environ.get("POD_UID", "")
     try:
-        gateway = GatewayConnection(options.gateway, options.token_file, options.job)
+        ca = os.environ.get("JUPYTER_TO_JOB_GATEWAY_CA_DATA", "")
+        gateway = GatewayConnection(options.gateway, options.token_file, options.job, ca)
         agent = Agent(gateway, options.job, SharedFolder(options.folder), pod, _stop)
         agent.fetch()
         agent.send_until_ended()

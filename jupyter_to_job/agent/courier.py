@@ -42,7 +42,8 @@ def main() -> int:
     logs.configure(os.environ.get(logs.FORMAT_VARIABLE, logs.TEXT))
     logs.add_context(job=options.job, request_id=os.environ.get(logs.REQUEST_VARIABLE))
     try:
-        gateway = GatewayConnection(options.gateway, options.token_file, options.job)
+        ca = os.environ.get("JUPYTER_TO_JOB_GATEWAY_CA_DATA", "")
+        gateway = GatewayConnection(options.gateway, options.token_file, options.job, ca)
         with_patience(lambda: deliver(gateway, options.job, options.root))
     except (JobsError, OSError) as error:
         _log.error("%s: %s", options.job, error)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import ssl
 from collections.abc import Iterator
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from pathlib import Path
@@ -34,14 +35,19 @@ class GatewayConnection:
     """Reads and writes the files of one job; it raises the errors of `domain.errors`.
 
     One thread at a time uses it. The token is read for each request, because the kubelet renews it.
+    `ca` are the certificates, in PEM, that the gateway's own is checked against; "": the usual.
     """
 
-    def __init__(self, url: str, token_file: Path, job: str) -> None:
+    def __init__(self, url: str, token_file: Path, job: str, ca: str = "") -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or parts.hostname is None:
             raise BadInput(f"{url!r} is no URL of a gateway.", "It begins with https:// or http://")
-        connect = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-        self._connection: HTTPConnection = connect(parts.hostname, parts.port, timeout=TIMEOUT)
+        self._connection = HTTPConnection(parts.hostname, parts.port, timeout=TIMEOUT)
+        if parts.scheme == "https":
+            trust = ssl.create_default_context(cadata=ca or None)
+            self._connection = HTTPSConnection(
+                parts.hostname, parts.port, timeout=TIMEOUT, context=trust
+            )
         self._prefix = f"{parts.path.rstrip('/')}/api/exchange/{quote(job)}/"
         self._token_file = token_file
 

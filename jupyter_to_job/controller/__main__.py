@@ -25,6 +25,7 @@ from ..service.jobs import ServiceContext
 from ..wiring import Settings
 from .callers.identity import Identities
 from .callers.tenants import Tenants
+from .certificate import Certificate
 from .cluster.cluster import Cluster, require_pod_template
 from .cluster.informer import Informer
 from .cluster_events import ClusterEvents
@@ -71,28 +72,31 @@ def main() -> None:
         wait_limits = WaitLimits.parse(settings.start_limits)
     except BadInput as error:
         parser.error(f"JUPYTER_TO_JOB_START_LIMITS: {error}")
-    pods = JobPods(
-        settings.agent_image,
-        settings.gateway_url,
-        files_timeout=wait_limits.agent,
-        log_format=settings.log_format,
-    )
     try:
+        certificate = Certificate(settings.gateway_tls)
+        pods = JobPods(
+            settings.agent_image,
+            settings.gateway_url,
+            files_timeout=wait_limits.agent,
+            log_format=settings.log_format,
+            gateway_ca=certificate.authority,
+        )
         pod_patch = patch_in_force(settings, pods)
     except BadInput as error:
         parser.error(str(error))
-    rules = Rules(tenants, wait_limits, pods, pod_patch)
+    rules = Rules(tenants, wait_limits, pods, pod_patch, certificate)
     asyncio.run(run(settings, rules, options))
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What the settings say of dev pods and of the pods of their jobs."""
+    """What the settings say of dev pods, of the pods of their jobs, and of the gateway's HTTPS."""
 
     tenants: Tenants
     wait_limits: WaitLimits
     pods: JobPods
     pod_patch: Callable[[], Manifest]
+    certificate: Certificate
 
 
 def patch_in_force(settings: Settings, pods: JobPods) -> Callable[[], Manifest]:
@@ -152,11 +156,12 @@ class Controller:
             on_ended=lambda job: self._couriers.look(job),
             tracker=JobTracker(metrics, self._events.tell),
         )
-        pods = CourierPods.of(settings, rules.pod_patch)
+        pods = CourierPods.of(settings, rules.pod_patch, rules.pods.gateway_ca)
         self._couriers = Couriers(
             cluster, exchange, reconciler.objects, pods, self._on_change, metrics
         )
         self._nodes = cluster.nodes()
+        self._certificate = rules.certificate
         context = gateway_context(
             settings,
             exchange,
@@ -188,12 +193,16 @@ class Controller:
     async def serve(self, port: int, readiness: Readiness) -> None:
         """Serve until the task is cancelled."""
         self._housekeeping.start()
-        server = http_server(replace(self._context, readiness=readiness))
+        server = http_server(
+            replace(self._context, readiness=readiness), self._certificate.context
+        )
         server.listen(port)
         readiness.set("gateway", passed)
         parts = (self._reconciler, self._couriers, self._context.feed, self._nodes, self._events)
         try:
-            await asyncio.gather(*(part.run() for part in parts))
+            await asyncio.gather(
+                *(part.run() for part in parts), self._certificate.keep_current()
+            )
         finally:
             server.stop()
             # Before anything that requests need is gone: a client that is cut off tries again.

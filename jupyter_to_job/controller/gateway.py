@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import ssl
 import sys
 from dataclasses import replace
 from functools import partial
@@ -42,10 +44,14 @@ def application(context: GatewayContext) -> web.Application:
     )
 
 
-def http_server(context: GatewayContext) -> HTTPServer:
-    """Return the server: handlers decide how much of a body is read, and tornado holds little."""
+def http_server(context: GatewayContext, tls: ssl.SSLContext | None = None) -> HTTPServer:
+    """Return the server: handlers decide how much of a body is read, and tornado holds little.
+
+    With `tls` it speaks HTTPS only.
+    """
     return HTTPServer(
         application(context),
+        ssl_options=tls,
         max_body_size=sys.maxsize,
         max_buffer_size=MAX_BUFFER,
         chunk_size=CHUNK,

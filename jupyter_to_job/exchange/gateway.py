@@ -6,6 +6,7 @@ The token is read from its file for each request, because the kubelet renews it.
 from __future__ import annotations
 
 import contextlib
+import ssl
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,17 +15,28 @@ from urllib.parse import quote
 import httpx
 
 from .. import logs
-from ..domain.errors import NotFound, Unavailable, error_of_answer
+from ..domain.errors import BadInput, NotFound, Unavailable, error_of_answer
 
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
+_TRUST_HINT = "JUPYTER_TO_JOB_GATEWAY_CA names a file with its authority's certificate, in PEM."
 
 
 class Gateway:
-    """A client of a gateway's REST API; it raises the errors of `domain.errors`."""
+    """A client of a gateway's REST API; it raises the errors of `domain.errors`.
 
-    def __init__(self, url: str, token_file: Path) -> None:
+    It checks the gateway's certificate against those in `ca_file`, or against the usual ones if
+    that is empty. No proxy of the environment is used: the gateway is in the cluster, and the token
+    is nobody else's business.
+    """
+
+    def __init__(self, url: str, token_file: Path, ca_file: str = "") -> None:
         self._token_file = token_file
-        self._client = httpx.Client(base_url=url.rstrip("/") + "/api/", timeout=TIMEOUT)
+        self._client = httpx.Client(
+            base_url=url.rstrip("/") + "/api/",
+            timeout=TIMEOUT,
+            verify=_trust(ca_file) if ca_file else httpx.create_ssl_context(),
+            trust_env=False,
+        )
 
     def call(self, method: str, path: str, **arguments: Any) -> httpx.Response:
         """Send one request and return its answer. Raises errors of `domain.errors`."""
@@ -45,9 +57,9 @@ class Gateway:
                     raise error_of_answer(response.status_code, response.content)
                 yield response
         except httpx.HTTPError as error:
-            raise Unavailable(
-                f"The gateway cannot be reached: {error}.", "It is tried again."
-            ) from error
+            is_distrusted = "CERTIFICATE_VERIFY_FAILED" in str(error)
+            hint = _TRUST_HINT if is_distrusted else "It is tried again."
+            raise Unavailable(f"The gateway cannot be reached: {error}.", hint) from error
 
     def _token(self) -> str:
         try:
@@ -114,6 +126,16 @@ class GatewayJob:
     def put(self, path: str, data: bytes) -> None:
         """See the port."""
         self._exchange.put(self._job, path, data)
+
+
+def _trust(ca_file: str) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except OSError as error:  # an SSLError is one, too
+        raise BadInput(
+            f"The gateway's certificates cannot be read: {ca_file}: {error.strerror or error}.",
+            _TRUST_HINT,
+        ) from error
 
 
 def _piece(job: str, path: str) -> str:

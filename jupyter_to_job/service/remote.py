@@ -52,8 +52,8 @@ class RemoteJobs:
     backend = "kubernetes"
     pulls = True
 
-    def __init__(self, url: str, token_file: Path, caller: Caller) -> None:
-        self._gateway = Gateway(url, token_file)
+    def __init__(self, url: str, token_file: Path, caller: Caller, ca_file: str = "") -> None:
+        self._gateway = Gateway(url, token_file, ca_file)
         self._exchange = GatewayExchange(self._gateway)
         self._caller = caller
         self._tree = caller.open_workspace()

@@ -38,6 +38,9 @@ class Settings(HasTraits):
         "/var/run/secrets/jupyter-to-job/token",
         help="File with the token for the gateway; read anew for each request.",
     )
+    gateway_ca = Unicode(
+        "", help="File with the certificates that the gateway's own is checked against."
+    )
     exchange = Unicode(
         "", help="URL or path of the job directories; default: under Jupyter's data directory."
     )
@@ -68,6 +71,9 @@ class Settings(HasTraits):
     )
     agent_image = Unicode("", help="Controller: the image of the agent in job pods.")
     gateway_url = Unicode("", help="Controller: where agents reach its gateway.")
+    gateway_tls = Unicode(
+        "", help="Controller: folder with tls.crt and tls.key; the gateway then speaks HTTPS."
+    )
     namespaces = Unicode(
         "", help="Controller: namespaces of dev pods, separated by commas; `*`: all. Must be set."
     )

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +29,6 @@ LATER = "later"
 """One more that it serves, which does not exist when the controller begins."""
 DEV_PODS = "jupyter-to-job.io/dev-pods"
 """The label of namespaces of dev pods."""
-SHIPPED = "jupyter"
-"""The namespace of dev pods in the overlay that is shipped."""
 HOME = "/home/jovyan"
 KEPT = "example.org/kept"
 """The taint of a node that takes jobs of pretend A100s only."""
@@ -95,49 +97,82 @@ spec:
   containers: [{name: notebook, env: [{name: OF_THE_PATCH, value: "yes"}]}]
 """
 """What this cluster's administrator adds to the pods of jobs."""
+SETTINGS = {
+    "JUPYTER_TO_JOB_START_LIMITS": "image=1s",
+    "JUPYTER_TO_JOB_POD_PATCH": "/etc/jupyter-to-job/pod-patch.yaml",
+    "JUPYTER_TO_JOB_VARIABLES": "DATA_ROOT,configmap/settings",
+}
+"""The controller's settings here."""
 
 
 def install(cluster: Cluster, images: Images) -> None:
-    """Apply the overlay as it is shipped, but for image, catalog and namespaces of dev pods."""
-    manifests = [m for m in _shipped(cluster) if m["metadata"].get("namespace") != SHIPPED]
-    by_kind = {m["kind"]: m for m in manifests}
-    cluster.apply(by_kind["Namespace"])
+    """Install as docs/install.md says, for the listed namespaces of dev pods."""
     for namespace in LISTED:
-        add_namespace(cluster, namespace)
-    by_kind["ConfigMap"]["data"] = {"flavors.yaml": FLAVORS, "pod-patch.yaml": POD_PATCH}
-    (container,) = by_kind["Deployment"]["spec"]["template"]["spec"]["containers"]
-    container["image"] = images.controller
-    for variable in container["env"]:
-        if variable["name"] == "JUPYTER_TO_JOB_AGENT_IMAGE":
-            variable["value"] = images.controller
-        if variable["name"] == "JUPYTER_TO_JOB_NAMESPACES":
-            variable["value"] = ",".join((*LISTED, LATER))
-    container["env"] += [
-        {"name": "JUPYTER_TO_JOB_START_LIMITS", "value": "image=1s"},
-        {"name": "JUPYTER_TO_JOB_POD_PATCH", "value": "/etc/jupyter-to-job/pod-patch.yaml"},
-        {"name": "JUPYTER_TO_JOB_VARIABLES", "value": "DATA_ROOT,configmap/settings"},
-    ]
+        cluster.apply(namespace_manifest(namespace))
     if isinstance(cluster, Box):  # where nobody provisions volumes
         cluster.add_volume("exchange", "ReadWriteOnce", claim=f"{NAMESPACE}/exchange", node=T4.name)
-    cluster.apply(*(manifest for manifest in manifests if manifest["kind"] != "Namespace"))
+    apply(cluster, images)
+
+
+def apply(cluster: Cluster, images: Images, components: Sequence[str] = ()) -> None:
+    """Apply our overlay, and wait until its controller serves."""
+    with tempfile.TemporaryDirectory() as folder:
+        cluster.kubectl("apply", "-k", str(write_overlay(Path(folder), images, components)))
     flags = ("--namespace", NAMESPACE, "--timeout=90s")
     cluster.kubectl("rollout", "status", "deployment/controller", *flags, timeout=100)
 
 
-def _shipped(cluster: Cluster) -> list[Any]:
-    """Return the manifests of the overlay that is shipped."""
-    overlay = ROOT / "k8s" / "overlays" / "one-namespace"
-    return list(yaml.safe_load_all(cluster.kubectl("kustomize", str(overlay))))
+def write_overlay(folder: Path, images: Images, components: Sequence[str] = ()) -> Path:
+    """Write a copy of k8s/ in which k8s/site is ours, and the overlay has our namespaces.
+
+    `components` are what k8s/site includes.
+    """
+    k8s = shutil.copytree(ROOT / "k8s", folder / "k8s")
+    site, overlay = k8s / "site", k8s / "overlays" / "one-namespace"
+    (site / "flavors.yaml").write_text(FLAVORS)
+    (site / "pod-patch.yaml").write_text(POD_PATCH)
+    with _edited(site / "kustomization.yaml") as kustomization:
+        (image,) = kustomization["images"]
+        image["newName"], _, image["newTag"] = images.controller.rpartition(":")
+        kustomization["configMapGenerator"][0]["files"] = ["flavors.yaml", "pod-patch.yaml"]
+        kustomization["components"] = list(components)
+    with _edited(site / "controller.yaml") as deployment:
+        _add_variables(deployment, SETTINGS)
+    with _edited(overlay / "namespaces.yaml") as deployment:
+        _add_variables(deployment, {"JUPYTER_TO_JOB_NAMESPACES": ",".join((*LISTED, LATER))})
+    with _edited(overlay / "kustomization.yaml") as kustomization:
+        kustomization["resources"].remove("dev-namespace")
+        kustomization["resources"] += LISTED
+    for namespace in LISTED:
+        shutil.copytree(overlay / "dev-namespace", overlay / namespace)
+        with _edited(overlay / namespace / "kustomization.yaml") as kustomization:
+            kustomization["namespace"] = namespace
+    return overlay
+
+
+def _add_variables(deployment: Any, variables: dict[str, str]) -> None:
+    """Set variables of the controller, in place of those of the same name."""
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    kept = [entry for entry in container["env"] if entry["name"] not in variables]
+    container["env"] = kept + [{"name": n, "value": v} for n, v in variables.items()]
+
+
+@contextmanager
+def _edited(path: Path) -> Iterator[Any]:
+    """Yield a file's document, and write what has become of it."""
+    document = yaml.safe_load(path.read_text())
+    yield document
+    path.write_text(yaml.safe_dump(document))
 
 
 def add_namespace(cluster: Cluster, name: str) -> None:
     """Make a namespace for dev pods, in which the controller has its rights."""
-    cluster.apply(_namespace(name))
-    rights = [m for m in _shipped(cluster) if m["metadata"].get("namespace") == SHIPPED]
+    cluster.apply(namespace_manifest(name))
+    rights = yaml.safe_load_all(cluster.kubectl("kustomize", str(ROOT / "k8s" / "dev-namespace")))
     cluster.apply(*({**m, "metadata": {**m["metadata"], "namespace": name}} for m in rights))
 
 
-def _namespace(name: str) -> dict[str, Any]:
+def namespace_manifest(name: str) -> dict[str, Any]:
     """Return a namespace for dev pods: no devices but in jobs, and the strictest Pod Security."""
     labels = {"pod-security.kubernetes.io/enforce": "restricted", DEV_PODS: "true"}
     metadata = {"name": name, "labels": labels}
@@ -146,17 +181,23 @@ def _namespace(name: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class DevPod:
-    """A dev pod: no GPU, no rights in the cluster, a token for the gateway."""
+    """A dev pod: no GPU, no rights in the cluster, a token for the gateway.
+
+    Its commands have these further `variables`.
+    """
 
     cluster: Cluster
     namespace: str
     name: str
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     def run(self, *command: str, check: bool = True, timeout: float = 150) -> str:
         """Run a command in the pod and return what it printed on stdout.
 
         Without `check` its exit code does not count. `timeout` is in seconds.
         """
+        settings = (f"{name}={value}" for name, value in self.variables.items())
+        command = ("env", *settings, *command)
         if not check:
             command = ("sh", "-c", '"$@"; exit 0', "sh", *command)
         pod = ("-n", self.namespace, self.name)
@@ -214,7 +255,7 @@ def start_dev_pod(
 
     The claim is mounted at `work` in the home directory. `cpu` is its share on a busy machine.
     """
-    cluster.apply(_namespace(namespace))
+    cluster.apply(namespace_manifest(namespace))
     wait_for(
         "the namespace has its service account",
         lambda: "default" in cluster.kubectl("get", "serviceaccounts", "-n", namespace, "-o=name"),

@@ -113,8 +113,7 @@ def test_the_file_at_the_root_is_the_shipped_one() -> None:
 
 
 def test_the_catalog_of_the_cluster_loads() -> None:
-    config_map = yaml.safe_load((ROOT / "k8s" / "base" / "flavors.yaml").read_text())
-    assert parse_catalog(config_map["data"]["flavors.yaml"].encode(), "k8s").choose(None, None)
+    assert load_catalog(ROOT / "k8s" / "site" / "flavors.yaml").choose(None, None)
 
 
 # The schema -------------------------------------------------------------------------------------

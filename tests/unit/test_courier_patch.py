@@ -40,6 +40,13 @@ def test_it_trusts_the_certificates_that_the_agent_trusts() -> None:
     assert "initContainers" not in spec
 
 
+def test_it_trusts_the_authority_of_the_gateway() -> None:
+    pods = CourierPods(PODS.image, PODS.gateway_url, gateway_ca=lambda: "certificate")
+    (container,) = courier({}, pods=pods)["spec"]["template"]["spec"]["containers"]
+    trust = {"name": "JUPYTER_TO_JOB_GATEWAY_CA_DATA", "value": "certificate"}
+    assert container["env"] == [trust]
+
+
 def test_it_finds_names_and_images_as_job_pods_do(tmp_path: Path) -> None:
     patch: Any = {
         "metadata": {

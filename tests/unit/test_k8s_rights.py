@@ -14,14 +14,15 @@ from jupyter_to_job.controller.callers.tenants import parse_namespaces
 K8S = Path(__file__).parents[2] / "k8s"
 DEV_PODS = "jupyter-to-job.io/dev-pods"
 """The label of namespaces of dev pods."""
+OVERLAYS = sorted((K8S / "overlays").iterdir())
 Rules = set[tuple[str, str, str]]
 
 
 def documents(folder: Path) -> list[dict[str, Any]]:
     """Return the documents of a kustomization, without what the bases of an overlay have."""
     listed = yaml.safe_load((folder / "kustomization.yaml").read_text())
-    names = [n for n in listed["resources"] if n.endswith(".yaml")]
-    names += [patch["path"] for patch in listed.get("patches", [])]
+    names = [n for n in listed.get("resources", []) if n.endswith(".yaml")]
+    names += [patch["path"] for patch in listed.get("patches", []) if "path" in patch]
     return [d for name in names for d in yaml.safe_load_all((folder / name).read_text())]
 
 
@@ -61,7 +62,9 @@ def test_everywhere_it_only_reviews_tokens_and_knows_namespaces_and_nodes() -> N
 def test_pods_and_jobs_are_a_matter_of_listed_namespaces() -> None:
     assert rules(K8S / "dev-namespace") == {"Role": IN_NAMESPACES}
     assert rules(K8S / "overlays" / "whole-cluster") == {"ClusterRole": IN_NAMESPACES}
-    assert rules(K8S / "overlays" / "one-namespace") == {}
+    for overlay in OVERLAYS:
+        if overlay.name != "whole-cluster":
+            assert rules(overlay) == {}
 
 
 @pytest.mark.parametrize("folder", ["base", "dev-namespace", "overlays/whole-cluster"])
@@ -78,28 +81,34 @@ def namespaces_of(folder: Path) -> str | None:
     """Return the setting in the Deployment of a folder, or in its patch."""
     (deployment,) = (d for d in documents(folder) if d["kind"] == "Deployment")
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
-    variables = {e["name"]: e["value"] for e in container["env"]}
+    variables = {e["name"]: e["value"] for e in container.get("env", [])}
     return variables.get("JUPYTER_TO_JOB_NAMESPACES")
 
 
 def test_an_overlay_names_the_namespaces_that_it_gives_rights_in() -> None:
     assert namespaces_of(K8S / "base") is None  # alone it refuses to start
-    assert parse_namespaces(namespaces_of(K8S / "overlays" / "whole-cluster") or "") == {"*"}
-    overlay = K8S / "overlays" / "one-namespace"
-    listed = yaml.safe_load((overlay / "dev-namespace" / "kustomization.yaml").read_text())
-    assert parse_namespaces(namespaces_of(overlay) or "") == {listed["namespace"]}
+    for overlay in OVERLAYS:
+        folders = [file.parent for file in overlay.glob("*/kustomization.yaml")]
+        listed = [yaml.safe_load((f / "kustomization.yaml").read_text()) for f in folders]
+        for folder, kustomization in zip(folders, listed, strict=True):
+            (rights,) = kustomization["resources"]
+            assert (folder / rights).resolve() == K8S / "dev-namespace"
+        namespaces = {kustomization["namespace"] for kustomization in listed} or {"*"}
+        assert parse_namespaces(namespaces_of(overlay) or "") == namespaces
 
 
 def test_paths_of_the_overlays_exist() -> None:
     for file in K8S.rglob("kustomization.yaml"):
         listed = yaml.safe_load(file.read_text())
-        assert [n for n in listed.get("resources", []) if not (file.parent / n).exists()] == []
+        names = listed.get("resources", []) + listed.get("components", [])
+        assert [n for n in names if not (file.parent / n).exists()] == []
 
 
-def test_every_overlay_has_the_policies() -> None:
-    for overlay in (K8S / "overlays").iterdir():
-        listed = yaml.safe_load((overlay / "kustomization.yaml").read_text())
-        assert "../../policies" in listed["resources"]
+@pytest.mark.parametrize("overlay", OVERLAYS, ids=lambda folder: folder.name)
+def test_every_overlay_has_the_policies_and_what_is_of_the_site(overlay: Path) -> None:
+    listed = yaml.safe_load((overlay / "kustomization.yaml").read_text())
+    assert "../../policies" in listed["resources"]
+    assert listed["components"] == ["../../site"]
 
 
 def policies() -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:

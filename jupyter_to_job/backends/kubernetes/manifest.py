@@ -8,6 +8,7 @@ Only the agent holds a token.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ... import logs
@@ -36,8 +37,9 @@ class JobPods:
     """The settings that all job pods of a controller have in common.
 
     `files_timeout` is how many seconds a runner waits for its agent, 0 for as long as it takes.
-    `log_format` is that of agents.
-    `patch` is the administrator's, for the template of a job's pod.
+    `log_format` is that of agents. `patch` is the administrator's, for the template of a job's
+    pod. `gateway_ca` returns the certificates in PEM that agents check the gateway's own against;
+    "": the usual ones.
     """
 
     agent_image: str
@@ -45,6 +47,7 @@ class JobPods:
     image_pull_policy: str = "IfNotPresent"
     files_timeout: int = 600
     log_format: str = logs.TEXT
+    gateway_ca: Callable[[], str] = str
     patch: Manifest = field(default_factory=dict)
 
 
@@ -206,12 +209,13 @@ def _agent(request: Request, pods: JobPods) -> Manifest:
         "env": [
             {"name": "POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}},
             *log_variables(request, pods.log_format),
+            *trust_variables(pods.gateway_ca()),
         ],
         "resources": {
             "requests": {"cpu": "20m", "memory": "64Mi"},
             "limits": {"cpu": "500m", "memory": "256Mi"},
         },
-        "securityContext": _RESTRICTED,
+        "securityContext": {**_RESTRICTED, "readOnlyRootFilesystem": True},
         "volumeMounts": [
             {"name": "exchange", "mountPath": EXCHANGE},
             {"name": "token", "mountPath": TOKEN_FOLDER, "readOnly": True},
@@ -225,6 +229,14 @@ def log_variables(request: Request, log_format: str) -> list[Manifest]:
     if request.request_id is not None:
         variables.append({"name": logs.REQUEST_VARIABLE, "value": request.request_id})
     return variables
+
+
+def trust_variables(ca: str) -> list[Manifest]:
+    """Return the variable of an agent or courier that has the certificates it shall trust.
+
+    They are no secret, and a ConfigMap with them would have to be in every namespace of dev pods.
+    """
+    return [{"name": "JUPYTER_TO_JOB_GATEWAY_CA_DATA", "value": ca}] if ca else []
 
 
 def _notebook(request: Request, origin: Manifest, pods: JobPods) -> Manifest:

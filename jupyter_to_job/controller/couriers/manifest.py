@@ -12,7 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ... import logs
-from ...backends.kubernetes.manifest import AUDIENCE, TOKEN_FOLDER, log_variables
+from ...backends.kubernetes.manifest import (
+    AUDIENCE,
+    TOKEN_FOLDER,
+    log_variables,
+    trust_variables,
+)
 from ...backends.kubernetes.records import COMPONENT, COURIER, JOB_LABEL, REQUEST_ID, Manifest
 from ...exchange import Request
 from .place import Place
@@ -34,7 +39,8 @@ class CourierPods:
     """The settings that all couriers of a controller have in common.
 
     `after` is how many seconds a dev pod has for a result before a courier is started. `patch`
-    returns the administrator's patch of job pods. `log_format` is that of couriers.
+    returns the administrator's patch of job pods, and `gateway_ca` the certificates that couriers
+    trust, as agents do. `log_format` is that of couriers.
     """
 
     image: str
@@ -43,13 +49,16 @@ class CourierPods:
     image_pull_policy: str = "IfNotPresent"
     patch: Callable[[], Manifest] = dict
     log_format: str = logs.TEXT
+    gateway_ca: Callable[[], str] = str
 
     @classmethod
-    def of(cls, settings: Settings, patch: Callable[[], Manifest]) -> CourierPods:
-        """Return what the settings say, with the patch in force."""
+    def of(
+        cls, settings: Settings, patch: Callable[[], Manifest], gateway_ca: Callable[[], str] = str
+    ) -> CourierPods:
+        """Return what the settings say, with patch and certificates in force."""
         image, url = settings.agent_image, settings.gateway_url
         after, log_format = settings.courier_patience(), settings.log_format
-        return cls(image, url, after, patch=patch, log_format=log_format)
+        return cls(image, url, after, "IfNotPresent", patch, log_format, gateway_ca)
 
 
 def courier_name(job: str) -> str:
@@ -136,12 +145,17 @@ def _container(request: Request, place: Place, pods: CourierPods) -> Manifest:
         "env": [
             {"name": "JUPYTER_TO_JOB_TERMINATION_LOG", "value": "/dev/termination-log"},
             *log_variables(request, pods.log_format),
+            *trust_variables(pods.gateway_ca()),
         ],
         "resources": {
             "requests": {"cpu": "50m", "memory": "64Mi"},
             "limits": {"cpu": "1", "memory": "256Mi"},
         },
-        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "readOnlyRootFilesystem": True,
+        },
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [mount, {"name": "token", "mountPath": TOKEN_FOLDER, "readOnly": True}],
     }
