@@ -193,16 +193,12 @@ class Controller:
     async def serve(self, port: int, readiness: Readiness) -> None:
         """Serve until the task is cancelled."""
         self._housekeeping.start()
-        server = http_server(
-            replace(self._context, readiness=readiness), self._certificate.context
-        )
+        server = http_server(replace(self._context, readiness=readiness), self._certificate.context)
         server.listen(port)
         readiness.set("gateway", passed)
         parts = (self._reconciler, self._couriers, self._context.feed, self._nodes, self._events)
         try:
-            await asyncio.gather(
-                *(part.run() for part in parts), self._certificate.keep_current()
-            )
+            await asyncio.gather(*(part.run() for part in parts), self._certificate.keep_current())
         finally:
             server.stop()
             # Before anything that requests need is gone: a client that is cut off tries again.
