@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import secrets
 import socket
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
@@ -83,7 +84,7 @@ def event_manifest(job: ClusterJob, action: str, reason: str, note: str) -> Mani
     return {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
-        "metadata": {"generateName": f"{job.name}.", "namespace": job.namespace},
+        "metadata": {"name": f"{job.name}.{secrets.token_hex(8)}", "namespace": job.namespace},
         "eventTime": moment.isoformat(),
         "action": action,
         "reason": reason,

@@ -16,6 +16,7 @@ from prometheus_client import (
     Info,
     PlatformCollector,
     ProcessCollector,
+    disable_created_metrics,
 )
 
 from .. import __version__
@@ -32,6 +33,7 @@ class Metrics:
     """The metrics of one controller, in a registry of its own."""
 
     def __init__(self) -> None:
+        disable_created_metrics()  # a second series for each, which nothing here asks for
         self.registry = CollectorRegistry()
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self.registry)

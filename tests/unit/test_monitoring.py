@@ -111,7 +111,7 @@ def test_dashboard_and_alerts_ask_for_metrics_that_there_are() -> None:
 def test_every_metric_of_ours_is_on_the_dashboard() -> None:
     asked = set().union(*(monitoring.metrics_in(q) for _, q in monitoring.dashboard_queries()))
     for name, kind in families().items():
-        if name.startswith("jupyter_to_job") and not name.endswith(("_info", "_created")):
+        if name.startswith("jupyter_to_job") and not name.endswith("_info"):
             samples = {f"{name}_bucket", f"{name}_count"} if kind == "histogram" else {name}
             assert samples & asked, f"{name} is on no panel"
 
@@ -132,7 +132,6 @@ def test_panels_do_not_overlap_and_say_what_they_show() -> None:
 def test_every_metric_is_documented_and_no_other() -> None:
     documented = OPERATIONS.first_names("### Metrics")
     ours = {name for name in families() if name.startswith("jupyter_to_job")}
-    ours = {name for name in ours if not name.endswith("_created")}
     assert set(documented) == ours
     assert len(documented) == len(ours)
 
