@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.cluster import eve
 from tests.cluster.box.cluster import Cluster, KubectlError
@@ -28,7 +29,7 @@ from tests.cluster.device_seekers import (
     pod_with,
 )
 from tests.cluster.eve import EVE, allow_eve, as_user
-from tests.cluster.product import DEV_PODS, TEAM, DevPod
+from tests.cluster.product import DEV_PODS, ROOT, TEAM, DevPod
 from tests.cluster.scenes import SubmittedJob
 from tests.cluster.side_by_side import once
 from tests.cluster.test_own_jobs import LABEL
@@ -37,6 +38,7 @@ from tests.cluster.test_own_jobs import POLICY as OWN_JOBS
 pytestmark = pytest.mark.side_by_side
 POLICY = "jupyter-to-job-no-devices"
 TRY = ("create", "-f", "-", "--dry-run=server")
+FUSE = "example.org/fuse"
 JOB_CONTROLLER = "system:serviceaccount:kube-system:job-controller"
 refusal = partial(eve.refusal, by=POLICY)
 
@@ -181,6 +183,34 @@ def test_nothing_passes_for_a_job_of_ours(
     assert said("Deployment", GPU) in refusal(cluster, "create", "-f", "-", stdin=deployment)
     running.let_end()
     running.check_counted(running.until_ended(), None)
+
+
+def test_an_administrator_lets_a_device_pass(
+    cluster: Cluster, images: Images, dev_pod: DevPod
+) -> None:
+    """By its name in a variable of the policy."""
+    prepare(cluster)
+    assert dev_pod.namespace == TEAM
+    shipped = yaml.safe_load_all(cluster.kubectl("kustomize", str(ROOT / "k8s" / "policies")))
+    (policy,) = (m for m in shipped if m["metadata"]["name"] == POLICY and "variables" in m["spec"])
+    (allowed,) = (v for v in policy["spec"]["variables"] if v["name"] == "allowed")
+    pod = pod_with(images, resources={"limits": {FUSE: 1}})
+    assert said("Pod", FUSE) in refusal(cluster, *TRY, stdin=pod)
+
+    def passes() -> bool:
+        try:
+            as_user(cluster, EVE, *TRY, stdin=pod)
+        except KubectlError:
+            return False
+        return True
+
+    allowed["expression"] = f"['{FUSE}']"
+    cluster.apply(policy)
+    wait_for("the policy has changed", passes)
+    pod["spec"]["containers"][0]["resources"]["limits"][GPU] = 1
+    assert said("Pod", GPU) in refusal(cluster, *TRY, stdin=pod)
+    allowed["expression"] = "[]"
+    cluster.apply(policy)
 
 
 def test_a_namespace_that_gets_the_label_later(cluster: Cluster, images: Images) -> None:
