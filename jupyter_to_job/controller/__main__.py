@@ -6,13 +6,12 @@ import argparse
 import asyncio
 import logging
 import signal
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from ..backends.kubernetes import JobPods, KubernetesBackend
 from ..backends.kubernetes.manifest import sample_template
-from ..backends.kubernetes.nodes import NodeRecord
 from ..backends.kubernetes.pod_patch import PodPatchFile
 from ..backends.kubernetes.records import Manifest
 from ..domain.errors import BadInput
@@ -25,7 +24,7 @@ from ..wiring import Settings
 from .callers.identity import Identities
 from .callers.tenants import Tenants
 from .cluster.cluster import Cluster, require_pod_template
-from .cluster.informer import Informer
+from .cluster.node_watch import NodeWatch
 from .couriers.couriers import Couriers
 from .couriers.manifest import CourierPods
 from .feed.feed import GatewayFeed
@@ -39,6 +38,7 @@ from .intake.intake import Intake
 from .one_writer import only_writer
 from .pod_planner import PodPlanner
 from .preflight.cluster_checks import ClusterChecks
+from .recent_events import RecentEvents
 from .reconciling.reconciler import Reconciler
 from .reconciling.wait_limits import WaitLimits
 
@@ -122,12 +122,12 @@ async def serve(settings: Settings, rules: Rules, port: int, kubeconfig: str | N
         couriers = Couriers(cluster, exchange, reconciler.objects, pods, on_change)
         backend = KubernetesBackend(on_request, reconciler.placement_of)
         identities = Identities(cluster, rules.tenants, reconciler, couriers=couriers)
-        nodes = cluster.nodes()
-        planner = pod_planner(nodes, rules.pod_patch)
+        nodes = NodeWatch(cluster, counts_devices=settings.device_counts)
+        planner = PodPlanner(nodes.nodes, rules.pod_patch, nodes.is_starting, nodes.requests)
         context = gateway_context(settings, exchange, backend, identities, on_change, planner)
-        context = replace(
-            context, checks=ClusterChecks(cluster, reconciler.manifest, reconciler.kernels)
-        )
+        checks = ClusterChecks(cluster, reconciler.manifest, reconciler.kernels)
+        events = RecentEvents(cluster, exchange, reconciler.objects)
+        context = replace(context, checks=checks, events=events)
         policy = Policy.parse(settings.retention, settings.exchange_cap)
         housekeeping = Housekeeping(exchange, context.intake.budgets, policy)
         housekeeping.start()
@@ -182,15 +182,6 @@ def gateway_context(
         intake=intake,
         planner=planner,
     )
-
-
-def pod_planner(nodes: Informer[NodeRecord], patch: Callable[[], Manifest]) -> PodPlanner:
-    """Return what plans with the nodes that an informer knows. A missing right leaves none."""
-
-    def known_nodes() -> Collection[NodeRecord] | None:
-        return list(nodes.records.values()) if nodes.synced.is_set() else None
-
-    return PodPlanner(known_nodes, patch, lambda: not nodes.answered.is_set())
 
 
 if __name__ == "__main__":

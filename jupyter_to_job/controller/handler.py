@@ -24,6 +24,7 @@ from .intake.intake import IncomingBody, Intake
 from .jobs import GatewayJobs
 from .pod_planner import PodPlanner
 from .preflight.cluster_checks import ClusterChecks
+from .recent_events import RecentEvents
 
 DROPPED = 64 << 10
 """Bytes of a refused body that are read and dropped, at most.
@@ -39,7 +40,8 @@ class GatewayContext:
     """The objects that the handlers share.
 
     `pool` is for small answers, `intake.bulk` for what is large. `on_change` reports a job whose
-    directory changed. Without `checks` there is no cluster to ask before a submission.
+    directory changed. Without `checks` there is no cluster to ask before a submission, and without
+    `events` none that tells what happened to a job.
     """
 
     core: ServiceContext
@@ -51,6 +53,7 @@ class GatewayContext:
     intake: Intake
     planner: PodPlanner = field(default_factory=PodPlanner)
     checks: ClusterChecks | None = None
+    events: RecentEvents | None = None
 
     @cached_property
     def origins(self) -> JobOrigins:
@@ -59,7 +62,7 @@ class GatewayContext:
 
     def jobs(self, caller: DevPod) -> GatewayJobs:
         """Return the use cases for a caller."""
-        return GatewayJobs(self.core, caller, self.origins, self.planner, self.checks)
+        return GatewayJobs(self.core, caller, self.origins, self.planner, self.checks, self.events)
 
 
 @web.stream_request_body
