@@ -17,6 +17,7 @@ from tests.cluster.box.volumes import NODE_LABEL
 from tests.cluster.box.wait import wait_for
 
 ROOT = Path(__file__).parents[2]
+DEVICE_COUNTS = ROOT / "k8s" / "components" / "device-counts"
 NAMESPACE = "jupyter-to-job"
 GATEWAY = f"http://gateway.{NAMESPACE}.svc"
 TEAM, RIVALS, LEAVING, LIMITED = LISTED = "team", "rivals", "leaving", "limited"
@@ -111,11 +112,13 @@ def install(cluster: Cluster, images: Images) -> None:
     container["env"] += [
         {"name": "JUPYTER_TO_JOB_START_LIMITS", "value": "image=1s"},
         {"name": "JUPYTER_TO_JOB_POD_PATCH", "value": "/etc/jupyter-to-job/pod-patch.yaml"},
+        {"name": "JUPYTER_TO_JOB_DEVICE_COUNTS", "value": "true"},
         {"name": "JUPYTER_TO_JOB_VARIABLES", "value": "DATA_ROOT,configmap/settings"},
     ]
     if isinstance(cluster, Box):  # where nobody provisions volumes
         cluster.add_volume("exchange", "ReadWriteOnce", claim=f"{NAMESPACE}/exchange", node=T4.name)
     cluster.apply(*(manifest for manifest in manifests if manifest["kind"] != "Namespace"))
+    cluster.apply(*yaml.safe_load_all((DEVICE_COUNTS / "rbac.yaml").read_text()))
     flags = ("--namespace", NAMESPACE, "--timeout=90s")
     cluster.kubectl("rollout", "status", "deployment/controller", *flags, timeout=100)
 

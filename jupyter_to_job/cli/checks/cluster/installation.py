@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -69,14 +70,27 @@ class Installation:
 
     @property
     def namespaces(self) -> list[str]:
-        """The namespaces of dev pods; `*` for all."""
-        return sorted(filter(None, map(str.strip, self.setting("namespaces").split(","))))
+        """The namespaces of dev pods, as they are listed; `*` for all."""
+        return list(filter(None, map(str.strip, self.setting("namespaces").split(","))))
 
-    @property
+    @cached_property
     def dev_namespace(self) -> str:
-        """A namespace of dev pods to try things in: the first, or its own where all are served."""
-        named = [name for name in self.namespaces if name != EVERYWHERE]
-        return named[0] if named else self.namespace
+        """A namespace of dev pods to try things in: the first that there is.
+
+        It is the controller's own where all are served.
+        """
+        for name in self.namespaces:
+            if name != EVERYWHERE and self.has_namespace(name):
+                return name
+        return self.namespace
+
+    def has_namespace(self, name: str) -> bool:
+        """Tell whether a namespace exists."""
+        try:
+            self.api.get(f"/api/v1/namespaces/{name}")
+        except NotFound:
+            return False
+        return True
 
     @property
     def counts_devices(self) -> bool:
