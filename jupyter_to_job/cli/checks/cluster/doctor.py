@@ -14,7 +14,7 @@ from .installation import Installation
 TIMEOUT = 150.0
 """Seconds for one check: a pod is started, and images may have to be pulled."""
 _ClusterCheck = Callable[[ClusterApi, Installation], Iterable[CheckResult]]
-_CHECKS: tuple[tuple[str, _ClusterCheck], ...] = (
+CHECKS: tuple[tuple[str, _ClusterCheck], ...] = (
     ("controller", controller.check),
     ("versions", versions.check),
     ("namespaces", namespaces.check),
@@ -39,7 +39,7 @@ class ClusterDoctor:
         """Yield all checks by area. Without a cluster, or a controller on it, no other can run."""
         yield "cluster", self._find
         if self._installation is not None:
-            for area, check in _CHECKS:
+            for area, check in CHECKS:
                 yield area, partial(_as_far_as_allowed, check, self._installation)
 
     def _find(self) -> Iterator[CheckResult]:
