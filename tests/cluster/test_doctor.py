@@ -87,7 +87,13 @@ def missing_policy(cluster: Cluster) -> Iterator[None]:
     """Somebody deleted the policy that keeps jobs apart."""
     cluster.kubectl("delete", "validatingadmissionpolicy", POLICY)
     yield
-    cluster.kubectl("apply", "-k", str(ROOT / "k8s" / "policies"))
+    cluster.kubectl("apply", "--server-side", "-k", str(ROOT / "k8s" / "policies"))
+    refused = f"A forged job's pod is refused in {TEAM}"
+    wait_for(
+        "the policy is in force again",
+        lambda: refused in [f["message"] for f in doctor(cluster)],
+        timeout=60,
+    )
 
 
 def test_a_sound_installation(dev_pod: DevPod, cluster: Cluster) -> None:
@@ -110,7 +116,8 @@ def test_a_sound_installation(dev_pod: DevPod, cluster: Cluster) -> None:
 @pytest.mark.usefixtures("dev_pod", "missing_role")
 def test_a_missing_role(cluster: Cluster) -> None:
     ((message, remedy),) = problems(doctor(cluster)).items()
-    assert message.startswith(f"In {RIVALS} the controller may not: get pods, list pods, ")
+    assert message.startswith(f"In {RIVALS} the controller may not: get pods, create pods, ")
+    assert message.endswith(" create jobs, delete jobs.")
     assert "k8s/dev-namespace" in remedy and f"namespace: {RIVALS}" in remedy
 
 

@@ -80,9 +80,9 @@ devices:
 
 def two_nodes() -> PodPlanner:
     """Return a planner that knows two nodes with four GPUs each, three of which are in use."""
-    gpus = {"nvidia.com/gpu": Decimal(4)}
+    there = {"cpu": Decimal(16), "memory": Decimal(64 << 30), "nvidia.com/gpu": Decimal(4)}
     nodes = [
-        NodeRecord(name, name, {"product": name}, capacity=gpus, allocatable=gpus)
+        NodeRecord(name, name, {"product": name}, capacity=there, allocatable=there)
         for name in ("T4", "A100")
     ]
     busy = PodRequests("others", "busy", "busy", "T4", {"nvidia.com/gpu": Decimal(3)})
@@ -200,9 +200,9 @@ def test_it_says_how_many_are_free_and_why_a_job_waits(
 ) -> None:
     theme = request.node.callspec.id.rpartition("-")[2]
     checks.found = []
-    lab.write("study.ipynb", "print('hello')")
+    lab.write("reports/study.ipynb", "print('hello')")
     page = open_lab()
-    panel = open_notebook(page, "study.ipynb")
+    panel = open_notebook(page, "reports", "study.ipynb")
     ask(page, panel)
     flavor(page, "One GPU").click()
     asked(page)

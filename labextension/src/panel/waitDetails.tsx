@@ -19,7 +19,7 @@ type Props = {
 
 /** What a click unfolds. The cluster is asked only while it is open. */
 export function WaitDetails(props: Props): ReactElement {
-  const { job, trans, tabIndex } = props;
+  const { trans, tabIndex } = props;
   const [isOpen, setIsOpen] = useState(false);
   return (
     <details
@@ -27,12 +27,7 @@ export function WaitDetails(props: Props): ReactElement {
       open={isOpen}
       onToggle={({ currentTarget }) => setIsOpen(currentTarget.open)}
     >
-      <summary
-        tabIndex={tabIndex}
-        aria-label={trans.__('Why %1 waits', job.name)}
-      >
-        {trans.__('Why it waits')}
-      </summary>
+      <summary tabIndex={tabIndex}>{trans.__('Why it waits')}</summary>
       {isOpen && <OpenDetails {...props} />}
     </details>
   );

@@ -13,7 +13,7 @@ from ....backends.kubernetes.nodes import NodeNeeds, NodeRecord, node_record
 from ....domain.errors import BadCatalog
 from ....domain.quantities import format_resource
 from ...display import formats
-from ..result import CheckResult, ok, problem, warning
+from ..result import CheckResult, Level, ok, problem, warning
 from .api import ClusterApi, Manifest
 from .installation import Installation
 
@@ -25,8 +25,9 @@ def check(api: ClusterApi, installation: Installation) -> Iterator[CheckResult]:
     """Check the catalog that the controller reads, and what the nodes have of it."""
     from ....flavors import SHIPPED, parse_catalog
 
-    path = installation.setting("catalog")
-    text = installation.file(path) if path else SHIPPED.read_text()
+    setting = installation.setting("catalog")
+    path = setting or "The catalog that is shipped"
+    text = installation.file(setting) if setting else SHIPPED.read_text()
     if text is None:
         yield warning(
             f"The catalog at {path} comes from no ConfigMap: it is not checked.",
@@ -49,7 +50,7 @@ def check(api: ClusterApi, installation: Installation) -> Iterator[CheckResult]:
     for name, choice in _by_device(catalog).items():
         result = _device(name, choice, nodes, patch)
         yield result
-        fitting |= {name} if result.level == "ok" else set()
+        fitting |= {name} if result.level is Level.OK else set()
     for name in catalog.flavors:
         yield from _flavor(catalog, name, nodes, patch, fitting)
 
@@ -62,9 +63,9 @@ def _patch(installation: Installation) -> Manifest:
 
 
 def _by_device(catalog: Catalog) -> dict[str, Choice]:
-    """Return each device with a flavor that offers it."""
-    choices = [c for name in catalog.flavors for c in catalog.choices(name)]
-    return {choice.device_name: choice for choice in reversed(choices)}
+    """Return each device that a flavor offers, with that flavor."""
+    choices = {c.device_name: c for name in catalog.flavors for c in catalog.choices(name)}
+    return {name: choices[name] for name in catalog.devices if name in choices}
 
 
 def _device(name: str, choice: Choice, nodes: Sequence[NodeRecord], patch: Manifest) -> CheckResult:

@@ -90,7 +90,7 @@ def _space(api: ClusterApi, installation: Installation, claim: str) -> CheckResu
             "An administrator who may `get nodes/proxy` is told.",
         )
     if volume is None:
-        return ok("How much of it is free its driver does not tell")
+        return ok("How much of it is free is not told: not by this driver, or not yet")
     free, size = int(volume["availableBytes"]), int(volume["capacityBytes"])
     reserve = parse_quantity(installation.setting("disk_reserve"))
     message = f"{format_bytes(free)} of {format_bytes(size)} are free"
