@@ -46,7 +46,7 @@ function OpenDetails({ jobs, job, trans }: Props): ReactElement {
           )}
         </p>
       )}
-      <EventList events={events} now={now} trans={trans} />
+      <EventList events={events} remark={job.message} now={now} trans={trans} />
     </>
   );
 }
@@ -62,12 +62,15 @@ function waitedText(
 
 type ListProps = {
   events: readonly ClusterEvent[] | null | undefined;
+  /** What the line above says already. */
+  remark: string | null;
   now: number;
   trans: TranslationBundle;
 };
 
 /** The events, the latest first. */
-function EventList({ events, now, trans }: ListProps): ReactElement {
+function EventList(props: ListProps): ReactElement {
+  const { events, remark, now, trans } = props;
   if (events === undefined) {
     return <p>{trans.__('Asking the cluster…')}</p>;
   }
@@ -83,7 +86,9 @@ function EventList({ events, now, trans }: ListProps): ReactElement {
         <li key={`${event.time} ${event.reason} ${event.message}`}>
           <time dateTime={event.time}>{formatMoment(event.time, now)}</time>{' '}
           <strong>{eventText(event.reason, trans)}</strong>{' '}
-          <span className="jp-ToJob-message">{event.message}</span>
+          {event.message !== remark && (
+            <span className="jp-ToJob-message">{event.message}</span>
+          )}
         </li>
       ))}
     </ul>
