@@ -120,8 +120,8 @@ def not_ready(server: PretendApiServer) -> None:
     }
 
 
-def drop(path: str) -> Callable[[PretendApiServer], None]:
-    return lambda server: server.documents.pop(path) and None
+def drop(path: str) -> Callable[[PretendApiServer], object]:
+    return lambda server: server.documents.pop(path)
 
 
 def claim(**changes: Any) -> Callable[[PretendApiServer], None]:
@@ -152,7 +152,7 @@ def clock(ahead: float) -> Callable[[PretendApiServer], None]:
 
 OWN = f"jupyter-to-job-{'own-jobs'}"
 NO_T4 = "No node has the device t4: "
-CASES: dict[str, tuple[Callable[[PretendApiServer], None], str, str]] = {
+CASES: dict[str, tuple[Callable[[PretendApiServer], object], str, str]] = {
     "a missing Role": (
         no_role, "rights", "In team the controller may not: get jobs, list jobs, watch jobs, ",
     ),
@@ -256,7 +256,7 @@ CASES: dict[str, tuple[Callable[[PretendApiServer], None], str, str]] = {
 
 @pytest.mark.parametrize(("spoil", "area", "message"), CASES.values(), ids=CASES)
 def test_what_is_wrong_is_named_with_its_remedy(
-    server: PretendApiServer, spoil: Callable[[PretendApiServer], None], area: str, message: str
+    server: PretendApiServer, spoil: Callable[[PretendApiServer], object], area: str, message: str
 ) -> None:
     spoil(server)
     found, code = doctor()

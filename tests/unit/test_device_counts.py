@@ -100,7 +100,7 @@ def test_what_a_patch_says_of_nodes() -> None:
     nodes = [node_record(n) for n in (T4, A100)]
     tolerant = {"spec": {"tolerations": [{"key": "kept", "operator": "Exists"}]}}
     assert count_units(choice, nodes, [], patch=tolerant) == Units(12, 12)
-    rule = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{}]}}
+    rule: Any = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{}]}}
     unknown = {"spec": {"affinity": {"nodeAffinity": rule}}}
     assert count_units(choice, nodes, [], patch=unknown) == Units()
 

@@ -121,7 +121,7 @@ def test_few_wait_for_a_cluster_that_does_not_answer(
             for _ in range(recent_events.MAX_ASKING)
         ]
         await asked.acquire()
-        await _until(lambda: not events._turns._value)  # type: ignore[attr-defined]
+        await _until(lambda: not events._turns._value)
         assert await asyncio.to_thread(events.of, NAME) is None
         answered.set()
         assert await asyncio.gather(*waiting) == [(event(1),)] * len(waiting)

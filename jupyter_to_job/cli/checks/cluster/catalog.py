@@ -115,11 +115,10 @@ def _flavor(
 ) -> Iterator[CheckResult]:
     """Yield a problem of a flavor that fits no node with any of its devices."""
     choices = [c for c in catalog.choices(name) if c.device_name in devices]
-    lacks = [find_lack(c, nodes, None, patch) for c in choices if not c.device.autoscaled]
-    if lacks and len(lacks) == len(choices) and all(lacks):
-        lack = lacks[0]
-        assert lack is not None
+    lacks = [find_lack(choice, nodes, None, patch) for choice in choices]
+    missing = [lack for lack in lacks if lack is not None]
+    if missing and len(missing) == len(lacks):
         yield problem(
-            f"Flavor {name} fits no node: {lack.message}",
+            f"Flavor {name} fits no node: {missing[0].message}",
             "Give it less in the catalog, or add a node that has so much.",
         )
