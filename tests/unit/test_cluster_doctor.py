@@ -190,6 +190,10 @@ CASES: dict[str, tuple[Callable[[PretendApiServer], object], str, str]] = {
         set_catalog("t4: {resource: nvidia.com/gpu,", "t4: {resource: amd.com/gpu,"), "catalog",
         f"{NO_T4}no node has amd.com/gpu.",
     ),
+    "limits that nobody reports": (
+        set_catalog("t4: {resource: nvidia.com/gpu,", "t4: {limits: {example.org/share: 1},"),
+        "catalog", f"{NO_T4}no node reports any of example.org/share.",
+    ),
     "a taint": (tainted, "catalog", f"{NO_T4}its nodes have taints that it does not tolerate"),
     "a flavor that is too large": (
         set_catalog("small: {cpu: 1", "small: {cpu: 64"), "catalog",

@@ -58,7 +58,11 @@ def check(api: ClusterApi, installation: Installation) -> Iterator[CheckResult]:
 def _patch(installation: Installation) -> Manifest:
     """Return the pod patch, which may say where jobs run. The controller itself checks it."""
     path = installation.setting("pod_patch")
-    document = yaml.safe_load((installation.file(path) if path else None) or "{}")
+    text = installation.file(path) if path else None
+    try:
+        document = yaml.safe_load(text or "{}")
+    except yaml.YAMLError:
+        return {}
     return document if isinstance(document, dict) else {}
 
 
@@ -94,6 +98,8 @@ def _device(name: str, choice: Choice, nodes: Sequence[NodeRecord], patch: Manif
 def _missing(choice: Choice, nodes: Sequence[NodeRecord], patch: Manifest) -> str:
     """Return which of a device's conditions no node satisfies, beside the others."""
     needs = NodeNeeds.of(choice, None, patch)
+    if needs.resources and not needs.comparable(nodes):
+        return f"no node reports any of {', '.join(needs.resources)}"
     for resource in needs.comparable(nodes):
         if not any(node.capacity.get(resource) for node in nodes):
             return f"no node has {resource}"

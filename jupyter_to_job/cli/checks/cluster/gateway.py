@@ -16,8 +16,10 @@ from ....domain.errors import JobsError, Refused
 from ..result import CheckResult, Level, ok, problem, warning
 from .api import ClusterApi, Manifest
 from .installation import Installation
-from .trial_pod import SECONDS, trial_pod
+from .trial_pod import trial_pod
 
+SECONDS = 90
+"""Seconds that the pod may take: its image may have to be pulled."""
 _INTERVAL = 0.5
 _ENDED = ("Succeeded", "Failed")
 
@@ -63,16 +65,11 @@ def _not_started(namespace: str, pod: Manifest) -> CheckResult:
     """Return what keeps the pod from running."""
     status = pod.get("status", {})
     states = [c.get("state", {}).get("waiting") for c in status.get("containerStatuses") or ()]
-    reasons = [state for state in states if state]
-    reasons += [c for c in status.get("conditions") or () if c.get("status") == "False"]
-    why = (
-        ": ".join(filter(None, (reasons[0].get("reason"), reasons[0].get("message"))))
-        if reasons
-        else ""
-    )
+    states += [c for c in status.get("conditions") or () if c.get("status") == "False"]
+    first = next(filter(None, states), {"reason": "nobody says why"})
+    why = ": ".join(filter(None, (first.get("reason"), first.get("message"))))
     return problem(
-        f"In {namespace} the pod that was to try the gateway did not run within {SECONDS} s"
-        f"{': ' if why else ''}{why}.",
+        f"In {namespace} the pod that was to try the gateway did not run within {SECONDS} s: {why}",
         "Can the agent's image be pulled there, and has a node room for 100m CPU and 256Mi?",
     )
 
@@ -92,10 +89,8 @@ def _told(namespace: str, log: str) -> Iterator[CheckResult]:
         if level is Level.OK:
             yield ok(message)
         else:
-            fix = (
-                f"{finding['mend']} Do network policies let pods of {namespace} reach the gateway?"
-            )
-            yield CheckResult(level, message, fix.strip())
+            network = f"Do network policies let pods of {namespace} reach the gateway?"
+            yield CheckResult(level, message, f"{finding['mend']} {network}".strip())
 
 
 def _findings(log: str) -> list[dict[str, Any]]:

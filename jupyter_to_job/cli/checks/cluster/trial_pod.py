@@ -9,8 +9,8 @@ from ....backends.kubernetes.manifest import AUDIENCE
 from .api import Manifest
 from .installation import Installation
 
-SECONDS = 90
-"""Seconds after which Kubernetes ends the pod, whoever started it."""
+DEADLINE = 120
+"""Seconds after which Kubernetes ends the pod, whatever became of whoever started it."""
 TOKEN_FOLDER = "/var/run/secrets/jupyter-to-job"  # noqa: S105 - a folder
 _DOCTOR = "from jupyter_to_job.cli.main import main; main(['doctor', '--json'])"
 _RESOURCES = {"cpu": "100m", "memory": "256Mi"}
@@ -34,7 +34,7 @@ def trial_pod(installation: Installation, namespace: str) -> Manifest:
         "restartPolicy": "Never",
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
-        "activeDeadlineSeconds": SECONDS,
+        "activeDeadlineSeconds": DEADLINE,
         "terminationGracePeriodSeconds": 0,
         "securityContext": {
             "runAsNonRoot": True,
