@@ -8,7 +8,7 @@ import ssl
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -27,7 +27,8 @@ from jupyter_to_job.controller.intake.exchange_routes import ExchangeRoutes
 from jupyter_to_job.controller.intake.intake import Intake
 from jupyter_to_job.controller.pod_planner import PodPlanner
 from jupyter_to_job.domain.errors import Refused
-from jupyter_to_job.exchange import FileExchange
+from jupyter_to_job.domain.state import Placement
+from jupyter_to_job.exchange import FileExchange, Request
 from jupyter_to_job.flavors import SHIPPED, load_catalog
 from jupyter_to_job.service.jobs import ServiceContext
 
@@ -64,6 +65,21 @@ class MarkingBackend(MemoryBackend):
             self.mark(job)
 
 
+class FullCluster(MarkingBackend):
+    """A cluster that has no room: each job waits, with what its scheduler says."""
+
+    name = "kubernetes"
+    has_queue = False
+    says = "0/2 nodes are available: 2 Insufficient nvidia.com/gpu."
+
+    def notify(self, *jobs: str) -> None:
+        for job in jobs:
+            self.mark(job)
+
+    def queue_status(self, waiting: Mapping[str, Request]) -> Mapping[str, Placement]:
+        return dict.fromkeys(waiting, Placement(reason="Unschedulable", message=self.says))
+
+
 @contextmanager
 def context_of(
     exchange: FileExchange,
@@ -73,12 +89,13 @@ def context_of(
     identities: Identities | None = None,
     catalog: Path = SHIPPED,
     planner: PodPlanner | None = None,
+    backend: type[MarkingBackend] = MarkingBackend,
 ) -> Iterator[GatewayContext]:
     """Yield what the handlers of a gateway share."""
     budgets = Budgets(exchange, caps)
     core = ServiceContext(
         exchange,
-        MarkingBackend(exchange),
+        backend(exchange),
         partial(load_catalog, catalog),
         limits=READER_LIMITS,
         admit_job=budgets.admit_job,

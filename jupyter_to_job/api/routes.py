@@ -144,7 +144,7 @@ def _withdraw(call: _Call, key: str) -> ApiResponse:
 
 
 def _get(call: _Call, name: str) -> ApiResponse:
-    return ApiResponse.json(200, call.jobs.get(name).to_json())
+    return ApiResponse.json(200, call.jobs.details(name).to_json())
 
 
 def _delete(call: _Call, name: str) -> ApiResponse:

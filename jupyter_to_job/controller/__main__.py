@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from .. import logs
 from ..backends.kubernetes import JobPods, KubernetesBackend
 from ..backends.kubernetes.manifest import sample_template
-from ..backends.kubernetes.nodes import NodeRecord
 from ..backends.kubernetes.pod_patch import PodPatchFile
 from ..backends.kubernetes.records import Manifest
 from ..domain.errors import BadInput
@@ -27,7 +26,7 @@ from .callers.identity import Identities
 from .callers.tenants import Tenants
 from .certificate import Certificate
 from .cluster.cluster import Cluster, require_pod_template
-from .cluster.informer import Informer
+from .cluster.node_watch import NodeWatch
 from .cluster_events import ClusterEvents
 from .couriers.couriers import Couriers
 from .couriers.manifest import CourierPods
@@ -46,6 +45,7 @@ from .operations import operations_server
 from .pod_planner import PodPlanner
 from .preflight.cluster_checks import ClusterChecks
 from .readiness import ExchangeCheck, Readiness, Watch, passed, watches_check
+from .recent_events import RecentEvents
 from .reconciling.reconciler import Reconciler
 from .reconciling.wait_limits import WaitLimits
 
@@ -160,7 +160,7 @@ class Controller:
         self._couriers = Couriers(
             cluster, exchange, reconciler.objects, pods, self._on_change, metrics
         )
-        self._nodes = cluster.nodes()
+        self._nodes = nodes = NodeWatch(cluster, counts_devices=settings.device_counts)
         self._certificate = rules.certificate
         context = gateway_context(
             settings,
@@ -168,14 +168,15 @@ class Controller:
             KubernetesBackend(self._on_request, reconciler.placement_of),
             Identities(cluster, rules.tenants, reconciler, couriers=self._couriers),
             self._on_change,
-            pod_planner(self._nodes, rules.pod_patch),
+            PodPlanner(nodes.nodes, rules.pod_patch, nodes.is_starting, nodes.requests),
         )
         checks = ClusterChecks(cluster, reconciler.manifest, reconciler.kernels)
-        self._context = replace(context, checks=checks, metrics=metrics)
+        events = RecentEvents(cluster, exchange, reconciler.objects)
+        self._context = replace(context, checks=checks, events=events, metrics=metrics)
         policy = Policy.parse(settings.retention, settings.exchange_cap)
         self._housekeeping = Housekeeping(exchange, context.intake.budgets, policy, metrics)
         reconciler.objects.measure(metrics)
-        metrics.failing_watches.labels("nodes").set_function(lambda: self._nodes.is_failing)
+        metrics.failing_watches.labels("nodes").set_function(nodes.is_failing)
         metrics.feed_clients.set_function(context.feed.clients)
 
     def _on_change(self, job: str) -> None:
@@ -244,15 +245,6 @@ def gateway_context(
         intake=intake,
         planner=planner,
     )
-
-
-def pod_planner(nodes: Informer[NodeRecord], patch: Callable[[], Manifest]) -> PodPlanner:
-    """Return what plans with the nodes that an informer knows. A missing right leaves none."""
-
-    def known_nodes() -> Collection[NodeRecord] | None:
-        return list(nodes.records.values()) if nodes.synced.is_set() else None
-
-    return PodPlanner(known_nodes, patch, lambda: not nodes.answered.is_set())
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ from .metrics import Metrics
 from .pod_planner import PodPlanner
 from .preflight.cluster_checks import ClusterChecks
 from .readiness import Readiness
+from .recent_events import RecentEvents
 
 DROPPED = 64 << 10
 """Bytes of a refused body that are read and dropped, at most.
@@ -45,7 +46,8 @@ class GatewayContext:
     """The objects that the handlers share.
 
     `pool` is for small answers, `intake.bulk` for what is large. `on_change` reports a job whose
-    directory changed. Without `checks` there is no cluster to ask before a submission.
+    directory changed. Without `checks` there is no cluster to ask before a submission, and without
+    `events` none that tells what happened to a job.
     """
 
     core: ServiceContext
@@ -59,6 +61,7 @@ class GatewayContext:
     checks: ClusterChecks | None = None
     metrics: Metrics = field(default_factory=Metrics)
     readiness: Readiness = field(default_factory=lambda: Readiness(Metrics()))
+    events: RecentEvents | None = None
 
     @cached_property
     def origins(self) -> JobOrigins:
@@ -67,7 +70,7 @@ class GatewayContext:
 
     def jobs(self, caller: DevPod) -> GatewayJobs:
         """Return the use cases for a caller."""
-        return GatewayJobs(self.core, caller, self.origins, self.planner, self.checks)
+        return GatewayJobs(self.core, caller, self.origins, self.planner, self.checks, self.events)
 
 
 @web.stream_request_body

@@ -104,11 +104,21 @@ class Deleted:
 
 
 @dataclass(frozen=True)
+class ClusterEvent:
+    """What the cluster recorded of a job's Kubernetes Job or pod; `time` is when it last was so."""
+
+    time: str
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True)
 class Job:
     """One submission and how it stands. Times are RFC 3339 in UTC; durations are seconds.
 
     `mounts` are the folders that the run sees at the same place where the backend chose them, and
-    `left_behind` says of each other one why it does not.
+    `left_behind` says of each other one why it does not. `events` are the cluster's latest, the
+    oldest first; None where they were not asked for, or nobody can tell them now.
     """
 
     name: str
@@ -137,6 +147,7 @@ class Job:
     journal: int = 0
     mounts: tuple[str, ...] = ()
     left_behind: tuple[str, ...] = ()
+    events: tuple[ClusterEvent, ...] | None = None
 
     @property
     def decided(self) -> bool:
@@ -162,6 +173,8 @@ class Job:
         document = {**vars(self), "state": self.state.value, "inputs": list(self.inputs)}
         document["mounts"] = list(self.mounts)
         document["left_behind"] = list(self.left_behind)
+        if self.events is not None:
+            document["events"] = [dict(vars(event)) for event in self.events]
         document["progress"] = dict(vars(self.progress))
         document["delivery"] = {**vars(self.delivery), "state": self.delivery.state.value}
         return document
@@ -170,6 +183,7 @@ class Job:
     def from_json(cls, document: dict[str, Any]) -> Job:
         """Read a job that crossed REST; fields of a newer version are ignored."""
         values = {f.name: document[f.name] for f in fields(cls) if f.name in document}
+        events = values.get("events")
         delivery = dict(values.get("delivery") or {"state": "none"})
         delivery["state"] = DeliveryState(delivery["state"])
         values.update(
@@ -177,6 +191,7 @@ class Job:
             inputs=tuple(values.get("inputs") or ()),
             mounts=tuple(values.get("mounts") or ()),
             left_behind=tuple(values.get("left_behind") or ()),
+            events=None if events is None else tuple(ClusterEvent(**event) for event in events),
             progress=Progress(**(values.get("progress") or {})),
             delivery=Delivery(**delivery),
         )

@@ -152,6 +152,10 @@ class JobService:
         self._wake_backend([name] if not job.decided else [])
         return job
 
+    def details(self, name: str) -> Job:
+        """See the port: nothing more is known of a job on this machine."""
+        return self.get(name)
+
     def find(
         self, states: Sequence[State] = (), limit: int = 50, cursor: str | None = None
     ) -> Page:

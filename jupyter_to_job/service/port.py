@@ -81,6 +81,9 @@ class Jobs(Protocol):
     def get(self, name: str) -> Job:
         """Return the job as it stands. Raises NotFound."""
 
+    def details(self, name: str) -> Job:
+        """Return the job as `get` does, with its `events` where a cluster runs it."""
+
     def find(
         self, states: Sequence[State] = (), limit: int = 50, cursor: str | None = None
     ) -> Page:

@@ -111,6 +111,15 @@ class RemoteJobs:
         return self._job(response.json())
 
     def get(self, name: str) -> Job:
+        """See the port. As one of a list: many wait, and the events of none are needed."""
+        if not is_job_name(name):
+            raise no_job(name)
+        page = self._gateway.call("GET", "jobs", params={"name": name}).json()
+        if not page["jobs"]:
+            raise no_job(name)
+        return self._job(page["jobs"][0])
+
+    def details(self, name: str) -> Job:
         """See the port."""
         return self._job(self._gateway.call("GET", _path(name)).json())
 

@@ -113,6 +113,9 @@ class Settings(HasTraits):
     variables = Unicode(
         "", help="Controller: more variables of dev pods for jobs: NAME, PREFIX*, configmap/NAME."
     )
+    device_counts = Bool(
+        False, help="Controller: watch all pods, to tell how many of each device are free."
+    )
     pod_patch = Unicode(
         "", help="Controller: file with a strategic merge patch for the pods of jobs."
     )

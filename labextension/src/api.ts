@@ -84,6 +84,18 @@ export type Job = {
   mounts: string[];
   /** @description Folders that it does not see, each a sentence that says why. */
   left_behind: string[];
+  /** @description What the cluster recorded of its Kubernetes Job and pod, the latest last. Only `GET /jobs/{name}` of a controller asks for it; null otherwise, and where the cluster does not answer. */
+  events: ClusterEvent[] | null;
+};
+export type ClusterEvent = {
+  /**
+   * Format: date-time
+   * @description When it last was so.
+   */
+  time: string;
+  /** @description Kubernetes' word, such as `FailedScheduling`. */
+  reason: string;
+  message: string;
 };
 export type Page = {
   jobs: Job[];
@@ -235,8 +247,11 @@ export type Device = {
   description: string;
   /** @enum {unknown} */
   isolation: 'full' | 'hardware' | 'software' | 'none' | null;
+  /** @description Whether nodes with it are added when jobs wait. */
+  autoscaled: boolean;
   /** @description Units that are free now; null if unknown. */
   free: number | null;
+  /** @description Units that there are; null if unknown, or if it is autoscaled. */
   total: number | null;
 };
 export type Logs = {

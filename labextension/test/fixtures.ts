@@ -34,6 +34,7 @@ export function job(changes: Partial<Job> = {}): Job {
     journal: 0,
     mounts: [],
     left_behind: [],
+    events: null,
     ...changes
   };
 }
@@ -54,7 +55,13 @@ export function flavor(changes: Partial<Flavor> = {}): Flavor {
   };
 }
 
-const DEVICE = { title: '', description: '', free: null, total: null };
+const DEVICE = {
+  title: '',
+  description: '',
+  autoscaled: false,
+  free: null,
+  total: null
+};
 
 export const CATALOG: Catalog = {
   default: { flavor: 'small', device: 'cpu' },

@@ -21,6 +21,7 @@ from tests.cluster.box.volumes import NODE_LABEL
 from tests.cluster.box.wait import wait_for
 
 ROOT = Path(__file__).parents[2]
+DEVICE_COUNTS = ROOT / "k8s" / "components" / "device-counts"
 NAMESPACE = "jupyter-to-job"
 GATEWAY = f"http://gateway.{NAMESPACE}.svc"
 TEAM, RIVALS, LEAVING, LIMITED = LISTED = "team", "rivals", "leaving", "limited"
@@ -125,7 +126,7 @@ def apply(cluster: Cluster, images: Images, components: Sequence[str] = ()) -> N
 def write_overlay(folder: Path, images: Images, components: Sequence[str] = ()) -> Path:
     """Write a copy of k8s/ in which k8s/site is ours, and the overlay has our namespaces.
 
-    `components` are what k8s/site includes.
+    `components` are what k8s/site includes besides the count of devices.
     """
     k8s = shutil.copytree(ROOT / "k8s", folder / "k8s")
     site, overlay = k8s / "site", k8s / "overlays" / "one-namespace"
@@ -135,7 +136,7 @@ def write_overlay(folder: Path, images: Images, components: Sequence[str] = ()) 
         (image,) = kustomization["images"]
         image["newName"], _, image["newTag"] = images.controller.rpartition(":")
         kustomization["configMapGenerator"][0]["files"] = ["flavors.yaml", "pod-patch.yaml"]
-        kustomization["components"] = list(components)
+        kustomization["components"] = ["../components/device-counts", *components]
     with _edited(site / "controller.yaml") as deployment:
         _add_variables(deployment, SETTINGS)
     with _edited(overlay / "namespaces.yaml") as deployment:

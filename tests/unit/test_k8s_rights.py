@@ -9,13 +9,19 @@ import pytest
 import yaml
 
 from jupyter_to_job.backends.kubernetes.records import JOB_LABEL
+from jupyter_to_job.backends.kubernetes.rights import (
+    FOR_DEVICE_COUNTS,
+    IN_CLUSTER,
+    IN_NAMESPACES,
+    Right,
+)
 from jupyter_to_job.controller.callers.tenants import parse_namespaces
 
 K8S = Path(__file__).parents[2] / "k8s"
 DEV_PODS = "jupyter-to-job.io/dev-pods"
 """The label of namespaces of dev pods."""
 OVERLAYS = sorted((K8S / "overlays").iterdir())
-Rules = set[tuple[str, str, str]]
+Rules = set[Right]
 
 
 def documents(folder: Path) -> list[dict[str, Any]]:
@@ -32,7 +38,7 @@ def rules(folder: Path) -> dict[str, Rules]:
     for role in documents(folder):
         if role["kind"] in ("Role", "ClusterRole"):
             found[role["kind"]] = {
-                (group, resource, verb)
+                Right(group, resource, verb)
                 for rule in role["rules"]
                 for group in rule["apiGroups"]
                 for resource in rule["resources"]
@@ -41,33 +47,30 @@ def rules(folder: Path) -> dict[str, Rules]:
     return found
 
 
-IN_NAMESPACES: Rules = {
-    *(("", "pods", verb) for verb in ("get", "list", "watch", "create", "delete")),
-    ("", "persistentvolumeclaims", "get"),
-    *(("", "events", verb) for verb in ("list", "watch")),
-    ("events.k8s.io", "events", "create"),
-    *(("batch", "jobs", verb) for verb in ("get", "list", "watch", "create", "delete")),
-}
-
-
 def test_everywhere_it_only_reviews_tokens_and_knows_namespaces_and_nodes() -> None:
-    everywhere = {
-        ("authentication.k8s.io", "tokenreviews", "create"),
-        ("", "namespaces", "get"),
-        *(("", "nodes", verb) for verb in ("list", "watch")),
-    }
-    assert rules(K8S / "base") == {"ClusterRole": everywhere}
+    """`doctor --cluster` asks the API server for the same rights."""
+    assert rules(K8S / "base") == {"ClusterRole": set(IN_CLUSTER)}
 
 
 def test_pods_and_jobs_are_a_matter_of_listed_namespaces() -> None:
-    assert rules(K8S / "dev-namespace") == {"Role": IN_NAMESPACES}
-    assert rules(K8S / "overlays" / "whole-cluster") == {"ClusterRole": IN_NAMESPACES}
+    assert rules(K8S / "dev-namespace") == {"Role": set(IN_NAMESPACES)}
+    assert rules(K8S / "overlays" / "whole-cluster") == {"ClusterRole": set(IN_NAMESPACES)}
     for overlay in OVERLAYS:
         if overlay.name != "whole-cluster":
             assert rules(overlay) == {}
 
 
-@pytest.mark.parametrize("folder", ["base", "dev-namespace", "overlays/whole-cluster"])
+def test_counting_devices_is_a_right_of_its_own() -> None:
+    folder = K8S / "components" / "device-counts"
+    assert rules(folder) == {"ClusterRole": set(FOR_DEVICE_COUNTS)}
+    variables = variables_of(folder)
+    assert variables == {"JUPYTER_TO_JOB_DEVICE_COUNTS": "true"}
+    assert not variables.keys() & variables_of(K8S / "base").keys()
+
+
+@pytest.mark.parametrize(
+    "folder", ["base", "dev-namespace", "overlays/whole-cluster", "components/device-counts"]
+)
 def test_each_role_is_bound_to_the_controller_alone(folder: str) -> None:
     found = documents(K8S / folder)
     roles = {(d["kind"], d["metadata"]["name"]) for d in found if d["kind"].endswith("Role")}
@@ -77,12 +80,16 @@ def test_each_role_is_bound_to_the_controller_alone(folder: str) -> None:
     assert [b["subjects"] for b in bindings] == [[controller]] * len(bindings)
 
 
-def namespaces_of(folder: Path) -> str | None:
-    """Return the setting in the Deployment of a folder, or in its patch."""
+def variables_of(folder: Path) -> dict[str, str]:
+    """Return the variables in the Deployment of a folder, or in its patch."""
     (deployment,) = (d for d in documents(folder) if d["kind"] == "Deployment")
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
-    variables = {e["name"]: e["value"] for e in container.get("env", [])}
-    return variables.get("JUPYTER_TO_JOB_NAMESPACES")
+    return {e["name"]: e["value"] for e in container.get("env", [])}
+
+
+def namespaces_of(folder: Path) -> str | None:
+    """Return the setting that names the namespaces."""
+    return variables_of(folder).get("JUPYTER_TO_JOB_NAMESPACES")
 
 
 def test_an_overlay_names_the_namespaces_that_it_gives_rights_in() -> None:

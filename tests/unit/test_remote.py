@@ -7,6 +7,7 @@ import tempfile
 import time
 import tracemalloc
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 
 from jupyter_to_job.backends.memory import MemoryBackend
 from jupyter_to_job.domain.errors import BadInput, Cleared, NotFound, Refused, Unavailable
-from jupyter_to_job.domain.job import Changes, Job, Submission
+from jupyter_to_job.domain.job import Changes, ClusterEvent, Job, Submission
 from jupyter_to_job.exchange import FileExchange, patience
 from jupyter_to_job.exchange.gateway import Gateway
 from jupyter_to_job.exchange.retention import Policy, enforce
@@ -114,6 +115,43 @@ def test_looking_is_no_work_for_the_reconciler(
     assert not jobs.get(name).decided
     assert [job.name for job in jobs.find().jobs] == [name]
     assert poked == []
+
+
+class PretendEvents:
+    """Knows one event of every job, and counts how often it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def of(self, name: str) -> tuple[ClusterEvent, ...]:
+        self.asked.append(name)
+        return (ClusterEvent("2026-01-02T03:04:05.000Z", "FailedScheduling", "no room"),)
+
+
+def test_the_events_of_a_job_are_asked_for_one_at_a_time(
+    exchange: FileExchange, workspace: Path
+) -> None:
+    """Many wait for jobs, and look at lists: none of them needs the cluster for that."""
+    events: Any = PretendEvents()
+    with (
+        context_of(exchange) as context,
+        serving(replace(context, events=events)) as url,
+    ):
+        jobs = remote(url, workspace)
+        name = jobs.submit(Submission("dir/train.ipynb"))[0].name
+        assert jobs.get(name).events is None
+        assert [job.events for job in jobs.find().jobs] == [None]
+        assert events.asked == []
+        (event,) = jobs.details(name).events or ()
+        assert (event.reason, event.message) == ("FailedScheduling", "no room")
+        assert replace(jobs.details(name), events=None) == jobs.get(name)
+        with pytest.raises(NotFound):
+            remote(url, workspace, "eve").details(name)
+        assert events.asked == [name, name]
+        for ask in (jobs.get, jobs.details):
+            for nobody in ("no-such-job", "train-aaaaaaaa"):
+                with pytest.raises(NotFound):
+                    ask(nobody)
 
 
 def test_preflight_knows_both_sides(jobs: RemoteJobs) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from kubernetes.aio import client, config
 
 from ...backends.kubernetes import JobRecord, PodRecord
+from ...backends.kubernetes.device_counts import PodRequests, pod_requests
 from ...backends.kubernetes.manifest import AUDIENCE
 from ...backends.kubernetes.nodes import NodeRecord, node_record
 from ...backends.kubernetes.records import (
@@ -19,17 +20,20 @@ from ...backends.kubernetes.records import (
     Manifest,
     RefusalRecord,
     claim_node,
+    cluster_event,
     job_record,
     pod_record,
     refusal_record,
 )
 from ...domain.errors import BadInput, Conflict, NotFound, Refused
+from ...domain.job import ClusterEvent
 from ...exchange.records import ClusterJob
 from .api_calls import OnCall, tracing
 from .api_errors import REQUEST_TIMEOUT, TRIAL_TIMEOUT, read_json, translate_errors
 from .informer import PAGE_SIZE, Informer, ObjectKind, Record
 
 _OF_JOBS = {"label_selector": JOB_LABEL}
+_OF_NODES = {"field_selector": "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"}
 _OF_REFUSALS = {"field_selector": "reason=FailedCreate,involvedObject.kind=Job"}
 
 
@@ -191,6 +195,19 @@ class Cluster:
             return None
         return job_record(found)
 
+    async def events_of(self, namespace: str, uid: str) -> list[ClusterEvent]:
+        """Return the events of the object with a uid."""
+        with translate_errors():
+            page = await read_json(
+                await self._core.list_namespaced_event_without_preload_content(
+                    namespace,
+                    field_selector=f"involvedObject.uid={uid}",
+                    limit=PAGE_SIZE,
+                    _request_timeout=TRIAL_TIMEOUT,
+                )
+            )
+        return [cluster_event(item) for item in page["items"]]
+
     async def delete_pod(self, pod: PodRecord, grace: int) -> None:
         """Delete a pod with a grace period in seconds; it may be gone already."""
         options = client.V1DeleteOptions(
@@ -253,6 +270,20 @@ class Cluster:
             {},
             node_record,
             lambda record: record.name,
+        )
+        return Informer(kind, lambda _: None)
+
+    def requests(self) -> Informer[PodRequests]:
+        """Return an informer of all pods that take something of a node, by their uids.
+
+        It needs a right that the controller can do without.
+        """
+        kind = ObjectKind(
+            "the pods of all nodes",
+            self._core.list_pod_for_all_namespaces_without_preload_content,
+            _OF_NODES,
+            pod_requests,
+            lambda record: record.uid,
         )
         return Informer(kind, lambda _: None)
 

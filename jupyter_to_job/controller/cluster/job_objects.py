@@ -121,6 +121,11 @@ class JobObjects:
         pods = self._pods.of(job.namespace)
         return next((pod for pod in pods if pod.job_uid == job.uid), None)
 
+    def newest_pod(self, job: ClusterJob) -> PodRecord | None:
+        """Return the latest pod of a Job that there is, also of one that has ended long ago."""
+        pods = [pod for pod in self._pods.of(job.namespace) if pod.job_uid == job.uid]
+        return max(pods, key=lambda pod: pod.created, default=None)
+
     def refusal_of(self, job: ClusterJob) -> str | None:
         """Return why no pod of a Job can be created, as its events say."""
         record = self._refusals.get(job.namespace, job.uid)

@@ -10,7 +10,13 @@ import type {
   Submission as Request
 } from '../api';
 
-export type { Delivery, Job, State as JobState, Progress } from '../api';
+export type {
+  ClusterEvent,
+  Delivery,
+  Job,
+  State as JobState,
+  Progress
+} from '../api';
 
 /** The schema id of events about changed jobs. */
 export const JOB_EVENT = 'https://schema.jupyter-to-job.io/job/v2';
@@ -48,6 +54,11 @@ export type Submission = Choices & Pick<Request, NotebookFields>;
 
 /** The differences of a rerun from the original job. */
 export type Changes = Partial<Differences>;
+
+/** Whether a cluster can tell why a job waits. */
+export function isWaitingOnCluster({ backend, state }: Job): boolean {
+  return backend === 'kubernetes' && ['queued', 'starting'].includes(state);
+}
 
 /** Whether a job has ended, in whichever state. */
 export function isFinal(job: Job): boolean {

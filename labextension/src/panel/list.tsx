@@ -121,7 +121,10 @@ function ListLine({
   ...services
 }: LineProps): ReactElement {
   if (row.kind === 'job') {
-    return <JobRow {...services} job={row.job} isActive={isActive} />;
+    const { jobs } = model;
+    return (
+      <JobRow {...services} jobs={jobs} job={row.job} isActive={isActive} />
+    );
   }
   const Caret = row.isOpen ? caretDownIcon : caretRightIcon;
   const count = services.trans._n('%1 job', '%1 jobs', row.jobs.length);

@@ -13,17 +13,19 @@ import type { CommandRegistry } from '@lumino/commands';
 import { memo, type MouseEvent, type ReactElement } from 'react';
 
 import { CommandIDs } from '../jobCommands';
-import { isFinal, type Job, resultPath } from '../jobs/job';
+import { isFinal, isWaitingOnCluster, type Job, resultPath } from '../jobs/job';
+import type { IJobs } from '../tokens';
 import { ElapsedTime, type JobTextProps, ProgressBar } from '../ui/progress';
 import { noteText, statusText, usageText } from '../ui/statusText';
 import { openJobMenu } from './menu';
+import { WaitDetails } from './waitDetails';
 
 export type RowServices = {
   commands: CommandRegistry;
   trans: TranslationBundle;
 };
 
-type Props = RowServices & { job: Job; isActive: boolean };
+type Props = RowServices & { jobs: IJobs; job: Job; isActive: boolean };
 
 const ICONS: Record<Job['state'], LabIcon> = {
   queued: circleEmptyIcon,
@@ -36,7 +38,7 @@ const ICONS: Record<Job['state'], LabIcon> = {
 
 /** A job's line. It renders again only if the job or its being active changes. */
 export const JobRow = memo(function JobRow(props: Props): ReactElement {
-  const { job, trans, commands, isActive } = props;
+  const { jobs, job, trans, commands, isActive } = props;
   const { name, state } = job;
   const Icon = ICONS[state];
   const tabIndex = isActive ? 0 : -1;
@@ -65,6 +67,14 @@ export const JobRow = memo(function JobRow(props: Props): ReactElement {
         </button>
         <JobFacts job={job} trans={trans} />
         {note !== null && <p className="jp-ToJob-remark">{note}</p>}
+        {isWaitingOnCluster(job) && (
+          <WaitDetails
+            jobs={jobs}
+            job={job}
+            trans={trans}
+            tabIndex={tabIndex}
+          />
+        )}
         {usage !== null && <p className="jp-ToJob-receipt">{usage}</p>}
         <RowActions {...props} tabIndex={tabIndex} onMenu={onMenu} />
       </div>

@@ -27,6 +27,17 @@ export function formatDuration(
     .join(' ');
 }
 
+/** Format a time as `14:05`, or with its date if it is not on the day of `now`. */
+export function formatMoment(time: string, now: number): string {
+  const digits = (part: number) => String(part).padStart(2, '0');
+  const dayOf = (moment: Date) =>
+    `${moment.getFullYear()}-${digits(moment.getMonth() + 1)}-${digits(moment.getDate())}`;
+  const moment = new Date(time);
+  const clock = `${digits(moment.getHours())}:${digits(moment.getMinutes())}`;
+  const day = dayOf(moment);
+  return day === dayOf(new Date(now)) ? clock : `${day} ${clock}`;
+}
+
 const DURATION_PATTERN =
   /^(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?$/;
 
