@@ -17,6 +17,7 @@ import { isFinal, type Job, resultPath } from '../jobs/job';
 import { ElapsedTime, type JobTextProps, ProgressBar } from '../ui/progress';
 import { noteText, statusText, usageText } from '../ui/statusText';
 import { openJobMenu } from './menu';
+import { Remark } from './remark';
 
 export type RowServices = {
   commands: CommandRegistry;
@@ -64,7 +65,9 @@ export const JobRow = memo(function JobRow(props: Props): ReactElement {
           {name}
         </button>
         <JobFacts job={job} trans={trans} />
-        {note !== null && <p className="jp-ToJob-remark">{note}</p>}
+        {note !== null && (
+          <Remark text={note} name={name} tabIndex={tabIndex} trans={trans} />
+        )}
         {usage !== null && <p className="jp-ToJob-receipt">{usage}</p>}
         <RowActions {...props} tabIndex={tabIndex} onMenu={onMenu} />
       </div>
