@@ -82,6 +82,18 @@ export type Job = {
   mounts: string[];
   /** @description Folders that it does not see, each a sentence that says why. */
   left_behind: string[];
+  /** @description What the submitter chose; null where it is not known. */
+  asked: Asked | null;
+};
+/** @description Choices of the submitter where the job's own field depends on something else, too. */
+export type Asked = {
+  /** @description Seconds; null - the flavor's limit, if it has one. */
+  max_runtime: number | null;
+  isolated: boolean;
+  /** @description Files, folders and globs as they were given; from a controller files. */
+  inputs: string[];
+  /** @description The first part of the job's name. */
+  name: string | null;
 };
 export type Page = {
   jobs: Job[];
@@ -130,6 +142,8 @@ export type Changes = {
   output?: string | null;
   name?: string | null;
   priority?: number | null;
+  /** @description What is not taken over from the job: max_runtime, output, or a name such as parameters.rate. */
+  unset?: string[];
 };
 export type SentInput = {
   path: string;

@@ -34,6 +34,7 @@ export function job(changes: Partial<Job> = {}): Job {
     journal: 0,
     mounts: [],
     left_behind: [],
+    asked: null,
     ...changes
   };
 }

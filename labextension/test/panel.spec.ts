@@ -159,14 +159,17 @@ describe('words', () => {
   });
 
   it('give a command that a shell takes as it was', () => {
-    expect(formatCommandLine(job({ max_runtime: 60 }))).toBe(
-      'jupyter-to-job submit study.ipynb -f small -d cpu --max-runtime 60'
+    const asked = { max_runtime: 60, isolated: false, inputs: [], name: 'x' };
+    expect(formatCommandLine(job({ max_runtime: 50, asked }))).toBe(
+      'jupyter-to-job submit study.ipynb -f small -d cpu --max-runtime 60 --name x'
     );
     const strange = job({
       notebook: "it's $HOME/a b.ipynb",
       parameters: { rate: 0.1, title: 'x y' },
-      inputs: ['*.csv'],
-      isolated: true
+      inputs: ['a.csv', 'b.csv'],
+      max_runtime: 3600,
+      isolated: true,
+      asked: { max_runtime: null, isolated: true, inputs: ['*.csv'], name: null }
     });
     expect(formatCommandLine(strange)).toBe(
       `jupyter-to-job submit 'it'"'"'s $HOME/a b.ipynb' -f small -d cpu ` +

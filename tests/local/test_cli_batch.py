@@ -103,6 +103,12 @@ def test_rerun(cli: Cli) -> None:
     assert Path(ran.stdout.strip()).stem != first["name"]
     second = cli.json("rerun", first["name"], "-f", "medium")
     assert (second["flavor"], second["parameters"]) == ("medium", first["parameters"])
+    third = cli.json("rerun", first["name"], "--unset", "epochs", "-p", "rate", "4")
+    assert third["parameters"] == {"rate": 4}
+    refused = cli.run("rerun", first["name"], "--unset", "epoch")
+    assert refused.returncode == 2
+    assert "The job has no parameter 'epoch'." in refused.stderr
+    assert "Did you mean 'epochs'?" in refused.stderr
 
 
 def test_unknown_parameters_and_inputs_are_told(cli: Cli) -> None:

@@ -16,23 +16,27 @@ from ..display import output
     options.FLAVOR,
     options.DEVICE,
     *options.PARAMETERS,
+    click.option("--unset", multiple=True, metavar="NAME",
+                 help="A parameter of the earlier job that this one does not get."),
     *options.LIMITS,
     options.WAIT,
     options.AS_JSON,
-)
+)  # fmt: skip
 @click.pass_context
 def rerun_command(
     ctx: click.Context, /, job: str, *, wait: bool, as_json: bool, **choices: Any
 ) -> None:
     """Submit JOB's notebook again, as it was then, and print the new job's name.
 
-    An option replaces what the earlier job had; parameters are merged with its parameters.
+    An option replaces what the earlier job had; parameters are merged with its parameters, less
+    those that --unset names.
     """
     from ...domain.job import Changes
     from ..arguments.submissions import collect_changes
 
     service = session.connect()
-    changes = Changes(**collect_changes(choices))
+    unset = tuple(f"parameters.{name}" for name in choices["unset"])
+    changes = Changes(**collect_changes(choices), unset=unset)
     new_job = session.with_name_hint(service, job, lambda name: service.rerun(name, changes))
     if wait:
         from ..waiting import wait_and_print

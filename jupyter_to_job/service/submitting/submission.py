@@ -189,6 +189,10 @@ class SubmissionService:
             parameters=submission.parameters,
             isolated=place.isolated,
             isolation_asked=submission.isolated,
+            max_runtime_asked=submission.max_runtime,
+            name_asked=submission.name,
+            # A gateway gets the files alone, and not the patterns.
+            inputs_asked=submission.inputs if caller.sees_workspace else None,
             mounts=place.mounts,
             left_behind=place.left_behind,
             cwd=None if place.isolated else str(source.parent),
