@@ -170,7 +170,7 @@ describe('SubmitModel', () => {
     await settle();
     expect(model.choices.inputs).toEqual(['helpers.py', 'more/*.csv']);
     expect(server.asked.at(-1)!.inputs).toEqual(model.choices.inputs);
-    expect(model.remembered.declined).toEqual(['a.csv']);
+    expect(model.files.declinedPaths).toEqual(['a.csv']);
   });
 
   it('says before it is sent what the run would see', async () => {
@@ -390,7 +390,11 @@ describe('Memory', () => {
   it('does without a store that fails, or holds something else', async () => {
     const broken = {
       fetch: () =>
-        Promise.resolve([['a.ipynb'], 7, ['b', { choices: {}, declined: ['c'] }]]),
+        Promise.resolve([
+          ['a.ipynb'],
+          7,
+          ['b', { choices: {}, declined: ['c'] }]
+        ]),
       save: () => Promise.reject(new Error('full'))
     };
     jest.spyOn(console, 'warn').mockImplementation(() => undefined);

@@ -169,7 +169,12 @@ describe('words', () => {
       inputs: ['a.csv', 'b.csv'],
       max_runtime: 3600,
       isolated: true,
-      asked: { max_runtime: null, isolated: true, inputs: ['*.csv'], name: null }
+      asked: {
+        max_runtime: null,
+        isolated: true,
+        inputs: ['*.csv'],
+        name: null
+      }
     });
     expect(formatCommandLine(strange)).toBe(
       `jupyter-to-job submit 'it'"'"'s $HOME/a b.ipynb' -f small -d cpu ` +

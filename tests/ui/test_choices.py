@@ -29,7 +29,7 @@ from tests.ui.steps import (
 )
 
 LIMITS = {
-    "catalog": """version: 1
+    "catalog": """apiVersion: jupyter-to-job.io/v1
 default: {flavor: small, device: cpu}
 flavors:
   small: {title: Small, cpu: 1, memory: 2Gi, max_runtime: 1h, devices: [cpu]}
@@ -180,6 +180,7 @@ def run_command_line(lab: Lab) -> str:
             "PATH": os.environ["PATH"],
             "HOME": str(home),
             "JUPYTER_CONFIG_DIR": str(lab.base / "config"),
+            "JUPYTER_DATA_DIR": str(lab.base / "data"),
             "JUPYTER_TO_JOB_BACKEND": "memory",
         },
         cwd=lab.root,

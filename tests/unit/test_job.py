@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 
 from job_runner.protocol.progress import Progress
-from jupyter_to_job.domain.job import Delivery, DeliveryState, Job, State
+from jupyter_to_job.domain.job import Asked, Delivery, DeliveryState, Job, State
 
 FIELDS = {
     "notebook", "owner", "flavor", "device", "parameters", "inputs", "isolated", "output",
     "max_runtime", "priority", "backend", "name", "state", "cancel_requested", "reason", "message",
     "position", "progress", "delivery", "usage", "submitted", "started", "finished", "journal",
-    "mounts", "left_behind",
+    "mounts", "left_behind", "asked",
 }  # fmt: skip
 
 JOB = Job(
@@ -35,6 +35,7 @@ JOB = Job(
     usage={"memory_peak": 1},
     submitted="2026-11-21T09:30:00.000Z",
     journal=12,
+    asked=Asked(max_runtime=90, isolated=True, inputs=("*.csv",), name="Train"),
 )
 
 
@@ -45,6 +46,7 @@ def test_fields() -> None:
     assert set(document["delivery"]) == {"state", "path", "message"}
     assert document["state"] == "failed"
     assert document["inputs"] == ["data.csv"]
+    assert document["asked"]["inputs"] == ["*.csv"]
 
 
 def test_there_and_back() -> None:

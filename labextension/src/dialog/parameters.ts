@@ -102,10 +102,7 @@ export class ParameterForm {
     this._changes.delete(name);
   }
 
-  private _toField(
-    parameter: Parameter,
-    isDeclared: boolean
-  ): ParameterField {
+  private _toField(parameter: Parameter, isDeclared: boolean): ParameterField {
     const { name, help } = parameter;
     const kind = kindOf(parameter);
     const change = this._changes.get(name);

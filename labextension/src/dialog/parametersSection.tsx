@@ -50,9 +50,7 @@ function ParameterControl({ field, model }: ParameterProps): ReactElement {
   const { parameters, trans } = model;
   const help = isDeclared
     ? field.help
-    : trans.__(
-        'The notebook does not declare it: it is set before the first cell.'
-      );
+    : trans.__('The notebook does not declare it. It is set all the same.');
   const setText = (newText: string) =>
     model.change(() => parameters.setText(name, newText));
   return (

@@ -34,12 +34,7 @@ export class SubmitDialogs implements ISubmitDialog {
     const memories = source.ignoresMemory
       ? { now: {}, later: null }
       : await this._memory.load(source.path);
-    const model = new SubmitModel(
-      source,
-      this._api,
-      this._trans,
-      memories.now
-    );
+    const model = new SubmitModel(source, this._api, this._trans, memories.now);
     if (memories.later !== null) {
       model.awaitRemembered(memories.later);
     }

@@ -2,7 +2,12 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 
 import type { IJournalApi } from '../jobs/client';
-import { type Choices, choicesOfJob, type Job, type Submission } from '../jobs/job';
+import {
+  type Choices,
+  choicesOfJob,
+  type Job,
+  type Submission
+} from '../jobs/job';
 import type { INotebookSource } from '../source';
 import type { IJobs } from '../tokens';
 
