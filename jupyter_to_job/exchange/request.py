@@ -69,7 +69,8 @@ class Request:
     runner resolves `kernel` by its name.
     `isolation_asked`: whether the submitter wanted it isolated; None: an older request.
     `max_runtime_asked` is the submitter's own limit, `name_asked` the name, and `inputs_asked` the
-    files, folders and patterns as they were given; None: none, or an older request.
+    files, folders and patterns as they were given; None: none, or an older request. A gateway gets
+    no patterns.
     `mounts` are the folders that the run sees at the same place where the backend chose them, and
     `left_behind` says of each other one why it does not.
     `key` is the digest of owner, notebook and idempotency key; None: there was no key.

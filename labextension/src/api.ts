@@ -40,7 +40,7 @@ export type Delivery = {
 export type Progress = {
   cells_done: number;
   cells_total: number;
-  /** @description The cell's index in the notebook. */
+  /** @description The index of the running cell in the executed notebook. Its number for people is cells_done + 1. */
   current_cell: number | null;
 };
 export type Job = {

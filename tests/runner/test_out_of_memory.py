@@ -127,7 +127,7 @@ def test_a_killed_worker(group: _Group, job: Callable[..., Job]) -> None:
     assert group.run(hungry, spared=True) == 1
     outcome = hungry.outcome()
     assert outcome.reason == "OutOfMemory"
-    said = "A process of cell 2 was killed for memory: the run used 400 of 400 MiB (BrokenProcessPo"
+    said = "A process of cell 2 (In [2]) was killed for memory: the run used 400 of 400 MiB (Broken"
     assert str(outcome.message).startswith(said)
     assert said in banner(hungry.result())[0]
 
@@ -159,7 +159,7 @@ def test_a_stranger_that_was_killed(group: _Group, job: Callable[..., Job], tmp_
     assert "killed" not in made.printed()
     assert (made.outcome().reason, made.outcome().message) == (
         "CellError",
-        "Cell 2 raised RuntimeError: a worker exited unexpectedly.",
+        "Cell 2 (In [2]) raised RuntimeError: a worker exited unexpectedly.",
     )
 
 

@@ -191,7 +191,6 @@ class SubmissionService:
             isolation_asked=submission.isolated,
             max_runtime_asked=submission.max_runtime,
             name_asked=submission.name,
-            # A gateway gets the files alone, and not the patterns.
             inputs_asked=submission.inputs if caller.sees_workspace else None,
             mounts=place.mounts,
             left_behind=place.left_behind,
