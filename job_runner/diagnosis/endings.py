@@ -123,7 +123,9 @@ def cell_error(failure: CellFailure, advice: str = "") -> End:
         message = f"{where} asked for keyboard input, and a job has nobody to ask. Use a parameter."
         return _of_cell("InputRequested", message, failure)
     text = _first_line(failure.value)
-    message = f"{where} raised {failure.name}: {text}" if text else f"{where} raised {failure.name}"
+    # Kernels of other languages than Python may name no class.
+    parts = [f"{where} raised {failure.name}" if failure.name.strip() else f"{where} failed", text]
+    message = ": ".join(part for part in parts if part)
     end = _of_cell("CellError", f"{message}. {advice}".rstrip(), failure)
     return replace(end, advice=advice)
 
@@ -188,7 +190,7 @@ def deadline(seconds: float, cell: CellPlace | None) -> End:
     """Return the end for a run that took longer than its `max_runtime`."""
     message = (
         f"The time limit of {format_duration(seconds)} was reached{_in(cell)}; {_KEPT}. "
-        "Give it a longer one (--max-runtime), or a flavor that allows more."
+        "Give it a longer one, or a flavor that allows more."
     )
     return End("DeadlineExceeded", message, Exit.DEADLINE, _index(cell))
 

@@ -119,6 +119,11 @@ describe('words', () => {
     expect(said({ state: 'failed', reason: 'KernelDied' })).toBe(
       'The kernel died.'
     );
+    const message = 'The kernel died in cell 3.';
+    expect(said({ state: 'failed', reason: 'KernelDied', message })).toBe(
+      message
+    );
+    expect(said({ state: 'failed', reason: 'New', message })).toBe(message);
     const delivery = { state: 'held' as const, path: null, message: 'Full.' };
     expect(said({ state: 'succeeded', delivery })).toBe('Not delivered: Full.');
   });
@@ -152,7 +157,7 @@ describe('words', () => {
       'Used 0.9 of 4 CPU, 1.2 of 16 GiB; big has more memory.'
     );
     expect(said({ enough: null, memory_peak: GiB / 16, gpu_idle: true })).toBe(
-      'Used 0.9 of 4 CPU, 64 MiB of 16 GiB, no GPU.'
+      'Used 0.9 of 4 CPU, 0.06 of 16 GiB, no GPU.'
     );
     expect(usageText(job({ usage: { wall: 3 } }), TRANS)).toBeNull();
     expect(usageText(job(), TRANS)).toBeNull();

@@ -83,6 +83,7 @@ def test_a_rerun_shows_all_parameters_and_sends_no_others(
     name = page.evaluate(SUBMIT, {"parameters": {"rate": 2, "depth": 3, "mode": "fast"}})
     show(page)
     rerun_with_changes(page, name)
+    expect(page.get_by_role("dialog", name="RERUN JOB")).to_be_visible()
     fields = section(page, "Parameters")
     expect(fields.get_by_label("rate", exact=True)).to_have_value("2")
     expect(fields.get_by_label("depth", exact=True)).to_have_value("3")

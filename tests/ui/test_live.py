@@ -168,7 +168,9 @@ def test_a_view_is_restored_and_tells_how_it_failed(
 
     (lab.root / "reports" / "go").touch()
     expect(live.get_by_text(re.compile("^Failed after"))).to_be_visible(timeout=END_TIMEOUT)
-    expect(live.get_by_text("A cell raised an error.")).to_be_visible()
+    expect(
+        live.get_by_text("Cell 3 (In [3]) raised ZeroDivisionError: division by zero.")
+    ).to_be_visible()
     banners = live.locator(".jp-RenderedMarkdown").filter(has_text="xception")
     expect(banners.last).to_contain_text("encountered an exception here and stopped")
     expect(live.get_by_text("ZeroDivisionError").first).to_be_visible()

@@ -59,11 +59,11 @@ def resubmission(request: Request, changes: Changes) -> Submission:
         notebook=request.notebook,
         flavor=changes.flavor or request.flavor,
         device=changes.device or (request.device if same_flavor else None),
-        parameters={**_without("parameter", request.parameters, unset), **changes.parameters},
+        parameters={**without_unset("parameter", request.parameters, unset), **changes.parameters},
         inputs=asked.inputs,
         packages=request.packages,
         isolated=asked.isolated,
-        env={**_without("variable", request.env, unset), **changes.env},
+        env={**without_unset("variable", request.env, unset), **changes.env},
         max_runtime=limit if changes.max_runtime is None else changes.max_runtime,
         output=output if changes.output is None else changes.output,
         name=changes.name or asked.name or _label(request),
@@ -75,7 +75,9 @@ def resubmission(request: Request, changes: Changes) -> Submission:
 _UNSET_PREFIXES = {"parameter": "parameters.", "variable": "env."}
 
 
-def _without(kind: str, values: dict[str, _Value], unset: Collection[str]) -> dict[str, _Value]:
+def without_unset(
+    kind: str, values: dict[str, _Value], unset: Collection[str]
+) -> dict[str, _Value]:
     """Return the values that are not unset. Raises BadInput for a name that is not among them."""
     prefix = _UNSET_PREFIXES[kind]
     removed = {name.removeprefix(prefix) for name in unset if name.startswith(prefix)}

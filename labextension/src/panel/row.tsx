@@ -111,7 +111,7 @@ function RowActions(props: ActionsProps): ReactElement {
         {label}
       </button>
     );
-  const { open, watch, cancel, deliver } = CommandIDs;
+  const { open, watch, cancel, deliver, submitCurrent } = CommandIDs;
   const openLabel = trans.__('Open the result of %1', name);
   const watchLabel = trans.__('Watch %1 live', name);
   return (
@@ -120,6 +120,11 @@ function RowActions(props: ActionsProps): ReactElement {
       {!isFinal(job) && button(watch, trans.__('Watch'), watchLabel)}
       {button(cancel, trans.__('Cancel'), trans.__('Cancel %1', name))}
       {button(deliver, trans.__('Deliver'), trans.__('Deliver %1', name))}
+      {button(
+        submitCurrent,
+        trans.__('Submit Current Version'),
+        trans.__('Submit the current version of %1', name)
+      )}
       <button
         className="jp-ToJob-action jp-mod-more"
         tabIndex={tabIndex}

@@ -21,6 +21,7 @@ export async function createRerunSource(
   const content = await fetchFrozenNotebook(job, journalApi);
   return {
     path: job.notebook,
+    title: trans.__('RERUN JOB'),
     note: trans.__(
       'The notebook runs again as it was frozen for %1, not as it is now.',
       job.name
