@@ -13,6 +13,7 @@ from ..domain.job import Changes, Submission
 from ..domain.quantities import parse_duration
 from .large_body import dump
 
+_UNSET = r"^(max_runtime|output|(parameters|env)\..+)$"
 _KEY = re.compile(r"[!-.0-~]{1,200}", re.ASCII)
 _Body = TypeVar("_Body", bound=BaseModel)
 
@@ -25,8 +26,8 @@ class SentInput(BaseModel):
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
 
 
-class RerunBody(BaseModel):
-    """The body of `POST jobs/{name}/rerun`: the fields that differ from the job's own."""
+class _Choices(BaseModel):
+    """The choices of a submission and of a rerun."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -40,7 +41,13 @@ class RerunBody(BaseModel):
     priority: int | None = Field(default=None, ge=-100, le=100)
 
 
-class SubmitBody(RerunBody):
+class RerunBody(_Choices):
+    """The body of `POST jobs/{name}/rerun`: the fields that differ from the job's own."""
+
+    unset: list[Annotated[str, Field(pattern=_UNSET)]] = Field(default_factory=list)
+
+
+class SubmitBody(_Choices):
     """The body of `POST jobs`."""
 
     notebook: str = Field(min_length=1)
@@ -54,7 +61,8 @@ class SubmitBody(RerunBody):
 
 def changes(document: dict[str, Any], key: str | None) -> Changes:
     """Return the checked changes of a rerun. Raises BadInput, naming the field."""
-    return Changes(**checked(RerunBody, document).model_dump(), idempotency_key=key)
+    fields = checked(RerunBody, document).model_dump()
+    return Changes(**{**fields, "unset": tuple(fields["unset"])}, idempotency_key=key)
 
 
 def submission(

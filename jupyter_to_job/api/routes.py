@@ -108,7 +108,10 @@ def _list(call: _Call) -> ApiResponse:
     cursor = request.query.get("cursor")
     if cursor is not None and not 1 <= len(cursor) <= MAX_CURSOR:
         raise BadInput("cursor is what `next` of the page before was.")
-    return _page(jobs.find(states, limit, cursor))
+    notebook = request.query.get("notebook")
+    if notebook is not None and (not notebook or notebook.startswith("/")):
+        raise BadInput("notebook is a path in the workspace.")
+    return _page(jobs.find(states, limit, cursor, notebook))
 
 
 def _named(jobs: Jobs, names: Collection[str]) -> list[Job]:

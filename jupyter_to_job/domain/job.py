@@ -81,8 +81,9 @@ class Submission:
 class Changes:
     """The fields in which a rerun differs from its job; None: as they were.
 
-    `parameters` and `env` are merged into the job's. Another flavor without a device takes the
-    catalog's device, and its time limit unless the job has one of its own.
+    `parameters` and `env` are merged into the job's. `unset` names what is not taken over:
+    `max_runtime`, `output`, or one of them as in `parameters.rate`. Another flavor without a device
+    takes the catalog's device. The old flavor's time limit is never taken over.
     """
 
     flavor: str | None = None
@@ -93,7 +94,23 @@ class Changes:
     output: str | None = None
     name: str | None = None
     priority: int | None = None
+    unset: tuple[str, ...] = ()
     idempotency_key: str | None = None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the submitter chose, where the job's own field depends on something else, too.
+
+    The flavor limits `max_runtime`, and a backend may isolate a run by itself. `inputs` are files,
+    folders and patterns as they were given. `name` is the first part of the job's name; None: it
+    is the notebook's.
+    """
+
+    max_runtime: int | None = None
+    isolated: bool = False
+    inputs: tuple[str, ...] = ()
+    name: str | None = None
 
 
 @dataclass(frozen=True)
@@ -118,7 +135,8 @@ class Job:
 
     `mounts` are the folders that the run sees at the same place where the backend chose them, and
     `left_behind` says of each other one why it does not. `events` are the cluster's latest, the
-    oldest first; None where they were not asked for, or nobody can tell them now.
+    oldest first; None where they were not asked for, or nobody can tell them now. `asked` is None
+    where it is not known.
     """
 
     name: str
@@ -148,6 +166,7 @@ class Job:
     mounts: tuple[str, ...] = ()
     left_behind: tuple[str, ...] = ()
     events: tuple[ClusterEvent, ...] | None = None
+    asked: Asked | None = None
 
     @property
     def decided(self) -> bool:
@@ -159,12 +178,16 @@ class Job:
         delivery = self.delivery
         if delivery.path is not None:
             delivery = replace(delivery, path=convert(delivery.path))
+        asked = self.asked
+        if asked is not None:
+            asked = replace(asked, inputs=tuple(map(convert, asked.inputs)))
         return replace(
             self,
             notebook=convert(self.notebook),
             inputs=tuple(map(convert, self.inputs)),
             output=None if self.output is None else convert(self.output),
             delivery=delivery,
+            asked=asked,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -176,6 +199,8 @@ class Job:
         if self.events is not None:
             document["events"] = [dict(vars(event)) for event in self.events]
         document["progress"] = dict(vars(self.progress))
+        if self.asked is not None:
+            document["asked"] = {**vars(self.asked), "inputs": list(self.asked.inputs)}
         document["delivery"] = {**vars(self.delivery), "state": self.delivery.state.value}
         return document
 
@@ -186,6 +211,7 @@ class Job:
         events = values.get("events")
         delivery = dict(values.get("delivery") or {"state": "none"})
         delivery["state"] = DeliveryState(delivery["state"])
+        asked = values.get("asked")
         values.update(
             state=State(values["state"]),
             inputs=tuple(values.get("inputs") or ()),
@@ -194,5 +220,6 @@ class Job:
             events=None if events is None else tuple(ClusterEvent(**event) for event in events),
             progress=Progress(**(values.get("progress") or {})),
             delivery=Delivery(**delivery),
+            asked=asked and Asked(**{**asked, "inputs": tuple(asked["inputs"])}),
         )
         return cls(**values)

@@ -157,13 +157,18 @@ class JobService:
         return self.get(name)
 
     def find(
-        self, states: Sequence[State] = (), limit: int = 50, cursor: str | None = None
+        self,
+        states: Sequence[State] = (),
+        limit: int = 50,
+        cursor: str | None = None,
+        notebook: str | None = None,
     ) -> Page:
         """See the port. The cursor is the age of the page's final job: when submitted, and name."""
+        source = None if notebook is None else posixpath.normpath(f"{self._root}{notebook}")
         jobs: list[Job] = []
         final_entry: ListEntry | None = None
         for entry in self._context.lister.newest(self._caller.owner, states, cursor):
-            if not self._is_listed(entry.subject):
+            if source not in (None, entry.subject.source) or not self._is_listed(entry.subject):
                 continue
             if final_entry is not None and len(jobs) == limit:
                 break

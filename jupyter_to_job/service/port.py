@@ -85,9 +85,13 @@ class Jobs(Protocol):
         """Return the job as `get` does, with its `events` where a cluster runs it."""
 
     def find(
-        self, states: Sequence[State] = (), limit: int = 50, cursor: str | None = None
+        self,
+        states: Sequence[State] = (),
+        limit: int = 50,
+        cursor: str | None = None,
+        notebook: str | None = None,
     ) -> Page:
-        """Return jobs, newest first, optionally only those in some states."""
+        """Return jobs, newest first, optionally only those in some states, or of one notebook."""
 
     def cancel(self, name: str) -> Job:
         """Ask for the job's end; return it with `cancel_requested`. Ended jobs do not change."""

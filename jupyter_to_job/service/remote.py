@@ -103,6 +103,8 @@ class RemoteJobs:
             for key, value in asdict(changes).items()
             if value is not None and key != "idempotency_key"
         }
+        if not changes.unset:
+            del body["unset"]  # an older controller does not know it
         if changes.output is not None:
             body["output"] = self._absolute(resolve_output(self._tree, changes.output))
         if transfer is not None:
@@ -124,10 +126,16 @@ class RemoteJobs:
         return self._job(self._gateway.call("GET", _path(name)).json())
 
     def find(
-        self, states: Sequence[State] = (), limit: int = 50, cursor: str | None = None
+        self,
+        states: Sequence[State] = (),
+        limit: int = 50,
+        cursor: str | None = None,
+        notebook: str | None = None,
     ) -> Page:
         """See the port."""
         query: dict[str, Any] = {"limit": limit}
+        if notebook is not None:
+            query["notebook"] = self._absolute(notebook)
         if states:
             query["state"] = ",".join(s.value for s in states)
         if cursor is not None:

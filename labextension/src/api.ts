@@ -42,7 +42,7 @@ export type Delivery = {
 export type Progress = {
   cells_done: number;
   cells_total: number;
-  /** @description The cell's index in the notebook. */
+  /** @description The index of the running cell in the executed notebook. Its number for people is cells_done + 1. */
   current_cell: number | null;
 };
 export type Job = {
@@ -86,6 +86,8 @@ export type Job = {
   left_behind: string[];
   /** @description What the cluster recorded of its Kubernetes Job and pod, the latest last. Only `GET /jobs/{name}` of a controller asks for it; null otherwise, and where the cluster does not answer. */
   events: ClusterEvent[] | null;
+  /** @description What the submitter chose; null where it is not known. */
+  asked: Asked | null;
 };
 export type ClusterEvent = {
   /**
@@ -96,6 +98,16 @@ export type ClusterEvent = {
   /** @description Kubernetes' word, such as `FailedScheduling`. */
   reason: string;
   message: string;
+};
+/** @description Choices of the submitter where the job's own field depends on something else, too. */
+export type Asked = {
+  /** @description Seconds; null - the flavor's limit, if it has one. */
+  max_runtime: number | null;
+  isolated: boolean;
+  /** @description Files, folders and globs as they were given; from a controller files. */
+  inputs: string[];
+  /** @description The first part of the job's name. */
+  name: string | null;
 };
 export type Page = {
   jobs: Job[];
@@ -144,6 +156,8 @@ export type Changes = {
   output?: string | null;
   name?: string | null;
   priority?: number | null;
+  /** @description What is not taken over from the job: max_runtime, output, or a name such as parameters.rate. */
+  unset?: string[];
 };
 export type SentInput = {
   path: string;

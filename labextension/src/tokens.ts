@@ -54,6 +54,10 @@ export interface IJobs {
   find(name: string): Promise<Job>;
   /** What the cluster recorded of a job lately, the latest last; null if that is not known. */
   getEvents(name: string): Promise<ClusterEvent[] | null>;
+  /** The newest job of a notebook among the loaded jobs. */
+  getNewestOf(notebook: string): Job | undefined;
+  /** The newest job of a notebook, loaded or not; null if it has none. */
+  findNewestOf(notebook: string): Promise<Job | null>;
   /** Submit a notebook. Each call makes one job, except for calls with the same idempotency key. */
   submit(submission: Submission, idempotencyKey?: string): Promise<Job>;
   /** Run a job again as it was frozen, with changes. This makes a new job. */

@@ -107,7 +107,7 @@ def button(panel: Page | Locator) -> Locator:
 
 
 def dialog(page: Page) -> Locator:
-    return page.get_by_role("dialog", name="SUBMIT JOB")
+    return page.get_by_role("dialog", name=re.compile("^(SUBMIT|RERUN) JOB$"))
 
 
 def send_button(page: Page) -> Locator:

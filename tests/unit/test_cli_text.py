@@ -68,7 +68,7 @@ def test_usage_leaves_out_what_is_unknown() -> None:
         ),
         (
             {"memory_peak": 51 * 2**20, "memory_given": 2 * 2**30},
-            "used 51 MiB of 2 GiB of memory at most",
+            "used 0.05 of 2 GiB of memory at most",
         ),
         (
             {"memory_peak": 600 * 2**20, "memory_given": 512 * 2**20, "gpu_idle": False,

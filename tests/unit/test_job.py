@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 
 from job_runner.protocol.progress import Progress
-from jupyter_to_job.domain.job import ClusterEvent, Delivery, DeliveryState, Job, State
+from jupyter_to_job.domain.job import Asked, ClusterEvent, Delivery, DeliveryState, Job, State
 
 FIELDS = {
     "notebook", "owner", "flavor", "device", "parameters", "inputs", "isolated", "output",
     "max_runtime", "priority", "backend", "name", "state", "cancel_requested", "reason", "message",
     "position", "progress", "delivery", "usage", "submitted", "started", "finished", "journal",
-    "mounts", "left_behind", "events",
+    "mounts", "left_behind", "events", "asked",
 }  # fmt: skip
 
 JOB = Job(
@@ -36,6 +36,7 @@ JOB = Job(
     submitted="2026-11-21T09:30:00.000Z",
     journal=12,
     events=(ClusterEvent("2026-11-21T09:30:00.000Z", "Pulled", "Container image is there"),),
+    asked=Asked(max_runtime=90, isolated=True, inputs=("*.csv",), name="Train"),
 )
 
 
@@ -46,6 +47,7 @@ def test_fields() -> None:
     assert set(document["delivery"]) == {"state", "path", "message"}
     assert document["state"] == "failed"
     assert document["inputs"] == ["data.csv"]
+    assert document["asked"]["inputs"] == ["*.csv"]
 
 
 def test_there_and_back() -> None:

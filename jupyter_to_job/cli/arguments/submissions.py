@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...domain.errors import BadInput
-from ...domain.job import Submission
+from ...domain.job import Asked, Changes, Job, Submission
 from ...domain.quantities import parse_duration
 from .notebooks import SelectedNotebooks, Source
 from .parameters import collect_parameters
@@ -64,6 +64,30 @@ def collect_changes(options: dict[str, Any]) -> dict[str, Any]:
         "priority": options["priority"],
     }
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def submission_of(job: Job, changes: Changes) -> Submission:
+    """Return the submission of a job's notebook as it is now, with the job's choices and changes.
+
+    Raises BadInput for a parameter that is unset and that the job does not have.
+    """
+    from ...service.submitting.rerun import without_unset
+
+    asked = job.asked or Asked(isolated=job.isolated, inputs=job.inputs)
+    parameters = without_unset("parameter", job.parameters, changes.unset)
+    same_flavor = changes.flavor in (None, job.flavor)
+    return Submission(
+        notebook=job.notebook,
+        flavor=changes.flavor or job.flavor,
+        device=changes.device or (job.device if same_flavor else None),
+        parameters={**parameters, **changes.parameters},
+        inputs=asked.inputs,
+        isolated=asked.isolated,
+        max_runtime=changes.max_runtime or asked.max_runtime,
+        output=job.output,
+        name=asked.name,
+        priority=job.priority if changes.priority is None else changes.priority,
+    )
 
 
 def _workspace_path(path: str, root: Path) -> str:

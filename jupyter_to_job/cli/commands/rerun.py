@@ -16,24 +16,35 @@ from ..display import output
     options.FLAVOR,
     options.DEVICE,
     *options.PARAMETERS,
+    click.option("--unset", multiple=True, metavar="NAME",
+                 help="A parameter of the earlier job that this one does not get."),
+    click.option("--current", is_flag=True,
+                 help="Submit the notebook and its inputs as they are now."),
     *options.LIMITS,
     options.WAIT,
     options.AS_JSON,
-)
+)  # fmt: skip
 @click.pass_context
 def rerun_command(
-    ctx: click.Context, /, job: str, *, wait: bool, as_json: bool, **choices: Any
+    ctx: click.Context, /, job: str, *, current: bool, wait: bool, as_json: bool, **choices: Any
 ) -> None:
     """Submit JOB's notebook again, as it was then, and print the new job's name.
 
-    An option replaces what the earlier job had; parameters are merged with its parameters.
+    An option replaces what the earlier job had; parameters are merged with its parameters, less
+    those that --unset names. With --current the notebook and its inputs are read anew, and
+    variables for the kernel are not taken over.
     """
     from ...domain.job import Changes
-    from ..arguments.submissions import collect_changes
+    from ..arguments.submissions import collect_changes, submission_of
 
     service = session.connect()
-    changes = Changes(**collect_changes(choices))
-    new_job = session.with_name_hint(service, job, lambda name: service.rerun(name, changes))
+    unset = tuple(f"parameters.{name}" for name in choices["unset"])
+    changes = Changes(**collect_changes(choices), unset=unset)
+    if current:
+        earlier = session.with_name_hint(service, job, service.get)
+        new_job, _ = service.submit(submission_of(earlier, changes))
+    else:
+        new_job = session.with_name_hint(service, job, lambda name: service.rerun(name, changes))
     if wait:
         from ..waiting import wait_and_print
 

@@ -311,6 +311,7 @@ def _job(request: Request, status: JobStatus) -> Job:
         left_behind=request.left_behind,
         output=request.output,
         max_runtime=request.max_runtime,
+        asked=request.asked,
         priority=request.priority,
         backend=request.backend,
         submitted=request.submitted,

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import TypeVar
 
 from job_runner.protocol import layout
 
-from ...domain.errors import Damaged
+from ...domain.errors import BadInput, Damaged
 from ...domain.job import Changes, Submission
-from ...domain.names import SUFFIX
+from ...domain.names import SUFFIX, slug
+from ...domain.suggestions import did_you_mean
 from ...exchange import FileExchange, Request
 from ...exchange.retention import raise_if_cleared
 from ...workspace import Frozen, Input, StoredFile
 from ...workspace.paths import open_regular
 from .submission import Caller
+
+_Value = TypeVar("_Value")
 
 
 def stored_snapshot(exchange: FileExchange, request: Request, *, share: bool = False) -> Frozen:
@@ -45,26 +50,47 @@ def stored_snapshot(exchange: FileExchange, request: Request, *, share: bool = F
 
 
 def resubmission(request: Request, changes: Changes) -> Submission:
-    """Return the job's submission with the changes."""
+    """Return the job's submission with the changes. Raises BadInput for an unset unknown name."""
     same_flavor = changes.flavor in (None, request.flavor)
-    limit = request.max_runtime
-    if not same_flavor and limit == request.flavor_spec.get("max_runtime"):
-        limit = None  # it was the old flavor's, not the user's
+    asked, unset = request.asked, set(changes.unset)
+    limit = None if "max_runtime" in unset else asked.max_runtime
+    output = None if "output" in unset else request.output
     return Submission(
         notebook=request.notebook,
         flavor=changes.flavor or request.flavor,
         device=changes.device or (request.device if same_flavor else None),
-        parameters={**request.parameters, **changes.parameters},
-        inputs=tuple(i.path for i in request.inputs),
+        parameters={**without_unset("parameter", request.parameters, unset), **changes.parameters},
+        inputs=asked.inputs,
         packages=request.packages,
-        isolated=request.isolated if request.isolation_asked is None else request.isolation_asked,
-        env={**request.env, **changes.env},
+        isolated=asked.isolated,
+        env={**without_unset("variable", request.env, unset), **changes.env},
         max_runtime=limit if changes.max_runtime is None else changes.max_runtime,
-        output=request.output if changes.output is None else changes.output,
-        name=changes.name or request.name[: -SUFFIX - 1],
+        output=output if changes.output is None else changes.output,
+        name=changes.name or asked.name or _label(request),
         priority=request.priority if changes.priority is None else changes.priority,
         idempotency_key=changes.idempotency_key,
     )
+
+
+_UNSET_PREFIXES = {"parameter": "parameters.", "variable": "env."}
+
+
+def without_unset(
+    kind: str, values: dict[str, _Value], unset: Collection[str]
+) -> dict[str, _Value]:
+    """Return the values that are not unset. Raises BadInput for a name that is not among them."""
+    prefix = _UNSET_PREFIXES[kind]
+    removed = {name.removeprefix(prefix) for name in unset if name.startswith(prefix)}
+    for name in sorted(removed - values.keys()):
+        hint = did_you_mean(name, values) if values else f"It has no {kind}."
+        raise BadInput(f"The job has no {kind} {name!r}.", hint)
+    return {name: value for name, value in values.items() if name not in removed}
+
+
+def _label(request: Request) -> str | None:
+    """Return the first part of an older job's name, None if it follows from the notebook."""
+    label = request.name[: -SUFFIX - 1]
+    return None if label == slug(PurePosixPath(request.notebook).stem) else label
 
 
 def original_caller(request: Request, caller: Caller) -> Caller:

@@ -47,6 +47,7 @@ export type JobsQuery = {
   state?: string;
   cursor?: string;
   name?: string;
+  notebook?: string;
 };
 
 /** API calls of the job model. */

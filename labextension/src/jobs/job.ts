@@ -60,6 +60,24 @@ export function isWaitingOnCluster({ backend, state }: Job): boolean {
   return backend === 'kubernetes' && ['queued', 'starting'].includes(state);
 }
 
+/** The choices with which a job was submitted. An older server tells only a part of them. */
+export function choicesOfJob(job: Job): Choices {
+  const { flavor, device, output, priority, asked } = job;
+  const parameters = job.parameters as Record<string, JSONValue>;
+  const inputs = asked?.inputs ?? job.inputs;
+  return {
+    flavor,
+    device,
+    ...(Object.keys(parameters).length > 0 && { parameters }),
+    ...(inputs.length > 0 && { inputs }),
+    ...(asked?.isolated && { isolated: true }),
+    ...(asked?.max_runtime && { max_runtime: asked.max_runtime }),
+    ...(asked?.name && { name: asked.name }),
+    ...(output !== null && { output }),
+    ...(priority !== 0 && { priority })
+  };
+}
+
 /** Whether a job has ended, in whichever state. */
 export function isFinal(job: Job): boolean {
   return ['succeeded', 'failed', 'cancelled'].includes(job.state);

@@ -85,6 +85,21 @@ export class Jobs implements IJobs {
     return (await this._requestJob(name, () => this._client.get(name))).events;
   }
 
+  getNewestOf(notebook: string): Job | undefined {
+    return this.all.find(job => job.notebook === notebook);
+  }
+
+  async findNewestOf(notebook: string): Promise<Job | null> {
+    const loaded = this.getNewestOf(notebook);
+    if (loaded !== undefined || (this.isLoaded && !this.hasMore)) {
+      return loaded ?? null;
+    }
+    const { jobs } = await this._client.list({ limit: 1, notebook });
+    const [job] = jobs;
+    // An older server does not know the query, and answers with the newest job of all.
+    return job?.notebook === notebook ? job : null;
+  }
+
   submit(
     submission: Submission,
     idempotencyKey: string = UUID.uuid4()

@@ -169,7 +169,7 @@ function ListFooter({ model, trans }: Props): ReactElement | null {
     return null;
   }
   return isFiltered ? (
-    <p className="jp-ToJob-said">{trans.__('No job is like that.')}</p>
+    <p className="jp-ToJob-said">{trans.__('No job matches.')}</p>
   ) : (
     <div className="jp-ToJob-said">
       <p>{trans.__('No jobs yet.')}</p>

@@ -18,6 +18,7 @@ import type { IJobs } from '../tokens';
 import { ElapsedTime, type JobTextProps, ProgressBar } from '../ui/progress';
 import { noteText, statusText, usageText } from '../ui/statusText';
 import { openJobMenu } from './menu';
+import { Remark } from './remark';
 import { WaitDetails } from './waitDetails';
 
 export type RowServices = {
@@ -66,7 +67,9 @@ export const JobRow = memo(function JobRow(props: Props): ReactElement {
           {name}
         </button>
         <JobFacts job={job} trans={trans} />
-        {note !== null && <p className="jp-ToJob-remark">{note}</p>}
+        {note !== null && (
+          <Remark text={note} name={name} tabIndex={tabIndex} trans={trans} />
+        )}
         {isWaitingOnCluster(job) && (
           <WaitDetails
             jobs={jobs}
@@ -118,7 +121,7 @@ function RowActions(props: ActionsProps): ReactElement {
         {label}
       </button>
     );
-  const { open, watch, cancel, deliver } = CommandIDs;
+  const { open, watch, cancel, deliver, submitCurrent } = CommandIDs;
   const openLabel = trans.__('Open the result of %1', name);
   const watchLabel = trans.__('Watch %1 live', name);
   return (
@@ -127,6 +130,11 @@ function RowActions(props: ActionsProps): ReactElement {
       {!isFinal(job) && button(watch, trans.__('Watch'), watchLabel)}
       {button(cancel, trans.__('Cancel'), trans.__('Cancel %1', name))}
       {button(deliver, trans.__('Deliver'), trans.__('Deliver %1', name))}
+      {button(
+        submitCurrent,
+        trans.__('Submit Current Version'),
+        trans.__('Submit the current version of %1', name)
+      )}
       <button
         className="jp-ToJob-action jp-mod-more"
         tabIndex={tabIndex}

@@ -53,6 +53,23 @@ export function parseDuration(text: string): number | null {
   return plain || sum || null;
 }
 
+/** Format a duration as `parseDuration` reads it: 5400 becomes `1h30m`; other texts stay. */
+export function durationText(duration: number | string | undefined): string {
+  if (typeof duration !== 'number') {
+    return duration ?? '';
+  }
+  const parts = [
+    [Math.floor(duration / 86_400), 'd'],
+    [Math.floor(duration / 3_600) % 24, 'h'],
+    [Math.floor(duration / 60) % 60, 'm'],
+    [duration % 60, 's']
+  ] as const;
+  return parts
+    .filter(([count]) => count > 0)
+    .map(([count, unit]) => `${count}${unit}`)
+    .join('');
+}
+
 /** Format bytes as `512 B` or `3.4 MiB`. */
 export function formatBytes(bytes: number): string {
   let amount = bytes;

@@ -4,6 +4,7 @@ import { type ReactElement, useEffect, useState } from 'react';
 
 import { elapsedSeconds, type Job } from '../jobs/job';
 import { formatDuration } from './format';
+import { pressGate } from './press';
 import { progressText } from './statusText';
 
 export type JobTextProps = { job: Job; trans: TranslationBundle };
@@ -45,9 +46,13 @@ function useNow(isActive: boolean): number {
     if (!isActive) {
       return;
     }
-    setNow(Date.now());
-    const timer = setInterval(() => setNow(Date.now()), 1000);
-    return () => clearInterval(timer);
+    const update = () => setNow(Date.now());
+    update();
+    const timer = setInterval(() => pressGate.run(update), 1000);
+    return () => {
+      clearInterval(timer);
+      pressGate.forget(update);
+    };
   }, [isActive]);
   return now;
 }
