@@ -2,8 +2,11 @@
 
 - `controller` has our wheel and its extra `controller`: it is controller, agent and courier.
 - `notebook` is the smallest dev pod and job pod: our wheel, ipykernel, papermill.
-- `single-user` is a dev pod with JupyterLab. It is built only if it is asked for: it takes longer.
+- `single-user` is a dev pod with JupyterLab.
+- `hub` is JupyterHub with KubeSpawner, and the dev pods of its users.
 - `python` is Python alone, an image without our package.
+
+Those with JupyterLab are built only if they are asked for: they take longer.
 """
 
 from __future__ import annotations
@@ -31,9 +34,10 @@ CONFIG = {
 }
 
 
-EXTRAS = {"controller": "controller", "single-user": "lab"}
-IMAGES = ("controller", "notebook", "single-user", "python")
-WITHOUT_LAB = tuple(name for name in IMAGES if name != "single-user")
+EXTRAS = {"controller": "controller", "single-user": "lab", "hub": "lab"}
+GROUPS = {"hub": "hub"}
+WITHOUT_LAB = ("controller", "notebook", "python")
+IMAGES = (*WITHOUT_LAB, "single-user", "hub")
 
 
 def build(wheel: Path, archive: Path, tag: str, names: Iterable[str] = WITHOUT_LAB) -> None:
@@ -47,7 +51,8 @@ def build(wheel: Path, archive: Path, tag: str, names: Iterable[str] = WITHOUT_L
             if name == "python":
                 return [debian.layer()]
             extras = [packages.extra(EXTRAS[name])] if name in EXTRAS else []
-            return [debian.layer(), packages.dependencies(), *extras, wheel_layer]
+            groups = [packages.group(GROUPS[name], EXTRAS[name])] if name in GROUPS else []
+            return [debian.layer(), packages.dependencies(), *extras, *groups, wheel_layer]
 
         images = [oci.Image(f"{REPOSITORY}/{name}:{tag}", layers(name), CONFIG) for name in names]
         draft = Path(temporary) / "images.tar"
@@ -64,7 +69,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True, help="the archive to write")
     parser.add_argument("--tag", default="dev")
     parser.add_argument(
-        "--image", action="append", choices=IMAGES, help="all but single-user by default"
+        "--image", action="append", choices=IMAGES, help="all without JupyterLab by default"
     )
     options = parser.parse_args()
     names = options.image or WITHOUT_LAB

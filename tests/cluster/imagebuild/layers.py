@@ -16,7 +16,6 @@ import tarfile
 import tempfile
 import zipfile
 from collections.abc import Callable, Collection
-from functools import partial
 from pathlib import Path
 
 from tests.cluster.imagebuild import oci
@@ -127,8 +126,13 @@ class Packages:
 
     def extra(self, name: str) -> oci.Layer:
         """Return the layer with the further requirements of an extra of the wheel."""
-        self.dependencies()
-        return oci.Layer.at(self._build_once(name, partial(self._build_extra, name)))
+        return self._above([self.dependencies()], name, f"{self._wheel}[{name}]")
+
+    def group(self, name: str, extra: str) -> oci.Layer:
+        """Return the layer with a dependency group of the checkout, above that of an extra."""
+        lower = [self.dependencies(), self.extra(extra)]
+        requirements = (f"{self._wheel}[{extra}]", f"--group={ROOT / 'pyproject.toml'}:{name}")
+        return self._above(lower, name, *requirements)
 
     def wheel(self, path: Path) -> oci.Layer:
         """Write the layer with the wheel itself to `path`."""
@@ -145,11 +149,19 @@ class Packages:
         _subtract(tree, self._files_of_wheel(target))
         self._write(target, tree)
 
-    def _build_extra(self, name: str, target: Path) -> None:
-        tree = self._install(target / "all", f"{self._wheel}[{name}]")
-        with tarfile.open(self.dependencies().path) as lower:
-            _subtract(tree, {*lower.getnames(), *self._files_of_wheel(target)})
-        self._write(target, tree)
+    def _above(self, lower: list[oci.Layer], name: str, *requirements: str) -> oci.Layer:
+        """Return the layer with what requirements need beyond lower layers and the wheel."""
+
+        def build(target: Path) -> None:
+            tree = self._install(target / "all", *requirements)
+            known = self._files_of_wheel(target)
+            for layer in lower:
+                with tarfile.open(layer.path) as archive:
+                    known.update(archive.getnames())
+            _subtract(tree, known)
+            self._write(target, tree)
+
+        return oci.Layer.at(self._build_once(name, build))
 
     def _files_of_wheel(self, target: Path) -> set[str]:
         tree = self._install(target / "wheel", str(self._wheel), "--no-deps")
