@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.cluster.box.cluster import Cluster
 from tests.cluster.lab import WORK, opened, start_lab
@@ -63,7 +63,7 @@ def test_a_notebook_goes_to_a_gpu_and_comes_back(dev_pod: DevPod, cluster: Clust
         place = dialog(page).get_by_text(re.compile("^Isolated: the run works"))
         expect(place).to_contain_text("1 file goes along with the notebook.")
         expect(problems(page).filter(has_text=f"{WORK} stays behind")).to_be_visible()
-        picture(page, "cluster-dialog")
+        picture(page, page.locator(".jp-Dialog-content"), "cluster-dialog")
         send_button(page).click()
         job = SubmittedJob(lab, told_name(page))
         expect(dialog(page)).to_have_count(0)
@@ -114,8 +114,7 @@ def test_jobs_wait_fail_and_are_cancelled(dev_pod: DevPod, cluster: Cluster) -> 
         expect(failed.get_by_text("KeyError")).to_be_visible()
         counts = row(panel, running)
         expect(counts.get_by_role("progressbar")).to_be_visible(timeout=END_TIMEOUT)
-        close_toasts(page)
-        picture(page, "cluster-panel")
+        picture(page, panel, "cluster-panel")
 
         why.get_by_role("button", name=f"Cancel {waiting}").press("Enter")  # asks nothing
         expect(why.get_by_text("Cancelled", exact=True)).to_be_visible()
@@ -141,15 +140,8 @@ def submit(page: Page, path: str, **choices: Any) -> str:
     return name
 
 
-def close_toasts(page: Page) -> None:
-    """Close what lies over the panel's neighbours."""
-    for close in page.locator(".Toastify__close-button").all():
-        close.click()
-    expect(page.locator(".Toastify__toast")).to_have_count(0)
-
-
-def picture(page: Page, name: str) -> None:
-    """Keep a picture in light and in dark."""
+def picture(page: Page, part: Locator, name: str) -> None:
+    """Keep a picture of a part of the page, in light and in dark."""
     for theme in ("dark", "light"):
         choose_theme(page, theme)
-        keep_screenshot(page, f"{name}-{theme}")
+        keep_screenshot(page, f"{name}-{theme}", part)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
 
 SCREENSHOTS = Path(__file__).parent / "screenshots"
 PAGE_TIMEOUT = 60_000
@@ -39,11 +39,11 @@ def be_patient(context: BrowserContext) -> BrowserContext:
     return context
 
 
-def keep_screenshot(page: Page, name: str) -> None:
-    """Keep a picture of the page, named after what it shows."""
+def keep_screenshot(page: Page, name: str, part: Locator | None = None) -> None:
+    """Keep a picture of the page, or a part of it, named after what it shows."""
     SCREENSHOTS.mkdir(exist_ok=True)
     expect(page.locator(".Toastify--animate")).to_have_count(0)  # all toasts have slid in
-    page.screenshot(path=SCREENSHOTS / f"{name}.png")
+    (part or page).screenshot(path=SCREENSHOTS / f"{name}.png")
 
 
 @contextmanager

@@ -27,8 +27,9 @@ COLOURS = 128
 def shrink(source: Path, target: Path) -> None:
     """Write a smaller copy of a screenshot."""
     with Image.open(source) as opened:
-        height = round(opened.height * WIDTH / opened.width)
-        small = opened.convert("RGB").resize((WIDTH, height), Image.Resampling.LANCZOS)
+        width = min(WIDTH, opened.width)
+        height = round(opened.height * width / opened.width)
+        small = opened.convert("RGB").resize((width, height), Image.Resampling.LANCZOS)
     flat = small.quantize(COLOURS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
     flat.save(target, optimize=True)
 
