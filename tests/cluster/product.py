@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 DEVICE_COUNTS = ROOT / "k8s" / "components" / "device-counts"
 NAMESPACE = "jupyter-to-job"
 GATEWAY = f"http://gateway.{NAMESPACE}.svc"
-TEAM, RIVALS, LEAVING, LIMITED = LISTED = "team", "rivals", "leaving", "limited"
+TEAM, RIVALS, LEAVING, LIMITED, HUB = LISTED = "team", "rivals", "leaving", "limited", "jhub"
 """The namespaces of dev pods that the controller serves."""
 LATER = "later"
 """One more that it serves, which does not exist when the controller begins."""
@@ -38,8 +38,14 @@ CONTROLLER = "--selector=app.kubernetes.io/name=jupyter-to-job-controller"
 FLAVORS = f"""
 apiVersion: jupyter-to-job.io/v1
 default: {{flavor: small, device: cpu}}
+x-small: &small {{cpu: 200m, memory: 512Mi, max_runtime: 10m, devices: [cpu]}}
+x-gpu: &gpu
+  <<: *small
+  gpus: 1
+  shm: 64Mi
+  devices: [any, t4, a100, h100, impatient, steadfast, nowhere]
 flavors:
-  small: &small {{cpu: 200m, memory: 512Mi, max_runtime: 10m, devices: [cpu]}}
+  small: {{<<: *small, title: Small, description: Quick checks}}
   patient: {{<<: *small, retries: 1}}
   no-image: {{<<: *small, image: "jupyter-to-job/missing:1"}}
   without-us: {{<<: *small, image: "{Images.python}"}}
@@ -47,11 +53,7 @@ flavors:
     <<: *small
     annotations: {{container.apparmor.security.beta.kubernetes.io/notebook: unconfined}}
   without-python: {{<<: *small, image: "{PAUSE_IMAGE}"}}
-  gpu-1: &gpu
-    <<: *small
-    gpus: 1
-    shm: 64Mi
-    devices: [any, t4, a100, impatient, steadfast, nowhere]
+  gpu-1: {{<<: *gpu, title: One GPU, description: Training on one whole GPU}}
   crowd: {{<<: *small}}
   crowd-gpu: &crowd-gpu {{<<: *gpu}}
   crowd-gpus: {{<<: *crowd-gpu, gpus: 2}}
@@ -61,14 +63,18 @@ devices:
   cpu: {{title: CPU}}
   any: {{title: Any GPU, resource: nvidia.com/gpu, isolation: full}}
   t4:
-    title: Pretend T4
+    title: NVIDIA T4
     resource: nvidia.com/gpu
     node_selector: {{nvidia.com/gpu.product: Tesla-T4}}
   a100:
-    title: Pretend A100
+    title: NVIDIA A100
     resource: nvidia.com/gpu
     node_selector: &a100 {{nvidia.com/gpu.product: NVIDIA-A100-SXM4-40GB}}
     tolerations: [&kept {{key: {KEPT}, operator: Exists, effect: NoSchedule}}]
+  h100:
+    title: NVIDIA H100
+    resource: nvidia.com/gpu
+    node_selector: {{nvidia.com/gpu.product: NVIDIA-H100-80GB-HBM3}}
   impatient:
     title: The same A100, and the job leaves it soon after it went away
     resource: nvidia.com/gpu
@@ -263,18 +269,17 @@ def start_dev_pod(
     )
     pod = dev_pod_manifest(images, namespace, name, user, claim)
     pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] = cpu
+    return start_pod(cluster, pod)
+
+
+def start_pod(cluster: Cluster, pod: dict[str, Any]) -> DevPod:
+    """Start a dev pod of a manifest, and wait until it is ready."""
+    name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
     if isinstance(cluster, Box):  # of which tests take the other node away
         pod["spec"]["nodeSelector"] = {NODE_LABEL: T4.name}
     cluster.apply(pod)
-    cluster.kubectl(
-        "wait",
-        f"pod/{name}",
-        "-n",
-        namespace,
-        "--for=condition=Ready",
-        "--timeout=120s",
-        timeout=130,
-    )
+    ready = ("--for=condition=Ready", "--timeout=120s")
+    cluster.kubectl("wait", f"pod/{name}", "-n", namespace, *ready, timeout=130)
     return DevPod(cluster, namespace, name)
 
 

@@ -12,8 +12,6 @@ from tests.cluster.imagebuild.build import build
 from tests.cluster.imagebuild.uv import ROOT, find_uv
 
 TAG = "test"
-SINGLE_USER = f"jupyter-to-job/single-user:{TAG}"
-"""The dev pod with JupyterLab, which `build_single_user` builds."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +40,18 @@ def build_images(archive: Path) -> Images:
 
 def build_single_user(archive: Path) -> str:
     """Write the image with JupyterLab and our front end to `archive`; return its name."""
+    return _build_with_front_end(archive, "single-user")
+
+
+def build_hub(archive: Path) -> str:
+    """Write the image of JupyterHub and of its users' servers to `archive`; return its name."""
+    return _build_with_front_end(archive, "hub")
+
+
+def _build_with_front_end(archive: Path, name: str) -> str:
     with tempfile.TemporaryDirectory(dir=archive.parent) as directory:
-        build(wheel_for(Path(directory), front_end=True), archive, TAG, ["single-user"])
-    return SINGLE_USER
+        build(wheel_for(Path(directory), front_end=True), archive, TAG, [name])
+    return f"jupyter-to-job/{name}:{TAG}"
 
 
 def wheel_for(directory: Path, *, front_end: bool) -> Path:

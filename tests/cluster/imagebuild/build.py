@@ -2,8 +2,11 @@
 
 - `controller` has our wheel and its extra `controller`: it is controller, agent and courier.
 - `notebook` is the smallest dev pod and job pod: our wheel, ipykernel, papermill.
-- `single-user` is a dev pod with JupyterLab. It is built only if it is asked for: it takes longer.
+- `single-user` is a dev pod with JupyterLab.
+- `hub` is JupyterHub with KubeSpawner, and the dev pods of its users.
 - `python` is Python alone, an image without our package.
+
+Those with JupyterLab are built only if they are asked for: they take longer.
 """
 
 from __future__ import annotations
@@ -19,10 +22,15 @@ from tests.cluster.imagebuild.layers import CONTAINERFILES, Debian, Packages
 from tests.cluster.imagebuild.uv import ROOT
 
 REPOSITORY = "docker.io/jupyter-to-job"
-EXTRAS = {"controller": ("controller",), "single-user": ("lab", "--group=single-user")}
+EXTRAS = {
+    "controller": ("controller",),
+    "single-user": ("lab", "--group=single-user"),
+    "hub": ("lab", "--group=single-user"),
+}
 """Of the images with more than the wheel: its extra, and further options of uv."""
-IMAGES = ("controller", "notebook", "single-user", "python")
-WITHOUT_LAB = tuple(name for name in IMAGES if name != "single-user")
+GROUPS = {"hub": "hub"}
+WITHOUT_LAB = ("controller", "notebook", "python")
+IMAGES = (*WITHOUT_LAB, "single-user", "hub")
 
 
 def config_of(name: str, version: str) -> dict[str, object]:
@@ -42,8 +50,9 @@ def build(wheel: Path, archive: Path, tag: str, names: Iterable[str] = WITHOUT_L
         def layers(name: str) -> list[oci.Layer]:
             if name == "python":
                 return [debian.layer()]
-            extras = [packages.extra(name, *EXTRAS[name])] if name in EXTRAS else []
-            return [debian.layer(), packages.dependencies(), *extras, wheel_layer]
+            extras = [packages.extra(*EXTRAS[name])] if name in EXTRAS else []
+            groups = [packages.group(GROUPS[name], *EXTRAS[name])] if name in GROUPS else []
+            return [debian.layer(), packages.dependencies(), *extras, *groups, wheel_layer]
 
         images = [
             oci.Image(f"{REPOSITORY}/{name}:{tag}", layers(name), config_of(name, packages.version))
@@ -63,7 +72,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True, help="the archive to write")
     parser.add_argument("--tag", default="dev")
     parser.add_argument(
-        "--image", action="append", choices=IMAGES, help="all but single-user by default"
+        "--image", action="append", choices=IMAGES, help="all without JupyterLab by default"
     )
     options = parser.parse_args()
     names = options.image or WITHOUT_LAB

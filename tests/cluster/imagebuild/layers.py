@@ -15,9 +15,8 @@ import subprocess
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from email import message_from_bytes
-from functools import partial
 from pathlib import Path
 
 from tests.cluster.imagebuild import oci
@@ -132,11 +131,15 @@ class Packages:
         """Return the layer with the requirements of the wheel."""
         return oci.Layer.at(self._build_once("dependencies", self._build_dependencies))
 
-    def extra(self, image: str, extra: str, *options: str) -> oci.Layer:
-        """Return an image's layer with what an extra of the wheel, and `options` of uv, add."""
-        self.dependencies()
-        build = partial(self._build_extra, extra, options)
-        return oci.Layer.at(self._build_once(image, build))
+    def extra(self, extra: str, *options: str) -> oci.Layer:
+        """Return the layer with what an extra of the wheel, and `options` of uv, add."""
+        return self._above([self.dependencies()], extra, f"{self._wheel}[{extra}]", *options)
+
+    def group(self, name: str, extra: str, *options: str) -> oci.Layer:
+        """Return the layer with a dependency group of the checkout, above that of an extra."""
+        lower = [self.dependencies(), self.extra(extra, *options)]
+        requirements = (f"{self._wheel}[{extra}]", *options, f"--group={name}")
+        return self._above(lower, name, *requirements)
 
     def wheel(self, path: Path) -> oci.Layer:
         """Write the layer with the wheel itself to `path`."""
@@ -153,11 +156,19 @@ class Packages:
         _subtract(tree, self._files_of_wheel(target))
         self._write(target, tree)
 
-    def _build_extra(self, extra: str, options: Sequence[str], target: Path) -> None:
-        tree = self._install(target / "all", f"{self._wheel}[{extra}]", *options)
-        with tarfile.open(self.dependencies().path) as lower:
-            _subtract(tree, {*lower.getnames(), *self._files_of_wheel(target)})
-        self._write(target, tree)
+    def _above(self, lower: list[oci.Layer], name: str, *requirements: str) -> oci.Layer:
+        """Return the layer with what requirements need beyond lower layers and the wheel."""
+
+        def build(target: Path) -> None:
+            tree = self._install(target / "all", *requirements)
+            known = self._files_of_wheel(target)
+            for layer in lower:
+                with tarfile.open(layer.path) as archive:
+                    known.update(archive.getnames())
+            _subtract(tree, known)
+            self._write(target, tree)
+
+        return oci.Layer.at(self._build_once(name, build))
 
     def _files_of_wheel(self, target: Path) -> set[str]:
         tree = self._install(target / "wheel", str(self._wheel), "--no-deps")
