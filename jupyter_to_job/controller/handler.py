@@ -15,9 +15,10 @@ from typing import Any, TypeVar
 from tornado import web
 from tornado.iostream import StreamClosedError
 
-from .. import logs
+from .. import __version__, logs
 from ..api import ApiResponse, error_response
 from ..domain.errors import JobsError, NotFound, Refused, TimedOut
+from ..exchange.gateway import PRODUCT
 from ..service.jobs import ServiceContext
 from .callers.identity import DevPod, Identities, Identity
 from .callers.volumes import JobOrigins
@@ -204,7 +205,8 @@ class GatewayHandler(web.RequestHandler):
             _log.error(line, exc_info=error.with_traceback(trace))
 
     def set_default_headers(self) -> None:
-        """Name the id in the answer, also in one that begins anew after an error."""
+        """Name version and id in the answer, also in one that begins anew after an error."""
+        self.set_header("Server", f"{PRODUCT}{__version__}")
         if self.request_id:
             self.set_header(logs.HEADER, self.request_id)
 

@@ -14,10 +14,12 @@ from urllib.parse import quote
 
 import httpx
 
-from .. import logs
-from ..domain.errors import BadInput, NotFound, Unavailable, error_of_answer
+from .. import __version__, logs
+from ..domain.errors import BadInput, JobsError, NoRoute, NotFound, Unavailable, error_of_answer
 
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
+PRODUCT = "jupyter-to-job/"
+"""What stands before the version in `User-Agent` and `Server`."""
 _TRUST_HINT = "JUPYTER_TO_JOB_GATEWAY_CA names a file with its authority's certificate, in PEM."
 
 
@@ -34,6 +36,7 @@ class Gateway:
         self._client = httpx.Client(
             base_url=url.rstrip("/") + "/api/",
             timeout=TIMEOUT,
+            headers={"User-Agent": f"{PRODUCT}{__version__}"},
             verify=_trust(ca_file) if ca_file else httpx.create_ssl_context(),
             trust_env=False,
         )
@@ -54,7 +57,8 @@ class Gateway:
             with self._client.stream(method, path, headers=headers, **arguments) as response:
                 if response.status_code >= 400:
                     response.read()
-                    raise error_of_answer(response.status_code, response.content)
+                    error = error_of_answer(response.status_code, response.content)
+                    raise with_versions(error, response.headers.get("Server", ""))
                 yield response
         except httpx.HTTPError as error:
             is_distrusted = "CERTIFICATE_VERIFY_FAILED" in str(error)
@@ -136,6 +140,27 @@ def _trust(ca_file: str) -> ssl.SSLContext:
             f"The gateway's certificates cannot be read: {ca_file}: {error.strerror or error}.",
             _TRUST_HINT,
         ) from error
+
+
+def with_versions(error: JobsError, server: str) -> JobsError:
+    """Return a gateway's error, with both versions where they may be why it was raised.
+
+    `server` is the answer's header of that name. Versions that differ by one minor work together.
+    Of others one may use a route or a field that the other does not know.
+    """
+    is_ours = server.startswith(PRODUCT)
+    theirs = server.removeprefix(PRODUCT)
+    if is_ours and isinstance(error, BadInput | NoRoute) and _minor(theirs) != _minor(__version__):
+        older = "the controller" if _minor(theirs) < _minor(__version__) else "this environment"
+        error.hint = (
+            f"{error.hint} The controller is version {theirs} and this environment {__version__}: "
+            f"if that is why, upgrade jupyter-to-job in {older}."
+        ).strip()
+    return error
+
+
+def _minor(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".")[:2] if part.isdecimal())
 
 
 def _piece(job: str, path: str) -> str:
