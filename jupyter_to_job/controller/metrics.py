@@ -33,7 +33,8 @@ class Metrics:
     """The metrics of one controller, in a registry of its own."""
 
     def __init__(self) -> None:
-        disable_created_metrics()  # a second series for each, which nothing here asks for
+        # They are a second series for each, which nothing here asks for.
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self.registry)
