@@ -53,6 +53,13 @@ def test_everything_is_taken_under_pod_security_restricted(
     assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
 
 
+@pytest.mark.side_by_side
+def test_the_dev_pod_to_try_with_is_taken_there(cluster: Cluster, dev_pod: DevPod) -> None:
+    cluster.apply(product.namespace_manifest("jupyter"))
+    flags = ("--dry-run=server", "--warnings-as-errors")
+    cluster.kubectl("create", "-f", str(ROOT / "k8s" / "dev-pod.yaml"), *flags)
+
+
 def namespaces_of(manifests: str) -> set[str]:
     """Return the namespaces that manifests are for."""
     documents = yaml.safe_load_all(manifests)
