@@ -113,7 +113,7 @@ def test_rerun(cli: Cli) -> None:
 
 def test_rerun_of_the_notebook_as_it_is_now(cli: Cli) -> None:
     notebooks.write(cli.workspace / "a.ipynb", notebooks.parameters("rate = 1"), "1 / 0")
-    failed = cli.json("submit", "a.ipynb", "-p", "rate", "2", "--name", "mine", "--wait")
+    failed = cli.json("submit", "a.ipynb", "-p", "rate", "2", "--name", "mine", "--wait", code=1)
     assert failed["state"] == "failed"
     assert failed["message"].startswith("Cell 2 (In [3]) raised ZeroDivisionError")
     notebooks.write(cli.workspace / "a.ipynb", notebooks.parameters("rate = 1"), "print(rate)")

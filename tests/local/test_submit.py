@@ -145,6 +145,14 @@ def test_logs(cli: Cli) -> None:
     )
 
 
+def test_a_piped_log_has_lines_as_they_ended_up(cli: Cli) -> None:
+    bar = "for n in range(5):\n    print(f'\\r{n} of 4', end='')\nprint()\nprint('an end', end='')"
+    notebooks.write(cli.workspace / "a.ipynb", bar)
+    name = cli.json("submit", "a.ipynb", "--wait")["name"]
+    assert cli.run("logs", name).stdout == "4 of 4\nan end"
+    assert cli.run("logs", name, "--follow").stdout == "4 of 4\nan end"
+
+
 def test_an_interrupted_wait_leaves_the_job(cli: Cli) -> None:
     name = cli.submit_waiting()
     (dispatcher,) = cli.dispatchers()

@@ -152,7 +152,7 @@ def test_the_message_says_what_happened_and_what_to_do(
     outcome, result = job.outcome(), job.result()
     assert SAID[name] in str(outcome.message)
     if name == "no memory":
-        assert re.search(r"the run had used [\d.]+ MiB of [\d.]+ [GT]iB\.", str(outcome.message))
+        assert re.search(r"the run had used [\d.]+ of [\d.]+ [GT]iB\.", str(outcome.message))
     top = html.unescape(result.cells[0].source)
     if outcome.reason != "CellError":
         assert f"{outcome.reason}: {outcome.message}</span>" in top

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -129,7 +130,7 @@ def _repair(result: CheckResult, *, ask: bool) -> bool:
 
 def _print_result(area: str, result: CheckResult) -> None:
     level = f"{result.level.value:<8}"
-    if sys.stdout.isatty():
+    if sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
         level = click.style(level, fg=_COLOURS[result.level])
     click.echo(f"{level} {area:<11} {_wrap(result.message, INDENT)}")
     if result.fix:
