@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -333,6 +335,20 @@ def test_nobody_reports_for_somebody_else(url: str, workspace: Path) -> None:
         eve.deliver(NAME)
     with pytest.raises(NotFound):
         eve._exchange.put(NAME, layout.HELD, b'{"v": 1, "message": "mine"}')
+
+
+def test_the_last_words_of_a_courier(tmp_path: Path) -> None:
+    """They are the pod's termination message; the log has them as JSON, with the job and the id."""
+    words = tmp_path / "termination-log"
+    variables = {"TERMINATION_LOG": str(words), "LOG_FORMAT": "json", "REQUEST_ID": "ab12"}
+    env = {f"JUPYTER_TO_JOB_{name}": value for name, value in variables.items()}
+    options = ["--gateway", "ftp://gateway", "--token-file", "/token", "--root", str(tmp_path)]
+    command = [sys.executable, "-m", "jupyter_to_job.agent.courier", NAME, *options]
+    ended = subprocess.run(command, env={**os.environ, **env}, capture_output=True, text=True)
+    assert ended.returncode == 1
+    assert "is no URL of a gateway" in words.read_text()
+    line = json.loads(ended.stderr)
+    assert (line["job"], line["request_id"], line["level"]) == (NAME, "ab12", "error")
 
 
 def test_a_courier_waits_for_a_gateway(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,7 +56,10 @@ class Folds:
         Its reason counts where neither the runner nor the agent said how it ended.
         """
         if job not in self._tasks:
-            _log.info("%s: attempt %d: %s %s", job, end.attempt, end.reason, end.message)
+            _log.info(
+                "%s: attempt %d has ended; unless it said how: %s %s",
+                *(job, end.attempt, end.reason, end.message),
+            )
             task = asyncio.create_task(self._finish(job, end))
             self._tasks[job] = task
             task.add_done_callback(lambda _: self._tasks.pop(job, None))

@@ -11,7 +11,7 @@ from job_runner.protocol.outcome import Outcome
 
 from ...domain.errors import Damaged, NotFound
 from ...domain.job import DeliveryState
-from ...domain.state import AttemptStatus, delivered_attempt
+from ...domain.state import AttemptStatus, deciding_attempt, delivered_attempt
 from ...exchange import FileExchange, Request
 from ...exchange.records import ClusterJob, HeldRecord, PodEnd, StopRecord
 from ...service.reading.attempts import read_attempts
@@ -73,8 +73,8 @@ def _delivery_of(
             held = exchange.record(name, layout.HELD, HeldRecord)
             return DeliveryState.FAILED if held and held.failed else DeliveryState.HELD
         return DeliveryState.HELD
-    delivered = delivered_attempt(attempts)
-    is_nothing = delivered is not None and not delivered.has_result
+    has_ended = deciding_attempt(attempts) is not None
+    is_nothing = has_ended and delivered_attempt(attempts) is None
     return DeliveryState.NONE if is_nothing else DeliveryState.PENDING
 
 
