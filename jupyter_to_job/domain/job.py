@@ -193,7 +193,7 @@ class Job:
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Job:
         """Read a job that crossed REST; fields of a newer version are ignored."""
-        values = {f.name: document[f.name] for f in fields(cls) if f.name in document}
+        values = _known(cls, document)
         delivery = dict(values.get("delivery") or {"state": "none"})
         delivery["state"] = DeliveryState(delivery["state"])
         asked = values.get("asked")
@@ -202,8 +202,14 @@ class Job:
             inputs=tuple(values.get("inputs") or ()),
             mounts=tuple(values.get("mounts") or ()),
             left_behind=tuple(values.get("left_behind") or ()),
-            progress=Progress(**(values.get("progress") or {})),
+            progress=Progress(**_known(Progress, values.get("progress") or {})),
             delivery=Delivery(**delivery),
-            asked=asked and Asked(**{**asked, "inputs": tuple(asked["inputs"])}),
+            asked=asked
+            and Asked(**{**_known(Asked, asked), "inputs": tuple(asked.get("inputs", ()))}),
         )
         return cls(**values)
+
+
+def _known(cls: Any, document: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields that a class has: a newer version may have sent more."""
+    return {f.name: document[f.name] for f in fields(cls) if f.name in document}
