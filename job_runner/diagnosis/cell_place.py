@@ -21,6 +21,6 @@ class CellPlace:
     number: int
 
     def describe(self, execution_count: int | None = None) -> str:
-        """Return `cell 3`, and with the execution count that the kernel gave it `cell 3 (In [2])`."""
+        """Return `cell 3`, with the execution count that the kernel gave it `cell 3 (In [2])`."""
         name = f"cell {self.number}" if self.number else "the cell with the parameters"
         return name if execution_count is None else f"{name} (In [{execution_count}])"

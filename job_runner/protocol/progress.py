@@ -51,7 +51,7 @@ class ProgressFold:
             self.began = record.get("t")
         match record:
             case {"k": "prepared", "cells_total": int(count)}:
-                notebook = record.get("notebook")
+                notebook: Any = record.get("notebook")
                 self.added = added_cells(notebook)
                 cells = len(notebook["cells"]) - len(self.added) if is_notebook(notebook) else 0
                 total = max(count - len(self.added), 0)
