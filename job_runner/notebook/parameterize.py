@@ -13,7 +13,7 @@ from ..diagnosis import endings
 from ..diagnosis.cell_place import CellPlace
 from ..protocol.journal.nesting import MAX_DEPTH, is_too_deep
 from ..protocol.parameters import find_unrepresentable
-from ..protocol.progress import added_cells
+from ..protocol.progress import added_cells, place_in_source
 from ..protocol.result.notebook import METADATA_KEY
 from .inspect import declared_parameters
 from .lazy_imports import import_papermill
@@ -77,7 +77,6 @@ def prepare_notebook(
 def code_cells(notebook: Notebook) -> list[CellPlace]:
     """Return the cells that are executed: code, not empty, not tagged to skip."""
     places, added = [], added_cells(notebook)
-    number = 0
     for index, cell in enumerate(notebook["cells"]):
         is_executed = (
             cell["cell_type"] == "code"
@@ -85,8 +84,8 @@ def code_cells(notebook: Notebook) -> list[CellPlace]:
             and _SKIP_TAG not in cell["metadata"].get("tags", ())
         )
         if is_executed:
-            number += index not in added
-            places.append(CellPlace(index, 0 if index in added else number))
+            place = place_in_source(index, added)
+            places.append(CellPlace(index, 0 if place is None else place + 1))
     return places
 
 

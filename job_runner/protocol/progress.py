@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .journal.validation import is_moment, is_notebook, validated
@@ -16,16 +16,17 @@ _ADDED_TAG = "injected-parameters"
 
 @dataclass(frozen=True)
 class Progress:
-    """Code cells that ran without ending the run, of how many, and the index of the running one.
+    """Code cells that ran without ending the run, of how many; the running cell, of how many cells.
 
-    Only code cells that are not empty count, and not the one with the parameters that a run adds.
-    So the running cell is the one after those that ran. Its index is the one among all cells of the
-    prepared notebook.
+    Only code cells that are not empty count for the first two. `current_cell` is the running cell's
+    index among the `cells` of the notebook that was sent. The cell with the parameters that a run
+    adds counts nowhere.
     """
 
     cells_done: int = 0
     cells_total: int = 0
     current_cell: int | None = None
+    cells: int = 0
 
 
 @dataclass
@@ -48,22 +49,32 @@ class ProgressFold:
         """Take one more record. An invalid one changes nothing."""
         if self.began is None and is_moment(record.get("t")):
             self.began = record.get("t")
-        cells_done, total = self.progress.cells_done, self.progress.cells_total
         match record:
             case {"k": "prepared", "cells_total": int(count)}:
-                self.added = added_cells(record.get("notebook"))
-                count = max(count - len(self.added), 0)
-                self.progress = Progress(cells_done, count, self.progress.current_cell)
+                notebook: Any = record.get("notebook")
+                self.added = added_cells(notebook)
+                cells = len(notebook["cells"]) - len(self.added) if is_notebook(notebook) else 0
+                total = max(count - len(self.added), 0)
+                self._update(cells_total=total, cells=cells)
             case {"k": "cell_start", "i": int(index)}:
                 self.running = True
-                self.progress = Progress(cells_done, total, index)
+                self._update(current_cell=place_in_source(index, self.added))
             case {"k": "cell_end", "ok": ok}:
                 is_added = any(record.get("i") == index for index in self.added)
-                self.progress = Progress(cells_done + (1 if ok and not is_added else 0), total)
+                done = self.progress.cells_done + (1 if ok and not is_added else 0)
+                self._update(cells_done=done, current_cell=None)
             case {"k": "usage"} if validated(record) is record:
                 self.usage = {k: v for k, v in record.items() if k not in ("k", "t")}
             case {"k": "end", "state": "succeeded" | "failed"} if validated(record) is record:
                 self.end = self.end or record  # two hosts may have finished the same dead attempt
+
+    def _update(self, **changes: Any) -> None:
+        self.progress = replace(self.progress, **changes)
+
+
+def place_in_source(index: int, added: Collection[int]) -> int | None:
+    """Return a prepared cell's index in the notebook that was sent; None for an added cell."""
+    return None if index in added else index - sum(other < index for other in added)
 
 
 def added_cells(notebook: Any) -> frozenset[int]:

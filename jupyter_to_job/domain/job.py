@@ -207,7 +207,7 @@ class Job:
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Job:
         """Read a job that crossed REST; fields of a newer version are ignored."""
-        values = {f.name: document[f.name] for f in fields(cls) if f.name in document}
+        values = _known(cls, document)
         events = values.get("events")
         delivery = dict(values.get("delivery") or {"state": "none"})
         delivery["state"] = DeliveryState(delivery["state"])
@@ -217,9 +217,17 @@ class Job:
             inputs=tuple(values.get("inputs") or ()),
             mounts=tuple(values.get("mounts") or ()),
             left_behind=tuple(values.get("left_behind") or ()),
-            events=None if events is None else tuple(ClusterEvent(**event) for event in events),
-            progress=Progress(**(values.get("progress") or {})),
+            events=None
+            if events is None
+            else tuple(ClusterEvent(**_known(ClusterEvent, event)) for event in events),
+            progress=Progress(**_known(Progress, values.get("progress") or {})),
             delivery=Delivery(**delivery),
-            asked=asked and Asked(**{**asked, "inputs": tuple(asked["inputs"])}),
+            asked=asked
+            and Asked(**{**_known(Asked, asked), "inputs": tuple(asked.get("inputs", ()))}),
         )
         return cls(**values)
+
+
+def _known(cls: Any, document: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields that a class has: a newer version may have sent more."""
+    return {f.name: document[f.name] for f in fields(cls) if f.name in document}

@@ -42,8 +42,10 @@ export type Delivery = {
 export type Progress = {
   cells_done: number;
   cells_total: number;
-  /** @description The index of the running cell in the executed notebook. Its number for people is cells_done + 1. */
+  /** @description The index of the running cell in the notebook that was sent. */
   current_cell: number | null;
+  /** @description All cells of that notebook; 0 while they are not known. */
+  cells: number;
 };
 export type Job = {
   name: JobName;

@@ -25,7 +25,7 @@ export function job(changes: Partial<Job> = {}): Job {
     reason: null,
     message: null,
     position: null,
-    progress: { cells_done: 0, cells_total: 0, current_cell: null },
+    progress: { cells_done: 0, cells_total: 0, current_cell: null, cells: 0 },
     delivery: { state: 'pending', path: null, message: null },
     usage: null,
     submitted: null,

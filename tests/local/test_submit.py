@@ -100,7 +100,7 @@ def test_json(cli: Cli) -> None:
         "path": f"{job['name']}.ipynb",
         "message": None,
     }
-    assert job["progress"] == {"cells_done": 1, "cells_total": 2, "current_cell": None}
+    assert job["progress"] == {"cells_done": 1, "cells_total": 2, "current_cell": None, "cells": 0}
     assert job["usage"]["memory_peak"] > 0
     assert job["submitted"] <= job["started"] <= job["finished"]
     assert "s3cret" not in json.dumps(job)

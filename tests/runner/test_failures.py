@@ -121,7 +121,7 @@ def test_reason_and_exit_code(name: str, runs: dict[str, tuple[Job, int]]) -> No
 
 
 SAID = {
-    "raises": "Cell 2 (In [2]) raised ZeroDivisionError: division by zero.",
+    "raises": "Cell 3 (In [2]) raised ZeroDivisionError: division by zero.",
     "exits": "Cell 2 (In [2]) ended the run early with sys.exit(0): later cells did not run, and "
     "only a run of all cells counts as succeeded.",
     "exits with a text": "with sys.exit('no data today'): later cells did not run",

@@ -278,7 +278,7 @@ NOWHERE = "It is neither here nor in the environment you submitted from: add `%p
         ("attr", {"packages": PACKAGES}, f"{THERE}a `%pip install` of what brings it"),
         ("nope", {"packages": PACKAGES}, NOWHERE),
         ("nope", {"packages": None}, "It is not in this environment: add `%pip install nope`"),
-        ("nope", {"packages": PACKAGES, "isolated": True}, "send it along (--input)"),
+        ("nope", {"packages": PACKAGES, "isolated": True}, "send it along as an input"),
     ],
 )
 def test_advice_for_a_missing_module(module: str, request_: dict[str, object], advice: str) -> None:
@@ -288,4 +288,5 @@ def test_advice_for_a_missing_module(module: str, request_: dict[str, object], a
     end = Diagnosis(lambda: MemoryStatus(0, 1), asked).cell_failed(failure)
     assert end.reason == "CellError"
     assert advice in str(end.message) and advice in end.advice
-    assert ("--input" in end.advice) == ("isolated" in asked)
+    assert ("as an input" in end.advice) == ("isolated" in asked)
+    assert ("choose an image" in end.advice) == (asked["packages"] is not None)

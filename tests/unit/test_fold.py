@@ -284,6 +284,7 @@ def test_the_cell_with_the_parameters_is_none_of_the_users() -> None:
     """Cells have the numbers that they have in the notebook that was sent."""
     notebook = prepared()
     notebook["cells"][1]["metadata"]["tags"] = ["injected-parameters"]
+    sent = len(notebook["cells"]) - 1
     content = [
         {"k": "prepared", "cells_total": 2, "notebook": notebook},
         {"k": "cell_start", "i": 1},
@@ -292,11 +293,11 @@ def test_the_cell_with_the_parameters_is_none_of_the_users() -> None:
         {"k": "cell_end", "i": 3, "ok": True},
     ]
     assert [progress(content[:n]) for n in range(1, 6)] == [
-        Progress(0, 1, None),
-        Progress(0, 1, 1),
-        Progress(0, 1, None),
-        Progress(0, 1, 3),
-        Progress(1, 1, None),
+        Progress(0, 1, None, sent),
+        Progress(0, 1, None, sent),
+        Progress(0, 1, None, sent),
+        Progress(0, 1, 2, sent),
+        Progress(1, 1, None, sent),
     ]
 
 

@@ -43,7 +43,7 @@ JOB = Job(
 def test_fields() -> None:
     document = JOB.to_json()
     assert set(document) == FIELDS
-    assert set(document["progress"]) == {"cells_done", "cells_total", "current_cell"}
+    assert set(document["progress"]) == {"cells_done", "cells_total", "current_cell", "cells"}
     assert set(document["delivery"]) == {"state", "path", "message"}
     assert document["state"] == "failed"
     assert document["inputs"] == ["data.csv"]
@@ -53,7 +53,9 @@ def test_fields() -> None:
 def test_there_and_back() -> None:
     crossed = json.loads(json.dumps(JOB.to_json()))
     assert Job.from_json(crossed) == JOB
-    assert Job.from_json({**crossed, "field_of_a_newer_version": 1}) == JOB
+    newer = {"field_of_a_newer_version": 1}
+    parts = {name: {**crossed[name], **newer} for name in ("progress", "asked")}
+    assert Job.from_json({**crossed, **parts, **newer}) == JOB
 
 
 def test_when_a_wait_returns() -> None:

@@ -152,6 +152,6 @@ def _activity(job: Job) -> str:
     if job.position is not None:
         return f"queued, place {job.position} in line"
     if job.state is State.RUNNING and not job.cancel_requested:
-        progress = job.progress
-        return "running" if progress.current_cell is None else f"cell {progress.cells_done + 1}"
+        cell = job.progress.current_cell
+        return "running" if cell is None else f"cell {cell + 1}"
     return formats.state(job)

@@ -13,7 +13,7 @@ export type JobTextProps = { job: Job; trans: TranslationBundle };
 export function ProgressBar({ job, trans }: JobTextProps): ReactElement | null {
   const { cells_done, cells_total } = job.progress;
   const text = progressText(job, trans);
-  return text === null ? null : (
+  return cells_total === 0 ? null : (
     <div
       className="jp-ToJob-bar"
       role="progressbar"
@@ -21,7 +21,7 @@ export function ProgressBar({ job, trans }: JobTextProps): ReactElement | null {
       aria-valuemin={0}
       aria-valuemax={cells_total}
       aria-valuenow={cells_done}
-      aria-valuetext={text}
+      aria-valuetext={text ?? undefined}
     >
       <span style={{ width: `${(100 * cells_done) / cells_total}%` }} />
     </div>

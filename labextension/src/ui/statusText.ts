@@ -68,18 +68,17 @@ function capitalize(text: string): string {
   return text.charAt(0).toLocaleUpperCase() + text.slice(1);
 }
 
-/** The progress as `cell 3 of 7`; null if the cells are not counted yet. */
+/**
+ * The running cell as `cell 3 of 7`: its place among all cells of the notebook that was sent, as in
+ * JupyterLab's status bar. Null if none runs.
+ */
 export function progressText(
-  { progress: { cells_done, cells_total } }: Job,
+  { progress: { current_cell, cells } }: Job,
   trans: TranslationBundle
 ): string | null {
-  return cells_total === 0
+  return current_cell === null || cells === 0
     ? null
-    : trans.__(
-        'cell %1 of %2',
-        Math.min(cells_done + 1, cells_total),
-        cells_total
-      );
+    : trans.__('cell %1 of %2', current_cell + 1, cells);
 }
 
 /**
