@@ -70,5 +70,5 @@ def test_a_hubs_users_reach_the_gateway() -> None:
     selected = peer["namespaceSelector"]["matchLabels"]
     assert selected == {"kubernetes.io/metadata.name": namespace}
     (container,) = template["spec"]["containers"]
-    ports = [port["containerPort"] for port in container["ports"]]
+    ports = [port["containerPort"] for port in container["ports"] if port["name"] == "http"]
     assert [port["port"] for port in rule["ports"]] == ports

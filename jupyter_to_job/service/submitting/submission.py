@@ -168,6 +168,7 @@ class SubmissionService:
     ) -> Request:
         source = Path(caller.workspace, frozen.notebook)
         place = caller.run_place(submission, choice)
+        neighbours = alternative_flavors(self.catalog(), choice, caller.groups, self.backend.admit)
         limits = [s for s in (submission.max_runtime, choice.flavor.max_runtime) if s is not None]
         return Request(
             name=name,
@@ -181,9 +182,7 @@ class SubmissionService:
             flavor_spec=choice.flavor.model_dump(mode="json", exclude_defaults=True),
             device_spec=choice.device.model_dump(mode="json", exclude_defaults=True),
             demand={k: str(v) for k, v in choice.demand.items()},
-            neighbours=alternative_flavors(
-                self.catalog(), choice, caller.groups, self.backend.admit
-            ),
+            neighbours=neighbours,
             snapshot_sha256=frozen.sha256,
             submitted=times.now(),
             backend=self.backend.name,
