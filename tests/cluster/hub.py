@@ -55,9 +55,13 @@ class Hub:
 
     def cull(self) -> None:
         """Have the idle culler stop all servers, as if an hour had passed; they are gone then."""
-        pod = ("-n", NAMESPACE, "deployment/hub")
-        self.box.kubectl("exec", *pod, "--", "sh", "-c", CULL)
-        wait_for("no server runs", lambda: not self._servers(), timeout=60)
+
+        def is_culled() -> bool:
+            pod = ("-n", NAMESPACE, "deployment/hub")
+            self.box.kubectl("exec", *pod, "--", "sh", "-c", CULL)
+            return not self._servers()
+
+        wait_for("no server runs", is_culled, timeout=60)
 
     def _servers(self) -> str:
         selector = "--selector=component=singleuser-server"

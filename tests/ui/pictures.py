@@ -17,7 +17,7 @@ from tests.ui.chromium import SCREENSHOTS
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 SHOWN = (
     *("demo-dialog", "demo-live", "demo-result", "dialog-zh_TW"),
-    *("cluster-dialog-light", "cluster-dialog-dark", "cluster-panel-light", "cluster-panel-dark"),
+    *("cluster-dialog-light", "cluster-panel-light"),
 )
 """Those of clusters are by `tests/cluster`. What no test has kept stays as it is."""
 WIDTH = 1100
