@@ -152,7 +152,7 @@ class Controller:
             on_ended=lambda job: self._couriers.look(job),
             tracker=JobTracker(metrics, self._events.tell),
         )
-        pods = CourierPods.of(settings, rules.pod_patch)
+        pods = CourierPods.of(settings, rules.pod_patch, rules.wait_limits.agent)
         self._couriers = Couriers(
             cluster, exchange, reconciler.objects, pods, self._on_change, metrics
         )

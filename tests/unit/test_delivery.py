@@ -117,6 +117,7 @@ def test_nothing_left_of_a_result_is_held(job: Path) -> None:
     assert deliver(job) is None
     held = FileExchange(job.parent).record(NAME, layout.HELD, HeldRecord)
     assert held is not None and "damaged" in held.message and "rerun" in held.message
+    assert held.failed
 
 
 def test_a_lost_file_is_said(job: Path, workspace: Path) -> None:
@@ -139,7 +140,7 @@ def test_a_forged_manifest_leads_nowhere(job: Path, path: str) -> None:
     documents.write_document(outcome, document)
     assert deliver(job) is None
     held = FileExchange(job.parent).record(NAME, layout.HELD, HeldRecord)
-    assert held is not None and "is no path" in held.message
+    assert held is not None and held.failed and "is no path" in held.message
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o644])
