@@ -120,7 +120,7 @@ def document_of(record: PublishedRecord | DeliveryRecord | HeldRecord) -> dict[s
 
 
 class _AttemptFiles:
-    """Implements `JobFiles` on an exchange in files.
+    """Implements `ResultFiles` on an exchange in files.
 
     A damaged or missing result is put together again from the journal.
     """
@@ -134,7 +134,7 @@ class _AttemptFiles:
         self.artifacts_at = f"in {self._artifacts}"
 
     def results(self) -> Iterator[Result]:
-        """See `JobFiles`."""
+        """See `ResultFiles`."""
         path = f"{self._attempt.name}/{layout.RESULT}"
         content = None
         with contextlib.suppress(Damaged):
@@ -155,11 +155,11 @@ class _AttemptFiles:
         yield Result(content, None, message)
 
     def artifact(self, path: str) -> BinaryIO:
-        """See `JobFiles`."""
+        """See `ResultFiles`."""
         return open_regular(str(self._artifacts / path), path)
 
     def note_published(self, published: Published) -> None:
-        """See `JobFiles`."""
+        """See `ResultFiles`."""
         record = PublishedRecord(published.path, published.sha256)
         self._exchange.write_once(self._name, layout.PUBLISHED, document_of(record))
 

@@ -69,8 +69,8 @@ class Result(NamedTuple):
     message: str = ""
 
 
-class JobFiles(Protocol):
-    """The files of a job that has ended: on this host, or behind a gateway.
+class ResultFiles(Protocol):
+    """The files of an ended attempt: on this host, or behind a gateway.
 
     `artifacts_at` says where the artifacts are kept, as the end of a sentence.
     """
@@ -103,7 +103,7 @@ def sign(workspace: Workspace, published: Published, max_size: int = MAX_SIGNED)
 def publish_job(
     deliverable: Deliverable,
     workspace: Workspace,
-    files: JobFiles,
+    files: ResultFiles,
     *,
     to_workspace: Callable[[str], str] = str,
     sign: Sign = sign,
@@ -141,7 +141,7 @@ def is_final(error: JobsError) -> bool:
 def _publish_result(
     deliverable: Deliverable,
     workspace: Workspace,
-    files: JobFiles,
+    files: ResultFiles,
     to_workspace: Callable[[str], str],
 ) -> tuple[Published, str]:
     """Publish the first result that is intact, and tell what is wrong with it, if anything.
@@ -163,7 +163,7 @@ def _publish_result(
 
 
 def _publish_artifacts(
-    deliverable: Deliverable, workspace: Workspace, files: JobFiles, published: Published
+    deliverable: Deliverable, workspace: Workspace, files: ResultFiles, published: Published
 ) -> tuple[PublishedArtifacts, str]:
     """Publish the files that the run created; tell what is missing."""
     try:

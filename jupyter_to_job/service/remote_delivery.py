@@ -89,7 +89,7 @@ def _find_deliverable(pieces: JobPieces, name: str) -> Deliverable | None:
 
 
 class _RemoteFiles:
-    """Implements `JobFiles` over a gateway, which may be away for a while."""
+    """Implements `ResultFiles` over a gateway, which may be away for a while."""
 
     artifacts_at = "kept by the gateway"
 
@@ -102,18 +102,18 @@ class _RemoteFiles:
         self._patience = Patience()
 
     def results(self) -> Iterator[Result]:
-        """See `JobFiles`."""
+        """See `ResultFiles`."""
         name = self._deliverable.name
         hint = "Run it again with `jupyter-to-job rerun`."
         missing = Damaged(f"The result of {name} is gone.", hint)
         yield Result(self._open(layout.RESULT, missing), self._deliverable.sha256)
 
     def artifact(self, path: str) -> BinaryIO:
-        """See `JobFiles`."""
+        """See `ResultFiles`."""
         return self._open(f"{layout.ARTIFACTS}/{path}", FileNotFoundError(path))
 
     def note_published(self, published: Published) -> None:
-        """See `JobFiles`."""
+        """See `ResultFiles`."""
         path = self._from_workspace(published.path)
         self.put(layout.PUBLISHED, PublishedRecord(path, published.sha256))
 
