@@ -56,9 +56,9 @@ def courier(
     claims = {"claim-ada": {"metadata": {"uid": "c-1"}, "spec": {"accessModes": []}}}
     review = Review("team", "default", "jupyter-ada", "u-1")
     origin = origin_of(pod, review, notebook_container(pod, "notebook"), claims)
-    mount = claim_mount_of(job(**changes), origin)
-    assert mount is not None
-    place = replace(place_at(mount, origin), node=node)
+    found = claim_mount_of(job(**changes), origin)
+    assert found is not None
+    place = replace(place_at(found, origin), node=node)
     return courier_manifest(f"{JOB}-c1a2b", job(**changes), origin, place, pods)
 
 

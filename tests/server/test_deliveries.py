@@ -6,7 +6,8 @@ import errno
 import json
 import os
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -290,11 +291,17 @@ def test_a_result_that_cannot_be_read_just_now_is_not_lost(
 
 
 @pytest.mark.usefixtures("job")
-def test_a_name_that_is_not_utf8(url: str, workspace: Path, exchange: FileExchange) -> None:
+@pytest.mark.parametrize("by", ["dev pod", "courier"])
+def test_a_name_that_is_not_utf8(
+    url: str, workspace: Path, exchange: FileExchange, by: str
+) -> None:
     """It comes as it is: a run's files have the names that its libraries give them."""
     names = [os.fsdecode(b"caf\xe9.bin"), os.fsdecode(b"r\xe9sultats/a.bin")]
     end(exchange.directory(NAME), workspace / "dir", (*FILES, *names))
-    courier.deliver(connection(url, workspace), NAME, str(workspace))
+    if by == "courier":
+        courier.deliver(connection(url, workspace), NAME, str(workspace))
+    else:
+        dev_pod(url, workspace).deliver(NAME)
     assert {p: files(workspace)[f"dir/{NAME}/{p}"] for p in names} == {
         name: name.encode(errors="surrogateescape") * 1000 for name in names
     }
@@ -357,7 +364,12 @@ def test_a_large_notebook_is_not_signed_in_a_dev_pod(
 ) -> None:
     """Signing takes several times its size in memory, which ends the pod with all its kernels."""
     signed: list[object] = []
-    monkeypatch.setattr(sign, "_start", lambda *work: signed.append(work) or (lambda _: None))
+
+    def start(*work: object) -> Callable[[float], object]:
+        signed.append(work)
+        return lambda _: None
+
+    monkeypatch.setattr(sign, "_start", start)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("jupyter_to_job.service.remote._sign", partial(publication.sign, max_size=9))
         found = dev_pod(url, workspace).deliver(NAME)
@@ -469,8 +481,8 @@ def test_a_courier_waits_for_a_gateway(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_its_patience_begins_with_the_first_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     """A large result is copied for longer than a gateway may be away."""
     clock, tries = [0.0], []
-    monkeypatch.setattr(courier.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(courier.time, "sleep", lambda _: None)
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(time, "sleep", lambda _: None)
 
     def act() -> None:
         tries.append(clock[0])
