@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, InstanceOf
+from pydantic import BaseModel, ConfigDict, Field
 
 from job_runner.protocol.outcome import MAX_ARTIFACTS, Outcome
 
@@ -37,8 +37,7 @@ class _Published(_Document):
 
 class _Delivery(_Published):
     time: str = Field(pattern=_TIME)
-    # Names of files need not be UTF-8, which pydantic asks of a `str`.
-    artifacts: list[InstanceOf[str]] = Field(default=[], max_length=MAX_ARTIFACTS)
+    artifacts: list[str] = Field(default=[], max_length=MAX_ARTIFACTS)
     message: str | None = Field(default=None, max_length=MAX_MESSAGE)
 
 
