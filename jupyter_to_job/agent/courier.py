@@ -75,23 +75,25 @@ def deliver(gateway: GatewayConnection, job: str, root: str) -> None:
         return posixpath.join(root, path).lstrip("/")
 
     deliver_remotely(
-        gateway, job, Workspace(Path(root)), to_workspace, from_workspace, sign=lambda *_: None
+        gateway, job, Workspace(Path(root)), to_workspace, from_workspace, sign=lambda *_: ""
     )
 
 
 def with_patience(action: Callable[[], None], patience: float = PATIENCE) -> None:
     """Repeat `action` while the gateway is away, or refuses because it does not know this pod yet.
 
-    Raises the last error after `patience` seconds of them.
+    Raises the last error `patience` seconds after the first one, however long the action went well.
     """
-    begun, delay = time.monotonic(), MIN_RETRY_DELAY
+    failing_since, delay = None, MIN_RETRY_DELAY
     while True:
         try:
             action()
             return
         except JobsError as error:
+            now = time.monotonic()
+            failing_since = now if failing_since is None else failing_since
             is_passing = error.retryable or isinstance(error, Refused)
-            if not is_passing or time.monotonic() - begun > patience:
+            if not is_passing or now - failing_since > patience:
                 raise
         time.sleep(delay)
         delay = min(2 * delay, MAX_RETRY_DELAY)

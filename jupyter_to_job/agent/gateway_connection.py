@@ -54,7 +54,7 @@ class GatewayConnection:
     def read(self, path: str, offset: int = 0) -> Iterator[bytes]:
         """Yield a file's bytes from `offset` on, in chunks."""
         headers = {"Range": f"bytes={offset}-"} if offset else {}
-        with self._answer("GET", quote(path), b"", headers) as response:
+        with self._answer("GET", _quoted(path), b"", headers) as response:
             while chunk := response.read(CHUNK_SIZE):
                 yield chunk
             if response.length:
@@ -62,11 +62,11 @@ class GatewayConnection:
 
     def put(self, path: str, data: bytes) -> Written:
         """Write a file that never changes; the same bytes again are fine, others raise Conflict."""
-        return self._write("PUT", quote(path), data)
+        return self._write("PUT", _quoted(path), data)
 
     def append(self, path: str, offset: int, data: bytes) -> Written:
         """Append to a file. Raises WrongOffset if it does not end at `offset`."""
-        return self._write("POST", f"{quote(path)}?offset={offset}", data)
+        return self._write("POST", f"{_quoted(path)}?offset={offset}", data)
 
     def _write(self, method: str, target: str, data: bytes) -> Written:
         with self._answer(method, target, data, {}) as response:
@@ -117,3 +117,8 @@ class GatewayConnection:
                 f"The token {self._token_file} cannot be read: {error.strerror}.",
                 "The pod needs a projected service-account token for the audience jupyter-to-job.",
             ) from error
+
+
+def _quoted(path: str) -> str:
+    """Return a path as it is in an address: a run may give a file a name that is not UTF-8."""
+    return quote(path, errors="surrogateescape")

@@ -156,7 +156,8 @@ class Controller:
             on_ended=lambda job: self._couriers.look(job),
             tracker=JobTracker(metrics, self._events.tell),
         )
-        pods = CourierPods.of(settings, rules.pod_patch, rules.pods.gateway_ca)
+        pods = CourierPods.of(settings, rules.pod_patch, rules.wait_limits.agent)
+        pods = replace(pods, gateway_ca=rules.pods.gateway_ca)
         self._couriers = Couriers(
             cluster, exchange, reconciler.objects, pods, self._on_change, metrics
         )

@@ -62,6 +62,12 @@ def http_server(context: GatewayContext, tls: ssl.SSLContext | None = None) -> H
 class ApiHandler(GatewayHandler):
     """All routes but the events."""
 
+    def decode_argument(self, value: bytes, name: str | None = None) -> str:
+        """Decode a path as Python does those of files: their names need not be UTF-8."""
+        if name is None:
+            return value.decode(errors="surrogateescape")
+        return super().decode_argument(value, name)
+
     async def _admit(self) -> None:
         """Let everybody ask for the health, without a body."""
         if self.path_args != ["health"] or self.expects_body:

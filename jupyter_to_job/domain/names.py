@@ -53,6 +53,11 @@ def is_job_name(text: str) -> bool:
     return len(text) <= MAX_LENGTH and _is_name(text)
 
 
+def printable(path: str) -> str:
+    """Return a file's path as a message can name it: bytes that are not UTF-8 are escaped."""
+    return path.encode(errors="backslashreplace").decode()
+
+
 @functools.lru_cache(maxsize=1 << 15)
 def _is_name(text: str) -> bool:
     """Tell whether a short text is a name: cached, for a folder may have 10,000 jobs."""

@@ -164,4 +164,5 @@ def _minor(version: str) -> tuple[int, ...]:
 
 
 def _piece(job: str, path: str) -> str:
-    return f"exchange/{quote(job)}/{quote(path)}"
+    # A run may give a file a name that is not UTF-8.
+    return f"exchange/{quote(job)}/{quote(path, errors='surrogateescape')}"

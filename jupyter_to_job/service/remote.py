@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -33,6 +34,7 @@ from ..exchange.gateway import Gateway, GatewayExchange, GatewayJob
 from ..exchange.patience import Patience
 from ..exchange.result_download import fetch_notebook
 from ..workspace import Frozen, resolve_output
+from ..workspace.publishing.sign import MAX_SIGNED_IN_POD
 from .port import OpenNotebook, Page, Records, Text
 from .publication import sign
 from .remote_delivery import deliver_remotely
@@ -44,6 +46,7 @@ DELETED = "deleted"
 """Name of the server-sent events for a deleted job; events with a Job have no name."""
 MAX_NAMES = 50
 """Names in an address: more of them do not pass every proxy."""
+_sign = partial(sign, max_size=MAX_SIGNED_IN_POD)
 
 
 class RemoteJobs:
@@ -171,7 +174,7 @@ class RemoteJobs:
             self._tree,
             self._relative,
             self._absolute,
-            sign=sign,
+            sign=_sign,
         )
         return self.get(name)
 

@@ -24,7 +24,7 @@ def template_with(path: Path) -> Any:
     """Return the template of a courier of a controller with a patch in a file."""
     settings = Settings(agent_image=PODS.image, gateway_url=PODS.gateway_url)
     manifest = courier(
-        {}, pods=CourierPods.of(settings, lambda: read_patch(path.read_bytes(), path.name))
+        {}, pods=CourierPods.of(settings, lambda: read_patch(path.read_bytes(), path.name), 600)
     )
     client.V1Job.model_validate(manifest)
     return manifest["spec"]["template"]

@@ -145,6 +145,21 @@ def test_a_run_that_is_about_to_start_again_keeps_its_files(exchange: FileExchan
     assert enforce(exchange, WEEK, after(days=8)) == []
 
 
+def test_what_can_never_be_delivered_goes_in_its_time(exchange: FileExchange) -> None:
+    """Not before, however full the exchange is: there is no other copy of it."""
+    failed = exchanges.add(exchange, JOB)
+    exchanges.end(failed)
+    held = failed / layout.HELD
+    documents.write_document(held, {"message": "The claim is gone.", "failed": True})
+    os.utime(held, (after(), after()))
+    whole = contents(exchange)
+    assert enforce(exchange, Policy(7 * 86400, cap=1), after(days=6.9)) == []
+    assert contents(exchange) == whole
+    assert enforce(exchange, WEEK, after(days=7)) == [JOB]
+    with pytest.raises(Cleared, match="Kept for 7 d after its delivery failed"):
+        service(exchange).logs(JOB)
+
+
 def never_cleared(exchange: FileExchange) -> Iterator[tuple[str, Any]]:
     """Make jobs that are none of retention's business, and something to keep them open."""
     exchanges.add(exchange, "queued-aaaaaaaa")

@@ -38,27 +38,28 @@ TTL_SECONDS = 300
 class CourierPods:
     """The settings that all couriers of a controller have in common.
 
-    `after` is how many seconds a dev pod has for a result before a courier is started. `patch`
-    returns the administrator's patch of job pods, and `gateway_ca` the certificates that couriers
-    trust, as agents do. `log_format` is that of couriers.
+    `after` is how many seconds a dev pod has for a result before a courier is started, and
+    `start_limit` how many a courier has for its start. `patch` returns the administrator's patch of
+    job pods, and `gateway_ca` the certificates that couriers trust, as agents do. `log_format` is
+    that of couriers.
     """
 
     image: str
     gateway_url: str
     after: float = 60.0
+    start_limit: float = 600.0
     image_pull_policy: str = "IfNotPresent"
     patch: Callable[[], Manifest] = dict
     log_format: str = logs.TEXT
     gateway_ca: Callable[[], str] = str
 
     @classmethod
-    def of(
-        cls, settings: Settings, patch: Callable[[], Manifest], gateway_ca: Callable[[], str] = str
-    ) -> CourierPods:
-        """Return what the settings say, with patch and certificates in force."""
+    def of(cls, settings: Settings, patch: Callable[[], Manifest], start_limit: int) -> CourierPods:
+        """Return what the settings say, with the patch in force. A `start_limit` of 0 is none."""
         image, url = settings.agent_image, settings.gateway_url
         after, log_format = settings.courier_patience(), settings.log_format
-        return cls(image, url, after, "IfNotPresent", patch, log_format, gateway_ca)
+        limit = start_limit or DEADLINE_SECONDS
+        return cls(image, url, after, limit, patch=patch, log_format=log_format)
 
 
 def courier_name(job: str) -> str:

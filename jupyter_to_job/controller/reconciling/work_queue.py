@@ -24,6 +24,7 @@ class WorkQueue:
         self._processing: set[str] = set()
         self._failures: dict[str, int] = {}
         self._retries: dict[str, asyncio.TimerHandle] = {}
+        self._timers: dict[str, asyncio.TimerHandle] = {}
         self._count_error: Callable[[], None] = lambda: None
 
     def measure(self, metrics: Metrics, name: str) -> None:
@@ -42,6 +43,16 @@ class WorkQueue:
     def add_after(self, job: str, seconds: float) -> None:
         """Queue a job when some time has passed."""
         asyncio.get_running_loop().call_later(seconds, self.add, job)
+
+    def set_timer(self, job: str, seconds: float) -> None:
+        """Queue a job when some time has passed, instead of at the time that was set before."""
+        self.cancel_timer(job)
+        self._timers[job] = asyncio.get_running_loop().call_later(seconds, self.add, job)
+
+    def cancel_timer(self, job: str) -> None:
+        """Forget the time that was set for a job."""
+        if (timer := self._timers.pop(job, None)) is not None:
+            timer.cancel()
 
     def add_rate_limited(self, job: str) -> None:
         """Queue a job that failed after a delay, which doubles with each failure."""
