@@ -1,6 +1,25 @@
-"""Jupyter to Job: submit the open notebook as a job and get it back executed."""
+"""Jupyter to Job: submit the open notebook as a job and get it back executed.
+
+`record` and `results` are for notebooks and scripts. They are imported when they are first used, so
+that this package costs a kernel nothing.
+"""
+
+from typing import Any
 
 __version__ = "0.1.0"
+__all__ = ["record", "results"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "record":
+        from .library.record import record
+
+        return record
+    if name == "results":
+        from .library.results import results
+
+        return results
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _jupyter_labextension_paths() -> list[dict[str, str]]:

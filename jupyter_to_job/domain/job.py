@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from typing import Any
 
+from job_runner.protocol.metrics import Metric
 from job_runner.protocol.progress import Progress
 
 
@@ -56,7 +57,9 @@ class Submission:
 
     `content` is the notebook as it is open in an editor: it is frozen instead of the file.
     `input_digests` has the sha256 of each input by path, for inputs that a gateway got as blobs.
-    `packages` are those of the kernel's environment, for a run elsewhere.
+    `packages` are those of the kernel's environment, for a run elsewhere. `group` is a label of
+    jobs that belong together; at most `group_limit` of them run at once when this job starts.
+    `rerun_of` is the job whose files are submitted again.
     """
 
     notebook: str
@@ -72,6 +75,9 @@ class Submission:
     output: str | None = None
     name: str | None = None
     priority: int = 0
+    group: str | None = None
+    group_limit: int | None = None
+    rerun_of: str | None = None
     content: bytes | None = None
     expected_sha256: str | None = None
     idempotency_key: str | None = None
@@ -108,7 +114,8 @@ class Job:
     """One submission and how it stands. Times are RFC 3339 in UTC; durations are seconds.
 
     `mounts` are the folders that the run sees at the same place where the backend chose them, and
-    `left_behind` says of each other one why it does not.
+    `left_behind` says of each other one why it does not. `metrics` are what the run recorded, by
+    name; None while it has not ended.
     """
 
     name: str
@@ -137,6 +144,9 @@ class Job:
     journal: int = 0
     mounts: tuple[str, ...] = ()
     left_behind: tuple[str, ...] = ()
+    group: str | None = None
+    rerun_of: str | None = None
+    metrics: dict[str, Metric] | None = None
 
     @property
     def decided(self) -> bool:
@@ -163,6 +173,8 @@ class Job:
         document["mounts"] = list(self.mounts)
         document["left_behind"] = list(self.left_behind)
         document["progress"] = dict(vars(self.progress))
+        if self.metrics is not None:
+            document["metrics"] = {name: vars(metric) for name, metric in self.metrics.items()}
         document["delivery"] = {**vars(self.delivery), "state": self.delivery.state.value}
         return document
 
@@ -172,6 +184,7 @@ class Job:
         values = {f.name: document[f.name] for f in fields(cls) if f.name in document}
         delivery = dict(values.get("delivery") or {"state": "none"})
         delivery["state"] = DeliveryState(delivery["state"])
+        metrics = values.get("metrics")
         values.update(
             state=State(values["state"]),
             inputs=tuple(values.get("inputs") or ()),
@@ -179,5 +192,6 @@ class Job:
             left_behind=tuple(values.get("left_behind") or ()),
             progress=Progress(**(values.get("progress") or {})),
             delivery=Delivery(**delivery),
+            metrics=metrics and {name: Metric(**metric) for name, metric in metrics.items()},
         )
         return cls(**values)

@@ -70,6 +70,8 @@ class Request:
     `mounts` are the folders that the run sees at the same place where the backend chose them, and
     `left_behind` says of each other one why it does not.
     `key` is the digest of owner, notebook and idempotency key; None: there was no key.
+    `group` is a label of jobs that belong together. This job starts only while fewer than
+    `group_limit` of them run; None: no limit. `rerun_of` is the job whose files it has.
     """
 
     name: str
@@ -106,6 +108,9 @@ class Request:
     packages: dict[str, list[str]] | None = None
     priority: int = 0
     output: str | None = None
+    group: str | None = None
+    group_limit: int | None = None
+    rerun_of: str | None = None
 
     @cached_property
     def age(self) -> str:
@@ -152,6 +157,8 @@ class Request:
             raise FieldError("a path or a variable is no text of an operating system")
         if not (request.source.startswith("/") and request.workspace.startswith("/")):
             raise FieldError("source and workspace are not absolute")
+        if request.group_limit is not None and request.group_limit < 1:
+            raise FieldError(f"group_limit is {request.group_limit}")
         if not request.owner or not request.notebook or request.notebook.startswith("/"):
             raise FieldError("owner or notebook is not usable")
         for spec in ("flavor_spec", "device_spec"):

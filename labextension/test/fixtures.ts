@@ -34,6 +34,9 @@ export function job(changes: Partial<Job> = {}): Job {
     journal: 0,
     mounts: [],
     left_behind: [],
+    group: null,
+    rerun_of: null,
+    metrics: null,
     ...changes
   };
 }

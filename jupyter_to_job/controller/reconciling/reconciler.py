@@ -32,6 +32,7 @@ from ..cluster.cluster import Cluster
 from ..cluster.job_objects import JobObjects
 from .claims import require_same_claims
 from .folds import Folds
+from .group_limits import GroupLimits
 from .job_files import (
     JobFiles,
     read_cluster_job,
@@ -104,6 +105,7 @@ class Reconciler:
     def __post_init__(self) -> None:
         self.objects = JobObjects(self.cluster, self.namespaces, self._on_event)
         self.kernels = KnownKernels()
+        self._groups = GroupLimits(self.enqueue)
         self.folds = Folds(self.exchange, self.max_record, self.enqueue)
 
     def _on_event(self, job: str) -> None:
@@ -157,7 +159,9 @@ class Reconciler:
     async def _resync(self) -> None:
         """Queue all unfinished jobs at regular intervals."""
         while True:
-            for name in await asyncio.to_thread(self.exchange.jobs):
+            names = await asyncio.to_thread(self.exchange.jobs)
+            self._groups.begin(names)
+            for name in names:
                 if name not in self._settled and not self._queue.is_failing(name):
                     self.enqueue(name)
             await asyncio.sleep(RESYNC_INTERVAL)
@@ -194,6 +198,7 @@ class Reconciler:
                 _log.exception("%s cannot be worked on", name)
                 self._queue.add_rate_limited(name)
             finally:
+                self._groups.saw(name)
                 self.on_change(name)
                 self._queue.done(name)
 
@@ -209,6 +214,7 @@ class Reconciler:
         if files is None:  # the directory was deleted, or the Job is not ours
             self._forget(name)
             return
+        self._groups.note(files)
         namespace = files.origin.get("namespace", "")
         if not self.objects.is_synced(namespace):
             self._park(name, namespace)
@@ -233,17 +239,11 @@ class Reconciler:
         if job is not None and record is None and not await self._is_gone(job):
             self._queue.add_after(name, STALE_WATCH_INTERVAL)
             return
-        self._look_again_at_deleted(pods)
+        for lost, seconds in self.objects.losses(pods):  # no event tells of that
+            self._queue.add_after(lost, seconds)
         step = next_step(seen)
         if not isinstance(step, Wait):
             await self._take(step, name, files)
-
-    def _look_again_at_deleted(self, pods: Iterable[PodRecord]) -> None:
-        """Look again when a pod that is being deleted counts as lost: no event tells of that."""
-        for pod in pods:
-            seconds = self.objects.seconds_until_lost(pod)
-            if seconds is not None:
-                self._queue.add_after(pod.job, seconds)
 
     def _end_of_waiting(self, pods: Iterable[PodRecord], files: JobFiles) -> tuple[str, str] | None:
         """Return why a pod has waited too long, by when each reason was first seen here."""
@@ -300,7 +300,10 @@ class Reconciler:
                 self.folds.start(name, step)
 
     async def _create(self, name: str, files: JobFiles) -> None:
-        """Create the Job, and record its uid."""
+        """Create the Job, and record its uid, unless the limit of its group holds it back."""
+        if (placement := self._groups.held_back(files.request)) is not None:
+            self._refusals[name] = placement
+            return
         try:
             await require_same_claims(self.cluster, files.request, files.origin)
             manifest = await asyncio.to_thread(self.manifest, files.request, files.origin)
@@ -335,6 +338,7 @@ class Reconciler:
 
     def _wait_with(self, name: str, error: JobsError) -> Unavailable:
         """Tell why a job waits, and return the error with which it is tried again."""
+        self._groups.release(name)
         self._refusals[name] = placement_of_error(error)
         return Unavailable(error.message)
 
@@ -389,7 +393,7 @@ class Reconciler:
     def _forget(self, name: str) -> None:
         """Forget a job that is gone: another one may get its name."""
         self._settled.discard(name)
+        self._groups.release(name)
         self._refusals.pop(name, None)
-        job = self._jobs.pop(name, None)
-        if job is not None:
+        if (job := self._jobs.pop(name, None)) is not None:
             self._gone.discard(job.uid)

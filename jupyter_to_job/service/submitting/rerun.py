@@ -63,6 +63,9 @@ def resubmission(request: Request, changes: Changes) -> Submission:
         output=request.output if changes.output is None else changes.output,
         name=changes.name or request.name[: -SUFFIX - 1],
         priority=request.priority if changes.priority is None else changes.priority,
+        group=request.group,
+        group_limit=request.group_limit,
+        rerun_of=request.name,
         idempotency_key=changes.idempotency_key,
     )
 

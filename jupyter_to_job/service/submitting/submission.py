@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 
 _MAX_NAME_DRAWS = 8
 _NOT_COMPARED = frozenset(
-    ["idempotency_key", "content", "expected_sha256", "input_digests", "packages"]
+    [
+        *("idempotency_key", "content", "expected_sha256", "input_digests", "packages"),
+        *("group", "group_limit", "rerun_of"),
+    ]
 )
 """Fields in which equal submissions may differ: the snapshot has its own digest."""
 
@@ -201,6 +204,9 @@ class SubmissionService:
             memory_limit=int(choice.demand["memory"]) if caller.enforce_memory else None,
             priority=submission.priority,
             output=submission.output,
+            group=submission.group,
+            group_limit=submission.group_limit,
+            rerun_of=submission.rerun_of,
         )
 
     def _create(
