@@ -11,15 +11,11 @@ __all__ = ["record", "results"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "record":
-        from .library.record import record
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
 
-        return record
-    if name == "results":
-        from .library.results import results
-
-        return results
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.library.{name}"), name)
 
 
 def _jupyter_labextension_paths() -> list[dict[str, str]]:

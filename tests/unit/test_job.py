@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from job_runner.protocol.metrics import Metric
 from job_runner.protocol.progress import Progress
 from jupyter_to_job.domain.job import Delivery, DeliveryState, Job, State
 
@@ -11,7 +12,7 @@ FIELDS = {
     "notebook", "owner", "flavor", "device", "parameters", "inputs", "isolated", "output",
     "max_runtime", "priority", "backend", "name", "state", "cancel_requested", "reason", "message",
     "position", "progress", "delivery", "usage", "submitted", "started", "finished", "journal",
-    "mounts", "left_behind",
+    "mounts", "left_behind", "group", "rerun_of", "metrics",
 }  # fmt: skip
 
 JOB = Job(
@@ -35,6 +36,9 @@ JOB = Job(
     usage={"memory_peak": 1},
     submitted="2026-11-21T09:30:00.000Z",
     journal=12,
+    group="night",
+    rerun_of="train-aaaaaaaa",
+    metrics={"accuracy": Metric(0.93, None, 2), "curve": Metric(None, "image/png", 3)},
 )
 
 

@@ -79,7 +79,7 @@ def submit_command(
     from ..arguments.notebooks import select_notebooks
     from ..arguments.submissions import build_submissions
     from ..arguments.sweeps import collect_sweep
-    from ..waiting import print_resume_hint, wait_and_print
+    from ..waiting import wait_and_print
 
     selected = select_notebooks(notebooks)
     if selected.skipped_results:
@@ -90,12 +90,7 @@ def submit_command(
     if is_batch:
         _announce(selected, sweep, submissions[0][1].group, yes=yes)
     batch = _Batch(quiet=wait or as_json)
-    try:
-        batch.submit(submissions, sweep.runs if sweep is not None else None)
-    except KeyboardInterrupt:
-        if wait or as_json:  # otherwise their names are on stdout already
-            print_resume_hint(list(batch.jobs))
-        raise
+    batch.submit(submissions, sweep.runs if sweep is not None else None)
     code = batch.code
     if wait and batch.jobs:
         waited = wait_and_print(batch.roots, batch.failures, as_json=as_json, as_list=is_batch)
@@ -131,10 +126,20 @@ class _Batch:
     def submit(
         self, submissions: list[tuple[Source, Submission]], runs: Sequence[Run] | None = None
     ) -> None:
-        """Submit all, with `runs` once for each. An unreachable backend ends it.
+        """Submit all, with `runs` once for each. After Ctrl-C, print how to wait for them."""
+        from ..waiting import print_resume_hint
 
-        It would fail, slowly, for the others.
-        """
+        try:
+            self._submit_all(submissions, runs)
+        except KeyboardInterrupt:
+            if self._quiet:  # otherwise their names are on stdout already
+                print_resume_hint(list(self.jobs))
+            raise
+
+    def _submit_all(
+        self, submissions: list[tuple[Source, Submission]], runs: Sequence[Run] | None
+    ) -> None:
+        """Submit all. An unreachable backend ends it: it would fail, slowly, for the others."""
         from ..arguments.warnings import SubmitWarnings
 
         several, total = len(submissions) > 1, len(submissions) * len(runs or "1")
