@@ -120,9 +120,12 @@ def _shown_value(text: Any) -> Any:
     text = text.strip()
     if len(text) > _MAX_LITERAL:
         return text
-    for source in (text, *_SCALAR.findall(text)):
+    value = parse_default(text)
+    if isinstance(value, str | bool | int | float):
+        return value
+    for source in _SCALAR.findall(text):
         value = parse_default(source)
-        if value is not None:
+        if isinstance(value, int | float):
             return value
     return text
 

@@ -25,10 +25,9 @@ class Sweep(NamedTuple):
     runs: list[Run]
     axes: list[Axis]
 
-    def describe(self) -> str:
-        """Return what is varied, and how often: `lr (3) and flavor (2)`."""
-        names = [f"{axis.name} ({len(axis.runs)})" for axis in self.axes if len(axis.runs) > 1]
-        return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    def describe(self) -> list[str]:
+        """Return what is varied, and how many values it has: `3 lr`, `2 flavor`."""
+        return [f"{len(axis.runs)} {axis.name}" for axis in self.axes if len(axis.runs) > 1]
 
 
 def collect_sweep(options: dict[str, Any]) -> Sweep | None:

@@ -107,9 +107,9 @@ def _announce(
     notebooks = formats.plural(len(selected.sources), "notebook")
     count = len(selected.sources) * (1 if sweep is None else len(sweep.runs))
     jobs = formats.plural(count, "job")
-    varied = "" if sweep is None else f" of {notebooks}: {sweep.describe()}"
     place = "" if group is None else f" in the group {group}"
-    output.print_note(f"{notebooks if sweep is None else jobs + varied}{place}.")
+    varied = [] if sweep is None else sweep.describe()
+    output.print_note(f"{jobs}{place}: {', '.join([notebooks, *varied])}.")
     selection.confirm(count, f"Submit {jobs}?", yes=yes)
 
 
