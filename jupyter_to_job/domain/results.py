@@ -31,6 +31,11 @@ class Column:
     kind: str
     values: tuple[Any, ...]
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no job has a value. Where every column needs a type it is one of numbers then."""
+        return all(value is None for value in self.values)
+
     @cached_property
     def differs(self) -> bool:
         """Whether two jobs differ in it."""

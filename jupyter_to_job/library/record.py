@@ -34,7 +34,7 @@ def record(name: str, value: Any) -> None:
     data, metadata = shell.display_formatter.format(value)
     if not any(kind.startswith("image/") for kind in data):
         kind = type(value).__name__
-        raise TypeError(f"{name}: a {kind} is neither a number, nor text, nor shown as a picture.")
+        raise TypeError(f"{name}: {kind} is neither a number, nor text, nor shown as a picture.")
     marks = {**metadata, "scrapbook": {"name": name, "data": False, "display": True}}
     shell.display_pub.publish(data, marks)
 

@@ -33,4 +33,6 @@ def results(group: str) -> pd.DataFrame:
     if not jobs:
         raise no_group(group)
     table = results_of(jobs)
-    return pd.DataFrame({column.name: list(column.values) for column in table.columns})
+    return pd.DataFrame(
+        {c.name: pd.Series(c.values, dtype=float if c.is_empty else None) for c in table.columns}
+    )

@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from nbformat.v4 import new_code_cell
 
 from .. import notebooks
 from ..processes import BOUND
@@ -36,6 +37,10 @@ record('accuracy', 1 - lr + seed / 100 + depth / 1000)
 record('size', size)
 """
 AT_ONCE = 4
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJR"
+    "U5ErkJggg=="
+)
 
 
 def write_train(cli: Cli) -> None:
@@ -153,7 +158,7 @@ def check_exports(cli: Cli, rows: list[dict[str, Any]]) -> None:
         cli, "import jupyter_to_job; jupyter_to_job.results('night').to_pickle('night.pickle')"
     )
     frame = pd.read_pickle(cli.workspace / "night.pickle")
-    expected = pd.DataFrame(rows)
+    expected = pd.DataFrame(rows).replace({None: float("nan")})
     for found in (from_csv, from_parquet, frame):
         pd.testing.assert_frame_equal(found, expected, check_dtype=False)
     assert frame.groupby("lr")["accuracy"].count().to_dict() == {0.1: 20, 0.2: 20, 0.3: 20}
@@ -279,6 +284,41 @@ def test_a_terminal_is_asked_above_ten(cli: Cli) -> None:
     seen.until_ended()
     assert len(cli.json("list")) == 11
     assert cli.run("delete", "*").returncode == 0  # nobody can be asked
+
+
+def test_every_way_to_record_a_metric(cli: Cli) -> None:
+    tagged = new_code_cell("2 * 0.25", metadata={"tags": ["metric:half"]})
+    notebooks.write(
+        cli.workspace / "a.ipynb",
+        "import base64, numpy, pandas\nfrom IPython.display import Image, display\n"
+        "from jupyter_to_job import record\n"
+        f"record('curve', Image(base64.b64decode('{PIXEL}')))\n"
+        "record('loss', numpy.float32(0.5)); record('nothing', float('nan'))\n"
+        "record('shape', numpy.array([1, 2])); record('text', 'ä'); record('loss', 0.25)\n"
+        "scrap = {'name': 'glued', 'data': 3, 'encoder': 'json', 'version': 1}\n"
+        "display({'application/scrapbook.scrap.json+json': scrap}, raw=True)",
+        tagged,
+        "record('frame', object())",
+    )
+    job = cli.json("submit", "a.ipynb", "--wait", code=1)
+    assert job["reason"] == "CellError" and "object is neither a number" in job["message"]
+    cells = {name: metric.pop("cell") for name, metric in job["metrics"].items()}
+    assert job["metrics"] == {
+        "curve": {"value": None, "picture": "image/png"},
+        "loss": {"value": 0.25, "picture": None},
+        "nothing": {"value": None, "picture": None},
+        "shape": {"value": [1, 2], "picture": None},
+        "text": {"value": "ä", "picture": None},
+        "glued": {"value": 3, "picture": None},
+        "half": {"value": 0.5, "picture": None},
+    }
+    assert cells["half"] == 1 and set(cells.values()) == {0, 1}
+    shown = cli.run("show", job["name"]).stdout
+    assert "Metrics" in shown and "curve         image/png" in shown
+    cells_of_result = notebooks.read(cli.result(job)).cells
+    outputs = [o for cell in cells_of_result for o in cell.get("outputs", ())]
+    pictures = [o.data["image/png"] for o in outputs if "image/png" in o.get("data", {})]
+    assert [picture.strip() for picture in pictures] == [PIXEL]
 
 
 def test_a_notebook_without_metrics_and_packages_that_are_missing(cli: Cli) -> None:

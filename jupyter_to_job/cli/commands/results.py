@@ -90,7 +90,10 @@ def _write_parquet(results: Results, path: Path) -> None:
             "Parquet needs pyarrow, which is not installed.",
             "Install it with: pip install 'jupyter-to-job[results]'",
         ) from error
-    table = pyarrow.table({column.name: list(column.values) for column in results.columns})
+    number = pyarrow.float64()
+    table = pyarrow.table(
+        {c.name: pyarrow.array(c.values, number if c.is_empty else None) for c in results.columns}
+    )
     pyarrow.parquet.write_table(table, path)
 
 
