@@ -20,7 +20,7 @@ from .suggestions import did_you_mean
 
 
 @dataclass(frozen=True)
-class Column:
+class ResultColumn:
     """One column. `kind` is `job`, `parameter`, `metric` or `usage`: what it tells of a job.
 
     Values have one type: numbers, true or false, or text; None where a job has none. Of a picture
@@ -46,14 +46,14 @@ class Column:
 class Results:
     """The table: a row for each job, in the order of their submission unless it is sorted."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[ResultColumn, ...]
 
     @property
     def jobs(self) -> Sequence[str]:
         """The names of the jobs, row by row."""
         return self.columns[0].values
 
-    def column(self, name: str) -> Column:
+    def column(self, name: str) -> ResultColumn:
         """Return the column of a name. Raises BadInput."""
         for column in self.columns:
             if column.name == name:
@@ -162,7 +162,7 @@ def _metrics_of(job: Job) -> dict[str, Any]:
     return {name: metric.picture or metric.value for name, metric in metrics.items()}
 
 
-def _column(name: str, kind: str, values: Iterable[Any]) -> Column:
+def _column(name: str, kind: str, values: Iterable[Any]) -> ResultColumn:
     """Return a column whose values have one type: what is of several types becomes text."""
     found = list(values)
     types = {_type_of(value) for value in found if value is not None}
@@ -170,7 +170,7 @@ def _column(name: str, kind: str, values: Iterable[Any]) -> Column:
         found = [None if value is None else float(value) for value in found]
     elif not (len(types) == 1 and types <= {int, float, bool}):
         found = [_text(value) for value in found]
-    return Column(name, kind, tuple(found))
+    return ResultColumn(name, kind, tuple(found))
 
 
 def _type_of(value: Any) -> type:

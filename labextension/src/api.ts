@@ -105,13 +105,13 @@ export type SweptJobs = {
   jobs: Job[];
 };
 export type Results = {
-  columns: Column[];
+  columns: ResultColumn[];
   /** @description Values by the names of columns. */
   rows: {
     [key: string]: unknown;
   }[];
 };
-export type Column = {
+export type ResultColumn = {
   name: string;
   /** @enum {unknown} */
   kind: 'job' | 'parameter' | 'metric' | 'usage';

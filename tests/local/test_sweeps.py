@@ -136,7 +136,7 @@ def check_best(cli: Cli, rows: list[dict[str, Any]]) -> None:
     found = cli.json("results", "--group", "night", "--best", "max:accuracy")
     assert next(r["accuracy"] for r in found["rows"] if r["job"] == found["best"]) == top
     table = cli.run(
-        "results", "--group", "night", "--best", "max:accuracy", "--sort", "-accuracy"
+        "results", "--group", "night", "--best", "max:accuracy", "--sort", "max:accuracy"
     ).stdout.splitlines()
     assert table[0].split()[:6] == ["job", "flavor", "lr", "seed", "depth", "accuracy"]
     marked = [line.split() for line in table if line.startswith("*")]

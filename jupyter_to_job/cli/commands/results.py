@@ -12,7 +12,7 @@ import click
 from job_runner.protocol.units import format_bytes, format_duration
 
 from ...domain.errors import BadInput
-from ...domain.results import Column, Results, results_of
+from ...domain.results import ResultColumn, Results, results_of
 from .. import options, selection, session
 from ..display import output
 
@@ -28,7 +28,7 @@ _NEVER_SHOWN = ("notebook", "result")
 @options.JOBS
 @options.GROUP
 @options.with_options(
-    click.option("--sort", metavar="COLUMN", help="Smallest first; -COLUMN: largest first."),
+    click.option("--sort", metavar="COLUMN", help="Smallest first; max:COLUMN: largest first."),
     click.option("--best", metavar="max:COLUMN", help="Mark the best run; or min:COLUMN."),
     click.option("--csv", "as_csv", is_flag=True, help="Print CSV, with all columns."),
     click.option("--parquet", metavar="FILE", type=click.Path(path_type=Path),
@@ -52,7 +52,9 @@ def results_command(
     """
     results = results_of(_find(jobs, group))
     if sort is not None:
-        results = results.sorted_by(sort.removeprefix("-"), descending=sort.startswith("-"))
+        descending = sort.startswith("max:")
+        name = sort.partition(":")[2] if sort.startswith(("max:", "min:")) else sort
+        results = results.sorted_by(name, descending=descending)
     winner = results.best(best) if best is not None else None
     if parquet is not None:
         _write_parquet(results, parquet)
@@ -109,14 +111,14 @@ def _print_table(results: Results, best: str | None) -> None:
     tables.print_table(columns)
 
 
-def _is_shown(column: Column) -> bool:
+def _is_shown(column: ResultColumn) -> bool:
     if column.name in _NEVER_SHOWN:
         return False
     is_always = column.name in _SHOWN_ALWAYS or column.kind in ("metric", "usage")
     return is_always or column.differs
 
 
-def _text(column: Column, value: Any) -> str:
+def _text(column: ResultColumn, value: Any) -> str:
     """Return a value as the table shows it."""
     if value is None:
         return ""
