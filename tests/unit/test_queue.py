@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -17,14 +18,12 @@ GPU = "nvidia.com/gpu"
 MIG = "nvidia.com/mig-1g.10gb"
 
 
-def request(
-    name: str, priority: int = 0, group: str | None = None, limit: int | None = None, **demand: int
-) -> Request:
+def request(name: str, priority: int = 0, **demand: int) -> Request:
     amounts = {{"gpu": GPU}.get(k, k): str(v) for k, v in demand.items()}
     return Request(
         name=name, owner="", notebook="", source="", workspace="", flavor="", device="",
         flavor_spec={}, device_spec={}, demand=amounts, snapshot_sha256="", submitted=name,
-        backend="local", digest="", priority=priority, group=group, group_limit=limit,
+        backend="local", digest="", priority=priority,
     )  # fmt: skip
 
 
@@ -71,8 +70,9 @@ def test_whose_turn_it_is(line: list[Request], expected: list[str]) -> None:
 
 def test_a_limit_holds_its_own_group_back_and_nobody_else() -> None:
     on = slots("cpu=4")
-    line = [request(f"a{n}", group="a", limit=2, cpu=1) for n in range(3)]
-    line += [request("b", group="b", limit=1, cpu=1), request("c", group="a", cpu=1)]
+    line = [replace(request(f"a{n}", cpu=1), group="a", group_limit=2) for n in range(3)]
+    line.append(replace(request("b", cpu=1), group="b", group_limit=1))
+    line.append(replace(request("c", cpu=1), group="a"))
     assert started_names(line, on) == ["a0", "a1", "b", "c"]
     del on.allocations["a0"]  # two of the group still run
     assert started_names(line[2:3], on) == []

@@ -24,7 +24,7 @@ class GroupLimits:
     `enqueue` is called with the name of a job that may begin now.
     """
 
-    def __init__(self, enqueue: Callable[[str], None]) -> None:
+    def __init__(self, enqueue: Callable[[str], object]) -> None:
         self._enqueue = enqueue
         self._unseen: set[str] | None = None
         self._running: dict[_Group, set[str]] = {}
