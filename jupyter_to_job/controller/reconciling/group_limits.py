@@ -59,8 +59,8 @@ class GroupLimits:
             return None
         group, limit = _group_of(request), request.group_limit
         running = self._running.setdefault(group, set())
-        is_known = self._unseen is not None and not self._unseen - {request.name}
-        is_full = limit is not None and (len(running) >= limit or not is_known)
+        # None: nothing was listed yet.
+        is_full = limit is not None and (len(running) >= limit or self._unseen != set())
         if limit is not None and is_full and request.name not in running:
             self._waiting.setdefault(group, {})[request.name] = request.age
             message = group_limit_message(request.group, limit)
@@ -87,7 +87,7 @@ class GroupLimits:
     def _wake_if_all_seen(self) -> None:
         if self._unseen is not None and not self._unseen:
             for waiting in self._waiting.values():
-                for name in waiting:
+                for name in sorted(waiting, key=lambda waiter: waiting[waiter]):
                     self._enqueue(name)
 
 
