@@ -237,9 +237,9 @@ def test_a_sweep_that_is_not_clear_submits_nothing(
 @pytest.mark.parametrize(
     ("file", "text"),
     [
-        ("rows.csv", '\ufeffa,b\n1,x\n2.5,"[1, 2]"\n,y\n'),
+        ("rows.csv", '\ufeffa,b,c\n1,x,5\n2.5,"[1, 2]",5\n,y,5\n'),
         ("rows.jsonl", '{"a": 1, "b": "x"}\n\n{"a": 2.5, "b": [1, 2]}\n{"b": "y"}\n'),
-        ("rows.yaml", "- {a: 1, b: x}\n- {a: 2.5, b: [1, 2]}\n- {b: y}\n"),
+        ("rows.yaml", "- {a: 1, b: x, c: 5}\n- {a: 2.5, b: [1, 2]}\n- {b: y}\n"),
     ],
 )
 def test_a_row_of_a_file_is_a_job(cli: Cli, file: str, text: str) -> None:

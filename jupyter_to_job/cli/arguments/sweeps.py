@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,7 +51,7 @@ def collect_sweep(options: dict[str, Any]) -> Sweep | None:
         options["parsed_parameters"],
         options["text_parameters"],
     )
-    axes = [] if rows is None else [Axis(file.name, rows)]
+    axes = [] if rows is None else [Axis(file.name, _without(rows, parameters))]
     varied = {n: v for n, v in parameters.items() if way is not None and isinstance(v, list) and v}
     axes += [Axis(name, [Run({name: v}) for v in values]) for name, values in varied.items()]
     for kind in ("flavor", "device"):
@@ -60,6 +60,11 @@ def collect_sweep(options: dict[str, Any]) -> Sweep | None:
     _check_way(way, axes)
     constants = {name: v for name, v in parameters.items() if name not in varied}
     return Sweep(constants, _WAYS[way or "grid"](axes), axes)
+
+
+def _without(rows: Sequence[Run], parameters: Mapping[str, Any]) -> list[Run]:
+    """Return rows without what the command line sets: that wins over the file."""
+    return [Run({n: v for n, v in row.parameters.items() if n not in parameters}) for row in rows]
 
 
 def _check_way(way: str | None, axes: Sequence[Axis]) -> None:
