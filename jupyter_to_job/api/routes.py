@@ -122,7 +122,7 @@ def _list(call: _Call) -> ApiResponse:
     cursor = request.query.get("cursor")
     if cursor is not None and not 1 <= len(cursor) <= MAX_CURSOR:
         raise BadInput("cursor is what `next` of the page before was.")
-    return _page(jobs.find(states, limit, cursor, request.query.get("group")))
+    return _page(jobs.find(states, limit, cursor, group=request.query.get("group")))
 
 
 def _named(jobs: Jobs, names: Collection[str]) -> list[Job]:

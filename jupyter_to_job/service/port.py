@@ -142,9 +142,9 @@ class Jobs(Protocol):
 
 def all_jobs(service: Jobs, states: Sequence[State] = (), group: str | None = None) -> list[Job]:
     """Return all jobs, newest first, optionally only those in some states, or of a group."""
-    page = service.find(states, PAGE_SIZE, None, group)
+    page = service.find(states, PAGE_SIZE, group=group)
     jobs = page.jobs
     while page.next is not None:
-        page = service.find(states, PAGE_SIZE, page.next, group)
+        page = service.find(states, PAGE_SIZE, page.next, group=group)
         jobs = jobs + page.jobs
     return jobs
