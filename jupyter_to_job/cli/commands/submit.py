@@ -87,8 +87,10 @@ def submit_command(
     sweep = collect_sweep(choices)
     submissions = build_submissions(selected, choices, sweep)
     is_batch = selected.is_batch or sweep is not None
-    if is_batch:
-        _announce(selected, sweep, submissions[0][1].group, yes=yes)
+    if sweep is not None or len(selected.sources) > len(notebooks):
+        _announce(selected, sweep, submissions[0][1].group)
+    count = len(submissions) * (1 if sweep is None else len(sweep.runs))
+    selection.confirm(count, f"Submit {formats.plural(count, 'job')}?", yes=yes)
     batch = _Batch(quiet=wait or as_json)
     batch.submit(submissions, sweep.runs if sweep is not None else None)
     code = batch.code
@@ -100,17 +102,14 @@ def submit_command(
     ctx.exit(code)
 
 
-def _announce(
-    selected: SelectedNotebooks, sweep: Sweep | None, group: str | None, *, yes: bool
-) -> None:
-    """Say what a batch or a sweep will submit, and ask on a terminal if that is much."""
+def _announce(selected: SelectedNotebooks, sweep: Sweep | None, group: str | None) -> None:
+    """Say what a sweep will submit, or folders and patterns."""
     notebooks = formats.plural(len(selected.sources), "notebook")
     count = len(selected.sources) * (1 if sweep is None else len(sweep.runs))
     jobs = formats.plural(count, "job")
     place = "" if group is None else f" in the group {group}"
     varied = [] if sweep is None else sweep.describe()
     output.print_note(f"{jobs}{place}: {', '.join([notebooks, *varied])}.")
-    selection.confirm(count, f"Submit {jobs}?", yes=yes)
 
 
 class _Batch:
