@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from ..domain.errors import BadInput
 from ..domain.job import Changes, Submission
+from ..domain.names import JOB_NAME, MAX_LENGTH
 from ..domain.quantities import parse_duration
 from ..domain.sweep import Run, group_name
 from .large_body import dump
@@ -63,6 +64,7 @@ class SubmitBody(_Choices):
     packages: dict[str, list[str]] | None = None
     group: str | None = None
     group_limit: int | None = Field(default=None, ge=1)
+    rerun_of: str | None = Field(default=None, max_length=MAX_LENGTH, pattern=f"^{JOB_NAME}$")
 
 
 class RunBody(BaseModel):

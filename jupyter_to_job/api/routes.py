@@ -125,7 +125,8 @@ def _list(call: _Call) -> ApiResponse:
     notebook = request.query.get("notebook")
     if notebook is not None and (not notebook or notebook.startswith("/")):
         raise BadInput("notebook is a path in the workspace.")
-    return _page(jobs.find(states, limit, cursor, notebook, request.query.get("group")))
+    group = request.query.get("group")
+    return _page(jobs.find(states, limit, cursor, notebook, group=group))
 
 
 def _named(jobs: Jobs, names: Collection[str]) -> list[Job]:

@@ -59,7 +59,7 @@ class Submission:
     `input_digests` has the sha256 of each input by path, for inputs that a gateway got as blobs.
     `packages` are those of the kernel's environment, for a run elsewhere. `group` is a label of
     jobs that belong together; at most `group_limit` of them run at once when this job starts.
-    `rerun_of` is the job whose files are submitted again.
+    `rerun_of` is the job that this one runs again.
     """
 
     notebook: str

@@ -17,7 +17,8 @@ from pathlib import PurePosixPath
 MAX_LENGTH = 52
 SUFFIX = 8
 """Characters after the last dash: with an idempotency key they are its digest."""
-_NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?-[a-z2-7]{8}")
+JOB_NAME = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?-[a-z2-7]{8}"
+_NAME = re.compile(JOB_NAME)
 
 
 def slug(text: str) -> str:

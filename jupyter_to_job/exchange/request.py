@@ -76,7 +76,7 @@ class Request:
     `key` is the digest of owner, notebook and idempotency key; None: there was no key.
     `request_id` is the id by which log lines about the job are found; None: not known.
     `group` is a label of jobs that belong together. This job starts only while fewer than
-    `group_limit` of them run; None: no limit. `rerun_of` is the job whose files it has.
+    `group_limit` of them run; None: no limit. `rerun_of` is the job that this one runs again.
     """
 
     name: str

@@ -274,7 +274,11 @@ class RemoteJobs:
     def _body(self, submission: Submission) -> dict[str, Any]:
         """Return the body of a submission, without the files that go as blobs."""
         # An older gateway refuses fields that it does not know.
-        labels = {"group": submission.group, "group_limit": submission.group_limit}
+        labels = {
+            "group": submission.group,
+            "group_limit": submission.group_limit,
+            "rerun_of": submission.rerun_of,
+        }
         return {
             "notebook": self._absolute(submission.notebook),
             "flavor": submission.flavor,

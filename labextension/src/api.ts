@@ -92,7 +92,7 @@ export type Job = {
   asked: Asked | null;
   /** @description The label of jobs that belong together. */
   group: string | null;
-  /** @description The job whose files were submitted again. */
+  /** @description The earlier job that this one runs again. */
   rerun_of: string | null;
   /** @description What the run recorded, by name. null while it has not ended. */
   metrics: {
@@ -185,6 +185,8 @@ export type Submission = {
   group?: string | null;
   /** @description The job starts only while fewer jobs of its group run. It needs a group. */
   group_limit?: number | null;
+  /** @description The earlier job that this one runs again. */
+  rerun_of?: string | null;
 };
 /** @description A submission, and the runs to make of it. Without a group it gets one. */
 export type Sweep = {
@@ -221,6 +223,8 @@ export type Sweep = {
   group?: string | null;
   /** @description The job starts only while fewer jobs of its group run. It needs a group. */
   group_limit?: number | null;
+  /** @description The earlier job that this one runs again. */
+  rerun_of?: string | null;
   runs: Run[];
 };
 /** @description What a run has of its own. Its parameters are merged into those of the submission. */

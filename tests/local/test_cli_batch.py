@@ -122,7 +122,23 @@ def test_rerun_of_the_notebook_as_it_is_now(cli: Cli) -> None:
     assert mended["name"].startswith("mine-") and mended["priority"] == 3
     assert notebooks.printed(cli.workspace / mended["delivery"]["path"]) == "2\n"
     plain = cli.json("rerun", failed["name"], "--current", "--unset", "rate")
-    assert plain["parameters"] == {}
+    assert plain["parameters"] == {} and plain["group"] is None
+
+
+def test_what_failed_of_a_group_runs_again_as_it_is_now(cli: Cli) -> None:
+    for name in ("a", "b"):
+        notebooks.write(cli.workspace / f"{name}.ipynb", "1 / 0")
+    failed = cli.run("submit", "a.ipynb", "b.ipynb", "--group", "night").stdout.split()
+    assert cli.run("wait", "--group", "night").returncode == 1
+    for name in ("a", "b"):
+        notebooks.write(cli.workspace / f"{name}.ipynb", "print(1)")
+    mended = cli.run("rerun", "--group", "night", "--failed", "--current", "--wait", "--json")
+    assert mended.returncode == 0, mended.stderr
+    assert [(job["group"], job["rerun_of"]) for job in json.loads(mended.stdout)] == [
+        ("night", name) for name in failed
+    ]
+    assert cli.run("wait", "--group", "night").returncode == 0
+    assert cli.run("rerun", "--group", "night", "--failed").stdout == ""
 
 
 def test_unknown_parameters_and_inputs_are_told(cli: Cli) -> None:

@@ -115,6 +115,8 @@ def test_a_sweep_is_frozen_once(
 
     other = jobs.submit(Submission("dir/train.ipynb"))[0]
     assert other.group is None
+    again = jobs.submit(Submission("dir/train.ipynb", group="day", rerun_of=other.name))[0]
+    assert (again.group, again.rerun_of) == ("day", other.name)
     names = [job.name for job in made[::-1]]
     assert [job.name for job in all_jobs(jobs, group="night")] == names
 

@@ -110,6 +110,8 @@ def submission_of(job: Job, changes: Changes) -> Submission:
         name=asked.name,
         priority=job.priority if changes.priority is None else changes.priority,
         group=job.group,
+        # Only in a group it matters, and a gateway that knows no groups would refuse it.
+        rerun_of=None if job.group is None else job.name,
     )
 
 

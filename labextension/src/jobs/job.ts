@@ -35,7 +35,7 @@ export type CopyProgress = { key: string; bytes: number; total: number };
 type NotebookFields = 'notebook' | 'content' | 'expected_sha256';
 
 /** Fields that say which jobs a job belongs to. They are no choice for the next one. */
-type GroupFields = 'group' | 'group_limit';
+type GroupFields = 'group' | 'group_limit' | 'rerun_of';
 
 /** Fields that a user can choose, and that a browser sends as they are. */
 type ChoiceFields = Exclude<
