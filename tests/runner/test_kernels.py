@@ -28,7 +28,7 @@ from .jobs import BOUND
 Record = dict[str, Any]
 
 
-def cell(source: str) -> tuple[int, Record]:
+def cell(source: str) -> tuple[CellPlace, Record]:
     return CellPlace(0, 1), {"source": source, "metadata": {}}
 
 
