@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -23,6 +22,7 @@ from job_runner.protocol.units import format_duration
 
 from ..domain.errors import BadInput, Cleared, JobsError
 from ..domain.quantities import parse_duration, parse_quantity
+from .disk_use import bytes_on_disk, freed_with
 from .files import FileExchange
 from .records import ClearedRecord, DeliveryRecord, PodEnd
 
@@ -53,11 +53,10 @@ class Policy:
 
 
 class _Delivered(NamedTuple):
-    """A job that may be cleared: unix time of its delivery or end, name, bytes."""
+    """A job that may be cleared: unix time of its delivery or end, and name."""
 
     since: float
     name: str
-    size: int
 
 
 def enforce(exchange: FileExchange, policy: Policy, moment: float | None = None) -> list[str]:
@@ -103,7 +102,7 @@ def _candidates(exchange: FileExchange) -> Iterator[_Delivered]:
             _log.warning("%s cannot be read, and is kept", name)
             continue
         if since is not None:
-            yield _Delivered(since, name, 0)
+            yield _Delivered(since, name)
 
 
 def _delivery_time(exchange: FileExchange, name: str) -> float | None:
@@ -142,12 +141,12 @@ def _jobs_over_cap(exchange: FileExchange, cap: int) -> Iterator[_Delivered]:
     total = bytes_on_disk(exchange.root)
     if total <= cap:
         return
-    sized = [j._replace(size=bytes_on_disk(exchange.root / j.name)) for j in _candidates(exchange)]
-    for job in sorted(sized):
+    for job in sorted(_candidates(exchange)):
         if total <= cap:
             return
+        before = freed_with(exchange.root / job.name)
         yield job
-        total -= job.size - bytes_on_disk(exchange.root / job.name)
+        total -= before - freed_with(exchange.root / job.name)
 
 
 def _clear(exchange: FileExchange, name: str, message: str) -> bool:
@@ -190,13 +189,3 @@ def _remove(path: Path) -> None:
             shutil.rmtree(path)
         else:
             path.unlink()
-
-
-def bytes_on_disk(folder: Path) -> int:
-    """Return the bytes that a folder takes on the disk."""
-    total = 0
-    for base, _, files in os.walk(folder):
-        for file in files:
-            with contextlib.suppress(OSError):  # gone meanwhile
-                total += (Path(base) / file).lstat().st_blocks * 512
-    return total
