@@ -12,14 +12,22 @@ import httpx
 import pytest
 
 from job_runner.protocol import documents, layout
+from jupyter_to_job.controller.__main__ import Controller, Rules
+from jupyter_to_job.controller.certificate import Certificate
+from jupyter_to_job.controller.cluster.cluster import Cluster
 from jupyter_to_job.controller.job_tracker import JobTracker
 from jupyter_to_job.controller.metrics import Metrics
 from jupyter_to_job.controller.reconciling.run_admission import RunAdmission
+from jupyter_to_job.controller.reconciling.wait_limits import WaitLimits
 from jupyter_to_job.domain.errors import JobsError, NotFound, Refused, Unavailable
 from jupyter_to_job.domain.job import State
+from jupyter_to_job.exchange import FileExchange
+from jupyter_to_job.wiring import Settings
 
 from ..gateways import context_of, serving
-from .test_reconciler import NAME, NAMESPACE, ORIGIN, Life
+from ..pretend_cluster import tenants
+from .test_operations import KUBECONFIG
+from .test_reconciler import NAME, NAMESPACE, ORIGIN, PODS, Life
 
 
 def mount(claim: str | None, **more: Any) -> dict[str, Any]:
@@ -180,3 +188,18 @@ def test_an_agent_does_not_begin_beside_another_claim(agent: tuple[Life, Claims,
         assert (refused.status_code, refused.json()["error"]["code"]) == (403, "refused")
         assert not life.exchange.has(NAME, f"attempt-2/{layout.RUNNER}")
     assert life.exchange.has(NAME, layout.STOP)
+
+
+def test_the_gateway_of_a_controller_asks(tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(KUBECONFIG.format(1))
+    exchange = FileExchange(tmp_path / "exchange", is_private=False)
+    exchange.prepare()
+    rules = Rules(tenants(), WaitLimits(), PODS, dict, Certificate(""))
+
+    async def make() -> Controller:
+        async with Cluster.connect(str(kubeconfig)) as cluster:
+            return Controller(Settings.load(), rules, exchange, cluster, Metrics())
+
+    controller = asyncio.run(make())
+    assert controller._context.runs is controller._reconciler.runs
