@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
@@ -11,10 +12,13 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from ..domain.errors import BadInput
 from ..domain.job import Changes, Submission
 from ..domain.quantities import parse_duration
+from ..domain.sweep import Run, group_name
 from .large_body import dump
 
 _UNSET = r"^(max_runtime|output|(parameters|env)\..+)$"
 _KEY = re.compile(r"[!-.0-~]{1,200}", re.ASCII)
+MAX_RUNS = 500
+"""Runs of one request."""
 _Body = TypeVar("_Body", bound=BaseModel)
 
 
@@ -57,6 +61,24 @@ class SubmitBody(_Choices):
     isolated: bool = False
     priority: int = Field(default=0, ge=-100, le=100)
     packages: dict[str, list[str]] | None = None
+    group: str | None = None
+    group_limit: int | None = Field(default=None, ge=1)
+
+
+class RunBody(BaseModel):
+    """One run of a sweep: the fields in which it differs from the others."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    flavor: str | None = None
+    device: str | None = None
+
+
+class RunsBody(BaseModel):
+    """The part of the body of `POST sweeps` that a submission has not."""
+
+    runs: list[RunBody] = Field(min_length=1, max_length=MAX_RUNS)
 
 
 def changes(document: dict[str, Any], key: str | None) -> Changes:
@@ -87,6 +109,17 @@ def submission(
         input_digests={i.path: i.sha256 for i in body.inputs if isinstance(i, SentInput)},
         idempotency_key=key,
     )
+
+
+def sweep(
+    document: dict[str, Any], key: str | None, content: bytes | None = None
+) -> tuple[Submission, list[Run]]:
+    """Return the checked submission of a sweep, with its group, and the runs to make of it."""
+    runs = checked(RunsBody, {"runs": document.pop("runs", None)}).runs
+    common = submission(document, key, content)
+    if common.group is None:
+        common = replace(common, group=group_name(common.notebook, key))
+    return common, [Run(**run.model_dump()) for run in runs]
 
 
 def idempotency_key(headers: Mapping[str, str]) -> str | None:

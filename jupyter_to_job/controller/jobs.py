@@ -75,8 +75,8 @@ class GatewayJobs(JobService):
         self._blobs = Blobs(core.exchange.root, caller.owner)
         self._origins = origins
 
-    def submit(self, submission: Submission, transfer: Transfer | None = None) -> tuple[Job, bool]:
-        """See the port. The snapshot is the blob that `expected_sha256` names."""
+    def _freeze(self, submission: Submission) -> tuple[Submission, Frozen]:
+        """Return the submission and its files. `expected_sha256` names the snapshot's blob."""
         self._require_nodes()
         require_user(self._origin)
         if submission.expected_sha256 is None:
@@ -95,12 +95,8 @@ class GatewayJobs(JobService):
             inputs.append(Input(path, blob.stat().st_size, opens, stored))
         kernel = summarize_notebook(data, submission.notebook).kernel
         source = Path("/", submission.notebook)
-        return self.submit_frozen(
-            submission,
-            Frozen(
-                submission.notebook, source, data, submission.expected_sha256, kernel, tuple(inputs)
-            ),
-            transfer=transfer,
+        return submission, Frozen(
+            submission.notebook, source, data, submission.expected_sha256, kernel, tuple(inputs)
         )
 
     def details(self, name: str) -> Job:

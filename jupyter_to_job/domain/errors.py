@@ -200,6 +200,11 @@ def no_job(name: str) -> NotFound:
     return NotFound(f"There is no job {name!r}.", "See `jupyter-to-job list --all`.")
 
 
+def no_group(group: str) -> NotFound:
+    """Return the error for a group that no job belongs to."""
+    return NotFound(f"No job is in a group {group!r}.", "See `jupyter-to-job list --all`.")
+
+
 def no_room(what: str, error: OSError) -> Unavailable:
     """Return the error for a temporary file that cannot be written; `what` begins the message."""
     import tempfile  # every command imports this module, and few need this

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from typing import Any
 
+from job_runner.protocol.metrics import Metric
 from job_runner.protocol.progress import Progress
 
 
@@ -56,7 +57,9 @@ class Submission:
 
     `content` is the notebook as it is open in an editor: it is frozen instead of the file.
     `input_digests` has the sha256 of each input by path, for inputs that a gateway got as blobs.
-    `packages` are those of the kernel's environment, for a run elsewhere.
+    `packages` are those of the kernel's environment, for a run elsewhere. `group` is a label of
+    jobs that belong together; at most `group_limit` of them run at once when this job starts.
+    `rerun_of` is the job whose files are submitted again.
     """
 
     notebook: str
@@ -72,6 +75,9 @@ class Submission:
     output: str | None = None
     name: str | None = None
     priority: int = 0
+    group: str | None = None
+    group_limit: int | None = None
+    rerun_of: str | None = None
     content: bytes | None = None
     expected_sha256: str | None = None
     idempotency_key: str | None = None
@@ -136,7 +142,8 @@ class Job:
     `mounts` are the folders that the run sees at the same place where the backend chose them, and
     `left_behind` says of each other one why it does not. `events` are the cluster's latest, the
     oldest first; None where they were not asked for, or nobody can tell them now. `asked` is None
-    where it is not known.
+    where it is not known. `metrics` are what the run recorded, by name; None while it has not
+    ended.
     """
 
     name: str
@@ -167,6 +174,9 @@ class Job:
     left_behind: tuple[str, ...] = ()
     events: tuple[ClusterEvent, ...] | None = None
     asked: Asked | None = None
+    group: str | None = None
+    rerun_of: str | None = None
+    metrics: dict[str, Metric] | None = None
 
     @property
     def decided(self) -> bool:
@@ -201,6 +211,8 @@ class Job:
         document["progress"] = dict(vars(self.progress))
         if self.asked is not None:
             document["asked"] = {**vars(self.asked), "inputs": list(self.asked.inputs)}
+        if self.metrics is not None:
+            document["metrics"] = {name: vars(metric) for name, metric in self.metrics.items()}
         document["delivery"] = {**vars(self.delivery), "state": self.delivery.state.value}
         return document
 
@@ -212,6 +224,7 @@ class Job:
         delivery = dict(values.get("delivery") or {"state": "none"})
         delivery["state"] = DeliveryState(delivery["state"])
         asked = values.get("asked")
+        metrics = values.get("metrics")
         values.update(
             state=State(values["state"]),
             inputs=tuple(values.get("inputs") or ()),
@@ -224,6 +237,8 @@ class Job:
             delivery=Delivery(**delivery),
             asked=asked
             and Asked(**{**_known(Asked, asked), "inputs": tuple(asked.get("inputs", ()))}),
+            metrics=metrics
+            and {name: Metric(**_known(Metric, metric)) for name, metric in metrics.items()},
         )
         return cls(**values)
 

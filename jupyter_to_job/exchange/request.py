@@ -75,6 +75,8 @@ class Request:
     `left_behind` says of each other one why it does not.
     `key` is the digest of owner, notebook and idempotency key; None: there was no key.
     `request_id` is the id by which log lines about the job are found; None: not known.
+    `group` is a label of jobs that belong together. This job starts only while fewer than
+    `group_limit` of them run; None: no limit. `rerun_of` is the job whose files it has.
     """
 
     name: str
@@ -115,6 +117,9 @@ class Request:
     priority: int = 0
     output: str | None = None
     request_id: str | None = None
+    group: str | None = None
+    group_limit: int | None = None
+    rerun_of: str | None = None
 
     @property
     def asked(self) -> Asked:
@@ -179,6 +184,8 @@ class Request:
             raise FieldError("a path or a variable is no text of an operating system")
         if not (request.source.startswith("/") and request.workspace.startswith("/")):
             raise FieldError("source and workspace are not absolute")
+        if request.group_limit is not None and request.group_limit < 1:
+            raise FieldError(f"group_limit is {request.group_limit}")
         if not request.owner or not request.notebook or request.notebook.startswith("/"):
             raise FieldError("owner or notebook is not usable")
         for spec in ("flavor_spec", "device_spec"):

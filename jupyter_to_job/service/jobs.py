@@ -18,6 +18,7 @@ from ..domain.errors import NotFound, Unavailable, no_job
 from ..domain.job import Changes, Deleted, DeliveryState, Job, State, Submission
 from ..domain.preflight import Preflight
 from ..domain.state import Placement
+from ..domain.sweep import Run, submissions_of
 from ..domain.transfer import Transfer
 from ..exchange import FileExchange, Request
 from ..exchange.index import IndexRow
@@ -106,9 +107,24 @@ class JobService:
 
     def submit(self, submission: Submission, transfer: Transfer | None = None) -> tuple[Job, bool]:
         """See the port: freezes from the caller's workspace on this host."""
-        workspace = self._caller.open_workspace()
-        submission, frozen = freeze_submission(workspace, submission, self._caller.input_cap)
+        submission, frozen = self._freeze(submission)
         return self.submit_frozen(submission, frozen, transfer=transfer)
+
+    def sweep(
+        self, submission: Submission, runs: Sequence[Run], transfer: Transfer | None = None
+    ) -> Iterator[Job]:
+        """See the port."""
+        submission, frozen = self._freeze(submission)
+        submissions = submissions_of(submission, runs)
+        for choice in {(s.flavor, s.device): s for s in submissions}.values():
+            self._context.submissions.choose(choice, self._caller)
+        for run in submissions:
+            yield self.submit_frozen(run, frozen, transfer=transfer)[0]
+
+    def _freeze(self, submission: Submission) -> tuple[Submission, Frozen]:
+        """Return the submission with its output resolved, and the frozen files."""
+        workspace = self._caller.open_workspace()
+        return freeze_submission(workspace, submission, self._caller.input_cap)
 
     def submit_frozen(
         self,
@@ -161,6 +177,7 @@ class JobService:
         limit: int = 50,
         cursor: str | None = None,
         notebook: str | None = None,
+        group: str | None = None,
     ) -> Page:
         """See the port. The cursor is the age of the page's final job: when submitted, and name."""
         source = None if notebook is None else posixpath.normpath(f"{self._root}{notebook}")
@@ -168,6 +185,8 @@ class JobService:
         final_entry: ListEntry | None = None
         for entry in self._context.lister.newest(self._caller.owner, states, cursor):
             if source not in (None, entry.subject.source) or not self._is_listed(entry.subject):
+                continue
+            if group not in (None, entry.subject.group):
                 continue
             if final_entry is not None and len(jobs) == limit:
                 break

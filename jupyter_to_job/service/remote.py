@@ -28,6 +28,7 @@ from ..domain.errors import (
 from ..domain.job import Changes, Deleted, Job, State, Submission
 from ..domain.names import is_job_name
 from ..domain.preflight import Preflight
+from ..domain.sweep import Run, submissions_of
 from ..domain.transfer import Transfer
 from ..exchange.blob_upload import BlobSender
 from ..exchange.gateway import Gateway, GatewayExchange, GatewayJob
@@ -63,19 +64,18 @@ class RemoteJobs:
 
     def submit(self, submission: Submission, transfer: Transfer | None = None) -> tuple[Job, bool]:
         """See the port. Sent again after a lost connection it is still one job."""
-        submission, frozen = freeze_submission(self._tree, submission, self._caller.input_cap)
-        transfer = transfer or Transfer()
         patience = Patience()
-        inputs = self._upload(frozen, transfer, patience)
-        transfer.confirm()
-        body = {
-            **self._body(submission),
-            "expected_sha256": frozen.sha256,
-            "inputs": inputs,
-            "packages": self._packages(frozen.kernel),
-        }
-        response = self._post("jobs", body, submission.idempotency_key, patience)
-        return self._job(response.json()), response.status_code == 201
+        submission, files = self._send_files(submission, transfer or Transfer(), patience)
+        return self._submit(submission, files, patience)
+
+    def sweep(
+        self, submission: Submission, runs: Sequence[Run], transfer: Transfer | None = None
+    ) -> Iterator[Job]:
+        """See the port. The files are sent once."""
+        patience = Patience()
+        submission, files = self._send_files(submission, transfer or Transfer(), patience)
+        for run in submissions_of(submission, runs):
+            yield self._submit(run, files, patience)[0]
 
     def preflight(self, submission: Submission) -> Preflight:
         """See the port: the problems of the workspace, then those of the gateway.
@@ -134,6 +134,7 @@ class RemoteJobs:
         limit: int = 50,
         cursor: str | None = None,
         notebook: str | None = None,
+        group: str | None = None,
     ) -> Page:
         """See the port."""
         query: dict[str, Any] = {"limit": limit}
@@ -143,8 +144,12 @@ class RemoteJobs:
             query["state"] = ",".join(s.value for s in states)
         if cursor is not None:
             query["cursor"] = cursor
+        if group is not None:
+            query["group"] = group
         page = self._gateway.call("GET", "jobs", params=query).json()
-        return Page([self._job(j) for j in page["jobs"]], page["next"])
+        jobs = [self._job(document) for document in page["jobs"]]
+        # An older gateway knows no groups, and answers with all jobs.
+        return Page([j for j in jobs if group is None or j.group == group], page["next"])
 
     def cancel(self, name: str) -> Job:
         """See the port."""
@@ -221,6 +226,25 @@ class RemoteJobs:
             return None
         return None if spec is None else packages_of(spec["argv"])
 
+    def _send_files(
+        self, submission: Submission, transfer: Transfer, patience: Patience
+    ) -> tuple[Submission, dict[str, Any]]:
+        """Freeze, and send the files; return what a submission's body says of them."""
+        submission, frozen = freeze_submission(self._tree, submission, self._caller.input_cap)
+        inputs = self._upload(frozen, transfer, patience)
+        transfer.confirm()
+        packages = self._packages(frozen.kernel)
+        files = {"expected_sha256": frozen.sha256, "inputs": inputs, "packages": packages}
+        return submission, files
+
+    def _submit(
+        self, submission: Submission, files: dict[str, Any], patience: Patience
+    ) -> tuple[Job, bool]:
+        """Record a job whose files were sent; return it and whether it is new."""
+        body = {**self._body(submission), **files}
+        response = self._post("jobs", body, submission.idempotency_key, patience)
+        return self._job(response.json()), response.status_code == 201
+
     def _upload(
         self, frozen: Frozen, transfer: Transfer, patience: Patience
     ) -> list[dict[str, str]]:
@@ -249,6 +273,8 @@ class RemoteJobs:
 
     def _body(self, submission: Submission) -> dict[str, Any]:
         """Return the body of a submission, without the files that go as blobs."""
+        # An older gateway refuses fields that it does not know.
+        labels = {"group": submission.group, "group_limit": submission.group_limit}
         return {
             "notebook": self._absolute(submission.notebook),
             "flavor": submission.flavor,
@@ -260,6 +286,7 @@ class RemoteJobs:
             "output": None if submission.output is None else self._absolute(submission.output),
             "name": submission.name,
             "priority": submission.priority,
+            **{name: value for name, value in labels.items() if value is not None},
         }
 
     def _absolute(self, path: str) -> str:

@@ -90,6 +90,14 @@ export type Job = {
   events: ClusterEvent[] | null;
   /** @description What the submitter chose; null where it is not known. */
   asked: Asked | null;
+  /** @description The label of jobs that belong together. */
+  group: string | null;
+  /** @description The job whose files were submitted again. */
+  rerun_of: string | null;
+  /** @description What the run recorded, by name. null while it has not ended. */
+  metrics: {
+    [key: string]: Metric;
+  } | null;
 };
 export type ClusterEvent = {
   /**
@@ -110,6 +118,33 @@ export type Asked = {
   inputs: string[];
   /** @description The first part of the job's name. */
   name: string | null;
+};
+export type Metric = {
+  /** @description Any JSON. null for a picture, and for a value that was too large. */
+  value: unknown;
+  /** @description The MIME type of a picture; the result shows it. */
+  picture: string | null;
+  /** @description The index of the cell that recorded it. */
+  cell: number | null;
+};
+export type Group = string;
+export type SweptJobs = {
+  group: Group;
+  jobs: Job[];
+};
+export type Results = {
+  columns: ResultColumn[];
+  /** @description Values by the names of columns. */
+  rows: {
+    [key: string]: unknown;
+  }[];
+};
+export type ResultColumn = {
+  name: string;
+  /** @enum {unknown} */
+  kind: 'job' | 'parameter' | 'metric' | 'usage';
+  /** @description Whether two jobs differ in it. */
+  differs: boolean;
 };
 export type Page = {
   jobs: Job[];
@@ -146,6 +181,53 @@ export type Submission = {
   packages?: {
     [key: string]: string[];
   } | null;
+  /** @description A label for jobs that belong together. */
+  group?: string | null;
+  /** @description The job starts only while fewer jobs of its group run. It needs a group. */
+  group_limit?: number | null;
+};
+/** @description A submission, and the runs to make of it. Without a group it gets one. */
+export type Sweep = {
+  /** @description A path in the workspace. */
+  notebook: string;
+  /** @description The open document, instead of the file on disk. Without expected_sha256. */
+  content?: {
+    [key: string]: unknown;
+  } | null;
+  /** @description Digest of the file on disk. A file with another digest is refused as stale. */
+  expected_sha256?: string | null;
+  flavor?: string | null;
+  device?: string | null;
+  parameters?: Parameters;
+  /** @description Files, folders and globs to send. A controller wants blobs. */
+  inputs?: string[] | SentInput[];
+  /** @default false */
+  isolated?: boolean;
+  env?: {
+    [key: string]: string;
+  };
+  max_runtime?: Duration;
+  /** @description A file or an existing folder. */
+  output?: string | null;
+  /** @description The first part of the job's name. */
+  name?: string | null;
+  /** @default 0 */
+  priority?: number;
+  /** @description For a controller - the packages of the submitter's environment, with their import names. */
+  packages?: {
+    [key: string]: string[];
+  } | null;
+  /** @description A label for jobs that belong together. */
+  group?: string | null;
+  /** @description The job starts only while fewer jobs of its group run. It needs a group. */
+  group_limit?: number | null;
+  runs: Run[];
+};
+/** @description What a run has of its own. Its parameters are merged into those of the submission. */
+export type Run = {
+  parameters?: Parameters;
+  flavor?: string | null;
+  device?: string | null;
 };
 export type Changes = {
   flavor?: string | null;

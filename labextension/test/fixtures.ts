@@ -36,6 +36,9 @@ export function job(changes: Partial<Job> = {}): Job {
     left_behind: [],
     events: null,
     asked: null,
+    group: null,
+    rerun_of: null,
+    metrics: null,
     ...changes
   };
 }

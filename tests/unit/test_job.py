@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from job_runner.protocol.metrics import Metric
 from job_runner.protocol.progress import Progress
 from jupyter_to_job.domain.job import Asked, ClusterEvent, Delivery, DeliveryState, Job, State
 
@@ -11,7 +12,7 @@ FIELDS = {
     "notebook", "owner", "flavor", "device", "parameters", "inputs", "isolated", "output",
     "max_runtime", "priority", "backend", "name", "state", "cancel_requested", "reason", "message",
     "position", "progress", "delivery", "usage", "submitted", "started", "finished", "journal",
-    "mounts", "left_behind", "events", "asked",
+    "mounts", "left_behind", "events", "asked", "group", "rerun_of", "metrics",
 }  # fmt: skip
 
 JOB = Job(
@@ -37,6 +38,9 @@ JOB = Job(
     journal=12,
     events=(ClusterEvent("2026-11-21T09:30:00.000Z", "Pulled", "Container image is there"),),
     asked=Asked(max_runtime=90, isolated=True, inputs=("*.csv",), name="Train"),
+    group="night",
+    rerun_of="train-aaaaaaaa",
+    metrics={"accuracy": Metric(0.93, None, 2), "curve": Metric(None, "image/png", 3)},
 )
 
 

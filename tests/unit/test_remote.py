@@ -14,11 +14,15 @@ from typing import Any
 import pytest
 
 from jupyter_to_job.backends.memory import MemoryBackend
+from jupyter_to_job.controller.jobs import GatewayJobs
 from jupyter_to_job.domain.errors import BadInput, Cleared, NotFound, Refused, Unavailable
 from jupyter_to_job.domain.job import Changes, ClusterEvent, Job, Submission
+from jupyter_to_job.domain.sweep import Run
 from jupyter_to_job.exchange import FileExchange, patience
 from jupyter_to_job.exchange.gateway import Gateway
 from jupyter_to_job.exchange.retention import Policy, enforce
+from jupyter_to_job.service.jobs import JobService
+from jupyter_to_job.service.port import Page, all_jobs
 from jupyter_to_job.service.remote import RemoteJobs
 from jupyter_to_job.service.submitting.submission import Caller, local_environment
 
@@ -88,6 +92,37 @@ def test_rerun(jobs: RemoteJobs, ended_job: Job, workspace: Path, exchange: File
     assert jobs.deliver(again.name).delivery.path == f"results/{again.name}.ipynb"
     with pytest.raises(BadInput):
         jobs.rerun(ended_job.name, Changes(output="../outside"))
+
+
+def test_a_sweep_is_frozen_once(
+    jobs: RemoteJobs, workspace: Path, exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Submission(
+        "dir/train.ipynb", inputs=("data.csv",), group="night", group_limit=2, idempotency_key="k"
+    )
+    runs = [Run({"a": number}) for number in range(3)]
+    repeated = [job.name for job in jobs.sweep(asked, runs[:1])]
+    sweep = jobs.sweep(asked, runs)
+    first = next(sweep)
+    notebooks.write(workspace / "dir" / "train.ipynb", "'edited meanwhile'")
+    (workspace / "data.csv").write_text("now")
+    made = [first, *sweep]
+    assert repeated == [first.name] and len({job.name for job in made}) == 3
+    assert [job.parameters for job in made] == [{"a": 0}, {"a": 1}, {"a": 2}]
+    requests = [exchange.request(job.name) for job in made]
+    assert len({r.snapshot_sha256 for r in requests}) == len({r.inputs for r in requests}) == 1
+    assert {(r.group, r.group_limit) for r in requests} == {("night", 2)}
+
+    other = jobs.submit(Submission("dir/train.ipynb"))[0]
+    assert other.group is None
+    names = [job.name for job in made[::-1]]
+    assert [job.name for job in all_jobs(jobs, group="night")] == names
+
+    def find_as_before(self: GatewayJobs, *arguments: Any, **_: Any) -> Page:
+        return JobService.find(self, *arguments)
+
+    monkeypatch.setattr(GatewayJobs, "find", find_as_before)  # an older one knows no groups
+    assert [job.name for job in all_jobs(jobs, group="night")] == names
 
 
 def test_a_priority_without_a_line_is_refused(

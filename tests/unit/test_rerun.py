@@ -45,7 +45,7 @@ SUBMISSION = Submission(
     ],
 )
 def test_the_changes_are_laid_over(changes: Changes, asked: dict[str, object]) -> None:
-    assert resubmission(REQUEST, changes) == replace(SUBMISSION, **asked)  # type: ignore[arg-type]
+    assert resubmission(REQUEST, changes) == replace(SUBMISSION, rerun_of=REQUEST.name, **asked)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("flavor", [None, "big"])

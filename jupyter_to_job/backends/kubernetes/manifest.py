@@ -61,6 +61,7 @@ def job_manifest(request: Request, origin: Manifest, pods: JobPods) -> Manifest:
         f"{PREFIX}/owner": _label(request.owner),
         f"{PREFIX}/flavor": _label(request.flavor),
         f"{PREFIX}/device": _label(request.device),
+        **({} if request.group is None else {f"{PREFIX}/group": request.group}),
     }
     annotations = {
         f"{PREFIX}/notebook": request.notebook,

@@ -9,14 +9,20 @@ from typing import Any
 from ...domain.errors import BadInput
 from ...domain.job import Asked, Changes, Job, Submission
 from ...domain.quantities import parse_duration
+from ...domain.submission_rules import check_group
+from ...domain.sweep import group_name
 from .notebooks import SelectedNotebooks, Source
 from .parameters import collect_parameters
+from .sweeps import Sweep
 
 
 def build_submissions(
-    selected: SelectedNotebooks, options: dict[str, Any]
+    selected: SelectedNotebooks, options: dict[str, Any], sweep: Sweep | None = None
 ) -> list[tuple[Source, Submission]]:
-    """Return the submission of each notebook. Raises BadInput before any is submitted."""
+    """Return the submission of each notebook. Raises BadInput before any is submitted.
+
+    Those of a sweep have what all of its runs have in common.
+    """
     output = options["output"]
     if output and not Path(output).is_dir():
         if selected.is_batch:
@@ -26,8 +32,14 @@ def build_submissions(
             )
         if output.endswith("/"):
             raise BadInput(f"There is no folder {output} for --output.", "Make the folder first.")
+    group = options["group"]
+    if sweep is not None and group is None:
+        group = group_name(options["name"] or selected.sources[0].path, options["idempotency_key"])
+    check_group(group, options["group_limit"])
     common = {
-        **collect_changes(options),
+        **_collect_common(options, sweep),
+        "group": group,
+        "group_limit": options["group_limit"],
         "isolated": options["isolated"],
         "env": dict(_split_variable(text) for text in options["env"]),
         "name": options["name"],
@@ -45,6 +57,16 @@ def build_submissions(
         )
         for source in selected.sources
     ]
+
+
+def _collect_common(options: dict[str, Any], sweep: Sweep | None) -> dict[str, Any]:
+    """Return what `collect_changes` does for options that may be given several times."""
+    single = {kind: next(iter(options[kind]), None) for kind in ("flavor", "device")}
+    if sweep is None:
+        return collect_changes({**options, **single})
+    own = {"flavor": None, "device": None, "params_file": None}
+    values = {"parsed_parameters": (), "text_parameters": ()}
+    return {**collect_changes({**options, **own, **values}), "parameters": sweep.constants}
 
 
 def collect_changes(options: dict[str, Any]) -> dict[str, Any]:
@@ -87,6 +109,7 @@ def submission_of(job: Job, changes: Changes) -> Submission:
         output=job.output,
         name=asked.name,
         priority=job.priority if changes.priority is None else changes.priority,
+        group=job.group,
     )
 
 

@@ -45,6 +45,7 @@ def _print_details(job: Job) -> None:
         ("Progress", _progress(job)),
         ("Result", _result(job)),
         ("Asked for", _submission(job)),
+        ("Metrics", _metrics(job)),
         ("Used", _usage(job)),
         ("What the cluster says", _events(job)),
     ):
@@ -77,6 +78,8 @@ def _result(job: Job) -> Iterator[Row]:
 
 def _submission(job: Job) -> Iterator[Row]:
     yield "notebook", job.notebook
+    yield "group", job.group or ""
+    yield "rerun of", job.rerun_of or ""
     yield "flavor", job.flavor
     yield "device", job.device
     for name, value in job.parameters.items():
@@ -96,6 +99,12 @@ def _submission(job: Job) -> Iterator[Row]:
     yield "priority", str(job.priority) if job.priority else ""
     yield "backend", job.backend
     yield "owner", job.owner
+
+
+def _metrics(job: Job) -> Iterator[Row]:
+    for name, metric in (job.metrics or {}).items():
+        text = metric.picture or _abbreviated(metric.value)
+        yield output.plain(name), text
 
 
 def _usage(job: Job) -> Iterator[Row]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 
@@ -164,6 +164,11 @@ class JobObjects:
         grace = 0 if pod.disruption == _DARK_NODE else pod.deletion_grace
         silent_since = max(deleted_since + grace, self._heard_at.get(pod.uid, 0.0))
         return max(0.0, silent_since + SILENCE - self._clock())
+
+    def losses(self, pods: Iterable[PodRecord]) -> list[tuple[str, float]]:
+        """Return the jobs of pods that may come to count as lost, and the seconds until then."""
+        moments = [(pod.job, self.seconds_until_lost(pod)) for pod in pods]
+        return [(job, seconds) for job, seconds in moments if seconds is not None]
 
     def forget(self, job: ClusterJob) -> None:
         """Forget the pods of a Job that is gone, and whose job has ended."""

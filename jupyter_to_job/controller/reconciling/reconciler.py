@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from job_runner.protocol import layout
@@ -35,6 +35,7 @@ from ..job_tracker import JobTracker
 from ..metrics import Metrics
 from .claims import require_same_claims
 from .folds import Folds
+from .group_limits import GroupLimits
 from .job_files import (
     JobFiles,
     read_cluster_job,
@@ -112,6 +113,7 @@ class Reconciler:
         self.objects = JobObjects(self.cluster, self.namespaces, self._on_event)
         self.kernels = KnownKernels()
         self.runs = RunAdmission(self.cluster, self.exchange, self.tracker, self.enqueue)
+        self._groups = GroupLimits(self.enqueue)
         self.folds = Folds(self.exchange, self.max_record, self.enqueue)
 
     def _on_event(self, job: str) -> None:
@@ -167,6 +169,7 @@ class Reconciler:
         while True:
             names = await asyncio.to_thread(self.exchange.jobs)
             self.tracker.keep(names)
+            self._groups.begin(names)
             for name in names:
                 if name not in self._settled and not self._queue.is_failing(name):
                     self.enqueue(name)
@@ -198,6 +201,7 @@ class Reconciler:
                 with logs.context(job=name):
                     await self._try_to_reconcile(name)
             finally:
+                self._groups.saw(name)
                 self.on_change(name)
                 self._queue.done(name)
 
@@ -226,6 +230,7 @@ class Reconciler:
             self._forget(name)
             return
         logs.add_context(request_id=files.request.request_id)
+        self._groups.note(files)
         namespace = files.origin.get("namespace", "")
         if not self.objects.is_synced(namespace):
             self._park(name, namespace)
@@ -251,17 +256,11 @@ class Reconciler:
         if job is not None and record is None and not await self._is_gone(job):
             self._queue.add_after(name, STALE_WATCH_INTERVAL)
             return
-        self._look_again_at_deleted(pods)
+        for lost, seconds in self.objects.losses(pods):  # no event tells of that
+            self._queue.add_after(lost, seconds)
         step = next_step(seen)
         if not isinstance(step, Wait):
             await self._take(step, name, files)
-
-    def _look_again_at_deleted(self, pods: Iterable[PodRecord]) -> None:
-        """Look again when a pod that is being deleted counts as lost: no event tells of that."""
-        for pod in pods:
-            seconds = self.objects.seconds_until_lost(pod)
-            if seconds is not None:
-                self._queue.add_after(pod.job, seconds)
 
     async def _is_gone(self, job: ClusterJob) -> bool:
         """Tell whether a Job of which the watch tells nothing is gone: the watch may be behind."""
@@ -300,7 +299,10 @@ class Reconciler:
                 self.folds.start(name, step)
 
     async def _create(self, name: str, files: JobFiles) -> None:
-        """Create the Job, and record its uid."""
+        """Create the Job, and record its uid, unless the limit of its group holds it back."""
+        if (placement := self._groups.held_back(files.request)) is not None:
+            self._refusals[name] = placement
+            return
         try:
             await require_same_claims(self.cluster, files.request, files.origin)
             manifest = await asyncio.to_thread(self.manifest, files.request, files.origin)
@@ -335,6 +337,7 @@ class Reconciler:
 
     def _wait_with(self, name: str, error: JobsError) -> Unavailable:
         """Tell why a job waits, and return the error with which it is tried again."""
+        self._groups.release(name)
         self._refusals[name] = placement_of_error(error)
         return Unavailable(error.message)
 
@@ -388,8 +391,8 @@ class Reconciler:
     def _forget(self, name: str) -> None:
         """Forget a job that is gone: another one may get its name."""
         self._settled.discard(name)
+        self._groups.release(name)
         self._refusals.pop(name, None)
         self.tracker.forget(name)
-        job = self._jobs.pop(name, None)
-        if job is not None:
+        if (job := self._jobs.pop(name, None)) is not None:
             self._gone.discard(job.uid)

@@ -72,6 +72,9 @@ def resubmission(request: Request, changes: Changes) -> Submission:
         output=output if changes.output is None else changes.output,
         name=changes.name or asked.name or _label(request),
         priority=request.priority if changes.priority is None else changes.priority,
+        group=request.group,
+        group_limit=request.group_limit,
+        rerun_of=request.name,
         idempotency_key=changes.idempotency_key,
     )
 

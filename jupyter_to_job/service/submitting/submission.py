@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 
 _MAX_NAME_DRAWS = 8
 _NOT_COMPARED = frozenset(
-    ["idempotency_key", "content", "expected_sha256", "input_digests", "packages"]
+    [
+        *("idempotency_key", "content", "expected_sha256", "input_digests", "packages"),
+        *("group", "group_limit", "rerun_of"),
+    ]
 )
 """Fields in which equal submissions may differ: the snapshot has its own digest."""
 
@@ -192,25 +195,18 @@ class SubmissionService:
             submitted=times.now(),
             backend=self.backend.name,
             digest=digest,
-            parameters=submission.parameters,
             isolated=place.isolated,
-            isolation_asked=submission.isolated,
-            max_runtime_asked=submission.max_runtime,
-            name_asked=submission.name,
             inputs_asked=submission.inputs if caller.sees_workspace else None,
             mounts=place.mounts,
             left_behind=place.left_behind,
             cwd=None if place.isolated else str(source.parent),
-            env=submission.env,
             environment=caller.environment,
             kernel=frozen.kernel,
             max_runtime=min(limits, default=None),
             output_limit=self.output_cap,
-            packages=submission.packages,
             memory_limit=int(choice.demand["memory"]) if caller.enforce_memory else None,
-            priority=submission.priority,
-            output=submission.output,
             request_id=logs.request_id(),
+            **_fields_as_submitted(submission),
         )
 
     def _create(
@@ -312,3 +308,20 @@ def local_environment(interpreter: str) -> Environment:
 def _comparable(submission: Submission) -> dict[str, Any]:
     names = (field.name for field in fields(submission) if field.name not in _NOT_COMPARED)
     return {name: getattr(submission, name) for name in names}
+
+
+def _fields_as_submitted(submission: Submission) -> dict[str, Any]:
+    """Return the fields of a request that are the submission's own."""
+    return {
+        "parameters": submission.parameters,
+        "env": submission.env,
+        "isolation_asked": submission.isolated,
+        "max_runtime_asked": submission.max_runtime,
+        "name_asked": submission.name,
+        "packages": submission.packages,
+        "priority": submission.priority,
+        "output": submission.output,
+        "group": submission.group,
+        "group_limit": submission.group_limit,
+        "rerun_of": submission.rerun_of,
+    }

@@ -34,10 +34,13 @@ export type CopyProgress = { key: string; bytes: number; total: number };
 /** Fields that identify the notebook. */
 type NotebookFields = 'notebook' | 'content' | 'expected_sha256';
 
+/** Fields that say which jobs a job belongs to. They are no choice for the next one. */
+type GroupFields = 'group' | 'group_limit';
+
 /** Fields that a user can choose, and that a browser sends as they are. */
 type ChoiceFields = Exclude<
   keyof Request,
-  NotebookFields | 'packages' | 'parameters' | 'inputs'
+  NotebookFields | GroupFields | 'packages' | 'parameters' | 'inputs'
 >;
 
 /** The user's choices for a job. The server fills in the rest from the catalog. */

@@ -149,6 +149,7 @@ export function reasonText(
     ImageUnavailable: trans.__('its container image cannot be had'),
     Unschedulable: trans.__('no machine can take it'),
     QuotaExceeded: trans.__('it is over the quota'),
+    GroupLimit: trans.__('its group runs as many jobs as it may'),
     Evicted: trans.__('its machine ran short of something and ended it'),
     Preempted: trans.__('it had to make room for a more urgent job'),
     NodeLost: trans.__('its machine was lost'),
