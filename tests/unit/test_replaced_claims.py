@@ -152,8 +152,9 @@ def agent(tmp_path: Path) -> Iterator[tuple[Life, Claims, Claim]]:
     """A job with volumes, what the API server says of them, and what claims an attempt of it."""
     life = life_with_volumes(tmp_path / "exchange")
     claims, stopped = Claims(), list[str]()
-    life.cluster.claim = claims.read
-    runs = RunAdmission(life.cluster, life.exchange, JobTracker(Metrics()), stopped.append)
+    cluster: Any = life.cluster
+    cluster.claim = claims.read
+    runs = RunAdmission(cluster, life.exchange, JobTracker(Metrics()), stopped.append)
     headers = {"Authorization": f"Bearer {NAME}/pod-1"}
     with (
         context_of(life.exchange) as context,
