@@ -173,7 +173,9 @@ class Controller:
         )
         checks = ClusterChecks(cluster, reconciler.manifest, reconciler.kernels)
         events = RecentEvents(cluster, exchange, reconciler.objects)
-        self._context = replace(context, checks=checks, events=events, metrics=metrics)
+        self._context = replace(
+            context, checks=checks, events=events, runs=reconciler.runs, metrics=metrics
+        )
         policy = Policy.parse(settings.retention, settings.exchange_cap)
         self._housekeeping = Housekeeping(exchange, context.intake.budgets, policy, metrics)
         reconciler.objects.measure(metrics)

@@ -21,6 +21,7 @@ from .callers.identity import AgentPod, DevPod, Identity
 from .events import EventsHandler
 from .handler import GatewayContext, GatewayHandler
 from .intake.blob_routes import handle_blob
+from .intake.exchange_routes import claimed_attempt
 from .readiness import OK
 from .request_log import is_append, log_request
 
@@ -92,6 +93,7 @@ class ApiHandler(GatewayHandler):
         caller, feed = self.caller, self.context.feed
         is_watched = isinstance(caller, AgentPod) and feed.is_watched(caller.job)
         try:
+            await self._admit_run(request)
             response, job = await run(dispatch, self.context, caller, request, is_watched)
         except JobsError as error:
             self.refuse(error)
@@ -104,6 +106,12 @@ class ApiHandler(GatewayHandler):
         elif job:
             self.context.on_change(job)
         await self.respond(response)
+
+    async def _admit_run(self, request: ApiRequest) -> None:
+        """Have the cluster asked before an agent claims an attempt. No thread waits for it."""
+        attempt = claimed_attempt(request)
+        if attempt and isinstance(self.caller, AgentPod) and self.context.runs is not None:
+            await self.context.runs.admit(self.caller.job, attempt)
 
     get = head = post = put = delete = _handle
 

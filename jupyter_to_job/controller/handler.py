@@ -31,6 +31,7 @@ from .pod_planner import PodPlanner
 from .preflight.cluster_checks import ClusterChecks
 from .readiness import Readiness
 from .recent_events import RecentEvents
+from .reconciling.run_admission import RunAdmission
 
 DROPPED = 64 << 10
 """Bytes of a refused body that are read and dropped, at most.
@@ -47,8 +48,8 @@ class GatewayContext:
     """The objects that the handlers share.
 
     `pool` is for small answers, `intake.bulk` for what is large. `on_change` reports a job whose
-    directory changed. Without `checks` there is no cluster to ask before a submission, and without
-    `events` none that tells what happened to a job.
+    directory changed. Without a cluster there are no `checks` of a submission, no `runs` to admit,
+    and no `events` that tell what happened to a job.
     """
 
     core: ServiceContext
@@ -63,6 +64,7 @@ class GatewayContext:
     metrics: Metrics = field(default_factory=Metrics)
     readiness: Readiness = field(default_factory=lambda: Readiness(Metrics()))
     events: RecentEvents | None = None
+    runs: RunAdmission | None = None
 
     @cached_property
     def origins(self) -> JobOrigins:

@@ -106,10 +106,10 @@ class JobTracker:
         for name in self._jobs.keys() - names:
             self.forget(name)
 
-    def give_up(self, job: ClusterJob | None, message: str) -> None:
-        """Tell that a job is being ended that has waited too long."""
+    def give_up(self, job: ClusterJob | None, cause: str, message: str) -> None:
+        """Tell that a job is being ended whose run has not begun, and the cause in a word."""
         if job is not None:
-            self._tell(job, FAIL, "WaitedTooLong", message)
+            self._tell(job, FAIL, cause, message)
 
     def _count(self, known: _Known | None, change: int) -> None:
         if known is not None:

@@ -154,7 +154,7 @@ class GatewayJobs(JobService):
     def _lack_of_room(self) -> Iterator[Problem]:
         """Yield why the exchange takes no new job."""
         try:
-            self._context.admit_job(self._caller.owner, 0)
+            self._context.admit_job(self._caller.owner, 0, 0)
         except JobsError as error:
             yield problem_of(error)
 

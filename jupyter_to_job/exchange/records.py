@@ -39,7 +39,7 @@ class PodEnd:
 
 @dataclass(frozen=True)
 class StopRecord:
-    """stop.json: why the controller ends a job that has waited too long for its start."""
+    """stop.json: why the controller ends a job whose run has not begun."""
 
     reason: str
     message: str

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -23,6 +22,7 @@ from job_runner.protocol.units import format_duration
 
 from ..domain.errors import BadInput, Cleared, JobsError
 from ..domain.quantities import parse_duration, parse_quantity
+from .disk_use import bytes_on_disk, freed_with
 from .files import FileExchange
 from .records import ClearedRecord, DeliveryRecord, HeldRecord, PodEnd
 
@@ -53,7 +53,7 @@ class Policy:
 
 
 class _Candidate(NamedTuple):
-    """A job that may be cleared: unix time of its delivery or end, name, bytes.
+    """A job that may be cleared: unix time of its delivery or end, and name.
 
     `has_failed`: it can never be delivered, so this is the only copy of its result.
     """
@@ -61,7 +61,6 @@ class _Candidate(NamedTuple):
     since: float
     name: str
     has_failed: bool
-    size: int = 0
 
 
 def enforce(exchange: FileExchange, policy: Policy, moment: float | None = None) -> list[str]:
@@ -158,16 +157,12 @@ def _jobs_over_cap(exchange: FileExchange, cap: int) -> Iterator[_Candidate]:
     total = bytes_on_disk(exchange.root)
     if total <= cap:
         return
-    sized = [
-        job._replace(size=bytes_on_disk(exchange.root / job.name))
-        for job in _candidates(exchange)
-        if not job.has_failed
-    ]
-    for job in sorted(sized):
+    for job in sorted(job for job in _candidates(exchange) if not job.has_failed):
         if total <= cap:
             return
+        before = freed_with(exchange.root / job.name)
         yield job
-        total -= job.size - bytes_on_disk(exchange.root / job.name)
+        total -= before - freed_with(exchange.root / job.name)
 
 
 def _clear(exchange: FileExchange, name: str, message: str) -> bool:
@@ -210,13 +205,3 @@ def _remove(path: Path) -> None:
             shutil.rmtree(path)
         else:
             path.unlink()
-
-
-def bytes_on_disk(folder: Path) -> int:
-    """Return the bytes that a folder takes on the disk."""
-    total = 0
-    for base, _, files in os.walk(folder):
-        for file in files:
-            with contextlib.suppress(OSError):  # gone meanwhile
-                total += (Path(base) / file).lstat().st_blocks * 512
-    return total

@@ -33,7 +33,7 @@ from .reading.listing import JobLister, ListEntry
 from .reading.view import JobReader
 from .submitting import rerun
 from .submitting.preflight import preflight
-from .submitting.submission import Caller, SubmissionService, freeze_submission
+from .submitting.submission import AdmitJob, Caller, SubmissionService, freeze_submission
 
 if TYPE_CHECKING:
     from ..flavors.catalog import Catalog
@@ -53,8 +53,7 @@ class ServiceContext:
     """The parts that all callers of one process share.
 
     `output_cap` is how many bytes of output a job may keep; None: as many as it likes. `limits` is
-    how much of the journal of a running job is taken into memory. `admit_job` is called with the
-    owner and the bytes of the inputs before a job is recorded, and may refuse it.
+    how much of the journal of a running job is taken into memory. `admit_job` may refuse a job.
     """
 
     exchange: FileExchange
@@ -62,7 +61,7 @@ class ServiceContext:
     catalog: Callable[[], Catalog]
     output_cap: int | None = None
     limits: FoldLimits = NO_LIMITS
-    admit_job: Callable[[str, int], None] = lambda _owner, _size: None
+    admit_job: AdmitJob = lambda _owner, _size, _added: None
 
     def __post_init__(self) -> None:
         self.reader = JobReader(self.exchange, self.backend.alive, self.limits.line)

@@ -31,6 +31,8 @@ CULL = (
     f"JUPYTERHUB_API_TOKEN={SECRET} timeout 10 python3 -m jupyterhub_idle_culler "
     f"--url=http://localhost:{PORT}/hub/api --timeout=1 --cull-every=2 || true"
 )
+POD_SECURITY = "pod-security.kubernetes.io/enforce=baseline"
+"""What pods of KubeSpawner satisfy, as the chart has them; `restricted` they do not."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,7 @@ def running_hub(box: Box, *users: str) -> Iterator[Hub]:
     for user in users:
         claim = f"claim-{user}"
         box.add_volume(claim, "ReadWriteOnce", claim=f"{NAMESPACE}/{claim}", node=T4.name)
+    box.kubectl("label", "namespace", NAMESPACE, POD_SECURITY, "--overwrite")
     box.apply(*hub_objects.access(), hub_objects.service())
     address = box.get("service", "hub", NAMESPACE)["spec"]["clusterIP"]
     hub_url, port, api_port = f"http://{address}:{PORT}", free_port(), free_port()

@@ -89,15 +89,9 @@ def config_map(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def access() -> list[dict[str, Any]]:
-    """Return the hub's namespace, account and rights.
-
-    Pods of KubeSpawner do not satisfy Pod Security `restricted`.
-    """
-    level = {"pod-security.kubernetes.io/enforce": "baseline"}
-    namespace = {"name": NAMESPACE, "labels": level}
+    """Return the hub's account and rights."""
     group = "rbac.authorization.k8s.io"
     return [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": namespace},
         _object("v1", "ServiceAccount"),
         _object(
             f"{group}/v1",

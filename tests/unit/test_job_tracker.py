@@ -179,9 +179,11 @@ def test_cancelled_held_and_given_up(scene: Scene) -> None:
     scene.see(30, ended(20, state=State.CANCELLED, delivery=DeliveryState.HELD))
     scene.see(40, ended(20, state=State.CANCELLED, delivery=DeliveryState.FAILED))
     assert scene.reasons == ["Cancelled", "DeliveryHeld", "DeliveryFailed"]
-    scene.tracker.give_up(QUEUED.job, "Unschedulable: No node took the pod within 1 d.")
+    scene.tracker.give_up(
+        QUEUED.job, "WaitedTooLong", "Unschedulable: No node took the pod within 1 d."
+    )
     assert scene.told[-1][:2] == ("Fail", "WaitedTooLong")
-    scene.tracker.give_up(None, "There was no Job.")
+    scene.tracker.give_up(None, "WaitedTooLong", "There was no Job.")
     assert len(scene.told) == 4
 
 

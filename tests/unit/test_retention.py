@@ -211,6 +211,22 @@ def test_over_the_cap_the_oldest_go_first(exchange: FileExchange) -> None:
     assert "snapshot.ipynb" in contents(exchange, "queued-aaaaaaaa")
 
 
+def test_a_file_of_two_jobs_counts_once_and_goes_with_the_second(exchange: FileExchange) -> None:
+    """A rerun has its inputs as links."""
+    names = [f"train-{letter * 8}" for letter in "abc"]
+    for day, name in enumerate(names):
+        directory = exchanges.add(exchange, name)
+        exchanges.end(directory)
+        exchanges.deliver(directory, moment=f"2026-11-{11 + day}T00:00:00.000Z")
+        large = directory / layout.INPUTS / "large"
+        if day == 1:
+            os.link(exchange.directory(names[0]) / layout.INPUTS / "large", large)
+        else:
+            large.write_bytes(b"x" * (1 << 20))
+    assert enforce(exchange, Policy(None, 5 << 19)) == []
+    assert enforce(exchange, Policy(None, 3 << 19)) == names[:2]
+
+
 class Killed(BaseException):
     """The process ends here."""
 

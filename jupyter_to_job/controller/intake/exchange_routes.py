@@ -247,6 +247,15 @@ class _Call:
         self.offset = request.integer("offset", -1)
 
 
+def claimed_attempt(request: ApiRequest) -> str:
+    """Return the folder of the attempt that a request claims, "" if it claims none."""
+    match = _ROUTE.fullmatch(request.path)
+    if match is None or request.method != "PUT" or not _DOCUMENT.fullmatch(match[2]):
+        return ""
+    attempt, _, document = match[2].partition("/")
+    return attempt if document == layout.RUNNER else ""
+
+
 def _parse_document(upload: Upload) -> dict[str, object]:
     """Parse a document of version 1. Raises BadInput or TooLarge."""
     if upload.size > MAX_DOCUMENT:

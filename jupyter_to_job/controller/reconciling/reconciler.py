@@ -43,7 +43,6 @@ from .job_files import (
     read_place,
     write_job,
     write_pod_end,
-    write_stop,
 )
 from .known_kernels import KnownKernels
 from .next_step import (
@@ -58,6 +57,7 @@ from .next_step import (
     Wait,
     next_step,
 )
+from .run_admission import RunAdmission
 from .seen_jobs import seen_job
 from .wait_limits import WaitLimits, WaitTimes
 from .work_queue import WorkQueue
@@ -112,6 +112,7 @@ class Reconciler:
         self._wait_times = WaitTimes(self.wait_limits, self._queue.add_after)
         self.objects = JobObjects(self.cluster, self.namespaces, self._on_event)
         self.kernels = KnownKernels()
+        self.runs = RunAdmission(self.cluster, self.exchange, self.tracker, self.enqueue)
         self._groups = GroupLimits(self.enqueue)
         self.folds = Folds(self.exchange, self.max_record, self.enqueue)
 
@@ -289,10 +290,7 @@ class Reconciler:
             case DeleteJob(job):
                 await self.cluster.delete_job(job)
             case RecordStop():
-                await asyncio.to_thread(write_stop, self.exchange, name, step)
-                self.tracker.give_up(files.job, f"{step.reason}: {step.message}")
-                _log.info("%s: %s %s", name, step.reason, step.message)
-                self.enqueue(name)
+                await self.runs.stop(name, step, files.job, "WaitedTooLong")
             case RecordPodEnd():
                 await asyncio.to_thread(write_pod_end, self.exchange, name, step)
                 _log.info("%s: attempt %d: %s", name, step.attempt.number, step.reason)

@@ -7,19 +7,23 @@ from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from job_runner.protocol import layout
 
-from ...domain.errors import BadInput, Damaged
+from ...domain.errors import BadInput, Damaged, Refused
 from ...domain.job import Changes, Submission
 from ...domain.names import SUFFIX, slug
+from ...domain.run_place import RunPlace
 from ...domain.suggestions import did_you_mean
 from ...exchange import FileExchange, Request
 from ...exchange.retention import raise_if_cleared
 from ...workspace import Frozen, Input, StoredFile
 from ...workspace.paths import open_regular
-from .submission import Caller
+from .submission import Caller, PlaceRun
+
+if TYPE_CHECKING:
+    from ...flavors.catalog import Choice
 
 _Value = TypeVar("_Value")
 
@@ -99,14 +103,17 @@ def _label(request: Request) -> str | None:
 def original_caller(request: Request, caller: Caller) -> Caller:
     """Return the caller with the workspace and the environment of the original submission.
 
-    That environment and the kernel are used if they are of this host and the interpreter still
+    A rerun that would lose the notebook's folder is refused when it is placed. The environment and
+    the kernel are used if they are of this host and the interpreter still
     exists: the kernel's name may mean nothing in this process's environment.
     """
     original = request.environment
     usable = original.host == caller.environment.host and Path(original.interpreter).is_file()
     is_recorded = request.kernel_spec is not None or original != caller.environment
+    place_run = caller.place_run
     return replace(
         caller,
+        place_run=None if place_run is None else partial(_place_rerun, request, place_run),
         workspace=request.workspace,
         roots=request.roots,
         environment=original if usable else caller.environment,
@@ -114,3 +121,21 @@ def original_caller(request: Request, caller: Caller) -> Caller:
             (lambda _: request.kernel_spec) if usable and is_recorded else caller.resolve_kernel
         ),
     )
+
+
+def _place_rerun(request: Request, place_run: PlaceRun, choice: Choice, source: Path) -> RunPlace:
+    """Return where a rerun works.
+
+    Raises Refused if the job worked in its notebook's folder, and this run would have no file of
+    it: nothing was sent along, and nothing can be taken from a workspace as it is now.
+    """
+    place = place_run(choice, source)
+    if place.isolated and not request.isolated and not request.inputs:
+        why = "".join(f" {sentence}" for sentence in place.left_behind)
+        raise Refused(
+            f"{request.name} ran in its notebook's folder. With {choice.flavor_name} on "
+            f"{choice.device_name} it cannot, and no files were sent along.{why}",
+            "Keep flavor and device, or submit the notebook itself with the files that it needs as "
+            "inputs.",
+        )
+    return place

@@ -42,6 +42,11 @@ _NOT_COMPARED = frozenset(
 
 KernelResolver = Callable[[str], dict[str, Any] | None]
 PlaceRun = Callable[["Choice", Path], RunPlace]
+AdmitJob = Callable[[str, int, int], None]
+"""Is called before a job is recorded, and may refuse it.
+
+It gets the owner, the bytes of all inputs, and of those that are not in the exchange already.
+"""
 DEFAULT_KERNEL = "python3"
 TRIAL_NAME = "preflight-aaaaaaaa"
 """The name of requests that are tried, and never recorded."""
@@ -104,7 +109,7 @@ class SubmissionService:
     backend: Backend
     catalog: Callable[[], Catalog]
     output_cap: int | None = None
-    admit_job: Callable[[str, int], None] = lambda _owner, _size: None
+    admit_job: AdmitJob = lambda _owner, _size, _added: None
 
     def submit(
         self,
@@ -214,10 +219,11 @@ class SubmissionService:
     ) -> Request | None:
         """Record a job with its inputs; None if the name is taken. A failure frees `claim`."""
         size = sum(item.size for item in frozen.inputs)
+        added = sum(item.size for item in frozen.inputs if item.stored is None)
         transfer.expect(size)
         inputs = {i.path: partial(freeze_input, i, step=transfer.step) for i in frozen.inputs}
         try:
-            self.admit_job(caller.owner, size)
+            self.admit_job(caller.owner, size, added)
             return self.exchange.create(
                 request, frozen.data, inputs, caller.origin, transfer.confirm
             )
