@@ -196,7 +196,7 @@ class DevPod:
     cluster: Cluster
     namespace: str
     name: str
-    variables: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def run(self, *command: str, check: bool = True, timeout: float = 150) -> str:
         """Run a command in the pod and return what it printed on stdout.

@@ -204,13 +204,16 @@ def test_an_administrator_lets_a_device_pass(
             return False
         return True
 
+    def apply() -> None:  # as `kubectl apply -k` has applied it
+        cluster.kubectl("apply", "-f", "-", stdin=json.dumps(policy))
+
     allowed["expression"] = f"['{FUSE}']"
-    cluster.apply(policy)
+    apply()
     wait_for("the policy has changed", passes)
     pod["spec"]["containers"][0]["resources"]["limits"][GPU] = 1
     assert said("Pod", GPU) in refusal(cluster, *TRY, stdin=pod)
     allowed["expression"] = "[]"
-    cluster.apply(policy)
+    apply()
 
 
 def test_a_namespace_that_gets_the_label_later(cluster: Cluster, images: Images) -> None:
