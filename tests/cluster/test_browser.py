@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from threading import Lock
 from typing import Any
 
 import pytest
@@ -31,6 +32,8 @@ from tests.ui.steps import (
 )
 
 pytestmark = pytest.mark.side_by_side(-1)
+ALONE = Lock()
+"""Held by the test whose user sees no notifications of the other test's jobs."""
 GPU = "NVIDIA_VISIBLE_DEVICES"
 TRAIN = (
     f"import os, helper\nprint(helper.WORD, os.environ.get('{GPU}'))",
@@ -49,7 +52,7 @@ def test_a_notebook_goes_to_a_gpu_and_comes_back(dev_pod: DevPod, cluster: Clust
     lab = start_lab(cluster)
     lab.write(f"{WORK}/study/helper.py", "WORD = 'device:'\n")
     lab.write(f"{WORK}/study/train.ipynb", notebook(*TRAIN))
-    with opened(lab, "gpu") as page:
+    with ALONE, opened(lab, "gpu") as page:
         source = open_notebook(page, "study", "train.ipynb")
         expect(page.get_by_text("Python 3 (ipykernel) | Idle")).to_be_visible()
         source.locator(".jp-Cell").first.click()
@@ -99,7 +102,7 @@ def test_jobs_wait_fail_and_are_cancelled(dev_pod: DevPod, cluster: Cluster) -> 
     lab = start_lab(cluster)
     lab.write(f"{WORK}/other/long.ipynb", notebook(COUNT))
     lab.write(f"{WORK}/other/failing.ipynb", notebook("print('before')", "{}['no such key']"))
-    with opened(lab, "ends") as page:
+    with ALONE, opened(lab, "ends") as page:
         panel = show(page)
         failing = submit(page, "other/failing.ipynb")
         waiting = submit(page, "other/long.ipynb", flavor="gpu-1", device="h100")
