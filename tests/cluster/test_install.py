@@ -182,6 +182,7 @@ def test_uninstalling_leaves_the_exchange_alone(
     assert "exit 5" in told
 
     product.apply(cluster, images)
+    until_served(dev_pod)
     assert {**dev_pod.job(done["name"]), "events": None} == {**done, "events": None}
     ended = running.until_ended()
     assert (ended["state"], ended["reason"]) == ("failed", "Lost")
