@@ -20,7 +20,7 @@ from tests.cluster.box.images import Images
 from tests.cluster.box.pki import Pki
 from tests.cluster.box.wait import wait_for
 from tests.cluster.product import CONTROLLER, HOME, NAMESPACE, ROOT, DevPod
-from tests.cluster.scenes import SubmittedJob, notebook, submit, text_of
+from tests.cluster.scenes import SubmittedJob, notebook, submit, text_of, until_served
 from tests.docs.pages import page
 
 OVERLAYS = sorted(folder.name for folder in (ROOT / "k8s" / "overlays").iterdir())
