@@ -16,7 +16,6 @@ from nbformat.v4 import new_code_cell
 from .. import notebooks
 from ..processes import BOUND
 from .cli import WAITING_CELL, Cli
-from .terminal import INTERRUPT
 
 CATALOG = """\
 apiVersion: jupyter-to-job.io/v1
@@ -275,11 +274,6 @@ def test_a_terminal_is_asked_above_ten(cli: Cli) -> None:
     seen.press(b"n\n")
     assert "Nothing was done." in seen.until_ended()
     assert cli.json("list") == []
-    asked = cli.on_terminal("submit", "n*.ipynb")
-    asked.until_shown(r"Submit 11 jobs\? \[y/N\]: ")
-    asked.press(INTERRUPT)
-    asked.until_ended()
-    assert asked.process.returncode != 0 and cli.json("list") == []
     seen = cli.on_terminal("submit", "n*.ipynb", "--yes", rows=40)
     seen.until_ended()
     assert len(cli.json("list")) == 11
