@@ -27,7 +27,17 @@ debian_packages() {
   fi
   say "Installing Debian packages: ${missing[*]}"
   export DEBIAN_FRONTEND=noninteractive
-  apt-get update -qq >&2 && apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2
+  apt-get update -qq >&2 && without_services apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2
+}
+
+# Run a command that installs packages: programs are what we want of them, and no service is to start.
+without_services() {
+  local policy=/usr/sbin/policy-rc.d status=0
+  [ -e "$policy" ] && { "$@"; return; }
+  printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod +x "$policy"
+  "$@" || status=$?
+  rm -f "$policy"
+  return "$status"
 }
 
 # uv in an environment of its own.

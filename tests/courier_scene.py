@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from job_runner.protocol import layout
 from jupyter_to_job.backends.kubernetes import ContainerEnd, JobRecord, PodRecord
 from jupyter_to_job.controller.couriers.couriers import Couriers
 from jupyter_to_job.controller.couriers.manifest import CourierPods
+from jupyter_to_job.controller.metrics import Metrics
 from jupyter_to_job.domain.errors import JobsError, NotFound
 from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.exchange.records import ClusterJob, HeldRecord
@@ -37,6 +39,7 @@ POD = PodRecord(
 )  # fmt: skip
 WAITING = replace(POD, phase="Pending", begun=False)
 UNSCHEDULED = replace(WAITING, scheduled=False, waiting_message="0/2 nodes are available")
+BAD_IMAGE = replace(WAITING, waiting="ImagePullBackOff", waiting_message="Back-off pulling a:1")
 FAILED = replace(POD, phase="Failed", ended=ContainerEnd(1, "Error", "The gateway is away.\n"))
 
 
@@ -131,6 +134,7 @@ class Scene:
         self.exchange = FileExchange(root, is_private=False)
         self.exchange.prepare()
         self.cluster = PretendCluster()
+        self.patch: Callable[[], Any] = dict
         self.add_claim("home", "claim-1")
         self.restart()
 
@@ -140,8 +144,9 @@ class Scene:
             self.cluster,  # type: ignore[arg-type]
             self.exchange,
             Objects(self.cluster),  # type: ignore[arg-type]
-            PODS,
+            replace(PODS, patch=lambda: self.patch()),
             self.changed.append,
+            Metrics(),
         )
 
     def add_claim(self, name: str, uid: str) -> Any:

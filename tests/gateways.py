@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -26,7 +27,8 @@ from jupyter_to_job.controller.intake.exchange_routes import ExchangeRoutes
 from jupyter_to_job.controller.intake.intake import Intake
 from jupyter_to_job.controller.pod_planner import PodPlanner
 from jupyter_to_job.domain.errors import Refused
-from jupyter_to_job.exchange import FileExchange
+from jupyter_to_job.domain.state import Placement
+from jupyter_to_job.exchange import FileExchange, Request
 from jupyter_to_job.flavors import SHIPPED, load_catalog
 from jupyter_to_job.service.jobs import ServiceContext
 
@@ -63,6 +65,21 @@ class MarkingBackend(MemoryBackend):
             self.mark(job)
 
 
+class FullCluster(MarkingBackend):
+    """A cluster that has no room: each job waits, with what its scheduler says."""
+
+    name = "kubernetes"
+    has_queue = False
+    says = "0/2 nodes are available: 2 Insufficient nvidia.com/gpu."
+
+    def notify(self, *jobs: str) -> None:
+        for job in jobs:
+            self.mark(job)
+
+    def queue_status(self, waiting: Mapping[str, Request]) -> Mapping[str, Placement]:
+        return dict.fromkeys(waiting, Placement(reason="Unschedulable", message=self.says))
+
+
 @contextmanager
 def context_of(
     exchange: FileExchange,
@@ -72,12 +89,13 @@ def context_of(
     identities: Identities | None = None,
     catalog: Path = SHIPPED,
     planner: PodPlanner | None = None,
+    backend: type[MarkingBackend] = MarkingBackend,
 ) -> Iterator[GatewayContext]:
     """Yield what the handlers of a gateway share."""
     budgets = Budgets(exchange, caps)
     core = ServiceContext(
         exchange,
-        MarkingBackend(exchange),
+        backend(exchange),
         partial(load_catalog, catalog),
         limits=READER_LIMITS,
         admit_job=budgets.admit_job,
@@ -110,7 +128,7 @@ def serve(
 
 
 @contextmanager
-def serving(context: GatewayContext) -> Iterator[str]:
+def serving(context: GatewayContext, tls: ssl.SSLContext | None = None) -> Iterator[str]:
     """Serve in a thread; yield the URL."""
     sockets, port = bind_unused_port()
     loop = asyncio.new_event_loop()
@@ -120,7 +138,7 @@ def serving(context: GatewayContext) -> Iterator[str]:
         loop.call_soon_threadsafe(context.feed.mark, job)
 
     async def begin() -> asyncio.Task[None]:
-        http_server(context).add_socket(sockets)
+        http_server(context, tls).add_socket(sockets)
         started.set()
         return asyncio.create_task(context.feed.run())
 
@@ -137,7 +155,7 @@ def serving(context: GatewayContext) -> Iterator[str]:
     thread.start()
     assert started.wait(10)
     try:
-        yield f"http://127.0.0.1:{port}"
+        yield f"http{'s' if tls else ''}://127.0.0.1:{port}"
     finally:
         loop.call_soon_threadsafe(loop.stop)
         thread.join(10)

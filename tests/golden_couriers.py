@@ -12,7 +12,7 @@ from typing import Any
 from jupyter_to_job.controller.callers.origin import notebook_container, origin_of
 from jupyter_to_job.controller.cluster.cluster import Review
 from jupyter_to_job.controller.couriers.manifest import CourierPods, courier_manifest
-from jupyter_to_job.controller.couriers.place import place_of
+from jupyter_to_job.controller.couriers.place import claim_mount_of, place_at
 from jupyter_to_job.exchange import Request
 
 from .golden_manifests import ROOT, text_of
@@ -56,9 +56,10 @@ def courier(
     claims = {"claim-ada": {"metadata": {"uid": "c-1"}, "spec": {"accessModes": []}}}
     review = Review("team", "default", "jupyter-ada", "u-1")
     origin = origin_of(pod, review, notebook_container(pod, "notebook"), claims)
-    place = place_of(job(**changes), origin)
-    assert place is not None
-    return courier_manifest(f"{JOB}-c1a2b", JOB, origin, replace(place, node=node), pods)
+    found = claim_mount_of(job(**changes), origin)
+    assert found is not None
+    place = replace(place_at(found, origin), node=node)
+    return courier_manifest(f"{JOB}-c1a2b", job(**changes), origin, place, pods)
 
 
 def job(**changes: Any) -> Request:

@@ -31,9 +31,8 @@ FOLDER = ROOT / "tests" / "golden" / "manifests"
 
 def catalogs() -> dict[str, Catalog]:
     """Return the catalogs that we ship: the package's, and the controller's first one."""
-    config_map = yaml.safe_load((ROOT / "k8s" / "base" / "flavors.yaml").read_text())
-    texts = {"package": SHIPPED.read_bytes(), "k8s": config_map["data"]["flavors.yaml"].encode()}
-    return {name: parse_catalog(text, name) for name, text in texts.items()}
+    files = {"package": SHIPPED, "k8s": ROOT / "k8s" / "site" / "flavors.yaml"}
+    return {name: parse_catalog(file.read_bytes(), name) for name, file in files.items()}
 
 
 def manifests() -> Iterator[tuple[str, dict[str, Any]]]:

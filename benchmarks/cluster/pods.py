@@ -23,6 +23,7 @@ from job_runner.protocol import layout, times
 from job_runner.protocol.journal.journal import read_journal
 from jupyter_to_job.controller.cluster.cluster import Cluster
 from tests.cluster import product
+from tests.cluster.box.audit import Request
 from tests.cluster.box.boot import Box
 from tests.cluster.box.images import build_images
 from tests.cluster.box.wait import wait_for
@@ -84,20 +85,14 @@ def _measure(box: Box, dev_pod: DevPod) -> dict[str, float]:
     """Run a job until its pod has ended; return the moments of its life in unix seconds."""
     sent, name = json.loads(dev_pod.run("python", "-c", SEND))
     dev_pod.run("jupyter-to-job", "wait", name)
-    wait_for("the pod has ended", lambda: _ended_pods(box, name))
-    (pod,) = _ended_pods(box, name)
+    wait_for("the pod has ended", lambda: ended_pods(box, name))
+    (pod,) = ended_pods(box, name)
     assert pod["status"]["phase"] == "Succeeded", pod["status"]
     (agent,) = pod["status"]["initContainerStatuses"]
     if agent["restartCount"]:
         print(f"{name}: its agent was started again {agent['restartCount']} times")
     pod_name = pod["metadata"]["name"]
-    (created,) = [r for r in box.audit.requests(CONTROLLER) if (r.verb, r.name) == ("create", name)]
-    ended = [
-        request.time.timestamp()
-        for node in box.nodes
-        for request in box.audit.requests(f"system:node:{node.hardware.name}")
-        if request.subresource == "status" and request.name == pod_name
-    ]
+    created = creation(box, name)
     return {
         "nothing": 0.0,
         "bare": asyncio.run(_create_again(box, name)),
@@ -105,9 +100,26 @@ def _measure(box: Box, dev_pod: DevPod) -> dict[str, float]:
         "created": created.time.timestamp(),
         "answered": created.answered.timestamp(),
         "files": _agent_moment(box, pod_name),
-        "ended": max(ended),
+        "ended": end_of_pod(box, pod_name),
         **_moments_of_directory(box.run_dir / "volumes" / "exchange" / name),
     }
+
+
+def creation(box: Box, job: str) -> Request:
+    """Return the request by which the controller created a Job."""
+    requests = box.audit.requests(CONTROLLER)
+    (created,) = [r for r in requests if (r.verb, r.name) == ("create", job)]
+    return created
+
+
+def end_of_pod(box: Box, pod: str) -> float:
+    """Return when a node last told of a pod that has ended."""
+    return max(
+        request.time.timestamp()
+        for node in box.nodes
+        for request in box.audit.requests(f"system:node:{node.hardware.name}")
+        if request.subresource == "status" and request.name == pod
+    )
 
 
 def _moments_of_directory(job: Path) -> dict[str, float]:
@@ -152,8 +164,9 @@ async def _create_again(box: Box, name: str) -> float:
     return seconds
 
 
-def _ended_pods(box: Box, job: str) -> list[Any]:
-    selector = f"jupyter-to-job.io/job={job}"
+def ended_pods(box: Box, job: str, label: str = "jupyter-to-job.io/job") -> list[Any]:
+    """Return the pods of a job, found by a label, that have ended."""
+    selector = f"{label}={job}"
     found = box.kubectl("get", "pods", "-n", TEAM, "-l", selector, "-o=json")
     phases = ("Succeeded", "Failed")
     return [pod for pod in json.loads(found)["items"] if pod["status"]["phase"] in phases]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..diagnosis import endings
+from ..diagnosis.cell_place import CellPlace
 from ..diagnosis.endings import INPUT_REFUSED, End
 from ..diagnosis.error_patterns import CellFailure
 from ..kernel.channels import Message
@@ -31,7 +32,7 @@ _IDLE_TIMEOUT = 5.0
 class _PendingCell:
     """A cell that was sent to the kernel and has not ended."""
 
-    index: int
+    place: CellPlace
     idle: asyncio.Future[None]
     reply: asyncio.Future[Record]
     execution_count: int | None = None
@@ -64,17 +65,17 @@ class Engine:
         self._is_closing = self._is_interrupted = self._is_over = False
 
     @property
-    def current(self) -> int | None:
-        """Return the index of the cell that runs."""
-        return None if self._current is None else self._current.index
+    def current(self) -> CellPlace | None:
+        """Return the place of the cell that runs."""
+        return None if self._current is None else self._current.place
 
     @property
     def has_answered(self) -> bool:
         """Tell whether the kernel has replied to the cell, and only output may still come."""
         return self._current is not None and self._current.reply.done()
 
-    async def run(self, cells: Iterable[tuple[int, Cell]]) -> End | None:
-        """Execute (index, cell) pairs in order; return how that ended. None: it was interrupted.
+    async def run(self, cells: Iterable[tuple[CellPlace, Cell]]) -> End | None:
+        """Execute (place, cell) pairs in order; return how that ended. None: it was interrupted.
 
         Raises an exception of the channels at once, because the cell would wait for ever.
         """
@@ -91,11 +92,11 @@ class Engine:
             await asyncio.gather(work, return_exceptions=True)
             self._is_over = True
 
-    async def _run_cells(self, cells: Iterable[tuple[int, Cell]]) -> End | None:
-        for index, cell in cells:
+    async def _run_cells(self, cells: Iterable[tuple[CellPlace, Cell]]) -> End | None:
+        for place, cell in cells:
             if self._is_closing:
                 return None
-            end = await self._run_cell(index, cell)
+            end = await self._run_cell(place, cell)
             if end is not None:
                 return end
         return None if self._is_interrupted else endings.SUCCESS
@@ -104,7 +105,7 @@ class Engine:
         """Emit a line of the runner's own as output of the running cell."""
         if self._current is not None:
             output = {"output_type": "stream", "name": "stderr", "text": text}
-            self._emit_record({"k": "output", "i": self._current.index, "output": output})
+            self._emit_record({"k": "output", "i": self._current.place.index, "output": output})
 
     def interrupt(self) -> None:
         """Start no further cell, and interrupt the running cell, so that it can end by itself."""
@@ -124,10 +125,10 @@ class Engine:
             if count == self._message_count:
                 return
 
-    async def _run_cell(self, index: int, cell: Cell) -> End | None:
+    async def _run_cell(self, place: CellPlace, cell: Cell) -> End | None:
         """Execute one cell; return how the run ended with it, or None to go on with the next."""
-        loop = asyncio.get_running_loop()
-        pending = self._current = _PendingCell(index, loop.create_future(), loop.create_future())
+        loop, index = asyncio.get_running_loop(), place.index
+        pending = self._current = _PendingCell(place, loop.create_future(), loop.create_future())
         self._emit_record({"k": "cell_start", "i": index})
         self._pending[self._kernel.execute("".join(cell["source"]))] = pending
         ok = False
@@ -139,7 +140,7 @@ class Engine:
                 await self._wait_for_idle(pending)
             if self._is_interrupted:
                 return None  # however the cell ended: it was not allowed to finish
-            end = self._end_of(reply, index, pending.execution_count)
+            end = self._end_of(reply, place, pending.execution_count)
             if end is not None and _can_continue(end, pending) and _may_raise(cell):
                 end = None
             ok = end is None
@@ -185,7 +186,7 @@ class Engine:
         count = count_of(content)
         if count is not None:
             pending.execution_count = count
-        for record in records_of(kind, content, pending.index, message.buffers):
+        for record in records_of(kind, content, pending.place.index, message.buffers):
             if kind == "stream":
                 self._buffer_stream(record)
             else:
@@ -230,17 +231,17 @@ class Engine:
         self.on_batch_end()
         self._emit(record)
 
-    def _end_of(self, reply: Record, index: int, count: int | None) -> End | None:
+    def _end_of(self, reply: Record, place: CellPlace, count: int | None) -> End | None:
         """Return how the run ends by the kernel's reply; None if it goes on."""
         payload = reply.get("payload")
         if isinstance(payload, list) and any(
             isinstance(p, dict) and p.get("source") == "ask_exit" for p in payload
         ):
-            return endings.exited_early(CellFailure("SystemExit", "", index, count))
+            return endings.exited_early(CellFailure("SystemExit", "", place, count))
         if reply.get("status") == "ok":
             return None
         name, value = str(reply.get("ename", "an error")), str(reply.get("evalue", ""))
-        return self._classify(CellFailure(name, value, index, count, tuple(lines_of(reply))))
+        return self._classify(CellFailure(name, value, place, count, tuple(lines_of(reply))))
 
 
 def _set_done(future: asyncio.Future[None]) -> None:

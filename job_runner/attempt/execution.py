@@ -138,7 +138,7 @@ async def _execute_cells(
     return await supervise(
         Engine(kernel, emit, diagnosis.cell_failed),
         kernel,
-        [(index, notebook["cells"][index]) for index in code_cells(notebook)],
+        [(place, notebook["cells"][place.index]) for place in code_cells(notebook)],
         stop=stop,
         max_runtime=attempt.request.get("max_runtime"),
         monitor=monitor,

@@ -126,6 +126,7 @@ def write_ending(
         usage=usage,
         result_sha256=result.sha256,
         artifacts=seal_artifacts(attempt_dir),
+        metrics=result.metrics,
     )
     write_outcome(attempt_dir, outcome)
     write_termination_message(outcome)
@@ -153,7 +154,8 @@ def write_termination_message(outcome: Outcome) -> None:
     if not path:
         return
     document = {"v": documents.VERSION, **asdict(outcome)}
-    document.pop("artifacts")  # they may be many
+    for name in ("artifacts", "metrics"):  # they may be many
+        document.pop(name)
     text = json.dumps(document)
     if len(text) > _MAX_MESSAGE_BYTES:
         text = json.dumps({**document, "message": (outcome.message or "")[:200]})

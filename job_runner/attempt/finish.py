@@ -118,7 +118,8 @@ def _complete(job_dir: Path, directory: Path, sent: Outcome, limits: FoldLimits)
     result = write_result(job_dir, directory, limits)
     notes = _missing_parts(directory, limits)
     message = " ".join(filter(None, (sent.message, *notes))) or None
-    write_outcome(directory, replace(sent, result_sha256=result.sha256, message=message))
+    counted = replace(sent, result_sha256=result.sha256, message=message, metrics=result.metrics)
+    write_outcome(directory, counted)
 
 
 def _missing_parts(directory: Path, limits: FoldLimits) -> list[str]:

@@ -37,6 +37,8 @@ def run_job(job_dir: Path, number: int | None) -> int:
     except liveness.AttemptExists as error:
         log_line(str(error))
         return Exit.BUSY
+    if request.get("request_id"):  # by which log lines on other machines are found, too
+        log_line(f"{job_dir.name}: attempt {number} request_id={request['request_id']}")
     try:
         liveness.sweep_claims(job_dir)
         with claim.keep_heartbeat():

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..diagnosis import endings
+from ..diagnosis.cell_place import CellPlace
 from ..diagnosis.diagnosis import Diagnosis
 from ..diagnosis.endings import End, RunFailed
 from ..kernel.client import KernelClient
@@ -65,7 +66,7 @@ async def wait_until_ready(
 async def supervise(
     engine: Engine,
     kernel: KernelClient,
-    cells: Iterable[tuple[int, dict[str, Any]]],
+    cells: Iterable[tuple[CellPlace, dict[str, Any]]],
     *,
     stop: asyncio.Future[None],
     max_runtime: float | None,

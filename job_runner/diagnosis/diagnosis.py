@@ -13,6 +13,7 @@ from typing import Any
 from ..host.gpu_devices import VISIBLE_DEVICES
 from ..resources.host_memory import MemoryStatus
 from . import endings, error_patterns
+from .cell_place import CellPlace
 from .endings import End
 from .error_patterns import CellFailure, OutOfMemoryMatch
 from .missing_module import missing_module_advice
@@ -79,7 +80,7 @@ class Diagnosis:
         end = endings.cell_error(failure, advice)
         return endings.with_oom_note(end, memory) if end.reason == "CellError" else end
 
-    def kernel_died(self, status: int | None, last_log_line: str, cell: int | None) -> End:
+    def kernel_died(self, status: int | None, last_log_line: str, cell: CellPlace | None) -> End:
         """Return the end for a kernel that died in `cell`, None between two cells."""
         memory = self._memory_status()
         if status == -signal.SIGKILL and (memory.kills or memory.near_limit):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ..protocol.units import format_bytes_of, format_duration
+from .cell_place import CellPlace
 from .error_patterns import CellFailure
 from .exit_codes import Exit
 
@@ -81,7 +82,9 @@ def no_kernel(name: str, problem: object) -> RunFailed:
     return RunFailed(End("NoKernel", message, Exit.NO_KERNEL))
 
 
-def kernel_died(status: int | None, cell: int | None, last_line: str, last_log_line: str) -> End:
+def kernel_died(
+    status: int | None, cell: CellPlace | None, last_line: str, last_log_line: str
+) -> End:
     """Return the end for a kernel that died in `cell`, by its exit status (negative: a signal).
 
     `cell` is None for a kernel that died between two cells. `last_line` is the last line that the
@@ -92,27 +95,27 @@ def kernel_died(status: int | None, cell: int | None, last_line: str, last_log_l
         message += f' The last output was "{last_line}".'
     if last_log_line:
         message += f' Its process said last: "{last_log_line}".'
-    return End("KernelDied", message, Exit.KERNEL_DIED, cell)
+    return End("KernelDied", message, Exit.KERNEL_DIED, _index(cell))
 
 
-def killed_for_memory(memory: MemoryStatus, cell: int | None) -> End:
+def killed_for_memory(memory: MemoryStatus, cell: CellPlace | None) -> End:
     """Return the end for a kernel that the operating system killed for memory."""
     amount = format_bytes_of(memory.used, memory.limit)
     cause = "was killed for it" if memory.kills else "was killed, most likely for that"
     message = f"The run used {amount}{_in(cell)} and {cause}; {_KEPT}. {_LARGER}"
-    return End("OutOfMemory", message, Exit.KERNEL_DIED, cell)
+    return End("OutOfMemory", message, Exit.KERNEL_DIED, _index(cell))
 
 
-def memory_limit_exceeded(used: int, limit: int, cell: int | None) -> End:
+def memory_limit_exceeded(used: int, limit: int, cell: CellPlace | None) -> End:
     """Return the end for a run whose processes used more memory than the request allows."""
     amount = format_bytes_of(used, limit)
-    message = f"used {amount}{_in(cell)}; {_KEPT}. {_LARGER}"
-    return End("OutOfMemory", message, Exit.KERNEL_DIED, cell)
+    message = f"The run used {amount}{_in(cell)}; {_KEPT}. {_LARGER}"
+    return End("OutOfMemory", message, Exit.KERNEL_DIED, _index(cell))
 
 
 def cell_error(failure: CellFailure, advice: str = "") -> End:
     """Return the end for an exception that is not about memory; the message ends with `advice`."""
-    where = f"Cell {failure.cell + 1}"
+    where = _capitalize(failure.place)
     if failure.name == "SystemExit":
         call = f"sys.exit({_exit_argument(failure.value)})"
         return _exited(f"{where} ended the run early with {call}", failure)
@@ -120,21 +123,24 @@ def cell_error(failure: CellFailure, advice: str = "") -> End:
         message = f"{where} asked for keyboard input, and a job has nobody to ask. Use a parameter."
         return _of_cell("InputRequested", message, failure)
     text = _first_line(failure.value)
-    message = f"{where} raised {failure.name}: {text}" if text else f"{where} raised {failure.name}"
+    # Kernels of other languages than Python may name no class.
+    parts = [f"{where} raised {failure.name}" if failure.name.strip() else f"{where} failed", text]
+    message = ": ".join(part for part in parts if part)
     end = _of_cell("CellError", f"{message}. {advice}".rstrip(), failure)
     return replace(end, advice=advice)
 
 
 def exited_early(failure: CellFailure) -> End:
     """Return the end for a cell that stopped the kernel with `exit()` or `quit()`."""
-    return _exited(f"Cell {failure.cell + 1} ended the run early with exit() or quit()", failure)
+    where = _capitalize(failure.place)
+    return _exited(f"{where} ended the run early with exit() or quit()", failure)
 
 
 def out_of_memory(failure: CellFailure, text: str, memory: MemoryStatus) -> End:
     """Return the end for a cell that got no memory of the operating system; `text` says so."""
     amount = format_bytes_of(memory.used, memory.limit)
     message = (
-        f"Cell {failure.cell + 1} ran out of memory ({_describe(failure, text)}); "
+        f"{_capitalize(failure.place)} ran out of memory ({_describe(failure, text)}); "
         f"the run had used {amount}. {_LARGER}"
     )
     return _of_cell("OutOfMemory", message, failure)
@@ -144,7 +150,7 @@ def worker_out_of_memory(failure: CellFailure, memory: MemoryStatus) -> End:
     """Return the end for a cell that failed because one of its processes was killed for memory."""
     amount = format_bytes_of(memory.used, memory.limit)
     message = (
-        f"A process of cell {failure.cell + 1} was killed for memory: the run used {amount} "
+        f"A process of {failure.place} was killed for memory: the run used {amount} "
         f"({_describe(failure, failure.value)}). {_LARGER}"
     )
     return _of_cell("OutOfMemory", message, failure)
@@ -153,7 +159,7 @@ def worker_out_of_memory(failure: CellFailure, memory: MemoryStatus) -> End:
 def gpu_out_of_memory(failure: CellFailure, text: str) -> End:
     """Return the end for a cell that got no memory of the GPU; `text` says so."""
     message = (
-        f"Cell {failure.cell + 1} ran out of GPU memory ({_describe(failure, text)}). "
+        f"{_capitalize(failure.place)} ran out of GPU memory ({_describe(failure, text)}). "
         "Choose a device or flavor with more, or a smaller batch."
     )
     return _of_cell("GpuOutOfMemory", message, failure)
@@ -180,32 +186,32 @@ def with_note(end: End, note: str) -> End:
     return replace(end, message=f"{end.message or ''} {note}".lstrip(), advice=advice)
 
 
-def deadline(seconds: float, cell: int | None) -> End:
+def deadline(seconds: float, cell: CellPlace | None) -> End:
     """Return the end for a run that took longer than its `max_runtime`."""
     message = (
         f"The time limit of {format_duration(seconds)} was reached{_in(cell)}; {_KEPT}. "
-        "Give it a longer one (--max-runtime), or a flavor that allows more."
+        "Give it a longer one, or a flavor that allows more."
     )
-    return End("DeadlineExceeded", message, Exit.DEADLINE, cell)
+    return End("DeadlineExceeded", message, Exit.DEADLINE, _index(cell))
 
 
-def terminated(cell: int | None) -> End:
+def terminated(cell: CellPlace | None) -> End:
     """Return the end for a run that was told to stop."""
     message = f"The run was told to stop{_in(cell)}; {_KEPT}. Submit it again to have it whole."
-    return End("Terminated", message, Exit.TERMINATED, cell)
+    return End("Terminated", message, Exit.TERMINATED, _index(cell))
 
 
 def disk_full(cell: int | None) -> End:
-    """Return the end for a run whose journal found no space left."""
+    """Return the end for a run whose journal found no space left, at the cell of this index."""
     message = (
-        f"The disk of the exchange is full{_in(cell)}; what was written until then is kept. "
+        "The disk of the exchange is full; what was written until then is kept. "
         "Make room on it, and run it again."
     )
     return End("DiskFull", message, Exit.IO, cell)
 
 
 def _of_cell(reason: str, message: str, failure: CellFailure) -> End:
-    return End(reason, message, Exit.CELL, failure.cell, failure.execution_count)
+    return End(reason, message, Exit.CELL, failure.cell.index, failure.execution_count)
 
 
 def _exited(message: str, failure: CellFailure) -> End:
@@ -249,8 +255,16 @@ def _describe_exit(status: int | None) -> str:
     return f"{cause} ({name})" if cause else f"it got {name}"
 
 
-def _in(cell: int | None) -> str:
-    return "" if cell is None else f" in cell {cell + 1}"
+def _in(cell: CellPlace | None) -> str:
+    return "" if cell is None else f" in {cell.describe()}"
+
+
+def _index(cell: CellPlace | None) -> int | None:
+    return None if cell is None else cell.index
+
+
+def _capitalize(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _first_line(text: object) -> str:

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from .cell_place import CellPlace
+
 
 class OutOfMemoryMatch(Enum):
     """Which memory was not enough."""
@@ -21,16 +23,18 @@ class OutOfMemoryMatch(Enum):
 
 @dataclass(frozen=True)
 class CellFailure:
-    """An exception that ended a cell, as the kernel reported it.
-
-    `cell` is the cell's index in the prepared notebook.
-    """
+    """An exception that ended a cell, as the kernel reported it."""
 
     name: str
     value: str
-    cell: int
+    cell: CellPlace
     execution_count: int | None = None
     traceback: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """The cell as messages name it."""
+        return self.cell.describe(self.execution_count)
 
     def chain(self) -> Iterator[tuple[str, str]]:
         """Yield class and text of the exception, then of its causes in the traceback.

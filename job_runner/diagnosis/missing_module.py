@@ -20,21 +20,23 @@ def missing_module_advice(request: Mapping[str, Any], module: str) -> str:
     # Where the submitter's own interpreter runs us, it lacks the module as well.
     here = (socket.gethostname(), sys.executable)
     is_elsewhere = (environment.get("host"), environment.get("interpreter")) != here
+    # Only a run elsewhere may have an image that can be chosen.
+    image = ", or choose an image that has it" if isinstance(packages, dict) else ""
     if package is not None and is_elsewhere:
         cell = f"`%pip install {package}`" if package else "a `%pip install` of what brings it"
         return (
             f"It is in the environment you submitted from, not in this one: add {cell} "
-            "to the notebook, or choose an image that has it."
+            f"to the notebook{image}."
         )
     place = "not in this environment"
     if packages and is_elsewhere:
         place = "neither here nor in the environment you submitted from"
     text = (
         f"It is {place}: add `%pip install {package or module}` "
-        "(if that is its name) to the notebook, or choose an image that has it."
+        f"(if that is its name) to the notebook{image}."
     )
     if request.get("isolated") or request.get("cwd") is None:
-        text += " If it is a file of your own, send it along (--input)."
+        text += " If it is a file of your own, send it along as an input."
     return text
 
 

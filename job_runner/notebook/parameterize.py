@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from ..diagnosis import endings
+from ..diagnosis.cell_place import CellPlace
 from ..protocol.journal.nesting import MAX_DEPTH, is_too_deep
 from ..protocol.parameters import find_unrepresentable
+from ..protocol.progress import added_cells, place_in_source
 from ..protocol.result.notebook import METADATA_KEY
 from .inspect import declared_parameters
 from .lazy_imports import import_papermill
@@ -72,15 +74,19 @@ def prepare_notebook(
     return document
 
 
-def code_cells(notebook: Notebook) -> list[int]:
-    """Return the indices of the cells that are executed: code, not empty, not tagged to skip."""
-    return [
-        index
-        for index, cell in enumerate(notebook["cells"])
-        if cell["cell_type"] == "code"
-        and "".join(cell["source"]).strip()
-        and _SKIP_TAG not in cell["metadata"].get("tags", ())
-    ]
+def code_cells(notebook: Notebook) -> list[CellPlace]:
+    """Return the cells that are executed: code, not empty, not tagged to skip."""
+    places, added = [], added_cells(notebook)
+    for index, cell in enumerate(notebook["cells"]):
+        is_executed = (
+            cell["cell_type"] == "code"
+            and "".join(cell["source"]).strip()
+            and _SKIP_TAG not in cell["metadata"].get("tags", ())
+        )
+        if is_executed:
+            place = place_in_source(index, added)
+            places.append(CellPlace(index, 0 if place is None else place + 1))
+    return places
 
 
 def _warn_of_unknown(parameters: dict[str, Any], declared: list[Any] | None) -> None:

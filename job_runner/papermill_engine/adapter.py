@@ -111,7 +111,7 @@ async def _execute(nb_man: Any, process: KernelProcess, options: Options) -> End
             end = await supervise(
                 Engine(kernel, adapter.on_record, diagnosis.cell_failed),
                 kernel,
-                [(index, notebook.cells[index]) for index in code_cells(notebook)],
+                [(place, notebook.cells[place.index]) for place in code_cells(notebook)],
                 stop=adapter.timeout,
                 max_runtime=None,
                 monitor=monitor,

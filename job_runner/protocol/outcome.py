@@ -8,6 +8,7 @@ from typing import Any, TypedDict
 
 from . import documents, layout, times
 from .fields import FieldError, read_fields
+from .metrics import Metric
 
 STATES = ("succeeded", "failed")
 LOST_MESSAGE = "The runner was killed or its host went away; what it had printed is kept."
@@ -41,6 +42,7 @@ class Outcome:
 
     `result_sha256` is None where nothing ran: then there is no result and nothing is delivered.
     `artifacts` is None where they are too many, or not known: an older runner wrote the outcome.
+    `metrics` are by name; None where an older runner did not look for them.
     """
 
     state: str
@@ -53,6 +55,7 @@ class Outcome:
     usage: dict[str, Any]
     result_sha256: str | None
     artifacts: tuple[ArtifactRecord, ...] | None = None
+    metrics: dict[str, Metric] | None = None
 
     @classmethod
     def from_document(cls, document: dict[str, Any]) -> Outcome:

@@ -18,12 +18,13 @@ def format_bytes(count: float) -> str:
 def format_bytes_of(used: float, total: float) -> str:
     """Return a share of bytes as `1.2 of 16 GiB`, with as many digits as tell the two apart.
 
-    Less than a tenth of the unit has its own: `51.3 MiB of 2 GiB`.
+    Both are in the unit of the whole: `0.05 of 2 GiB`, and `<0.01 of 2 GiB` for less than that.
     """
     unit, size = _byte_unit(total)
-    if used < 0.1 * size:
-        return f"{format_bytes(used)} of {_rounded(total / size, 1)} {unit}"
     used, total = used / size, total / size
+    if used < 0.1:
+        amount = "<0.01" if 0 < used < 0.01 else _rounded(used, 2)
+        return f"{amount} of {_rounded(total, 1)} {unit}"
     precisions = range(1, _MAX_DIGITS + 1)
     digits = next((n for n in precisions if _rounded(used, n) != _rounded(total, n)), 1)
     return f"{_rounded(used, digits)} of {_rounded(total, digits)} {unit}"

@@ -20,6 +20,7 @@ import os  # noqa: E402
 import sys  # noqa: E402
 from pathlib import Path  # noqa: E402
 
+from .. import logs  # noqa: E402
 from ..domain.errors import JobsError  # noqa: E402
 from .agent import Agent, Stopped  # noqa: E402
 from .gateway_connection import GatewayConnection  # noqa: E402
@@ -34,10 +35,12 @@ def main() -> int:
     parser.add_argument("--token-file", type=Path, required=True)
     parser.add_argument("--folder", type=Path, required=True)
     options = parser.parse_args()
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
+    logs.configure(os.environ.get(logs.FORMAT_VARIABLE, logs.TEXT))
+    logs.add_context(job=options.job, request_id=os.environ.get(logs.REQUEST_VARIABLE))
     pod = os.environ.get("POD_UID", "")
     try:
-        gateway = GatewayConnection(options.gateway, options.token_file, options.job)
+        ca = os.environ.get("JUPYTER_TO_JOB_GATEWAY_CA_DATA", "")
+        gateway = GatewayConnection(options.gateway, options.token_file, options.job, ca)
         agent = Agent(gateway, options.job, SharedFolder(options.folder), pod, _stop)
         agent.fetch()
         agent.send_until_ended()

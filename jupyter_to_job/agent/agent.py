@@ -181,7 +181,7 @@ class Agent:
                 self._send_file(path)
                 if path not in self._sent:
                     self._with_retries(partial(self._put, _path_in_attempt(path), b""))
-            except (JobsError, UnicodeError) as error:
+            except JobsError as error:
                 _log.warning("%s: %r is not sent: %s", self._job, path, error)
 
     def _send_file(self, path: str) -> None:

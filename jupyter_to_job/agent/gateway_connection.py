@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import ssl
 from collections.abc import Iterator
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
+from .. import logs
 from ..domain.errors import BadInput, Unavailable, error_of_answer
 
 TIMEOUT = 30.0
@@ -33,21 +35,26 @@ class GatewayConnection:
     """Reads and writes the files of one job; it raises the errors of `domain.errors`.
 
     One thread at a time uses it. The token is read for each request, because the kubelet renews it.
+    `ca` are the certificates, in PEM, that the gateway's own is checked against; "": the usual.
     """
 
-    def __init__(self, url: str, token_file: Path, job: str) -> None:
+    def __init__(self, url: str, token_file: Path, job: str, ca: str = "") -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or parts.hostname is None:
             raise BadInput(f"{url!r} is no URL of a gateway.", "It begins with https:// or http://")
-        connect = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-        self._connection: HTTPConnection = connect(parts.hostname, parts.port, timeout=TIMEOUT)
+        self._connection = HTTPConnection(parts.hostname, parts.port, timeout=TIMEOUT)
+        if parts.scheme == "https":
+            trust = ssl.create_default_context(cadata=ca or None)
+            self._connection = HTTPSConnection(
+                parts.hostname, parts.port, timeout=TIMEOUT, context=trust
+            )
         self._prefix = f"{parts.path.rstrip('/')}/api/exchange/{quote(job)}/"
         self._token_file = token_file
 
     def read(self, path: str, offset: int = 0) -> Iterator[bytes]:
         """Yield a file's bytes from `offset` on, in chunks."""
         headers = {"Range": f"bytes={offset}-"} if offset else {}
-        with self._answer("GET", quote(path), b"", headers) as response:
+        with self._answer("GET", _quoted(path), b"", headers) as response:
             while chunk := response.read(CHUNK_SIZE):
                 yield chunk
             if response.length:
@@ -55,11 +62,11 @@ class GatewayConnection:
 
     def put(self, path: str, data: bytes) -> Written:
         """Write a file that never changes; the same bytes again are fine, others raise Conflict."""
-        return self._write("PUT", quote(path), data)
+        return self._write("PUT", _quoted(path), data)
 
     def append(self, path: str, offset: int, data: bytes) -> Written:
         """Append to a file. Raises WrongOffset if it does not end at `offset`."""
-        return self._write("POST", f"{quote(path)}?offset={offset}", data)
+        return self._write("POST", f"{_quoted(path)}?offset={offset}", data)
 
     def _write(self, method: str, target: str, data: bytes) -> Written:
         with self._answer(method, target, data, {}) as response:
@@ -72,6 +79,8 @@ class GatewayConnection:
     ) -> Iterator[HTTPResponse]:
         """Send one request and yield its answer. Raises the error that the gateway answers."""
         headers = {**headers, "Authorization": f"Bearer {self._token()}"}
+        if (request_id := logs.request_id()) is not None:
+            headers[logs.HEADER] = request_id
         try:
             response = self._send(method, target, data, headers)
             if response.status < 400:
@@ -108,3 +117,8 @@ class GatewayConnection:
                 f"The token {self._token_file} cannot be read: {error.strerror}.",
                 "The pod needs a projected service-account token for the audience jupyter-to-job.",
             ) from error
+
+
+def _quoted(path: str) -> str:
+    """Return a path as it is in an address: a run may give a file a name that is not UTF-8."""
+    return quote(path, errors="surrogateescape")

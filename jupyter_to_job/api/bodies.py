@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from ..domain.errors import BadInput
 from ..domain.job import Changes, Submission
+from ..domain.names import JOB_NAME, MAX_LENGTH
 from ..domain.quantities import parse_duration
+from ..domain.sweep import Run, group_name
 from .large_body import dump
 
+_UNSET = r"^(max_runtime|output|(parameters|env)\..+)$"
 _KEY = re.compile(r"[!-.0-~]{1,200}", re.ASCII)
+MAX_RUNS = 500
+"""Runs of one request."""
 _Body = TypeVar("_Body", bound=BaseModel)
 
 
@@ -25,8 +31,8 @@ class SentInput(BaseModel):
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
 
 
-class RerunBody(BaseModel):
-    """The body of `POST jobs/{name}/rerun`: the fields that differ from the job's own."""
+class _Choices(BaseModel):
+    """The choices of a submission and of a rerun."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -40,7 +46,13 @@ class RerunBody(BaseModel):
     priority: int | None = Field(default=None, ge=-100, le=100)
 
 
-class SubmitBody(RerunBody):
+class RerunBody(_Choices):
+    """The body of `POST jobs/{name}/rerun`: the fields that differ from the job's own."""
+
+    unset: list[Annotated[str, Field(pattern=_UNSET)]] = Field(default_factory=list)
+
+
+class SubmitBody(_Choices):
     """The body of `POST jobs`."""
 
     notebook: str = Field(min_length=1)
@@ -50,11 +62,31 @@ class SubmitBody(RerunBody):
     isolated: bool = False
     priority: int = Field(default=0, ge=-100, le=100)
     packages: dict[str, list[str]] | None = None
+    group: str | None = None
+    group_limit: int | None = Field(default=None, ge=1)
+    rerun_of: str | None = Field(default=None, max_length=MAX_LENGTH, pattern=f"^{JOB_NAME}$")
+
+
+class RunBody(BaseModel):
+    """One run of a sweep: the fields in which it differs from the others."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    flavor: str | None = None
+    device: str | None = None
+
+
+class RunsBody(BaseModel):
+    """The part of the body of `POST sweeps` that a submission has not."""
+
+    runs: list[RunBody] = Field(min_length=1, max_length=MAX_RUNS)
 
 
 def changes(document: dict[str, Any], key: str | None) -> Changes:
     """Return the checked changes of a rerun. Raises BadInput, naming the field."""
-    return Changes(**checked(RerunBody, document).model_dump(), idempotency_key=key)
+    fields = checked(RerunBody, document).model_dump()
+    return Changes(**{**fields, "unset": tuple(fields["unset"])}, idempotency_key=key)
 
 
 def submission(
@@ -79,6 +111,17 @@ def submission(
         input_digests={i.path: i.sha256 for i in body.inputs if isinstance(i, SentInput)},
         idempotency_key=key,
     )
+
+
+def sweep(
+    document: dict[str, Any], key: str | None, content: bytes | None = None
+) -> tuple[Submission, list[Run]]:
+    """Return the checked submission of a sweep, with its group, and the runs to make of it."""
+    runs = checked(RunsBody, {"runs": document.pop("runs", None)}).runs
+    common = submission(document, key, content)
+    if common.group is None:
+        common = replace(common, group=group_name(common.notebook, key))
+    return common, [Run(**run.model_dump()) for run in runs]
 
 
 def idempotency_key(headers: Mapping[str, str]) -> str | None:

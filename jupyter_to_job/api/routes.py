@@ -6,13 +6,15 @@ import contextlib
 import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .. import __version__
-from ..domain.errors import BadInput, JobsError, NoRoute, NotFound, no_room
+from ..domain.errors import BadInput, JobsError, NoRoute, NotFound, no_group, no_room
 from ..domain.job import Job, State, Submission
+from ..domain.results import results_of
+from ..domain.sweep import Run
 from ..domain.transfer import Transfers
-from ..service.port import Jobs, Page
+from ..service.port import Jobs, Page, all_jobs
 from .errors import error_response
 from .http import ApiRequest, ApiResponse
 from .large_body import split_body
@@ -51,13 +53,13 @@ def action(request: ApiRequest) -> str:
     """Return the action for the authorizer: `read`, `write`, or `execute` to run code."""
     if request.method in ("GET", "HEAD") or request.path == "preflight":
         return "read"
-    runs = request.path == "jobs" or request.path.endswith("/rerun")
+    runs = request.path in ("jobs", "sweeps") or request.path.endswith("/rerun")
     return "execute" if request.method == "POST" and runs else "write"
 
 
 def takes_large(request: ApiRequest) -> bool:
     """Tell whether the body may hold an open notebook; all other bodies are small."""
-    return request.method == "POST" and request.path in ("jobs", "preflight")
+    return request.method == "POST" and request.path in ("jobs", "sweeps", "preflight")
 
 
 def touches_workspace(request: ApiRequest) -> bool:
@@ -79,15 +81,27 @@ class _Call(NamedTuple):
         """Return the body's submission. Raises BadInput, or Unavailable where there is no room."""
         from .bodies import submission  # pydantic: not while a server starts
 
+        document, content = self._document()
+        return submission(document, key, content)
+
+    def sweep(self, key: str | None) -> tuple[Submission, list[Run]]:
+        """Return the body's submission and its runs. Raises as `submission`."""
+        from .bodies import sweep
+
+        document, content = self._document()
+        return sweep(document, key, content)
+
+    def _document(self) -> tuple[dict[str, Any], bytes | None]:
+        """Return the body, and the open notebook where the body was too large to have it there."""
         if self.request.large is None:
-            return submission(self.request.json(), key)
+            return self.request.json(), None
         try:
             body, content = split_body(self.request.large)
         except ValueError as error:
             raise BadInput(f"The body is no JSON: {error}.") from error
         except OSError as error:
             raise no_room("The body cannot be taken apart", error) from error
-        return submission(replace(self.request, body=body).json(), key, content)
+        return replace(self.request, body=body).json(), content
 
 
 def _flavors(call: _Call) -> ApiResponse:
@@ -108,7 +122,11 @@ def _list(call: _Call) -> ApiResponse:
     cursor = request.query.get("cursor")
     if cursor is not None and not 1 <= len(cursor) <= MAX_CURSOR:
         raise BadInput("cursor is what `next` of the page before was.")
-    return _page(jobs.find(states, limit, cursor))
+    notebook = request.query.get("notebook")
+    if notebook is not None and (not notebook or notebook.startswith("/")):
+        raise BadInput("notebook is a path in the workspace.")
+    group = request.query.get("group")
+    return _page(jobs.find(states, limit, cursor, notebook, group=group))
 
 
 def _named(jobs: Jobs, names: Collection[str]) -> list[Job]:
@@ -135,6 +153,27 @@ def _submit(call: _Call) -> ApiResponse:
     return ApiResponse.json(201 if created else 200, job.to_json())
 
 
+def _sweep(call: _Call) -> ApiResponse:
+    from .bodies import idempotency_key
+
+    key = idempotency_key(call.request.headers)
+    submission, runs = call.sweep(key)
+    with call.context.transfers.track(key) as transfer:
+        jobs = list(call.jobs.sweep(submission, runs, transfer))
+    body = {"group": submission.group, "jobs": [job.to_json() for job in jobs]}
+    return ApiResponse.json(201, body)
+
+
+def _results(call: _Call) -> ApiResponse:
+    group = call.request.query.get("group")
+    if not group:
+        raise BadInput("group is missing.", "Name the group whose results to compare.")
+    jobs = all_jobs(call.jobs, group=group)
+    if not jobs:
+        raise no_group(group)
+    return ApiResponse.json(200, results_of(jobs).to_json())
+
+
 def _withdraw(call: _Call, key: str) -> ApiResponse:
     from .bodies import idempotency_key
 
@@ -144,7 +183,7 @@ def _withdraw(call: _Call, key: str) -> ApiResponse:
 
 
 def _get(call: _Call, name: str) -> ApiResponse:
-    return ApiResponse.json(200, call.jobs.get(name).to_json())
+    return ApiResponse.json(200, call.jobs.details(name).to_json())
 
 
 def _delete(call: _Call, name: str) -> ApiResponse:
@@ -201,6 +240,8 @@ ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("GET", r"flavors", _flavors),
     ("GET", r"jobs", _list),
     ("POST", r"jobs", _submit),
+    ("POST", r"sweeps", _sweep),
+    ("GET", r"results", _results),
     ("DELETE", r"submissions/([^/]+)", _withdraw),
     ("GET", _JOB, _get),
     ("DELETE", _JOB, _delete),

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ..domain.state import Placement
 from ..exchange import Request
@@ -22,6 +22,13 @@ class Resource:
 
     total: Decimal
     free: Decimal | None
+
+
+class Units(NamedTuple):
+    """How many units of a device are free now, and how many there are. None: nobody knows."""
+
+    free: int | None = None
+    total: int | None = None
 
 
 class Backend(Protocol):

@@ -15,7 +15,7 @@ MAX_CANDIDATES = 100
 
 
 def find_candidates(kind: str, incomplete: str) -> list[CompletionItem]:
-    """Return the candidates of a kind (job, flavor or device) that begin with `incomplete`."""
+    """Return the candidates of a kind (job, group, flavor, device) that begin with `incomplete`."""
     from click.shell_completion import CompletionItem
 
     descriptions: dict[str, str] = {}
@@ -24,6 +24,9 @@ def find_candidates(kind: str, incomplete: str) -> list[CompletionItem]:
         if kind == "job":
             jobs = service.find(limit=session.MAX_NAMES).jobs
             descriptions = {job.name: job.state.value for job in jobs}
+        elif kind == "group":
+            jobs = service.find(limit=session.MAX_NAMES).jobs
+            descriptions = {job.group: "" for job in jobs if job.group is not None}
         else:
             entries = service.flavors()[f"{kind}s"]
             descriptions = {name: entry["title"] for name, entry in entries.items()}

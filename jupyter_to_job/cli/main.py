@@ -20,6 +20,7 @@ SECTIONS = {
     "Look": {
         "list": "List jobs, newest first.",
         "show": "Show all about one job.",
+        "results": "Compare jobs: parameters, metrics, time and what they used.",
         "logs": "Print a job's text output and tracebacks.",
         "wait": "Wait until the results of jobs are delivered.",
     },

@@ -35,10 +35,18 @@ def workspace() -> Path:
 
 @functools.cache
 def connect(root: Path | None = None) -> Jobs:
-    """Return the service for the workspace `root`; by default the command line's."""
+    """Return the service for the workspace `root`; by default the command line's.
+
+    What it asks a gateway has one id, for one command.
+    """
     from ..wiring import connect as connect_service
 
-    return connect_service(settings(), root or workspace())
+    service = connect_service(settings(), root or workspace())
+    if service.pulls:
+        from .. import logs
+
+        logs.add_context(request_id=logs.new_request_id())
+    return service
 
 
 def with_name_hint(service: Jobs, name: str, action: Callable[[str], Job]) -> Job:

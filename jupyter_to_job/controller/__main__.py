@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import logging
+import contextlib
 import signal
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
+from .. import logs
 from ..backends.kubernetes import JobPods, KubernetesBackend
 from ..backends.kubernetes.manifest import sample_template
-from ..backends.kubernetes.nodes import NodeRecord
 from ..backends.kubernetes.pod_patch import PodPatchFile
 from ..backends.kubernetes.records import Manifest
 from ..domain.errors import BadInput
@@ -24,8 +24,10 @@ from ..service.jobs import ServiceContext
 from ..wiring import Settings
 from .callers.identity import Identities
 from .callers.tenants import Tenants
+from .certificate import Certificate
 from .cluster.cluster import Cluster, require_pod_template
-from .cluster.informer import Informer
+from .cluster.node_watch import NodeWatch
+from .cluster_events import ClusterEvents
 from .couriers.couriers import Couriers
 from .couriers.manifest import CourierPods
 from .feed.feed import GatewayFeed
@@ -36,9 +38,14 @@ from .intake.budgets import Budgets, Caps
 from .intake.exchange_routes import ExchangeRoutes
 from .intake.housekeeping import Housekeeping
 from .intake.intake import Intake
+from .job_tracker import JobTracker
+from .metrics import Metrics
 from .one_writer import only_writer
+from .operations import operations_server
 from .pod_planner import PodPlanner
 from .preflight.cluster_checks import ClusterChecks
+from .readiness import ExchangeCheck, Readiness, Watch, passed, watches_check
+from .recent_events import RecentEvents
 from .reconciling.reconciler import Reconciler
 from .reconciling.wait_limits import WaitLimits
 
@@ -50,11 +57,12 @@ def main() -> None:
     """Serve until SIGTERM."""
     parser = argparse.ArgumentParser(prog="jupyter_to_job.controller", description=__doc__)
     parser.add_argument("--port", type=int, default=8080)
+    parser.add_argument("--operations-port", type=int, default=9090, help="probes and metrics")
     parser.add_argument("--kubeconfig", help="default: the pod's own service account")
     options = parser.parse_args()
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     try:
         settings = Settings.load()
+        logs.configure(settings.log_format)
         tenants = Tenants.from_settings(settings)
     except BadInput as error:
         parser.error(str(error))
@@ -64,23 +72,31 @@ def main() -> None:
         wait_limits = WaitLimits.parse(settings.start_limits)
     except BadInput as error:
         parser.error(f"JUPYTER_TO_JOB_START_LIMITS: {error}")
-    pods = JobPods(settings.agent_image, settings.gateway_url, files_timeout=wait_limits.agent)
     try:
+        certificate = Certificate(settings.gateway_tls)
+        pods = JobPods(
+            settings.agent_image,
+            settings.gateway_url,
+            files_timeout=wait_limits.agent,
+            log_format=settings.log_format,
+            gateway_ca=certificate.authority,
+        )
         pod_patch = patch_in_force(settings, pods)
     except BadInput as error:
         parser.error(str(error))
-    rules = Rules(tenants, wait_limits, pods, pod_patch)
-    asyncio.run(serve(settings, rules, options.port, options.kubeconfig))
+    rules = Rules(tenants, wait_limits, pods, pod_patch, certificate)
+    asyncio.run(run(settings, rules, options))
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What the settings say of dev pods and of the pods of their jobs."""
+    """What the settings say of dev pods, of the pods of their jobs, and of the gateway's HTTPS."""
 
     tenants: Tenants
     wait_limits: WaitLimits
     pods: JobPods
     pod_patch: Callable[[], Manifest]
+    certificate: Certificate
 
 
 def patch_in_force(settings: Settings, pods: JobPods) -> Callable[[], Manifest]:
@@ -92,56 +108,106 @@ def patch_in_force(settings: Settings, pods: JobPods) -> Callable[[], Manifest]:
     return file.current
 
 
-async def serve(settings: Settings, rules: Rules, port: int, kubeconfig: str | None) -> None:
-    """Run gateway and reconciler on this event loop."""
+async def run(settings: Settings, rules: Rules, options: argparse.Namespace) -> None:
+    """Open the port for operations, wait for the exchange, and serve until SIGTERM."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    loop.add_signal_handler(signal.SIGTERM, task.cancel)
+    metrics = Metrics()
+    readiness = Readiness(metrics, "lock", "exchange", "watches", "gateway")
+    server = operations_server(metrics, readiness)
+    server.listen(options.operations_port)
     exchange = FileExchange(settings.exchange_root(), is_private=False)
     exchange.prepare()
-    loop = asyncio.get_running_loop()
-    async with only_writer(exchange.root), Cluster.connect(kubeconfig) as cluster:
-        exchange.sweep()
-        reconciler = Reconciler(
+    connection = Cluster.connect(options.kubeconfig, metrics.count_api_call)
+    with contextlib.suppress(asyncio.CancelledError):
+        async with only_writer(exchange.root), connection as cluster:
+            readiness.set("lock", passed)
+            readiness.set("exchange", ExchangeCheck(exchange.root))
+            exchange.sweep()
+            core = Controller(settings, rules, exchange, cluster, metrics)
+            readiness.set("watches", watches_check(core.watches))
+            await core.serve(options.port, readiness)
+    server.stop()
+
+
+class Controller:
+    """Gateway and reconciler over one exchange, on the running event loop."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        rules: Rules,
+        exchange: FileExchange,
+        cluster: Cluster,
+        metrics: Metrics,
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._events = ClusterEvents(cluster)
+        self._reconciler = reconciler = Reconciler(
             cluster,
             exchange,
             rules.pods,
             rules.tenants.namespaces,
-            lambda job: context.feed.mark(job),
+            lambda job: self._context.feed.mark(job),
             rules.wait_limits,
             Caps.of(settings).record,
             rules.pod_patch,
-            on_ended=lambda job: couriers.look(job),
+            on_ended=lambda job: self._couriers.look(job),
+            tracker=JobTracker(metrics, self._events.tell),
         )
-
-        def on_change(job: str) -> None:
-            reconciler.enqueue(job)
-            context.feed.mark(job)
-
-        def on_request(job: str) -> None:
-            loop.call_soon_threadsafe(on_change, job)
-
-        pods = CourierPods.of(settings, rules.pod_patch)
-        couriers = Couriers(cluster, exchange, reconciler.objects, pods, on_change)
-        backend = KubernetesBackend(on_request, reconciler.placement_of)
-        identities = Identities(cluster, rules.tenants, reconciler, couriers=couriers)
-        nodes = cluster.nodes()
-        planner = pod_planner(nodes, rules.pod_patch)
-        context = gateway_context(settings, exchange, backend, identities, on_change, planner)
-        context = replace(
-            context, checks=ClusterChecks(cluster, reconciler.manifest, reconciler.kernels)
+        pods = CourierPods.of(settings, rules.pod_patch, rules.wait_limits.agent)
+        pods = replace(pods, gateway_ca=rules.pods.gateway_ca)
+        self._couriers = Couriers(
+            cluster, exchange, reconciler.objects, pods, self._on_change, metrics
+        )
+        self._nodes = nodes = NodeWatch(cluster, counts_devices=settings.device_counts)
+        self._certificate = rules.certificate
+        context = gateway_context(
+            settings,
+            exchange,
+            KubernetesBackend(self._on_request, reconciler.placement_of),
+            Identities(cluster, rules.tenants, reconciler, couriers=self._couriers),
+            self._on_change,
+            PodPlanner(nodes.nodes, rules.pod_patch, nodes.is_starting, nodes.requests),
+        )
+        checks = ClusterChecks(cluster, reconciler.manifest, reconciler.kernels)
+        events = RecentEvents(cluster, exchange, reconciler.objects)
+        self._context = replace(
+            context, checks=checks, events=events, runs=reconciler.runs, metrics=metrics
         )
         policy = Policy.parse(settings.retention, settings.exchange_cap)
-        housekeeping = Housekeeping(exchange, context.intake.budgets, policy)
-        housekeeping.start()
-        server = http_server(context)
+        self._housekeeping = Housekeeping(exchange, context.intake.budgets, policy, metrics)
+        reconciler.objects.measure(metrics)
+        metrics.failing_watches.labels("nodes").set_function(nodes.is_failing)
+        metrics.feed_clients.set_function(context.feed.clients)
+
+    def _on_change(self, job: str) -> None:
+        self._reconciler.enqueue(job)
+        self._context.feed.mark(job)
+
+    def _on_request(self, job: str) -> None:
+        """See `_on_change`: from any thread."""
+        self._loop.call_soon_threadsafe(self._on_change, job)
+
+    def watches(self) -> Collection[Watch]:
+        """Return the watches without which nothing is known of any job."""
+        return self._reconciler.objects.watches()
+
+    async def serve(self, port: int, readiness: Readiness) -> None:
+        """Serve until the task is cancelled."""
+        self._housekeeping.start()
+        server = http_server(replace(self._context, readiness=readiness), self._certificate.context)
         server.listen(port)
-        task = asyncio.gather(reconciler.run(), couriers.run(), context.feed.run(), nodes.run())
-        loop.add_signal_handler(signal.SIGTERM, task.cancel)
+        readiness.set("gateway", passed)
+        parts = (self._reconciler, self._couriers, self._context.feed, self._nodes, self._events)
         try:
-            await task
-        except asyncio.CancelledError:
+            await asyncio.gather(*(part.run() for part in parts), self._certificate.keep_current())
+        finally:
             server.stop()
             # Before anything that requests need is gone: a client that is cut off tries again.
             await server.close_all_connections()
-            housekeeping.stop()
+            self._housekeeping.stop()
 
 
 def gateway_context(
@@ -182,15 +248,6 @@ def gateway_context(
         intake=intake,
         planner=planner,
     )
-
-
-def pod_planner(nodes: Informer[NodeRecord], patch: Callable[[], Manifest]) -> PodPlanner:
-    """Return what plans with the nodes that an informer knows. A missing right leaves none."""
-
-    def known_nodes() -> Collection[NodeRecord] | None:
-        return list(nodes.records.values()) if nodes.synced.is_set() else None
-
-    return PodPlanner(known_nodes, patch, lambda: not nodes.answered.is_set())
 
 
 if __name__ == "__main__":

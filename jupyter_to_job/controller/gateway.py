@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
+import ssl
 import sys
 from dataclasses import replace
+from functools import partial
 
 from tornado import web
 from tornado.httpserver import HTTPServer
-from tornado.httputil import HTTPServerRequest
 
 from job_runner.protocol.result.result import FoldLimits
 
@@ -16,19 +16,19 @@ from .. import __version__
 from ..api import ApiRequest, ApiResponse, handle
 from ..api.http import CHUNK
 from ..api.routes import is_slow
-from ..domain.errors import JobsError, NotFound
+from ..domain.errors import BadInput, JobsError, NotFound
 from .callers.identity import AgentPod, DevPod, Identity
 from .events import EventsHandler
 from .handler import GatewayContext, GatewayHandler
 from .intake.blob_routes import handle_blob
+from .intake.exchange_routes import claimed_attempt
+from .readiness import OK
+from .request_log import is_append, log_request
 
 MAX_BUFFER = 1 << 20
 """Bytes of a request that wait in memory for a handler, at most."""
 READER_LIMITS = FoldLimits(line=4 << 20, journal=16 << 20)
 """What readers in this process take into memory of the journal of a job that runs."""
-SLOW = 1.0
-"""Seconds from which a request is logged, whatever it was."""
-_log = logging.getLogger(__name__)
 
 
 def application(context: GatewayContext) -> web.Application:
@@ -37,16 +37,21 @@ def application(context: GatewayContext) -> web.Application:
         [
             (r"/api/events", EventsHandler, {"context": context}),
             (r"/api/(.*)", ApiHandler, {"context": context}),
+            (r"/(healthz|readyz)", ProbeHandler, {"context": context}),
             (r".*", UnknownHandler, {"context": context}),
         ],
-        log_function=log_request,
+        log_function=partial(log_request, context.metrics),
     )
 
 
-def http_server(context: GatewayContext) -> HTTPServer:
-    """Return the server: handlers decide how much of a body is read, and tornado holds little."""
+def http_server(context: GatewayContext, tls: ssl.SSLContext | None = None) -> HTTPServer:
+    """Return the server: handlers decide how much of a body is read, and tornado holds little.
+
+    With `tls` it speaks HTTPS only.
+    """
     return HTTPServer(
         application(context),
+        ssl_options=tls,
         max_body_size=sys.maxsize,
         max_buffer_size=MAX_BUFFER,
         chunk_size=CHUNK,
@@ -55,22 +60,14 @@ def http_server(context: GatewayContext) -> HTTPServer:
     )
 
 
-def log_request(handler: web.RequestHandler) -> None:
-    """Log a request that failed or was slow, and every other one but the regular ones.
-
-    Agents append once a second, and the kubelet asks for the health: they would fill the log.
-    """
-    status, request = handler.get_status(), handler.request
-    seconds = request.request_time()
-    is_regular = is_append(request) or request.path == "/api/health"
-    if status < 400 and seconds < SLOW and is_regular:
-        return
-    log = _log.error if status >= 500 else _log.warning if status >= 400 else _log.info
-    log("%d %s %s %.0f ms", status, request.method, request.uri, seconds * 1000)
-
-
 class ApiHandler(GatewayHandler):
     """All routes but the events."""
+
+    def decode_argument(self, value: bytes, name: str | None = None) -> str:
+        """Decode a path as Python does those of files: their names need not be UTF-8."""
+        if name is None:
+            return value.decode(errors="surrogateescape")
+        return super().decode_argument(value, name)
 
     async def _admit(self) -> None:
         """Let everybody ask for the health, without a body."""
@@ -96,6 +93,7 @@ class ApiHandler(GatewayHandler):
         caller, feed = self.caller, self.context.feed
         is_watched = isinstance(caller, AgentPod) and feed.is_watched(caller.job)
         try:
+            await self._admit_run(request)
             response, job = await run(dispatch, self.context, caller, request, is_watched)
         except JobsError as error:
             self.refuse(error)
@@ -109,7 +107,31 @@ class ApiHandler(GatewayHandler):
             self.context.on_change(job)
         await self.respond(response)
 
+    async def _admit_run(self, request: ApiRequest) -> None:
+        """Have the cluster asked before an agent claims an attempt. No thread waits for it."""
+        attempt = claimed_attempt(request)
+        if attempt and isinstance(self.caller, AgentPod) and self.context.runs is not None:
+            await self.context.runs.admit(self.caller.job, attempt)
+
     get = head = post = put = delete = _handle
+
+
+class ProbeHandler(GatewayHandler):
+    """What the port for operations answers, too: for load balancers, which see this port only."""
+
+    async def _admit(self) -> None:
+        """Let everybody ask, without a body. Raises BadInput."""
+        if self.expects_body:
+            raise BadInput("A probe has no body.")
+
+    async def get(self, probe: str) -> None:
+        """Answer."""
+        self.body_complete()
+        if probe == "readyz":
+            answer = await self.context.readiness.answer()
+        else:
+            answer = (200, {"status": OK})
+        await self.respond(ApiResponse.json(*answer))
 
 
 class UnknownHandler(GatewayHandler):
@@ -118,12 +140,6 @@ class UnknownHandler(GatewayHandler):
     async def _admit(self) -> None:
         """Refuse the request. Raises NotFound."""
         raise NotFound(f"There is no {self.request.path}.")
-
-
-def is_append(request: ApiRequest | HTTPServerRequest) -> bool:
-    """Tell whether a request appends to a file: agents send one a second."""
-    path = request.path.removeprefix("/api/")
-    return request.method == "POST" and path.startswith("exchange/")
 
 
 def is_quick(request: ApiRequest) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
+import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -13,8 +15,10 @@ from typing import Any, TypeVar
 from tornado import web
 from tornado.iostream import StreamClosedError
 
+from .. import __version__, logs
 from ..api import ApiResponse, error_response
 from ..domain.errors import JobsError, NotFound, Refused, TimedOut
+from ..exchange.gateway import PRODUCT
 from ..service.jobs import ServiceContext
 from .callers.identity import DevPod, Identities, Identity
 from .callers.volumes import JobOrigins
@@ -22,8 +26,12 @@ from .feed.feed import GatewayFeed
 from .intake.exchange_routes import ExchangeRoutes
 from .intake.intake import IncomingBody, Intake
 from .jobs import GatewayJobs
+from .metrics import Metrics
 from .pod_planner import PodPlanner
 from .preflight.cluster_checks import ClusterChecks
+from .readiness import Readiness
+from .recent_events import RecentEvents
+from .reconciling.run_admission import RunAdmission
 
 DROPPED = 64 << 10
 """Bytes of a refused body that are read and dropped, at most.
@@ -31,6 +39,7 @@ DROPPED = 64 << 10
 The kernel resets a connection that is closed while its client still sends, and the reset may
 overtake the answer. So whoever sends little hears why; a larger body is cut off at once.
 """
+_log = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
 
 
@@ -39,7 +48,8 @@ class GatewayContext:
     """The objects that the handlers share.
 
     `pool` is for small answers, `intake.bulk` for what is large. `on_change` reports a job whose
-    directory changed. Without `checks` there is no cluster to ask before a submission.
+    directory changed. Without a cluster there are no `checks` of a submission, no `runs` to admit,
+    and no `events` that tell what happened to a job.
     """
 
     core: ServiceContext
@@ -51,6 +61,10 @@ class GatewayContext:
     intake: Intake
     planner: PodPlanner = field(default_factory=PodPlanner)
     checks: ClusterChecks | None = None
+    metrics: Metrics = field(default_factory=Metrics)
+    readiness: Readiness = field(default_factory=lambda: Readiness(Metrics()))
+    events: RecentEvents | None = None
+    runs: RunAdmission | None = None
 
     @cached_property
     def origins(self) -> JobOrigins:
@@ -59,13 +73,15 @@ class GatewayContext:
 
     def jobs(self, caller: DevPod) -> GatewayJobs:
         """Return the use cases for a caller."""
-        return GatewayJobs(self.core, caller, self.origins, self.planner, self.checks)
+        return GatewayJobs(self.core, caller, self.origins, self.planner, self.checks, self.events)
 
 
 @web.stream_request_body
 class GatewayHandler(web.RequestHandler):
     """Authenticates every request by its bearer token, and receives its body."""
 
+    request_id = ""
+    """The id by which log lines about this request are found."""
     body: IncomingBody | None = None
     """The body, of a caller who is known."""
     caller: Identity | None = None
@@ -84,6 +100,9 @@ class GatewayHandler(web.RequestHandler):
 
     async def prepare(self) -> None:
         """Authenticate the caller, and decide how much of a body is taken."""
+        self.request_id = logs.accepted_request_id(self.request.headers.get(logs.HEADER))
+        logs.add_context(request_id=self.request_id)
+        self.set_header(logs.HEADER, self.request_id)
         try:
             await self._admit()
         except JobsError as error:
@@ -151,7 +170,7 @@ class GatewayHandler(web.RequestHandler):
         self._cancel_timer()
         self._close_body()
         if not self._finished:
-            response = error_response(error)
+            response = error_response(error, self.request_id)
             self._finish_with(response, response.status)
 
     def body_complete(self) -> None:
@@ -176,7 +195,22 @@ class GatewayHandler(web.RequestHandler):
         error = JobsError("Something went wrong in the controller: its log has it.")
         if status_code == 405:
             error = NotFound(f"There is no {self.request.method} here.")
-        self._finish_with(error_response(error), status_code)
+        self._finish_with(error_response(error, self.request_id), status_code)
+
+    def log_exception(self, _kind: object, error: object, trace: Any) -> None:
+        """Log an error of ours, without the query of the request: a client may put a token there.
+
+        What was refused is in the line about the request.
+        """
+        if isinstance(error, Exception) and not isinstance(error, web.HTTPError):
+            line = f"{self.request.method} {self.request.path} failed"
+            _log.error(line, exc_info=error.with_traceback(trace))
+
+    def set_default_headers(self) -> None:
+        """Name version and id in the answer, also in one that begins anew after an error."""
+        self.set_header("Server", f"{PRODUCT}{__version__}")
+        if self.request_id:
+            self.set_header(logs.HEADER, self.request_id)
 
     async def respond(self, response: ApiResponse) -> None:
         """Send a response. A file is sent in chunks, as fast as the client reads them."""
@@ -207,13 +241,18 @@ class GatewayHandler(web.RequestHandler):
 
     async def in_pool(self, work: Callable[..., _Answer], *arguments: object) -> _Answer:
         """Call a function in the pool for small answers."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self.context.pool, work, *arguments)
+        return await self._in(self.context.pool, work, *arguments)
 
     async def in_bulk(self, work: Callable[..., _Answer], *arguments: object) -> _Answer:
         """Call a function in the pool for what is large."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self.context.intake.bulk, work, *arguments)
+        return await self._in(self.context.intake.bulk, work, *arguments)
+
+    async def _in(
+        self, pool: ThreadPoolExecutor, work: Callable[..., _Answer], *arguments: object
+    ) -> _Answer:
+        """Call a function in a pool, where log lines know the request, too."""
+        run = contextvars.copy_context().run
+        return await asyncio.get_running_loop().run_in_executor(pool, run, work, *arguments)
 
     def _set_timer(self) -> None:
         loop = asyncio.get_running_loop()

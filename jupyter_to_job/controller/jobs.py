@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from ..backends.kubernetes.mounts import MountPlan
 from ..domain.errors import BadInput, Conflict, JobsError, NotFound, Unavailable
@@ -17,6 +18,7 @@ from ..domain.transfer import Transfer
 from ..exchange import Request
 from ..exchange.index import IndexRow
 from ..flavors.catalog import Choice
+from ..service.catalog import describe
 from ..service.jobs import JobService, ServiceContext
 from ..service.submitting.preflight import check_choice, problem_of
 from ..service.submitting.submission import Caller
@@ -28,6 +30,7 @@ from .feed.job_event import held_elsewhere
 from .intake.blobs import Blobs
 from .pod_planner import PodPlanner
 from .preflight.cluster_checks import ClusterChecks
+from .recent_events import RecentEvents
 
 
 class GatewayJobs(JobService):
@@ -35,7 +38,7 @@ class GatewayJobs(JobService):
 
     An owner's jobs may come from several workspaces with equal paths. Lists and events have those
     of the caller's own workspace, and those that no workspace has any more. Without `checks`
-    preflight does not ask the cluster.
+    preflight does not ask the cluster, and without `events` nobody tells those of a job.
     """
 
     def __init__(
@@ -45,9 +48,11 @@ class GatewayJobs(JobService):
         origins: JobOrigins,
         planner: PodPlanner,
         checks: ClusterChecks | None = None,
+        events: RecentEvents | None = None,
     ) -> None:
         self._planner = planner
         self._checks = checks
+        self._events = events
         self._is_starting = planner.is_starting()
         architecture = planner.architecture_of(caller.origin.get("node"))
         self._origin = {**caller.origin, "architecture": architecture}
@@ -70,8 +75,8 @@ class GatewayJobs(JobService):
         self._blobs = Blobs(core.exchange.root, caller.owner)
         self._origins = origins
 
-    def submit(self, submission: Submission, transfer: Transfer | None = None) -> tuple[Job, bool]:
-        """See the port. The snapshot is the blob that `expected_sha256` names."""
+    def _freeze(self, submission: Submission) -> tuple[Submission, Frozen]:
+        """Return the submission and its files. `expected_sha256` names the snapshot's blob."""
         self._require_nodes()
         require_user(self._origin)
         if submission.expected_sha256 is None:
@@ -90,12 +95,24 @@ class GatewayJobs(JobService):
             inputs.append(Input(path, blob.stat().st_size, opens, stored))
         kernel = summarize_notebook(data, submission.notebook).kernel
         source = Path("/", submission.notebook)
-        return self.submit_frozen(
-            submission,
-            Frozen(
-                submission.notebook, source, data, submission.expected_sha256, kernel, tuple(inputs)
-            ),
-            transfer=transfer,
+        return submission, Frozen(
+            submission.notebook, source, data, submission.expected_sha256, kernel, tuple(inputs)
+        )
+
+    def details(self, name: str) -> Job:
+        """See the port."""
+        job = self.get(name)
+        return job if self._events is None else replace(job, events=self._events.of(name))
+
+    def flavors(self) -> dict[str, Any]:
+        """See the port: how many of a device there are is what the cluster's nodes say."""
+        context = self._context
+        catalog = context.catalog()
+        return describe(
+            catalog,
+            self._caller.groups,
+            context.backend.resources(),
+            self._planner.units(catalog, self._origin),
         )
 
     def preflight(self, submission: Submission) -> Preflight:
@@ -137,7 +154,7 @@ class GatewayJobs(JobService):
     def _lack_of_room(self) -> Iterator[Problem]:
         """Yield why the exchange takes no new job."""
         try:
-            self._context.admit_job(self._caller.owner, 0)
+            self._context.admit_job(self._caller.owner, 0, 0)
         except JobsError as error:
             yield problem_of(error)
 

@@ -1,18 +1,22 @@
 """Plans a job's pod before there is one: by the cluster's nodes and the administrator's patch.
 
+It also counts devices, which a user chooses from.
+
 Preflight and submission ask the same planner, so what a user is told is what becomes of the job.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
+from ..backends.kubernetes.device_counts import PodRequests, count_units
 from ..backends.kubernetes.lacks import Lack, find_lack
 from ..backends.kubernetes.mounts import MountPlan, plan_mounts
 from ..backends.kubernetes.nodes import NodeNeeds, NodeRecord
 from ..backends.kubernetes.pod_patch import mount_paths
 from ..backends.kubernetes.records import Manifest
-from ..flavors.catalog import Choice
+from ..backends.port import Units
+from ..flavors.catalog import Catalog, Choice
 
 
 class PodPlanner:
@@ -20,7 +24,8 @@ class PodPlanner:
 
     `nodes` returns the cluster's nodes, None where they are not known. `patch` returns the
     administrator's patch in force. `is_starting` tells that nodes were not asked for yet: whatever
-    is planned now may be another plan in a moment.
+    is planned now may be another plan in a moment. `requests` returns what the pods of all nodes
+    asked for, None where that is not known.
     """
 
     def __init__(
@@ -28,10 +33,12 @@ class PodPlanner:
         nodes: Callable[[], Collection[NodeRecord] | None] = lambda: None,
         patch: Callable[[], Manifest] = dict,
         is_starting: Callable[[], bool] = lambda: False,
+        requests: Callable[[], Collection[PodRequests] | None] = lambda: None,
     ) -> None:
         self.is_starting = is_starting
         self._nodes = nodes
         self._patch = patch
+        self._requests = requests
 
     def architecture_of(self, node_name: str | None) -> str | None:
         """Return a node's processor architecture, None where it is not known."""
@@ -56,3 +63,15 @@ class PodPlanner:
     def lack(self, choice: Choice, origin: Manifest) -> Lack | None:
         """Return what no node has of what a choice needs."""
         return find_lack(choice, self._nodes(), origin["architecture"], self._patch())
+
+    def units(self, catalog: Catalog, origin: Manifest) -> Mapping[str, Units]:
+        """Return how many units of each device there are; none where nobody knows."""
+        nodes, requests = self._nodes(), self._requests()
+        if nodes is None or requests is None:
+            return {}
+        patch, architecture = self._patch(), origin["architecture"]
+        by_device = {c.device_name: c for name in catalog.flavors for c in catalog.choices(name)}
+        return {
+            name: count_units(choice, nodes, requests, architecture, patch)
+            for name, choice in by_device.items()
+        }

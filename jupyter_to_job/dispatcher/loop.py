@@ -301,7 +301,8 @@ class Dispatcher:
         if is_on_host and (phase in (Phase.WAITING, Phase.RUNNING) or is_dead):
             if name not in self._slots.allocations:
                 devices = read_slot(self.exchange.root / name / SLOT)
-                self._slots.allocations[name] = Allocation(demand_of(job.request), devices)
+                demand, group = demand_of(job.request), job.request.group
+                self._slots.allocations[name] = Allocation(demand, devices, group)
         elif not has_runner:
             self._slots.allocations.pop(name, None)
 

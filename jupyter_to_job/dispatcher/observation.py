@@ -80,8 +80,18 @@ def observe(directory: Path, names: frozenset[str]) -> Observation:
         if not any(outcome is not None and outcome.result_sha256 for outcome in outcomes):
             return Observation(Phase.SETTLED)  # nothing ran: there is nothing to deliver
         if layout.HELD in names:
+            if _has_failed(directory / layout.HELD):
+                return Observation(Phase.SETTLED)
             return Observation(Phase.HELD, cancelled, attempt, host)
     return Observation(Phase.ENDED, cancelled, attempt, host)
+
+
+def _has_failed(held: Path) -> bool:
+    """Tell whether a held.json says that its job can never be delivered."""
+    try:
+        return (documents.read_document(held) or {}).get("failed") is True
+    except documents.DocumentError:
+        return False
 
 
 def _host(path: Path) -> str | None:

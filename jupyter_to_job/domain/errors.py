@@ -36,15 +36,21 @@ from typing import NamedTuple
 
 
 class JobsError(Exception):
-    """Root of the tree: `message` says what happened, `hint` what to do about it."""
+    """Root of the tree: `message` says what happened, `hint` what to do about it.
+
+    `request_id`: a user can quote it, and log lines about this error have it; "" where none do.
+    """
 
     code = "error"
     retryable = False
+    is_caller_at_fault = False
+    """Whether the caller alone can mend it; of others an administrator's log says more."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.request_id = ""
 
     def __str__(self) -> str:
         return f"{self.message} {self.hint}".strip()
@@ -54,6 +60,7 @@ class BadInput(JobsError):
     """The request is wrong as it stands."""
 
     code = "bad_input"
+    is_caller_at_fault = True
 
 
 class BadNotebook(BadInput):
@@ -75,6 +82,7 @@ class BadCatalog(BadInput):
     """The catalog file cannot be used; `faults` has all that is wrong with it, in its order."""
 
     code = "bad_catalog"
+    is_caller_at_fault = False
 
     def __init__(self, message: str, hint: str = "", faults: Sequence[Fault] = ()) -> None:
         super().__init__(message, hint)
@@ -103,6 +111,7 @@ class NotFound(JobsError):
     """No such job, or another owner's: the answer is the same."""
 
     code = "not_found"
+    is_caller_at_fault = True
 
 
 class Cleared(NotFound):
@@ -121,6 +130,7 @@ class Conflict(JobsError):
     """Collides with what is already recorded."""
 
     code = "conflict"
+    is_caller_at_fault = True
 
 
 class Stale(Conflict):
@@ -149,6 +159,7 @@ class TooLarge(JobsError):
     """Over a size cap."""
 
     code = "too_large"
+    is_caller_at_fault = True
 
 
 class OverBudget(TooLarge):
@@ -187,6 +198,11 @@ class TimedOut(Unavailable):
 def no_job(name: str) -> NotFound:
     """Return the error for a job that does not exist, or is another owner's: nobody sees which."""
     return NotFound(f"There is no job {name!r}.", "See `jupyter-to-job list --all`.")
+
+
+def no_group(group: str) -> NotFound:
+    """Return the error for a group that no job belongs to."""
+    return NotFound(f"No job is in a group {group!r}.", "See `jupyter-to-job list --all`.")
 
 
 def no_room(what: str, error: OSError) -> Unavailable:
@@ -242,4 +258,6 @@ def error_of_answer(status: int, content: bytes) -> JobsError:
     fallback = {401: Refused, 403: Refused, 404: NotFound, 409: Conflict}.get(status)
     if fallback is None:
         fallback = Unavailable if status >= 500 else JobsError
-    return BY_CODE.get(body.get("code", ""), fallback)(message, body.get("hint", ""))
+    error = BY_CODE.get(body.get("code", ""), fallback)(message, body.get("hint", ""))
+    error.request_id = str(body.get("request_id", ""))
+    return error

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from typing import Any
 
+from job_runner.protocol.metrics import Metric
 from job_runner.protocol.progress import Progress
 
 
@@ -56,7 +57,9 @@ class Submission:
 
     `content` is the notebook as it is open in an editor: it is frozen instead of the file.
     `input_digests` has the sha256 of each input by path, for inputs that a gateway got as blobs.
-    `packages` are those of the kernel's environment, for a run elsewhere.
+    `packages` are those of the kernel's environment, for a run elsewhere. `group` is a label of
+    jobs that belong together; at most `group_limit` of them run at once when this job starts.
+    `rerun_of` is the job that this one runs again.
     """
 
     notebook: str
@@ -72,6 +75,9 @@ class Submission:
     output: str | None = None
     name: str | None = None
     priority: int = 0
+    group: str | None = None
+    group_limit: int | None = None
+    rerun_of: str | None = None
     content: bytes | None = None
     expected_sha256: str | None = None
     idempotency_key: str | None = None
@@ -81,8 +87,9 @@ class Submission:
 class Changes:
     """The fields in which a rerun differs from its job; None: as they were.
 
-    `parameters` and `env` are merged into the job's. Another flavor without a device takes the
-    catalog's device, and its time limit unless the job has one of its own.
+    `parameters` and `env` are merged into the job's. `unset` names what is not taken over:
+    `max_runtime`, `output`, or one of them as in `parameters.rate`. Another flavor without a device
+    takes the catalog's device. The old flavor's time limit is never taken over.
     """
 
     flavor: str | None = None
@@ -93,7 +100,23 @@ class Changes:
     output: str | None = None
     name: str | None = None
     priority: int | None = None
+    unset: tuple[str, ...] = ()
     idempotency_key: str | None = None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the submitter chose, where the job's own field depends on something else, too.
+
+    The flavor limits `max_runtime`, and a backend may isolate a run by itself. `inputs` are files,
+    folders and patterns as they were given. `name` is the first part of the job's name; None: it
+    is the notebook's.
+    """
+
+    max_runtime: int | None = None
+    isolated: bool = False
+    inputs: tuple[str, ...] = ()
+    name: str | None = None
 
 
 @dataclass(frozen=True)
@@ -104,11 +127,23 @@ class Deleted:
 
 
 @dataclass(frozen=True)
+class ClusterEvent:
+    """What the cluster recorded of a job's Kubernetes Job or pod; `time` is when it last was so."""
+
+    time: str
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True)
 class Job:
     """One submission and how it stands. Times are RFC 3339 in UTC; durations are seconds.
 
     `mounts` are the folders that the run sees at the same place where the backend chose them, and
-    `left_behind` says of each other one why it does not.
+    `left_behind` says of each other one why it does not. `events` are the cluster's latest, the
+    oldest first; None where they were not asked for, or nobody can tell them now. `asked` is None
+    where it is not known. `metrics` are what the run recorded, by name; None while it has not
+    ended.
     """
 
     name: str
@@ -137,6 +172,11 @@ class Job:
     journal: int = 0
     mounts: tuple[str, ...] = ()
     left_behind: tuple[str, ...] = ()
+    events: tuple[ClusterEvent, ...] | None = None
+    asked: Asked | None = None
+    group: str | None = None
+    rerun_of: str | None = None
+    metrics: dict[str, Metric] | None = None
 
     @property
     def decided(self) -> bool:
@@ -148,12 +188,16 @@ class Job:
         delivery = self.delivery
         if delivery.path is not None:
             delivery = replace(delivery, path=convert(delivery.path))
+        asked = self.asked
+        if asked is not None:
+            asked = replace(asked, inputs=tuple(map(convert, asked.inputs)))
         return replace(
             self,
             notebook=convert(self.notebook),
             inputs=tuple(map(convert, self.inputs)),
             output=None if self.output is None else convert(self.output),
             delivery=delivery,
+            asked=asked,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -162,22 +206,43 @@ class Job:
         document = {**vars(self), "state": self.state.value, "inputs": list(self.inputs)}
         document["mounts"] = list(self.mounts)
         document["left_behind"] = list(self.left_behind)
+        if self.events is not None:
+            document["events"] = [dict(vars(event)) for event in self.events]
         document["progress"] = dict(vars(self.progress))
+        if self.asked is not None:
+            document["asked"] = {**vars(self.asked), "inputs": list(self.asked.inputs)}
+        if self.metrics is not None:
+            document["metrics"] = {name: vars(metric) for name, metric in self.metrics.items()}
         document["delivery"] = {**vars(self.delivery), "state": self.delivery.state.value}
         return document
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Job:
         """Read a job that crossed REST; fields of a newer version are ignored."""
-        values = {f.name: document[f.name] for f in fields(cls) if f.name in document}
+        values = _known(cls, document)
+        events = values.get("events")
         delivery = dict(values.get("delivery") or {"state": "none"})
         delivery["state"] = DeliveryState(delivery["state"])
+        asked = values.get("asked")
+        metrics = values.get("metrics")
         values.update(
             state=State(values["state"]),
             inputs=tuple(values.get("inputs") or ()),
             mounts=tuple(values.get("mounts") or ()),
             left_behind=tuple(values.get("left_behind") or ()),
-            progress=Progress(**(values.get("progress") or {})),
+            events=None
+            if events is None
+            else tuple(ClusterEvent(**_known(ClusterEvent, event)) for event in events),
+            progress=Progress(**_known(Progress, values.get("progress") or {})),
             delivery=Delivery(**delivery),
+            asked=asked
+            and Asked(**{**_known(Asked, asked), "inputs": tuple(asked.get("inputs", ()))}),
+            metrics=metrics
+            and {name: Metric(**_known(Metric, metric)) for name, metric in metrics.items()},
         )
         return cls(**values)
+
+
+def _known(cls: Any, document: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields that a class has: a newer version may have sent more."""
+    return {f.name: document[f.name] for f in fields(cls) if f.name in document}

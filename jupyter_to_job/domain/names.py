@@ -17,7 +17,8 @@ from pathlib import PurePosixPath
 MAX_LENGTH = 52
 SUFFIX = 8
 """Characters after the last dash: with an idempotency key they are its digest."""
-_NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?-[a-z2-7]{8}")
+JOB_NAME = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?-[a-z2-7]{8}"
+_NAME = re.compile(JOB_NAME)
 
 
 def slug(text: str) -> str:
@@ -51,6 +52,11 @@ def job_name(notebook: str, *, owner: str, key: str | None = None, label: str | 
 def is_job_name(text: str) -> bool:
     """Tell whether `text` could be a job's name. Callers check this before it becomes a path."""
     return len(text) <= MAX_LENGTH and _is_name(text)
+
+
+def printable(path: str) -> str:
+    """Return a file's path as a message can name it: bytes that are not UTF-8 are escaped."""
+    return path.encode(errors="backslashreplace").decode()
 
 
 @functools.lru_cache(maxsize=1 << 15)

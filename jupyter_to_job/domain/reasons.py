@@ -19,6 +19,7 @@ class Kind(Enum):
 
 
 DAMAGED = "Damaged"
+GROUP_LIMIT = "GroupLimit"
 REASONS: dict[str, Kind] = {
     "CellError": Kind.CODE,
     "KernelDied": Kind.CODE,
@@ -34,6 +35,7 @@ REASONS: dict[str, Kind] = {
     "ImageUnavailable": Kind.SETUP,
     "Unschedulable": Kind.SETUP,
     "QuotaExceeded": Kind.SETUP,
+    GROUP_LIMIT: Kind.SETUP,
     "Evicted": Kind.HOST,
     "Preempted": Kind.HOST,
     "NodeLost": Kind.HOST,
@@ -43,6 +45,12 @@ REASONS: dict[str, Kind] = {
     DAMAGED: Kind.HOST,
 }
 """Every reason that this version writes. A queued job may have a reason, too: why it waits."""
+
+
+def group_limit_message(group: str, limit: int) -> str:
+    """Return why a job waits that its group's limit holds back."""
+    jobs = "1 job" if limit == 1 else f"{limit} jobs"
+    return f"At most {jobs} of the group {group} may run at once: it starts when one ends."
 
 
 def kind_of(reason: str | None) -> Kind | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,14 +13,17 @@ from job_runner.protocol.parameters import find_unrepresentable
 from .errors import BadInput
 from .job import Submission
 
+GROUP = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+"""The pattern of a group's name: it is also the value of a label on a cluster."""
 MAX_DEPTH = 100
 """Levels of lists and mappings in parameters. The result contains them, and its readers have a
 limit."""
 
 
 def validate_submission(submission: Submission) -> None:
-    """Raise BadInput for parameters and variables that no run can have."""
+    """Raise BadInput for parameters, variables and groups that no run can have."""
     check_parameters(submission.parameters)
+    check_group(submission.group, submission.group_limit)
     for name, value in submission.env.items():
         if not name or "=" in name or not (is_plain(name) and is_plain(value)):
             # The message leaves out the value: it may be a secret.
@@ -39,6 +43,17 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
     number = find_unrepresentable(parameters)
     if number is not None:
         raise BadInput(f"A parameter is {number}, which JSON does not have.", "Send it as text.")
+
+
+def check_group(group: str | None, limit: int | None) -> None:
+    """Raise BadInput for a group that no job can belong to, or a limit without a group."""
+    if group is not None and not re.fullmatch(GROUP, group, re.ASCII):
+        raise BadInput(
+            f"{group!r} cannot be the name of a group.",
+            "Take 1 to 63 letters, digits, `-`, `_` and `.`, the first and the last no sign.",
+        )
+    if limit is not None and (group is None or limit < 1):
+        raise BadInput("A group's limit is at least 1 and needs a group.", "Name the group, too.")
 
 
 def is_plain(text: str) -> bool:

@@ -6,6 +6,7 @@ The token is read from its file for each request, because the kubelet renews it.
 from __future__ import annotations
 
 import contextlib
+import ssl
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,17 +14,32 @@ from urllib.parse import quote
 
 import httpx
 
-from ..domain.errors import NotFound, Unavailable, error_of_answer
+from .. import __version__, logs
+from ..domain.errors import BadInput, JobsError, NoRoute, NotFound, Unavailable, error_of_answer
 
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
+PRODUCT = "jupyter-to-job/"
+"""What stands before the version in `User-Agent` and `Server`."""
+_TRUST_HINT = "JUPYTER_TO_JOB_GATEWAY_CA names a file with its authority's certificate, in PEM."
 
 
 class Gateway:
-    """A client of a gateway's REST API; it raises the errors of `domain.errors`."""
+    """A client of a gateway's REST API; it raises the errors of `domain.errors`.
 
-    def __init__(self, url: str, token_file: Path) -> None:
+    It checks the gateway's certificate against those in `ca_file`, or against the usual ones if
+    that is empty. No proxy of the environment is used: the gateway is in the cluster, and the token
+    is nobody else's business.
+    """
+
+    def __init__(self, url: str, token_file: Path, ca_file: str = "") -> None:
         self._token_file = token_file
-        self._client = httpx.Client(base_url=url.rstrip("/") + "/api/", timeout=TIMEOUT)
+        self._client = httpx.Client(
+            base_url=url.rstrip("/") + "/api/",
+            timeout=TIMEOUT,
+            headers={"User-Agent": f"{PRODUCT}{__version__}"},
+            verify=_trust(ca_file) if ca_file else httpx.create_ssl_context(),
+            trust_env=False,
+        )
 
     def call(self, method: str, path: str, **arguments: Any) -> httpx.Response:
         """Send one request and return its answer. Raises errors of `domain.errors`."""
@@ -35,16 +51,19 @@ class Gateway:
     def stream(self, method: str, path: str, **arguments: Any) -> Iterator[httpx.Response]:
         """Send one request and yield its answer while it comes in. Raises as `call`."""
         headers = {**arguments.pop("headers", {}), "Authorization": f"Bearer {self._token()}"}
+        if (request_id := logs.request_id()) is not None:
+            headers[logs.HEADER] = request_id
         try:
             with self._client.stream(method, path, headers=headers, **arguments) as response:
                 if response.status_code >= 400:
                     response.read()
-                    raise error_of_answer(response.status_code, response.content)
+                    error = error_of_answer(response.status_code, response.content)
+                    raise with_versions(error, response.headers.get("Server", ""))
                 yield response
         except httpx.HTTPError as error:
-            raise Unavailable(
-                f"The gateway cannot be reached: {error}.", "It is tried again."
-            ) from error
+            is_distrusted = "CERTIFICATE_VERIFY_FAILED" in str(error)
+            hint = _TRUST_HINT if is_distrusted else "It is tried again."
+            raise Unavailable(f"The gateway cannot be reached: {error}.", hint) from error
 
     def _token(self) -> str:
         try:
@@ -113,5 +132,37 @@ class GatewayJob:
         self._exchange.put(self._job, path, data)
 
 
+def _trust(ca_file: str) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except OSError as error:  # an SSLError is one, too
+        raise BadInput(
+            f"The gateway's certificates cannot be read: {ca_file}: {error.strerror or error}.",
+            _TRUST_HINT,
+        ) from error
+
+
+def with_versions(error: JobsError, server: str) -> JobsError:
+    """Return a gateway's error, with both versions where they may be why it was raised.
+
+    `server` is the answer's header of that name. Versions that differ by one minor work together.
+    Of others one may use a route or a field that the other does not know.
+    """
+    is_ours = server.startswith(PRODUCT)
+    theirs = server.removeprefix(PRODUCT)
+    if is_ours and isinstance(error, BadInput | NoRoute) and _minor(theirs) != _minor(__version__):
+        older = "the controller" if _minor(theirs) < _minor(__version__) else "this environment"
+        error.hint = (
+            f"{error.hint} The controller is version {theirs} and this environment {__version__}: "
+            f"if that is why, upgrade jupyter-to-job in {older}."
+        ).strip()
+    return error
+
+
+def _minor(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".")[:2] if part.isdecimal())
+
+
 def _piece(job: str, path: str) -> str:
-    return f"exchange/{quote(job)}/{quote(path)}"
+    # A run may give a file a name that is not UTF-8.
+    return f"exchange/{quote(job)}/{quote(path, errors='surrogateescape')}"

@@ -53,6 +53,7 @@ class IndexRow:
     submitted: str
     state: str
     delivery: str
+    group: str
     document: str
 
     @classmethod
@@ -67,6 +68,7 @@ class IndexRow:
             submitted=job.submitted or "",
             state=job.state.value,
             delivery=job.delivery.state.value,
+            group=job.group or "",
             document=json.dumps(job.to_json()),
         )
 
@@ -122,7 +124,7 @@ class Index:
         """Read the sound rows; None where the database cannot be read now."""
 
         def select(database: sqlite3.Connection) -> list[tuple[Any, ...]]:
-            columns = ", ".join((*_COLUMNS, "crc"))
+            columns = ", ".join(f"[{column}]" for column in (*_COLUMNS, "crc"))
             return database.execute(f"SELECT {columns} FROM settled").fetchall()  # noqa: S608
 
         rows = self._use(select)
@@ -203,7 +205,7 @@ class Index:
         if version not in (0, _VERSION):
             raise sqlite3.DatabaseError("The index is of another version.")
         if version == 0 and create:
-            columns = ", ".join(f"{column} TEXT NOT NULL" for column in _COLUMNS)
+            columns = ", ".join(f"[{column}] TEXT NOT NULL" for column in _COLUMNS)
             columns = columns.replace("NOT NULL", "PRIMARY KEY NOT NULL", 1)
             database.execute(f"CREATE TABLE settled ({columns}, crc INTEGER NOT NULL)")
             database.execute(f"PRAGMA user_version = {_VERSION}")

@@ -39,11 +39,22 @@ class PodEnd:
 
 @dataclass(frozen=True)
 class StopRecord:
-    """stop.json: why the controller ends a job that has waited too long for its start."""
+    """stop.json: why the controller ends a job whose run has not begun."""
 
     reason: str
     message: str
     time: str
+
+
+@dataclass(frozen=True)
+class PublishedRecord:
+    """published.json: the notebook is in the workspace, at this path of it and with this digest.
+
+    Its artifacts follow. Whoever publishes them leaves the notebook alone.
+    """
+
+    path: str
+    sha256: str
 
 
 @dataclass(frozen=True)
@@ -62,14 +73,9 @@ class DeliveryRecord:
 
 @dataclass(frozen=True)
 class HeldRecord:
-    """held.json: why publishing has to wait; path and digest where only artifacts are held.
-
-    `failed`: it will never be possible.
-    """
+    """held.json: why the last try to publish failed. `failed`: it will never be possible."""
 
     message: str
-    path: str | None = None
-    sha256: str | None = None
     failed: bool = False
 
 

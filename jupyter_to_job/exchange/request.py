@@ -14,6 +14,7 @@ from job_runner.protocol.fields import FieldError, read_fields
 
 from ..domain.advice import AlternativeFlavors
 from ..domain.errors import Damaged
+from ..domain.job import Asked
 from ..domain.submission_rules import is_plain
 
 
@@ -67,9 +68,15 @@ class Request:
     `kernel_spec` is the kernel's specification as the submitter's Jupyter resolved it; None: the
     runner resolves `kernel` by its name.
     `isolation_asked`: whether the submitter wanted it isolated; None: an older request.
+    `max_runtime_asked` is the submitter's own limit, `name_asked` the name, and `inputs_asked` the
+    files, folders and patterns as they were given; None: none, or an older request. A gateway gets
+    no patterns.
     `mounts` are the folders that the run sees at the same place where the backend chose them, and
     `left_behind` says of each other one why it does not.
     `key` is the digest of owner, notebook and idempotency key; None: there was no key.
+    `request_id` is the id by which log lines about the job are found; None: not known.
+    `group` is a label of jobs that belong together. This job starts only while fewer than
+    `group_limit` of them run; None: no limit. `rerun_of` is the job that this one runs again.
     """
 
     name: str
@@ -93,6 +100,9 @@ class Request:
     inputs: tuple[InputFile, ...] = ()
     isolated: bool = False
     isolation_asked: bool | None = None
+    max_runtime_asked: int | None = None
+    name_asked: str | None = None
+    inputs_asked: tuple[str, ...] | None = None
     mounts: tuple[str, ...] = ()
     left_behind: tuple[str, ...] = ()
     cwd: str | None = None
@@ -106,6 +116,27 @@ class Request:
     packages: dict[str, list[str]] | None = None
     priority: int = 0
     output: str | None = None
+    request_id: str | None = None
+    group: str | None = None
+    group_limit: int | None = None
+    rerun_of: str | None = None
+
+    @property
+    def asked(self) -> Asked:
+        """What the submitter chose, as far as an older request tells it."""
+        limit = self.max_runtime_asked
+        if limit is None and self.max_runtime != self.flavor_spec.get("max_runtime"):
+            limit = self.max_runtime  # an older request's, and below that of its flavor
+        return Asked(
+            max_runtime=limit,
+            isolated=self.isolated if self.isolation_asked is None else self.isolation_asked,
+            inputs=(
+                tuple(file.path for file in self.inputs)
+                if self.inputs_asked is None
+                else self.inputs_asked
+            ),
+            name=self.name_asked,
+        )
 
     @cached_property
     def age(self) -> str:
@@ -143,7 +174,8 @@ class Request:
         environment = request.environment
         texts = [request.owner, request.notebook, request.source, request.workspace]
         texts += [request.cwd or "", request.output or "", request.kernel or "", *request.roots]
-        texts += [*request.mounts, *request.left_behind]
+        texts += [*request.mounts, *request.left_behind, *(request.inputs_asked or ())]
+        texts += [request.name_asked or ""]
         texts += [environment.interpreter, environment.host, *(i.path for i in request.inputs)]
         texts += [
             t for e in (request.env, environment.variables) for pair in e.items() for t in pair
@@ -152,6 +184,8 @@ class Request:
             raise FieldError("a path or a variable is no text of an operating system")
         if not (request.source.startswith("/") and request.workspace.startswith("/")):
             raise FieldError("source and workspace are not absolute")
+        if request.group_limit is not None and request.group_limit < 1:
+            raise FieldError(f"group_limit is {request.group_limit}")
         if not request.owner or not request.notebook or request.notebook.startswith("/"):
             raise FieldError("owner or notebook is not usable")
         for spec in ("flavor_spec", "device_spec"):

@@ -1,4 +1,4 @@
-"""Retention: clears large pieces of delivered jobs after some time. Request and outcome stay.
+"""Retention: clears large pieces of jobs some time after their delivery. Request and outcome stay.
 
 `cleared.json` is written first. From then on the job counts as cleared, so no reader takes a part
 of it for all of it. The snapshot is removed last: while it exists, a later run finishes a removal
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -23,8 +22,9 @@ from job_runner.protocol.units import format_duration
 
 from ..domain.errors import BadInput, Cleared, JobsError
 from ..domain.quantities import parse_duration, parse_quantity
+from .disk_use import bytes_on_disk, freed_with
 from .files import FileExchange
-from .records import ClearedRecord, DeliveryRecord, PodEnd
+from .records import ClearedRecord, DeliveryRecord, HeldRecord, PodEnd
 
 FOREVER = "forever"
 _log = logging.getLogger(__name__)
@@ -52,26 +52,31 @@ class Policy:
         return cls(seconds, amount)
 
 
-class _Delivered(NamedTuple):
-    """A job that may be cleared: unix time of its delivery or end, name, bytes."""
+class _Candidate(NamedTuple):
+    """A job that may be cleared: unix time of its delivery or end, and name.
+
+    `has_failed`: it can never be delivered, so this is the only copy of its result.
+    """
 
     since: float
     name: str
-    size: int
+    has_failed: bool
 
 
 def enforce(exchange: FileExchange, policy: Policy, moment: float | None = None) -> list[str]:
     """Clear what is over the retention, then the oldest while the exchange is over its cap.
 
-    Return the names of the cleared jobs. Only delivered jobs, and those without a result, are ever
-    cleared. Safe to repeat, to kill, and to run in several processes at once. `moment` is unix
-    time. A job that cannot be read or removed now is left for the next run.
+    Return the names of the cleared jobs. Only delivered jobs, those without a result, and after the
+    retention those that can never be delivered, are ever cleared. Safe to repeat, to kill, and to
+    run in several processes at once. `moment` is unix time. A job that cannot be read or removed
+    now is left for the next run.
     """
     moment = time.time() if moment is None else moment
     cleared = []
     if policy.retention is not None:
-        message = f"Kept for {format_duration(policy.retention)} after delivery"
+        kept = f"Kept for {format_duration(policy.retention)} after"
         for job in _candidates(exchange):
+            message = f"{kept} its delivery failed" if job.has_failed else f"{kept} delivery"
             if job.since + policy.retention <= moment and _clear(exchange, job.name, message):
                 cleared.append(job.name)
     if policy.cap is not None:
@@ -91,23 +96,23 @@ def raise_if_cleared(exchange: FileExchange, job: str) -> None:
         raise Cleared(f"{job}: {cleared.message}; gone since {cleared.time[:10]}.", hint)
 
 
-def _candidates(exchange: FileExchange) -> Iterator[_Delivered]:
-    """Yield the jobs that are delivered or have no result, and are not cleared yet."""
+def _candidates(exchange: FileExchange) -> Iterator[_Candidate]:
+    """Yield the jobs of whose delivery nothing more is to come, and that are not cleared yet."""
     for name in exchange.jobs():
         directory = exchange.root / name
         if not (directory / layout.SNAPSHOT).exists():
             continue  # cleared, or being removed
         try:
-            since = _delivery_time(exchange, name)
+            candidate = _candidate(exchange, name)
         except (JobsError, ValueError, OSError):
             _log.warning("%s cannot be read, and is kept", name)
             continue
-        if since is not None:
-            yield _Delivered(since, name, 0)
+        if candidate is not None:
+            yield candidate
 
 
-def _delivery_time(exchange: FileExchange, name: str) -> float | None:
-    """Return when a job was delivered, or ended without a result, in unix time; else None.
+def _candidate(exchange: FileExchange, name: str) -> _Candidate | None:
+    """Return a job that was delivered, or never will be: it has failed, or has no result.
 
     Raises errors of our tree, ValueError and OSError.
     """
@@ -121,10 +126,17 @@ def _delivery_time(exchange: FileExchange, name: str) -> float | None:
     if delivery is not None:
         # A client of the gateway may report a wrong digest. Then this may be the only copy.
         verified = delivery.sha256 in (o.result_sha256 for o in outcomes if o)
-        return times.parse(delivery.time).timestamp() if verified else None
+        return _Candidate(_unix(delivery.time), name, has_failed=False) if verified else None
+    held = exchange.record(name, layout.HELD, HeldRecord)
+    if held is not None and held.failed:
+        return _Candidate((directory / layout.HELD).stat().st_mtime, name, has_failed=True)
     if not _has_no_result(outcomes) or _is_retried(exchange, name, len(outcomes)):
         return None
-    return times.parse(outcomes[-1].finished).timestamp()
+    return _Candidate(_unix(outcomes[-1].finished), name, has_failed=False)
+
+
+def _unix(time: str) -> float:
+    return times.parse(time).timestamp()
 
 
 def _is_retried(exchange: FileExchange, name: str, attempt: int) -> bool:
@@ -137,17 +149,20 @@ def _has_no_result(outcomes: list[Outcome | None]) -> bool:
     return all(outcome is not None and outcome.result_sha256 is None for outcome in outcomes)
 
 
-def _jobs_over_cap(exchange: FileExchange, cap: int) -> Iterator[_Delivered]:
-    """Yield the jobs to clear, oldest first, until the exchange is within `cap` bytes."""
+def _jobs_over_cap(exchange: FileExchange, cap: int) -> Iterator[_Candidate]:
+    """Yield the jobs to clear, oldest first, until the exchange is within `cap` bytes.
+
+    The only copy of a result is not removed before its time.
+    """
     total = bytes_on_disk(exchange.root)
     if total <= cap:
         return
-    sized = [j._replace(size=bytes_on_disk(exchange.root / j.name)) for j in _candidates(exchange)]
-    for job in sorted(sized):
+    for job in sorted(job for job in _candidates(exchange) if not job.has_failed):
         if total <= cap:
             return
+        before = freed_with(exchange.root / job.name)
         yield job
-        total -= job.size - bytes_on_disk(exchange.root / job.name)
+        total -= before - freed_with(exchange.root / job.name)
 
 
 def _clear(exchange: FileExchange, name: str, message: str) -> bool:
@@ -190,13 +205,3 @@ def _remove(path: Path) -> None:
             shutil.rmtree(path)
         else:
             path.unlink()
-
-
-def bytes_on_disk(folder: Path) -> int:
-    """Return the bytes that a folder takes on the disk."""
-    total = 0
-    for base, _, files in os.walk(folder):
-        for file in files:
-            with contextlib.suppress(OSError):  # gone meanwhile
-                total += (Path(base) / file).lstat().st_blocks * 512
-    return total

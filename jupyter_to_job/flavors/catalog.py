@@ -56,6 +56,17 @@ class Choice:
         return None
 
 
+def device_unit(device: Device) -> Mapping[str, Decimal]:
+    """Return what one unit of a device takes: one of its `resource`, or else its `limits`.
+
+    Nothing for a device without either: of cores and memory every flavor takes another amount.
+    """
+    if device.resource is not None:
+        return {device.resource: Decimal(1)}
+    unit = {name: parse_quantity(amount) for name, amount in device.limits.items()}
+    return {name: amount for name, amount in unit.items() if amount}
+
+
 class Catalog(Extensible):
     """The whole file. Built by `load_catalog`, which sees to it that the names in it exist."""
 

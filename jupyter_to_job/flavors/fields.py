@@ -42,6 +42,12 @@ def _count(value: Any) -> int:
     return int(value)
 
 
+def _flag(value: Any) -> bool:
+    if str(value) not in ("true", "false"):
+        raise _error(f"{_describe(value)} is neither yes nor no.", "Write true or false.")
+    return str(value) == "true"
+
+
 def _parse(parse: Callable[[str], _Parsed], value: Any) -> _Parsed:
     """Parse a value as the command line does, with an error that keeps the hint."""
     if value is None:
@@ -98,6 +104,7 @@ Seconds = Annotated[
 ]
 """A duration such as `2h`, as seconds."""
 Count = Annotated[int, BeforeValidator(_count), WithJsonSchema({"type": "integer", "minimum": 0})]
+Flag = Annotated[bool, BeforeValidator(_flag), WithJsonSchema({"type": "boolean"})]
 Text = Annotated[str, _schema(None, "number", "boolean")]
 Name = Annotated[
     str, _matches(_LABEL, "a name of at most 63 letters, digits, `-`, `_` and `.`"), _schema(_LABEL)

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from .fields import (
     Amount,
     Count,
+    Flag,
     LabelKey,
     Labels,
     Quantity,
@@ -128,6 +129,9 @@ class Device(_Entry):
     node_selector: Labels = Field(default_factory=dict, description="Labels of nodes to run on.")
     tolerations: tuple[Toleration, ...] = Field(
         default=(), description="Taints of those nodes that jobs may ignore."
+    )
+    autoscaled: Flag = Field(
+        default=False, description="Nodes with it are added when jobs wait: no total is told."
     )
     runtime_class: Word | None = Field(default=None, description="The pod's runtime class.")
     isolation: Literal["full", "hardware", "software", "none"] | None = Field(

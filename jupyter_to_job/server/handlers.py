@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +22,7 @@ from jupyter_server.extension.handler import ExtensionHandlerMixin
 from tornado import web
 from tornado.iostream import StreamClosedError
 
+from .. import logs
 from ..api import ApiRequest, ApiResponse, RequestContext, error_response, handle
 from ..api.http import CHUNK
 from ..api.routes import action, is_slow, takes_large, touches_workspace
@@ -60,9 +62,14 @@ class JobsHandler(ExtensionHandlerMixin, APIHandler):
     _refused: JobsError | None = None
     _is_complete = False
     """Whether the whole body has arrived."""
+    _request_id = ""
+    """The id by which log lines about this request are found, here and at a gateway."""
 
     async def prepare(self) -> None:  # type: ignore[override]
         """Authenticate and authorize the caller before the body comes."""
+        self._request_id = logs.accepted_request_id(self.request.headers.get(logs.HEADER))
+        logs.add_context(request_id=self._request_id)
+        self.set_header(logs.HEADER, self._request_id)
         await super().prepare()
         if self.current_user is None:
             raise web.HTTPError(403)
@@ -99,8 +106,13 @@ class JobsHandler(ExtensionHandlerMixin, APIHandler):
         if isinstance(error, web.HTTPError):
             message = error.log_message or error.reason or _MESSAGES.get(status_code, message)
         code = _CODES.get(status_code, "error")
-        body = {"error": {"code": code, "message": message, "hint": ""}, "message": message}
+        details = {"code": code, "message": message, "hint": ""}
+        if status_code >= 500:
+            self.log.error("request_id=%s failed: %s", self._request_id, message)
+            details["request_id"] = self._request_id
+        body = {"error": details, "message": message}
         self.set_header("Content-Type", "application/json")
+        self.set_header(logs.HEADER, self._request_id)
         if not self._is_complete:
             # Tornado ends the connection after such an answer and does not say so. A proxy would
             # send the next request on it, anybody's, and have no answer for that one.
@@ -149,6 +161,9 @@ class JobsHandler(ExtensionHandlerMixin, APIHandler):
 
     async def _send(self, response: ApiResponse) -> None:
         """Send a response, a large one in chunks, so that the event loop is never held up."""
+        if response.status >= 500:
+            answer = response.body.decode(errors="replace")
+            self.log.warning("request_id=%s answered: %s", self._request_id, answer)
         self.set_status(response.status)
         for name, value in response.headers.items():
             self.set_header(name, value)
@@ -166,7 +181,9 @@ class JobsHandler(ExtensionHandlerMixin, APIHandler):
             self.finish(set_content_type=response.content_type)
 
     async def _in(self, pool: ThreadPoolExecutor, work: Callable[[], _Answer]) -> _Answer:
-        return await asyncio.get_running_loop().run_in_executor(pool, work)
+        """Call a function in a pool, where the request's id is known, too."""
+        run = contextvars.copy_context().run
+        return await asyncio.get_running_loop().run_in_executor(pool, run, work)
 
     def _refuse(self, error: JobsError) -> None:
         """Answer with an error once the body has arrived; no more of it is kept."""

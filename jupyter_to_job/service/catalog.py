@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from ..backends.port import Resource
-from ..domain.quantities import format_resource, parse_quantity
+from ..backends.port import Resource, Units
+from ..domain.quantities import format_resource
 
 if TYPE_CHECKING:
     from ..flavors.catalog import Catalog
@@ -18,11 +18,15 @@ Resources = Mapping[str, Resource]
 
 
 def describe(
-    catalog: Catalog, groups: frozenset[str], resources: Resources | None = None
+    catalog: Catalog,
+    groups: frozenset[str],
+    resources: Resources | None = None,
+    units: Mapping[str, Units] = {},
 ) -> dict[str, Any]:
     """Return `{default, flavors, devices}` as `GET flavors` answers it.
 
-    `resources` is the backend's view; None where it has none: then everything may fit.
+    `resources` is the backend's view; None where it has none: then everything may fit. `units` has
+    the numbers of devices that somebody else has counted.
     """
     flavors = {}
     for name, flavor in catalog.flavors.items():
@@ -34,7 +38,8 @@ def describe(
             "title": device.title,
             "description": device.description,
             "isolation": device.isolation,
-            **_room(device, resources),
+            "autoscaled": device.autoscaled,
+            **(units.get(name) or _units(device, resources))._asdict(),
         }
         for name, device in catalog.devices.items()
     }
@@ -78,20 +83,16 @@ def _misfit(catalog: Catalog, name: str, resources: Resources) -> str | None:
     return min(reasons, key=lambda reason: reason[0])[1]
 
 
-def _room(device: Device, resources: Resources | None) -> dict[str, int | None]:
-    """Return the `total` and `free` units of a device.
+def _units(device: Device, resources: Resources | None) -> Units:
+    """Return how many units of a device a backend with these resources has."""
+    from ..flavors.catalog import device_unit  # pydantic: not while a server starts
 
-    A unit is one of its `resource`. For a device with `limits` it is a job that fits these.
-    """
-    unit = {name: parse_quantity(amount) for name, amount in device.limits.items()}
-    if device.resource is not None:
-        unit = {device.resource: Decimal(1)}
-    unit = {name: amount for name, amount in unit.items() if amount}
+    unit = device_unit(device)
     if resources is None or not unit:
-        return {"free": None, "total": None}
+        return Units()
     none = Resource(Decimal(0), Decimal(0))
     amounts = [(resources.get(name, none), amount) for name, amount in unit.items()]
     total = min(int(r.total // amount) for r, amount in amounts)
     free = [int(r.free // amount) for r, amount in amounts if r.free is not None]
     is_known = len(free) == len(amounts) or total == 0
-    return {"free": min(total, *free) if is_known else None, "total": total}
+    return Units(min(total, *free) if is_known else None, total)

@@ -18,12 +18,13 @@ from ..domain.errors import Damaged, NotFound, Unavailable
 from ..domain.names import is_job_name
 from ..exchange import FileExchange
 from ..exchange.pieces import reading, writing
-from ..exchange.records import ClearedRecord, DeliveryRecord, HeldRecord, Wish
+from ..exchange.records import ClearedRecord, DeliveryRecord, HeldRecord, PublishedRecord, Wish
 
 SET_ASIDE = ".damaged"
 """The end of a document's name once another is to be written in its place."""
 _RECORDS = {
     layout.CANCEL: Wish,
+    layout.PUBLISHED: PublishedRecord,
     layout.DELIVERY: DeliveryRecord,
     layout.HELD: HeldRecord,
     layout.CLEARED: ClearedRecord,

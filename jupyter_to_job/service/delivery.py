@@ -20,7 +20,7 @@ from ..domain.job import DeliveryState, Job
 from ..domain.state import delivered_attempt
 from ..exchange import FileExchange
 from ..exchange.pieces import writing
-from ..exchange.records import DeliveryRecord, HeldRecord
+from ..exchange.records import DeliveryRecord, HeldRecord, PublishedRecord
 from ..workspace import Published, Workspace, open_regular
 from ..workspace.publishing.artifacts import scan_artifacts
 from .port import Jobs
@@ -97,14 +97,25 @@ def deliver(exchange: FileExchange, name: str) -> bool:
     files = _AttemptFiles(exchange, deliverable)
     record = publish_job(deliverable, workspace, files, sign=sign)
     if isinstance(record, HeldRecord):
-        exchange.write(name, layout.HELD, document_of(record))
+        hold(exchange, name, record)
         return False
     exchange.write_once(name, layout.DELIVERY, document_of(record))
     return True
 
 
-def document_of(record: DeliveryRecord | HeldRecord) -> dict[str, Any]:
-    """Return delivery.json or held.json: without fields that say nothing."""
+def hold(exchange: FileExchange, name: str, record: HeldRecord) -> bool:
+    """Record why the last try to deliver a job failed, in place of the one before.
+
+    False, and nothing is written, if it is delivered after all. Raises NotFound.
+    """
+    if exchange.has(name, layout.DELIVERY):
+        return False
+    exchange.write(name, layout.HELD, document_of(record))
+    return True
+
+
+def document_of(record: PublishedRecord | DeliveryRecord | HeldRecord) -> dict[str, Any]:
+    """Return a document of a delivery: without fields that say nothing."""
     return {name: value for name, value in asdict(record).items() if value}
 
 
@@ -147,11 +158,16 @@ class _AttemptFiles:
         """See `ResultFiles`."""
         return open_regular(str(self._artifacts / path), path)
 
+    def note_published(self, published: Published) -> None:
+        """See `ResultFiles`."""
+        record = PublishedRecord(published.path, published.sha256)
+        self._exchange.write_once(self._name, layout.PUBLISHED, document_of(record))
+
 
 def _published_before(exchange: FileExchange, name: str) -> Published | None:
-    """Return the notebook that an earlier try published before its artifacts were held."""
+    """Return the notebook that an earlier try published."""
     with contextlib.suppress(Damaged):
-        held = exchange.record(name, layout.HELD, HeldRecord)
-        if held is not None and held.path is not None and held.sha256 is not None:
-            return Published(held.path, held.sha256)
+        record = exchange.record(name, layout.PUBLISHED, PublishedRecord)
+        if record is not None:
+            return Published(record.path, record.sha256)
     return None

@@ -18,6 +18,7 @@ from ..domain.errors import NotFound, Unavailable, no_job
 from ..domain.job import Changes, Deleted, DeliveryState, Job, State, Submission
 from ..domain.preflight import Preflight
 from ..domain.state import Placement
+from ..domain.sweep import Run, submissions_of
 from ..domain.transfer import Transfer
 from ..exchange import FileExchange, Request
 from ..exchange.index import IndexRow
@@ -32,7 +33,7 @@ from .reading.listing import JobLister, ListEntry
 from .reading.view import JobReader
 from .submitting import rerun
 from .submitting.preflight import preflight
-from .submitting.submission import Caller, SubmissionService, freeze_submission
+from .submitting.submission import AdmitJob, Caller, SubmissionService, freeze_submission
 
 if TYPE_CHECKING:
     from ..flavors.catalog import Catalog
@@ -52,8 +53,7 @@ class ServiceContext:
     """The parts that all callers of one process share.
 
     `output_cap` is how many bytes of output a job may keep; None: as many as it likes. `limits` is
-    how much of the journal of a running job is taken into memory. `admit_job` is called with the
-    owner and the bytes of the inputs before a job is recorded, and may refuse it.
+    how much of the journal of a running job is taken into memory. `admit_job` may refuse a job.
     """
 
     exchange: FileExchange
@@ -61,7 +61,7 @@ class ServiceContext:
     catalog: Callable[[], Catalog]
     output_cap: int | None = None
     limits: FoldLimits = NO_LIMITS
-    admit_job: Callable[[str, int], None] = lambda _owner, _size: None
+    admit_job: AdmitJob = lambda _owner, _size, _added: None
 
     def __post_init__(self) -> None:
         self.reader = JobReader(self.exchange, self.backend.alive, self.limits.line)
@@ -107,9 +107,24 @@ class JobService:
 
     def submit(self, submission: Submission, transfer: Transfer | None = None) -> tuple[Job, bool]:
         """See the port: freezes from the caller's workspace on this host."""
-        workspace = self._caller.open_workspace()
-        submission, frozen = freeze_submission(workspace, submission, self._caller.input_cap)
+        submission, frozen = self._freeze(submission)
         return self.submit_frozen(submission, frozen, transfer=transfer)
+
+    def sweep(
+        self, submission: Submission, runs: Sequence[Run], transfer: Transfer | None = None
+    ) -> Iterator[Job]:
+        """See the port."""
+        submission, frozen = self._freeze(submission)
+        submissions = submissions_of(submission, runs)
+        for choice in {(s.flavor, s.device): s for s in submissions}.values():
+            self._context.submissions.choose(choice, self._caller)
+        for run in submissions:
+            yield self.submit_frozen(run, frozen, transfer=transfer)[0]
+
+    def _freeze(self, submission: Submission) -> tuple[Submission, Frozen]:
+        """Return the submission with its output resolved, and the frozen files."""
+        workspace = self._caller.open_workspace()
+        return freeze_submission(workspace, submission, self._caller.input_cap)
 
     def submit_frozen(
         self,
@@ -152,14 +167,26 @@ class JobService:
         self._wake_backend([name] if not job.decided else [])
         return job
 
+    def details(self, name: str) -> Job:
+        """See the port: nothing more is known of a job on this machine."""
+        return self.get(name)
+
     def find(
-        self, states: Sequence[State] = (), limit: int = 50, cursor: str | None = None
+        self,
+        states: Sequence[State] = (),
+        limit: int = 50,
+        cursor: str | None = None,
+        notebook: str | None = None,
+        group: str | None = None,
     ) -> Page:
         """See the port. The cursor is the age of the page's final job: when submitted, and name."""
+        source = None if notebook is None else posixpath.normpath(f"{self._root}{notebook}")
         jobs: list[Job] = []
         final_entry: ListEntry | None = None
         for entry in self._context.lister.newest(self._caller.owner, states, cursor):
-            if not self._is_listed(entry.subject):
+            if source not in (None, entry.subject.source) or not self._is_listed(entry.subject):
+                continue
+            if group not in (None, entry.subject.group):
                 continue
             if final_entry is not None and len(jobs) == limit:
                 break

@@ -10,6 +10,7 @@ from job_runner.protocol.journal.journal import Record
 
 from ..domain.job import Changes, Deleted, Job, State, Submission
 from ..domain.preflight import Preflight
+from ..domain.sweep import Run
 from ..domain.transfer import Transfer
 
 
@@ -52,6 +53,10 @@ class OpenNotebook(NamedTuple):
     sha256: str | None = None
 
 
+PAGE_SIZE = 500
+"""Jobs of a page where all are asked for."""
+
+
 class Jobs(Protocol):
     """The use cases. Each raises errors of `domain.errors` and nothing else.
 
@@ -69,6 +74,15 @@ class Jobs(Protocol):
         copied bytes. Where it is withdrawn, Withdrawn is raised and nothing is recorded.
         """
 
+    def sweep(
+        self, submission: Submission, runs: Sequence[Run], transfer: Transfer | None = None
+    ) -> Iterator[Job]:
+        """Submit once for each run, all from one frozen copy; yield each job once it is recorded.
+
+        With an idempotency key each run gets a key of its own, so that what was interrupted can be
+        repeated. An error ends it, and what is recorded stays.
+        """
+
     def preflight(self, submission: Submission) -> Preflight:
         """Check a submission as far as possible, and return its problems. Nothing is recorded."""
 
@@ -81,10 +95,18 @@ class Jobs(Protocol):
     def get(self, name: str) -> Job:
         """Return the job as it stands. Raises NotFound."""
 
+    def details(self, name: str) -> Job:
+        """Return the job as `get` does, with its `events` where a cluster runs it."""
+
     def find(
-        self, states: Sequence[State] = (), limit: int = 50, cursor: str | None = None
+        self,
+        states: Sequence[State] = (),
+        limit: int = 50,
+        cursor: str | None = None,
+        notebook: str | None = None,
+        group: str | None = None,
     ) -> Page:
-        """Return jobs, newest first, optionally only those in some states."""
+        """Return jobs, newest first, optionally only some states', a notebook's or a group's."""
 
     def cancel(self, name: str) -> Job:
         """Ask for the job's end; return it with `cancel_requested`. Ended jobs do not change."""
@@ -120,3 +142,13 @@ class Jobs(Protocol):
         A job that is deleted meanwhile is yielded as Deleted. While nothing happens None is yielded
         now and then, so that a caller can stop.
         """
+
+
+def all_jobs(service: Jobs, states: Sequence[State] = (), group: str | None = None) -> list[Job]:
+    """Return all jobs, newest first, optionally only those in some states, or of a group."""
+    page = service.find(states, PAGE_SIZE, group=group)
+    jobs = page.jobs
+    while page.next is not None:
+        page = service.find(states, PAGE_SIZE, page.next, group=group)
+        jobs = jobs + page.jobs
+    return jobs

@@ -14,8 +14,10 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 from job_runner.protocol import times
 from job_runner.protocol.fields import read_fields
 from job_runner.protocol.outcome import ArtifactRecord
+from job_runner.protocol.units import format_bytes
 
-from ..domain.errors import Damaged, TooLarge
+from ..domain.errors import Damaged, JobsError, TooLarge
+from ..domain.names import printable
 from ..exchange.records import DeliveryRecord, HeldRecord
 from ..workspace import CannotPublish, Published, Workspace, publish
 from ..workspace.publishing.artifacts import (
@@ -23,11 +25,13 @@ from ..workspace.publishing.artifacts import (
     find_artifacts,
     publish_artifacts,
 )
+from ..workspace.publishing.sign import MAX_SIGNED
 from ..workspace.publishing.sign import sign as sign_notebook
 
-MAX_LISTED = 5
-"""Names of lost files in a message; the others are counted."""
-Sign = Callable[[Workspace, Published], object]
+MAX_LISTED, MAX_LISTED_NAME = 5, 200
+"""Names of lost files in a message, the others are counted; and the characters of each."""
+Sign = Callable[[Workspace, Published], str]
+"""Signs a published notebook; returns what its user has to know of that, mostly nothing."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +39,8 @@ class Deliverable:
     """What is to be published of a job that has ended, and where.
 
     `notebook` and `output` are those of the request: paths of its workspace. The result, with the
-    digest `sha256`, and the `artifacts` are those of an `attempt`. `published` is the notebook that
-    an earlier try published before its artifacts were held.
+    digest `sha256`, and the `artifacts` are those of an `attempt`. `published` is the notebook, if
+    an earlier try published it.
     """
 
     name: str
@@ -81,10 +85,19 @@ class ResultFiles(Protocol):
         """Open a file that the run created. Raises OSError or BadInput if it is not there."""
         ...
 
+    def note_published(self, published: Published) -> None:
+        """Record that the notebook is in the workspace, unless another publisher has."""
+        ...
 
-def sign(workspace: Workspace, published: Published) -> None:
-    """Have a published notebook signed by the user's notary."""
-    sign_notebook(workspace.root / published.path, published.sha256)
+
+def sign(workspace: Workspace, published: Published, max_size: int = MAX_SIGNED) -> str:
+    """Have a published notebook signed by the user's notary, if it has at most `max_size` bytes."""
+    if sign_notebook(workspace.root / published.path, published.sha256, max_size):
+        return ""
+    return (
+        f"The notebook is over {format_bytes(max_size)}, so it is not signed: with Trust Notebook "
+        "JupyterLab shows its HTML and JavaScript, too."
+    )
 
 
 def publish_job(
@@ -97,27 +110,32 @@ def publish_job(
 ) -> DeliveryRecord | HeldRecord:
     """Publish the result, then the artifacts; return delivery.json, or held.json with the reason.
 
-    A notebook that was published before is left alone: its owner may be editing it. `to_workspace`
-    converts a path of the request to one of `workspace`. Raises Unavailable where `files` cannot be
-    reached now.
+    A notebook that was published before is left alone: its owner may be editing it. So it is noted
+    before anything else that may take long. `to_workspace` converts a path of the request to one of
+    `workspace`. Raises Unavailable where `files` cannot be reached now.
     """
     published, messages = deliverable.published, []
     try:
         if published is None:
             published, message = _publish_result(deliverable, workspace, files, to_workspace)
-            messages.append(message)
-            sign(workspace, published)
+            files.note_published(published)
+            messages += [message, sign(workspace, published)]
         artifacts, message = _publish_artifacts(deliverable, workspace, files, published)
         messages.append(message)
     except (CannotPublish, Damaged) as error:
-        if published is None:
-            return HeldRecord(str(error))
-        message = f"{published.path} is there, but not what the run created: {error}"
-        return HeldRecord(message, published.path, published.sha256)
+        message = str(error)
+        if published is not None:
+            message = f"{published.path} is there, but not what the run created: {message}"
+        return HeldRecord(message, failed=is_final(error))
     text = " ".join(filter(None, messages))
     return DeliveryRecord(
         published.path, published.sha256, times.now(), artifacts.paths, text or None
     )
+
+
+def is_final(error: JobsError) -> bool:
+    """Tell whether no later try can succeed: what is damaged, and no disk is to blame, stays so."""
+    return isinstance(error, Damaged) and not isinstance(error.__cause__, OSError)
 
 
 def _publish_result(
@@ -157,7 +175,7 @@ def _publish_artifacts(
     found = publish_artifacts(workspace, published.path, deliverable.name, artifacts)
     if not found.lost:
         return found, ""
-    lost = found.lost
+    lost = [printable(name)[:MAX_LISTED_NAME] for name in found.lost]
     more = f" and {len(lost) - MAX_LISTED} more" if len(lost) > MAX_LISTED else ""
     return found, (
         f"Of {len(artifacts)} files that the run created {len(lost)} are damaged or missing in "

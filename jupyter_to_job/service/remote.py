@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -27,12 +28,14 @@ from ..domain.errors import (
 from ..domain.job import Changes, Deleted, Job, State, Submission
 from ..domain.names import is_job_name
 from ..domain.preflight import Preflight
+from ..domain.sweep import Run, submissions_of
 from ..domain.transfer import Transfer
 from ..exchange.blob_upload import BlobSender
 from ..exchange.gateway import Gateway, GatewayExchange, GatewayJob
 from ..exchange.patience import Patience
 from ..exchange.result_download import fetch_notebook
 from ..workspace import Frozen, resolve_output
+from ..workspace.publishing.sign import MAX_SIGNED_IN_POD
 from .port import OpenNotebook, Page, Records, Text
 from .publication import sign
 from .remote_delivery import deliver_remotely
@@ -44,6 +47,7 @@ DELETED = "deleted"
 """Name of the server-sent events for a deleted job; events with a Job have no name."""
 MAX_NAMES = 50
 """Names in an address: more of them do not pass every proxy."""
+_sign = partial(sign, max_size=MAX_SIGNED_IN_POD)
 
 
 class RemoteJobs:
@@ -52,27 +56,26 @@ class RemoteJobs:
     backend = "kubernetes"
     pulls = True
 
-    def __init__(self, url: str, token_file: Path, caller: Caller) -> None:
-        self._gateway = Gateway(url, token_file)
+    def __init__(self, url: str, token_file: Path, caller: Caller, ca_file: str = "") -> None:
+        self._gateway = Gateway(url, token_file, ca_file)
         self._exchange = GatewayExchange(self._gateway)
         self._caller = caller
         self._tree = caller.open_workspace()
 
     def submit(self, submission: Submission, transfer: Transfer | None = None) -> tuple[Job, bool]:
         """See the port. Sent again after a lost connection it is still one job."""
-        submission, frozen = freeze_submission(self._tree, submission, self._caller.input_cap)
-        transfer = transfer or Transfer()
         patience = Patience()
-        inputs = self._upload(frozen, transfer, patience)
-        transfer.confirm()
-        body = {
-            **self._body(submission),
-            "expected_sha256": frozen.sha256,
-            "inputs": inputs,
-            "packages": self._packages(frozen.kernel),
-        }
-        response = self._post("jobs", body, submission.idempotency_key, patience)
-        return self._job(response.json()), response.status_code == 201
+        submission, files = self._send_files(submission, transfer or Transfer(), patience)
+        return self._submit(submission, files, patience)
+
+    def sweep(
+        self, submission: Submission, runs: Sequence[Run], transfer: Transfer | None = None
+    ) -> Iterator[Job]:
+        """See the port. The files are sent once."""
+        patience = Patience()
+        submission, files = self._send_files(submission, transfer or Transfer(), patience)
+        for run in submissions_of(submission, runs):
+            yield self._submit(run, files, patience)[0]
 
     def preflight(self, submission: Submission) -> Preflight:
         """See the port: the problems of the workspace, then those of the gateway.
@@ -103,6 +106,8 @@ class RemoteJobs:
             for key, value in asdict(changes).items()
             if value is not None and key != "idempotency_key"
         }
+        if not changes.unset:
+            del body["unset"]  # an older controller does not know it
         if changes.output is not None:
             body["output"] = self._absolute(resolve_output(self._tree, changes.output))
         if transfer is not None:
@@ -111,20 +116,40 @@ class RemoteJobs:
         return self._job(response.json())
 
     def get(self, name: str) -> Job:
+        """See the port. As one of a list: many wait, and the events of none are needed."""
+        if not is_job_name(name):
+            raise no_job(name)
+        page = self._gateway.call("GET", "jobs", params={"name": name}).json()
+        if not page["jobs"]:
+            raise no_job(name)
+        return self._job(page["jobs"][0])
+
+    def details(self, name: str) -> Job:
         """See the port."""
         return self._job(self._gateway.call("GET", _path(name)).json())
 
     def find(
-        self, states: Sequence[State] = (), limit: int = 50, cursor: str | None = None
+        self,
+        states: Sequence[State] = (),
+        limit: int = 50,
+        cursor: str | None = None,
+        notebook: str | None = None,
+        group: str | None = None,
     ) -> Page:
         """See the port."""
         query: dict[str, Any] = {"limit": limit}
+        if notebook is not None:
+            query["notebook"] = self._absolute(notebook)
         if states:
             query["state"] = ",".join(s.value for s in states)
         if cursor is not None:
             query["cursor"] = cursor
+        if group is not None:
+            query["group"] = group
         page = self._gateway.call("GET", "jobs", params=query).json()
-        return Page([self._job(j) for j in page["jobs"]], page["next"])
+        jobs = [self._job(document) for document in page["jobs"]]
+        # An older gateway knows no groups, and answers with all jobs.
+        return Page([j for j in jobs if group is None or j.group == group], page["next"])
 
     def cancel(self, name: str) -> Job:
         """See the port."""
@@ -154,7 +179,7 @@ class RemoteJobs:
             self._tree,
             self._relative,
             self._absolute,
-            sign=sign,
+            sign=_sign,
         )
         return self.get(name)
 
@@ -201,6 +226,25 @@ class RemoteJobs:
             return None
         return None if spec is None else packages_of(spec["argv"])
 
+    def _send_files(
+        self, submission: Submission, transfer: Transfer, patience: Patience
+    ) -> tuple[Submission, dict[str, Any]]:
+        """Freeze, and send the files; return what a submission's body says of them."""
+        submission, frozen = freeze_submission(self._tree, submission, self._caller.input_cap)
+        inputs = self._upload(frozen, transfer, patience)
+        transfer.confirm()
+        packages = self._packages(frozen.kernel)
+        files = {"expected_sha256": frozen.sha256, "inputs": inputs, "packages": packages}
+        return submission, files
+
+    def _submit(
+        self, submission: Submission, files: dict[str, Any], patience: Patience
+    ) -> tuple[Job, bool]:
+        """Record a job whose files were sent; return it and whether it is new."""
+        body = {**self._body(submission), **files}
+        response = self._post("jobs", body, submission.idempotency_key, patience)
+        return self._job(response.json()), response.status_code == 201
+
     def _upload(
         self, frozen: Frozen, transfer: Transfer, patience: Patience
     ) -> list[dict[str, str]]:
@@ -229,6 +273,12 @@ class RemoteJobs:
 
     def _body(self, submission: Submission) -> dict[str, Any]:
         """Return the body of a submission, without the files that go as blobs."""
+        # An older gateway refuses fields that it does not know.
+        labels = {
+            "group": submission.group,
+            "group_limit": submission.group_limit,
+            "rerun_of": submission.rerun_of,
+        }
         return {
             "notebook": self._absolute(submission.notebook),
             "flavor": submission.flavor,
@@ -240,6 +290,7 @@ class RemoteJobs:
             "output": None if submission.output is None else self._absolute(submission.output),
             "name": submission.name,
             "priority": submission.priority,
+            **{name: value for name, value in labels.items() if value is not None},
         }
 
     def _absolute(self, path: str) -> str:

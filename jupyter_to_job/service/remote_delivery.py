@@ -14,12 +14,12 @@ from typing import BinaryIO, Protocol, cast
 
 from job_runner.protocol import documents, layout
 
-from ..domain.errors import Conflict, Damaged, NotFound
+from ..domain.errors import Conflict, Damaged, NotFound, Unavailable
 from ..exchange.patience import Patience
 from ..exchange.pieces import reading
-from ..exchange.records import DeliveryRecord, HeldRecord
+from ..exchange.records import DeliveryRecord, HeldRecord, PublishedRecord
 from ..exchange.remote_piece import RemotePiece
-from ..workspace import Workspace
+from ..workspace import Published, Workspace
 from .delivery import document_of
 from .publication import Deliverable, Result, Sign, publish_job
 
@@ -57,26 +57,25 @@ def deliver_remotely(
     published = deliverable.published
     if published is not None:
         published = replace(published, path=to_workspace(published.path))
+    files = _RemoteFiles(pieces, deliverable, from_workspace)
     record = publish_job(
         replace(deliverable, published=published),
         workspace,
-        _RemoteFiles(pieces, deliverable),
+        files,
         to_workspace=to_workspace,
         sign=sign,
     )
     if isinstance(record, HeldRecord):
-        path = None if record.path is None else from_workspace(record.path)
-        held = documents.encode(document_of(replace(record, path=path)))
-        pieces.put(layout.HELD, held)
-        return record
-    crossing = replace(
-        record,
-        path=from_workspace(record.path),
-        artifacts=tuple(map(from_workspace, record.artifacts)),
-    )
-    # Another process may have published first: then its record stands.
-    with contextlib.suppress(Conflict):
-        pieces.put(layout.DELIVERY, documents.encode(document_of(crossing)))
+        files.put(layout.HELD, record)
+    else:
+        files.put(
+            layout.DELIVERY,
+            replace(
+                record,
+                path=from_workspace(record.path),
+                artifacts=tuple(map(from_workspace, record.artifacts)),
+            ),
+        )
     return record
 
 
@@ -90,13 +89,16 @@ def _find_deliverable(pieces: JobPieces, name: str) -> Deliverable | None:
 
 
 class _RemoteFiles:
-    """Implements `ResultFiles` over a gateway."""
+    """Implements `ResultFiles` over a gateway, which may be away for a while."""
 
     artifacts_at = "kept by the gateway"
 
-    def __init__(self, pieces: JobPieces, deliverable: Deliverable) -> None:
+    def __init__(
+        self, pieces: JobPieces, deliverable: Deliverable, from_workspace: Convert
+    ) -> None:
         self._pieces = pieces
         self._deliverable = deliverable
+        self._from_workspace = from_workspace
         self._patience = Patience()
 
     def results(self) -> Iterator[Result]:
@@ -110,6 +112,17 @@ class _RemoteFiles:
         """See `ResultFiles`."""
         return self._open(f"{layout.ARTIFACTS}/{path}", FileNotFoundError(path))
 
+    def note_published(self, published: Published) -> None:
+        """See `ResultFiles`."""
+        path = self._from_workspace(published.path)
+        self.put(layout.PUBLISHED, PublishedRecord(path, published.sha256))
+
+    def put(self, path: str, record: PublishedRecord | HeldRecord | DeliveryRecord) -> None:
+        """Write a document. Where another publisher was first, its own stands."""
+        document = documents.encode(document_of(record))
+        with contextlib.suppress(Conflict):
+            self._patience.call(lambda: self._pieces.put(path, document))
+
     def _open(self, name: str, missing: Exception) -> BinaryIO:
         path = f"attempt-{self._deliverable.attempt}/{name}"
 
@@ -118,5 +131,7 @@ class _RemoteFiles:
                 yield from self._pieces.read(path, offset)
             except NotFound as error:
                 raise missing from error
+            except Damaged as error:  # the gateway cannot read its disk just now
+                raise Unavailable(error.message, error.hint) from error
 
         return cast("BinaryIO", RemotePiece(read, self._patience))

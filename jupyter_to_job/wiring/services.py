@@ -53,7 +53,8 @@ def connect(
     if settings.gateway:
         from ..service.remote import RemoteJobs
 
-        return RemoteJobs(settings.gateway, Path(settings.gateway_token_file), caller)
+        token_file = Path(settings.gateway_token_file)
+        return RemoteJobs(settings.gateway, token_file, caller, settings.gateway_ca)
     exchange = FileExchange(settings.exchange_root())
     exchange.prepare()
     keep_others_from_writing(exchange.root)

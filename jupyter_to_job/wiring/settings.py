@@ -18,6 +18,7 @@ from traitlets import Bool, Enum, HasTraits, TraitError, TraitType, Unicode
 from ..domain.errors import BadInput
 from ..domain.quantities import parse_duration, parse_quantity
 from ..flavors import SHIPPED
+from ..logs import FORMATS, TEXT
 
 if TYPE_CHECKING:
     from traitlets.config.loader import Config
@@ -36,6 +37,9 @@ class Settings(HasTraits):
     gateway_token_file = Unicode(
         "/var/run/secrets/jupyter-to-job/token",
         help="File with the token for the gateway; read anew for each request.",
+    )
+    gateway_ca = Unicode(
+        "", help="File with the certificates that the gateway's own is checked against."
     )
     exchange = Unicode(
         "", help="URL or path of the job directories; default: under Jupyter's data directory."
@@ -62,8 +66,14 @@ class Settings(HasTraits):
         "", help="Size of the exchange above which the oldest delivered jobs are cleared earlier."
     )
 
+    log_format = Enum(
+        list(FORMATS), TEXT, help="Controller: lines of its log, and of its agents and couriers."
+    )
     agent_image = Unicode("", help="Controller: the image of the agent in job pods.")
     gateway_url = Unicode("", help="Controller: where agents reach its gateway.")
+    gateway_tls = Unicode(
+        "", help="Controller: folder with tls.crt and tls.key; the gateway then speaks HTTPS."
+    )
     namespaces = Unicode(
         "", help="Controller: namespaces of dev pods, separated by commas; `*`: all. Must be set."
     )
@@ -102,6 +112,9 @@ class Settings(HasTraits):
     )
     variables = Unicode(
         "", help="Controller: more variables of dev pods for jobs: NAME, PREFIX*, configmap/NAME."
+    )
+    device_counts = Bool(
+        False, help="Controller: watch all pods, to tell how many of each device are free."
     )
     pod_patch = Unicode(
         "", help="Controller: file with a strategic merge patch for the pods of jobs."

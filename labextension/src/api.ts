@@ -12,6 +12,8 @@ export type Failure = {
     message: string;
     /** @description What to do; may be empty. */
     hint: string;
+    /** @description Where an administrator's log says more: the id to search for. */
+    request_id?: string;
   };
 };
 export type Health = {
@@ -40,8 +42,10 @@ export type Delivery = {
 export type Progress = {
   cells_done: number;
   cells_total: number;
-  /** @description The cell's index in the notebook. */
+  /** @description The index of the running cell in the notebook that was sent. */
   current_cell: number | null;
+  /** @description All cells of that notebook; 0 while they are not known. */
+  cells: number;
 };
 export type Job = {
   name: JobName;
@@ -82,6 +86,65 @@ export type Job = {
   mounts: string[];
   /** @description Folders that it does not see, each a sentence that says why. */
   left_behind: string[];
+  /** @description What the cluster recorded of its Kubernetes Job and pod, the latest last. Only `GET /jobs/{name}` of a controller asks for it; null otherwise, and where the cluster does not answer. */
+  events: ClusterEvent[] | null;
+  /** @description What the submitter chose; null where it is not known. */
+  asked: Asked | null;
+  /** @description The label of jobs that belong together. */
+  group: string | null;
+  /** @description The earlier job that this one runs again. */
+  rerun_of: string | null;
+  /** @description What the run recorded, by name. null while it has not ended. */
+  metrics: {
+    [key: string]: Metric;
+  } | null;
+};
+export type ClusterEvent = {
+  /**
+   * Format: date-time
+   * @description When it last was so.
+   */
+  time: string;
+  /** @description Kubernetes' word, such as `FailedScheduling`. */
+  reason: string;
+  message: string;
+};
+/** @description Choices of the submitter where the job's own field depends on something else, too. */
+export type Asked = {
+  /** @description Seconds; null - the flavor's limit, if it has one. */
+  max_runtime: number | null;
+  isolated: boolean;
+  /** @description Files, folders and globs as they were given; from a controller files. */
+  inputs: string[];
+  /** @description The first part of the job's name. */
+  name: string | null;
+};
+export type Metric = {
+  /** @description Any JSON. null for a picture, and for a value that was too large. */
+  value: unknown;
+  /** @description The MIME type of a picture; the result shows it. */
+  picture: string | null;
+  /** @description The index of the cell that recorded it. */
+  cell: number | null;
+};
+export type Group = string;
+export type SweptJobs = {
+  group: Group;
+  jobs: Job[];
+};
+export type Results = {
+  columns: ResultColumn[];
+  /** @description Values by the names of columns. */
+  rows: {
+    [key: string]: unknown;
+  }[];
+};
+export type ResultColumn = {
+  name: string;
+  /** @enum {unknown} */
+  kind: 'job' | 'parameter' | 'metric' | 'usage';
+  /** @description Whether two jobs differ in it. */
+  differs: boolean;
 };
 export type Page = {
   jobs: Job[];
@@ -118,6 +181,57 @@ export type Submission = {
   packages?: {
     [key: string]: string[];
   } | null;
+  /** @description A label for jobs that belong together. */
+  group?: string | null;
+  /** @description The job starts only while fewer jobs of its group run. It needs a group. */
+  group_limit?: number | null;
+  /** @description The earlier job that this one runs again. */
+  rerun_of?: string | null;
+};
+/** @description A submission, and the runs to make of it. Without a group it gets one. */
+export type Sweep = {
+  /** @description A path in the workspace. */
+  notebook: string;
+  /** @description The open document, instead of the file on disk. Without expected_sha256. */
+  content?: {
+    [key: string]: unknown;
+  } | null;
+  /** @description Digest of the file on disk. A file with another digest is refused as stale. */
+  expected_sha256?: string | null;
+  flavor?: string | null;
+  device?: string | null;
+  parameters?: Parameters;
+  /** @description Files, folders and globs to send. A controller wants blobs. */
+  inputs?: string[] | SentInput[];
+  /** @default false */
+  isolated?: boolean;
+  env?: {
+    [key: string]: string;
+  };
+  max_runtime?: Duration;
+  /** @description A file or an existing folder. */
+  output?: string | null;
+  /** @description The first part of the job's name. */
+  name?: string | null;
+  /** @default 0 */
+  priority?: number;
+  /** @description For a controller - the packages of the submitter's environment, with their import names. */
+  packages?: {
+    [key: string]: string[];
+  } | null;
+  /** @description A label for jobs that belong together. */
+  group?: string | null;
+  /** @description The job starts only while fewer jobs of its group run. It needs a group. */
+  group_limit?: number | null;
+  /** @description The earlier job that this one runs again. */
+  rerun_of?: string | null;
+  runs: Run[];
+};
+/** @description What a run has of its own. Its parameters are merged into those of the submission. */
+export type Run = {
+  parameters?: Parameters;
+  flavor?: string | null;
+  device?: string | null;
 };
 export type Changes = {
   flavor?: string | null;
@@ -130,6 +244,8 @@ export type Changes = {
   output?: string | null;
   name?: string | null;
   priority?: number | null;
+  /** @description What is not taken over from the job: max_runtime, output, or a name such as parameters.rate. */
+  unset?: string[];
 };
 export type SentInput = {
   path: string;
@@ -233,8 +349,11 @@ export type Device = {
   description: string;
   /** @enum {unknown} */
   isolation: 'full' | 'hardware' | 'software' | 'none' | null;
+  /** @description Whether nodes with it are added when jobs wait. */
+  autoscaled: boolean;
   /** @description Units that are free now; null if unknown. */
   free: number | null;
+  /** @description Units that there are; null if unknown, or if it is autoscaled. */
   total: number | null;
 };
 export type Logs = {

@@ -9,18 +9,22 @@ import type {
 
 import type { IJournalApi } from './jobs/client';
 import { formatCommandLine } from './jobs/commandLine';
-import { isFinal, type Job, resultPath } from './jobs/job';
+import { choicesOfJob, isFinal, type Job, resultPath } from './jobs/job';
 import { createRerunSource } from './submit/rerunSource';
+import { SUBMIT } from './submit/submitArguments';
 import type { IJobs, ISubmitDialog } from './tokens';
 import { showError } from './ui/errors';
-import { openActions, openResult } from './ui/openResult';
+import { openActions, openResult, openSource } from './ui/openResult';
 import { showToast } from './ui/toast';
 
 export const CommandIDs = {
+  showJobs: 'jupyter-to-job:show-jobs',
   open: 'jupyter-to-job:open-result',
   watch: 'jupyter-to-job:watch',
   logs: 'jupyter-to-job:logs',
   cancel: 'jupyter-to-job:cancel',
+  source: 'jupyter-to-job:open-source',
+  submitCurrent: 'jupyter-to-job:submit-current',
   rerun: 'jupyter-to-job:rerun',
   rerunWith: 'jupyter-to-job:rerun-with-changes',
   deliver: 'jupyter-to-job:deliver',
@@ -51,6 +55,7 @@ export function addJobCommands(services: CommandServices): void {
   [
     ...resultActions(services),
     ...endingActions(services),
+    ...sourceActions(services),
     ...rerunActions(services)
   ].forEach(action => addCommand(services, action));
 }
@@ -200,6 +205,32 @@ function endingActions({ jobs, trans }: CommandServices): JobAction[] {
         no: trans.__('Keep It')
       }),
       run: ({ name }) => jobs.delete(name)
+    }
+  ];
+}
+
+/** Commands that go back to the notebook that was submitted, as it is now. */
+function sourceActions({ commands, trans }: CommandServices): JobAction[] {
+  return [
+    {
+      id: CommandIDs.source,
+      label: trans.__('Open Source'),
+      caption: trans.__('Open the notebook that was submitted'),
+      appliesTo: () => true,
+      run: ({ notebook }) => openSource(commands, notebook, trans)
+    },
+    {
+      id: CommandIDs.submitCurrent,
+      label: trans.__('Submit Current Version'),
+      caption: trans.__(
+        'Send the notebook as it is now, with the same choices'
+      ),
+      appliesTo: isFinal,
+      run: job =>
+        commands.execute(SUBMIT, {
+          ...(choicesOfJob(job) as ReadonlyPartialJSONObject),
+          current: job.notebook
+        })
     }
   ];
 }

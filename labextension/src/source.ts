@@ -5,6 +5,8 @@ import type { Choices, Job, Submission } from './jobs/job';
 export interface INotebookSource {
   /** The path, relative to the server's root. Choices are remembered under it. */
   readonly path: string;
+  /** The dialog's title; SUBMIT JOB if left out. */
+  readonly title?: string;
   /** A note for the user about what will run, or null. */
   readonly note: string | null;
   /** Initial choices, which override remembered ones. */

@@ -2,7 +2,13 @@
 import { Token } from '@lumino/coreutils';
 import type { ISignal } from '@lumino/signaling';
 
-import type { Changes, CopyProgress, Job, Submission } from './jobs/job';
+import type {
+  Changes,
+  ClusterEvent,
+  CopyProgress,
+  Job,
+  Submission
+} from './jobs/job';
 import type { INotebookSource } from './source';
 
 /** The state of the event stream; `forbidden` if the server does not let this user subscribe. */
@@ -46,6 +52,12 @@ export interface IJobs {
    * @throws ApiError (as all methods below) if the server refuses or cannot be reached.
    */
   find(name: string): Promise<Job>;
+  /** What the cluster recorded of a job lately, the latest last; null if that is not known. */
+  getEvents(name: string): Promise<ClusterEvent[] | null>;
+  /** The newest job of a notebook among the loaded jobs. */
+  getNewestOf(notebook: string): Job | undefined;
+  /** The newest job of a notebook, loaded or not; null if it has none. */
+  findNewestOf(notebook: string): Promise<Job | null>;
   /** Submit a notebook. Each call makes one job, except for calls with the same idempotency key. */
   submit(submission: Submission, idempotencyKey?: string): Promise<Job>;
   /** Run a job again as it was frozen, with changes. This makes a new job. */

@@ -1,7 +1,9 @@
 /** What the client makes of answers that are none of ours. */
 import { ServerConnection } from '@jupyterlab/services';
+import { nullTranslator } from '@jupyterlab/translation';
 
 import { Client } from '../src/jobs/client';
+import { errorText } from '../src/ui/errors';
 
 function answering(status: number, body: string): Client {
   const fetch = () => Promise.resolve(new Response(body, { status }));
@@ -37,4 +39,41 @@ test.each([
   await expect(answering(status, body).getHealth()).rejects.toMatchObject({
     failure
   });
+});
+
+test('each request has an id of its own', async () => {
+  const ids: (string | null)[] = [];
+  const fetch = (request: Request) => {
+    ids.push(request.headers.get('X-Request-ID'));
+    return Promise.resolve(new Response('{}'));
+  };
+  const settings = ServerConnection.makeSettings({
+    fetch: fetch as typeof window.fetch
+  });
+  const client = new Client(settings);
+  await client.getHealth();
+  await client.submit({ notebook: 'a.ipynb' }, 'key');
+  expect(ids).toEqual([
+    expect.stringMatching(/^[0-9a-f]{16}$/),
+    expect.stringMatching(/^[0-9a-f]{16}$/)
+  ]);
+  expect(new Set(ids).size).toBe(2);
+});
+
+test('an error that only an administrator can mend quotes the id', async () => {
+  const body = JSON.stringify({
+    error: {
+      code: 'unavailable',
+      message: 'The disk is full.',
+      hint: 'Wait.',
+      request_id: 'ab12'
+    }
+  });
+  const error: unknown = await answering(503, body)
+    .getHealth()
+    .catch((reason: unknown) => reason);
+  expect(error).toMatchObject({ requestId: 'ab12' });
+  expect(errorText(error, nullTranslator.load('jupyter_to_job'), false)).toBe(
+    'The disk is full. Wait. (Request ab12)'
+  );
 });

@@ -170,7 +170,7 @@ describe('SubmitModel', () => {
     await settle();
     expect(model.choices.inputs).toEqual(['helpers.py', 'more/*.csv']);
     expect(server.asked.at(-1)!.inputs).toEqual(model.choices.inputs);
-    expect(model.remembered.declined).toEqual(['a.csv']);
+    expect(model.files.declinedPaths).toEqual(['a.csv']);
   });
 
   it('says before it is sent what the run would see', async () => {
@@ -270,14 +270,39 @@ describe('SubmitModel', () => {
     }
   );
 
-  it('remembers no environment variables', async () => {
-    const { model } = await open({ env: { TOKEN: 'secret' }, priority: 3 });
-    expect(model.choices).toMatchObject({ env: { TOKEN: 'secret' } });
-    expect(model.remembered.choices).toEqual({
-      flavor: 'small',
-      device: 'cpu',
-      priority: 3
+  it('waits for remembered choices before it sends', async () => {
+    const { model, sent } = await open();
+    let answer: (found: { choices: Choices }) => void = () => undefined;
+    model.awaitRemembered(new Promise(resolve => (answer = resolve)));
+    const sending = model.send();
+    await settle();
+    expect(sent).toEqual([]);
+    answer({ choices: { flavor: 'gpu', parameters: { rate: 1 } } });
+    await sending;
+    expect(sent[0]!.choices).toEqual({
+      flavor: 'gpu',
+      device: 't4',
+      parameters: { rate: 1 }
     });
+  });
+
+  it('leaves remembered choices that come after a choice of the user', async () => {
+    const { model } = await open();
+    model.setText('name', 'mine');
+    model.awaitRemembered(Promise.resolve({ choices: { flavor: 'gpu' } }));
+    await settle();
+    expect(model.choices).toMatchObject({ flavor: 'small', name: 'mine' });
+  });
+
+  it('calls off what waits for remembered choices', async () => {
+    const { model, server, sent } = await open();
+    let answer: (found: object) => void = () => undefined;
+    model.awaitRemembered(new Promise(resolve => (answer = resolve)));
+    const sending = model.send();
+    await model.withdraw();
+    answer({});
+    expect(await sending).toBeNull();
+    expect([model.isWithdrawn, sent, server.calledOff]).toEqual([true, [], []]);
   });
 });
 
@@ -313,25 +338,70 @@ describe('Asker', () => {
 });
 
 describe('Memory', () => {
+  const known = (...jobs: Job[]) => ({
+    getNewestOf: (notebook: string) =>
+      jobs.find(each => each.notebook === notebook),
+    findNewestOf: () => Promise.resolve(job({ flavor: 'found', priority: 2 }))
+  });
+
+  it('takes the choices of the newest job, loaded or not', async () => {
+    const asked = {
+      max_runtime: 60,
+      isolated: true,
+      inputs: ['data/*.csv'],
+      name: 'mine'
+    };
+    const newest = job({
+      parameters: { rate: 1 },
+      inputs: ['data/a.csv'],
+      max_runtime: 50,
+      asked
+    });
+    const memory = new ChoiceMemory(known(newest), null);
+    const loaded = await memory.load('study.ipynb');
+    expect(loaded.later).toBeNull();
+    expect(loaded.now.choices).toEqual({
+      flavor: 'small',
+      device: 'cpu',
+      parameters: { rate: 1 },
+      inputs: ['data/*.csv'],
+      isolated: true,
+      max_runtime: 60,
+      name: 'mine'
+    });
+    const { now, later } = await memory.load('other.ipynb');
+    expect(now.choices).toBeUndefined();
+    expect((await later)!.choices).toEqual({
+      flavor: 'found',
+      device: 'cpu',
+      priority: 2
+    });
+  });
+
   it('forgets the notebook that was submitted longest ago', async () => {
-    const memory = new ChoiceMemory(null);
+    const memory = new ChoiceMemory(known(), null);
     for (let count = 0; count < 51; count++) {
-      await memory.save(`${count}.ipynb`, { declined: [`${count}`] });
+      await memory.save(`${count}.ipynb`, [`${count}`]);
     }
-    expect(await memory.load('0.ipynb')).toEqual({});
-    expect(await memory.load('50.ipynb')).toEqual({ declined: ['50'] });
+    expect((await memory.load('0.ipynb')).now.declined).toEqual([]);
+    expect((await memory.load('50.ipynb')).now.declined).toEqual(['50']);
   });
 
   it('does without a store that fails, or holds something else', async () => {
     const broken = {
-      fetch: () => Promise.resolve([['a.ipynb'], 7, ['b', { choices: {} }]]),
+      fetch: () =>
+        Promise.resolve([
+          ['a.ipynb'],
+          7,
+          ['b', { choices: {}, declined: ['c'] }]
+        ]),
       save: () => Promise.reject(new Error('full'))
     };
     jest.spyOn(console, 'warn').mockImplementation(() => undefined);
-    const memory = new ChoiceMemory(broken as never);
-    expect(await memory.load('a.ipynb')).toEqual({});
-    expect(await memory.load('b')).toEqual({ choices: {} });
-    await memory.save('a.ipynb', { declined: ['b'] });
-    expect(await memory.load('a.ipynb')).toEqual({ declined: ['b'] });
+    const memory = new ChoiceMemory(known(), broken as never);
+    expect((await memory.load('a.ipynb')).now.declined).toEqual([]);
+    expect((await memory.load('b')).now.declined).toEqual(['c']);
+    await memory.save('a.ipynb', ['b']);
+    expect((await memory.load('a.ipynb')).now.declined).toEqual(['b']);
   });
 });

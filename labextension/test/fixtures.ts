@@ -25,7 +25,7 @@ export function job(changes: Partial<Job> = {}): Job {
     reason: null,
     message: null,
     position: null,
-    progress: { cells_done: 0, cells_total: 0, current_cell: null },
+    progress: { cells_done: 0, cells_total: 0, current_cell: null, cells: 0 },
     delivery: { state: 'pending', path: null, message: null },
     usage: null,
     submitted: null,
@@ -34,6 +34,11 @@ export function job(changes: Partial<Job> = {}): Job {
     journal: 0,
     mounts: [],
     left_behind: [],
+    events: null,
+    asked: null,
+    group: null,
+    rerun_of: null,
+    metrics: null,
     ...changes
   };
 }
@@ -54,7 +59,13 @@ export function flavor(changes: Partial<Flavor> = {}): Flavor {
   };
 }
 
-const DEVICE = { title: '', description: '', free: null, total: null };
+const DEVICE = {
+  title: '',
+  description: '',
+  autoscaled: false,
+  free: null,
+  total: null
+};
 
 export const CATALOG: Catalog = {
   default: { flavor: 'small', device: 'cpu' },

@@ -3,6 +3,7 @@ import {
   formatBytes,
   formatDuration,
   formatMemory,
+  formatMoment,
   parseCpus,
   parseDuration
 } from '../src/ui/format';
@@ -20,6 +21,15 @@ describe('words', () => {
     [86_460, '1 d']
   ])('says %d seconds', (seconds, words) => {
     expect(formatDuration(seconds, TRANS)).toBe(words);
+  });
+
+  it('says a time of today without its date', () => {
+    const now = new Date(2026, 0, 2, 14, 30).getTime();
+    const said = (...parts: [number, number, number, number, number]) =>
+      formatMoment(new Date(...parts).toISOString(), now);
+    expect(said(2026, 0, 2, 9, 5)).toBe('09:05');
+    expect(said(2026, 0, 1, 23, 59)).toBe('2026-01-01 23:59');
+    expect(said(2025, 0, 2, 9, 5)).toBe('2025-01-02 09:05');
   });
 
   it.each([

@@ -119,19 +119,26 @@ describe('words', () => {
     expect(said({ state: 'failed', reason: 'KernelDied' })).toBe(
       'The kernel died.'
     );
+    const message = 'The kernel died in cell 3.';
+    expect(said({ state: 'failed', reason: 'KernelDied', message })).toBe(
+      message
+    );
+    expect(said({ state: 'failed', reason: 'New', message })).toBe(message);
     const delivery = { state: 'held' as const, path: null, message: 'Full.' };
     expect(said({ state: 'succeeded', delivery })).toBe('Not delivered: Full.');
   });
 
   it('count the cell that runs, and not one too many', () => {
-    const said = (cells_done: number, cells_total: number) =>
+    const said = (current_cell: number | null, cells: number) =>
       progressText(
-        job({ progress: { cells_done, cells_total, current_cell: null } }),
+        job({
+          progress: { cells_done: 1, cells_total: 4, current_cell, cells }
+        }),
         TRANS
       );
+    expect(said(null, 7)).toBeNull();
     expect(said(0, 0)).toBeNull();
     expect(said(2, 7)).toBe('cell 3 of 7');
-    expect(said(7, 7)).toBe('cell 7 of 7');
   });
 
   it('tell what was used of what there was', () => {
@@ -152,21 +159,29 @@ describe('words', () => {
       'Used 0.9 of 4 CPU, 1.2 of 16 GiB; big has more memory.'
     );
     expect(said({ enough: null, memory_peak: GiB / 16, gpu_idle: true })).toBe(
-      'Used 0.9 of 4 CPU, 64 MiB of 16 GiB, no GPU.'
+      'Used 0.9 of 4 CPU, 0.06 of 16 GiB, no GPU.'
     );
     expect(usageText(job({ usage: { wall: 3 } }), TRANS)).toBeNull();
     expect(usageText(job(), TRANS)).toBeNull();
   });
 
   it('give a command that a shell takes as it was', () => {
-    expect(formatCommandLine(job({ max_runtime: 60 }))).toBe(
-      'jupyter-to-job submit study.ipynb -f small -d cpu --max-runtime 60'
+    const asked = { max_runtime: 60, isolated: false, inputs: [], name: 'x' };
+    expect(formatCommandLine(job({ max_runtime: 50, asked }))).toBe(
+      'jupyter-to-job submit study.ipynb -f small -d cpu --max-runtime 60 --name x'
     );
     const strange = job({
       notebook: "it's $HOME/a b.ipynb",
       parameters: { rate: 0.1, title: 'x y' },
-      inputs: ['*.csv'],
-      isolated: true
+      inputs: ['a.csv', 'b.csv'],
+      max_runtime: 3600,
+      isolated: true,
+      asked: {
+        max_runtime: null,
+        isolated: true,
+        inputs: ['*.csv'],
+        name: null
+      }
     });
     expect(formatCommandLine(strange)).toBe(
       `jupyter-to-job submit 'it'"'"'s $HOME/a b.ipynb' -f small -d cpu ` +

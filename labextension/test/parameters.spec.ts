@@ -107,11 +107,20 @@ describe('ParameterForm', () => {
     expect(made.hasErrors).toBe(false);
   });
 
-  it('begins with the values of the last time, and forgets those of others', () => {
-    const made = new ParameterForm(TRANS, { p: 5, gone: 1 });
-    expect(made.values).toEqual({ p: 5, gone: 1 });
+  it('shows what the notebook does not declare, and can remove it', () => {
+    const made = new ParameterForm(TRANS, { p: 5, other: 1, word: 'a' });
+    expect(made.values).toEqual({ p: 5, other: 1, word: 'a' });
     made.setParameters([parameter('3')]);
-    expect(made.values).toEqual({ p: 5 });
-    expect(made.fields![0]).toMatchObject({ text: '5', isChanged: true });
+    expect(made.values).toEqual({ p: 5, other: 1, word: 'a' });
+    expect(made.fields).toMatchObject([
+      { name: 'p', text: '5', isChanged: true, isDeclared: true },
+      { name: 'other', text: '1', isChanged: true, isDeclared: false },
+      { name: 'word', text: 'a', isChanged: true, isDeclared: false }
+    ]);
+    made.setText('other', '[2]');
+    made.setText('never', '3');
+    made.reset('word');
+    expect(made.values).toEqual({ p: 5, other: [2] });
+    expect(made.fields!.map(({ name }) => name)).toEqual(['p', 'other']);
   });
 });

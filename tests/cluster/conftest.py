@@ -81,9 +81,13 @@ def lanes(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Lanes]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put the tests that run side by side first; where the box cannot run, let one skip say so."""
+    """Put the tests that run side by side first, and those that look back last.
+
+    Where the box cannot run, one skip says so.
+    """
     own = [item for item in items if item.path.is_relative_to(Path(__file__).parent)]
     arrange(items)
+    items.sort(key=lambda item: item.get_closest_marker("last") is not None)
     if not own or KUBECONFIG in os.environ:
         return
     try:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +21,15 @@ from tests.cluster.box.volumes import NODE_LABEL
 from tests.cluster.box.wait import wait_for
 
 ROOT = Path(__file__).parents[2]
+DEVICE_COUNTS = ROOT / "k8s" / "components" / "device-counts"
 NAMESPACE = "jupyter-to-job"
 GATEWAY = f"http://gateway.{NAMESPACE}.svc"
-TEAM, RIVALS, LEAVING, LIMITED = LISTED = "team", "rivals", "leaving", "limited"
+TEAM, RIVALS, LEAVING, LIMITED, HUB = LISTED = "team", "rivals", "leaving", "limited", "jhub"
 """The namespaces of dev pods that the controller serves."""
-SHIPPED = "jupyter"
-"""The namespace of dev pods in the overlay that is shipped."""
+LATER = "later"
+"""One more that it serves, which does not exist when the controller begins."""
+DEV_PODS = "jupyter-to-job.io/dev-pods"
+"""The label of namespaces of dev pods."""
 HOME = "/home/jovyan"
 KEPT = "example.org/kept"
 """The taint of a node that takes jobs of pretend A100s only."""
@@ -31,8 +38,14 @@ CONTROLLER = "--selector=app.kubernetes.io/name=jupyter-to-job-controller"
 FLAVORS = f"""
 apiVersion: jupyter-to-job.io/v1
 default: {{flavor: small, device: cpu}}
+x-small: &small {{cpu: 200m, memory: 512Mi, max_runtime: 10m, devices: [cpu]}}
+x-gpu: &gpu
+  <<: *small
+  gpus: 1
+  shm: 64Mi
+  devices: [any, t4, a100, h100, impatient, steadfast, nowhere]
 flavors:
-  small: &small {{cpu: 200m, memory: 512Mi, max_runtime: 10m, devices: [cpu]}}
+  small: {{<<: *small, title: Small, description: Quick checks}}
   patient: {{<<: *small, retries: 1}}
   no-image: {{<<: *small, image: "jupyter-to-job/missing:1"}}
   without-us: {{<<: *small, image: "{Images.python}"}}
@@ -40,11 +53,7 @@ flavors:
     <<: *small
     annotations: {{container.apparmor.security.beta.kubernetes.io/notebook: unconfined}}
   without-python: {{<<: *small, image: "{PAUSE_IMAGE}"}}
-  gpu-1: &gpu
-    <<: *small
-    gpus: 1
-    shm: 64Mi
-    devices: [any, t4, a100, impatient, steadfast, nowhere]
+  gpu-1: {{<<: *gpu, title: One GPU, description: Training on one whole GPU}}
   crowd: {{<<: *small}}
   crowd-gpu: &crowd-gpu {{<<: *gpu}}
   crowd-gpus: {{<<: *crowd-gpu, gpus: 2}}
@@ -54,14 +63,18 @@ devices:
   cpu: {{title: CPU}}
   any: {{title: Any GPU, resource: nvidia.com/gpu, isolation: full}}
   t4:
-    title: Pretend T4
+    title: NVIDIA T4
     resource: nvidia.com/gpu
     node_selector: {{nvidia.com/gpu.product: Tesla-T4}}
   a100:
-    title: Pretend A100
+    title: NVIDIA A100
     resource: nvidia.com/gpu
     node_selector: &a100 {{nvidia.com/gpu.product: NVIDIA-A100-SXM4-40GB}}
     tolerations: [&kept {{key: {KEPT}, operator: Exists, effect: NoSchedule}}]
+  h100:
+    title: NVIDIA H100
+    resource: nvidia.com/gpu
+    node_selector: {{nvidia.com/gpu.product: NVIDIA-H100-80GB-HBM3}}
   impatient:
     title: The same A100, and the job leaves it soon after it went away
     resource: nvidia.com/gpu
@@ -91,68 +104,107 @@ spec:
   containers: [{name: notebook, env: [{name: OF_THE_PATCH, value: "yes"}]}]
 """
 """What this cluster's administrator adds to the pods of jobs."""
+SETTINGS = {
+    "JUPYTER_TO_JOB_START_LIMITS": "image=1s",
+    "JUPYTER_TO_JOB_POD_PATCH": "/etc/jupyter-to-job/pod-patch.yaml",
+    "JUPYTER_TO_JOB_VARIABLES": "DATA_ROOT,configmap/settings",
+}
+"""The controller's settings here."""
 
 
 def install(cluster: Cluster, images: Images) -> None:
-    """Apply the overlay as it is shipped, but for image, catalog and namespaces of dev pods."""
-    manifests = [m for m in _shipped(cluster) if m["metadata"].get("namespace") != SHIPPED]
-    by_kind = {m["kind"]: m for m in manifests}
-    cluster.apply(by_kind["Namespace"])
+    """Install as docs/install.md says, for the listed namespaces of dev pods."""
     for namespace in LISTED:
-        add_namespace(cluster, namespace)
-    by_kind["ConfigMap"]["data"] = {"flavors.yaml": FLAVORS, "pod-patch.yaml": POD_PATCH}
-    (container,) = by_kind["Deployment"]["spec"]["template"]["spec"]["containers"]
-    container["image"] = images.controller
-    for variable in container["env"]:
-        if variable["name"] == "JUPYTER_TO_JOB_AGENT_IMAGE":
-            variable["value"] = images.controller
-        if variable["name"] == "JUPYTER_TO_JOB_NAMESPACES":
-            variable["value"] = ",".join(LISTED)
-    container["env"] += [
-        {"name": "JUPYTER_TO_JOB_START_LIMITS", "value": "image=1s"},
-        {"name": "JUPYTER_TO_JOB_POD_PATCH", "value": "/etc/jupyter-to-job/pod-patch.yaml"},
-        {"name": "JUPYTER_TO_JOB_VARIABLES", "value": "DATA_ROOT,configmap/settings"},
-    ]
+        cluster.apply(namespace_manifest(namespace))
     if isinstance(cluster, Box):  # where nobody provisions volumes
         cluster.add_volume("exchange", "ReadWriteOnce", claim=f"{NAMESPACE}/exchange", node=T4.name)
-    cluster.apply(*(manifest for manifest in manifests if manifest["kind"] != "Namespace"))
+    apply(cluster, images)
+
+
+def apply(cluster: Cluster, images: Images, components: Sequence[str] = ()) -> None:
+    """Apply our overlay, and wait until its controller serves."""
+    with tempfile.TemporaryDirectory() as folder:
+        cluster.kubectl("apply", "-k", str(write_overlay(Path(folder), images, components)))
     flags = ("--namespace", NAMESPACE, "--timeout=90s")
     cluster.kubectl("rollout", "status", "deployment/controller", *flags, timeout=100)
 
 
-def _shipped(cluster: Cluster) -> list[Any]:
-    """Return the manifests of the overlay that is shipped."""
-    overlay = ROOT / "k8s" / "overlays" / "one-namespace"
-    return list(yaml.safe_load_all(cluster.kubectl("kustomize", str(overlay))))
+def write_overlay(folder: Path, images: Images, components: Sequence[str] = ()) -> Path:
+    """Write a copy of k8s/ in which k8s/site is ours, and the overlay has our namespaces.
+
+    `components` are what k8s/site includes besides the count of devices.
+    """
+    k8s = shutil.copytree(ROOT / "k8s", folder / "k8s")
+    site, overlay = k8s / "site", k8s / "overlays" / "one-namespace"
+    (site / "flavors.yaml").write_text(FLAVORS)
+    (site / "pod-patch.yaml").write_text(POD_PATCH)
+    with _edited(site / "kustomization.yaml") as kustomization:
+        (image,) = kustomization["images"]
+        image["newName"], _, image["newTag"] = images.controller.rpartition(":")
+        kustomization["configMapGenerator"][0]["files"] = ["flavors.yaml", "pod-patch.yaml"]
+        kustomization["components"] = ["../components/device-counts", *components]
+    with _edited(site / "controller.yaml") as deployment:
+        _add_variables(deployment, SETTINGS)
+    with _edited(overlay / "namespaces.yaml") as deployment:
+        _add_variables(deployment, {"JUPYTER_TO_JOB_NAMESPACES": ",".join((*LISTED, LATER))})
+    with _edited(overlay / "kustomization.yaml") as kustomization:
+        kustomization["resources"].remove("dev-namespace")
+        kustomization["resources"] += LISTED
+    for namespace in LISTED:
+        shutil.copytree(overlay / "dev-namespace", overlay / namespace)
+        with _edited(overlay / namespace / "kustomization.yaml") as kustomization:
+            kustomization["namespace"] = namespace
+    return overlay
+
+
+def _add_variables(deployment: Any, variables: dict[str, str]) -> None:
+    """Set variables of the controller, in place of those of the same name."""
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    kept = [entry for entry in container["env"] if entry["name"] not in variables]
+    container["env"] = kept + [{"name": n, "value": v} for n, v in variables.items()]
+
+
+@contextmanager
+def _edited(path: Path) -> Iterator[Any]:
+    """Yield a file's document, and write what has become of it."""
+    document = yaml.safe_load(path.read_text())
+    yield document
+    path.write_text(yaml.safe_dump(document))
 
 
 def add_namespace(cluster: Cluster, name: str) -> None:
     """Make a namespace for dev pods, in which the controller has its rights."""
-    cluster.apply(_namespace(name))
-    rights = [m for m in _shipped(cluster) if m["metadata"].get("namespace") == SHIPPED]
+    cluster.apply(namespace_manifest(name))
+    rights = yaml.safe_load_all(cluster.kubectl("kustomize", str(ROOT / "k8s" / "dev-namespace")))
     cluster.apply(*({**m, "metadata": {**m["metadata"], "namespace": name}} for m in rights))
 
 
-def _namespace(name: str) -> dict[str, Any]:
-    """Return a namespace for dev pods that enforces the strictest Pod Security."""
-    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+def namespace_manifest(name: str) -> dict[str, Any]:
+    """Return a namespace for dev pods: no devices but in jobs, and the strictest Pod Security."""
+    labels = {"pod-security.kubernetes.io/enforce": "restricted", DEV_PODS: "true"}
     metadata = {"name": name, "labels": labels}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
 
 
 @dataclass(frozen=True)
 class DevPod:
-    """A dev pod: no GPU, no rights in the cluster, a token for the gateway."""
+    """A dev pod: no GPU, no rights in the cluster, a token for the gateway.
+
+    Its commands have these further `variables`.
+    """
 
     cluster: Cluster
     namespace: str
     name: str
+    variables: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def run(self, *command: str, check: bool = True, timeout: float = 150) -> str:
         """Run a command in the pod and return what it printed on stdout.
 
         Without `check` its exit code does not count. `timeout` is in seconds.
         """
+        settings = (f"{name}={value}" for name, value in self.variables.items())
+        command = ("env", *settings, *command)
         if not check:
             command = ("sh", "-c", '"$@"; exit 0', "sh", *command)
         pod = ("-n", self.namespace, self.name)
@@ -210,25 +262,24 @@ def start_dev_pod(
 
     The claim is mounted at `work` in the home directory. `cpu` is its share on a busy machine.
     """
-    cluster.apply(_namespace(namespace))
+    cluster.apply(namespace_manifest(namespace))
     wait_for(
         "the namespace has its service account",
         lambda: "default" in cluster.kubectl("get", "serviceaccounts", "-n", namespace, "-o=name"),
     )
     pod = dev_pod_manifest(images, namespace, name, user, claim)
     pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] = cpu
+    return start_pod(cluster, pod)
+
+
+def start_pod(cluster: Cluster, pod: dict[str, Any]) -> DevPod:
+    """Start a dev pod of a manifest, and wait until it is ready."""
+    name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
     if isinstance(cluster, Box):  # of which tests take the other node away
         pod["spec"]["nodeSelector"] = {NODE_LABEL: T4.name}
     cluster.apply(pod)
-    cluster.kubectl(
-        "wait",
-        f"pod/{name}",
-        "-n",
-        namespace,
-        "--for=condition=Ready",
-        "--timeout=120s",
-        timeout=130,
-    )
+    ready = ("--for=condition=Ready", "--timeout=120s")
+    cluster.kubectl("wait", f"pod/{name}", "-n", namespace, *ready, timeout=130)
     return DevPod(cluster, namespace, name)
 
 

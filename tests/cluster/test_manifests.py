@@ -47,7 +47,12 @@ def try_to_create(cluster: Cluster, manifest: Any, user: str) -> Any:
 def pod_of(job: Any) -> dict[str, Any]:
     """Return the pod that the Job controller would make."""
     metadata, template = job["metadata"], job["spec"]["template"]
-    place = {"name": f"{metadata['name']}-abcde", "namespace": metadata["namespace"]}
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": metadata["name"], "controller": True}
+    place = {
+        "name": f"{metadata['name']}-abcde",
+        "namespace": metadata["namespace"],
+        "ownerReferences": [{**owner, "uid": "00000000-0000-0000-0000-000000000000"}],
+    }
     pod = {"apiVersion": "v1", "kind": "Pod", "spec": template["spec"]}
     return {**pod, "metadata": {**template["metadata"], **place}}
 

@@ -1,63 +1,30 @@
-"""Our Jobs and their pods are ours, whatever others may do in a namespace (k8s/policies).
-
-Eve may do everything with pods and Jobs of the namespace.
-"""
+"""Our Jobs and their pods are ours, whatever others may do in a namespace (k8s/policies)."""
 
 from __future__ import annotations
 
 import copy
 import json
+from functools import partial
 from typing import Any
 
 import pytest
 
-from tests.cluster.box.cluster import Cluster, KubectlError
+from tests.cluster import eve
+from tests.cluster.box.cluster import Cluster
 from tests.cluster.box.images import Images
 from tests.cluster.box.wait import wait_for
+from tests.cluster.eve import EVE, allow_eve, as_user
 from tests.cluster.product import HOME, TEAM, DevPod, dev_pod_manifest
 from tests.cluster.scenes import SubmittedJob, notebook, submit, text_of
-from tests.cluster.side_by_side import once
 from tests.cluster.test_attackers import OUTCOME, ask
 
 pytestmark = pytest.mark.side_by_side
 POLICY = "jupyter-to-job-own-jobs"
 LABEL = "jupyter-to-job.io/job"
-EVE = "eve@example.org"
-RIGHTS: list[dict[str, Any]] = [
-    {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "Role",
-        "metadata": {"name": "eve", "namespace": TEAM},
-        "rules": [
-            {"apiGroups": ["", "batch"], "resources": ["pods", "jobs", "cronjobs"], "verbs": ["*"]}
-        ],
-    },
-    {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "RoleBinding",
-        "metadata": {"name": "eve", "namespace": TEAM},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "eve"},
-        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": EVE}],
-    },
-]
-
-
-@once
-def allow_eve(cluster: Cluster) -> None:
-    cluster.apply(*RIGHTS)
-
-
-def as_user(cluster: Cluster, user: str, *command: str, stdin: object = None) -> str:
-    text = None if stdin is None else json.dumps(stdin)
-    return cluster.kubectl(*command, "-n", TEAM, f"--as={user}", stdin=text)
-
-
-def refusal(cluster: Cluster, *command: str, stdin: object = None, user: str = EVE) -> str:
-    """Return why the API server refuses what a user asks for: it must."""
-    with pytest.raises(KubectlError) as refused:
-        as_user(cluster, user, *command, stdin=stdin)
-    assert POLICY in str(refused.value)
-    return str(refused.value)
+CONTROLLER_MANAGER = "system:kube-controller-manager"
+"""Who the Job controller is, and the ReplicaSet controller, where they have no accounts."""
+MASTERS = "--as-group=system:masters"
+refusal = partial(eve.refusal, by=POLICY)
 
 
 def forged_pod(images: Images, name: str, **metadata: Any) -> dict[str, Any]:
@@ -70,13 +37,7 @@ def forged_pod(images: Images, name: str, **metadata: Any) -> dict[str, Any]:
 def test_the_policy_has_no_type_errors(cluster: Cluster, dev_pod: DevPod) -> None:
     assert dev_pod.cluster is cluster  # the product is installed
 
-    def status() -> Any:
-        policy = cluster.get("validatingadmissionpolicy", POLICY)
-        seen = policy.get("status", {})
-        return seen if seen.get("observedGeneration") == policy["metadata"]["generation"] else None
-
-    wait_for("its types are checked", status)
-    assert status()["typeChecking"].get("expressionWarnings", []) == []
+    eve.check_types(cluster, POLICY)
 
 
 def test_a_running_job_is_out_of_reach(cluster: Cluster, images: Images, dev_pod: DevPod) -> None:
@@ -100,12 +61,15 @@ def check_pod_with_copied_owner_reference(
     copied = {"labels": real["labels"], "ownerReferences": real["ownerReferences"]}
     forged = forged_pod(images, f"{running.name}-zzzzz", **copied)
     for user in (EVE, "system:admin"):  # nobody else's rights change that
-        flags = ["--as-group=system:masters"] if user != EVE else []
+        flags = [MASTERS] if user != EVE else []
         said = refusal(cluster, "create", "-f", "-", *flags, stdin=forged, user=user)
         assert "Only Kubernetes' Job controller creates pods" in said
 
     del forged["metadata"]["ownerReferences"]
     refusal(cluster, "create", "-f", "-", stdin=forged)
+    for owner in ({"kind": "ReplicaSet", "apiVersion": "apps/v1"}, {"controller": False}):
+        forged["metadata"]["ownerReferences"] = [{**real["ownerReferences"][0], **owner}]
+        refusal(cluster, "create", "-f", "-", MASTERS, stdin=forged, user=CONTROLLER_MANAGER)
 
 
 def check_pod_without_label(cluster: Cluster, images: Images, running: SubmittedJob) -> None:
@@ -117,7 +81,7 @@ def check_pod_without_label(cluster: Cluster, images: Images, running: Submitted
     cluster.kubectl(
         "wait", f"pod/{name}", "-n", TEAM, "--for=condition=Ready", "--timeout=90s", timeout=100
     )
-    refusal(cluster, "label", "pod", name, f"{LABEL}={running.name}")
+    check_label_cannot_be_added(cluster, "pod", name, running)
     check_no_agent(DevPod(cluster, TEAM, name), running.name)
     cluster.kubectl("delete", "pod", name, "-n", TEAM, "--wait=false")
 
@@ -162,8 +126,17 @@ def check_job_with_our_label(cluster: Cluster, images: Images, running: Submitte
         assert "Only the controller of Jupyter to Job creates Jobs" in said
 
     as_user(cluster, EVE, "create", "-f", "-", stdin=plain)
-    refusal(cluster, "label", "job", "forged", f"{LABEL}={running.name}")
+    check_label_cannot_be_added(cluster, "job", "forged", running)
     as_user(cluster, EVE, "delete", "job", "forged", "--wait=false")
+
+
+def check_label_cannot_be_added(
+    cluster: Cluster, kind: str, name: str, running: SubmittedJob
+) -> None:
+    """Neither by an update nor by one of the status, which may change labels, too."""
+    refusal(cluster, "label", kind, name, f"{LABEL}={running.name}")
+    labels = json.dumps({"metadata": {"labels": {LABEL: running.name}}})
+    refusal(cluster, "patch", kind, name, "--subresource=status", f"--patch={labels}")
 
 
 def check_what_it_runs_stays(cluster: Cluster, running: SubmittedJob) -> None:
@@ -178,6 +151,13 @@ def check_what_it_runs_stays(cluster: Cluster, running: SubmittedJob) -> None:
     orphan = json.dumps({"metadata": {"ownerReferences": None}})
     refusal(cluster, "patch", "pod", pod, f"--patch={orphan}")
     refusal(cluster, "patch", "job", running.name, '--patch={"spec": {"parallelism": 2}}')
+    one = {"cpu": "1"}
+    more = {"name": "notebook", "resources": {"requests": one, "limits": one}}
+    resized = json.dumps({"spec": {"containers": [more]}})
+    refusal(cluster, "patch", "pod", pod, "--subresource=resize", f"--patch={resized}")
+    refusal(
+        cluster, "debug", pod, "--image=example.org/evil:1", "--profile=restricted", "--", "env"
+    )
 
 
 def test_a_job_of_the_same_name_after_ours_is_gone(

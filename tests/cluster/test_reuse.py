@@ -1,4 +1,4 @@
-"""What was deleted: a job whose key is used again, and a namespace whose jobs run."""
+"""What comes and goes: a job whose key is used again, a namespace whose jobs run, a new one."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from tests.cluster.box.cluster import Cluster, KubectlError
 from tests.cluster.box.images import Images
 from tests.cluster.box.wait import wait_for
-from tests.cluster.product import LEAVING, DevPod, add_namespace, start_dev_pod
-from tests.cluster.scenes import SubmittedJob
+from tests.cluster.product import HOME, LATER, LEAVING, DevPod, add_namespace, start_dev_pod
+from tests.cluster.scenes import SubmittedJob, notebook, submit
 
 pytestmark = pytest.mark.side_by_side
 
@@ -67,3 +67,15 @@ def test_a_namespace_is_deleted_while_a_job_runs(
     assert ended["reason"] in ("Lost", "Terminated"), ended
     assert ended["delivery"]["state"] == "held"
     assert returned.printed() >= printed
+
+
+def test_a_namespace_is_made_after_the_controller_began(
+    cluster: Cluster, dev_pod: DevPod, images: Images
+) -> None:
+    """It was listed, and refused nobody else; now its dev pods submit."""
+    assert dev_pod.cluster is cluster  # the controller is there
+    add_namespace(cluster, LATER)
+    late = start_dev_pod(cluster, images, LATER)
+    late.write(f"{HOME}/late.ipynb", notebook("print(1)"))
+    job = submit(late, f"{HOME}/late.ipynb", "-f", "crowd")
+    assert (job["state"], job["delivery"]["state"]) == ("succeeded", "delivered")

@@ -7,6 +7,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from jupyter_to_job.domain.errors import (
     NotFound,
     UnknownChoice,
 )
-from jupyter_to_job.domain.job import Changes, DeliveryState, State, Submission
+from jupyter_to_job.domain.job import Asked, Changes, DeliveryState, State, Submission
 from jupyter_to_job.exchange.retention import Policy, enforce
 
 from .. import notebooks
@@ -54,6 +55,38 @@ def test_rerun_is_the_job_as_it_was_frozen(place: Place) -> None:
     assert "# kept" in notebooks.printed(place.result(again))
     assert place.frozen_input(again.name, "data.csv") == b"then"
     assert place.exchange.request(again.name).env == {"TOKEN": "t", "X": "2"}
+
+
+@pytest.mark.core
+def test_only_what_the_user_set_is_taken_over(make_place: Callable[..., Place]) -> None:
+    """The flavor's time limit is none of the user's. What was asked for is told to every reader."""
+    place = make_place(hold="queued")
+    plain = place.submit()
+    assert plain.asked == Asked()
+    job = place.submit(
+        inputs=("dir",), max_runtime=10**6, name="Label", isolated=True, parameters={"a": 1, "b": 2}
+    )
+    asked = job.asked
+    assert asked is not None and (asked.max_runtime, asked.isolated) == (10**6, True)
+    assert (asked.name, len(asked.inputs)) == ("Label", 1)
+    again = place.service.rerun(job.name, Changes(unset=("max_runtime", "parameters.a")))
+    assert (again.parameters, again.max_runtime) == ({"b": 2}, plain.max_runtime)
+    assert again.asked == replace(asked, max_runtime=None)
+    assert place.service.rerun(job.name, Changes()).asked == asked
+    with pytest.raises(BadInput):
+        place.service.rerun(job.name, Changes(unset=("parameters.c",)))
+
+
+@pytest.mark.core
+def test_the_jobs_of_one_notebook(make_place: Callable[..., Place]) -> None:
+    place = make_place(hold="queued")
+    notebooks.write(place.workspace / "other.ipynb", "1")
+    names = [place.submit().name, place.submit(notebook="other.ipynb").name, place.submit().name]
+    found = place.service.find(notebook=NOTEBOOK)
+    assert [job.name for job in found.jobs] == [names[2], names[0]]
+    (newest,) = place.service.find(limit=1, notebook="dir/../other.ipynb").jobs
+    assert newest.name == names[1]
+    assert place.service.find(notebook="dir/none.ipynb").jobs == []
 
 
 @pytest.mark.core

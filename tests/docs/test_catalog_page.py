@@ -60,6 +60,8 @@ def test_defaults(heading: str, model: type[BaseModel]) -> None:
         info = model.model_fields[name.strip("`")]
         if info.is_required():
             assert documented == "required", name
+        elif isinstance(info.default, bool):
+            assert documented == f"`{str(info.default).lower()}`", name
         elif isinstance(info.default, (str, int)) and info.default not in ("", 0):
             assert documented == f"`{info.default}`", name
         else:

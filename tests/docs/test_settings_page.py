@@ -57,7 +57,7 @@ def variables_in(*patterns: str) -> set[str]:
 
 SETTINGS = {PREFIX + name.upper() for name in TRAITS}
 PRODUCT = variables_in("jupyter_to_job/**/*.py", "job_runner/**/*.py")
-TOOLS = variables_in("scripts/*", "Makefile", "tests/**/*.py", "benchmarks/**/*.py", "k8s/**/*.py")
+TOOLS = variables_in("scripts/*", "Makefile", "tests/**/*.py", "benchmarks/**/*.py")
 
 
 def test_pages_name_no_variable_that_nothing_reads() -> None:

@@ -103,6 +103,42 @@ def test_rerun(cli: Cli) -> None:
     assert Path(ran.stdout.strip()).stem != first["name"]
     second = cli.json("rerun", first["name"], "-f", "medium")
     assert (second["flavor"], second["parameters"]) == ("medium", first["parameters"])
+    third = cli.json("rerun", first["name"], "--unset", "epochs", "-p", "rate", "4")
+    assert third["parameters"] == {"rate": 4}
+    refused = cli.run("rerun", first["name"], "--unset", "epoch")
+    assert refused.returncode == 2
+    assert "The job has no parameter 'epoch'." in refused.stderr
+    assert "Did you mean 'epochs'?" in refused.stderr
+
+
+def test_rerun_of_the_notebook_as_it_is_now(cli: Cli) -> None:
+    notebooks.write(cli.workspace / "a.ipynb", notebooks.parameters("rate = 1"), "1 / 0")
+    failed = cli.json("submit", "a.ipynb", "-p", "rate", "2", "--name", "mine", "--wait", code=1)
+    assert failed["state"] == "failed"
+    assert failed["message"].startswith("Cell 2 (In [3]) raised ZeroDivisionError")
+    notebooks.write(cli.workspace / "a.ipynb", notebooks.parameters("rate = 1"), "print(rate)")
+    mended = cli.json("rerun", failed["name"], "--current", "--priority", "3", "--wait")
+    assert (mended["state"], mended["parameters"]) == ("succeeded", {"rate": 2})
+    assert mended["name"].startswith("mine-") and mended["priority"] == 3
+    assert notebooks.printed(cli.workspace / mended["delivery"]["path"]) == "2\n"
+    plain = cli.json("rerun", failed["name"], "--current", "--unset", "rate")
+    assert plain["parameters"] == {} and plain["group"] is None
+
+
+def test_what_failed_of_a_group_runs_again_as_it_is_now(cli: Cli) -> None:
+    for name in ("a", "b"):
+        notebooks.write(cli.workspace / f"{name}.ipynb", "1 / 0")
+    failed = cli.run("submit", "a.ipynb", "b.ipynb", "--group", "night").stdout.split()
+    assert cli.run("wait", "--group", "night").returncode == 1
+    for name in ("a", "b"):
+        notebooks.write(cli.workspace / f"{name}.ipynb", "print(1)")
+    mended = cli.run("rerun", "--group", "night", "--failed", "--current", "--wait", "--json")
+    assert mended.returncode == 0, mended.stderr
+    assert [(job["group"], job["rerun_of"]) for job in json.loads(mended.stdout)] == [
+        ("night", name) for name in failed
+    ]
+    assert cli.run("wait", "--group", "night").returncode == 0
+    assert cli.run("rerun", "--group", "night", "--failed").stdout == ""
 
 
 def test_unknown_parameters_and_inputs_are_told(cli: Cli) -> None:

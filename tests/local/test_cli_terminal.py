@@ -33,7 +33,7 @@ def test_a_place_in_line_is_shown_and_the_bars_fit_the_terminal(cli: Cli) -> Non
         notebooks.write(cli.workspace / "many" / f"n{number}.ipynb", "1")
     seen = cli.on_terminal("submit", "waits.ipynb", "many", "--wait", rows=8, columns=50)
     seen.until_shown(r"waits-\w{8} ━{8} 0/2 \d:\d\d cell 1")  # figures are not cut
-    text = seen.until_shown(r"and \d queued")
+    text = seen.until_shown(r"0 of 10 ended: \d queued")
     assert "queued, place 1 …" in text
     seen.press(INTERRUPT)
     text = seen.until_ended()

@@ -42,6 +42,11 @@ def start(tmp_path: Path, **changed: str) -> subprocess.CompletedProcess[str]:
             "JUPYTER_TO_JOB_OWNER_RULE='user' is no rule. It may be annotation",
         ),
         ({"OWNER_SCOPE": "user"}, "JUPYTER_TO_JOB_OWNER_SCOPE='user' is not allowed. It may be"),
+        (
+            {"GATEWAY_TLS": "/nonexistent"},
+            "certificate in /nonexistent cannot be used: No such file or directory. "
+            "JUPYTER_TO_JOB_GATEWAY_TLS names a folder",
+        ),
         ({"AGENT_IMAGE": ""}, "JUPYTER_TO_JOB_AGENT_IMAGE and JUPYTER_TO_JOB_GATEWAY_URL must be"),
     ],
 )

@@ -100,7 +100,7 @@ def test_json(cli: Cli) -> None:
         "path": f"{job['name']}.ipynb",
         "message": None,
     }
-    assert job["progress"] == {"cells_done": 1, "cells_total": 2, "current_cell": None}
+    assert job["progress"] == {"cells_done": 1, "cells_total": 2, "current_cell": None, "cells": 0}
     assert job["usage"]["memory_peak"] > 0
     assert job["submitted"] <= job["started"] <= job["finished"]
     assert "s3cret" not in json.dumps(job)
@@ -143,6 +143,14 @@ def test_logs(cli: Cli) -> None:
         "before\nafter\nend\n",
         f"{name} succeeded\n",
     )
+
+
+def test_a_piped_log_has_lines_as_they_ended_up(cli: Cli) -> None:
+    bar = "for n in range(5):\n    print(f'\\r{n} of 4', end='')\nprint()\nprint('an end', end='')"
+    notebooks.write(cli.workspace / "a.ipynb", bar)
+    name = cli.json("submit", "a.ipynb", "--wait")["name"]
+    assert cli.run("logs", name).stdout == "4 of 4\nan end"
+    assert cli.run("logs", name, "--follow").stdout == "4 of 4\nan end"
 
 
 def test_an_interrupted_wait_leaves_the_job(cli: Cli) -> None:

@@ -16,7 +16,7 @@ def test_a_smaller_flavor_would_have_been_enough(cli: Cli) -> None:
     notebooks.write(cli.workspace / "a.ipynb", "x = 1", LONG_ENOUGH)
     ran = cli.run("submit", "a.ipynb", "-f", "medium", "--wait")
     assert ran.returncode == 0, ran.stderr
-    said = r" used 0\.\d of 2 CPU on average, [\d.]+ MiB of 8 GiB of memory at most; (.*)\.\n"
+    said = r" used 0\.\d of 2 CPU on average, [\d.]+ of 8 GiB of memory at most; (.*)\.\n"
     told = re.search(said, ran.stderr)
     assert told is not None, ran.stderr
     assert told[1] == "flavor small would have been enough"

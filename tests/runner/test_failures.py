@@ -121,16 +121,17 @@ def test_reason_and_exit_code(name: str, runs: dict[str, tuple[Job, int]]) -> No
 
 
 SAID = {
-    "raises": "Cell 3 raised ZeroDivisionError: division by zero.",
-    "exits": "Cell 2 ended the run early with sys.exit(0): later cells did not run, and only a run "
-    "of all cells counts as succeeded.",
+    "raises": "Cell 3 (In [2]) raised ZeroDivisionError: division by zero.",
+    "exits": "Cell 2 (In [2]) ended the run early with sys.exit(0): later cells did not run, and "
+    "only a run of all cells counts as succeeded.",
     "exits with a text": "with sys.exit('no data today'): later cells did not run",
-    "quits in a function": "Cell 2 ended the run early with exit() or quit(): later cells",
-    "asks": "Cell 2 asked for keyboard input, and a job has nobody to ask. Use a parameter.",
-    "gpu": "Cell 2 ran out of GPU memory (OutOfMemoryError: CUDA out of memory. Tried 2 GiB). "
-    "Choose a device or flavor with more, or a smaller batch.",
+    "quits in a function": "Cell 2 (In [2]) ended the run early with exit() or quit(): later cells",
+    "asks": "Cell 2 (In [2]) asked for keyboard input, and a job has nobody to ask. "
+    "Use a parameter.",
+    "gpu": "Cell 2 (In [2]) ran out of GPU memory (OutOfMemoryError: CUDA out of memory. Tried "
+    "2 GiB). Choose a device or flavor with more, or a smaller batch.",
     "gpu behind another error": "(CUDA out of memory. Tried 2 GiB)",
-    "no memory": "Cell 2 ran out of memory (MemoryError); the run had used ",
+    "no memory": "Cell 2 (In [2]) ran out of memory (MemoryError); the run had used ",
     "no module": "No module named 'cv2_of_old'. It is in the environment you submitted from, not "
     "in this one: add `%pip install opencv-of-old` to the notebook, or choose an image that has it",
     "dies": "The kernel died in cell 2: something killed it: the host, or its own code (SIGKILL); "
@@ -151,7 +152,7 @@ def test_the_message_says_what_happened_and_what_to_do(
     outcome, result = job.outcome(), job.result()
     assert SAID[name] in str(outcome.message)
     if name == "no memory":
-        assert re.search(r"the run had used [\d.]+ MiB of [\d.]+ [GT]iB\.", str(outcome.message))
+        assert re.search(r"the run had used [\d.]+ of [\d.]+ [GT]iB\.", str(outcome.message))
     top = html.unescape(result.cells[0].source)
     if outcome.reason != "CellError":
         assert f"{outcome.reason}: {outcome.message}</span>" in top
@@ -287,4 +288,4 @@ def test_a_full_disk(tmp_path: Path) -> None:
     job = Job(room / "after")
     assert job.outcome().reason == "DiskFull"
     assert job.printed().startswith("kept\n" + "x" * 1000)
-    assert "DiskFull: The disk of the exchange is full in cell 2;" in job.result().cells[0].source
+    assert "DiskFull: The disk of the exchange is full;" in job.result().cells[0].source

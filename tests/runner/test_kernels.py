@@ -17,6 +17,7 @@ from jupyter_client.manager import KernelManager
 
 from job_runner.attempt import engine as engine_module
 from job_runner.attempt.engine import Engine
+from job_runner.diagnosis.cell_place import CellPlace
 from job_runner.kernel import shutdown
 from job_runner.kernel.channels import KernelChannels, Message
 from job_runner.kernel.client import KernelClient
@@ -27,8 +28,8 @@ from .jobs import BOUND
 Record = dict[str, Any]
 
 
-def cell(source: str) -> tuple[int, Record]:
-    return 0, {"source": source, "metadata": {}}
+def cell(source: str) -> tuple[CellPlace, Record]:
+    return CellPlace(0, 1), {"source": source, "metadata": {}}
 
 
 def with_kernel(
@@ -186,7 +187,7 @@ def test_a_lost_idle_does_not_hang_a_run(monkeypatch: pytest.MonkeyPatch) -> Non
 
     async def run() -> Any:
         engine = Engine(_Forgetful(), records.append)  # type: ignore[arg-type]
-        cells = [(0, {"source": "a", "metadata": {}}), (1, {"source": "b", "metadata": {}})]
+        cells = [(CellPlace(n, n + 1), {"source": s, "metadata": {}}) for n, s in enumerate("ab")]
         return await asyncio.wait_for(engine.run(cells), 10)
 
     assert asyncio.run(run()).reason is None

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from job_runner.diagnosis.cell_place import CellPlace
 from job_runner.diagnosis.endings import memory_limit_exceeded
 from job_runner.resources import process_tree
 
@@ -86,12 +87,12 @@ def test_over_the_limit(name: str, over: dict[str, tuple[Job, int]]) -> None:
     outcome = hungry.outcome()
     assert (outcome.state, outcome.reason, exit_code) == ("failed", "OutOfMemory", 4)
     assert outcome.exit_code == 4
-    said = re.match(r"used (\d+(\.\d)?) of 300 MiB in cell 2;", str(outcome.message))
+    said = re.match(r"The run used (\d+(\.\d)?) of 300 MiB in cell 2;", str(outcome.message))
     assert said is not None and float(said[1]) > 300
     assert outcome.usage["memory_peak"] > 300 * MIB
     assert hungry.printed() == "kept\n"
     result = hungry.result()
-    assert f"OutOfMemory: used {said[1]} of 300 MiB in cell 2" in banner(result)[0]
+    assert f"OutOfMemory: The run used {said[1]} of 300 MiB in cell 2" in banner(result)[0]
     assert stream(result.cells[3]) == "kept\n"
     until(lambda: not Path(f"/proc/{hungry.kernel_pid()}").exists(), "the end of the kernel")
 
@@ -134,14 +135,14 @@ def test_a_killed_run_has_its_receipt(job: Callable[..., Job]) -> None:
 @pytest.mark.parametrize(
     ("used", "limit", "text"),
     [
-        (23 * (1 << 30) // 10, 2 << 30, "used 2.3 of 2 GiB in cell 7;"),
-        ((2 << 30) + (1 << 24), 2 << 30, "used 2.02 of 2 GiB in cell 7;"),
-        (3 << 30, 512 * MIB, "used 3072 of 512 MiB in cell 7;"),
-        ((2 << 30) + 1, 2 << 30, "used 2 of 2 GiB in cell 7;"),
+        (23 * (1 << 30) // 10, 2 << 30, "The run used 2.3 of 2 GiB in cell 7;"),
+        ((2 << 30) + (1 << 24), 2 << 30, "The run used 2.02 of 2 GiB in cell 7;"),
+        (3 << 30, 512 * MIB, "The run used 3072 of 512 MiB in cell 7;"),
+        ((2 << 30) + 1, 2 << 30, "The run used 2 of 2 GiB in cell 7;"),
     ],
 )
 def test_the_sentence(used: int, limit: int, text: str) -> None:
-    assert str(memory_limit_exceeded(used, limit, 6).message).startswith(text)
+    assert str(memory_limit_exceeded(used, limit, CellPlace(8, 7)).message).startswith(text)
 
 
 def test_a_tree_without_the_kernels_list_of_children(monkeypatch: pytest.MonkeyPatch) -> None:

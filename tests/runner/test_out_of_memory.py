@@ -127,9 +127,9 @@ def test_a_killed_worker(group: _Group, job: Callable[..., Job]) -> None:
     assert group.run(hungry, spared=True) == 1
     outcome = hungry.outcome()
     assert outcome.reason == "OutOfMemory"
-    said = "A process of cell 2 was killed for memory: the run used 400 of 400 MiB (BrokenProcessPo"
+    said = "A process of cell 2 (In [2]) was killed for memory: the run used 400 of 400 MiB (Broken"
     assert str(outcome.message).startswith(said)
-    assert said in banner(hungry.result())[0]
+    assert said.replace("[", "&#91;").replace("]", "&#93;") in banner(hungry.result())[0]
 
 
 def test_a_killed_worker_that_nobody_misses(group: _Group, job: Callable[..., Job]) -> None:
@@ -159,7 +159,7 @@ def test_a_stranger_that_was_killed(group: _Group, job: Callable[..., Job], tmp_
     assert "killed" not in made.printed()
     assert (made.outcome().reason, made.outcome().message) == (
         "CellError",
-        "Cell 2 raised RuntimeError: a worker exited unexpectedly.",
+        "Cell 2 (In [2]) raised RuntimeError: a worker exited unexpectedly.",
     )
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
-from collections.abc import Iterator
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +19,18 @@ import httpx
 import pytest
 
 from job_runner.attempt.artifacts import seal_artifacts
-from job_runner.protocol import layout, liveness
+from job_runner.protocol import documents, layout, liveness
 from job_runner.protocol.outcome import CellCounts, Outcome, write_outcome
 from jupyter_to_job.agent import courier
 from jupyter_to_job.agent.gateway_connection import GatewayConnection
 from jupyter_to_job.controller.callers.identity import CourierPod, Identity
-from jupyter_to_job.controller.couriers.delivery_files import hold
+from jupyter_to_job.controller.couriers.delivery_files import hold_once
 from jupyter_to_job.domain.errors import NotFound, Unavailable
 from jupyter_to_job.domain.job import DeliveryState
 from jupyter_to_job.exchange import FileExchange, patience
 from jupyter_to_job.exchange.gateway import GatewayJob
-from jupyter_to_job.exchange.records import DeliveryRecord
-from jupyter_to_job.service import delivery
+from jupyter_to_job.exchange.records import DeliveryRecord, HeldRecord
+from jupyter_to_job.service import delivery, publication
 from jupyter_to_job.service.remote import RemoteJobs
 from jupyter_to_job.service.submitting.submission import Caller
 from jupyter_to_job.workspace.publishing import sign
@@ -73,15 +78,15 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return made
 
 
-def end(directory: Path, folder: Path) -> None:
+def end(directory: Path, folder: Path, names: tuple[str, ...] = FILES) -> None:
     """Have an isolated run that created files, as its agent and the fold leave it."""
-    claim = liveness.claim_attempt(directory, 1)
+    claim = liveness.claim_attempt(directory, len(layout.attempts(directory)) + 1)
     (claim.directory / layout.RESULT).write_bytes(exchanges.RESULT)
-    for name in FILES:
+    for name in names:
         path = Path(os.path.normpath(folder / name)).relative_to("/")
         target = claim.directory / layout.ARTIFACTS / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(name.encode() * 1000)
+        target.write_bytes(name.encode(errors="surrogateescape") * 1000)
     write_outcome(
         claim.directory,
         Outcome("succeeded", None, None, 0, CellCounts(done=0, total=0), None, exchanges.ENDED, {},
@@ -219,7 +224,7 @@ def test_an_output_elsewhere_is_left_to_who_reaches_it(
 
 @pytest.mark.usefixtures("job")
 def test_what_can_never_be_delivered(url: str, workspace: Path, exchange: FileExchange) -> None:
-    assert hold(exchange, NAME, "Its dev pod is gone.", failed=True)
+    assert delivery.hold(exchange, NAME, HeldRecord("Its dev pod is gone.", failed=True))
     found = dev_pod(url, workspace).get(NAME)
     assert (found.delivery.state, found.delivery.message) == (
         DeliveryState.FAILED,
@@ -264,9 +269,134 @@ def test_what_is_missing_is_said(url: str, workspace: Path, job: Path) -> None:
 def test_a_damaged_result_is_not_published(url: str, workspace: Path, job: Path) -> None:
     (job / "attempt-1" / layout.RESULT).write_bytes(b"noise")
     found = dev_pod(url, workspace).deliver(NAME)
-    assert found.delivery.state is DeliveryState.HELD
+    assert found.delivery.state is DeliveryState.FAILED  # trying again would not help
     assert "is damaged" in str(found.delivery.message)
     assert set(files(workspace)) == {"dir/train.ipynb"}
+
+
+def test_a_result_that_cannot_be_read_just_now_is_not_lost(
+    url: str, workspace: Path, job: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = documents.open_regular
+
+    def broken(path: Path, folder: int | None = None) -> Any:
+        if path.name == layout.RESULT:
+            raise OSError(errno.EIO, "Input/output error")
+        return whole(path, folder)
+
+    monkeypatch.setattr(patience, "PATIENCE", 0.0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("job_runner.protocol.documents.open_regular", broken)
+        with pytest.raises(Unavailable):
+            courier.deliver(connection(url, workspace), NAME, str(workspace))
+    assert not (job / layout.HELD).exists()
+
+
+@pytest.mark.usefixtures("job")
+@pytest.mark.parametrize("by", ["dev pod", "courier"])
+def test_a_name_that_is_not_utf8(
+    url: str, workspace: Path, exchange: FileExchange, by: str
+) -> None:
+    """It comes as it is: a run's files have the names that its libraries give them."""
+    names = [os.fsdecode(b"caf\xe9.bin"), os.fsdecode(b"r\xe9sultats/a.bin")]
+    end(exchange.directory(NAME), workspace / "dir", (*FILES, *names))
+    if by == "courier":
+        courier.deliver(connection(url, workspace), NAME, str(workspace))
+    else:
+        dev_pod(url, workspace).deliver(NAME)
+    assert {p: files(workspace)[f"dir/{NAME}/{p}"] for p in names} == {
+        name: name.encode(errors="surrogateescape") * 1000 for name in names
+    }
+    record = exchange.record(NAME, layout.DELIVERY, DeliveryRecord)
+    assert record is not None and record.message is None
+    assert len(record.artifacts) == len(FILES) + len(names)
+
+
+def test_a_name_that_no_file_can_have(url: str, workspace: Path, job: Path) -> None:
+    outcome = job / "attempt-1" / layout.OUTCOME
+    document = json.loads(outcome.read_bytes())
+    forged = [{"path": str(workspace / "dir" / "\ud800").lstrip("/"), "size": 1, "sha256": ""}]
+    documents.write_document(outcome, {**document, "artifacts": document["artifacts"] + forged})
+    found = dev_pod(url, workspace).deliver(NAME)
+    assert found.delivery.state is DeliveryState.DELIVERED
+    assert "were not copied: \\ud800." in str(found.delivery.message)
+    assert f"dir/{NAME}/made.bin" in files(workspace)
+
+
+@pytest.mark.usefixtures("job")
+def test_a_publisher_that_is_killed_leaves_the_notebook_to_its_owner(
+    url: str, workspace: Path
+) -> None:
+    """The notebook is there, and its owner edits it before another publisher brings the rest."""
+
+    def kill(*_: object) -> bool:
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("jupyter_to_job.workspace.publishing.artifacts._copy_into", kill)
+        with pytest.raises(KeyboardInterrupt):
+            courier.deliver(connection(url, workspace), NAME, str(workspace))
+    notebook = workspace / "dir" / f"{NAME}.ipynb"
+    notebook.write_text("edited")
+    assert dev_pod(url, workspace).deliver(NAME).delivery.path == f"dir/{NAME}.ipynb"
+    assert notebook.read_text() == "edited"
+    assert f"dir/{NAME}/made.bin" in files(workspace)
+    assert not notebook.with_name(f"{NAME}-2.ipynb").exists()
+
+
+@pytest.mark.usefixtures("job")
+def test_what_is_said_later_does_not_forget_the_notebook(
+    url: str, workspace: Path, exchange: FileExchange
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("jupyter_to_job.workspace.publishing.artifacts._copy_into", _no_room)
+        dev_pod(url, workspace).deliver(NAME)
+    notebook = workspace / "dir" / f"{NAME}.ipynb"
+    notebook.write_text("edited")
+    delivery.hold(exchange, NAME, HeldRecord("No node took the courier."))
+    courier.deliver(connection(url, workspace), NAME, str(workspace))
+    assert notebook.read_text() == "edited"
+    assert not notebook.with_name(f"{NAME}-2.ipynb").exists()
+    assert f"dir/{NAME}/made.bin" in files(workspace)
+
+
+@pytest.mark.usefixtures("job")
+def test_a_large_notebook_is_not_signed_in_a_dev_pod(
+    url: str, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Signing takes several times its size in memory, which ends the pod with all its kernels."""
+    signed: list[object] = []
+
+    def start(*work: object) -> Callable[[float], object]:
+        signed.append(work)
+        return lambda _: None
+
+    monkeypatch.setattr(sign, "_start", start)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("jupyter_to_job.service.remote._sign", partial(publication.sign, max_size=9))
+        found = dev_pod(url, workspace).deliver(NAME)
+    assert signed == []
+    assert "over 9 bytes, so it is not signed" in str(found.delivery.message)
+
+
+@pytest.mark.usefixtures("job")
+def test_what_came_of_it_is_told_a_gateway_that_was_away(
+    url: str, workspace: Path, exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All files are copied by then: nothing of that is done again."""
+    whole, tries = GatewayJob.put, []
+    monkeypatch.setattr(patience, "MIN_DELAY", 0.0)
+
+    def breaking(self: GatewayJob, path: str, data: bytes) -> None:
+        tries.append(path)
+        if tries.count(path) == 1:
+            raise Unavailable("It broke.")
+        whole(self, path, data)
+
+    monkeypatch.setattr(GatewayJob, "put", breaking)
+    dev_pod(url, workspace).deliver(NAME)
+    check(exchange, workspace)
+    assert tries == 2 * [layout.PUBLISHED] + 2 * [layout.DELIVERY]
 
 
 @pytest.mark.usefixtures("job")
@@ -335,6 +465,20 @@ def test_nobody_reports_for_somebody_else(url: str, workspace: Path) -> None:
         eve._exchange.put(NAME, layout.HELD, b'{"v": 1, "message": "mine"}')
 
 
+def test_the_last_words_of_a_courier(tmp_path: Path) -> None:
+    """They are the pod's termination message; the log has them as JSON, with the job and the id."""
+    words = tmp_path / "termination-log"
+    variables = {"TERMINATION_LOG": str(words), "LOG_FORMAT": "json", "REQUEST_ID": "ab12"}
+    env = {f"JUPYTER_TO_JOB_{name}": value for name, value in variables.items()}
+    options = ["--gateway", "ftp://gateway", "--token-file", "/token", "--root", str(tmp_path)]
+    command = [sys.executable, "-m", "jupyter_to_job.agent.courier", NAME, *options]
+    ended = subprocess.run(command, env={**os.environ, **env}, capture_output=True, text=True)
+    assert ended.returncode == 1
+    assert "is no URL of a gateway" in words.read_text()
+    line = json.loads(ended.stderr)
+    assert (line["job"], line["request_id"], line["level"]) == (NAME, "ab12", "error")
+
+
 def test_a_courier_waits_for_a_gateway(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(courier, "MIN_RETRY_DELAY", 0.0)
     answers: list[Exception | None] = [Unavailable("It is away."), Unavailable("Still."), None]
@@ -350,14 +494,30 @@ def test_a_courier_waits_for_a_gateway(monkeypatch: pytest.MonkeyPatch) -> None:
         courier.with_patience(lambda: _raise(Unavailable("It is away.")), patience=0.0)
 
 
+def test_its_patience_begins_with_the_first_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large result is copied for longer than a gateway may be away."""
+    clock, tries = [0.0], []
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+
+    def act() -> None:
+        tries.append(clock[0])
+        clock[0] += 600
+        if len(tries) == 1:
+            raise Unavailable("It is away.")
+
+    courier.with_patience(act)
+    assert tries == [0, 600]
+
+
 def _raise(error: Exception) -> None:
     raise error
 
 
 def test_a_held_job_tells_more_than_one_word(job: Path, exchange: FileExchange) -> None:
     """The reason changes with the obstacle; a reason that is known is not written again."""
-    assert hold(exchange, NAME, "No node took the courier.")
-    assert not hold(exchange, NAME, "No node took the courier.")
-    assert hold(exchange, NAME, "The volume claim is gone.")
+    assert hold_once(exchange, NAME, HeldRecord("No node took the courier."))
+    assert not hold_once(exchange, NAME, HeldRecord("No node took the courier."))
+    assert hold_once(exchange, NAME, HeldRecord("The volume claim is gone."))
     exchanges.deliver(job)
-    assert not hold(exchange, NAME, "Too late.")
+    assert not hold_once(exchange, NAME, HeldRecord("Too late."))

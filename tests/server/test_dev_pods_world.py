@@ -140,10 +140,24 @@ def test_who_wants_it_isolated_gets_it_with_the_volumes(exchange: FileExchange) 
 
 def test_a_rerun_elsewhere_is_planned_anew(exchange: FileExchange) -> None:
     with dev_pod(exchange, "ReadWriteOnce", NODES) as pod:
-        far = pod.submit(device="far")
+        inputs = [{"path": "home/work/helpers.py", "sha256": DIGEST}]
+        far = pod.submit(device="far", inputs=inputs)
         near = pod.post(f"jobs/{far['name']}/rerun", device="near")
         again = pod.post(f"jobs/{near['name']}/rerun", device="far")
     assert [job["isolated"] for job in (far, near, again)] == [True, False, True]
+
+
+def test_a_rerun_that_would_lose_its_files_is_refused(exchange: FileExchange) -> None:
+    with dev_pod(exchange, "ReadWriteOnce", NODES) as pod:
+        near = pod.submit(device="near")
+        error = pod.post(f"jobs/{near['name']}/rerun", device="far")["error"]
+        assert error["code"] == "refused"
+        assert "no files were sent along. /home stays behind" in error["message"]
+        assert "submit the notebook itself" in error["hint"]
+        assert exchange.jobs() == {near["name"]}
+        assert not pod.post(f"jobs/{near['name']}/rerun")["isolated"]
+        apart = pod.submit(device="near", isolated=True)
+        assert pod.post(f"jobs/{apart['name']}/rerun", device="far")["isolated"]
 
 
 def test_a_dev_pod_of_root_is_told_and_refused(exchange: FileExchange) -> None:

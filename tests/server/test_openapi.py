@@ -17,11 +17,12 @@ from pydantic import BaseModel
 from tornado.httpclient import HTTPClientError
 
 from jupyter_to_job.api import ApiRequest
-from jupyter_to_job.api.bodies import RerunBody, SentInput, SubmitBody
+from jupyter_to_job.api.bodies import MAX_RUNS, RerunBody, RunBody, SentInput, SubmitBody
 from jupyter_to_job.api.events import SCHEMAS
 from jupyter_to_job.api.routes import MAX_PAGE, ROUTES, action
 from jupyter_to_job.domain.job import DeliveryState, Job, State
 from jupyter_to_job.domain.names import is_job_name
+from jupyter_to_job.domain.submission_rules import GROUP
 
 from . import openapi
 from .test_routes import API, ended, write_notebook
@@ -45,7 +46,12 @@ def test_the_rights_are_those_of_the_file(operation: openapi.Operation) -> None:
 
 @pytest.mark.parametrize(
     ("model", "name"),
-    [(SubmitBody, "Submission"), (RerunBody, "Changes"), (SentInput, "SentInput")],
+    [
+        (SubmitBody, "Submission"),
+        (RerunBody, "Changes"),
+        (SentInput, "SentInput"),
+        (RunBody, "Run"),
+    ],
 )
 def test_bodies(model: type[BaseModel], name: str) -> None:
     said = openapi.schema(name)
@@ -53,6 +59,16 @@ def test_bodies(model: type[BaseModel], name: str) -> None:
     required = {field for field, info in model.model_fields.items() if info.is_required()}
     assert required == set(said.get("required", ()))
     assert said["additionalProperties"] is False
+
+
+def test_a_sweep_is_a_submission_with_runs() -> None:
+    said, submission = openapi.schema("Sweep"), openapi.schema("Submission")
+    assert {k: v for k, v in said["properties"].items() if k != "runs"} == submission["properties"]
+    assert said["required"] == [*submission["required"], "runs"]
+    assert said["properties"]["runs"]["maxItems"] == MAX_RUNS
+    assert said["additionalProperties"] is False
+    for pattern in (openapi.schema("Group")["pattern"], said["properties"]["group"]["pattern"]):
+        assert pattern == f"^{GROUP}$"
 
 
 def test_the_job() -> None:
@@ -101,18 +117,24 @@ def test_types_are_up_to_date(tmp_path: Path) -> None:
     assert made.read_text() == TYPES.read_text(), "run `npm run types`"
 
 
+def in_order(operation: openapi.Operation) -> tuple[str, str]:
+    """Sort what makes jobs first, and what deletes last."""
+    return {"GET": "g", "POST": "c", "DELETE": "z"}[operation.method], str(operation)
+
+
 async def test_answers_are_what_the_file_says(jp_fetch: Fetch, jp_root_dir: Path) -> None:
     """Every operation once as it succeeds, and once as it fails."""
     write_notebook(jp_root_dir, "train.ipynb", "print(6 * 7)")
     (jp_root_dir / "helpers.py").write_text("")
     submission = {"notebook": "train.ipynb", "inputs": ["helpers.py"], "parameters": {"a": 1}}
+    sweep = {**submission, "group": "night", "runs": [{"parameters": {"a": 2}}, {}]}
     answer = await jp_fetch(*API, "jobs", method="POST", body=json.dumps(submission))
     name = json.loads(answer.body)["name"]
     await ended(jp_fetch, name)
-    bodies = {"jobs": submission, "preflight": submission}
+    bodies = {"jobs": submission, "preflight": submission, "sweeps": sweep}
     unseen = {str(operation) for operation in openapi.operations()}
     # What deletes comes last.
-    for operation in sorted(openapi.operations(), key=lambda o: (o.method == "DELETE", str(o))):
+    for operation in sorted(openapi.operations(), key=in_order):
         for job in (name, "train-aaaaaaaa"):
             path = operation.path(name=job).split("/")
             body = None
@@ -120,8 +142,11 @@ async def test_answers_are_what_the_file_says(jp_fetch: Fetch, jp_root_dir: Path
                 wrong = {"surprise": 1} if operation.template in bodies else {}
                 sent = bodies.get(operation.template, {}) if job == name else wrong
                 body = json.dumps(sent)
+            params = {"group": "night" if job == name else "n/a"}
             try:
-                answer = await jp_fetch(*API, *path, method=operation.method, body=body)
+                answer = await jp_fetch(
+                    *API, *path, method=operation.method, body=body, params=params
+                )
                 status, answered = answer.code, answer.body
             except HTTPClientError as error:
                 assert error.response is not None

@@ -164,6 +164,7 @@ async def test_a_retry_is_the_same_job(jp_fetch: Fetch, jp_root_dir: Path) -> No
         ({"notebook": "train.ipynb", "flavor": "huge"}, 400, "unknown_choice"),
         ({"notebook": "train.ipynb", "surprise": 1}, 400, "bad_input"),
         ({"notebook": "train.ipynb", "priority": "1"}, 400, "bad_input"),
+        ({"notebook": "train.ipynb", "rerun_of": "../other"}, 400, "bad_input"),
         ({"notebook": "train.ipynb", "expected_sha256": "0" * 64}, 409, "stale"),
         ({"notebook": "train.ipynb", "parameters": {"a": math.nan}}, 400, "bad_input"),
         ({"notebook": "train.ipynb", "env": {"A=B": ""}}, 400, "bad_input"),

@@ -18,13 +18,16 @@ from tornado.testing import bind_unused_port
 
 from job_runner.protocol import layout
 from jupyter_to_job.backends.kubernetes import JobPods
-from jupyter_to_job.controller.__main__ import pod_planner
+from jupyter_to_job.backends.port import Units
 from jupyter_to_job.controller.cluster import informer
 from jupyter_to_job.controller.cluster.cluster import Cluster
+from jupyter_to_job.controller.cluster.node_watch import NodeWatch
+from jupyter_to_job.controller.pod_planner import PodPlanner
 from jupyter_to_job.controller.reconciling.reconciler import Reconciler
 from jupyter_to_job.domain.errors import Unavailable
 from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.exchange.records import ClusterJob
+from jupyter_to_job.flavors import parse_catalog
 
 from ..pretend_cluster import JOB_LABEL
 from ..unit import exchanges
@@ -37,16 +40,31 @@ REQUEST = {
 }
 
 
+GPUS = {"nvidia.com/gpu": "4"}
+NODE: Object = {
+    "metadata": {"name": "node-1", "uid": "n-1", "labels": {"kubernetes.io/arch": "arm64"}},
+    "status": {"capacity": GPUS, "allocatable": GPUS},
+}
+BUSY_POD: Object = {
+    "metadata": {"namespace": "elsewhere", "name": "busy", "uid": "p-1"},
+    "spec": {
+        "nodeName": "node-1",
+        "containers": [{"name": "c", "resources": {"requests": {"nvidia.com/gpu": "3"}}}],
+    },
+}
+
+
 class ApiServer:
     """Namespaces with Jobs, pods and events. `forbidden` namespaces are answered with 403.
 
-    `nodes` is the status with which nodes are answered.
+    `nodes` and `all_pods` are the statuses with which nodes, and pods over the cluster, are
+    answered.
     """
 
     def __init__(self) -> None:
         self.namespaces = {"good", "bad"}
         self.forbidden: set[str] = set()
-        self.nodes = 403
+        self.nodes = self.all_pods = 403
         self.jobs: dict[str, list[Object]] = {}
         self.pods: dict[str, list[Object]] = {}
         self.events: dict[str, list[Object]] = {}
@@ -61,7 +79,8 @@ class ApiServer:
                 (r"/apis/batch/v1/namespaces/([^/]+)/(jobs)", _Objects, {"server": self}),
                 (core, _Objects, {"server": self}),
                 (r"/api/v1/namespaces/([^/]+)", _Namespace, {"server": self}),
-                (r"/api/v1/nodes", _Nodes, {"server": self}),
+                (r"/api/v1/(nodes)", _OfCluster, {"server": self}),
+                (r"/api/v1/(pods)", _OfCluster, {"server": self}),
                 (r"/.*", _Everywhere, {"server": self}),
             ]
         )
@@ -85,17 +104,17 @@ class _Namespace(_Handler):
             self.finish({"metadata": {"name": name}})
 
 
-class _Nodes(_Handler):
-    async def get(self) -> None:
-        if self.server.nodes != 200:
-            self.fail(self.server.nodes)
+class _OfCluster(_Handler):
+    async def get(self, kind: str) -> None:
+        status = self.server.nodes if kind == "nodes" else self.server.all_pods
+        if status != 200:
+            self.fail(status)
         elif self.get_query_argument("watch", "") in ("true", "True"):
             await asyncio.sleep(0.2)
             self.finish("")
         else:
-            labels = {"kubernetes.io/arch": "arm64"}
-            node = {"metadata": {"name": "node-1", "uid": "n-1", "labels": labels}}
-            self.finish({"metadata": {"resourceVersion": "1"}, "items": [node]})
+            item = NODE if kind == "nodes" else BUSY_POD
+            self.finish({"metadata": {"resourceVersion": "1"}, "items": [item]})
 
 
 class _Everywhere(_Handler):
@@ -234,8 +253,8 @@ async def test_jobs_are_planned_once_the_nodes_are_told_or_refused(
     server = ApiServer()
     server.nodes = 503
     async with reconciling(server, jobs, tmp_path) as reconciler:
-        nodes = reconciler.cluster.nodes()
-        planner = pod_planner(nodes, dict)
+        nodes = NodeWatch(reconciler.cluster, counts_devices=False)
+        planner = PodPlanner(nodes.nodes, dict, nodes.is_starting, nodes.requests)
         task = asyncio.create_task(nodes.run())
         await until(lambda: server.asked.count("/api/v1/nodes") > 2)
         assert planner.is_starting()
@@ -246,6 +265,34 @@ async def test_jobs_are_planned_once_the_nodes_are_told_or_refused(
 
         server.nodes = 200
         await until(lambda: planner.architecture_of("node-1") == "arm64")
+        task.cancel()
+
+
+@pytest.mark.parametrize(
+    ("counts_devices", "all_pods", "units"),
+    [(True, 200, {"gpu": Units(1, 4)}), (True, 403, {}), (False, 200, {})],
+)
+async def test_devices_are_counted_where_the_right_is_given(
+    jobs: FileExchange, tmp_path: Path, counts_devices: bool, all_pods: int, units: Object
+) -> None:
+    catalog = parse_catalog(
+        b"apiVersion: jupyter-to-job.io/v1\n"
+        b"default: {flavor: one, device: gpu}\n"
+        b"flavors: {one: {gpus: 1, devices: [gpu]}}\n"
+        b"devices: {gpu: {resource: nvidia.com/gpu}}\n",
+        "test",
+    )
+    server = ApiServer()
+    server.nodes, server.all_pods = 200, all_pods
+    async with reconciling(server, jobs, tmp_path) as reconciler:
+        nodes = NodeWatch(reconciler.cluster, counts_devices=counts_devices)
+        planner = PodPlanner(nodes.nodes, dict, nodes.is_starting, nodes.requests)
+        task = asyncio.create_task(nodes.run())
+        await until(lambda: nodes.nodes() is not None)
+        await until(lambda: not counts_devices or "/api/v1/pods" in server.asked)
+        await until(lambda: all_pods != 200 or not counts_devices or nodes.requests() is not None)
+        assert planner.units(catalog, {"architecture": "arm64"}) == units
+        assert ("/api/v1/pods" in server.asked) == counts_devices
         task.cancel()
 
 

@@ -2,47 +2,30 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 from collections.abc import Callable, Generator, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page
 
+from tests.ui.chromium import WINDOW, be_patient, keep_screenshot, launch_options
 from tests.ui.lab import Lab
 from tests.ui.steps import visit
-
-SCREENSHOTS = Path(__file__).parent / "screenshots"
-PAGE_TIMEOUT = 60_000
-CHROMIUM_ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-quic",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 
 @pytest.fixture(scope="session")
 def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
-    """The distribution's Chromium: Playwright's own browsers are a download."""
-    chromium = shutil.which("chromium")
-    assert chromium, "chromium is not installed: tests/ui/packages.txt lists what is needed"
-    return {
-        **browser_type_launch_args,
-        "executable_path": chromium,
-        "args": CHROMIUM_ARGUMENTS,
-    }
+    """The distribution's Chromium."""
+    return {**browser_type_launch_args, **launch_options()}
 
 
 @pytest.fixture(scope="session")
 def browser_context_args(browser_context_args: dict[str, Any]) -> dict[str, Any]:
     """A window wide enough for the whole toolbar."""
-    return {**browser_context_args, "viewport": {"width": 1400, "height": 900}}
+    return {**browser_context_args, **WINDOW}
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -54,9 +37,7 @@ def told_to_end() -> None:
 @pytest.fixture
 def context(context: BrowserContext) -> BrowserContext:
     """A context with the patience that a busy machine needs."""
-    context.set_default_timeout(PAGE_TIMEOUT)
-    expect.set_options(timeout=PAGE_TIMEOUT)
-    return context
+    return be_patient(context)
 
 
 @pytest.fixture
@@ -80,13 +61,7 @@ def open_lab(lab: Lab, page: Page) -> Callable[[], Page]:
 @pytest.fixture
 def screenshot(page: Page) -> Callable[[str], None]:
     """Keep a picture of the page, named after what it shows."""
-
-    def keep(name: str) -> None:
-        SCREENSHOTS.mkdir(exist_ok=True)
-        expect(page.locator(".Toastify--animate")).to_have_count(0)  # all toasts have slid in
-        page.screenshot(path=SCREENSHOTS / f"{name}.png")
-
-    return keep
+    return partial(keep_screenshot, page)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -98,7 +98,7 @@ class Lab:
         """Start the server, wait until it answers, and end all that it started afterwards."""
         self._write_settings()
         self.root.mkdir(parents=True, exist_ok=True)
-        self.port = _free_port()
+        self.port = free_port()
         with tempfile.TemporaryDirectory(prefix="ui-", ignore_cleanup_errors=True) as scratch:
             self.scratch = scratch
             try:
@@ -199,7 +199,7 @@ class Lab:
             time.sleep(0.02)  # whoever reaps them may take longer, and a zombie is nobody's
 
 
-def _free_port() -> int:
+def free_port() -> int:
     """A port that the system gives to nobody by itself: still free when the server takes it."""
     for port in random.sample(range(20_000, 32_000), 100):
         with socket.socket() as probe, contextlib.suppress(OSError):

@@ -12,10 +12,14 @@ from pathlib import Path
 
 from PIL import Image
 
-from tests.ui.conftest import SCREENSHOTS
+from tests.ui.chromium import SCREENSHOTS
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
-SHOWN = ("demo-dialog", "demo-live", "demo-result", "dialog-zh_TW")
+SHOWN = (
+    *("demo-dialog", "demo-live", "demo-result", "dialog-zh_TW"),
+    *("cluster-dialog-light", "cluster-panel-light"),
+)
+"""Those of clusters are by `tests/cluster`. What no test has kept stays as it is."""
 WIDTH = 1100
 COLOURS = 128
 
@@ -23,8 +27,9 @@ COLOURS = 128
 def shrink(source: Path, target: Path) -> None:
     """Write a smaller copy of a screenshot."""
     with Image.open(source) as opened:
-        height = round(opened.height * WIDTH / opened.width)
-        small = opened.convert("RGB").resize((WIDTH, height), Image.Resampling.LANCZOS)
+        width = min(WIDTH, opened.width)
+        height = round(opened.height * width / opened.width)
+        small = opened.convert("RGB").resize((width, height), Image.Resampling.LANCZOS)
     flat = small.quantize(COLOURS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
     flat.save(target, optimize=True)
 
@@ -32,7 +37,8 @@ def shrink(source: Path, target: Path) -> None:
 def main() -> None:
     IMAGES.mkdir(exist_ok=True)
     for name in SHOWN:
-        shrink(SCREENSHOTS / f"{name}.png", IMAGES / f"{name}.png")
+        if (taken := SCREENSHOTS / f"{name}.png").exists():
+            shrink(taken, IMAGES / f"{name}.png")
 
 
 if __name__ == "__main__":

@@ -107,7 +107,7 @@ def button(panel: Page | Locator) -> Locator:
 
 
 def dialog(page: Page) -> Locator:
-    return page.get_by_role("dialog", name="SUBMIT JOB")
+    return page.get_by_role("dialog", name=re.compile("^(SUBMIT|RERUN) JOB$"))
 
 
 def send_button(page: Page) -> Locator:
@@ -134,6 +134,11 @@ def file_item(page: Page, name: str) -> Locator:
 def open_notebook(page: Page, folder: str, name: str) -> Locator:
     """Open a notebook as a user does, by double clicks in the file browser."""
     file_item(page, folder).dblclick()
+    return open_file(page, name)
+
+
+def open_file(page: Page, name: str) -> Locator:
+    """Open a notebook of the folder that the file browser shows."""
     file_item(page, name).dblclick()
     panel = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
     expect(panel.locator(".jp-Notebook .jp-Cell").first).to_be_visible()

@@ -94,7 +94,7 @@ def test_what_others_wrote_is_text(lab: Lab, open_lab: Callable[[], Page]) -> No
     dialog(page).get_by_role("button", name=f"Remove A {HOSTILE}").click()
     asked(page)
     send_button(page).click()
-    failed = toast(page, "failed: a cell raised an error")
+    failed = toast(page, "failed: cell")
     expect(failed).to_be_visible(timeout=END_TIMEOUT)
     shows(failed, f"E {HOSTILE}")
     failed.get_by_role("button", name="Details").click()

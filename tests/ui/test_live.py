@@ -168,7 +168,9 @@ def test_a_view_is_restored_and_tells_how_it_failed(
 
     (lab.root / "reports" / "go").touch()
     expect(live.get_by_text(re.compile("^Failed after"))).to_be_visible(timeout=END_TIMEOUT)
-    expect(live.get_by_text("A cell raised an error.")).to_be_visible()
+    expect(
+        live.get_by_text("Cell 3 (In [3]) raised ZeroDivisionError: division by zero.")
+    ).to_be_visible()
     banners = live.locator(".jp-RenderedMarkdown").filter(has_text="xception")
     expect(banners.last).to_contain_text("encountered an exception here and stopped")
     expect(live.get_by_text("ZeroDivisionError").first).to_be_visible()
@@ -318,3 +320,38 @@ def test_logs_follow(
     expect(text).to_contain_text("went on", timeout=END_TIMEOUT)
     offsets = [r.url.rpartition("=")[2] for r in asked if "/logs?" in r.url]
     assert len(set(offsets)) >= len(offsets) - 1, "no byte twice"
+
+
+LINES = """import pathlib, time
+step = 0
+while not pathlib.Path('go').exists():
+    step += 1
+    print('line', step)
+    time.sleep(0.05)"""
+
+
+def test_logs_follow_in_a_pane_that_gets_lower(lab: Lab, open_lab: Callable[[], Page]) -> None:
+    lab.write("reports/train.ipynb", LINES)
+    page = open_lab()
+    name = submit(page, open_notebook(page, "reports", "train.ipynb"))
+    run(page, "jupyter-to-job:logs", name)
+    text = view(page, f"Logs of {name}").get_by_role("log")
+
+    def printed() -> int:
+        return int(text.inner_text().split()[-1])
+
+    def is_at_end_after_more_lines() -> bool:
+        expect(text).to_contain_text(f"line {printed() + 20}", timeout=END_TIMEOUT)
+        left: int = text.evaluate("n => n.scrollHeight - n.scrollTop - n.clientHeight")
+        return left < 40
+
+    expect(text).to_contain_text("line 100", timeout=END_TIMEOUT)
+    assert is_at_end_after_more_lines()
+    page.set_viewport_size({"width": 1400, "height": 500})
+    assert is_at_end_after_more_lines()
+    text.hover()
+    page.mouse.wheel(0, -300)
+    assert not is_at_end_after_more_lines(), "whoever scrolls up reads there"
+    page.mouse.wheel(0, 100_000)
+    assert is_at_end_after_more_lines()
+    (lab.root / "reports" / "go").touch()

@@ -176,7 +176,7 @@ def test_a_raising_cell_is_told_and_delivered(
     page.evaluate(NO_POLL)
 
     name = submit(page, panel)
-    failed = toast(page, f"{name} failed: a cell raised an error.")
+    failed = toast(page, f"{name} failed: cell")
     expect(failed).to_be_visible(timeout=END_TIMEOUT)
     failed.hover()  # it stays while the mouse is on it
     expect(file_item(page, f"{name}.ipynb")).to_be_visible()

@@ -135,7 +135,8 @@ def test_it_sends_what_a_run_left(
     assert (folder / JOB / layout.SNAPSHOT).read_bytes() == SNAPSHOT
     assert (folder / JOB / layout.INPUTS / "data/zeros.bin").read_bytes() == bytes(4)
     attempt = run_in(folder)
-    made = {"metrics.json": b"{}", "outcome.json": b"mine", "deep/empty.txt": b"", "a\nb": b"x"}
+    made = {"metrics.json": b"{}", "outcome.json": b"mine", "deep/empty.txt": b""}
+    made |= {os.fsdecode(b"caf\xe9"): b"a name that is not UTF-8", "a\nb": b"x"}
     for name, data in made.items():
         target = attempt / layout.ARTIFACTS / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -143,7 +144,7 @@ def test_it_sends_what_a_run_left(
     agent.send_until_ended()
     assert exchange.read(JOB, "attempt-1/sent-outcome.json") == documents.encode(OUTCOME)
     assert exchange.read(JOB, SEGMENT) == LINE
-    for name, data in list(made.items())[:3]:
+    for name, data in list(made.items())[:4]:
         assert exchange.read(JOB, f"attempt-1/artifacts/{name}") == data
 
     again = start(url)  # its container was restarted: nothing changes
@@ -444,7 +445,7 @@ def test_its_start_imports_little() -> None:
     command = [sys.executable, "-c", program]
     loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     ours = {name for name in loaded if name.startswith("jupyter_to_job.")}
-    assert {name.split(".")[1] for name in ours} == {"agent", "domain"}
+    assert {name.split(".")[1] for name in ours} == {"agent", "domain", "logs"}
     assert not {"httpx", "asyncio", "pydantic", "tornado", "yaml", "kubernetes"} & set(loaded)
 
 

@@ -58,7 +58,7 @@ def test_while_the_second_attempt_runs_it_is_the_one_that_is_shown(
     writer.close()
 
     job = service.get(JOB)
-    assert (job.state, job.progress) == (State.RUNNING, Progress(0, 3, 0))
+    assert (job.state, job.progress) == (State.RUNNING, Progress(0, 3, 0, 3))
     assert (job.started, job.finished) == ("1970-01-01T00:00:02.000Z", None)
     claim.release()
     job = service.get(JOB)

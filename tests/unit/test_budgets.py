@@ -283,6 +283,31 @@ def test_what_owners_use_is_measured(exchange: FileExchange) -> None:
     budgets.require_room("ada", 1)
 
 
+def test_inputs_need_their_room_once(
+    gateway: Callable[[Caps], Call], exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are on the disk when a job asks for them, and it gets links; so does a rerun of it."""
+    usage, free = shutil.disk_usage(exchange.root), 4 * MIB
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=free))
+    call = gateway(Caps(owner=4 * MIB, reserve=MIB))
+    digest = hashlib.sha256(data := os.urandom(2 * MIB)).hexdigest()
+    assert call("PUT", f"blobs/{digest}", token="eve", content=data).is_success
+    free = 2 * MIB
+    assert call("PUT", f"blobs/{SHA256}", token="eve", content=NOTEBOOK).is_success
+    named = [{"path": f"w/{name}.bin", "sha256": digest} for name in "ab"]
+    body = {"notebook": "w/a.ipynb", "expected_sha256": SHA256, "inputs": named}
+    made = call("POST", "jobs", token="eve", json=body)
+    assert made.status_code == 201, made.text
+    name = made.json()["name"]
+    again = call("POST", f"jobs/{name}/rerun", token="eve", json={})
+    assert again.status_code == 201, again.text
+    budgets = Budgets(exchange, Caps(owner=4 * MIB, reserve=0))
+    budgets.measure()
+    budgets.require_room("eve", MIB)
+    with pytest.raises(StorageFull):
+        budgets.require_room("eve", 2 * MIB)
+
+
 def test_inputs_over_the_limit_in_all(gateway: Callable[[Caps], Call]) -> None:
     """One blob under many names would be as many copies."""
     call = gateway(Caps(inputs=MIB, reserve=0))

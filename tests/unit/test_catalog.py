@@ -10,8 +10,8 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from jupyter_to_job.backends.port import Resource
-from jupyter_to_job.domain.errors import Refused, UnknownChoice
+from jupyter_to_job.backends.port import Resource, Units
+from jupyter_to_job.domain.errors import BadCatalog, Refused, UnknownChoice
 from jupyter_to_job.flavors import SHIPPED, load_catalog, parse_catalog
 from jupyter_to_job.flavors.__main__ import schema
 from jupyter_to_job.flavors.catalog import Catalog
@@ -65,6 +65,7 @@ devices:
     tolerations: [{key: a, operator: Equal, value: true, effect: NoExecute, tolerationSeconds: 30}]
     runtime_class: nvidia
     isolation: none
+    autoscaled: true
 """
 LAPTOP = {
     name: Resource(Decimal(amount), Decimal(amount))
@@ -113,8 +114,7 @@ def test_the_file_at_the_root_is_the_shipped_one() -> None:
 
 
 def test_the_catalog_of_the_cluster_loads() -> None:
-    config_map = yaml.safe_load((ROOT / "k8s" / "base" / "flavors.yaml").read_text())
-    assert parse_catalog(config_map["data"]["flavors.yaml"].encode(), "k8s").choose(None, None)
+    assert load_catalog(ROOT / "k8s" / "site" / "flavors.yaml").choose(None, None)
 
 
 # The schema -------------------------------------------------------------------------------------
@@ -263,3 +263,19 @@ def test_room(
     assert (devices["t4"]["free"], devices["t4"]["total"]) == t4
     assert (devices["slice"]["free"], devices["slice"]["total"]) == cut
     assert (devices["cpu"]["free"], devices["cpu"]["total"]) == (None, None)
+
+
+def test_units_that_somebody_else_counted(valid_catalog: Catalog) -> None:
+    units = {"t4": Units(0, 2), "cpu": Units()}
+    devices = describe(valid_catalog, frozenset(), gpus(total=4, free=3), units)["devices"]
+    assert (devices["t4"]["free"], devices["t4"]["total"]) == (0, 2)
+    assert (devices["slice"]["free"], devices["slice"]["total"]) == (0, 0)  # by the backend
+    assert (devices["cpu"]["free"], devices["cpu"]["total"]) == (None, None)
+
+
+def test_a_device_that_an_autoscaler_adds() -> None:
+    text = GOOD.replace("resource: nvidia.com/gpu}", "resource: nvidia.com/gpu, autoscaled: true}")
+    devices = describe(parse_catalog(text.encode(), "test"), frozenset())["devices"]
+    assert (devices["t4"]["autoscaled"], devices["cpu"]["autoscaled"]) == (True, False)
+    with pytest.raises(BadCatalog, match="autoscaled"):
+        parse_catalog(text.replace("autoscaled: true", "autoscaled: maybe").encode(), "test")

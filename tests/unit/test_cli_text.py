@@ -17,7 +17,7 @@ from rich.cells import cell_len
 from job_runner.protocol import times
 from jupyter_to_job.cli.arguments import notebooks
 from jupyter_to_job.cli.display import formats, output, progress, tables
-from jupyter_to_job.domain.errors import BadInput
+from jupyter_to_job.domain.errors import BadInput, Unavailable
 from jupyter_to_job.domain.job import Delivery, DeliveryState, State
 from jupyter_to_job.domain.suggestions import did_you_mean
 
@@ -68,7 +68,7 @@ def test_usage_leaves_out_what_is_unknown() -> None:
         ),
         (
             {"memory_peak": 51 * 2**20, "memory_given": 2 * 2**30},
-            "used 51 MiB of 2 GiB of memory at most",
+            "used 0.05 of 2 GiB of memory at most",
         ),
         (
             {"memory_peak": 600 * 2**20, "memory_given": 512 * 2**20, "gpu_idle": False,
@@ -204,3 +204,14 @@ def test_texts_to_the_terminal_that_do_not_end_cost_nothing_more() -> None:
     """What a cell prints must not keep `logs` busy: this took hours."""
     assert output.coloured("\x1b]0;title\x07shown") == "shown"
     assert output.coloured("\x1b]" * 500_000) == ""
+
+
+def test_an_error_of_a_gateway_can_be_quoted(capsys: pytest.CaptureFixture[str]) -> None:
+    error = Unavailable("The disk is full.", "Wait.")
+    error.request_id = "ab12"
+    output.print_error(error)
+    said = capsys.readouterr().err.splitlines()
+    assert said[:2] == ["Error: The disk is full.", "Wait."]
+    assert said[2].startswith("Request ab12: ")
+    output.print_error(Unavailable("The disk is full."))
+    assert "Request" not in capsys.readouterr().err

@@ -24,7 +24,7 @@ def template_with(path: Path) -> Any:
     """Return the template of a courier of a controller with a patch in a file."""
     settings = Settings(agent_image=PODS.image, gateway_url=PODS.gateway_url)
     manifest = courier(
-        {}, pods=CourierPods.of(settings, lambda: read_patch(path.read_bytes(), path.name))
+        {}, pods=CourierPods.of(settings, lambda: read_patch(path.read_bytes(), path.name), 600)
     )
     client.V1Job.model_validate(manifest)
     return manifest["spec"]["template"]
@@ -33,11 +33,18 @@ def template_with(path: Path) -> Any:
 def test_it_trusts_the_certificates_that_the_agent_trusts() -> None:
     spec = template_with(EXAMPLES / "ca-bundle.yaml")["spec"]
     (container,) = spec["containers"]
-    assert container["env"] == [{"name": "SSL_CERT_FILE", "value": "/etc/ca-bundle/ca.crt"}]
+    assert {"name": "SSL_CERT_FILE", "value": "/etc/ca-bundle/ca.crt"} in container["env"]
     paths = {mount["mountPath"]: mount["name"] for mount in container["volumeMounts"]}
     assert paths["/etc/ca-bundle"] == "ca-bundle"
     assert {"name": "ca-bundle", "configMap": {"name": "ca-bundle"}} in spec["volumes"]
     assert "initContainers" not in spec
+
+
+def test_it_trusts_the_authority_of_the_gateway() -> None:
+    pods = CourierPods(PODS.image, PODS.gateway_url, gateway_ca=lambda: "certificate")
+    (container,) = courier({}, pods=pods)["spec"]["template"]["spec"]["containers"]
+    trust = {"name": "JUPYTER_TO_JOB_GATEWAY_CA_DATA", "value": "certificate"}
+    assert trust in container["env"]
 
 
 def test_it_finds_names_and_images_as_job_pods_do(tmp_path: Path) -> None:

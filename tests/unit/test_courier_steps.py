@@ -13,14 +13,16 @@ from jupyter_to_job.controller.couriers.due import (
     SeenCourier,
     SeenDelivery,
     StartCourier,
+    TellWait,
     backoff,
     next_step,
 )
 
-from ..courier_scene import FAILED, POD, UNSCHEDULED, WAITING
+from ..courier_scene import BAD_IMAGE, FAILED, POD, UNSCHEDULED, WAITING
 from ..golden_couriers import manifests
 
 MANIFESTS = dict(manifests())
+NO_NODE = "The courier waits for its start: no node takes it: 0/2 nodes are available"
 
 
 @pytest.mark.parametrize(
@@ -36,7 +38,7 @@ MANIFESTS = dict(manifests())
     ],
 )
 def test_when_one_is_due(seen: SeenDelivery, step: object) -> None:
-    assert next_step(seen, 60) == step
+    assert next_step(seen, 60, 600) == step
 
 
 @pytest.mark.parametrize(
@@ -47,20 +49,37 @@ def test_when_one_is_due(seen: SeenDelivery, step: object) -> None:
         (SeenCourier(11, is_known=True), LookAgain(49)),
         (
             SeenCourier(60, is_known=True),
-            EndCourier("The courier's pod was not created within 1 min."),
+            EndCourier("The courier did not start within 1 min: its pod was not created"),
         ),
         (SeenCourier(59, is_known=True, pod=UNSCHEDULED), LookAgain(1)),
+        (SeenCourier(60, is_known=True, pod=UNSCHEDULED), TellWait(NO_NODE, 540)),
+        (SeenCourier(70, is_known=True, pod=UNSCHEDULED, told=NO_NODE), LookAgain(530)),
         (
-            SeenCourier(60, is_known=True, pod=UNSCHEDULED),
-            EndCourier("No node took the courier: 0/2 nodes are available"),
+            SeenCourier(600, is_known=True, pod=UNSCHEDULED, told=NO_NODE),
+            EndCourier(
+                "The courier did not start within 10 min: no node takes it: 0/2 nodes are available"
+            ),
+        ),
+        (  # a new node would not have its volume
+            SeenCourier(60, is_known=True, pod=UNSCHEDULED, is_bound=True, error_age=60),
+            EndCourier(
+                "The courier did not start within 1 min: no node takes it: 0/2 nodes are available"
+            ),
         ),
         (
             SeenCourier(60, is_known=True, pod=WAITING),
-            EndCourier(
-                "The courier did not start within 1 min: its volume could not be mounted in time"
+            TellWait(
+                "The courier waits for its start: "
+                "its volume is not mounted yet, or its image not pulled",
+                540,
             ),
         ),
-        (SeenCourier(90, is_known=True, pod=POD), LookAgain(1770)),
+        (SeenCourier(30, is_known=True, pod=BAD_IMAGE, error_age=10), LookAgain(30)),
+        (
+            SeenCourier(80, is_known=True, pod=BAD_IMAGE, error_age=60),
+            EndCourier("The courier did not start within 1 min: Back-off pulling a:1"),
+        ),
+        (SeenCourier(90, is_known=True, pod=POD), LookAgain(2310)),
         (
             SeenCourier(90, is_known=True, pod=FAILED),
             EndCourier("The courier could not deliver: The gateway is away."),
@@ -70,7 +89,7 @@ def test_when_one_is_due(seen: SeenDelivery, step: object) -> None:
     ],
 )
 def test_what_becomes_of_one(courier: SeenCourier, step: object) -> None:
-    assert next_step(SeenDelivery(1000, courier=courier), 60) == step
+    assert next_step(SeenDelivery(1000, courier=courier), 60, 600) == step
 
 
 def test_ever_later() -> None:

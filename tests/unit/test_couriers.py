@@ -7,14 +7,15 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from job_runner.protocol import layout
-from jupyter_to_job.controller.couriers.couriers import MAX_COURIERS, MAX_OF_CLAIM
-from jupyter_to_job.domain.errors import Refused
+from jupyter_to_job.controller.couriers.admission import MAX_COURIERS, MAX_OF_FOLDER
+from jupyter_to_job.domain.errors import BadInput, Refused
 
-from ..courier_scene import FAILED, NAME, ORIGIN, POD, Scene
+from ..courier_scene import BAD_IMAGE, FAILED, NAME, ORIGIN, POD, WAITING, Scene
 from . import exchanges
 
 FORBIDDEN = 'Kubernetes answered 403: things "a" is forbidden: '
@@ -91,14 +92,17 @@ def _root(scene: Scene) -> None:
     scene.add(origin={**ORIGIN, "security_context": {"runAsUser": 0}})
 
 
-def _claim_gone(scene: Scene) -> None:
-    scene.add()
-    del scene.cluster.claims["home"]
+def _expression(scene: Scene) -> None:
+    scene.add(origin={**ORIGIN, "mounts": [{**ORIGIN["mounts"][0], "sub_path": None}]})
 
 
-def _claim_replaced(scene: Scene) -> None:
+def _wrong_patch(scene: Scene) -> None:
     scene.add()
-    scene.cluster.claims["home"]["metadata"]["uid"] = "claim-2"
+    scene.patch = _refuse
+
+
+def _refuse() -> Any:
+    raise BadInput("The pod patch /etc/patch.yaml cannot be read: No such file or directory.")
 
 
 def _quota(scene: Scene) -> None:
@@ -121,8 +125,8 @@ def _rights_on_pods(scene: Scene) -> None:
     [
         (_no_user, "names no runAsUser"),
         (_root, "runs as root"),
-        (_claim_gone, "The volume claim home is gone."),
-        (_claim_replaced, "is another one by now"),
+        (_expression, "The dev pod mounts /w with a subPathExpr"),
+        (_wrong_patch, "No courier can be started: The pod patch /etc/patch.yaml cannot be read"),
         (_quota, "started: A quota of the namespace has no room now: compute. It is tried again"),
         (_rights, "The controller may not get claims in the namespace team. It is tried again"),
         (_rights_on_pods, "The controller may not get pods in the namespace team. It is tried"),
@@ -139,6 +143,35 @@ def test_what_keeps_one_from_starting_is_said(
     assert scene.cluster.made == []
     scene.look()  # not at once again
     assert scene.changed == [NAME]
+
+
+def _claim_gone(scene: Scene) -> None:
+    del scene.cluster.claims["home"]
+
+
+def _claim_replaced(scene: Scene) -> None:
+    scene.cluster.claims["home"]["metadata"]["uid"] = "claim-2"
+
+
+@pytest.mark.parametrize("origin", [ORIGIN, {**ORIGIN, "security_context": {}}])
+@pytest.mark.parametrize(
+    ("loss", "said"),
+    [
+        (_claim_gone, "The volume claim home is gone."),
+        (_claim_replaced, "The volume claim home is another one by now."),
+    ],
+)
+def test_a_claim_that_is_gone_is_the_end(
+    scene: Scene, loss: Callable[[Scene], None], said: str, origin: Any
+) -> None:
+    """Its result is kept as long as a delivered one, and its message says so."""
+    scene.add(origin=origin)
+    loss(scene)
+    scene.look()
+    held = scene.held()
+    assert held is not None and held.failed and said in held.message
+    assert "until its retention is over" in held.message
+    assert scene.cluster.made == []
 
 
 def test_a_failure_is_said_and_tried_again_later(
@@ -172,7 +205,7 @@ def test_why_it_has_no_pod_is_said(scene: Scene, monkeypatch: pytest.MonkeyPatch
     held = scene.held()
     assert held is not None
     assert held.message == (
-        "The courier's pod is refused: "
+        "The courier did not start within 1 min: its pod is refused. "
         "The namespace's Pod Security (restricted) refuses the pod: no user."
     )
 
@@ -233,19 +266,86 @@ def test_a_crowd_takes_turns(scene: Scene) -> None:
     assert scene.made() == [*names[:MAX_COURIERS], names[MAX_COURIERS + 1]]
 
 
-def test_one_claim_does_not_hold_up_the_others(scene: Scene) -> None:
-    """Its couriers may hang until their deadline: an NFS server is away."""
+def test_one_folder_does_not_hold_up_the_others(scene: Scene) -> None:
+    """Its couriers may hang until their deadline. All users may share one claim."""
+    shared = {"spec": {"accessModes": ["ReadWriteMany"]}, "metadata": {"uid": "claim-1"}}
+    scene.cluster.claims["home"] = shared
     mine = [f"mine{n}-aaaaaaaa" for n in range(MAX_COURIERS + 3)]
     for name in mine:
         scene.add(name)
         scene.look(name)
-    assert scene.made() == mine[:MAX_OF_CLAIM]
-    scene.add("other-aaaaaaaa", scene.add_claim("another", "claim-2"))
+    assert scene.made() == mine[:MAX_OF_FOLDER]
+    mount = {**ORIGIN["mounts"][0], "sub_path": "users/bob"}
+    scene.add("other-aaaaaaaa", {**ORIGIN, "mounts": [mount]})
     scene.work("other-aaaaaaaa")
-    assert scene.made() == [*mine[:MAX_OF_CLAIM], "other-aaaaaaaa"]
+    assert scene.made() == [*mine[:MAX_OF_FOLDER], "other-aaaaaaaa"]
     exchanges.deliver(scene.exchange.directory(mine[0]))
     scene.work(mine[0])
-    assert scene.made() == [*mine[:MAX_OF_CLAIM], "other-aaaaaaaa", mine[MAX_OF_CLAIM]]
+    assert scene.made() == [*mine[:MAX_OF_FOLDER], "other-aaaaaaaa", mine[MAX_OF_FOLDER]]
+
+
+def test_a_claim_of_one_node_has_one_courier(scene: Scene) -> None:
+    """Before one of two has a node, nobody knows where the other one has to go."""
+    for name in ("one-aaaaaaaa", "two-aaaaaaaa"):
+        scene.add(name)
+        scene.look(name)
+    assert scene.made() == ["one-aaaaaaaa"]
+    exchanges.deliver(scene.exchange.directory("one-aaaaaaaa"))
+    scene.work("one-aaaaaaaa")
+    assert scene.made() == ["one-aaaaaaaa", "two-aaaaaaaa"]
+
+
+def test_a_place_that_is_not_needed_goes_to_the_next(scene: Scene) -> None:
+    """The called one cannot start after all, or is delivered meanwhile."""
+    names = [f"job{n}-aaaaaaaa" for n in range(4)]
+    for name in names:
+        scene.add(name)
+        scene.look(name)
+    exchanges.deliver(scene.exchange.directory(names[0]))
+    exchanges.deliver(scene.exchange.directory(names[1]))
+    scene.exchange.remove(names[2])
+    scene.work(names[0])
+    assert scene.made() == [names[0], names[3]]
+
+
+def test_a_wait_for_a_node_or_an_image_is_said_and_goes_on(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A node that is started for it pulls our image, too: that takes over a minute."""
+    directory = scene.add()
+    scene.look()
+    scene.cluster.pod_records["pod-1"] = WAITING
+    clock = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: clock + 61)
+    scene.look()
+    held = scene.held()
+    assert held is not None and "The courier waits for its start" in held.message
+    assert list(scene.cluster.records) == ["courier-1"]
+    scene.changed.clear()
+    scene.look()
+    assert scene.changed == []  # it is said once
+    scene.cluster.pod_records["pod-1"] = FAILED
+    scene.look()
+    held = scene.held()
+    assert held is not None and "The gateway is away." in held.message
+    exchanges.deliver(directory)
+
+
+def test_an_error_of_its_pod_counts_from_its_first_time(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene.add()
+    scene.look()
+    scene.cluster.pod_records["pod-1"] = WAITING
+    clock = time.monotonic()
+    for seconds, is_there in ((300, True), (301, True), (330, True), (362, False)):
+        monkeypatch.setattr(time, "monotonic", lambda now=clock + seconds: now)
+        pod = WAITING if seconds == 300 else BAD_IMAGE
+        scene.cluster.pod_records["pod-1"] = pod
+        scene.look()
+        assert bool(scene.cluster.records) == is_there
+    held = scene.held()
+    assert held is not None and "did not start within 1 min: Back-off" in held.message
 
 
 def test_a_job_has_one_timer(scene: Scene) -> None:
@@ -255,7 +355,7 @@ def test_a_job_has_one_timer(scene: Scene) -> None:
     async def look() -> int:
         for _ in range(5):
             await scene.couriers._take_next_step(NAME)
-        timers = [t for t in scene.couriers._timers.values() if not t.cancelled()]
+        timers = [t for t in scene.couriers._queue._timers.values() if not t.cancelled()]
         exchanges.deliver(directory)
         await scene.couriers._take_next_step(NAME)
         assert all(timer.cancelled() for timer in timers)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from job_runner.diagnosis.cell_place import CellPlace
 from job_runner.diagnosis.endings import kernel_died
 from job_runner.kernel.crash_log import last_log_line
 
@@ -42,7 +43,7 @@ def test_a_crash_says_what_and_where(tmp_path: Path) -> None:
         )
     said = last_log_line(tmp_path / "words")
     assert said.startswith("Fatal Python error: Segmentation fault in string_at (line ")
-    message = str(kernel_died(died.returncode, 6, "epoch 3", said).message)
+    message = str(kernel_died(died.returncode, CellPlace(9, 7), "epoch 3", said).message)
     assert "The kernel died in cell 7: a native library crashed (SIGSEGV)" in message
     assert f'said last: "{said}".' in message and 'The last output was "epoch 3".' in message
 

@@ -88,6 +88,7 @@ DOCUMENTS = [
     layout.REQUEST,
     layout.SNAPSHOT,
     layout.CANCEL,
+    layout.PUBLISHED,
     layout.DELIVERY,
     layout.HELD,
     layout.DELETE,

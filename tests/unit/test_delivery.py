@@ -16,6 +16,7 @@ from job_runner.protocol import documents, layout, liveness
 from job_runner.protocol.journal.journal import JournalWriter
 from job_runner.protocol.outcome import CellCounts, Outcome, write_outcome
 from job_runner.protocol.result.result import write_result
+from jupyter_to_job.dispatcher.observation import Phase, names_in, observe
 from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.exchange.records import DeliveryRecord, HeldRecord
 from jupyter_to_job.service import delivery
@@ -117,6 +118,8 @@ def test_nothing_left_of_a_result_is_held(job: Path) -> None:
     assert deliver(job) is None
     held = FileExchange(job.parent).record(NAME, layout.HELD, HeldRecord)
     assert held is not None and "damaged" in held.message and "rerun" in held.message
+    assert held.failed
+    assert observe(job, names_in(job)).phase is Phase.SETTLED  # nobody tries it for ever
 
 
 def test_a_lost_file_is_said(job: Path, workspace: Path) -> None:
@@ -139,7 +142,7 @@ def test_a_forged_manifest_leads_nowhere(job: Path, path: str) -> None:
     documents.write_document(outcome, document)
     assert deliver(job) is None
     held = FileExchange(job.parent).record(NAME, layout.HELD, HeldRecord)
-    assert held is not None and "is no path" in held.message
+    assert held is not None and held.failed and "is no path" in held.message
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o644])

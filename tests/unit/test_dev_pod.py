@@ -51,6 +51,39 @@ def test_a_short_list_of_variables_comes_along() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("value", "taken"),
+    [
+        ("/home/$(NB_USER)", "/home/ada"),
+        ("$(NB_USER)-$(GREETING)", "ada-hello ada"),  # of a reference in a reference
+        ("$$(NB_USER)", "$$(NB_USER)"),  # as the API has it: the kernel sees $(NB_USER)
+        ("$(OPENING)NB_USER)", "$$(NB_USER)"),
+        ("costs $5 (NB_USER)", "costs $$5 (NB_USER)"),
+        ("$(NB_USER", "$$(NB_USER"),
+        ("$(JUPYTERHUB_API_TOKEN)", None),
+        ("$(COPY_OF_TOKEN)", None),
+        ("$(DATA_KEY)", None),  # of a secret
+        ("$(COMES_LATER)", None),
+        ("$(NOWHERE)", None),
+    ],
+)
+def test_a_variable_with_references_comes_along_as_it_was(value: str, taken: str | None) -> None:
+    env = [
+        {"name": "HOME", "value": "of an image"},
+        {"name": "NB_USER", "value": "ada"},
+        {"name": "GREETING", "value": "hello $(NB_USER)"},
+        {"name": "OPENING", "value": "$$("},
+        {"name": "JUPYTERHUB_API_TOKEN", "value": "secret"},
+        {"name": "COPY_OF_TOKEN", "value": "$(JUPYTERHUB_API_TOKEN)"},
+        {"name": "DATA_KEY", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}},
+        {"name": "HOME", "value": value},
+        {"name": "COMES_LATER", "value": "too late"},
+    ]
+    found = Variables.parse("HOME").of({"env": env})
+    assert found["env"] == ({} if taken is None else {"HOME": taken})
+    assert ("HOME" in found["env_dropped"]) == (taken is None)
+
+
 def test_the_administrator_adds_to_it_but_no_secret() -> None:
     found = taken("DATA_*, TEAM, configmap/settings")
     assert found["env"]["DATA_ROOT"] == "/data"

@@ -8,6 +8,7 @@ import traceback
 import pytest
 
 from job_runner.diagnosis import endings, error_patterns
+from job_runner.diagnosis.cell_place import CellPlace
 from job_runner.diagnosis.diagnosis import Diagnosis
 from job_runner.diagnosis.error_patterns import CellFailure, OutOfMemoryMatch
 from job_runner.resources.host_memory import MemoryStatus
@@ -147,7 +148,7 @@ NEITHER = {
     )],
 )  # fmt: skip
 def test_whose_memory_was_not_enough(name: str, value: str, whose: OutOfMemoryMatch | None) -> None:
-    found = error_patterns.find_out_of_memory(CellFailure(name, value, 0))
+    found = error_patterns.find_out_of_memory(CellFailure(name, value, CellPlace(0, 1)))
     assert (None if found is None else found[0]) is whose
 
 
@@ -162,7 +163,7 @@ def chained_failure(cause: Exception, *, explicit: bool) -> CellFailure:
             raise ValueError("training failed")  # noqa: B904  (what users write)
     except ValueError as error:
         lines = traceback.format_exception(error)
-        return CellFailure("ValueError", str(error), 2, 3, tuple(lines))
+        return CellFailure("ValueError", str(error), CellPlace(2, 3), 3, tuple(lines))
 
 
 @pytest.mark.parametrize("explicit", [True, False])
@@ -180,7 +181,8 @@ def test_code_that_speaks_of_memory_is_no_cause() -> None:
         "----> 2 raise ValueError('CUDA out of memory?' and 'x')",
         "\x1b[0;31mValueError\x1b[0m: x",
     )
-    assert error_patterns.find_out_of_memory(CellFailure("ValueError", "x", 0, 1, lines)) is None
+    failure = CellFailure("ValueError", "x", CellPlace(0, 1), 1, lines)
+    assert error_patterns.find_out_of_memory(failure) is None
 
 
 def build_diagnosis(kills: int = 0, **environ: str) -> Diagnosis:
@@ -188,11 +190,12 @@ def build_diagnosis(kills: int = 0, **environ: str) -> Diagnosis:
 
 
 def test_a_job_that_sees_no_gpu_is_short_of_the_hosts_memory() -> None:
-    failure = CellFailure("XlaRuntimeError", GPU["JAX"][1], 6, 7)
+    failure = CellFailure("XlaRuntimeError", GPU["JAX"][1], CellPlace(8, 6), 7)
     assert build_diagnosis(CUDA_VISIBLE_DEVICES="0").cell_failed(failure).reason == "GpuOutOfMemory"
     end = build_diagnosis(CUDA_VISIBLE_DEVICES="").cell_failed(failure)
     assert end.reason == "OutOfMemory"
-    assert "cell 7" in str(end.message).lower() and "1.5 of 2 GiB" in str(end.message)
+    assert str(end.message).startswith("Cell 6 (In [7]) ran out of memory")
+    assert "1.5 of 2 GiB" in str(end.message)
 
 
 LOST = {
@@ -218,7 +221,7 @@ LOST = {
 def test_a_lost_worker_is_out_of_memory_only_if_somebody_was_killed_for_it(
     name: str, value: str
 ) -> None:
-    failure = CellFailure(name, value, 1, 2)
+    failure = CellFailure(name, value, CellPlace(1, 2), 2)
     assert build_diagnosis().cell_failed(failure).reason == "CellError"
     end = build_diagnosis(kills=1).cell_failed(failure)
     assert (end.reason, end.exit_code) == ("OutOfMemory", 1)
@@ -227,12 +230,12 @@ def test_a_lost_worker_is_out_of_memory_only_if_somebody_was_killed_for_it(
 
 def test_other_ends_name_a_kill_for_memory() -> None:
     end = build_diagnosis(kills=2).cell_failed(
-        CellFailure("ZeroDivisionError", "division by zero", 0, 1)
+        CellFailure("ZeroDivisionError", "division by zero", CellPlace(0, 1), 1)
     )
     assert end.reason == "CellError"
     killed = "the operating system killed 2 processes of this run for memory (1.5 of 2 GiB used)."
     assert str(end.message).endswith(f"Before that, {killed}")
-    late = build_diagnosis(kills=1).interrupted(endings.deadline(7200, 0))
+    late = build_diagnosis(kills=1).interrupted(endings.deadline(7200, CellPlace(4, 1)))
     assert "time limit of 2 h was reached in cell 1" in str(late.message)
     assert "killed a process of this run for memory" in str(late.message)
 
@@ -259,7 +262,7 @@ def test_other_ends_name_a_kill_for_memory() -> None:
     ],
 )
 def test_a_missing_module(name: str, value: str, module: str | None) -> None:
-    assert error_patterns.missing_module(CellFailure(name, value, 0)) == module
+    assert error_patterns.missing_module(CellFailure(name, value, CellPlace(0, 1))) == module
 
 
 PACKAGES = {"": ["attr"], "opencv-python": ["cv2"], "Flask": [], "gone": []}
@@ -275,14 +278,15 @@ NOWHERE = "It is neither here nor in the environment you submitted from: add `%p
         ("attr", {"packages": PACKAGES}, f"{THERE}a `%pip install` of what brings it"),
         ("nope", {"packages": PACKAGES}, NOWHERE),
         ("nope", {"packages": None}, "It is not in this environment: add `%pip install nope`"),
-        ("nope", {"packages": PACKAGES, "isolated": True}, "send it along (--input)"),
+        ("nope", {"packages": PACKAGES, "isolated": True}, "send it along as an input"),
     ],
 )
 def test_advice_for_a_missing_module(module: str, request_: dict[str, object], advice: str) -> None:
-    failure = CellFailure("ModuleNotFoundError", f"No module named '{module}'", 1, 2)
+    failure = CellFailure("ModuleNotFoundError", f"No module named '{module}'", CellPlace(1, 2), 2)
     there = {"interpreter": sys.executable, "host": "there"}
     asked = {"environment": there, "cwd": "/w", **request_}
     end = Diagnosis(lambda: MemoryStatus(0, 1), asked).cell_failed(failure)
     assert end.reason == "CellError"
     assert advice in str(end.message) and advice in end.advice
-    assert ("--input" in end.advice) == ("isolated" in asked)
+    assert ("as an input" in end.advice) == ("isolated" in asked)
+    assert ("choose an image" in end.advice) == (asked["packages"] is not None)

@@ -280,6 +280,27 @@ def test_progress_counts_cells_that_did_not_end_the_run() -> None:
     ]
 
 
+def test_the_cell_with_the_parameters_is_none_of_the_users() -> None:
+    """Cells have the numbers that they have in the notebook that was sent."""
+    notebook = prepared()
+    notebook["cells"][1]["metadata"]["tags"] = ["injected-parameters"]
+    sent = len(notebook["cells"]) - 1
+    content = [
+        {"k": "prepared", "cells_total": 2, "notebook": notebook},
+        {"k": "cell_start", "i": 1},
+        {"k": "cell_end", "i": 1, "ok": True},
+        {"k": "cell_start", "i": 3},
+        {"k": "cell_end", "i": 3, "ok": True},
+    ]
+    assert [progress(content[:n]) for n in range(1, 6)] == [
+        Progress(0, 1, None, sent),
+        Progress(0, 1, None, sent),
+        Progress(0, 1, None, sent),
+        Progress(0, 1, 2, sent),
+        Progress(1, 1, None, sent),
+    ]
+
+
 def printed(size: int, line: str, spool: Spool, folder: Path) -> ResultFold:
     """The fold of a cell that printed so much."""
     run = ResultFold(folder / "none.ipynb", spool)

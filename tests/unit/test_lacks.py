@@ -15,7 +15,7 @@ apiVersion: jupyter-to-job.io/v1
 default: {flavor: small, device: cpu}
 flavors:
   small: {cpu: 500m, memory: 1Gi, devices: [cpu]}
-  gpu-1: {cpu: 2, memory: 8Gi, gpus: 1, devices: [any, a100, tainted]}
+  gpu-1: {cpu: 2, memory: 8Gi, gpus: 1, devices: [any, a100, tainted, grows]}
   gpu-8: {cpu: 2, memory: 8Gi, gpus: 8, devices: [any]}
   wide: {cpu: 64, memory: 1Gi, devices: [cpu]}
   both: {cpu: 8, memory: 48Gi, devices: [cpu]}
@@ -28,6 +28,7 @@ devices:
   tenth: {limits: {nvidia.com/gpu: 1, nvidia.com/gpumem-percentage: 10, nvidia.com/gpucores: 10}}
   share: {limits: {example.org/share: 10}}
   mixed: {resource: nvidia.com/gpu, limits: {nvidia.com/gpumem: 3000}}
+  grows: {resource: nvidia.com/gpu, node_selector: {product: H100}, autoscaled: true}
   tainted: {resource: nvidia.com/gpu, tolerations: [{key: gpu, operator: Exists}]}
 """
 TAINT = {"key": "gpu", "value": "a", "effect": "NoSchedule"}
@@ -46,6 +47,7 @@ TAINTED = node("tainted", {"taints": [TAINT]}, cpu="8", memory="32Gi", gpu="2")
 CASES = {
     "it fits": ("gpu-1", "any", [WIDE, GPU], None),
     "no such device": ("gpu-1", "any", [WIDE], "No node has the device Any GPU now."),
+    "a node is added": ("gpu-1", "grows", [GPU], None),
     "no such label": ("gpu-1", "a100", [GPU], "No node has the device a100 now."),
     "no nodes at all": ("small", "cpu", [], "No node has the device CPU now."),
     "a taint": ("gpu-1", "any", [TAINTED], "No node has the device Any GPU now."),

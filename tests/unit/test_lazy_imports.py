@@ -43,7 +43,8 @@ SIGN = """\
 import hashlib, json, sys
 from pathlib import Path
 from jupyter_to_job.workspace.publishing.sign import main
-main(sys.argv[1], hashlib.sha256(Path(sys.argv[1]).read_bytes()).hexdigest())
+data = Path(sys.argv[1]).read_bytes()
+main(sys.argv[1], hashlib.sha256(data).hexdigest(), str(len(data)))
 """
 TELL = "print(json.dumps([name for name, module in sys.modules.items() if module is not None]))"
 

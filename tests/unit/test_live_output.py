@@ -42,6 +42,7 @@ def agent_of(url: str, job: str, folder: Path) -> Iterator[JournalWriter]:
     command = [sys.executable, "-m", "jupyter_to_job.agent", job, *options]
     with subprocess.Popen(command, env={**os.environ, "POD_UID": f"pod-of-{job}"}) as process:
         while not (folder / job).exists():
+            assert process.poll() is None, "the agent ended"
             time.sleep(0.02)
         claim = liveness.claim_attempt(folder / job, 1)
         yield JournalWriter(claim.directory / layout.JOURNAL)

@@ -98,6 +98,15 @@ def test_only_the_agent_holds_a_token() -> None:
     assert "token" not in [m["name"] for m in notebook_of(document)["volumeMounts"]]
 
 
+def test_the_agent_alone_is_told_what_to_trust() -> None:
+    pods = replace(PODS, gateway_ca=lambda: "-----BEGIN CERTIFICATE-----")
+    document = job_manifest(REQUEST, ORIGIN, pods)
+    trust = {"name": "JUPYTER_TO_JOB_GATEWAY_CA_DATA", "value": "-----BEGIN CERTIFICATE-----"}
+    assert trust in agent_of(document)["env"]
+    assert trust not in notebook_of(document)["env"]
+    assert trust["name"] not in [v["name"] for v in agent_of(manifest())["env"]]
+
+
 def test_it_passes_pod_security_restricted() -> None:
     document = manifest()
     pod = pod_of(document)

@@ -53,6 +53,8 @@ def disrupted(reason: str) -> PodRecord:
         (ended_pod(126), "RunnerMissing"),
         (ended_pod(128, "StartError", "exec: no such file"), "RunnerMissing"),
         (ended_pod(1, "Error", "/usr/bin/python3: No module named job_runner"), "RunnerMissing"),
+        (ended_pod(2, "Error", "__main__.py: error: unrecognized arguments: --x"), "RunnerMissing"),
+        (ended_pod(2, "Error", "No such directory."), "BackendError"),
         (ended_pod(1, "Error", '{"v": 1, "reason": "CellError", "message": "It."}'), "CellError"),
         (ended_pod(143, "Error", '{"v": 1, "reason": "Terminated", "message": "T."}'), "Lost"),
         (ended_pod(0, "Completed", '{"reason": 1, "message": []}'), "Lost"),

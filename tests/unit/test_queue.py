@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -65,6 +66,18 @@ def machine_with(found: Devices, setting: str = "") -> Machine:
 )
 def test_whose_turn_it_is(line: list[Request], expected: list[str]) -> None:
     assert started_names(line, slots(f"cpu=4,{GPU}=2")) == expected
+
+
+def test_a_limit_holds_its_own_group_back_and_nobody_else() -> None:
+    on = slots("cpu=4")
+    line = [replace(request(f"a{n}", cpu=1), group="a", group_limit=2) for n in range(3)]
+    line.append(replace(request("b", cpu=1), group="b", group_limit=1))
+    line.append(replace(request("c", cpu=1), group="a"))
+    assert started_names(line, on) == ["a0", "a1", "b", "c"]
+    del on.allocations["a0"]  # two of the group still run
+    assert started_names(line[2:3], on) == []
+    del on.allocations["c"]
+    assert started_names(line[2:3], on) == ["a2"]
 
 
 jobs = st.lists(

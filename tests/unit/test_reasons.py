@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 CONTRACT = """
     CellError KernelDied OutOfMemory GpuOutOfMemory DeadlineExceeded ExitedEarly InputRequested
     DiskFull BadNotebook NoKernel RunnerMissing ImageUnavailable Unschedulable QuotaExceeded
-    Evicted Preempted NodeLost Terminated Lost BackendError
+    GroupLimit    Evicted Preempted NodeLost Terminated Lost BackendError
 """
 WRITERS = ("job_runner", "jupyter_to_job/controller", "jupyter_to_job/dispatcher")
 

@@ -110,7 +110,7 @@ class PretendCluster:
         self.made += 1
         nonce = manifest["metadata"]["annotations"][NONCE]
         uid = f"job-{self.made}"
-        self.job_records[key] = JobRecord(NAMESPACE, NAME, uid, finished=False, nonce=nonce)
+        self.job_records[key] = JobRecord(*key, uid, finished=False, nonce=nonce)
         if self.crash:
             self.crash = False
             raise RuntimeError("The controller is killed before it has the answer.")

@@ -7,17 +7,22 @@ import tempfile
 import time
 import tracemalloc
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from jupyter_to_job.backends.memory import MemoryBackend
+from jupyter_to_job.controller.jobs import GatewayJobs
 from jupyter_to_job.domain.errors import BadInput, Cleared, NotFound, Refused, Unavailable
-from jupyter_to_job.domain.job import Changes, Job, Submission
+from jupyter_to_job.domain.job import Changes, ClusterEvent, Job, Submission
+from jupyter_to_job.domain.sweep import Run
 from jupyter_to_job.exchange import FileExchange, patience
 from jupyter_to_job.exchange.gateway import Gateway
 from jupyter_to_job.exchange.retention import Policy, enforce
+from jupyter_to_job.service.jobs import JobService
+from jupyter_to_job.service.port import Page, all_jobs
 from jupyter_to_job.service.remote import RemoteJobs
 from jupyter_to_job.service.submitting.submission import Caller, local_environment
 
@@ -89,6 +94,39 @@ def test_rerun(jobs: RemoteJobs, ended_job: Job, workspace: Path, exchange: File
         jobs.rerun(ended_job.name, Changes(output="../outside"))
 
 
+def test_a_sweep_is_frozen_once(
+    jobs: RemoteJobs, workspace: Path, exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Submission(
+        "dir/train.ipynb", inputs=("data.csv",), group="night", group_limit=2, idempotency_key="k"
+    )
+    runs = [Run({"a": number}) for number in range(3)]
+    repeated = [job.name for job in jobs.sweep(asked, runs[:1])]
+    sweep = jobs.sweep(asked, runs)
+    first = next(sweep)
+    notebooks.write(workspace / "dir" / "train.ipynb", "'edited meanwhile'")
+    (workspace / "data.csv").write_text("now")
+    made = [first, *sweep]
+    assert repeated == [first.name] and len({job.name for job in made}) == 3
+    assert [job.parameters for job in made] == [{"a": 0}, {"a": 1}, {"a": 2}]
+    requests = [exchange.request(job.name) for job in made]
+    assert len({r.snapshot_sha256 for r in requests}) == len({r.inputs for r in requests}) == 1
+    assert {(r.group, r.group_limit) for r in requests} == {("night", 2)}
+
+    other = jobs.submit(Submission("dir/train.ipynb"))[0]
+    assert other.group is None
+    again = jobs.submit(Submission("dir/train.ipynb", group="day", rerun_of=other.name))[0]
+    assert (again.group, again.rerun_of) == ("day", other.name)
+    names = [job.name for job in made[::-1]]
+    assert [job.name for job in all_jobs(jobs, group="night")] == names
+
+    def find_as_before(self: GatewayJobs, *arguments: Any, **_: Any) -> Page:
+        return JobService.find(self, *arguments)
+
+    monkeypatch.setattr(GatewayJobs, "find", find_as_before)  # an older one knows no groups
+    assert [job.name for job in all_jobs(jobs, group="night")] == names
+
+
 def test_a_priority_without_a_line_is_refused(
     jobs: RemoteJobs, ended_job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,6 +152,43 @@ def test_looking_is_no_work_for_the_reconciler(
     assert not jobs.get(name).decided
     assert [job.name for job in jobs.find().jobs] == [name]
     assert poked == []
+
+
+class PretendEvents:
+    """Knows one event of every job, and counts how often it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def of(self, name: str) -> tuple[ClusterEvent, ...]:
+        self.asked.append(name)
+        return (ClusterEvent("2026-01-02T03:04:05.000Z", "FailedScheduling", "no room"),)
+
+
+def test_the_events_of_a_job_are_asked_for_one_at_a_time(
+    exchange: FileExchange, workspace: Path
+) -> None:
+    """Many wait for jobs, and look at lists: none of them needs the cluster for that."""
+    events: Any = PretendEvents()
+    with (
+        context_of(exchange) as context,
+        serving(replace(context, events=events)) as url,
+    ):
+        jobs = remote(url, workspace)
+        name = jobs.submit(Submission("dir/train.ipynb"))[0].name
+        assert jobs.get(name).events is None
+        assert [job.events for job in jobs.find().jobs] == [None]
+        assert events.asked == []
+        (event,) = jobs.details(name).events or ()
+        assert (event.reason, event.message) == ("FailedScheduling", "no room")
+        assert replace(jobs.details(name), events=None) == jobs.get(name)
+        with pytest.raises(NotFound):
+            remote(url, workspace, "eve").details(name)
+        assert events.asked == [name, name]
+        for ask in (jobs.get, jobs.details):
+            for nobody in ("no-such-job", "train-aaaaaaaa"):
+                with pytest.raises(NotFound):
+                    ask(nobody)
 
 
 def test_preflight_knows_both_sides(jobs: RemoteJobs) -> None:

@@ -60,7 +60,7 @@ def jobs(tmp_path: Path, checks: Any, admitted: list[str]) -> Iterator[RemoteJob
     token = tmp_path / "token"
     token.write_text("ada")
 
-    def admit(owner: str, size: int) -> None:
+    def admit(owner: str, size: int, _added: int) -> None:
         if admitted:
             raise StorageFull(f"{owner} has no room for {size} bytes.")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_to_job.domain.errors import Damaged
+from jupyter_to_job.domain.errors import BadInput, Damaged
 from jupyter_to_job.domain.job import Changes, Submission
 from jupyter_to_job.exchange import FileExchange, InputFile
 from jupyter_to_job.exchange.request import Environment
@@ -23,8 +23,7 @@ REQUEST = exchanges.request(
 )  # fmt: skip
 SUBMISSION = Submission(
     "train.ipynb", flavor="small", device="cpu", parameters={"a": 1, "b": 2}, env={"A": "1"},
-    inputs=("data.csv",), isolated=True, max_runtime=7200, output="results", name="label",
-    priority=3,
+    inputs=("data.csv",), isolated=True, output="results", name="label", priority=3,
 )  # fmt: skip
 
 
@@ -37,18 +36,44 @@ SUBMISSION = Submission(
         (Changes(priority=0, output="x", name="n"), {"priority": 0, "output": "x", "name": "n"}),
         (Changes(max_runtime=60), {"max_runtime": 60}),
         (Changes(flavor="small"), {}),
-        (Changes(flavor="big"), {"flavor": "big", "device": None, "max_runtime": None}),
+        (Changes(flavor="big"), {"flavor": "big", "device": None}),
+        (Changes(unset=("parameters.a", "output")), {"parameters": {"b": 2}, "output": None}),
+        (Changes(unset=("env.A", "max_runtime")), {"env": {}}),
+        (Changes(parameters={"a": 3}, unset=("parameters.a",)), {"parameters": {"a": 3, "b": 2}}),
         (Changes(device="t4"), {"device": "t4"}),
         (Changes(idempotency_key="k"), {"idempotency_key": "k"}),
     ],
 )
 def test_the_changes_are_laid_over(changes: Changes, asked: dict[str, object]) -> None:
-    assert resubmission(REQUEST, changes) == replace(SUBMISSION, **asked)  # type: ignore[arg-type]
+    assert resubmission(REQUEST, changes) == replace(SUBMISSION, rerun_of=REQUEST.name, **asked)  # type: ignore[arg-type]
 
 
-def test_a_limit_that_the_user_asked_for_stays_with_another_flavor() -> None:
-    limited = replace(REQUEST, max_runtime=600)
-    assert resubmission(limited, Changes(flavor="big")).max_runtime == 600
+@pytest.mark.parametrize("flavor", [None, "big"])
+def test_only_a_limit_of_the_user_stays(flavor: str | None) -> None:
+    """Also one above the flavor's, which that flavor cut. An older request has no word on it."""
+    asked = replace(REQUEST, max_runtime_asked=9000)
+    assert resubmission(asked, Changes(flavor=flavor)).max_runtime == 9000
+    assert resubmission(asked, Changes(flavor=flavor, unset=("max_runtime",))).max_runtime is None
+    older = replace(REQUEST, max_runtime=600)
+    assert resubmission(older, Changes(flavor=flavor)).max_runtime == 600
+    assert resubmission(REQUEST, Changes(flavor=flavor)).max_runtime is None
+
+
+def test_names_and_patterns_stay_as_they_were_given() -> None:
+    asked = replace(REQUEST, name_asked="Mine", inputs_asked=("data/*.csv",))
+    again = resubmission(asked, Changes())
+    assert (again.name, again.inputs) == ("Mine", ("data/*.csv",))
+    unnamed = replace(REQUEST, name="train-abcd2345", notebook="dir/Train.ipynb")
+    assert resubmission(unnamed, Changes()).name is None
+
+
+@pytest.mark.parametrize(
+    ("unset", "message"),
+    [("parameters.aa", "no parameter 'aa'"), ("env.B", "no variable 'B'")],
+)
+def test_what_the_job_does_not_have_cannot_be_unset(unset: str, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        resubmission(REQUEST, Changes(unset=(unset,)))
 
 
 def test_the_environment_of_then_if_it_is_there(tmp_path: Path) -> None:

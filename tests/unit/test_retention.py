@@ -145,6 +145,21 @@ def test_a_run_that_is_about_to_start_again_keeps_its_files(exchange: FileExchan
     assert enforce(exchange, WEEK, after(days=8)) == []
 
 
+def test_what_can_never_be_delivered_goes_in_its_time(exchange: FileExchange) -> None:
+    """Not before, however full the exchange is: there is no other copy of it."""
+    failed = exchanges.add(exchange, JOB)
+    exchanges.end(failed)
+    held = failed / layout.HELD
+    documents.write_document(held, {"message": "The claim is gone.", "failed": True})
+    os.utime(held, (after(), after()))
+    whole = contents(exchange)
+    assert enforce(exchange, Policy(7 * 86400, cap=1), after(days=6.9)) == []
+    assert contents(exchange) == whole
+    assert enforce(exchange, WEEK, after(days=7)) == [JOB]
+    with pytest.raises(Cleared, match="Kept for 7 d after its delivery failed"):
+        service(exchange).logs(JOB)
+
+
 def never_cleared(exchange: FileExchange) -> Iterator[tuple[str, Any]]:
     """Make jobs that are none of retention's business, and something to keep them open."""
     exchanges.add(exchange, "queued-aaaaaaaa")
@@ -194,6 +209,22 @@ def test_over_the_cap_the_oldest_go_first(exchange: FileExchange) -> None:
         service(exchange).logs(names[3])
     assert enforce(exchange, Policy(None, 1)) == [names[1], names[0]]
     assert "snapshot.ipynb" in contents(exchange, "queued-aaaaaaaa")
+
+
+def test_a_file_of_two_jobs_counts_once_and_goes_with_the_second(exchange: FileExchange) -> None:
+    """A rerun has its inputs as links."""
+    names = [f"train-{letter * 8}" for letter in "abc"]
+    for day, name in enumerate(names):
+        directory = exchanges.add(exchange, name)
+        exchanges.end(directory)
+        exchanges.deliver(directory, moment=f"2026-11-{11 + day}T00:00:00.000Z")
+        large = directory / layout.INPUTS / "large"
+        if day == 1:
+            os.link(exchange.directory(names[0]) / layout.INPUTS / "large", large)
+        else:
+            large.write_bytes(b"x" * (1 << 20))
+    assert enforce(exchange, Policy(None, 5 << 19)) == []
+    assert enforce(exchange, Policy(None, 3 << 19)) == names[:2]
 
 
 class Killed(BaseException):

@@ -21,7 +21,7 @@ from ..processes import until
 def test_a_signature_that_hangs_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def hang(path: Path, _: str) -> None:
+    def hang(path: Path, *_: object) -> None:
         path.with_suffix(".begun").touch()
         while True:
             time.sleep(1)
@@ -46,7 +46,7 @@ def test_only_what_was_published_is_signed(tmp_path: Path, monkeypatch: pytest.M
         written = nbformat.writes(nbformat.v4.new_notebook(metadata={"by": content})).encode()
         published = hashlib.sha256(written).hexdigest()
         notebook.write_bytes(written if is_signed else written + b"\n")
-        sign._sign(notebook, published)
+        sign._sign(notebook, published, len(written) + 1)
         assert NotebookNotary().check_signature(nbformat.read(notebook, 4)) == is_signed
 
 
@@ -56,4 +56,4 @@ def test_what_is_no_file_any_more_is_not_waited_for(tmp_path: Path) -> None:
     (tmp_path / "link.ipynb").symlink_to("/dev/zero")
     for name in ("pipe.ipynb", "link.ipynb"):
         with pytest.raises(SpecialFile):
-            sign._sign(tmp_path / name, "")
+            sign._sign(tmp_path / name, "", 1)

@@ -27,7 +27,7 @@ def test_bytes(count: float, text: str) -> None:
 @pytest.mark.parametrize(
     ("used", "total", "text"),
     [
-        (0, 2 * GIB, "0 bytes of 2 GiB"), (51.3 * MIB, 2 * GIB, "51.3 MiB of 2 GiB"),
+        (0, 2 * GIB, "0 of 2 GiB"), (51.3 * MIB, 2 * GIB, "0.05 of 2 GiB"),
         (1.2 * GIB, 16 * GIB, "1.2 of 16 GiB"), (600 * MIB, 512 * MIB, "600 of 512 MiB"),
         (2 * GIB + 16 * MIB, 2 * GIB, "2.02 of 2 GiB"), (2 * GIB + 1, 2 * GIB, "2 of 2 GiB"),
         (1.2345 * GIB, 1.2345 * GIB, "1.2 of 1.2 GiB"),

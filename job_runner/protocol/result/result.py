@@ -11,13 +11,14 @@ import errno
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from .. import documents, layout
 from ..journal.journal import journal_size, read_journal
 from ..journal.nesting import is_too_deep
+from ..metrics import Metric, MetricsFold
 from ..progress import Progress, ProgressFold
 from .fold import NotebookFold
 from .notebook import file_parts
@@ -33,10 +34,11 @@ _IN_MEMORY = 256 << 20
 
 @dataclass(frozen=True)
 class WrittenResult:
-    """The digest of the written file, None if there is none, and the progress of the run."""
+    """The digest of the written file, None if there is none, the run's progress and metrics."""
 
     sha256: str | None
     progress: Progress
+    metrics: dict[str, Metric] = field(default_factory=dict)
 
 
 class ResultFold:
@@ -49,6 +51,7 @@ class ResultFold:
         self._snapshot = snapshot
         self._spool = spool
         self._progress = ProgressFold()
+        self._metrics = MetricsFold()
         self._prepared = False
         self._fold = NotebookFold(lambda: _read_notebook(snapshot) or {}, SpoolOutputStore(spool))
 
@@ -67,6 +70,7 @@ class ResultFold:
         """Take one more record. After an OSError (the disk is full) this fold is useless."""
         self._prepared = self._prepared or record.get("k") == "prepared"
         self._progress.feed(record)
+        self._metrics.feed(record)
         self._fold.feed(record)
 
     def chunks(self) -> Iterator[bytes]:
@@ -77,7 +81,7 @@ class ResultFold:
     def write(self, target: Path) -> WrittenResult:
         """Write or replace a file, if there is a notebook. Raises OSError."""
         if not self._has_notebook():
-            return WrittenResult(None, self.progress)
+            return WrittenResult(None, self.progress, self._metrics.metrics)
         digest = hashlib.sha256()
 
         def hashed() -> Iterator[bytes]:
@@ -86,7 +90,7 @@ class ResultFold:
                 yield chunk
 
         documents.write_chunks(target, hashed())
-        return WrittenResult(digest.hexdigest(), self.progress)
+        return WrittenResult(digest.hexdigest(), self.progress, self._metrics.metrics)
 
     def _has_notebook(self) -> bool:
         return self._prepared or _read_notebook(self._snapshot) is not None

@@ -35,10 +35,11 @@ def find_lack(
 ) -> Lack | None:
     """Return what no node has of what a choice needs; None if one has it all, or none is known.
 
+    Of an autoscaled device nothing is missing: a node is added that has it.
     `architecture` is that of the dev pod's image, `patch` the administrator's. What a node affinity
     in it requires is not looked at.
     """
-    if nodes is None:
+    if nodes is None or choice.device.autoscaled:
         return None
     needs = NodeNeeds.of(choice, architecture, patch)
     having = replace(needs, resources=dict.fromkeys(needs.resources, _ANY)).nodes(nodes)

@@ -8,14 +8,16 @@ Only the agent holds a token.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from ... import logs
 from ...domain.names import slug
 from ...exchange import Request
 from .mounts import EXCHANGE, SHARED_MEMORY, job_volumes, node_of
 from .nodes import ARCHITECTURE, REQUIRED
 from .pod_patch import patched
-from .records import AGENT, JOB_LABEL, NONCE, NOTEBOOK, PREFIX, Manifest
+from .records import AGENT, JOB_LABEL, NONCE, NOTEBOOK, PREFIX, REQUEST_ID, Manifest
 
 AUDIENCE = "jupyter-to-job"
 TOKEN_FOLDER = "/var/run/secrets/jupyter-to-job"  # noqa: S105 - a path
@@ -35,13 +37,17 @@ class JobPods:
     """The settings that all job pods of a controller have in common.
 
     `files_timeout` is how many seconds a runner waits for its agent, 0 for as long as it takes.
-    `patch` is the administrator's, for the template of a job's pod.
+    `log_format` is that of agents. `patch` is the administrator's, for the template of a job's
+    pod. `gateway_ca` returns the certificates in PEM that agents check the gateway's own against;
+    "": the usual ones.
     """
 
     agent_image: str
     gateway_url: str
     image_pull_policy: str = "IfNotPresent"
     files_timeout: int = 600
+    log_format: str = logs.TEXT
+    gateway_ca: Callable[[], str] = str
     patch: Manifest = field(default_factory=dict)
 
 
@@ -55,10 +61,12 @@ def job_manifest(request: Request, origin: Manifest, pods: JobPods) -> Manifest:
         f"{PREFIX}/owner": _label(request.owner),
         f"{PREFIX}/flavor": _label(request.flavor),
         f"{PREFIX}/device": _label(request.device),
+        **({} if request.group is None else {f"{PREFIX}/group": request.group}),
     }
     annotations = {
         f"{PREFIX}/notebook": request.notebook,
         f"{PREFIX}/request-digest": request.digest,
+        **({} if request.request_id is None else {REQUEST_ID: request.request_id}),
     }
     nonce = {NONCE: origin["nonce"]} if "nonce" in origin else {}
     extra = {
@@ -199,17 +207,37 @@ def _agent(request: Request, pods: JobPods) -> Manifest:
             *("--token-file", f"{TOKEN_FOLDER}/token"),
             *("--folder", EXCHANGE),
         ],
-        "env": [{"name": "POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}}],
+        "env": [
+            {"name": "POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}},
+            *log_variables(request, pods.log_format),
+            *trust_variables(pods.gateway_ca()),
+        ],
         "resources": {
             "requests": {"cpu": "20m", "memory": "64Mi"},
             "limits": {"cpu": "500m", "memory": "256Mi"},
         },
-        "securityContext": _RESTRICTED,
+        "securityContext": {**_RESTRICTED, "readOnlyRootFilesystem": True},
         "volumeMounts": [
             {"name": "exchange", "mountPath": EXCHANGE},
             {"name": "token", "mountPath": TOKEN_FOLDER, "readOnly": True},
         ],
     }
+
+
+def log_variables(request: Request, log_format: str) -> list[Manifest]:
+    """Return what tells an agent or a courier how to log, and for which request."""
+    variables = [{"name": logs.FORMAT_VARIABLE, "value": log_format}]
+    if request.request_id is not None:
+        variables.append({"name": logs.REQUEST_VARIABLE, "value": request.request_id})
+    return variables
+
+
+def trust_variables(ca: str) -> list[Manifest]:
+    """Return the variable of an agent or courier that has the certificates it shall trust.
+
+    They are no secret, and a ConfigMap with them would have to be in every namespace of dev pods.
+    """
+    return [{"name": "JUPYTER_TO_JOB_GATEWAY_CA_DATA", "value": ca}] if ca else []
 
 
 def _notebook(request: Request, origin: Manifest, pods: JobPods) -> Manifest:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from ...domain.errors import BadInput
@@ -18,16 +18,22 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 """The part of a node affinity that the scheduler has to keep."""
 _PASSING = "node.kubernetes.io/"
 """Taints of this prefix come and go with a node's health, or while it is cordoned."""
+_BARRING = ("NoSchedule", "NoExecute")
+"""Effects of taints that keep pods away."""
 
 
 @dataclass(frozen=True)
 class NodeRecord:
-    """A node: `capacity` has what it offers, by resource, also what is in use or unhealthy now."""
+    """A node: `capacity` has what it offers, by resource, also what is in use or unhealthy now.
+
+    `allocatable` is without what is unhealthy, or kept for the system.
+    """
 
     name: str
     uid: str
     labels: Mapping[str, str] = field(default_factory=dict)
     capacity: Mapping[str, Decimal] = field(default_factory=dict)
+    allocatable: Mapping[str, Decimal] = field(default_factory=dict)
     taints: tuple[Manifest, ...] = ()
     namespace: str = ""
 
@@ -104,18 +110,27 @@ class NodeNeeds:
         return (
             all(labels.get(key) == value for key, value in self.selector.items())
             and all(capacity.get(name, 0) >= amount for name, amount in resources.items())
-            and all(any(tolerates(t, taint) for t in self.tolerations) for taint in _lasting(node))
+            and self._tolerates(_lasting(node.taints))
         )
 
+    def having(
+        self, unit: Mapping[str, Decimal], nodes: Collection[NodeRecord]
+    ) -> Collection[NodeRecord]:
+        """Return the nodes that have so much of the device, however much a flavor asks for."""
+        return replace(self, resources=unit).nodes(nodes)
 
-def _lasting(node: NodeRecord) -> Iterable[Manifest]:
-    """Return the taints that keep pods away from a node, but for those that pass."""
-    return (
-        taint
-        for taint in node.taints
-        if taint.get("effect") in ("NoSchedule", "NoExecute")
-        and not str(taint.get("key", "")).startswith(_PASSING)
-    )
+    def takes_pods(self, node: NodeRecord) -> bool:
+        """Tell whether no taint keeps pods away from a node now, as while it is cordoned."""
+        return self._tolerates(node.taints)
+
+    def _tolerates(self, taints: Iterable[Manifest]) -> bool:
+        barring = (taint for taint in taints if taint.get("effect") in _BARRING)
+        return all(any(tolerates(t, taint) for t in self.tolerations) for taint in barring)
+
+
+def _lasting(taints: Iterable[Manifest]) -> Iterable[Manifest]:
+    """Return the taints of a node but for those that pass."""
+    return (taint for taint in taints if not str(taint.get("key", "")).startswith(_PASSING))
 
 
 def tolerates(toleration: Manifest, taint: Manifest) -> bool:
@@ -137,16 +152,21 @@ def tolerates(toleration: Manifest, taint: Manifest) -> bool:
 def node_record(document: Manifest) -> NodeRecord:
     """Project a node as the API answers it."""
     metadata = document["metadata"]
-    capacity = (document.get("status") or {}).get("capacity") or {}
+    status = document.get("status") or {}
     return NodeRecord(
         name=metadata["name"],
         uid=metadata["uid"],
         labels=metadata.get("labels") or {},
-        capacity={
-            name: amount for name, text in capacity.items() if (amount := _amount(text)) is not None
-        },
+        capacity=amounts(status.get("capacity") or {}),
+        allocatable=amounts(status.get("allocatable") or {}),
         taints=tuple(document.get("spec", {}).get("taints") or ()),
     )
+
+
+def amounts(quantities: Mapping[str, str]) -> dict[str, Decimal]:
+    """Return quantities of resources as numbers, without those that are none."""
+    parsed = {name: _amount(text) for name, text in quantities.items()}
+    return {name: amount for name, amount in parsed.items() if amount is not None}
 
 
 def _amount(text: str) -> Decimal | None:

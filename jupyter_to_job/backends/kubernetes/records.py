@@ -7,10 +7,14 @@ from typing import Any, NamedTuple
 
 from job_runner.protocol import times
 
+from ...domain.job import ClusterEvent
+
 PREFIX = "jupyter-to-job.io"
 JOB_LABEL = f"{PREFIX}/job"
 NONCE = f"{PREFIX}/nonce"
 """An annotation of the Job: a secret of its job's origin.json until then, so nobody forges it."""
+REQUEST_ID = f"{PREFIX}/request-id"
+"""An annotation of Jobs and pods: the id by which log lines about the job are found."""
 NOTEBOOK = "notebook"
 AGENT = "agent"
 """Names of the two containers of a job pod."""
@@ -18,6 +22,9 @@ COURIER = "courier"
 """Name of the container of a courier's pod."""
 COMPONENT = "app.kubernetes.io/component"
 """The label that tells the Jobs of couriers from those that run jobs."""
+
+MAX_EVENT = 1024
+"""Characters of an event's message: Kubernetes' own are no longer, those of others may be."""
 
 Manifest = dict[str, Any]
 
@@ -167,6 +174,25 @@ def refusal_record(document: Manifest) -> RefusalRecord:
         uid=metadata["uid"],
         job_uid=job.get("uid", ""),
         message=document.get("message", ""),
+    )
+
+
+def cluster_event(document: Manifest) -> ClusterEvent:
+    """Project an event of a Job or a pod as the API answers it.
+
+    Which of its times an event has depends on who recorded it, and by which of two interfaces.
+    """
+    moments = (
+        (document.get("series") or {}).get("lastObservedTime"),
+        document.get("lastTimestamp"),
+        document.get("eventTime"),
+        document.get("firstTimestamp"),
+        document["metadata"]["creationTimestamp"],
+    )
+    return ClusterEvent(
+        time=times.rfc3339(times.parse(next(filter(None, moments)))),
+        reason=document.get("reason") or "",
+        message=(document.get("message") or "")[:MAX_EVENT],
     )
 
 

@@ -11,12 +11,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from ...domain.errors import NeverFits
+from ...domain.reasons import GROUP_LIMIT, group_limit_message
 from ...domain.state import Placement
 from ...exchange import Request
 from ...exchange.request import Demand
 from .capacity import admit
 from .queue import demand_of, in_queue_order
-from .slots import SlotReport
+from .slots import SlotReport, is_group_full
 
 _FIRST = (-1_000_000, "")
 
@@ -79,6 +80,9 @@ class PlacedQueue:
                 continue
             host = request.environment.host or self.this_host
             queue = self.hosts[host]
+            if queue.slots is not None and is_group_full(request, queue.slots.allocations):
+                placements[request.name] = _held_back(request.group or "", request.group_limit or 0)
+                continue
             demand = request.demand_on_host
             if demand not in never_fit:
                 never_fit[demand] = _never_fits(request, queue.slots)
@@ -95,6 +99,11 @@ class PlacedQueue:
 @lru_cache(maxsize=1 << 14)
 def _placement(position: int, message: str | None) -> Placement:
     return Placement(position=position, message=message)
+
+
+@lru_cache(maxsize=1 << 10)
+def _held_back(group: str, limit: int) -> Placement:
+    return Placement(reason=GROUP_LIMIT, message=group_limit_message(group, limit))
 
 
 def _never_fits(request: Request, slots: SlotReport | None) -> Placement | None:

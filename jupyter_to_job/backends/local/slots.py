@@ -22,6 +22,7 @@ from job_runner.host.gpu_devices import (
 )
 from job_runner.protocol import documents
 
+from ...exchange import Request
 from .capacity import Amounts, capacity, configured
 from .gpus import Devices, Probe, is_device
 from .hosts import SLOTS, host_folder
@@ -29,10 +30,11 @@ from .hosts import SLOTS, host_folder
 
 @dataclass(frozen=True)
 class Allocation:
-    """What one job occupies: amounts, and ids of devices by resource name."""
+    """What one job of a group occupies: amounts, and ids of devices by resource name."""
 
     demand: Amounts
     devices: Devices = field(default_factory=dict)
+    group: str | None = None
 
 
 class Machine:
@@ -96,14 +98,14 @@ class Slots:
             or (is_device(name) and math.ceil(amount) > len(self._free(name)))
         }
 
-    def take(self, job: str, demand: Amounts) -> Allocation:
+    def take(self, job: str, demand: Amounts, group: str | None = None) -> Allocation:
         """Allocate `demand`, of which nothing may be lacking; return it with its devices."""
         devices = {
             name: self._free(name)[: math.ceil(amount)]
             for name, amount in demand.items()
             if is_device(name)
         }
-        self.allocations[job] = Allocation(demand, devices)
+        self.allocations[job] = Allocation(demand, devices, group)
         return self.allocations[job]
 
     def variables(self, allocation: Allocation) -> dict[str, str]:
@@ -129,6 +131,14 @@ def sum_of(allocations: Collection[Allocation]) -> dict[str, Decimal]:
     return used
 
 
+def is_group_full(request: Request, allocations: Mapping[str, Allocation]) -> bool:
+    """Tell whether as many jobs of a request's group have slots as its limit allows."""
+    limit = request.group_limit
+    if limit is None:
+        return False
+    return sum(a.group == request.group for a in allocations.values()) >= limit
+
+
 @dataclass(frozen=True)
 class SlotReport:
     """The content of slots.json, which a dispatcher writes for readers.
@@ -147,7 +157,11 @@ def publish_slots(exchange: Path, host: str, slots: Slots) -> None:
         "total": _plain(slots.machine.total),
         "complete": slots.machine.is_complete,
         "jobs": {
-            job: {"demand": _plain(allocation.demand), "devices": allocation.devices}
+            job: {
+                "demand": _plain(allocation.demand),
+                "devices": allocation.devices,
+                "group": allocation.group,
+            }
             for job, allocation in slots.allocations.items()
         },
     }
@@ -159,7 +173,7 @@ def read_slots(exchange: Path, host: str) -> SlotReport | None:
     try:
         document = documents.read_document(host_folder(exchange, host) / SLOTS) or {}
         allocations = {
-            job: Allocation(_amounts(entry["demand"]), _devices_of(entry))
+            job: Allocation(_amounts(entry["demand"]), _devices_of(entry), entry.get("group"))
             for job, entry in document["jobs"].items()
         }
         return SlotReport(_amounts(document["total"]), bool(document["complete"]), allocations)

@@ -93,5 +93,6 @@ def _end(job_dir: Path, attempt: Path) -> None:
         finished=times.now(),
         usage={},
         result_sha256=written.sha256,
+        metrics=written.metrics,
     )
     write_outcome(attempt, outcome)

@@ -39,7 +39,18 @@ def _fault(error: Exception) -> str:
     return f"line {mark.line + 1}, column {mark.column + 1}: {problem}" if mark else str(error)
 
 
-def _read(file: Path) -> dict[str, Any]:
+def read_text(file: Path) -> str:
+    """Return the text of a file of parameters. Raises BadInput."""
+    try:
+        return file.read_text(encoding="utf-8-sig")  # as spreadsheets write CSV
+    except OSError as error:
+        raise BadInput(f"Cannot read the parameters in {file}: {error.strerror}.") from error
+    except ValueError as error:
+        raise BadInput(f"{file} is no text in UTF-8: {error}.") from error
+
+
+def read_yaml(file: Path) -> Any:
+    """Return what a file of YAML or JSON holds, as JSON has it. Raises BadInput."""
     import yaml
 
     try:
@@ -48,10 +59,14 @@ def _read(file: Path) -> dict[str, Any]:
         raise BadInput(f"Cannot read the parameters in {file}: {error.strerror}.") from error
     except (ValueError, yaml.YAMLError) as error:
         raise BadInput(f"{file} is neither YAML nor JSON: {_fault(error)}.") from error
+    # Values that JSON lacks (a date, a number as a key) become text, as in papermill.
+    return json.loads(json.dumps(document, default=str))
+
+
+def _read(file: Path) -> dict[str, Any]:
+    document = read_yaml(file)
     if not isinstance(document, dict):
         raise BadInput(
             f"{file} holds no parameters.", "Write `name: value` lines, or a JSON object."
         )
-    # Values that JSON lacks (a date, a number as a key) become text, as in papermill.
-    parameters: dict[str, Any] = json.loads(json.dumps(document, default=str))
-    return parameters
+    return document

@@ -7,16 +7,22 @@ from pathlib import Path
 from typing import Any
 
 from ...domain.errors import BadInput
-from ...domain.job import Submission
+from ...domain.job import Asked, Changes, Job, Submission
 from ...domain.quantities import parse_duration
+from ...domain.submission_rules import check_group
+from ...domain.sweep import group_name
 from .notebooks import SelectedNotebooks, Source
 from .parameters import collect_parameters
+from .sweeps import Sweep
 
 
 def build_submissions(
-    selected: SelectedNotebooks, options: dict[str, Any]
+    selected: SelectedNotebooks, options: dict[str, Any], sweep: Sweep | None = None
 ) -> list[tuple[Source, Submission]]:
-    """Return the submission of each notebook. Raises BadInput before any is submitted."""
+    """Return the submission of each notebook. Raises BadInput before any is submitted.
+
+    Those of a sweep have what all of its runs have in common.
+    """
     output = options["output"]
     if output and not Path(output).is_dir():
         if selected.is_batch:
@@ -26,8 +32,14 @@ def build_submissions(
             )
         if output.endswith("/"):
             raise BadInput(f"There is no folder {output} for --output.", "Make the folder first.")
+    group = options["group"]
+    if sweep is not None and group is None:
+        group = group_name(options["name"] or selected.sources[0].path, options["idempotency_key"])
+    check_group(group, options["group_limit"])
     common = {
-        **collect_changes(options),
+        **_collect_common(options, sweep),
+        "group": group,
+        "group_limit": options["group_limit"],
         "isolated": options["isolated"],
         "env": dict(_split_variable(text) for text in options["env"]),
         "name": options["name"],
@@ -47,6 +59,16 @@ def build_submissions(
     ]
 
 
+def _collect_common(options: dict[str, Any], sweep: Sweep | None) -> dict[str, Any]:
+    """Return what `collect_changes` does for options that may be given several times."""
+    single = {kind: next(iter(options[kind]), None) for kind in ("flavor", "device")}
+    if sweep is None:
+        return collect_changes({**options, **single})
+    own = {"flavor": None, "device": None, "params_file": None}
+    values = {"parsed_parameters": (), "text_parameters": ()}
+    return {**collect_changes({**options, **own, **values}), "parameters": sweep.constants}
+
+
 def collect_changes(options: dict[str, Any]) -> dict[str, Any]:
     """Return the flavor, device, parameters and limits that were given, as Submission fields.
 
@@ -64,6 +86,33 @@ def collect_changes(options: dict[str, Any]) -> dict[str, Any]:
         "priority": options["priority"],
     }
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def submission_of(job: Job, changes: Changes) -> Submission:
+    """Return the submission of a job's notebook as it is now, with the job's choices and changes.
+
+    Raises BadInput for a parameter that is unset and that the job does not have.
+    """
+    from ...service.submitting.rerun import without_unset
+
+    asked = job.asked or Asked(isolated=job.isolated, inputs=job.inputs)
+    parameters = without_unset("parameter", job.parameters, changes.unset)
+    same_flavor = changes.flavor in (None, job.flavor)
+    return Submission(
+        notebook=job.notebook,
+        flavor=changes.flavor or job.flavor,
+        device=changes.device or (job.device if same_flavor else None),
+        parameters={**parameters, **changes.parameters},
+        inputs=asked.inputs,
+        isolated=asked.isolated,
+        max_runtime=changes.max_runtime or asked.max_runtime,
+        output=job.output,
+        name=asked.name,
+        priority=job.priority if changes.priority is None else changes.priority,
+        group=job.group,
+        # Only in a group it matters, and a gateway that knows no groups would refuse it.
+        rerun_of=None if job.group is None else job.name,
+    )
 
 
 def _workspace_path(path: str, root: Path) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
-from ...domain.errors import JobsError, Unavailable
+from ...domain.errors import BadInput, JobsError, Unavailable
 from .. import session
 from .result import CheckResult, ok, problem, warning
 
@@ -16,7 +16,12 @@ def check() -> Iterator[CheckResult]:
     from ...exchange.gateway import Gateway
 
     settings = session.settings()
-    gateway = Gateway(settings.gateway, Path(settings.gateway_token_file))
+    token_file = Path(settings.gateway_token_file)
+    try:
+        gateway = Gateway(settings.gateway, token_file, settings.gateway_ca)
+    except BadInput as error:
+        yield problem(error.message, error.hint)
+        return
     try:
         health = gateway.call("GET", "health").json()
     except Unavailable as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -10,10 +11,12 @@ import click
 
 from ...domain.errors import BadInput, JobsError
 from .. import options, session
-from ..checks.result import Check, CheckResult, Level, run_check
+from ..checks.result import CHECK_TIMEOUT, Check, CheckResult, Level, run_check
 from ..display import output
 from ..display.tables import width_of
 
+CONTROLLER_NAMESPACE = "jupyter-to-job"
+"""Where k8s/base has the controller."""
 INDENT = 21
 """Columns of the level and the area, before the message."""
 _COLOURS = {Level.OK: "green", Level.WARNING: "yellow", Level.PROBLEM: "red"}
@@ -23,18 +26,38 @@ _COLOURS = {Level.OK: "green", Level.WARNING: "yellow", Level.PROBLEM: "red"}
 @options.AS_JSON
 @click.option("--fix", is_flag=True, help="Mend damaged jobs, after asking about each.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("--cluster", is_flag=True, help="For administrators: check a controller instead.")
+@click.option(
+    "-n", "--namespace", metavar="NAME", help="The controller's; by default jupyter-to-job."
+)
+@click.option("--context", metavar="NAME", help="Of the kubeconfig; by default its current one.")
 @click.pass_context
-def doctor_command(ctx: click.Context, /, *, as_json: bool, fix: bool, yes: bool) -> None:
+def doctor_command(
+    ctx: click.Context,
+    /,
+    *,
+    as_json: bool,
+    fix: bool,
+    yes: bool,
+    cluster: bool,
+    namespace: str | None,
+    context: str | None,
+) -> None:
     """Check kernels, catalog, exchange, file systems, GPUs, dispatcher, jobs and settings.
 
     Each line is ok, a warning or a problem. A line below a warning or a problem says how to fix
     it; what has to do with a single job, --fix does. With a problem the exit code is 1.
+
+    --cluster checks a controller on Kubernetes and what it needs there, with the rights of your
+    kubeconfig. In a namespace of dev pods it runs a pod for a moment, to try the gateway.
     """
     if fix and as_json and not yes:
         raise click.UsageError("With --json nobody can be asked: add --yes.")
+    _require_one_side(cluster, here=fix or yes, there=bool(namespace or context))
+    checks, timeout = _cluster_checks(namespace, context) if cluster else (_checks(), CHECK_TIMEOUT)
     documents, problems, has_fixed = [], 0, False
-    for area, check in _checks():
-        for result in run_check(check):
+    for area, check in checks:
+        for result in run_check(check, timeout):
             level, message, remedy, _ = result
             documents.append({"area": area, "level": level, "message": message, "mend": remedy})
             if not as_json:
@@ -50,6 +73,23 @@ def doctor_command(ctx: click.Context, /, *, as_json: bool, fix: bool, yes: bool
     if problems and not as_json:
         output.print_note(f"{problems} to fix.")
     ctx.exit(1 if problems else 0)
+
+
+def _require_one_side(cluster: bool, *, here: bool, there: bool) -> None:
+    """Raise UsageError for options of this machine with --cluster, and for the others without."""
+    if cluster and here:
+        raise click.UsageError("--fix mends jobs of this machine: leave out --cluster.")
+    if there and not cluster:
+        raise click.UsageError("--namespace and --context are for --cluster.")
+
+
+def _cluster_checks(
+    namespace: str | None, context: str | None
+) -> tuple[Iterator[tuple[str, Check]], float]:
+    """Return the checks of a controller's cluster by area, and how long each may take."""
+    from ..checks.cluster.doctor import TIMEOUT, ClusterDoctor
+
+    return ClusterDoctor(namespace or CONTROLLER_NAMESPACE, context).checks(), TIMEOUT
 
 
 def _checks() -> Iterator[tuple[str, Check]]:
@@ -90,7 +130,7 @@ def _repair(result: CheckResult, *, ask: bool) -> bool:
 
 def _print_result(area: str, result: CheckResult) -> None:
     level = f"{result.level.value:<8}"
-    if sys.stdout.isatty():
+    if sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
         level = click.style(level, fg=_COLOURS[result.level])
     click.echo(f"{level} {area:<11} {_wrap(result.message, INDENT)}")
     if result.fix:

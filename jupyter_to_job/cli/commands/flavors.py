@@ -132,7 +132,10 @@ def _runtime_limit(seconds: int | None) -> str:
 
 
 def _free_units(device: dict[str, Any]) -> str:
-    if device["total"] is None:
-        return ""
+    """Return what is free, of how many; an autoscaled device has no total."""
     free = "?" if device["free"] is None else device["free"]
-    return f"{free} of {device['total']}"
+    if device["total"] is not None:
+        return f"{free} of {device['total']}"
+    if device.get("autoscaled"):
+        return "more on demand" if device["free"] is None else f"{free}, more on demand"
+    return ""

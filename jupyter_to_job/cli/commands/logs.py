@@ -8,6 +8,8 @@ import time
 
 import click
 
+from job_runner.protocol.result.carriage_return import StreamText
+
 from ...domain.job import Job
 from ...service.port import Jobs
 from .. import options, session
@@ -21,19 +23,22 @@ from ..waiting import POLL_INTERVAL, explain_deletion, follow_changes
 def logs_command(job: str, *, follow: bool) -> None:
     """Print a JOB's text output and tracebacks.
 
-    Colours are left out where the output is no terminal.
+    Where the output is no terminal, colours are left out, and so is what a line showed before it
+    was written over, as progress bars do.
     """
     service = session.connect()
     status = session.with_name_hint(service, job, service.get)
     log = _LogPrinter(service, status.name)
     if not follow:
         log.print_new()
+        log.print_unfinished_line()
         _print_note_if_empty(status, log)
         return
     try:
         with explain_deletion():
             _follow(service, status, log)
     except KeyboardInterrupt:
+        log.print_unfinished_line()
         log.print_note(f"Still running. Return with: jupyter-to-job logs {status.name} --follow")
         raise
 
@@ -44,7 +49,9 @@ class _LogPrinter:
     def __init__(self, service: Jobs, name: str) -> None:
         self._service = service
         self._name = name
-        self._colours = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+        self._is_terminal = sys.stdout.isatty()
+        self._colours = self._is_terminal and not os.environ.get("NO_COLOR")
+        self._lines = StreamText()
         self._offset = 0
         self._in_line = False
         self.is_empty = True
@@ -54,14 +61,20 @@ class _LogPrinter:
         """Print everything that was not printed yet."""
         while not self.has_ended:
             chunk = self._service.logs(self._name, self._offset)
-            text = output.coloured(chunk.text) if sys.stdout.isatty() else chunk.text
-            output.write(text if self._colours else click.unstyle(text))
+            text = output.coloured(chunk.text) if self._is_terminal else chunk.text
+            text = text if self._colours else click.unstyle(text)
+            output.write(text if self._is_terminal else self._lines.feed(text))
             if chunk.text:
                 self.is_empty, self._in_line = False, not chunk.text.endswith("\n")
             at_end = chunk.next == self._offset
             self._offset, self.has_ended = chunk.next, chunk.end
             if at_end:
                 break
+
+    def print_unfinished_line(self) -> None:
+        """Print the last line as it stands, where lines are printed once they are finished."""
+        output.write(self._lines.line)
+        self._lines = StreamText()
 
     def print_note(self, text: str) -> None:
         """Print a note below the log: on a new line, where both go to a terminal."""
@@ -88,4 +101,5 @@ def _follow(service: Jobs, job: Job, log: _LogPrinter) -> None:
             log.print_new()
         if log.has_ended:
             break
+    log.print_unfinished_line()
     log.print_note(formats.ending(service.get(job.name)))

@@ -1,46 +1,104 @@
-"""`rerun`: submits the notebook of an earlier job again."""
+"""`rerun`: submits the notebooks of earlier jobs again."""
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
 
-from .. import options, session
-from ..display import output
+from ...domain.job import Changes, Job, State
+from ...domain.results import standing
+from .. import options, selection, session
+from ..display import formats, output
 
 
 @click.command("rerun")
-@options.JOB
+@options.JOBS
+@options.GROUP
+@click.option("--failed", is_flag=True, help="Of patterns and groups, only those that failed.")
 @options.with_options(
     options.FLAVOR,
     options.DEVICE,
     *options.PARAMETERS,
+    click.option("--unset", multiple=True, metavar="NAME",
+                 help="A parameter of the earlier job that this one does not get."),
+    click.option("--current", is_flag=True,
+                 help="Submit the notebook and its inputs as they are now."),
     *options.LIMITS,
+    options.YES,
     options.WAIT,
     options.AS_JSON,
-)
+)  # fmt: skip
 @click.pass_context
 def rerun_command(
-    ctx: click.Context, /, job: str, *, wait: bool, as_json: bool, **choices: Any
+    ctx: click.Context,
+    /,
+    jobs: tuple[str, ...],
+    *,
+    group: str | None,
+    failed: bool,
+    current: bool,
+    yes: bool,
+    wait: bool,
+    as_json: bool,
+    **choices: Any,
 ) -> None:
-    """Submit JOB's notebook again, as it was then, and print the new job's name.
+    """Submit the notebook of each JOB again, as it was then, and print the new jobs' names.
 
-    An option replaces what the earlier job had; parameters are merged with its parameters.
+    JOB is a name or a pattern in quotes. An option replaces what the earlier job had; parameters
+    are merged with its parameters, less those that --unset names. With --current the notebook and
+    its inputs are read anew, and variables for the kernel are not taken over. The new job is in
+    the group of the old one, and stands for it there if that failed.
     """
-    from ...domain.job import Changes
     from ..arguments.submissions import collect_changes
 
+    unset = tuple(f"parameters.{name}" for name in choices["unset"])
+    changes = Changes(**collect_changes(choices), unset=unset)
     service = session.connect()
-    changes = Changes(**collect_changes(choices))
-    new_job = session.with_name_hint(service, job, lambda name: service.rerun(name, changes))
-    if wait:
+    names = _select(jobs, group, failed=failed)
+    if not names:
+        output.print_note("None of them has failed.")
+    as_list = selection.is_several(jobs, group)
+    if as_list:
+        selection.confirm(len(names), f"Run {formats.plural(len(names), 'job')} again?", yes=yes)
+
+    def rerun(name: str) -> Job:
+        new_job = _submit_again(name, changes, current=current)
+        if wait and (len(names) == 1 or not sys.stderr.isatty()):
+            output.print_note(f"{new_job.name} submitted")
+        elif not wait and not as_json:
+            click.echo(new_job.name)
+            output.flush()
+        return new_job
+
+    new_jobs, code = session.for_each(service, names, rerun)
+    if wait and new_jobs:
         from ..waiting import wait_and_print
 
-        output.print_note(f"{new_job.name} submitted")
-        roots = {new_job.name: session.workspace()}
-        ctx.exit(wait_and_print(roots, as_json=as_json, as_list=False))
-    if as_json:
-        session.print_jobs([new_job], as_list=False)
-    else:
-        click.echo(new_job.name)
+        roots = {job.name: session.workspace() for job in new_jobs}
+        code = max(code, wait_and_print(roots, as_json=as_json, as_list=as_list))
+    elif as_json:
+        session.print_jobs(new_jobs, as_list=as_list)
+    ctx.exit(code)
+
+
+def _select(jobs: tuple[str, ...], group: str | None, *, failed: bool) -> list[str]:
+    """Return the names of the jobs to run again; failures that were run again are left out."""
+    service = session.connect()
+    states = (State.FAILED,) if failed else ()
+    names = selection.select_names(service, jobs, group, states)
+    if group is None:
+        return names
+    stand = {job.name for job in standing(selection.find_matching(service, (), group))}
+    return [name for name in names if name in stand]
+
+
+def _submit_again(name: str, changes: Changes, *, current: bool) -> Job:
+    """Submit a job's snapshot and inputs again; with `current`, those of the workspace."""
+    from ..arguments.submissions import submission_of
+
+    service = session.connect()
+    if not current:
+        return service.rerun(name, changes)
+    return service.submit(submission_of(service.get(name), changes))[0]

@@ -28,7 +28,7 @@ MAX_VALUE_CHARACTERS = 200
 def show_command(job: str, *, as_json: bool) -> None:
     """Show all about one JOB."""
     service = session.connect()
-    details = session.with_name_hint(service, job, service.get)
+    details = session.with_name_hint(service, job, service.details)
     if as_json:
         session.print_jobs([details], as_list=False)
     else:
@@ -45,7 +45,9 @@ def _print_details(job: Job) -> None:
         ("Progress", _progress(job)),
         ("Result", _result(job)),
         ("Asked for", _submission(job)),
+        ("Metrics", _metrics(job)),
         ("Used", _usage(job)),
+        ("What the cluster says", _events(job)),
     ):
         lines = [f"  {name:<13} {value}" for name, value in rows if value]
         if lines:
@@ -60,6 +62,7 @@ def _progress(job: Job) -> Iterator[Row]:
     for name in ("submitted", "started", "finished"):
         moment = getattr(job, name)
         yield name, f"{moment[:19].replace('T', ' ')} UTC, {formats.ago(moment)}" if moment else ""
+    yield "waits for", formats.waiting_text(job)
     yield "took" if job.finished else "runs for", formats.elapsed_text(job)
 
 
@@ -75,6 +78,8 @@ def _result(job: Job) -> Iterator[Row]:
 
 def _submission(job: Job) -> Iterator[Row]:
     yield "notebook", job.notebook
+    yield "group", job.group or ""
+    yield "rerun of", job.rerun_of or ""
     yield "flavor", job.flavor
     yield "device", job.device
     for name, value in job.parameters.items():
@@ -96,12 +101,24 @@ def _submission(job: Job) -> Iterator[Row]:
     yield "owner", job.owner
 
 
+def _metrics(job: Job) -> Iterator[Row]:
+    for name, metric in (job.metrics or {}).items():
+        text = metric.picture or _abbreviated(metric.value)
+        yield output.plain(name), text
+
+
 def _usage(job: Job) -> Iterator[Row]:
     figures = job.usage or {}
     yield from formats.usage(figures)
     yield "advice", formats.advice(figures) or ""
     if figures.get("larger"):
         yield "then", f"jupyter-to-job rerun {job.name} -f {figures['larger']}"
+
+
+def _events(job: Job) -> Iterator[Row]:
+    for event in job.events or ():
+        message = " ".join(event.message.split())  # the scheduler's may have several lines
+        yield formats.ago(event.time), f"{event.reason}: {message}"
 
 
 def _abbreviated(value: Any) -> str:

@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import click
 
-from .. import options, session
+from ...domain.results import standing
+from .. import options, selection, session
 
 
 @click.command("wait")
 @options.JOBS
+@options.GROUP
 @options.AS_JSON
 @click.pass_context
-def wait_command(ctx: click.Context, /, jobs: tuple[str, ...], *, as_json: bool) -> None:
+def wait_command(
+    ctx: click.Context, /, jobs: tuple[str, ...], *, group: str | None, as_json: bool
+) -> None:
     """Wait until the result of each JOB is delivered, and print the results' paths.
 
+    JOB is a name or a pattern in quotes. Of a group, failures that were run again do not count.
     Ctrl-C ends the waiting, never the jobs.
     """
     from ..waiting import wait_and_print
 
     service = session.connect()
-    existing, code = session.for_each(service, jobs, service.get)
+    names = selection.select_names(service, jobs, group)
+    existing, code = session.for_each(service, names, service.get)
     if code:
         ctx.exit(code)
-    roots = dict.fromkeys((job.name for job in existing), session.workspace())
-    ctx.exit(wait_and_print(roots, as_json=as_json, as_list=len(jobs) > 1))
+    counted = standing(existing) if group is not None else existing
+    roots = dict.fromkeys((job.name for job in counted), session.workspace())
+    as_list = selection.is_several(jobs, group)
+    ctx.exit(wait_and_print(roots, as_json=as_json, as_list=as_list))

@@ -37,6 +37,14 @@ def elapsed(job: Job) -> float | None:
     return max((end - times.parse(job.started)).total_seconds(), 0.0)
 
 
+def waiting_text(job: Job) -> str:
+    """Return how long a job has waited for its first cell; empty if it does not wait."""
+    if job.state.final or job.started is not None or job.submitted is None:
+        return ""
+    waited = datetime.now(timezone.utc) - times.parse(job.submitted)
+    return format_duration(max(waited.total_seconds(), 0.0))
+
+
 def elapsed_text(job: Job) -> str:
     """Return the time that a job ran, or has run so far; empty if it is unknown."""
     seconds = elapsed(job)

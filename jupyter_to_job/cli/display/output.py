@@ -101,6 +101,8 @@ def print_error(error: JobsError, subject: str | None = None) -> None:
     print_note(f"Error: {prefix}{error.message}")
     if error.hint:
         print_note(error.hint)
+    if error.request_id:
+        print_note(f"Request {error.request_id}: the controller's log has lines with it.")
 
 
 def print_json(value: Any) -> None:

@@ -1,7 +1,7 @@
 """Shows the progress of jobs: bars on a terminal, elsewhere a line for each change of state.
 
-The bars always fit the terminal. If there are too many jobs, only the active ones have a bar, and
-the others are counted.
+The bars always fit the terminal. If there are too many jobs, only the active ones have a bar. Below
+the bars of several jobs a line counts all of them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -82,11 +82,10 @@ class ProgressBars:
 
         jobs = list(self._jobs.values())
         height = max(self._console.height - 2, 1)
-        if len(jobs) <= height:
+        if len(jobs) == 1:
             return self._grid(jobs)
-        visible = _active_jobs(jobs)[: height - 1]
-        counts = _count_states(job for job in jobs if job not in visible)
-        line = Text(counts, no_wrap=True, overflow="ellipsis", style="dim")
+        visible = jobs if len(jobs) < height else _active_jobs(jobs)[: height - 1]
+        line = Text(_count_states(jobs), no_wrap=True, overflow="ellipsis", style="dim")
         return Group(self._grid(visible), line)
 
     def _grid(self, jobs: list[Job]) -> RenderableType:
@@ -129,10 +128,12 @@ def _active_jobs(jobs: list[Job]) -> list[Job]:
     return sorted(active, key=lambda job: (_ORDER.index(job.state), job.position or 0, job.name))
 
 
-def _count_states(jobs: Iterable[Job]) -> str:
-    """Return the number of jobs in each state: `and 12 queued, 30 succeeded`."""
-    states = Counter(job.state.value for job in jobs)
-    return "and " + ", ".join(f"{states[s.value]} {s.value}" for s in State if states[s.value])
+def _count_states(jobs: Sequence[Job]) -> str:
+    """Return how far some jobs are: `31 of 60 ended: 25 queued, 4 running, 31 succeeded`."""
+    states = Counter(job.state for job in jobs)
+    ended = sum(count for state, count in states.items() if state.final)
+    counts = ", ".join(f"{states[state]} {state.value}" for state in State if states[state])
+    return f"{ended} of {len(jobs)} ended: {counts}"
 
 
 def _clock(job: Job) -> str:

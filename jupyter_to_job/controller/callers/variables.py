@@ -7,6 +7,7 @@ names. Secrets never come along, nor what JupyterHub gives its servers.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ...backends.kubernetes.records import Manifest
@@ -19,6 +20,8 @@ _NOT_TOLD = (*NEVER, "JUPYTER_TO_JOB_", "KUBERNETES_")
 """Prefixes of variables that no notebook misses."""
 _CONFIG_MAP = "configmap/"
 _NAME = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*\*?", re.ASCII)
+_REFERENCE = re.compile(r"(\$\$|\$\([^)]*\))")
+"""What Kubernetes replaces in a value: a dollar sign that is written twice, and variables."""
 _OBJECT = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?", re.ASCII)
 
 
@@ -56,19 +59,25 @@ class Variables:
     def of(self, container: Manifest) -> Manifest:
         """Return what origin.json has of a container's variables.
 
-        `env` has values, `env_sources` references to ConfigMaps, `env_from` whole ConfigMaps, and
-        `env_dropped` the names of what does not come along, as far as a notebook may miss it.
+        `env` has values as a pod's specification has them, without references to other variables.
+        `env_sources` has references to ConfigMaps, `env_from` whole ConfigMaps, and `env_dropped`
+        the names of what does not come along, as far as a notebook may miss it.
         """
         values: dict[str, str] = {}
+        known: dict[str, str | None] = {}
         sources: dict[str, Manifest] = {}
         dropped: list[str] = []
         for variable in container.get("env") or []:
             name, source = variable["name"], variable.get("valueFrom") or {}
             reference = source.get("configMapKeyRef") or {}
+            value = None if source else _expanded(variable.get("value") or "", known)
+            known[name] = None if name.startswith(NEVER) else value
+            values.pop(name, None)  # of two of one name the last counts
+            sources.pop(name, None)
             if name.startswith(NEVER):
                 continue
-            if "value" in variable and self._has(name):
-                values[name] = variable["value"]
+            if value is not None and self._has(name):
+                values[name] = value.replace("$", "$$")
             elif reference and (self._has(name) or reference.get("name") in self.config_maps):
                 sources[name] = {"configMapKeyRef": reference}
             elif not name.startswith(_NOT_TOLD):
@@ -93,6 +102,21 @@ class Variables:
             or name in self.names
             or name.startswith((*PREFIXES_FOR_RUNS, *self.prefixes))
         )
+
+
+def _expanded(text: str, known: Mapping[str, str | None]) -> str | None:
+    """Return what a container sees of a value, by the `known` variables before it.
+
+    None where it refers to one that is not known: it is never given, or only the kubelet knows it.
+    """
+    parts = []
+    for part in _REFERENCE.split(text):
+        is_reference = part.startswith("$(") and part.endswith(")")
+        value = known.get(part[2:-1]) if is_reference else part.replace("$$", "$")
+        if value is None:
+            return None
+        parts.append(value)
+    return "".join(parts)
 
 
 def _may_be_token(entry: str) -> bool:

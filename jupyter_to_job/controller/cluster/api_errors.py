@@ -11,15 +11,15 @@ from typing import Any
 import aiohttp
 from kubernetes.aio import client
 
+from ...backends.kubernetes.api_status import error_of_answer
 from ...backends.kubernetes.records import Manifest
-from ...backends.kubernetes.refusals import WORD_OF_CLUSTER
-from ...domain.errors import BadInput, Conflict, JobsError, NotFound, Refused, Unavailable
+from ...domain.errors import Unavailable
 
 REQUEST_TIMEOUT = 30
 """Seconds for a request that is no watch: a slow API server must not stop the whole queue."""
 
 TRIAL_TIMEOUT = 3
-"""The same for a dry run: somebody waits for what it says, and it may say nothing."""
+"""The same where somebody waits for the answer, and can do without it."""
 
 
 async def read_json(response: Any) -> Manifest:
@@ -40,35 +40,6 @@ def translate_errors() -> Iterator[None]:
     try:
         yield
     except client.ApiException as error:
-        raise _error_of(error) from error
+        raise error_of_answer(error.status, error.body, error.reason) from error
     except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
         raise Unavailable(f"Kubernetes cannot be reached: {error!r}.") from error
-
-
-_ERRORS_BY_STATUS: dict[int | None, type[JobsError]] = {
-    400: BadInput,
-    403: Refused,
-    404: NotFound,
-    409: Conflict,
-    422: BadInput,
-}
-
-
-_WORDS_OF_POLICIES = ("denied the request", "denied request")
-"""What the API server says of a webhook, and of a ValidatingAdmissionPolicy, under any status."""
-
-
-def _error_of(error: client.ApiException) -> JobsError:
-    """Return our error for one of the API server."""
-    try:
-        status: Manifest = json.loads(error.body or "")
-        reason = str(status["message"])
-        causes = [cause.get("reason") for cause in (status.get("details") or {}).get("causes", ())]
-    except (TypeError, ValueError, KeyError, AttributeError):
-        reason, causes = str(error.reason), []
-    kind = _ERRORS_BY_STATUS.get(error.status, Unavailable)
-    if "NamespaceTerminating" in causes:
-        kind = NotFound
-    elif any(words in reason for words in _WORDS_OF_POLICIES):
-        kind = Refused
-    return kind(f"{WORD_OF_CLUSTER} {error.status}: {reason}")

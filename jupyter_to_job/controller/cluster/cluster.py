@@ -11,6 +11,7 @@ from typing import Any
 from kubernetes.aio import client, config
 
 from ...backends.kubernetes import JobRecord, PodRecord
+from ...backends.kubernetes.device_counts import PodRequests, pod_requests
 from ...backends.kubernetes.manifest import AUDIENCE
 from ...backends.kubernetes.nodes import NodeRecord, node_record
 from ...backends.kubernetes.records import (
@@ -19,16 +20,20 @@ from ...backends.kubernetes.records import (
     Manifest,
     RefusalRecord,
     claim_node,
+    cluster_event,
     job_record,
     pod_record,
     refusal_record,
 )
 from ...domain.errors import BadInput, Conflict, NotFound, Refused
+from ...domain.job import ClusterEvent
 from ...exchange.records import ClusterJob
+from .api_calls import OnCall, tracing
 from .api_errors import REQUEST_TIMEOUT, TRIAL_TIMEOUT, read_json, translate_errors
 from .informer import PAGE_SIZE, Informer, ObjectKind, Record
 
 _OF_JOBS = {"label_selector": JOB_LABEL}
+_OF_NODES = {"field_selector": "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"}
 _OF_REFUSALS = {"field_selector": "reason=FailedCreate,involvedObject.kind=Job"}
 
 
@@ -49,16 +54,23 @@ class Cluster:
         self._core = client.CoreV1Api(api)
         self._batch = client.BatchV1Api(api)
         self._authentication = client.AuthenticationV1Api(api)
+        self._events = client.EventsV1Api(api)
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def connect(cls, kubeconfig: str | None = None) -> AsyncIterator[Cluster]:
-        """Connect as the pod's own service account, or as a kubeconfig file says."""
+    async def connect(
+        cls, kubeconfig: str | None = None, on_call: OnCall = lambda *_: None
+    ) -> AsyncIterator[Cluster]:
+        """Connect as the pod's own service account, or as a kubeconfig file says.
+
+        `on_call` hears of each call.
+        """
+        access = client.Configuration(trace_configs=[tracing(on_call)])
         if kubeconfig:
-            await config.load_kube_config(config_file=kubeconfig)  # type: ignore[no-untyped-call]
+            await config.load_kube_config(kubeconfig, client_configuration=access)  # type: ignore[no-untyped-call]
         else:
-            config.load_incluster_config()  # type: ignore[no-untyped-call]
-        async with client.ApiClient() as api:
+            config.load_incluster_config(access)  # type: ignore[no-untyped-call]
+        async with client.ApiClient(access) as api:
             yield cls(api)
 
     async def review(self, token: str) -> Review | None:
@@ -183,6 +195,19 @@ class Cluster:
             return None
         return job_record(found)
 
+    async def events_of(self, namespace: str, uid: str) -> list[ClusterEvent]:
+        """Return the events of the object with a uid."""
+        with translate_errors():
+            page = await read_json(
+                await self._core.list_namespaced_event_without_preload_content(
+                    namespace,
+                    field_selector=f"involvedObject.uid={uid}",
+                    limit=PAGE_SIZE,
+                    _request_timeout=TRIAL_TIMEOUT,
+                )
+            )
+        return [cluster_event(item) for item in page["items"]]
+
     async def delete_pod(self, pod: PodRecord, grace: int) -> None:
         """Delete a pod with a grace period in seconds; it may be gone already."""
         options = client.V1DeleteOptions(
@@ -203,6 +228,14 @@ class Cluster:
         with contextlib.suppress(NotFound, Conflict), translate_errors():
             await self._batch.delete_namespaced_job(
                 job.name, job.namespace, body=options, _request_timeout=REQUEST_TIMEOUT
+            )
+
+    async def create_event(self, event: Manifest) -> None:
+        """Create an event of events.k8s.io/v1."""
+        body = client.EventsV1Event.model_validate(event)
+        with translate_errors():
+            await self._events.create_namespaced_event(
+                event["metadata"]["namespace"], body, _request_timeout=REQUEST_TIMEOUT
             )
 
     def jobs(
@@ -237,6 +270,20 @@ class Cluster:
             {},
             node_record,
             lambda record: record.name,
+        )
+        return Informer(kind, lambda _: None)
+
+    def requests(self) -> Informer[PodRequests]:
+        """Return an informer of all pods that take something of a node, by their uids.
+
+        It needs a right that the controller can do without.
+        """
+        kind = ObjectKind(
+            "the pods of all nodes",
+            self._core.list_pod_for_all_namespaces_without_preload_content,
+            _OF_NODES,
+            pod_requests,
+            lambda record: record.uid,
         )
         return Informer(kind, lambda _: None)
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from ...backends.kubernetes import JobRecord, PodRecord
+from ...backends.kubernetes.device_counts import PodRequests
 from ...backends.kubernetes.nodes import NodeRecord
 from ...backends.kubernetes.records import Manifest, RefusalRecord
 from ...domain.errors import JobsError, NotFound, Refused, Unavailable
@@ -28,7 +29,7 @@ MIN_RETRY_DELAY, MAX_RETRY_DELAY = 1.0, 10.0
 """Seconds before a watch that failed is begun again: the first time, and at most."""
 _log = logging.getLogger(__name__)
 
-Record = TypeVar("Record", JobRecord, PodRecord, RefusalRecord, NodeRecord)
+Record = TypeVar("Record", JobRecord, PodRecord, RefusalRecord, NodeRecord, PodRequests)
 Key = tuple[str, str]
 """A namespace, and what identifies a record in it."""
 
@@ -66,6 +67,11 @@ class Informer(Generic[Record]):
         self.records: dict[Key, Record] = {}
         self.synced = asyncio.Event()
         self.answered = asyncio.Event()
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether it does not work now."""
+        return bool(self._problem)
 
     async def run(self) -> None:
         """List and watch for ever. After every error the list is read anew."""

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 
 from ...backends.kubernetes import JobRecord, PodRecord
 from ...backends.kubernetes.records import RefusalRecord
 from ...exchange.records import ClusterJob
+from ..metrics import Metrics
 from .cluster import Cluster
+from .informer import Informer
 from .watches import Watches
 
 SILENCE = 60.0
@@ -73,6 +75,17 @@ class JobObjects:
         """Watch for ever."""
         await asyncio.gather(self._jobs.run(), self._pods.run(), self._refusals.run())
 
+    def measure(self, metrics: Metrics) -> None:
+        """Show how many watches of each kind do not work."""
+        gauge = metrics.failing_watches
+        gauge.labels("jobs").set_function(self._jobs.count_failing)
+        gauge.labels("pods").set_function(self._pods.count_failing)
+        gauge.labels("events").set_function(self._refusals.count_failing)
+
+    def watches(self) -> list[Informer[JobRecord] | Informer[PodRecord]]:
+        """Return the informers without which nothing is known of any job."""
+        return [*self._jobs.informers, *self._pods.informers]
+
     def covers(self, namespace: str) -> bool:
         """Tell whether a namespace is watched."""
         return self._jobs.covers(namespace)
@@ -107,6 +120,11 @@ class JobObjects:
         """Return the pod of a courier's Job, None if no watch tells of one."""
         pods = self._pods.of(job.namespace)
         return next((pod for pod in pods if pod.job_uid == job.uid), None)
+
+    def newest_pod(self, job: ClusterJob) -> PodRecord | None:
+        """Return the latest pod of a Job that there is, also of one that has ended long ago."""
+        pods = [pod for pod in self._pods.of(job.namespace) if pod.job_uid == job.uid]
+        return max(pods, key=lambda pod: pod.created, default=None)
 
     def refusal_of(self, job: ClusterJob) -> str | None:
         """Return why no pod of a Job can be created, as its events say."""
@@ -146,6 +164,11 @@ class JobObjects:
         grace = 0 if pod.disruption == _DARK_NODE else pod.deletion_grace
         silent_since = max(deleted_since + grace, self._heard_at.get(pod.uid, 0.0))
         return max(0.0, silent_since + SILENCE - self._clock())
+
+    def losses(self, pods: Iterable[PodRecord]) -> list[tuple[str, float]]:
+        """Return the jobs of pods that may come to count as lost, and the seconds until then."""
+        moments = [(pod.job, self.seconds_until_lost(pod)) for pod in pods]
+        return [(job, seconds) for job, seconds in moments if seconds is not None]
 
     def forget(self, job: ClusterJob) -> None:
         """Forget the pods of a Job that is gone, and whose job has ended."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Generic
 
 from .informer import Informer, Record
@@ -27,6 +27,15 @@ class Watches(Generic[Record]):
     async def run(self) -> None:
         """Run all informers for ever."""
         await asyncio.gather(*(informer.run() for informer in self._informers.values()))
+
+    @property
+    def informers(self) -> Collection[Informer[Record]]:
+        """The informers of all namespaces."""
+        return self._informers.values()
+
+    def count_failing(self) -> int:
+        """Return how many informers do not work now."""
+        return sum(informer.is_failing for informer in self.informers)
 
     def covers(self, namespace: str) -> bool:
         """Tell whether a namespace is watched."""

@@ -12,54 +12,54 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
+from ... import logs
 from ...backends.kubernetes.records import Manifest
 from ...domain.errors import BadInput, CannotDeliver, Conflict, JobsError, NotFound, Refused
 from ...exchange import FileExchange
-from ...exchange.records import ClusterJob
+from ...exchange.records import ClusterJob, HeldRecord
 from ..cluster.cluster import Cluster
 from ..cluster.job_objects import JobObjects
+from ..metrics import Metrics
 from ..reconciling.work_queue import WorkQueue
-from .delivery_files import DeliveryFiles, hold, read_delivery_files
+from .admission import Admission, Volume
+from .delivery_files import DeliveryFiles, hold_once, read_delivery_files, read_held_at
 from .due import (
     EndCourier,
     LookAgain,
     SeenCourier,
     SeenDelivery,
     StartCourier,
+    TellWait,
     backoff,
     next_step,
+    shows_error,
 )
 from .manifest import CourierPods, courier_manifest, courier_name
-from .place import SHARED, Place, place_of, refused
+from .place import SHARED, Place, cannot_start, claim_mount_of, never, place_at, refused
 
 WORKERS = 4
 """Jobs that are looked at at a time."""
-MAX_COURIERS = 10
-"""Couriers at a time: a hub that stops ends many dev pods at once."""
-MAX_OF_CLAIM = 2
-"""Couriers of one claim at a time: a volume that hangs holds up its own results only."""
 SWEEP_INTERVAL = 30.0
 """Seconds between two looks for couriers that nobody here has started."""
 _log = logging.getLogger(__name__)
 
 
-class _Claim(NamedTuple):
-    """A volume claim, whatever has its name later."""
-
-    namespace: str
-    uid: str
-
-
 @dataclass(frozen=True)
 class _Courier:
-    """A courier under way. `started` is monotonic; `held_at` is that of its job before it."""
+    """A courier under way.
+
+    `started` is monotonic, and so is `failing_since`: when its pod first showed an error. `held_at`
+    is that of its job before the courier itself has written a word. `is_bound`: only one node has
+    its volume. `told` is what its job says of its wait.
+    """
 
     job: ClusterJob
-    claim: _Claim
     started: float
     held_at: float | None
+    is_bound: bool
+    failing_since: float | None = None
+    told: str = ""
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,7 @@ class Couriers:
         objects: JobObjects,
         pods: CourierPods,
         on_change: Callable[[str], None],
+        metrics: Metrics,
     ) -> None:
         self._cluster = cluster
         self._exchange = exchange
@@ -90,26 +91,17 @@ class Couriers:
         self._pods = pods
         self._on_change = on_change
         self._queue = WorkQueue()
+        self._queue.measure(metrics, "deliveries")
         self._couriers: dict[str, _Courier] = {}
-        self._starting: dict[str, _Claim] = {}
-        """Names of Jobs that are being created, with the claims that they mount."""
-        self._line: dict[str, _Claim] = {}
-        """Jobs that wait until fewer couriers are under way, the first of them first."""
+        metrics.couriers.set_function(lambda: len(self._couriers))
+        self._starting: set[str] = set()
+        """Names of Jobs that are being created."""
+        self._admission = Admission()
         self._failures: dict[str, _Failures] = {}
-        self._timers: dict[str, asyncio.TimerHandle] = {}
-        """When each job is looked at by itself: one time, however often it was looked at before."""
 
     def look(self, job: str) -> None:
         """Have a job looked at that has ended, or of whose courier something is new."""
         self._queue.add(job)
-
-    def _look_after(self, job: str, seconds: float) -> None:
-        self._cancel_timer(job)
-        self._timers[job] = asyncio.get_running_loop().call_later(seconds, self.look, job)
-
-    def _cancel_timer(self, job: str) -> None:
-        if (timer := self._timers.pop(job, None)) is not None:
-            timer.cancel()
 
     def job_of(self, namespace: str, pod_uid: str) -> str | None:
         """Return the job that a pod delivers; None for one that is no courier of ours, or over."""
@@ -128,50 +120,59 @@ class Couriers:
         while True:
             name = await self._queue.get()
             try:
-                await self._take_next_step(name)
-                self._queue.forget(name)
-            except JobsError as error:
-                _log.warning("%s: its delivery: %s", name, error)
-                self._queue.add_rate_limited(name)
-            except Exception:  # an error of one job must not stop the others
-                _log.exception("%s: its delivery cannot be worked on", name)
-                self._queue.add_rate_limited(name)
+                with logs.context(job=name):
+                    await self._try_next_step(name)
             finally:
                 self._queue.done(name)
-                self._call_next()
+                self._release(name)
 
-    def _call_next(self) -> None:
-        """Look at the first job in the line that has room: it may not need a courier now."""
-        name = next((job for job, claim in self._line.items() if self._has_room(claim)), None)
-        if name is not None:
-            del self._line[name]
-            self._queue.add(name)
+    async def _try_next_step(self, name: str) -> None:
+        """Take the next step of a delivery; again a little later if that fails."""
+        try:
+            await self._take_next_step(name)
+            self._queue.forget(name)
+        except JobsError as error:
+            _log.warning("%s: its delivery: %s", name, error)
+            self._queue.add_rate_limited(name)
+        except Exception:  # an error of one job must not stop the others
+            _log.exception("%s: its delivery cannot be worked on", name)
+            self._queue.add_rate_limited(name)
 
-    def _has_room(self, claim: _Claim) -> bool:
-        claims = [courier.claim for courier in self._couriers.values()]
-        claims += self._starting.values()
-        return len(claims) < MAX_COURIERS and claims.count(claim) < MAX_OF_CLAIM
+    def _release(self, name: str) -> None:
+        """Give up the place of a job without a courier. Whose turn is next may need none now."""
+        if name not in self._couriers and not self._admission.is_waiting(name):
+            called = self._admission.release(name)
+            if called is not None:
+                self._queue.add(called)
 
     async def _take_next_step(self, name: str) -> None:
         files = await asyncio.to_thread(read_delivery_files, self._exchange, name)
         courier = self._couriers.get(name)
         if files is None:  # delivered, or there is nothing to deliver any more
             self._failures.pop(name, None)
-            self._cancel_timer(name)
+            self._queue.cancel_timer(name)
             if courier is not None:
                 await self._end(name, courier)
             return
+        logs.add_context(request_id=files.request.request_id)
         if not self._objects.is_synced(files.origin["namespace"]):
-            self._look_after(name, SWEEP_INTERVAL)
+            self._queue.set_timer(name, SWEEP_INTERVAL)
             return
-        match next_step(self._see(name, files, courier), self._pods.after):
+        seen = self._see(name, files, courier)
+        match next_step(seen, self._pods.after, self._pods.start_limit):
             case LookAgain(seconds):
-                self._look_after(name, seconds)
+                self._queue.set_timer(name, seconds)
             case StartCourier():
                 await self._start(name, files)
+            case TellWait(problem, seconds):
+                await self._hold(name, HeldRecord(problem))
+                held_at = await asyncio.to_thread(read_held_at, self._exchange, name)
+                told = replace(self._couriers[name], told=problem, held_at=held_at)
+                self._couriers[name] = told
+                self._queue.set_timer(name, seconds)
             case EndCourier(problem) if courier is not None:
                 if problem:
-                    await self._hold(name, problem)
+                    await self._hold(name, HeldRecord(problem))
                 await self._end(name, courier)
                 self._fail(name)
 
@@ -180,48 +181,77 @@ class Couriers:
         failures = self._failures.get(name, _Failures(0, 0.0))
         failed = [] if files.held_at is None else [now - files.held_at]
         failed += [clock - failures.at] if failures.count else []
-        seen = None
-        if courier is not None:
-            record = self._objects.record_of(courier.job)
-            seen = SeenCourier(
-                age=clock - courier.started,
-                is_known=record is not None,
-                is_over=record is not None and record.finished,
-                pod=self._objects.pod_made_by(courier.job),
-                refusal=self._objects.refusal_of(courier.job) or "",
-                has_reported=files.held_at != courier.held_at,
-            )
+        seen = None if courier is None else self._see_courier(name, files, courier)
         return SeenDelivery(now - files.ended_at, min(failed, default=None), failures.count, seen)
+
+    def _see_courier(self, name: str, files: DeliveryFiles, courier: _Courier) -> SeenCourier:
+        clock = time.monotonic()
+        record = self._objects.record_of(courier.job)
+        pod = self._objects.pod_made_by(courier.job)
+        since = courier.failing_since
+        # A reason counts from its first time: between two tries a pod shows none.
+        if since is None and pod is not None and shows_error(pod, is_bound=courier.is_bound):
+            since = clock
+            self._couriers[name] = replace(courier, failing_since=since)
+        return SeenCourier(
+            age=clock - courier.started,
+            is_known=record is not None,
+            is_over=record is not None and record.finished,
+            pod=pod,
+            refusal=self._objects.refusal_of(courier.job) or "",
+            has_reported=files.held_at != courier.held_at,
+            error_age=0.0 if since is None else clock - since,
+            is_bound=courier.is_bound,
+            told=courier.told,
+        )
 
     async def _start(self, name: str, files: DeliveryFiles) -> None:
         """Start a courier; where that is not possible the job says why."""
         try:
-            place = place_of(files.request, files.origin)
-            if place is None:
+            mount = claim_mount_of(files.request, files.origin)
+            if mount is None:
                 await self._leave_to_dev_pod(name, files.origin)
             else:
-                await self._start_at(place, name, files)
+                await self._start_with(mount, name, files)
         except CannotDeliver as error:
             await self._give_up(name, error)
         except Refused as error:
             await self._give_up(name, refused(error))
 
-    async def _start_at(self, place: Place, name: str, files: DeliveryFiles) -> None:
-        """Start a courier, or put its job into the line. Raises CannotDeliver and Refused."""
-        claim = _Claim(files.origin["namespace"], place.claim_uid)
-        if not self._has_room(claim):
-            self._line[name] = claim
+    async def _start_with(self, mount: Manifest, name: str, files: DeliveryFiles) -> None:
+        """Start a courier with a mount of the dev pod, or put its job into the line.
+
+        Raises CannotDeliver and Refused.
+        """
+        namespace = files.origin["namespace"]
+        is_shared = await self._require_claim(namespace, mount)
+        place = place_at(mount, files.origin)
+        volume = Volume(namespace, place.claim_uid, place.sub_path, is_shared)
+        if not self._admission.admit(name, files.request.owner, volume):
             return
+        if not is_shared:  # it is mounted where it is
+            node = await self._cluster.node_with_claim(namespace, place.claim)
+            place = replace(place, node=node)
         label = courier_name(name)
-        self._starting[label] = claim
+        manifest = await self._manifest(label, files, place)
+        self._starting.add(label)
         try:
-            place = await self._find_node(place, claim.namespace)
-            job = await self._create(courier_manifest(label, name, files.origin, place, self._pods))
+            job = await self._create(manifest)
         finally:
-            del self._starting[label]
-        self._couriers[name] = _Courier(job, claim, time.monotonic(), files.held_at)
+            self._starting.discard(label)
+        started, is_bound = time.monotonic(), bool(place.node)
+        self._couriers[name] = _Courier(job, started, files.held_at, is_bound)
         _log.info("%s: the courier %s is on its way", name, label)
         self._queue.add(name)
+
+    async def _manifest(self, label: str, files: DeliveryFiles, place: Place) -> Manifest:
+        """Return a courier's Job. Raises CannotDeliver if the administrator's patch is wrong."""
+        try:
+            return await asyncio.to_thread(
+                courier_manifest, label, files.request, files.origin, place, self._pods
+            )
+        except BadInput as error:
+            raise cannot_start(str(error)) from error
 
     async def _create(self, manifest: Manifest) -> ClusterJob:
         """Create a courier's Job. Raises CannotDeliver where the cluster does not take it."""
@@ -234,23 +264,21 @@ class Couriers:
             raise CannotDeliver("No courier could be started just now.") from error
         return ClusterJob(metadata["namespace"], metadata["name"], uid)
 
-    async def _find_node(self, place: Place, namespace: str) -> Place:
-        """Return a place with the node where its claim is. Raises CannotDeliver and Refused.
+    async def _require_claim(self, namespace: str, mount: Manifest) -> bool:
+        """Tell whether pods on many nodes may mount the claim of a mount at a time.
 
-        A claim that one node may mount at a time is mounted where it is.
+        Raises CannotDeliver where it is gone, and Refused.
         """
+        name = mount["claim"]
         try:
-            claim = await self._cluster.claim(namespace, place.claim)
+            claim = await self._cluster.claim(namespace, name)
         except NotFound as error:
-            raise CannotDeliver(f"The volume claim {place.claim} is gone.") from error
-        if claim["metadata"]["uid"] != place.claim_uid:
-            raise CannotDeliver(f"The volume claim {place.claim} is another one by now.")
+            raise never(f"The volume claim {name} is gone.") from error
+        if claim["metadata"]["uid"] != mount["claim_uid"]:
+            raise never(f"The volume claim {name} is another one by now.")
         # The volume may allow more than was asked for.
         modes = claim.get("status", {}).get("accessModes") or claim["spec"].get("accessModes")
-        if SHARED in (modes or []):
-            return place
-        node = await self._cluster.node_with_claim(namespace, place.claim)
-        return replace(place, node=node)
+        return SHARED in (modes or [])
 
     async def _leave_to_dev_pod(self, name: str, origin: Manifest) -> None:
         """Wait for the dev pod that alone has the files.
@@ -262,27 +290,23 @@ class Couriers:
         except NotFound:
             pod = None
         if pod is None or pod["metadata"]["uid"] != origin["pod_uid"]:
-            raise CannotDeliver(
-                "The notebook's folder was on no volume claim, and its dev pod is gone.",
-                "The result can still be read, and the job run again.",
-                is_final=True,
-            )
-        self._look_after(name, backoff(1, self._pods.after))
+            raise never("The notebook's folder was on no volume claim, and its dev pod is gone.")
+        self._queue.set_timer(name, backoff(1, self._pods.after))
 
     async def _give_up(self, name: str, problem: CannotDeliver) -> None:
-        await self._hold(name, str(problem), failed=problem.is_final)
+        await self._hold(name, HeldRecord(str(problem), problem.is_final))
         self._fail(name)
 
-    async def _hold(self, name: str, message: str, *, failed: bool = False) -> None:
-        _log.warning("%s: %s", name, message)
-        if await asyncio.to_thread(hold, self._exchange, name, message, failed=failed):
+    async def _hold(self, name: str, record: HeldRecord) -> None:
+        _log.warning("%s: %s", name, record.message)
+        if await asyncio.to_thread(hold_once, self._exchange, name, record):
             self._on_change(name)
 
     def _fail(self, name: str) -> None:
         """Count a failure, and have the job looked at when its next courier is due."""
         before = self._failures.get(name, _Failures(0, 0.0))
         self._failures[name] = failures = _Failures(before.count + 1, time.monotonic())
-        self._look_after(name, backoff(failures.count, self._pods.after))
+        self._queue.set_timer(name, backoff(failures.count, self._pods.after))
 
     async def _end(self, name: str, courier: _Courier) -> None:
         """Delete a courier with its pod. Its token counts for nothing from now on."""
@@ -292,7 +316,7 @@ class Couriers:
     async def _sweep(self) -> None:
         """Delete couriers of an earlier controller, at intervals: a watch may tell of them late."""
         while True:
-            own = {courier.job.name for courier in self._couriers.values()} | set(self._starting)
+            own = {courier.job.name for courier in self._couriers.values()} | self._starting
             for record in self._objects.couriers():
                 if record.name not in own and not record.deleting:
                     job = ClusterJob(record.namespace, record.name, record.uid)

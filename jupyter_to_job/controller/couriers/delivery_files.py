@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from job_runner.protocol import layout
@@ -11,7 +11,7 @@ from job_runner.protocol import layout
 from ...domain.errors import Damaged, NotFound
 from ...exchange import FileExchange, Request
 from ...exchange.records import HeldRecord
-from ...service.delivery import find_deliverable
+from ...service.delivery import find_deliverable, hold
 
 
 @dataclass(frozen=True)
@@ -37,21 +37,23 @@ def read_delivery_files(exchange: FileExchange, name: str) -> DeliveryFiles | No
             return None
         directory = exchange.directory(name)
         outcome = layout.attempt_dir(directory, deliverable.attempt) / layout.OUTCOME
-        held_at = (directory / layout.HELD).stat().st_mtime if held is not None else None
+        held_at = None if held is None else read_held_at(exchange, name)
         return DeliveryFiles(exchange.request(name), origin, outcome.stat().st_mtime, held_at)
     except (NotFound, FileNotFoundError):  # removed meanwhile
         return None
 
 
-def hold(exchange: FileExchange, name: str, message: str, *, failed: bool = False) -> bool:
+def read_held_at(exchange: FileExchange, name: str) -> float | None:
+    """Return when the last try to deliver a job failed, None without one."""
+    with contextlib.suppress(FileNotFoundError, NotFound):
+        return (exchange.directory(name) / layout.HELD).stat().st_mtime
+    return None
+
+
+def hold_once(exchange: FileExchange, name: str, record: HeldRecord) -> bool:
     """Record why a job is not delivered; False if that is known, or it is delivered after all."""
     with contextlib.suppress(NotFound):
-        before = _read_held(exchange, name)
-        held = replace(before or HeldRecord(""), message=message, failed=failed)
-        if held == before or exchange.has(name, layout.DELIVERY):
-            return False
-        exchange.write(name, layout.HELD, {k: v for k, v in asdict(held).items() if v})
-        return True
+        return _read_held(exchange, name) != record and hold(exchange, name, record)
     return False
 
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 from job_runner.protocol.units import format_duration
 
-from ...backends.kubernetes import PodRecord, explain_refusal
+from ...backends.kubernetes import PodRecord, explain_refusal, waiting_reason
 from .manifest import DEADLINE_SECONDS
 
 MIN_BACKOFF, MAX_BACKOFF = 5.0, 3600.0
 """Seconds between the end of a courier that failed and the next one: at least, and at most."""
-START_LIMIT = 60.0
-"""Seconds within which a courier's container has to start."""
+ERROR_LIMIT = 60.0
+"""Seconds for which something may keep a courier from its start that does not pass by itself."""
 STALE_WATCH = 10.0
 """Seconds after which a new Job that no watch has told of counts as gone."""
 
@@ -26,7 +26,8 @@ class SeenCourier:
 
     `is_known`: so has one of its Job; `is_over`: that Job has ended. `refusal` is what the cluster
     said when it created no pod. `has_reported`: the gateway has been told why nothing could be
-    published.
+    published. `error_age` is how long ago its pod first showed an error. `is_bound`: only one node
+    has its volume. `told` is what its job says of its wait.
     """
 
     age: float
@@ -35,6 +36,9 @@ class SeenCourier:
     pod: PodRecord | None = None
     refusal: str = ""
     has_reported: bool = False
+    error_age: float = 0.0
+    is_bound: bool = False
+    told: str = ""
 
 
 @dataclass(frozen=True)
@@ -64,13 +68,21 @@ class StartCourier:
 
 
 @dataclass(frozen=True)
+class TellWait:
+    """Say why a courier has not started yet, and look again after so many seconds."""
+
+    problem: str
+    seconds: float
+
+
+@dataclass(frozen=True)
 class EndCourier:
     """Delete a courier that has failed. `problem` says why, "" where that is on record."""
 
     problem: str
 
 
-Step = LookAgain | StartCourier | EndCourier
+Step = LookAgain | StartCourier | TellWait | EndCourier
 
 
 def backoff(failures: int, after: float) -> float:
@@ -79,28 +91,59 @@ def backoff(failures: int, after: float) -> float:
     return float(min(shortest * 2 ** min(max(failures - 1, 0), 20), MAX_BACKOFF))
 
 
-def next_step(seen: SeenDelivery, after: float) -> Step:
-    """Return what is to be done. A dev pod has `after` seconds before the first courier."""
+def next_step(seen: SeenDelivery, after: float, start_limit: float) -> Step:
+    """Return what is to be done. A dev pod has `after` seconds before the first courier.
+
+    A courier has `start_limit` seconds for its start, unless an error keeps it from that.
+    """
     if seen.courier is not None:
-        return _step_beside(seen.courier)
+        return _step_beside(seen.courier, start_limit)
     wait = after - seen.ended
     if seen.failed is not None:
         wait = max(wait, backoff(seen.failures, after) - seen.failed)
     return LookAgain(wait) if wait > 0 else StartCourier()
 
 
-def _step_beside(courier: SeenCourier) -> LookAgain | EndCourier:
+def shows_error(pod: PodRecord | None, *, is_bound: bool) -> bool:
+    """Tell whether a pod that has not started shows something that does not pass by itself.
+
+    One without a node does not, unless it `is_bound` to one: a new node may be on its way.
+    """
+    if pod is None:
+        return True
+    return is_bound if not pod.scheduled else waiting_reason(pod) is not None
+
+
+def _step_beside(courier: SeenCourier, start_limit: float) -> LookAgain | TellWait | EndCourier:
     """Return what becomes of a courier whose result is not delivered yet."""
     pod = courier.pod
     is_gone = not courier.is_known and courier.age > STALE_WATCH
     if is_gone or courier.is_over or (pod is not None and pod.is_over):
-        return EndCourier("" if courier.has_reported else _last_word(pod))
+        return _end(courier, _last_word(pod))
     if pod is not None and pod.begun:
-        limit, problem = DEADLINE_SECONDS + START_LIMIT, _last_word(pod)
-    else:
-        limit, problem = START_LIMIT, _not_started(courier)
-    if courier.age < limit:
-        return LookAgain(limit - courier.age)
+        left, problem = DEADLINE_SECONDS + start_limit - courier.age, _last_word(pod)
+        return LookAgain(left) if left > 0 else _end(courier, problem)
+    return _step_before_start(courier, start_limit)
+
+
+def _step_before_start(
+    courier: SeenCourier, start_limit: float
+) -> LookAgain | TellWait | EndCourier:
+    limit, age = start_limit, courier.age
+    if shows_error(courier.pod, is_bound=courier.is_bound):
+        limit, age = ERROR_LIMIT, courier.error_age if courier.pod is not None else courier.age
+    why = _why_not_started(courier)
+    if age >= limit:
+        within = format_duration(int(limit))
+        return _end(courier, f"The courier did not start within {within}: {why}")
+    left = limit - age
+    if courier.age < ERROR_LIMIT:
+        return LookAgain(min(left, ERROR_LIMIT - courier.age))
+    told = f"The courier waits for its start: {why}"
+    return LookAgain(left) if told == courier.told else TellWait(told, left)
+
+
+def _end(courier: SeenCourier, problem: str) -> EndCourier:
     return EndCourier("" if courier.has_reported else problem)
 
 
@@ -111,13 +154,13 @@ def _last_word(pod: PodRecord | None) -> str:
     return f"The courier could not deliver: {word}" if word else "The courier ended without a word."
 
 
-def _not_started(courier: SeenCourier) -> str:
-    limit, pod = format_duration(int(START_LIMIT)), courier.pod
+def _why_not_started(courier: SeenCourier) -> str:
+    pod = courier.pod
     if pod is None and courier.refusal:
-        return f"The courier's pod is refused: {explain_refusal(courier.refusal).message}"
+        return f"its pod is refused. {explain_refusal(courier.refusal).message}"
     if pod is None:
-        return f"The courier's pod was not created within {limit}."
+        return "its pod was not created"
+    reason = pod.waiting_message or pod.waiting
     if not pod.scheduled:
-        return f"No node took the courier: {pod.waiting_message or pod.waiting}"
-    reason = pod.waiting_message or pod.waiting or "its volume could not be mounted in time"
-    return f"The courier did not start within {limit}: {reason}"
+        return f"no node takes it: {reason}" if reason else "no node takes it"
+    return reason or "its volume is not mounted yet, or its image not pulled"

@@ -11,8 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...backends.kubernetes.manifest import AUDIENCE, TOKEN_FOLDER
-from ...backends.kubernetes.records import COMPONENT, COURIER, JOB_LABEL, Manifest
+from ... import logs
+from ...backends.kubernetes.manifest import (
+    AUDIENCE,
+    TOKEN_FOLDER,
+    log_variables,
+    trust_variables,
+)
+from ...backends.kubernetes.records import COMPONENT, COURIER, JOB_LABEL, REQUEST_ID, Manifest
+from ...exchange import Request
 from .place import Place
 from .pod_patch import patched
 
@@ -31,21 +38,28 @@ TTL_SECONDS = 300
 class CourierPods:
     """The settings that all couriers of a controller have in common.
 
-    `after` is how many seconds a dev pod has for a result before a courier is started. `patch`
-    returns the administrator's patch of job pods.
+    `after` is how many seconds a dev pod has for a result before a courier is started, and
+    `start_limit` how many a courier has for its start. `patch` returns the administrator's patch of
+    job pods, and `gateway_ca` the certificates that couriers trust, as agents do. `log_format` is
+    that of couriers.
     """
 
     image: str
     gateway_url: str
     after: float = 60.0
+    start_limit: float = 600.0
     image_pull_policy: str = "IfNotPresent"
     patch: Callable[[], Manifest] = dict
+    log_format: str = logs.TEXT
+    gateway_ca: Callable[[], str] = str
 
     @classmethod
-    def of(cls, settings: Settings, patch: Callable[[], Manifest]) -> CourierPods:
-        """Return what the settings say, with the patch in force."""
+    def of(cls, settings: Settings, patch: Callable[[], Manifest], start_limit: int) -> CourierPods:
+        """Return what the settings say, with the patch in force. A `start_limit` of 0 is none."""
         image, url = settings.agent_image, settings.gateway_url
-        return cls(image, url, settings.courier_patience(), patch=patch)
+        after, log_format = settings.courier_patience(), settings.log_format
+        limit = start_limit or DEADLINE_SECONDS
+        return cls(image, url, after, limit, patch=patch, log_format=log_format)
 
 
 def courier_name(job: str) -> str:
@@ -54,19 +68,22 @@ def courier_name(job: str) -> str:
 
 
 def courier_manifest(
-    name: str, job: str, origin: Manifest, place: Place, pods: CourierPods
+    name: str, request: Request, origin: Manifest, place: Place, pods: CourierPods
 ) -> Manifest:
-    """Return the batch/v1 Job that delivers the result of `job` at `place`.
+    """Return the batch/v1 Job that delivers the result of the job of `request` at `place`.
 
     Raises BadInput if the administrator's patch has not the form of a pod.
     """
-    labels = {JOB_LABEL: job, COMPONENT: COURIER}
-    template = {"metadata": {"labels": labels}, "spec": _pod(job, origin, place, pods)}
+    labels = {JOB_LABEL: request.name, COMPONENT: COURIER}
+    metadata: Manifest = {"labels": labels}
+    if request.request_id is not None:
+        metadata["annotations"] = {REQUEST_ID: request.request_id}
+    template = {"metadata": metadata, "spec": _pod(request, origin, place, pods)}
     patch = pods.patch()
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": name, "namespace": origin["namespace"], "labels": labels},
+        "metadata": {"name": name, "namespace": origin["namespace"], **metadata},
         "spec": {
             "backoffLimit": 0,
             "ttlSecondsAfterFinished": TTL_SECONDS,
@@ -75,7 +92,7 @@ def courier_manifest(
     }
 
 
-def _pod(job: str, origin: Manifest, place: Place, pods: CourierPods) -> Manifest:
+def _pod(request: Request, origin: Manifest, place: Place, pods: CourierPods) -> Manifest:
     token = {"audience": AUDIENCE, "expirationSeconds": 3600, "path": "token"}
     claim = {"claimName": place.claim}
     spec: Manifest = {
@@ -92,7 +109,7 @@ def _pod(job: str, origin: Manifest, place: Place, pods: CourierPods) -> Manifes
             "seccompProfile": {"type": "RuntimeDefault"},
         },
         "imagePullSecrets": origin["image_pull_secrets"],
-        "containers": [_container(job, place, pods)],
+        "containers": [_container(request, place, pods)],
         "volumes": [
             {"name": WORKSPACE, "persistentVolumeClaim": claim},
             {"name": "token", "projected": {"sources": [{"serviceAccountToken": token}]}},
@@ -109,7 +126,7 @@ def _pod(job: str, origin: Manifest, place: Place, pods: CourierPods) -> Manifes
     return spec
 
 
-def _container(job: str, place: Place, pods: CourierPods) -> Manifest:
+def _container(request: Request, place: Place, pods: CourierPods) -> Manifest:
     mount: Manifest = {"name": WORKSPACE, "mountPath": place.path}
     if place.sub_path:
         mount["subPath"] = place.sub_path
@@ -121,16 +138,25 @@ def _container(job: str, place: Place, pods: CourierPods) -> Manifest:
         "imagePullPolicy": pods.image_pull_policy,
         "command": ["python3", "-m", "jupyter_to_job.agent.courier"],
         "args": [
-            job,
+            request.name,
             *("--gateway", pods.gateway_url),
             *("--token-file", f"{TOKEN_FOLDER}/token"),
             *("--root", place.path),
+        ],
+        "env": [
+            {"name": "JUPYTER_TO_JOB_TERMINATION_LOG", "value": "/dev/termination-log"},
+            *log_variables(request, pods.log_format),
+            *trust_variables(pods.gateway_ca()),
         ],
         "resources": {
             "requests": {"cpu": "50m", "memory": "64Mi"},
             "limits": {"cpu": "1", "memory": "256Mi"},
         },
-        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "readOnlyRootFilesystem": True,
+        },
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [mount, {"name": "token", "mountPath": TOKEN_FOLDER, "readOnly": True}],
     }

@@ -15,14 +15,23 @@ from ...domain.errors import CannotDeliver, JobsError
 from ...exchange import Request
 
 SHARED = "ReadWriteMany"
+_LATER = "It is tried again later. A dev pod that has the folder delivers it at once."
+_NEVER = "The result can be read until its retention is over, and the job run again."
+
+
+def never(message: str) -> CannotDeliver:
+    """Return why nobody can ever deliver a result."""
+    return CannotDeliver(message, _NEVER, is_final=True)
+
+
+def cannot_start(why: str) -> CannotDeliver:
+    """Return why no courier can be started now."""
+    return CannotDeliver(f"No courier can be started: {why}", _LATER)
 
 
 def refused(error: JobsError) -> CannotDeliver:
     """Return why no courier can be started, by the cluster's answer."""
-    return CannotDeliver(
-        f"No courier can be started: {explain_refusal(error.message).message}",
-        "It is tried again later. A dev pod that has the folder delivers it at once.",
-    )
+    return cannot_start(explain_refusal(error.message).message)
 
 
 @dataclass(frozen=True)
@@ -51,14 +60,23 @@ def folder_of(request: Request) -> str:
     return output if output.endswith("/") else posixpath.dirname(output)
 
 
-def place_of(request: Request, origin: Manifest) -> Place | None:
-    """Return where a courier delivers; None for files that only the dev pod itself has.
-
-    Raises CannotDeliver where a courier could not write as the user does.
-    """
+def claim_mount_of(request: Request, origin: Manifest) -> Manifest | None:
+    """Return the mount of a claim that a result's folder is on; None if only the dev pod has it."""
     mount = mount_of(origin, folder_of(request))
-    if mount is None or not mount.get("claim_uid") or mount.get("sub_path") is None:
-        return None
+    return mount if mount is not None and mount.get("claim_uid") else None
+
+
+def place_at(mount: Manifest, origin: Manifest) -> Place:
+    """Return where a courier delivers that has this mount of the dev pod.
+
+    Raises CannotDeliver where no courier can have it, or write as the user does.
+    """
+    if mount.get("sub_path") is None:
+        raise CannotDeliver(
+            f"The dev pod mounts {mount['path']} with a subPathExpr, which only its node knows: no "
+            "courier can mount the same.",
+            "A dev pod that has the volume delivers it.",
+        )
     context: Manifest = origin.get("security_context") or {}
     if not context.get("runAsUser"):
         user = "runs as root" if context.get("runAsUser") == 0 else "names no runAsUser"

@@ -105,6 +105,10 @@ class GatewayFeed:
             self._marks[job] = True
             self._has_marks.set()
 
+    def clients(self) -> int:
+        """Return how many streams are open."""
+        return sum(len(owner.streams) for owner in self._owners.values())
+
     def is_watched(self, job: str) -> bool:
         """Tell whether a stream is about the job, as far as its owner is known yet."""
         owner = self._owner_of.get(job)

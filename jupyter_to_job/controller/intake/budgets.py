@@ -19,7 +19,7 @@ from job_runner.protocol.units import format_bytes
 from ...domain.errors import JobsError, StorageFull, TooLarge, Unavailable
 from ...domain.quantities import parse_quantity
 from ...exchange import FileExchange
-from ...exchange.retention import bytes_on_disk
+from ...exchange.disk_use import Inode, bytes_on_disk
 from ...wiring import Settings
 
 BLOBS_FOLDER = ".blobs"
@@ -78,18 +78,19 @@ class Budgets:
         self._added: defaultdict[str, int] = defaultdict(int)
         self._incoming: defaultdict[str, int] = defaultdict(int)
 
-    def admit_job(self, owner: str, size: int) -> None:
-        """Count a job with inputs of `size` bytes. Raises as `require_room`."""
-        self.require_room(owner, size)
+    def admit_job(self, owner: str, size: int, added: int) -> None:
+        """Count a job with inputs of `size` bytes, of which `added` are new on the disk.
+
+        The others are links to blobs, or to an earlier job's inputs. Raises as `require_room`.
+        """
+        self._require_allowed(size)
+        self.require_room(owner, added)
         with self._lock:
-            self._added[owner_key(owner)] += size
+            self._added[owner_key(owner)] += added
 
     def require_room(self, owner: str, size: int) -> None:
         """Raise TooLarge or StorageFull unless an owner may add `size` bytes for a job."""
-        if size > self.caps.inputs:
-            raise TooLarge(
-                f"The inputs are over {format_bytes(self.caps.inputs)} in all.", "Send fewer files."
-            )
+        self._require_allowed(size)
         if self._free() - size < self.caps.reserve:
             raise StorageFull(
                 "The controller's disk is almost full, and takes no new jobs; those that run can "
@@ -126,22 +127,34 @@ class Budgets:
             if is_kept:
                 self._added[key] += size
 
-    def measure(self) -> None:
-        """Count the bytes of all owners on the disk."""
+    def measure(self) -> int:
+        """Count the bytes of all owners on the disk, and return them in all.
+
+        Blobs and inputs of an owner are often one file under several names, which counts once.
+        """
         with self._lock:
             before = dict(self._added)
         measured: defaultdict[str, int] = defaultdict(int)
+        counted: defaultdict[str, set[Inode]] = defaultdict(set)
         for name in self._exchange.jobs():
             with contextlib.suppress(JobsError):  # damaged, or removed meanwhile
-                owner = self._exchange.request(name).owner
-                measured[owner_key(owner)] += bytes_on_disk(self._exchange.root / name)
+                key = owner_key(self._exchange.request(name).owner)
+                measured[key] += bytes_on_disk(self._exchange.root / name, counted[key])
         for folder in (self._exchange.root / BLOBS_FOLDER).glob("*"):
-            measured[folder.name] += bytes_on_disk(folder)
+            measured[folder.name] += bytes_on_disk(folder, counted[folder.name])
         with self._lock:
             self._measured = dict(measured)
             for key, size in before.items():
                 self._added[key] -= size
             self._added = defaultdict(int, {k: n for k, n in self._added.items() if n})
+        return sum(measured.values())
+
+    def _require_allowed(self, size: int) -> None:
+        """Raise TooLarge for inputs that a job's pod would get too many bytes of."""
+        if size > self.caps.inputs:
+            raise TooLarge(
+                f"The inputs are over {format_bytes(self.caps.inputs)} in all.", "Send fewer files."
+            )
 
     def _require_owner_room(self, owner: str, size: int) -> None:
         """Raise StorageFull if `size` bytes more are too many for an owner."""

@@ -10,6 +10,7 @@ from job_runner.protocol.outcome import MAX_ARTIFACTS, Outcome
 
 from ...api.bodies import checked
 from ...domain.errors import BadInput
+from ...exchange.records import HeldRecord
 
 MAX_DOCUMENT = 4 << 20
 """Bytes; an outcome that names ten thousand files has about two million."""
@@ -29,9 +30,12 @@ class _Claim(_Document):
     pod: str
 
 
-class _Delivery(_Document):
+class _Published(_Document):
     path: str = Field(min_length=1)
     sha256: str = Field(pattern=_SHA256)
+
+
+class _Delivery(_Published):
     time: str = Field(pattern=_TIME)
     artifacts: list[str] = Field(default=[], max_length=MAX_ARTIFACTS)
     message: str | None = Field(default=None, max_length=MAX_MESSAGE)
@@ -39,8 +43,7 @@ class _Delivery(_Document):
 
 class _Held(_Document):
     message: str = Field(min_length=1, max_length=MAX_MESSAGE)
-    path: str | None = None
-    sha256: str | None = Field(default=None, pattern=_SHA256)
+    failed: bool = False
 
 
 class _Cells(_Document):
@@ -70,9 +73,15 @@ def check_delivery(document: dict[str, object]) -> None:
     checked(_Delivery, document)
 
 
-def check_held(document: dict[str, object]) -> dict[str, object]:
+def check_published(document: dict[str, object]) -> None:
+    """Raise BadInput unless it is a published.json."""
+    checked(_Published, document)
+
+
+def held_record(document: dict[str, object]) -> HeldRecord:
     """Return what counts of a held.json. Raises BadInput."""
-    return checked(_Held, document).model_dump(exclude_none=True, include=set(_Held.model_fields))
+    held = checked(_Held, document)
+    return HeldRecord(held.message, held.failed)
 
 
 def check_outcome(document: dict[str, object]) -> None:

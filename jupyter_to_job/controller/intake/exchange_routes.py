@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from job_runner.protocol import layout
@@ -26,14 +26,22 @@ from ...domain.errors import (
     WrongOffset,
     no_job,
 )
+from ...domain.names import printable
 from ...exchange import FileExchange
 from ...exchange.uploads import Upload
-from ...service.delivery import find_deliverable
+from ...service.delivery import find_deliverable, hold
 from ..callers.identity import AgentPod, CourierPod, DevPod, Identity
 from ..callers.volumes import JobOrigins, require_same_workspace
 from ..reconciling.job_files import is_ending
 from .attempt_budgets import AttemptBudgets
-from .documents import MAX_DOCUMENT, check_delivery, check_held, check_outcome, claiming_pod
+from .documents import (
+    MAX_DOCUMENT,
+    check_delivery,
+    check_outcome,
+    check_published,
+    claiming_pod,
+    held_record,
+)
 
 _ROUTE = re.compile(r"exchange/([^/]+)/(.+)", re.DOTALL)
 _DOCUMENT = re.compile(
@@ -45,6 +53,12 @@ _DELIVERED = re.compile(
     re.ASCII | re.DOTALL,
 )
 """What a courier may read."""
+REPORTS: dict[str, Callable[[dict[str, object]], object]] = {
+    layout.PUBLISHED: check_published,
+    layout.DELIVERY: check_delivery,
+    layout.HELD: held_record,
+}
+"""What a dev pod or a courier may write, with what raises BadInput for anything else."""
 _APPENDABLE = re.compile(
     rf"attempt-[1-9]\d*/({layout.JOURNAL}/\d{{8}}\.jsonl|{layout.ARTIFACTS}/.+)",
     re.ASCII | re.DOTALL,
@@ -121,28 +135,25 @@ class ExchangeRoutes:
     ) -> None:
         """Store what came of a delivery, if an attempt of the job has ended.
 
-        delivery.json is written once; held.json says why the last try failed.
+        held.json says why the last try failed; the others are written once.
         """
-        if call.method != "PUT" or path not in (layout.DELIVERY, layout.HELD):
+        if call.method != "PUT" or path not in REPORTS:
             raise Refused(f"{path} is not yours to write.")
         if isinstance(identity, DevPod):
             request = self._exchange.request(job)
             require_same_workspace(self._origins, request, identity.origin)
         document = _parse_document(call.upload)
-        if path == layout.DELIVERY:
-            check_delivery(document)
-        else:
-            document = check_held(document)
+        REPORTS[path](document)
         directory = self._exchange.directory(job)
         if not any(
             (layout.attempt_dir(directory, n) / layout.OUTCOME).exists()
             for n in layout.attempts(directory)
         ):
             raise Conflict(f"{job} has not ended yet.")
-        if path == layout.DELIVERY:
+        if path == layout.HELD:
+            hold(self._exchange, job, held_record(document))
+        else:
             self._exchange.put(job, path, call.upload)
-        elif not self._exchange.has(job, layout.DELIVERY):
-            self._exchange.write(job, path, document)
 
     def _put_document(self, agent: AgentPod, path: str, upload: Upload) -> None:
         """Store an agent's claim of an attempt, or the outcome of the attempt that it claimed."""
@@ -193,7 +204,9 @@ class ExchangeRoutes:
         except (OverBudget, StorageFull) as error:
             name = path.partition(f"/{layout.ARTIFACTS}/")[2]
             if name:  # the outcome tells of it
-                message = f"Files that the run created were left out ({name} for one): {error}"
+                message = (
+                    f"Files that the run created were left out ({printable(name)} for one): {error}"
+                )
                 document = {"message": message}
                 self._exchange.write_once(agent.job, f"{attempt.name}/{layout.LEFT_OUT}", document)
             raise
@@ -232,6 +245,15 @@ class _Call:
         self.method = request.method
         self.upload = request.upload or Upload.of(request.body)
         self.offset = request.integer("offset", -1)
+
+
+def claimed_attempt(request: ApiRequest) -> str:
+    """Return the folder of the attempt that a request claims, "" if it claims none."""
+    match = _ROUTE.fullmatch(request.path)
+    if match is None or request.method != "PUT" or not _DOCUMENT.fullmatch(match[2]):
+        return ""
+    attempt, _, document = match[2].partition("/")
+    return attempt if document == layout.RUNNER else ""
 
 
 def _parse_document(upload: Upload) -> dict[str, object]:

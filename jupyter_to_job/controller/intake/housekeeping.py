@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import threading
 import time
 
 from ...domain.errors import JobsError
 from ...exchange import FileExchange
 from ...exchange.retention import Policy, enforce
+from ..metrics import Metrics
 from .blobs import collect
 from .budgets import Budgets
 
@@ -25,10 +27,14 @@ class Housekeeping:
     It measures what owners use, removes old blobs, and clears jobs that were kept long enough.
     """
 
-    def __init__(self, exchange: FileExchange, budgets: Budgets, policy: Policy) -> None:
+    def __init__(
+        self, exchange: FileExchange, budgets: Budgets, policy: Policy, metrics: Metrics
+    ) -> None:
         self._exchange = exchange
         self._budgets = budgets
         self._policy = policy
+        self._metrics = metrics
+        metrics.exchange_reserve.set(budgets.caps.reserve)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="housekeeping", daemon=True)
 
@@ -50,7 +56,10 @@ class Housekeeping:
                     _log.info("%d blobs removed that nothing used any more", removed)
                 for name in enforce(self._exchange, self._policy):
                     _log.info("%s: cleared", name)
-                self._budgets.measure()
+                self._metrics.exchange_used.set(self._budgets.measure())
+                disk = shutil.disk_usage(self._exchange.root)
+                self._metrics.exchange_free.set(disk.free)
+                self._metrics.exchange_size.set(disk.total)
             except (OSError, JobsError):  # of the disk: it is tried again
                 _log.exception("the disk cannot be tidied up")
             interval = max(MIN_INTERVAL, SHARE * (time.monotonic() - begun))

@@ -115,7 +115,7 @@ def body_limit(method: str, path: str, max_blob: int) -> int:
     if kind == "exchange":
         is_piece = "/journal/" in rest or "/artifacts/" in rest
         return MAX_PIECE if is_piece else MAX_DOCUMENT
-    if method == "POST" and (path in ("jobs", "preflight") or path.endswith("/rerun")):
+    if method == "POST" and (path in ("jobs", "sweeps", "preflight") or path.endswith("/rerun")):
         return MAX_SUBMISSION
     return MAX_SMALL
 

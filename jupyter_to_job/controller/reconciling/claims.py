@@ -1,7 +1,8 @@
 """Whether the claims that a job mounts are still those of its dev pod.
 
 A pod names a claim, and names come back: a user's claim may have been deleted while the job waited,
-and another one, perhaps another user's, be there under its name.
+and another one, perhaps another user's, be there under its name. That is asked before the Job is
+made, when the job can go on waiting, and again before each run begins (`run_admission`).
 """
 
 from __future__ import annotations

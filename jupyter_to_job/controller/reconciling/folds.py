@@ -24,6 +24,8 @@ MAX_SECONDS = 600.0
 SUCCEEDED = 0
 PASSING = (74, 75)
 """Exit statuses of `job_runner finish`: the disk failed, or another process is at it."""
+MAX_WORDS = 4096
+"""Bytes of what a fold says that are logged: the last ones."""
 BEGINNING = 16 << 20
 """Bytes of a journal that are folded where folding all of it has failed."""
 MIN_RETRY_DELAY, MAX_RETRY_DELAY = 2.0, 60.0
@@ -54,7 +56,10 @@ class Folds:
         Its reason counts where neither the runner nor the agent said how it ended.
         """
         if job not in self._tasks:
-            _log.info("%s: attempt %d: %s %s", job, end.attempt, end.reason, end.message)
+            _log.info(
+                "%s: attempt %d has ended; unless it said how: %s %s",
+                *(job, end.attempt, end.reason, end.message),
+            )
             task = asyncio.create_task(self._finish(job, end))
             self._tasks[job] = task
             task.add_done_callback(lambda _: self._tasks.pop(job, None))
@@ -82,12 +87,15 @@ class Folds:
 async def _run(directory: Path, options: list[str]) -> int | None:
     """Run `job_runner finish`; return its exit status, None if it took too long."""
     command = (sys.executable, "-m", "job_runner", "finish", str(directory), *options)
-    process = await asyncio.create_subprocess_exec(*command)
+    process = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
     with contextlib.suppress(OSError):
         resource.prlimit(process.pid, resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
         Path(f"/proc/{process.pid}/oom_score_adj").write_text(str(_OOM_SCORE))
     try:
-        return await asyncio.wait_for(process.wait(), MAX_SECONDS)
+        _, said = await asyncio.wait_for(process.communicate(), MAX_SECONDS)
+        if said:
+            _log.info("%s: %s", directory.name, said[-MAX_WORDS:].decode(errors="replace").strip())
+        return process.returncode
     except asyncio.TimeoutError:
         return None
     finally:

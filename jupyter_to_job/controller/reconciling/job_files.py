@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from job_runner.protocol import layout, times
+from job_runner.protocol.outcome import Outcome
 
 from ...domain.errors import Damaged, NotFound
-from ...domain.state import AttemptStatus
+from ...domain.job import DeliveryState
+from ...domain.state import AttemptStatus, deciding_attempt, delivered_attempt
 from ...exchange import FileExchange, Request
-from ...exchange.records import ClusterJob, PodEnd, StopRecord
+from ...exchange.records import ClusterJob, HeldRecord, PodEnd, StopRecord
 from ...service.reading.attempts import read_attempts
 from .next_step import RecordPodEnd, RecordStop, Seen, SeenAttempt
 
 
 @dataclass(frozen=True)
 class JobFiles:
-    """One job's documents. `ended_at` is when its last attempt ended, in unix seconds."""
+    """One job's documents. `ended_at` is when its last attempt ended, in unix seconds.
+
+    `outcomes` are those of its attempts; `delivery` is how far its result has come, if it ended.
+    """
 
     request: Request
     origin: dict[str, Any]
@@ -27,6 +33,8 @@ class JobFiles:
     job: ClusterJob | None
     attempts: tuple[SeenAttempt, ...]
     ended_at: float | None
+    outcomes: tuple[Outcome, ...]
+    delivery: DeliveryState
 
 
 def read_job_files(exchange: FileExchange, name: str) -> JobFiles | None:
@@ -37,8 +45,9 @@ def read_job_files(exchange: FileExchange, name: str) -> JobFiles | None:
         attempts = read_attempts(exchange, name)
     except NotFound:
         return None
-    outcomes = [exchange.outcome(name, number) for number in layout.attempts(directory)]
-    ends = [times.parse(outcome.finished).timestamp() for outcome in outcomes if outcome]
+    found = [exchange.outcome(name, number) for number in layout.attempts(directory)]
+    outcomes = tuple(outcome for outcome in found if outcome is not None)
+    ends = [times.parse(outcome.finished).timestamp() for outcome in outcomes]
     return JobFiles(
         request=request,
         origin=exchange.document(name, layout.ORIGIN) or {},
@@ -48,7 +57,25 @@ def read_job_files(exchange: FileExchange, name: str) -> JobFiles | None:
         job=read_cluster_job(exchange, name),
         attempts=tuple(_seen(exchange, name, attempt) for attempt in attempts),
         ended_at=max(ends, default=None),
+        outcomes=outcomes,
+        delivery=_delivery_of(exchange, name, attempts),
     )
+
+
+def _delivery_of(
+    exchange: FileExchange, name: str, attempts: tuple[AttemptStatus, ...]
+) -> DeliveryState:
+    """Return how far the delivery of a job has come that has ended."""
+    if exchange.has(name, layout.DELIVERY):
+        return DeliveryState.DELIVERED
+    if exchange.has(name, layout.HELD):
+        with contextlib.suppress(Damaged, NotFound):
+            held = exchange.record(name, layout.HELD, HeldRecord)
+            return DeliveryState.FAILED if held and held.failed else DeliveryState.HELD
+        return DeliveryState.HELD
+    has_ended = deciding_attempt(attempts) is not None
+    is_nothing = has_ended and delivered_attempt(attempts) is None
+    return DeliveryState.NONE if is_nothing else DeliveryState.PENDING
 
 
 def read_cluster_job(exchange: FileExchange, name: str) -> ClusterJob | None:

@@ -29,9 +29,13 @@ _POD_REASONS = {
     "NodeLost": ("NodeLost", "The node went away"),
 }
 _RUNNER_MISSING = "The image has no job_runner: install jupyter-to-job in it."
+_RUNNER_TOO_OLD = (
+    "The jupyter-to-job in the image is too old for this controller: upgrade it in the image."
+)
 _NOT_STARTED = (126, 127, 128)
 """Exit codes of a container whose command cannot be executed: the shells' two, containerd's."""
-_RUNNER_ERRORS = (2, 70, 74)
+_USAGE = 2
+_RUNNER_ERRORS = (_USAGE, 70, 74)
 """Exit codes of a runner that could not write its outcome."""
 
 
@@ -69,6 +73,8 @@ def _failure_of_container(end: ContainerEnd) -> tuple[str, str]:
         return "OutOfMemory", f"Out of memory; {_OUTPUT_KEPT}. Choose a flavor with more memory."
     if code in _NOT_STARTED or "No module named job_runner" in end.message:
         return "RunnerMissing", _RUNNER_MISSING
+    if code == _USAGE and "unrecognized arguments" in end.message:  # argparse's words
+        return "RunnerMissing", _RUNNER_TOO_OLD
     if code in _RUNNER_ERRORS:
         return "BackendError", f"The runner ended with exit code {code}; {_OUTPUT_KEPT}."
     return "Lost", f"The container was killed (exit code {code}); {_OUTPUT_KEPT}."

@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from job_runner.protocol import layout
 
+from ... import logs
 from ...backends.kubernetes import (
     JobPods,
     PodRecord,
@@ -30,8 +31,11 @@ from ...exchange import FileExchange, Request
 from ...exchange.records import ClusterJob
 from ..cluster.cluster import Cluster
 from ..cluster.job_objects import JobObjects
+from ..job_tracker import JobTracker
+from ..metrics import Metrics
 from .claims import require_same_claims
 from .folds import Folds
+from .group_limits import GroupLimits
 from .job_files import (
     JobFiles,
     read_cluster_job,
@@ -39,7 +43,6 @@ from .job_files import (
     read_place,
     write_job,
     write_pod_end,
-    write_stop,
 )
 from .known_kernels import KnownKernels
 from .next_step import (
@@ -54,7 +57,9 @@ from .next_step import (
     Wait,
     next_step,
 )
-from .wait_limits import WaitLimits, limit_of
+from .run_admission import RunAdmission
+from .seen_jobs import seen_job
+from .wait_limits import WaitLimits, WaitTimes
 from .work_queue import WorkQueue
 
 CANCEL_GRACE = 30
@@ -78,9 +83,10 @@ class Reconciler:
 
     `on_change` hears of each job whose pod changed, or that was worked on: for the feed. `on_ended`
     hears of each job that has ended, whenever it was looked at: for its delivery. `pod_patch` is
-    asked for the administrator's patch in force. `_settled` jobs have ended. `_jobs` are the Jobs
-    on record, `_gone` the uids of those that do not exist any more, and `_refusals` why others
-    could not be created. `_parked` has the jobs of each namespace whose records are not complete.
+    asked for the administrator's patch in force. `tracker` is shown each job. `_settled` jobs have
+    ended. `_jobs` are the Jobs on record, `_gone` the uids of those that do not exist any more, and
+    `_refusals` why others could not be created. `_parked` has the jobs of each namespace whose
+    records are not complete.
     """
 
     cluster: Cluster
@@ -92,6 +98,7 @@ class Reconciler:
     max_record: int | None = None
     pod_patch: Callable[[], Manifest] = dict
     on_ended: Callable[[str], object] = str
+    tracker: JobTracker = field(default_factory=lambda: JobTracker(Metrics()))
     _queue: WorkQueue = field(default_factory=WorkQueue)
     _settled: set[str] = field(default_factory=set)
     _jobs: dict[str, ClusterJob] = field(default_factory=dict)
@@ -99,11 +106,14 @@ class Reconciler:
     _parked: dict[str, set[str]] = field(default_factory=dict)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _gone: set[str] = field(default_factory=set)
-    _waiting_since: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self._queue.measure(self.tracker.metrics, "jobs")
+        self._wait_times = WaitTimes(self.wait_limits, self._queue.add_after)
         self.objects = JobObjects(self.cluster, self.namespaces, self._on_event)
         self.kernels = KnownKernels()
+        self.runs = RunAdmission(self.cluster, self.exchange, self.tracker, self.enqueue)
+        self._groups = GroupLimits(self.enqueue)
         self.folds = Folds(self.exchange, self.max_record, self.enqueue)
 
     def _on_event(self, job: str) -> None:
@@ -157,7 +167,10 @@ class Reconciler:
     async def _resync(self) -> None:
         """Queue all unfinished jobs at regular intervals."""
         while True:
-            for name in await asyncio.to_thread(self.exchange.jobs):
+            names = await asyncio.to_thread(self.exchange.jobs)
+            self.tracker.keep(names)
+            self._groups.begin(names)
+            for name in names:
                 if name not in self._settled and not self._queue.is_failing(name):
                     self.enqueue(name)
             await asyncio.sleep(RESYNC_INTERVAL)
@@ -185,17 +198,24 @@ class Reconciler:
         while True:
             name = await self._queue.get()
             try:
-                await self._reconcile(name)
-                self._queue.forget(name)
-            except JobsError as error:
-                _log.warning("%s: %s", name, error)
-                self._queue.add_rate_limited(name)
-            except Exception:  # an error of one job must not stop the others
-                _log.exception("%s cannot be worked on", name)
-                self._queue.add_rate_limited(name)
+                with logs.context(job=name):
+                    await self._try_to_reconcile(name)
             finally:
+                self._groups.saw(name)
                 self.on_change(name)
                 self._queue.done(name)
+
+    async def _try_to_reconcile(self, name: str) -> None:
+        """Take the next step of a job; again a little later if that fails."""
+        try:
+            await self._reconcile(name)
+            self._queue.forget(name)
+        except JobsError as error:
+            _log.warning("%s: %s", name, error)
+            self._queue.add_rate_limited(name)
+        except Exception:  # an error of one job must not stop the others
+            _log.exception("%s cannot be worked on", name)
+            self._queue.add_rate_limited(name)
 
     async def _reconcile(self, name: str) -> None:
         """Take the next step of a job."""
@@ -209,6 +229,8 @@ class Reconciler:
         if files is None:  # the directory was deleted, or the Job is not ours
             self._forget(name)
             return
+        logs.add_context(request_id=files.request.request_id)
+        self._groups.note(files)
         namespace = files.origin.get("namespace", "")
         if not self.objects.is_synced(namespace):
             self._park(name, namespace)
@@ -220,46 +242,25 @@ class Reconciler:
         pods = self.objects.pods_of(job) if job else ()
         seen = Seen(
             cancelled=files.cancelled,
-            waited=self._end_of_waiting(pods, files),
+            waited=self._wait_times.ending_of(pods, {a.pod for a in files.attempts}),
             stop=(files.stop.reason, files.stop.message) if files.stop else None,
             job=job,
             record=record,
             pods=pods,
             attempts=files.attempts,
         )
+        self.tracker.see(name, seen_job(files, seen, self.placement_of(name)))
         if seen.has_ended:
             await self._tidy(name, files, seen)
             return
         if job is not None and record is None and not await self._is_gone(job):
             self._queue.add_after(name, STALE_WATCH_INTERVAL)
             return
-        self._look_again_at_deleted(pods)
+        for lost, seconds in self.objects.losses(pods):  # no event tells of that
+            self._queue.add_after(lost, seconds)
         step = next_step(seen)
         if not isinstance(step, Wait):
             await self._take(step, name, files)
-
-    def _look_again_at_deleted(self, pods: Iterable[PodRecord]) -> None:
-        """Look again when a pod that is being deleted counts as lost: no event tells of that."""
-        for pod in pods:
-            seconds = self.objects.seconds_until_lost(pod)
-            if seconds is not None:
-                self._queue.add_after(pod.job, seconds)
-
-    def _end_of_waiting(self, pods: Iterable[PodRecord], files: JobFiles) -> tuple[str, str] | None:
-        """Return why a pod has waited too long, by when each reason was first seen here."""
-        claims, now = {attempt.pod for attempt in files.attempts}, time.monotonic()
-        for pod in pods:
-            limit = limit_of(pod, self.wait_limits, is_claimed=pod.uid in claims)
-            if limit is None:
-                continue
-            # A reason counts from its first time: between two tries a pod shows none.
-            first_seen = self._waiting_since.setdefault(pod.uid, {})
-            if limit.name not in first_seen:
-                first_seen[limit.name] = now
-                self._queue.add_after(pod.job, limit.seconds)
-            if now - first_seen[limit.name] >= limit.seconds:
-                return limit.ending
-        return None
 
     async def _is_gone(self, job: ClusterJob) -> bool:
         """Tell whether a Job of which the watch tells nothing is gone: the watch may be behind."""
@@ -289,9 +290,7 @@ class Reconciler:
             case DeleteJob(job):
                 await self.cluster.delete_job(job)
             case RecordStop():
-                await asyncio.to_thread(write_stop, self.exchange, name, step)
-                _log.info("%s: %s %s", name, step.reason, step.message)
-                self.enqueue(name)
+                await self.runs.stop(name, step, files.job, "WaitedTooLong")
             case RecordPodEnd():
                 await asyncio.to_thread(write_pod_end, self.exchange, name, step)
                 _log.info("%s: attempt %d: %s", name, step.attempt.number, step.reason)
@@ -300,7 +299,10 @@ class Reconciler:
                 self.folds.start(name, step)
 
     async def _create(self, name: str, files: JobFiles) -> None:
-        """Create the Job, and record its uid."""
+        """Create the Job, and record its uid, unless the limit of its group holds it back."""
+        if (placement := self._groups.held_back(files.request)) is not None:
+            self._refusals[name] = placement
+            return
         try:
             await require_same_claims(self.cluster, files.request, files.origin)
             manifest = await asyncio.to_thread(self.manifest, files.request, files.origin)
@@ -335,6 +337,7 @@ class Reconciler:
 
     def _wait_with(self, name: str, error: JobsError) -> Unavailable:
         """Tell why a job waits, and return the error with which it is tried again."""
+        self._groups.release(name)
         self._refusals[name] = placement_of_error(error)
         return Unavailable(error.message)
 
@@ -359,8 +362,7 @@ class Reconciler:
         if seen.job is not None and seen.record is None:
             self._gone.discard(seen.job.uid)
             self.objects.forget(seen.job)
-            for pod in seen.pods:
-                self._waiting_since.pop(pod.uid, None)
+            self._wait_times.forget(seen.pods)
         if files.deleted:
             await self._remove(name, seen.job or await self._find_unrecorded(name, files))
         elif seen.job is not None and seen.record is not None and files.ended_at is not None:
@@ -389,7 +391,8 @@ class Reconciler:
     def _forget(self, name: str) -> None:
         """Forget a job that is gone: another one may get its name."""
         self._settled.discard(name)
+        self._groups.release(name)
         self._refusals.pop(name, None)
-        job = self._jobs.pop(name, None)
-        if job is not None:
+        self.tracker.forget(name)
+        if (job := self._jobs.pop(name, None)) is not None:
             self._gone.discard(job.uid)

@@ -5,6 +5,8 @@ A job that waits for ever tells nobody what is wrong. What may pass by itself ha
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, fields
 
 from job_runner.protocol.units import format_duration
@@ -12,6 +14,7 @@ from job_runner.protocol.units import format_duration
 from ...backends.kubernetes import PodRecord, waiting_reason
 from ...domain.errors import BadInput
 from ...domain.quantities import parse_duration
+from .next_step import Ending
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class Limit:
 
     name: str
     seconds: int
-    ending: tuple[str, str]
+    ending: Ending
 
 
 def limit_of(pod: PodRecord, limits: WaitLimits, *, is_claimed: bool) -> Limit | None:
@@ -71,3 +74,38 @@ def limit_of(pod: PodRecord, limits: WaitLimits, *, is_claimed: bool) -> Limit |
     reason = reason or ("BackendError" if pod.scheduled else "Unschedulable")
     details = f": {pod.waiting_message}" if pod.waiting_message else "."
     return Limit(name, seconds, (reason, f"{what} within {format_duration(seconds)}{details}"))
+
+
+class WaitTimes:
+    """Since when each pod waits for what, as this process has seen it.
+
+    `look_after` has a job looked at when some seconds have passed.
+    """
+
+    def __init__(self, limits: WaitLimits, look_after: Callable[[str, float], object]) -> None:
+        self._limits = limits
+        self._look_after = look_after
+        self._since: dict[str, dict[str, float]] = {}
+
+    def ending_of(self, pods: Iterable[PodRecord], claims: Collection[str | None]) -> Ending | None:
+        """Return why one of a job's pods has waited too long; `claims` are those that have begun.
+
+        A reason counts from its first time: between two tries a pod shows none.
+        """
+        now = time.monotonic()
+        for pod in pods:
+            limit = limit_of(pod, self._limits, is_claimed=pod.uid in claims)
+            if limit is None:
+                continue
+            first_seen = self._since.setdefault(pod.uid, {})
+            if limit.name not in first_seen:
+                first_seen[limit.name] = now
+                self._look_after(pod.job, limit.seconds)
+            if now - first_seen[limit.name] >= limit.seconds:
+                return limit.ending
+        return None
+
+    def forget(self, pods: Iterable[PodRecord]) -> None:
+        """Forget the pods of a job that has ended."""
+        for pod in pods:
+            self._since.pop(pod.uid, None)

@@ -7,6 +7,9 @@ meanwhile comes back when the worker is done.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+
+from ..metrics import Metrics
 
 MIN_RETRY_DELAY, MAX_RETRY_DELAY = 2.0, 60.0
 """Seconds before a job that failed is tried again: the first time, and at most."""
@@ -21,6 +24,13 @@ class WorkQueue:
         self._processing: set[str] = set()
         self._failures: dict[str, int] = {}
         self._retries: dict[str, asyncio.TimerHandle] = {}
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._count_error: Callable[[], None] = lambda: None
+
+    def measure(self, metrics: Metrics, name: str) -> None:
+        """Show length and errors under the name of this queue."""
+        metrics.queue.labels(name).set_function(lambda: len(self._waiting))
+        self._count_error = metrics.errors.labels(name).inc
 
     def add(self, job: str) -> None:
         """Queue a job, unless it is queued already."""
@@ -34,8 +44,19 @@ class WorkQueue:
         """Queue a job when some time has passed."""
         asyncio.get_running_loop().call_later(seconds, self.add, job)
 
+    def set_timer(self, job: str, seconds: float) -> None:
+        """Queue a job when some time has passed, instead of at the time that was set before."""
+        self.cancel_timer(job)
+        self._timers[job] = asyncio.get_running_loop().call_later(seconds, self.add, job)
+
+    def cancel_timer(self, job: str) -> None:
+        """Forget the time that was set for a job."""
+        if (timer := self._timers.pop(job, None)) is not None:
+            timer.cancel()
+
     def add_rate_limited(self, job: str) -> None:
         """Queue a job that failed after a delay, which doubles with each failure."""
+        self._count_error()
         count = self._failures[job] = self._failures.get(job, 0) + 1
         delay = min(MIN_RETRY_DELAY * 2 ** min(count - 1, 10), MAX_RETRY_DELAY)
         self._cancel_retry(job)

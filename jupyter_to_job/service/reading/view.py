@@ -137,6 +137,7 @@ class JobReader:
             usage=_usage(request, shown),
             started=shown.started,
             finished=outcome.finished if outcome else None,
+            metrics=outcome.metrics if outcome else None,
         )
 
     def _cancelled_at(self, name: str) -> str | None:
@@ -311,6 +312,7 @@ def _job(request: Request, status: JobStatus) -> Job:
         left_behind=request.left_behind,
         output=request.output,
         max_runtime=request.max_runtime,
+        asked=request.asked,
         priority=request.priority,
         backend=request.backend,
         submitted=request.submitted,
@@ -318,4 +320,6 @@ def _job(request: Request, status: JobStatus) -> Job:
         reason=status.reason,
         message=status.message,
         position=status.position,
+        group=request.group,
+        rerun_of=request.rerun_of,
     )

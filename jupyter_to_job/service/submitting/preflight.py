@@ -160,7 +160,7 @@ def _output_problems(workspace: Workspace, submission: Submission) -> Iterator[P
         yield Problem(
             "not_writable",
             f"The folder {parent} {state}: the result would be held.",
-            "Mend it before the job ends, or choose another with --output.",
+            "Mend it before the job ends, or choose another place for the result.",
             blocking=False,
         )
 

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, TypeVar
 
 from job_runner.protocol import layout
 
-from ...domain.errors import Damaged
+from ...domain.errors import BadInput, Damaged, Refused
 from ...domain.job import Changes, Submission
-from ...domain.names import SUFFIX
+from ...domain.names import SUFFIX, slug
+from ...domain.run_place import RunPlace
+from ...domain.suggestions import did_you_mean
 from ...exchange import FileExchange, Request
 from ...exchange.retention import raise_if_cleared
 from ...workspace import Frozen, Input, StoredFile
 from ...workspace.paths import open_regular
-from .submission import Caller
+from .submission import Caller, PlaceRun
+
+if TYPE_CHECKING:
+    from ...flavors.catalog import Choice
+
+_Value = TypeVar("_Value")
 
 
 def stored_snapshot(exchange: FileExchange, request: Request, *, share: bool = False) -> Frozen:
@@ -45,39 +54,66 @@ def stored_snapshot(exchange: FileExchange, request: Request, *, share: bool = F
 
 
 def resubmission(request: Request, changes: Changes) -> Submission:
-    """Return the job's submission with the changes."""
+    """Return the job's submission with the changes. Raises BadInput for an unset unknown name."""
     same_flavor = changes.flavor in (None, request.flavor)
-    limit = request.max_runtime
-    if not same_flavor and limit == request.flavor_spec.get("max_runtime"):
-        limit = None  # it was the old flavor's, not the user's
+    asked, unset = request.asked, set(changes.unset)
+    limit = None if "max_runtime" in unset else asked.max_runtime
+    output = None if "output" in unset else request.output
     return Submission(
         notebook=request.notebook,
         flavor=changes.flavor or request.flavor,
         device=changes.device or (request.device if same_flavor else None),
-        parameters={**request.parameters, **changes.parameters},
-        inputs=tuple(i.path for i in request.inputs),
+        parameters={**without_unset("parameter", request.parameters, unset), **changes.parameters},
+        inputs=asked.inputs,
         packages=request.packages,
-        isolated=request.isolated if request.isolation_asked is None else request.isolation_asked,
-        env={**request.env, **changes.env},
+        isolated=asked.isolated,
+        env={**without_unset("variable", request.env, unset), **changes.env},
         max_runtime=limit if changes.max_runtime is None else changes.max_runtime,
-        output=request.output if changes.output is None else changes.output,
-        name=changes.name or request.name[: -SUFFIX - 1],
+        output=output if changes.output is None else changes.output,
+        name=changes.name or asked.name or _label(request),
         priority=request.priority if changes.priority is None else changes.priority,
+        group=request.group,
+        group_limit=request.group_limit,
+        rerun_of=request.name,
         idempotency_key=changes.idempotency_key,
     )
+
+
+_UNSET_PREFIXES = {"parameter": "parameters.", "variable": "env."}
+
+
+def without_unset(
+    kind: str, values: dict[str, _Value], unset: Collection[str]
+) -> dict[str, _Value]:
+    """Return the values that are not unset. Raises BadInput for a name that is not among them."""
+    prefix = _UNSET_PREFIXES[kind]
+    removed = {name.removeprefix(prefix) for name in unset if name.startswith(prefix)}
+    for name in sorted(removed - values.keys()):
+        hint = did_you_mean(name, values) if values else f"It has no {kind}."
+        raise BadInput(f"The job has no {kind} {name!r}.", hint)
+    return {name: value for name, value in values.items() if name not in removed}
+
+
+def _label(request: Request) -> str | None:
+    """Return the first part of an older job's name, None if it follows from the notebook."""
+    label = request.name[: -SUFFIX - 1]
+    return None if label == slug(PurePosixPath(request.notebook).stem) else label
 
 
 def original_caller(request: Request, caller: Caller) -> Caller:
     """Return the caller with the workspace and the environment of the original submission.
 
-    That environment and the kernel are used if they are of this host and the interpreter still
+    A rerun that would lose the notebook's folder is refused when it is placed. The environment and
+    the kernel are used if they are of this host and the interpreter still
     exists: the kernel's name may mean nothing in this process's environment.
     """
     original = request.environment
     usable = original.host == caller.environment.host and Path(original.interpreter).is_file()
     is_recorded = request.kernel_spec is not None or original != caller.environment
+    place_run = caller.place_run
     return replace(
         caller,
+        place_run=None if place_run is None else partial(_place_rerun, request, place_run),
         workspace=request.workspace,
         roots=request.roots,
         environment=original if usable else caller.environment,
@@ -85,3 +121,21 @@ def original_caller(request: Request, caller: Caller) -> Caller:
             (lambda _: request.kernel_spec) if usable and is_recorded else caller.resolve_kernel
         ),
     )
+
+
+def _place_rerun(request: Request, place_run: PlaceRun, choice: Choice, source: Path) -> RunPlace:
+    """Return where a rerun works.
+
+    Raises Refused if the job worked in its notebook's folder, and this run would have no file of
+    it: nothing was sent along, and nothing can be taken from a workspace as it is now.
+    """
+    place = place_run(choice, source)
+    if place.isolated and not request.isolated and not request.inputs:
+        why = "".join(f" {sentence}" for sentence in place.left_behind)
+        raise Refused(
+            f"{request.name} ran in its notebook's folder. With {choice.flavor_name} on "
+            f"{choice.device_name} it cannot, and no files were sent along.{why}",
+            "Keep flavor and device, or submit the notebook itself with the files that it needs as "
+            "inputs.",
+        )
+    return place

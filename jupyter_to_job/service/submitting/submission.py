@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from job_runner.protocol import layout, times
 
+from ... import logs
 from ...backends.port import Backend
 from ...domain.environment import variables_for_runs
 from ...domain.errors import Conflict, JobsError, NeverFits, NotFound, Refused, Unavailable
@@ -31,13 +32,21 @@ if TYPE_CHECKING:
 
 _MAX_NAME_DRAWS = 8
 _NOT_COMPARED = frozenset(
-    ["idempotency_key", "content", "expected_sha256", "input_digests", "packages"]
+    [
+        *("idempotency_key", "content", "expected_sha256", "input_digests", "packages"),
+        *("group", "group_limit", "rerun_of"),
+    ]
 )
 """Fields in which equal submissions may differ: the snapshot has its own digest."""
 
 
 KernelResolver = Callable[[str], dict[str, Any] | None]
 PlaceRun = Callable[["Choice", Path], RunPlace]
+AdmitJob = Callable[[str, int, int], None]
+"""Is called before a job is recorded, and may refuse it.
+
+It gets the owner, the bytes of all inputs, and of those that are not in the exchange already.
+"""
 DEFAULT_KERNEL = "python3"
 TRIAL_NAME = "preflight-aaaaaaaa"
 """The name of requests that are tried, and never recorded."""
@@ -100,7 +109,7 @@ class SubmissionService:
     backend: Backend
     catalog: Callable[[], Catalog]
     output_cap: int | None = None
-    admit_job: Callable[[str, int], None] = lambda _owner, _size: None
+    admit_job: AdmitJob = lambda _owner, _size, _added: None
 
     def submit(
         self,
@@ -153,7 +162,8 @@ class SubmissionService:
         choice = self.choose(submission, caller)
         source = Path(caller.workspace, submission.notebook)
         frozen = Frozen(submission.notebook, source, b"", "", None)
-        return self._request(submission, frozen, caller, choice, TRIAL_NAME, "")
+        request = self._request(submission, frozen, caller, choice, TRIAL_NAME, "")
+        return replace(request, request_id=None)  # equal trials are equal
 
     def _request(
         self,
@@ -166,6 +176,7 @@ class SubmissionService:
     ) -> Request:
         source = Path(caller.workspace, frozen.notebook)
         place = caller.run_place(submission, choice)
+        neighbours = alternative_flavors(self.catalog(), choice, caller.groups, self.backend.admit)
         limits = [s for s in (submission.max_runtime, choice.flavor.max_runtime) if s is not None]
         return Request(
             name=name,
@@ -179,28 +190,23 @@ class SubmissionService:
             flavor_spec=choice.flavor.model_dump(mode="json", exclude_defaults=True),
             device_spec=choice.device.model_dump(mode="json", exclude_defaults=True),
             demand={k: str(v) for k, v in choice.demand.items()},
-            neighbours=alternative_flavors(
-                self.catalog(), choice, caller.groups, self.backend.admit
-            ),
+            neighbours=neighbours,
             snapshot_sha256=frozen.sha256,
             submitted=times.now(),
             backend=self.backend.name,
             digest=digest,
-            parameters=submission.parameters,
             isolated=place.isolated,
-            isolation_asked=submission.isolated,
+            inputs_asked=submission.inputs if caller.sees_workspace else None,
             mounts=place.mounts,
             left_behind=place.left_behind,
             cwd=None if place.isolated else str(source.parent),
-            env=submission.env,
             environment=caller.environment,
             kernel=frozen.kernel,
             max_runtime=min(limits, default=None),
             output_limit=self.output_cap,
-            packages=submission.packages,
             memory_limit=int(choice.demand["memory"]) if caller.enforce_memory else None,
-            priority=submission.priority,
-            output=submission.output,
+            request_id=logs.request_id(),
+            **_fields_as_submitted(submission),
         )
 
     def _create(
@@ -213,10 +219,11 @@ class SubmissionService:
     ) -> Request | None:
         """Record a job with its inputs; None if the name is taken. A failure frees `claim`."""
         size = sum(item.size for item in frozen.inputs)
+        added = sum(item.size for item in frozen.inputs if item.stored is None)
         transfer.expect(size)
         inputs = {i.path: partial(freeze_input, i, step=transfer.step) for i in frozen.inputs}
         try:
-            self.admit_job(caller.owner, size)
+            self.admit_job(caller.owner, size, added)
             return self.exchange.create(
                 request, frozen.data, inputs, caller.origin, transfer.confirm
             )
@@ -301,3 +308,20 @@ def local_environment(interpreter: str) -> Environment:
 def _comparable(submission: Submission) -> dict[str, Any]:
     names = (field.name for field in fields(submission) if field.name not in _NOT_COMPARED)
     return {name: getattr(submission, name) for name in names}
+
+
+def _fields_as_submitted(submission: Submission) -> dict[str, Any]:
+    """Return the fields of a request that are the submission's own."""
+    return {
+        "parameters": submission.parameters,
+        "env": submission.env,
+        "isolation_asked": submission.isolated,
+        "max_runtime_asked": submission.max_runtime,
+        "name_asked": submission.name,
+        "packages": submission.packages,
+        "priority": submission.priority,
+        "output": submission.output,
+        "group": submission.group,
+        "group_limit": submission.group_limit,
+        "rerun_of": submission.rerun_of,
+    }

@@ -181,8 +181,9 @@ def _copy_into(folder: int, artifact: Artifact, mode: int) -> bool:
     missing or not what the run created: then nothing is copied.
     """
     try:
+        os.fsencode(artifact.target)
         source = artifact.open()
-    except (BadInput, OSError):
+    except (BadInput, OSError, UnicodeError):  # the last: no file can have this name
         return False
     with source:
         with contextlib.suppress(io.UnsupportedOperation):  # it comes from a gateway

@@ -15,8 +15,9 @@ const ENTER_CONTROLS = 'summary, button, textarea, [data-enter="own"]';
 export class SubmitDialog extends Dialog<unknown> {
   constructor(private readonly _model: SubmitModel) {
     const { trans } = _model;
+    const title = _model.source.title ?? trans.__('SUBMIT JOB');
     super({
-      title: trans.__('SUBMIT JOB'),
+      title,
       body: new SubmitForm(_model),
       hasClose: true,
       buttons: [
@@ -25,7 +26,7 @@ export class SubmitDialog extends Dialog<unknown> {
       ]
     });
     this.addClass('jp-ToJobDialog');
-    this.node.setAttribute('aria-label', trans.__('SUBMIT JOB'));
+    this.node.setAttribute('aria-label', title);
     this._sendButton = this.node.querySelector(`.${SEND_CLASS}`)!;
     this._sendButton.setAttribute('aria-describedby', STATUS_ID);
     _model.changed.connect(this._updateSendButton, this);

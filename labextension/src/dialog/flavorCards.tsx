@@ -131,8 +131,9 @@ type DeviceProps = ModelProps & {
 function DeviceOption(props: DeviceProps): ReactElement {
   const { model, name, device, isChoice } = props;
   const { trans } = model;
-  const { title, description, free, total } = device;
+  const { title, description } = device;
   const id = useId();
+  const free = freeText(device, trans);
   const details = [
     description,
     device.isolation && isolationText(device.isolation, trans)
@@ -155,13 +156,7 @@ function DeviceOption(props: DeviceProps): ReactElement {
           {title || name}
         </span>
         <span id={`${id}-rest`}>
-          {total !== null && (
-            <span className="jp-ToJobDialog-free">
-              {free === null
-                ? trans.__('%1 in all', total)
-                : trans.__('%1 of %2 free now', free, total)}
-            </span>
-          )}
+          {free !== null && <span className="jp-ToJobDialog-free">{free}</span>}
           {details.filter(Boolean).map(text => (
             <span key={text} className="jp-ToJobDialog-help">
               {text}
@@ -171,6 +166,24 @@ function DeviceOption(props: DeviceProps): ReactElement {
       </span>
     </label>
   );
+}
+
+/** How many units of a device are free; null if nothing is known. */
+export function freeText(
+  { free, total, autoscaled }: Device,
+  trans: TranslationBundle
+): string | null {
+  if (total !== null) {
+    return free === null
+      ? trans.__('%1 in all', total)
+      : trans.__('%1 of %2 free now', free, total);
+  }
+  if (!autoscaled) {
+    return null;
+  }
+  return free === null
+    ? trans.__('More are added when needed')
+    : trans.__('%1 free now, more are added when needed', free);
 }
 
 function isolationText(kind: Isolation, trans: TranslationBundle): string {

@@ -17,7 +17,7 @@ import {
 import { ApiError, type IDialogApi } from '../jobs/client';
 import type { Choices, CopyProgress } from '../jobs/job';
 import type { INotebookSource } from '../source';
-import { parseDuration } from '../ui/format';
+import { durationText, parseDuration } from '../ui/format';
 import { FileList } from './files';
 import { LatestQuery } from './latestQuery';
 import type { RememberedChoices } from './memory';
@@ -25,6 +25,9 @@ import { ParameterForm } from './parameters';
 
 /** Backends whose queue takes priorities into account. */
 const QUEUEING_BACKENDS = ['local', 'memory'];
+
+/** The key of a submission whose choices are not known yet: there is nothing to withdraw. */
+const NO_KEY = '';
 
 /** Choices that are text fields; empty if not chosen. */
 export type TextFields = Record<
@@ -41,21 +44,7 @@ export class SubmitModel implements IDisposable {
     rememberedChoices: RememberedChoices = {},
     debounceMs?: number
   ) {
-    const initial: Choices = {
-      ...rememberedChoices.choices,
-      ...source.initialChoices
-    };
-    this._flavor = initial.flavor;
-    this._device = initial.device;
-    this._env = initial.env;
-    this.parameters = new ParameterForm(trans, initial.parameters);
-    this.files = new FileList(initial, rememberedChoices.declined);
-    this.texts = {
-      maxRuntime: String(initial.max_runtime ?? ''),
-      name: initial.name ?? '',
-      output: initial.output ?? '',
-      priority: String(initial.priority ?? '')
-    };
+    this._setInitial(rememberedChoices);
     this._preflightQuery = new LatestQuery(
       async choices => {
         await source.ready;
@@ -73,9 +62,9 @@ export class SubmitModel implements IDisposable {
   hasQueue = false;
   /** The outcome of the latest `send`. */
   submission: Promise<Job | null> = Promise.resolve(null);
-  readonly parameters: ParameterForm;
-  readonly files: FileList;
-  readonly texts: TextFields;
+  parameters!: ParameterForm;
+  files!: FileList;
+  texts!: TextFields;
 
   /** Something that the form shows has changed. */
   readonly changed = new Signal<this, void>(this);
@@ -147,13 +136,6 @@ export class SubmitModel implements IDisposable {
     };
   }
 
-  /** The choices to remember. Environment variables may hold secrets and are left out. */
-  get remembered(): RememberedChoices {
-    const { choices } = this;
-    delete choices.env;
-    return { choices, declined: this.files.declinedPaths };
-  }
-
   /** Problems of the form, followed by those that preflight found. */
   get problems(): Problem[] {
     // Preflight's last answer is about other choices while a new one is awaited.
@@ -197,6 +179,25 @@ export class SubmitModel implements IDisposable {
     }
   }
 
+  /**
+   * Take over remembered choices that are not known yet, unless the user chooses something first.
+   * Sending waits for them: two keystrokes send what was sent the last time.
+   */
+  awaitRemembered(remembered: Promise<RememberedChoices>): void {
+    this._remembering = remembered
+      .then(choices => {
+        if (!this._isTouched && !this.isDisposed) {
+          this._setInitial(choices);
+          this._takePreflight();
+          this._emitChanged();
+        }
+      })
+      .catch(error => {
+        console.warn('jupyter-to-job: no choices are remembered', error);
+      })
+      .finally(() => (this._remembering = null));
+  }
+
   chooseFlavor(flavor: string): void {
     this.change(() => (this._flavor = flavor));
   }
@@ -212,6 +213,7 @@ export class SubmitModel implements IDisposable {
   /** Change choices, parameters or files. Ignored while sending. */
   change(update: () => void): void {
     if (this.sendingKey === null) {
+      this._isTouched = true;
       update();
       this.failure = null;
       this.isWithdrawn = false;
@@ -243,9 +245,11 @@ export class SubmitModel implements IDisposable {
     if (this.sendingKey !== null) {
       this.isWithdrawing = true;
       this._emitChanged();
-      await this._api.withdraw(this.sendingKey).catch(error => {
-        console.warn('jupyter-to-job: could not be called off', error);
-      });
+      if (this.sendingKey !== NO_KEY) {
+        await this._api.withdraw(this.sendingKey).catch(error => {
+          console.warn('jupyter-to-job: could not be called off', error);
+        });
+      }
     }
   }
 
@@ -257,13 +261,20 @@ export class SubmitModel implements IDisposable {
   }
 
   private async _send(): Promise<Job | null> {
-    const choices = this.choices;
-    this.sendingKey = this._idempotencyKey(choices);
+    const isWaiting = this._remembering !== null;
+    this.sendingKey = isWaiting ? NO_KEY : this._idempotencyKey(this.choices);
     this.failure = null;
     this.isWithdrawn = false;
     this._emitChanged();
     try {
+      await this._remembering;
       await this.source.ready;
+      if (isWaiting && this.isWithdrawing) {
+        this.isWithdrawn = true;
+        return null;
+      }
+      const choices = this.choices;
+      this.sendingKey = this._idempotencyKey(choices);
       return await this.source.submit(choices, this.sendingKey);
     } catch (error) {
       if (error instanceof ApiError && error.code === 'withdrawn') {
@@ -279,6 +290,24 @@ export class SubmitModel implements IDisposable {
       this.isWithdrawing = false;
       this._emitChanged();
     }
+  }
+
+  private _setInitial(remembered: RememberedChoices): void {
+    const initial: Choices = {
+      ...remembered.choices,
+      ...this.source.initialChoices
+    };
+    this._flavor = initial.flavor;
+    this._device = initial.device;
+    this._env = initial.env;
+    this.parameters = new ParameterForm(this.trans, initial.parameters);
+    this.files = new FileList(initial, remembered.declined);
+    this.texts = {
+      maxRuntime: durationText(initial.max_runtime),
+      name: initial.name ?? '',
+      output: initial.output ?? '',
+      priority: String(initial.priority ?? '')
+    };
   }
 
   private _formProblems(): Problem[] {
@@ -312,12 +341,20 @@ export class SubmitModel implements IDisposable {
       return;
     }
     this.preflight = answer;
-    this.parameters.setParameters(answer.parameters);
-    this.files.onPreflight(answer);
-    if (this._checkedChoices !== JSON.stringify(this.choices)) {
-      this._checkChoices(true); // The answer changed the choices, for example by suggesting files.
-    }
+    this._takePreflight();
     this._emitChanged();
+  }
+
+  /** Show what preflight found, and ask again if that changes the choices: it suggests files. */
+  private _takePreflight(): void {
+    if (this.preflight === null) {
+      return;
+    }
+    this.parameters.setParameters(this.preflight.parameters);
+    this.files.onPreflight(this.preflight);
+    if (this._checkedChoices !== JSON.stringify(this.choices)) {
+      this._checkChoices(true);
+    }
   }
 
   private _setFailure(error: unknown, isSubmission: boolean): void {
@@ -343,7 +380,10 @@ export class SubmitModel implements IDisposable {
 
   private _flavor: string | undefined;
   private _device: string | undefined;
-  private readonly _env: Record<string, string> | undefined;
+  private _remembering: Promise<unknown> | null = null;
+  /** Whether the user has chosen something. */
+  private _isTouched = false;
+  private _env: Record<string, string> | undefined;
   private _checkedChoices: string | null = null;
   private _lastRequest: { request: string; key: string } | null = null;
   private readonly _preflightQuery: LatestQuery<Choices, Preflight>;

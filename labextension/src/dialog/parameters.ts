@@ -23,6 +23,8 @@ export type ParameterField = {
   /** The control's text; `'true'` or `'false'` for a checkbox. */
   text: string;
   isChanged: boolean;
+  /** Whether the notebook declares it. What it does not declare is set before its first cell. */
+  isDeclared: boolean;
   error: string | null;
 };
 
@@ -40,11 +42,22 @@ export class ParameterForm {
     );
   }
 
-  /** The fields in the notebook's order; null until preflight has read the notebook. */
+  /**
+   * The fields in the notebook's order, then those that it does not declare; null until preflight
+   * has read the notebook.
+   */
   get fields(): ParameterField[] | null {
-    return (
-      this._parameters && this._parameters.map(each => this._toField(each))
+    if (this._parameters === null) {
+      return null;
+    }
+    const declared = new Set(this._parameters.map(({ name }) => name));
+    const others = [...this._changes.keys()].filter(
+      name => !declared.has(name)
     );
+    return [
+      ...this._parameters.map(each => this._toField(each, true)),
+      ...others.map(name => this._toField(undeclared(name), false))
+    ];
   }
 
   /** The values to send: only those that differ from the defaults. */
@@ -60,25 +73,23 @@ export class ParameterForm {
     return [...this._changes.values()].some(isInvalid);
   }
 
-  /** Set the notebook's parameters, and drop values of others. */
+  /** Set the parameters that the notebook declares. */
   setParameters(parameters: readonly Parameter[]): void {
     this._parameters = parameters;
-    const names = new Set(parameters.map(({ name }) => name));
-    for (const name of this._changes.keys()) {
-      if (!names.has(name)) {
-        this.reset(name);
-      }
-    }
   }
 
   setText(name: string, text: string): void {
-    const parameter = this._parameters?.find(each => each.name === name);
-    if (parameter === undefined) {
-      return;
-    }
-    this.reset(name);
-    if (text === '' && defaultOf(parameter) === undefined) {
-      return; // An empty field keeps a default that cannot be shown.
+    const declared = this._parameters?.find(each => each.name === name);
+    const parameter = declared ?? undeclared(name);
+    if (declared === undefined) {
+      if (!this._changes.has(name)) {
+        return;
+      }
+    } else {
+      this.reset(name);
+      if (text === '' && defaultOf(declared) === undefined) {
+        return; // An empty field keeps a default that cannot be shown.
+      }
     }
     const value = parseText(text, kindOf(parameter));
     if (value === undefined || !isDefault(value, parameter)) {
@@ -86,12 +97,12 @@ export class ParameterForm {
     }
   }
 
-  /** Reset a field to the notebook's default. */
+  /** Reset a field to the notebook's default, or remove it if the notebook does not declare it. */
   reset(name: string): void {
     this._changes.delete(name);
   }
 
-  private _toField(parameter: Parameter): ParameterField {
+  private _toField(parameter: Parameter, isDeclared: boolean): ParameterField {
     const { name, help } = parameter;
     const kind = kindOf(parameter);
     const change = this._changes.get(name);
@@ -107,6 +118,7 @@ export class ParameterForm {
         (change === undefined ? defaultText : change.text) ??
         formatValue(change === undefined ? defaultValue : change.value, kind),
       isChanged: change !== undefined,
+      isDeclared,
       error: change && isInvalid(change) ? errorText(kind, this._trans) : null
     };
   }
@@ -120,6 +132,11 @@ export class ParameterForm {
  * was typed: `1e3` must not become `1000` while the user types.
  */
 type Change = { value: JSONValue | undefined; text?: string };
+
+/** What is known of a parameter that the notebook does not declare. */
+function undeclared(name: string): Parameter {
+  return { name, type: null, default: null, value: null, help: null };
+}
 
 function isInvalid({ value }: Change): boolean {
   return value === undefined;

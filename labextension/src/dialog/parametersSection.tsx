@@ -46,8 +46,11 @@ function sectionLabel(
 type ParameterProps = ModelProps & { field: ParameterField };
 
 function ParameterControl({ field, model }: ParameterProps): ReactElement {
-  const { name, kind, text, help, error, isChanged, source } = field;
+  const { name, kind, text, error, isChanged, isDeclared, source } = field;
   const { parameters, trans } = model;
+  const help = isDeclared
+    ? field.help
+    : trans.__('The notebook does not declare it. It is set all the same.');
   const setText = (newText: string) =>
     model.change(() => parameters.setText(name, newText));
   return (
@@ -74,9 +77,13 @@ function ParameterControl({ field, model }: ParameterProps): ReactElement {
         <button
           className="jp-ToJobDialog-link"
           onClick={() => model.change(() => parameters.reset(name))}
-          aria-label={trans.__('Reset %1 to the default', name)}
+          aria-label={
+            isDeclared
+              ? trans.__('Reset %1 to the default', name)
+              : trans.__('Remove %1', name)
+          }
         >
-          {trans.__('Reset')}
+          {isDeclared ? trans.__('Reset') : trans.__('Remove')}
         </button>
       )}
     </div>

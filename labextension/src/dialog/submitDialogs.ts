@@ -16,11 +16,14 @@ import { SubmitModel } from './model';
 export class SubmitDialogs implements ISubmitDialog {
   constructor(
     private readonly _api: IDialogApi,
-    private readonly _jobs: Pick<IJobs, 'copyProgressed'>,
+    private readonly _jobs: Pick<
+      IJobs,
+      'copyProgressed' | 'getNewestOf' | 'findNewestOf'
+    >,
     state: IStateDB | null,
     private readonly _trans: TranslationBundle
   ) {
-    this._memory = new ChoiceMemory(state);
+    this._memory = new ChoiceMemory(_jobs, state);
   }
 
   /**
@@ -28,10 +31,13 @@ export class SubmitDialogs implements ISubmitDialog {
    * focus before the user's next key.
    */
   async ask(source: INotebookSource): Promise<Job | null> {
-    const remembered = source.ignoresMemory
-      ? {}
+    const memories = source.ignoresMemory
+      ? { now: {}, later: null }
       : await this._memory.load(source.path);
-    const model = new SubmitModel(source, this._api, this._trans, remembered);
+    const model = new SubmitModel(source, this._api, this._trans, memories.now);
+    if (memories.later !== null) {
+      model.awaitRemembered(memories.later);
+    }
     this._jobs.copyProgressed.connect(model.onCopyProgress, model);
     if (this._catalog !== null) {
       model.setCatalog(this._catalog);
@@ -40,7 +46,7 @@ export class SubmitDialogs implements ISubmitDialog {
     try {
       const job = await this._runDialog(model);
       if (job !== null && !source.ignoresMemory) {
-        await this._memory.save(source.path, model.remembered);
+        await this._memory.save(source.path, model.files.declinedPaths);
       }
       return job;
     } finally {
@@ -55,10 +61,11 @@ export class SubmitDialogs implements ISubmitDialog {
   }
 
   async submitAgain(source: INotebookSource): Promise<Job> {
-    const remembered = await this._memory.load(source.path);
+    const { now, later } = await this._memory.load(source.path);
+    const { choices } = (await later) ?? now;
     await source.ready;
     return source.submit(
-      { ...remembered.choices, ...source.initialChoices },
+      { ...choices, ...source.initialChoices },
       UUID.uuid4()
     );
   }

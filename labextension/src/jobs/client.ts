@@ -1,6 +1,7 @@
 /** The client of the server extension's REST API. Answers become errors here and nowhere else. */
 import { URLExt } from '@jupyterlab/coreutils';
 import { ServerConnection } from '@jupyterlab/services';
+import { UUID } from '@lumino/coreutils';
 
 import type {
   Catalog,
@@ -32,7 +33,9 @@ export class ApiError extends Error {
     /** What the user can do about it, as the server words it. */
     readonly hint: string | null = null,
     /** The server's stable code of the error. */
-    readonly code: string | null = null
+    readonly code: string | null = null,
+    /** By which an administrator finds the log lines about it, where those say more. */
+    readonly requestId: string | null = null
   ) {
     super(message);
     this.name = 'ApiError';
@@ -44,6 +47,7 @@ export type JobsQuery = {
   state?: string;
   cursor?: string;
   name?: string;
+  notebook?: string;
 };
 
 /** API calls of the job model. */
@@ -151,7 +155,10 @@ export class Client {
     const init: RequestInit = {
       method,
       body: JSON.stringify(content),
-      ...(idempotencyKey && { headers: { 'Idempotency-Key': idempotencyKey } })
+      headers: {
+        'X-Request-ID': newRequestId(),
+        ...(idempotencyKey && { 'Idempotency-Key': idempotencyKey })
+      }
     };
     const response = await ServerConnection.makeRequest(
       url,
@@ -180,10 +187,20 @@ function jobRoute(name: string): string {
   return `jobs/${encodeURIComponent(name)}`;
 }
 
+/** The id by which the log lines about a request are found, on all machines that it reaches. */
+function newRequestId(): string {
+  return UUID.uuid4().replace(/-/g, '').slice(0, 16);
+}
+
 /** Convert an error answer. Ours has a message; of any other only the status is used. */
 function toError(status: number, body: unknown): ApiError {
   const { error } = (body ?? {}) as {
-    error?: { code?: string; message?: string; hint?: string | null };
+    error?: {
+      code?: string;
+      message?: string;
+      hint?: string | null;
+      request_id?: string;
+    };
   };
   if (error?.code === 'no_route') {
     return new ApiError('outdated', error.message ?? '');
@@ -193,7 +210,8 @@ function toError(status: number, body: unknown): ApiError {
       'refused',
       error.message,
       error.hint ?? null,
-      error.code ?? null
+      error.code ?? null,
+      error.request_id ?? null
     );
   }
   const failure = GATEWAY_ERRORS.includes(status) ? 'unreachable' : 'broken';

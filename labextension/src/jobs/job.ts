@@ -10,7 +10,13 @@ import type {
   Submission as Request
 } from '../api';
 
-export type { Delivery, Job, State as JobState, Progress } from '../api';
+export type {
+  ClusterEvent,
+  Delivery,
+  Job,
+  State as JobState,
+  Progress
+} from '../api';
 
 /** The schema id of events about changed jobs. */
 export const JOB_EVENT = 'https://schema.jupyter-to-job.io/job/v2';
@@ -28,10 +34,13 @@ export type CopyProgress = { key: string; bytes: number; total: number };
 /** Fields that identify the notebook. */
 type NotebookFields = 'notebook' | 'content' | 'expected_sha256';
 
+/** Fields that say which jobs a job belongs to. They are no choice for the next one. */
+type GroupFields = 'group' | 'group_limit' | 'rerun_of';
+
 /** Fields that a user can choose, and that a browser sends as they are. */
 type ChoiceFields = Exclude<
   keyof Request,
-  NotebookFields | 'packages' | 'parameters' | 'inputs'
+  NotebookFields | GroupFields | 'packages' | 'parameters' | 'inputs'
 >;
 
 /** The user's choices for a job. The server fills in the rest from the catalog. */
@@ -48,6 +57,29 @@ export type Submission = Choices & Pick<Request, NotebookFields>;
 
 /** The differences of a rerun from the original job. */
 export type Changes = Partial<Differences>;
+
+/** Whether a cluster can tell why a job waits. */
+export function isWaitingOnCluster({ backend, state }: Job): boolean {
+  return backend === 'kubernetes' && ['queued', 'starting'].includes(state);
+}
+
+/** The choices with which a job was submitted. An older server tells only a part of them. */
+export function choicesOfJob(job: Job): Choices {
+  const { flavor, device, output, priority, asked } = job;
+  const parameters = job.parameters as Record<string, JSONValue>;
+  const inputs = asked?.inputs ?? job.inputs;
+  return {
+    flavor,
+    device,
+    ...(Object.keys(parameters).length > 0 && { parameters }),
+    ...(inputs.length > 0 && { inputs }),
+    ...(asked?.isolated && { isolated: true }),
+    ...(asked?.max_runtime && { max_runtime: asked.max_runtime }),
+    ...(asked?.name && { name: asked.name }),
+    ...(output !== null && { output }),
+    ...(priority !== 0 && { priority })
+  };
+}
 
 /** Whether a job has ended, in whichever state. */
 export function isFinal(job: Job): boolean {

@@ -9,6 +9,7 @@ import type { FeedState, IJobs } from '../tokens';
 import { ApiError, type IJobsApi } from './client';
 import {
   type Changes,
+  type ClusterEvent,
   type CopyProgress,
   isFinal,
   isSettled,
@@ -78,6 +79,25 @@ export class Jobs implements IJobs {
     return (
       this.get(name) ?? this._requestJob(name, () => this._client.get(name))
     );
+  }
+
+  async getEvents(name: string): Promise<ClusterEvent[] | null> {
+    return (await this._requestJob(name, () => this._client.get(name))).events;
+  }
+
+  getNewestOf(notebook: string): Job | undefined {
+    return this.all.find(job => job.notebook === notebook);
+  }
+
+  async findNewestOf(notebook: string): Promise<Job | null> {
+    const loaded = this.getNewestOf(notebook);
+    if (loaded !== undefined || (this.isLoaded && !this.hasMore)) {
+      return loaded ?? null;
+    }
+    const { jobs } = await this._client.list({ limit: 1, notebook });
+    const [job] = jobs;
+    // An older server does not know the query, and answers with the newest job of all.
+    return job?.notebook === notebook ? job : null;
   }
 
   submit(
@@ -165,10 +185,13 @@ export class Jobs implements IJobs {
     }
   }
 
-  /** Store a job from an answer, unless an event of that job arrived after the request was sent. */
+  /**
+   * Store a job from an answer, unless an event of that job arrived after the request was sent.
+   * What the cluster says is for whoever asked: no event tells of its changes.
+   */
   private _storeResponse(job: Job, sentAt: number): void {
     if ((this._lastEvents.get(job.name) ?? 0) <= sentAt) {
-      this._store(job);
+      this._store(job.events === null ? job : { ...job, events: null });
     }
   }
 

@@ -8,6 +8,7 @@ import { CommandIDs } from '../jobCommands';
 import { isFinal, type Job, resultPath } from '../jobs/job';
 import type { IJobs } from '../tokens';
 import { connectionProblem, errorText } from '../ui/errors';
+import { pressGate } from '../ui/press';
 import { ElapsedTime, ProgressBar } from '../ui/progress';
 import { noteText, statusText } from '../ui/statusText';
 import { useKeptFocus } from '../ui/useKeptFocus';
@@ -29,12 +30,23 @@ export class LiveHeading extends ReactWidget {
     this.addClass('jp-ToJob-live-heading');
     this.node.setAttribute('role', 'region');
     this.node.setAttribute('aria-label', _props.trans.__('How the job goes'));
-    _props.follower.changed.connect(this.update, this);
+    _props.follower.changed.connect(this._onChanged, this);
+  }
+
+  override dispose(): void {
+    pressGate.forget(this._render);
+    super.dispose();
   }
 
   protected override render(): ReactElement {
     return <HeadingContent {...this._props} container={this.node} />;
   }
+
+  private _onChanged(): void {
+    pressGate.run(this._render);
+  }
+
+  private readonly _render = () => this.update();
 }
 
 function HeadingContent(

@@ -11,6 +11,9 @@ import { StreamText } from './streamText';
 const PART_CHARS = 16 << 10;
 const MAX_PARTS = 64;
 
+/** The distance that counts as the end, in pixels. */
+const END_MARGIN = 40;
+
 /** The MIME type that JupyterLab renders as text with colors, and never as HTML. */
 const TEXT_MIME_TYPE = 'application/vnd.jupyter.stdout';
 
@@ -25,12 +28,17 @@ class LogText extends Panel {
     this.node.tabIndex = 0; // makes it scrollable by keyboard
     this.node.setAttribute('role', 'log');
     this.node.setAttribute('aria-live', 'off'); // a screen reader would not stop reading
+    this.node.addEventListener('scroll', () => this._onScroll());
+    this._resizeObserver.observe(this.node);
+  }
+
+  override dispose(): void {
+    this._resizeObserver.disconnect();
+    super.dispose();
   }
 
   /** Append text, and keep the end in sight if it was. */
   append(text: string): void {
-    const { scrollTop, scrollHeight, clientHeight } = this.node;
-    const isAtEnd = scrollHeight - scrollTop - clientHeight < 40;
     this._stream.append(text);
     let remaining = this._stream.text;
     while (remaining.length > PART_CHARS) {
@@ -43,7 +51,22 @@ class LogText extends Panel {
     }
     this._renderPart(remaining);
     this._dropOldParts();
-    if (isAtEnd) {
+    this._scrollToEnd();
+  }
+
+  /** Follow the end from when it is reached until the user scrolls up. */
+  private _onScroll(): void {
+    const { scrollTop, scrollHeight, clientHeight } = this.node;
+    if (scrollHeight - scrollTop - clientHeight < END_MARGIN) {
+      this._isFollowing = true;
+    } else if (scrollTop < this._lastScrollTop) {
+      this._isFollowing = false;
+    }
+    this._lastScrollTop = scrollTop;
+  }
+
+  private _scrollToEnd(): void {
+    if (this._isFollowing) {
       this.node.scrollTop = this.node.scrollHeight;
     }
   }
@@ -66,6 +89,13 @@ class LogText extends Panel {
     }
   }
 
+  /** Whether the end is kept in sight. */
+  private _isFollowing = true;
+  private _lastScrollTop = 0;
+  /** A pane that gets lower keeps its place and not its end: that is no scrolling of the user. */
+  private readonly _resizeObserver = new ResizeObserver(() =>
+    this._scrollToEnd()
+  );
   private _lastPart: IRenderMime.IRenderer | null = null;
   /** The last part's text, with carriage returns applied. */
   private _stream = new StreamText(Infinity);

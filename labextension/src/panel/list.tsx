@@ -121,7 +121,10 @@ function ListLine({
   ...services
 }: LineProps): ReactElement {
   if (row.kind === 'job') {
-    return <JobRow {...services} job={row.job} isActive={isActive} />;
+    const { jobs } = model;
+    return (
+      <JobRow {...services} jobs={jobs} job={row.job} isActive={isActive} />
+    );
   }
   const Caret = row.isOpen ? caretDownIcon : caretRightIcon;
   const count = services.trans._n('%1 job', '%1 jobs', row.jobs.length);
@@ -166,7 +169,7 @@ function ListFooter({ model, trans }: Props): ReactElement | null {
     return null;
   }
   return isFiltered ? (
-    <p className="jp-ToJob-said">{trans.__('No job is like that.')}</p>
+    <p className="jp-ToJob-said">{trans.__('No job matches.')}</p>
   ) : (
     <div className="jp-ToJob-said">
       <p>{trans.__('No jobs yet.')}</p>

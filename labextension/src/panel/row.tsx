@@ -13,17 +13,20 @@ import type { CommandRegistry } from '@lumino/commands';
 import { memo, type MouseEvent, type ReactElement } from 'react';
 
 import { CommandIDs } from '../jobCommands';
-import { isFinal, type Job, resultPath } from '../jobs/job';
+import { isFinal, isWaitingOnCluster, type Job, resultPath } from '../jobs/job';
+import type { IJobs } from '../tokens';
 import { ElapsedTime, type JobTextProps, ProgressBar } from '../ui/progress';
 import { noteText, statusText, usageText } from '../ui/statusText';
 import { openJobMenu } from './menu';
+import { Remark } from './remark';
+import { WaitDetails } from './waitDetails';
 
 export type RowServices = {
   commands: CommandRegistry;
   trans: TranslationBundle;
 };
 
-type Props = RowServices & { job: Job; isActive: boolean };
+type Props = RowServices & { jobs: IJobs; job: Job; isActive: boolean };
 
 const ICONS: Record<Job['state'], LabIcon> = {
   queued: circleEmptyIcon,
@@ -36,7 +39,7 @@ const ICONS: Record<Job['state'], LabIcon> = {
 
 /** A job's line. It renders again only if the job or its being active changes. */
 export const JobRow = memo(function JobRow(props: Props): ReactElement {
-  const { job, trans, commands, isActive } = props;
+  const { jobs, job, trans, commands, isActive } = props;
   const { name, state } = job;
   const Icon = ICONS[state];
   const tabIndex = isActive ? 0 : -1;
@@ -64,7 +67,17 @@ export const JobRow = memo(function JobRow(props: Props): ReactElement {
           {name}
         </button>
         <JobFacts job={job} trans={trans} />
-        {note !== null && <p className="jp-ToJob-remark">{note}</p>}
+        {note !== null && (
+          <Remark text={note} name={name} tabIndex={tabIndex} trans={trans} />
+        )}
+        {isWaitingOnCluster(job) && (
+          <WaitDetails
+            jobs={jobs}
+            job={job}
+            trans={trans}
+            tabIndex={tabIndex}
+          />
+        )}
         {usage !== null && <p className="jp-ToJob-receipt">{usage}</p>}
         <RowActions {...props} tabIndex={tabIndex} onMenu={onMenu} />
       </div>
@@ -108,7 +121,7 @@ function RowActions(props: ActionsProps): ReactElement {
         {label}
       </button>
     );
-  const { open, watch, cancel, deliver } = CommandIDs;
+  const { open, watch, cancel, deliver, submitCurrent } = CommandIDs;
   const openLabel = trans.__('Open the result of %1', name);
   const watchLabel = trans.__('Watch %1 live', name);
   return (
@@ -117,6 +130,11 @@ function RowActions(props: ActionsProps): ReactElement {
       {!isFinal(job) && button(watch, trans.__('Watch'), watchLabel)}
       {button(cancel, trans.__('Cancel'), trans.__('Cancel %1', name))}
       {button(deliver, trans.__('Deliver'), trans.__('Deliver %1', name))}
+      {button(
+        submitCurrent,
+        trans.__('Submit Current Version'),
+        trans.__('Submit the current version of %1', name)
+      )}
       <button
         className="jp-ToJob-action jp-mod-more"
         tabIndex={tabIndex}

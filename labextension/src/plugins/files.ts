@@ -8,6 +8,7 @@ import { IFileBrowserFactory } from '@jupyterlab/filebrowser';
 
 import type { Job } from '../jobs/job';
 import { IJobs } from '../tokens';
+import { pressGate } from '../ui/press';
 
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-to-job:files',
@@ -32,7 +33,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
         const folder = PathExt.dirname(delivery.path ?? '');
         browsers.tracker.forEach(({ model }) => {
           if (contents.localPath(model.path) === folder) {
-            void model.refresh();
+            pressGate.run(() => void model.refresh());
           }
         });
       }

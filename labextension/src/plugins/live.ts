@@ -16,8 +16,11 @@ import {
   type TranslationBundle
 } from '@jupyterlab/translation';
 
+import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
+
 import { CommandIDs, describeJobArguments, jobNameOf } from '../jobCommands';
 import { Client } from '../jobs/client';
+import { isFinal, type Job } from '../jobs/job';
 import type { JobView } from '../live/jobView';
 import { createLogsView } from '../live/logsView';
 import { createWatchView } from '../live/watchView';
@@ -47,8 +50,14 @@ const plugin: JupyterFrontEndPlugin<void> = {
     const { contents } = serviceManager;
     addView(app, jobs, restorer, trans, {
       command: CommandIDs.watch,
-      label: trans.__('Watch Live'),
-      caption: trans.__('See the notebook fill in as it runs'),
+      label: job =>
+        job !== undefined && isFinal(job)
+          ? trans.__('Show What Ran')
+          : trans.__('Watch Live'),
+      caption: job =>
+        job !== undefined && isFinal(job)
+          ? trans.__('See the notebook as it ran')
+          : trans.__('See the notebook fill in as it runs'),
       title: name => name,
       ariaLabel: name => trans.__('%1, as it runs', name),
       create: (name, notebook) => {
@@ -67,8 +76,8 @@ const plugin: JupyterFrontEndPlugin<void> = {
     });
     addView(app, jobs, restorer, trans, {
       command: CommandIDs.logs,
-      label: trans.__('Show Logs'),
-      caption: trans.__('Read what it prints'),
+      label: () => trans.__('Show Logs'),
+      caption: () => trans.__('Read what it prints'),
       title: name => trans.__('Logs of %1', name),
       ariaLabel: name => trans.__('Logs of %1', name),
       create: name => createLogsView(name, services, rendermime)
@@ -80,8 +89,9 @@ export default plugin;
 
 type ViewOptions = {
   command: string;
-  label: string;
-  caption: string;
+  /** The command's label and caption for a job, undefined for one that is not loaded. */
+  label: (job?: Job) => string;
+  caption: (job?: Job) => string;
   title: (name: string) => string;
   /** The view's accessible name. */
   ariaLabel: (name: string) => string;
@@ -105,15 +115,17 @@ function addView(
     let widget = tracker.find(({ content }) => content.jobName === name);
     if (widget === undefined) {
       widget = createWidget(name, notebook, options);
-      shell.add(widget, 'main', { type: label });
+      shell.add(widget, 'main', { type: label() });
       await tracker.add(widget);
     }
     shell.activateById(widget.id);
     return widget;
   };
+  const findJob = (args: ReadonlyPartialJSONObject) =>
+    jobs.get(jobNameOf(args));
   commands.addCommand(command, {
-    label,
-    caption,
+    label: args => label(findJob(args)),
+    caption: args => caption(findJob(args)),
     describedBy: { args: describeJobArguments(trans) },
     isEnabled: args => jobNameOf(args) !== '',
     isVisible: args => jobNameOf(args) !== '',

@@ -1,4 +1,4 @@
-/** Notifies the user of submitted and ended jobs, in one notification for each job. */
+/** Notifies the user of submitted and ended jobs. */
 import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
@@ -9,12 +9,14 @@ import {
   type TranslationBundle
 } from '@jupyterlab/translation';
 
+import { CommandIDs } from '../jobCommands';
 import { elapsedSeconds, type Job } from '../jobs/job';
 import { IJobs } from '../tokens';
 import { formatDuration } from '../ui/format';
 import { openActions } from '../ui/openResult';
 import { failureText } from '../ui/statusText';
-import { showToast, type Toast } from '../ui/toast';
+import type { Toast } from '../ui/toast';
+import { ToastStack } from '../ui/toastStack';
 
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-to-job:notifications',
@@ -28,17 +30,17 @@ const plugin: JupyterFrontEndPlugin<void> = {
     translator: ITranslator | null
   ): void => {
     const trans = (translator ?? nullTranslator).load('jupyter_to_job');
-    const toastIds = new Map<string, string>();
-
-    jobs.submitted.connect((_, { name }: Job) => {
-      const text = trans.__('Submitted as %1', name);
-      toastIds.set(name, showToast({ type: 'info', text }, trans));
+    const toasts = new ToastStack(
+      trans,
+      () => void commands.execute(CommandIDs.showJobs)
+    );
+    jobs.submitted.connect((_, job: Job) => {
+      const text = trans.__('Submitted as %1', job.name);
+      toasts.show(job, { type: 'info', text });
     });
     jobs.settled.connect((_, job: Job) => {
       const actions = openActions(job, commands, trans);
-      const replaces = toastIds.get(job.name);
-      toastIds.delete(job.name);
-      showToast({ ...endToast(job, trans), actions, replaces }, trans);
+      toasts.show(job, { ...endToast(job, trans), actions });
     });
   }
 };

@@ -8,15 +8,12 @@ import { ICommandPalette } from '@jupyterlab/apputils';
 import { IStateDB } from '@jupyterlab/statedb';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
-import { addJobCommands } from '../jobCommands';
+import { addJobCommands, CommandIDs } from '../jobCommands';
 import { Client } from '../jobs/client';
 import { PanelModel } from '../panel/model';
 import { JobsPanel, PANEL_ID } from '../panel/panel';
 import { IJobs, ISubmitDialog } from '../tokens';
 import { jobsIcon } from '../ui/icons';
-
-/** The command that shows the panel. */
-const SHOW_JOBS = 'jupyter-to-job:show-jobs';
 
 /** The key in the state database for whether jobs are grouped. */
 const GROUPED_KEY = 'jupyter-to-job:panel-grouped';
@@ -54,7 +51,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
       void persistGrouping(model, state);
     }
 
-    commands.addCommand(SHOW_JOBS, {
+    commands.addCommand(CommandIDs.showJobs, {
       label: trans.__('Show Jobs'),
       caption: trans.__('Open the list of jobs'),
       icon: jobsIcon,
@@ -64,7 +61,10 @@ const plugin: JupyterFrontEndPlugin<void> = {
         shell.activateById(PANEL_ID);
       }
     });
-    palette?.addItem({ command: SHOW_JOBS, category: trans.__('Jobs') });
+    palette?.addItem({
+      command: CommandIDs.showJobs,
+      category: trans.__('Jobs')
+    });
   }
 };
 

@@ -1,9 +1,13 @@
 /** Makes a source of a job that runs again with changes. */
 import type { TranslationBundle } from '@jupyterlab/translation';
-import type { JSONValue } from '@lumino/coreutils';
 
 import type { IJournalApi } from '../jobs/client';
-import type { Choices, Job, Submission } from '../jobs/job';
+import {
+  type Choices,
+  choicesOfJob,
+  type Job,
+  type Submission
+} from '../jobs/job';
 import type { INotebookSource } from '../source';
 import type { IJobs } from '../tokens';
 
@@ -17,6 +21,7 @@ export async function createRerunSource(
   const content = await fetchFrozenNotebook(job, journalApi);
   return {
     path: job.notebook,
+    title: trans.__('RERUN JOB'),
     note: trans.__(
       'The notebook runs again as it was frozen for %1, not as it is now.',
       job.name
@@ -25,8 +30,25 @@ export async function createRerunSource(
     ignoresMemory: true,
     takesFiles: false, // a rerun uses the frozen inputs and their isolation
     toSubmission: (): Submission => ({ notebook: job.notebook, content }),
-    submit: (choices, key) => jobs.rerun(job.name, choices, key)
+    submit: (choices, key) =>
+      jobs.rerun(job.name, { ...choices, ...unsetOf(job, choices) }, key)
   };
+}
+
+/** What the user removed of the job's choices: the server takes over all else. */
+function unsetOf(job: Job, choices: Choices): { unset?: string[] } {
+  const initial = choicesOfJob(job);
+  const names = Object.keys(initial.parameters ?? {}).filter(
+    name => !(name in (choices.parameters ?? {}))
+  );
+  const unset = [
+    ...names.map(name => `parameters.${name}`),
+    ...(['max_runtime', 'output'] as const).filter(
+      field => field in initial && !(field in choices)
+    )
+  ];
+  // An older server does not know the field.
+  return unset.length > 0 ? { unset } : {};
 }
 
 /** Fetch the notebook that ran, without outputs: preflight reads its parameters. */
@@ -54,16 +76,3 @@ async function fetchFrozenNotebook(
 
 /** Tags of the cells that a run adds. */
 const RUN_TAGS = ['injected-parameters', 'papermill-error-cell-tag'];
-
-function choicesOfJob(job: Job): Choices {
-  const { flavor, device, priority } = job;
-  const parameters = job.parameters as Record<string, JSONValue>;
-  return {
-    flavor,
-    device,
-    ...(Object.keys(parameters).length > 0 && { parameters }),
-    ...(job.max_runtime !== null && { max_runtime: job.max_runtime }),
-    ...(job.output !== null && { output: job.output }),
-    ...(priority !== 0 && { priority })
-  };
-}

@@ -48,6 +48,12 @@ export function describeSubmitArguments(
         'string',
         trans.__('Instead of a panel: the path of a notebook, sent as on disk')
       ),
+      current: describe(
+        'string',
+        trans.__(
+          'Instead of a panel: the path of a notebook, saved first if it is open'
+        )
+      ),
       ask: describe(
         'boolean',
         trans.__(

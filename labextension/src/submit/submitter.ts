@@ -88,6 +88,15 @@ export class Submitter {
     if (typeof args.path === 'string') {
       return args.path;
     }
+    if (typeof args.current === 'string') {
+      const { current } = args;
+      const { contents } = this._services;
+      // The open notebook is saved first; one that is not open is on disk.
+      const panel = this._tracker?.find(
+        ({ context }) => contents.localPath(context.path) === current
+      );
+      return panel ?? current;
+    }
     const id = args[SemanticCommand.WIDGET];
     return id === undefined
       ? (this._tracker?.currentWidget ?? null)

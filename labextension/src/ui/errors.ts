@@ -58,7 +58,9 @@ export function errorText(
   switch (error.failure) {
     case 'refused':
       return rejectionText(
-        [error.message, error.hint].filter(Boolean).join(' ')
+        [error.message, error.hint, quotable(error.requestId)]
+          .filter(Boolean)
+          .join(' ')
       );
     case 'missing':
       return trans.__(
@@ -79,6 +81,11 @@ export function errorText(
         'The server answered with an error (%1). Its log says more.',
         error.message
       );
+  }
+
+  /** What to quote to an administrator, whose logs say more. */
+  function quotable(requestId: string | null): string | null {
+    return requestId && trans.__('(Request %1)', requestId);
   }
 
   function rejectionText(why: string): string {

@@ -27,6 +27,17 @@ export function formatDuration(
     .join(' ');
 }
 
+/** Format a time as `14:05`, or with its date if it is not on the day of `now`. */
+export function formatMoment(time: string, now: number): string {
+  const digits = (part: number) => String(part).padStart(2, '0');
+  const dayOf = (moment: Date) =>
+    `${moment.getFullYear()}-${digits(moment.getMonth() + 1)}-${digits(moment.getDate())}`;
+  const moment = new Date(time);
+  const clock = `${digits(moment.getHours())}:${digits(moment.getMinutes())}`;
+  const day = dayOf(moment);
+  return day === dayOf(new Date(now)) ? clock : `${day} ${clock}`;
+}
+
 const DURATION_PATTERN =
   /^(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?$/;
 
@@ -40,6 +51,23 @@ export function parseDuration(text: string): number | null {
     0
   );
   return plain || sum || null;
+}
+
+/** Format a duration as `parseDuration` reads it: 5400 becomes `1h30m`; other texts stay. */
+export function durationText(duration: number | string | undefined): string {
+  if (typeof duration !== 'number') {
+    return duration ?? '';
+  }
+  const parts = [
+    [Math.floor(duration / 86_400), 'd'],
+    [Math.floor(duration / 3_600) % 24, 'h'],
+    [Math.floor(duration / 60) % 60, 'm'],
+    [duration % 60, 's']
+  ] as const;
+  return parts
+    .filter(([count]) => count > 0)
+    .map(([count, unit]) => `${count}${unit}`)
+    .join('');
 }
 
 /** Format bytes as `512 B` or `3.4 MiB`. */

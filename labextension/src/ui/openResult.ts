@@ -24,6 +24,19 @@ export async function openResult(
   }
 }
 
+/** Open the notebook that was submitted, or show why it cannot be opened. */
+export async function openSource(
+  commands: CommandRegistry,
+  path: string,
+  trans: TranslationBundle
+): Promise<void> {
+  try {
+    await commands.execute('docmanager:open', { path });
+  } catch (error) {
+    showError(toOpenError(error, path, trans), trans, false);
+  }
+}
+
 /** The button of a notification that opens the job's result, if there is one. */
 export function openActions(
   job: Job,

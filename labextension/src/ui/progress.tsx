@@ -4,6 +4,7 @@ import { type ReactElement, useEffect, useState } from 'react';
 
 import { elapsedSeconds, type Job } from '../jobs/job';
 import { formatDuration } from './format';
+import { pressGate } from './press';
 import { progressText } from './statusText';
 
 export type JobTextProps = { job: Job; trans: TranslationBundle };
@@ -12,7 +13,7 @@ export type JobTextProps = { job: Job; trans: TranslationBundle };
 export function ProgressBar({ job, trans }: JobTextProps): ReactElement | null {
   const { cells_done, cells_total } = job.progress;
   const text = progressText(job, trans);
-  return text === null ? null : (
+  return cells_total === 0 ? null : (
     <div
       className="jp-ToJob-bar"
       role="progressbar"
@@ -20,7 +21,7 @@ export function ProgressBar({ job, trans }: JobTextProps): ReactElement | null {
       aria-valuemin={0}
       aria-valuemax={cells_total}
       aria-valuenow={cells_done}
-      aria-valuetext={text}
+      aria-valuetext={text ?? undefined}
     >
       <span style={{ width: `${(100 * cells_done) / cells_total}%` }} />
     </div>
@@ -45,9 +46,13 @@ function useNow(isActive: boolean): number {
     if (!isActive) {
       return;
     }
-    setNow(Date.now());
-    const timer = setInterval(() => setNow(Date.now()), 1000);
-    return () => clearInterval(timer);
+    const update = () => setNow(Date.now());
+    update();
+    const timer = setInterval(() => pressGate.run(update), 1000);
+    return () => {
+      clearInterval(timer);
+      pressGate.forget(update);
+    };
   }, [isActive]);
   return now;
 }

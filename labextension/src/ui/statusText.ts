@@ -1,5 +1,8 @@
 /** Describes a job: its status, what failed, and what it used. */
-import type { TranslationBundle } from '@jupyterlab/translation';
+import {
+  nullTranslator,
+  type TranslationBundle
+} from '@jupyterlab/translation';
 
 import { elapsedSeconds, type Job } from '../jobs/job';
 import { formatBytes, formatDuration } from './format';
@@ -46,7 +49,7 @@ export function noteText(job: Job, trans: TranslationBundle): string | null {
   const { delivery, state } = job;
   const stateNote =
     state === 'failed'
-      ? capitalize(failureText(job, trans))
+      ? failureText(job, trans)
       : (job.message ?? waitingText(job, trans));
   const deliveryNote =
     delivery.state === 'held' || delivery.state === 'failed'
@@ -65,18 +68,17 @@ function capitalize(text: string): string {
   return text.charAt(0).toLocaleUpperCase() + text.slice(1);
 }
 
-/** The progress as `cell 3 of 7`; null if the cells are not counted yet. */
+/**
+ * The running cell as `cell 3 of 7`: its place among all cells of the notebook that was sent, as in
+ * JupyterLab's status bar. Null if none runs.
+ */
 export function progressText(
-  { progress: { cells_done, cells_total } }: Job,
+  { progress: { current_cell, cells } }: Job,
   trans: TranslationBundle
 ): string | null {
-  return cells_total === 0
+  return current_cell === null || cells === 0
     ? null
-    : trans.__(
-        'cell %1 of %2',
-        Math.min(cells_done + 1, cells_total),
-        cells_total
-      );
+    : trans.__('cell %1 of %2', current_cell + 1, cells);
 }
 
 /**
@@ -114,7 +116,7 @@ export function usageText(job: Job, trans: TranslationBundle): string | null {
     : trans.__('Used %1.', used);
 }
 
-/** Format used bytes of a limit as `1.2 of 16 GiB`, or as `51.3 MiB of 16 GiB` if far below it. */
+/** Format used bytes of a limit, both in the limit's unit: `1.2 of 16 GiB`, `0.05 of 16 GiB`. */
 function usedOfText(
   used: number,
   limit: number,
@@ -122,8 +124,8 @@ function usedOfText(
 ): string {
   const limitText = formatBytes(limit);
   const unit = limit / Number(limitText.split(' ')[0]);
-  const amount =
-    used < 0.1 * unit ? formatBytes(used) : (used / unit).toFixed(1);
+  const share = used / unit;
+  const amount = share < 0.01 ? '<0.01' : share.toFixed(share < 0.1 ? 2 : 1);
   return trans.__('%1 of %2', amount, limitText);
 }
 
@@ -147,6 +149,7 @@ export function reasonText(
     ImageUnavailable: trans.__('its container image cannot be had'),
     Unschedulable: trans.__('no machine can take it'),
     QuotaExceeded: trans.__('it is over the quota'),
+    GroupLimit: trans.__('its group runs as many jobs as it may'),
     Evicted: trans.__('its machine ran short of something and ended it'),
     Preempted: trans.__('it had to make room for a more urgent job'),
     NodeLost: trans.__('its machine was lost'),
@@ -158,11 +161,20 @@ export function reasonText(
   return texts[name] ?? null;
 }
 
-/** The reason in words, followed by the server's message for this job. */
+/**
+ * The server's message for this job, or else the reason in words. In another language than the
+ * message's the reason comes first: in the same one the message says it again.
+ */
 export function failureText(job: Job, trans: TranslationBundle): string {
-  const reason = job.reason === null ? null : reasonText(job.reason, trans);
-  const sentences = [reason && trans.__('%1.', reason), job.message].filter(
-    Boolean
-  );
-  return sentences.length > 0 ? sentences.join(' ') : (job.reason ?? '');
+  const { message, reason } = job;
+  const text = reason === null ? null : reasonText(reason, trans);
+  const isSaid =
+    message !== null &&
+    reason !== null &&
+    text === reasonText(reason, nullTranslator.load(''));
+  const sentences = [
+    !isSaid && text !== null && trans.__('%1.', capitalize(text)),
+    message
+  ].filter(Boolean);
+  return sentences.length > 0 ? sentences.join(' ') : (reason ?? '');
 }

@@ -3,7 +3,7 @@ import { Dialog, Notification, showDialog } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
 /** How long a notification is shown, in milliseconds; it stays in the notification center. */
-const AUTO_CLOSE_MS = 15_000;
+export const AUTO_CLOSE_MS = 15_000;
 
 /** How many characters of a message JupyterLab shows. */
 const MAX_CHARS = 140;
@@ -12,13 +12,11 @@ export type Toast = {
   type: Notification.TypeOptions;
   text: string;
   actions?: Notification.IAction[];
-  /** The id of the notification that this one replaces. */
-  replaces?: string;
 };
 
 /** Show a notification, with a button for the full text if that is long; returns its id. */
 export function showToast(
-  { type, text, actions = [], replaces }: Toast,
+  { type, text, actions = [] }: Toast,
   trans: TranslationBundle
 ): string {
   const details: Notification.IAction = {
@@ -36,15 +34,5 @@ export function showToast(
     autoClose: AUTO_CLOSE_MS,
     actions: text.length > MAX_CHARS ? [...actions, details] : actions
   };
-  if (replaces !== undefined) {
-    const isFading = document
-      .getElementById(replaces)
-      ?.className.includes('-exit');
-    const update = { id: replaces, type, message: text, ...options };
-    if (!isFading && Notification.update(update)) {
-      return replaces;
-    }
-    Notification.dismiss(replaces); // An update of a toast that fades out would be lost.
-  }
   return Notification.emit(text, type, options);
 }

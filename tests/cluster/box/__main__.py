@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from tests.cluster.box.boot import T4, Box
-from tests.cluster.box.images import build_images
+from tests.cluster.box.images import build_images, build_single_user
 from tests.cluster.box.programs import build_programs
 from tests.cluster.box.requirements import CannotRunError, check
 
@@ -49,8 +49,10 @@ def _up(*, images: bool) -> None:
             archive = Path(run_dir) / "images.tar"
             names = build_images(archive)
             box.load_image(archive)
+            with_lab = build_single_user(archive)
+            box.load_image(archive)
             archive.unlink()
-            sys.stderr.write(f"images: {names.notebook} {names.controller}\n")
+            sys.stderr.write(f"images: {names.notebook} {names.controller} {with_lab}\n")
         for spare in range(SPARE_VOLUMES):
             box.add_volume(f"shared-{spare}", "ReadWriteMany", "ReadOnlyMany")
             box.add_volume(f"{T4.name}-{spare}", "ReadWriteOnce", node=T4.name)

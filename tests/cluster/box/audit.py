@@ -37,19 +37,23 @@ class Request:
     """One request to the API server, as the audit log has it; `code` is the answer's status.
 
     `time` is when it came, `answered` when the answer was complete, or a watch began.
-    `resource` is empty where the path names none (`/readyz`). A watch is there once it began.
+    `resource` is empty where the path names none (`/readyz`), and `group` for the core's resources.
+    `is_allowed`: the user had the right; what admission refuses is another matter. A watch is there
+    once it began.
     """
 
     time: datetime
     answered: datetime
     user: str
     verb: str
+    group: str
     resource: str
     subresource: str
     namespace: str
     name: str
     uri: str
     code: int
+    is_allowed: bool
 
     @property
     def is_dry_run(self) -> bool:
@@ -104,12 +108,14 @@ def _request(event: Any) -> Request:
         answered=_moment(event["stageTimestamp"]),
         user=event["user"]["username"],
         verb=event["verb"],
+        group=target.get("apiGroup", ""),
         resource=target.get("resource", ""),
         subresource=target.get("subresource", ""),
         namespace=target.get("namespace", ""),
         name=target.get("name", ""),
         uri=event["requestURI"],
         code=event.get("responseStatus", {}).get("code", 0),
+        is_allowed=event.get("annotations", {}).get("authorization.k8s.io/decision") == "allow",
     )
 
 

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
-from k8s.images import oci
 from tests.cluster.box import pki
 from tests.cluster.box.audit import AuditLog
 from tests.cluster.box.cluster import Cluster, KubectlError
@@ -25,6 +24,7 @@ from tests.cluster.box.slot import Slot
 from tests.cluster.box.volumes import Volume
 from tests.cluster.box.wait import wait_for
 from tests.cluster.box.worker import Worker
+from tests.cluster.imagebuild import oci
 
 T4 = Hardware(0, "node-t4", "Tesla-T4", gpus=2)
 A100 = Hardware(1, "node-a100", "NVIDIA-A100-SXM4-40GB", gpus=2)

@@ -9,8 +9,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from k8s.images.cache import build_once
-from k8s.images.uv import find_uv
+from tests.cluster.imagebuild.cache import build_once
+from tests.cluster.imagebuild.uv import find_uv
 
 MINIMUM = (1, 24)
 # From PyPI, so that a machine with nothing but Python and a package index can build the cluster.

@@ -9,8 +9,8 @@ import platform
 import subprocess
 from pathlib import Path
 
-from k8s.images.cache import build_once, cache_root
 from tests.cluster.box.go import Go, find_go
+from tests.cluster.imagebuild.cache import build_once, cache_root
 
 MODULE = Path(__file__).parent
 KUBERNETES = "k8s.io/kubernetes"

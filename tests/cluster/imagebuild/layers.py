@@ -12,17 +12,21 @@ import os
 import platform
 import shutil
 import subprocess
+import tarfile
 import tempfile
 import zipfile
+from collections.abc import Callable, Collection
+from email import message_from_bytes
 from pathlib import Path
 
-from k8s.images import oci
-from k8s.images.cache import build_once, cache_root
-from k8s.images.uv import find_uv
+from tests.cluster.imagebuild import oci
+from tests.cluster.imagebuild.cache import build_once, cache_root
+from tests.cluster.imagebuild.uv import ROOT, find_uv
 
-PACKAGES = Path(__file__).parent / "packages.txt"
+CONTAINERFILES = ROOT / "k8s" / "images"
+PACKAGES = CONTAINERFILES / "packages.txt", Path(__file__).parent / "debian-slim.txt"
 # Raise it when this module begins to build other layers from the same input.
-CACHE_VERSION = "1"
+CACHE_VERSION = "2"
 PYTHON = "3.11"
 USER, GROUP, HOME = 1000, 100, "home/jovyan"
 DIST_PACKAGES = Path("usr/local/lib") / f"python{PYTHON}" / "dist-packages"
@@ -48,10 +52,9 @@ class Debian:
     """The lowest layer: Debian's Python and a busybox shell. `tree` has the same files."""
 
     def __init__(self) -> None:
-        machine = platform.machine()
-        key = _digest(CACHE_VERSION.encode(), machine.encode(), PACKAGES.read_bytes())
-        self.key = key
-        self._place = build_once(cache_root() / "images" / f"debian-{key}", _build_debian)
+        names = " ".join([CACHE_VERSION, platform.machine(), *debian_packages()])
+        self.key = _digest(names.encode())
+        self._place = build_once(cache_root() / "images" / f"debian-{self.key}", _build_debian)
         self.tree = self._place / "tree"
 
     def layer(self) -> oci.Layer:
@@ -71,8 +74,8 @@ def _build_debian(target: Path) -> None:
         (tree / "etc" / name).write_text(content)
     for name in ("tmp", "var/tmp"):
         (tree / name).chmod(0o1777)
-    for name in ("python", "python3"):
-        (tree / "usr/bin" / name).symlink_to(f"python{PYTHON}")
+    (tree / "usr/local/bin").mkdir(parents=True)
+    (tree / "usr/local/bin/python").symlink_to("/usr/bin/python3")
     applets = subprocess.run(
         [tree / "bin/busybox", "--list"], stdout=subprocess.PIPE, text=True, check=True
     ).stdout.split()
@@ -84,11 +87,9 @@ def _build_debian(target: Path) -> None:
 
 
 def _unpack_packages(downloads: Path, tree: Path) -> None:
-    lines = (line.partition("#")[0].strip() for line in PACKAGES.read_text().splitlines())
-    names = [line for line in lines if line]
     downloads.mkdir()
     result = subprocess.run(
-        ["apt-get", "download", "--quiet", *names],
+        ["apt-get", "download", "--quiet", *debian_packages()],
         cwd=downloads,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -111,21 +112,34 @@ def _unpack_packages(downloads: Path, tree: Path) -> None:
     shutil.rmtree(downloads)
 
 
+def debian_packages() -> list[str]:
+    """Return the names of the packages of the lowest layer."""
+    lines = [line for file in PACKAGES for line in file.read_text().splitlines()]
+    return [name for line in lines if (name := line.partition("#")[0].strip())]
+
+
 class Packages:
-    """The layers of a wheel: two cached ones with its dependencies, and the wheel itself."""
+    """The layers of a wheel: cached ones with its dependencies, and the wheel itself."""
 
     def __init__(self, debian: Debian, wheel: Path, constraints: Path) -> None:
         self._debian, self._wheel, self._constraints = debian, wheel, constraints
-        key = _digest(debian.key.encode(), constraints.read_bytes(), _metadata(wheel))
-        self._place = build_once(cache_root() / "images" / f"python-{key}", self._build)
+        metadata = _metadata(wheel)
+        self._key = _digest(debian.key.encode(), constraints.read_bytes(), metadata)
+        self.version = message_from_bytes(metadata)["Version"]
 
     def dependencies(self) -> oci.Layer:
         """Return the layer with the requirements of the wheel."""
-        return oci.Layer.at(self._place / "dependencies.tar")
+        return oci.Layer.at(self._build_once("dependencies", self._build_dependencies))
 
-    def controller(self) -> oci.Layer:
-        """Return the layer with the further requirements of its extra `controller`."""
-        return oci.Layer.at(self._place / "controller.tar")
+    def extra(self, extra: str, *options: str) -> oci.Layer:
+        """Return the layer with what an extra of the wheel, and `options` of uv, add."""
+        return self._above([self.dependencies()], extra, f"{self._wheel}[{extra}]", *options)
+
+    def group(self, name: str, extra: str, *options: str) -> oci.Layer:
+        """Return the layer with a dependency group of the checkout, above that of an extra."""
+        lower = [self.dependencies(), self.extra(extra, *options)]
+        requirements = (f"{self._wheel}[{extra}]", *options, f"--group={name}")
+        return self._above(lower, name, *requirements)
 
     def wheel(self, path: Path) -> oci.Layer:
         """Write the layer with the wheel itself to `path`."""
@@ -134,16 +148,37 @@ class Packages:
             _compile(self._debian.tree, tree, DIST_PACKAGES)
             return oci.layer_from_tree(path, tree)
 
-    def _build(self, target: Path) -> None:
-        wheel = self._install(target / "wheel", str(self._wheel), "--no-deps")
-        base = self._install(target / "base", str(self._wheel))
-        extra = self._install(target / "extra", f"{self._wheel}[controller]")
-        _subtract(extra, base)
-        _subtract(base, wheel)
-        for tree, name in ((base, "dependencies"), (extra, "controller")):
-            _compile(self._debian.tree, tree, DIST_PACKAGES)
-            oci.layer_from_tree(target / f"{name}.tar", tree)
-        for name in ("wheel", "base", "extra"):
+    def _build_once(self, name: str, build: Callable[[Path], None]) -> Path:
+        return build_once(cache_root() / "images" / f"{name}-{self._key}", build) / "layer.tar"
+
+    def _build_dependencies(self, target: Path) -> None:
+        tree = self._install(target / "all", str(self._wheel))
+        _subtract(tree, self._files_of_wheel(target))
+        self._write(target, tree)
+
+    def _above(self, lower: list[oci.Layer], name: str, *requirements: str) -> oci.Layer:
+        """Return the layer with what requirements need beyond lower layers and the wheel."""
+
+        def build(target: Path) -> None:
+            tree = self._install(target / "all", *requirements)
+            known = self._files_of_wheel(target)
+            for layer in lower:
+                with tarfile.open(layer.path) as archive:
+                    known.update(archive.getnames())
+            _subtract(tree, known)
+            self._write(target, tree)
+
+        return oci.Layer.at(self._build_once(name, build))
+
+    def _files_of_wheel(self, target: Path) -> set[str]:
+        tree = self._install(target / "wheel", str(self._wheel), "--no-deps")
+        return {str(path.relative_to(tree)) for path in tree.rglob("*")}
+
+    def _write(self, target: Path, tree: Path) -> None:
+        """Write a tree below `target` as its layer, and remove all else there."""
+        _compile(self._debian.tree, tree, DIST_PACKAGES)
+        oci.layer_from_tree(target / "layer.tar", tree)
+        for name in ("all", "wheel"):
             shutil.rmtree(target / name)
 
     def _install(self, directory: Path, *requirements: str) -> Path:
@@ -157,6 +192,7 @@ class Packages:
                 *(f"--python-version={PYTHON}", f"--python-platform={platform_tag}"),
                 *requirements,
             ],
+            cwd=ROOT,  # where `--group` finds pyproject.toml
             check=True,
         )
         tree = directory / "tree"
@@ -181,12 +217,12 @@ def _set_interpreter(script: Path) -> None:
         script.chmod(mode)
 
 
-def _subtract(tree: Path, lower_tree: Path) -> None:
-    """Remove from `tree` the files that `lower_tree` has too, and directories that become empty."""
+def _subtract(tree: Path, lower: Collection[str]) -> None:
+    """Remove from `tree` the files that `lower` names, and directories that become empty."""
     for directory, _, files in os.walk(tree, topdown=False):
         base = Path(directory)
         for name in files:
-            if (lower_tree / (base / name).relative_to(tree)).exists():
+            if str((base / name).relative_to(tree)) in lower:
                 (base / name).unlink()
         if base != tree and not any(base.iterdir()):
             base.rmdir()

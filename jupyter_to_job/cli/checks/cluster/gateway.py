@@ -1,0 +1,102 @@
+"""Checks that the gateway is reached from a namespace of dev pods, by a pod there.
+
+The API server's proxy would reach it, too. But a pod alone tells whether the Service's name is
+known there, whether network policies let it through, and whether its token is accepted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from ....domain.errors import JobsError, Refused
+from ..result import CheckResult, Level, ok, problem, warning
+from .api import ClusterApi, Manifest
+from .installation import Installation
+from .trial_pod import trial_pod
+
+SECONDS = 90
+"""Seconds that the pod may take: its image may have to be pulled."""
+_INTERVAL = 0.5
+_ENDED = ("Succeeded", "Failed")
+
+
+def check(api: ClusterApi, installation: Installation) -> Iterator[CheckResult]:
+    """Run a pod in the first namespace of dev pods, and tell what it found."""
+    namespace = installation.dev_namespace
+    pod = trial_pod(installation, namespace)
+    pods = f"/api/v1/namespaces/{namespace}/pods"
+    path = f"{pods}/{pod['metadata']['name']}"
+    try:
+        api.create(pods, pod)
+    except Refused as error:
+        yield warning(
+            f"No pod could be started in {namespace}, so the gateway was not tried from there: "
+            f"{error.message}",
+            "If a quota or a policy refuses it, jobs and couriers may be refused, too.",
+        )
+        return
+    try:
+        ended = _until_ended(api, path)
+        if ended is None:
+            yield _not_started(namespace, api.get(path))
+        else:
+            yield from _told(namespace, api.ask("GET", f"{path}/log", {}).body)
+    finally:
+        with contextlib.suppress(JobsError):
+            api.delete(path)
+
+
+def _until_ended(api: ClusterApi, path: str) -> Manifest | None:
+    """Return the pod once it has ended; None if it does not in time."""
+    over = time.monotonic() + SECONDS
+    while time.monotonic() < over:
+        pod = api.get(path)
+        if pod.get("status", {}).get("phase") in _ENDED:
+            return pod
+        time.sleep(_INTERVAL)
+    return None
+
+
+def _not_started(namespace: str, pod: Manifest) -> CheckResult:
+    """Return what keeps the pod from running."""
+    status = pod.get("status", {})
+    states = [c.get("state", {}).get("waiting") for c in status.get("containerStatuses") or ()]
+    states += [c for c in status.get("conditions") or () if c.get("status") == "False"]
+    first = next(filter(None, states), {"reason": "nobody says why"})
+    why = ": ".join(filter(None, (first.get("reason"), first.get("message"))))
+    return problem(
+        f"In {namespace} the pod that was to try the gateway did not run within {SECONDS} s: {why}",
+        "Can the agent's image be pulled there, and has a node room for 100m CPU and 256Mi?",
+    )
+
+
+def _told(namespace: str, log: str) -> Iterator[CheckResult]:
+    """Yield what the pod's own `doctor` says of the gateway."""
+    found = _findings(log)
+    if not found:
+        last = next((line for line in reversed(log.splitlines()) if line.strip()), "nothing")
+        yield problem(
+            f"In {namespace} the pod that was to try the gateway failed. It said: {last}",
+            "Does JUPYTER_TO_JOB_AGENT_IMAGE name the image of this version's controller?",
+        )
+    for finding in found:
+        level = Level(finding["level"])
+        message = f"From {namespace}: {finding['message']}"
+        if level is Level.OK:
+            yield ok(message)
+        else:
+            network = f"Do network policies let pods of {namespace} reach the gateway?"
+            yield CheckResult(level, message, f"{finding['mend']} {network}".strip())
+
+
+def _findings(log: str) -> list[dict[str, Any]]:
+    """Return the findings about the gateway in the output of `doctor --json`."""
+    try:
+        document = json.loads(log)
+    except ValueError:
+        return []
+    return [found for found in document if found["area"] == "gateway"]

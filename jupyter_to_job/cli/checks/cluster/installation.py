@@ -1,0 +1,166 @@
+"""The controller as its Deployment describes it: settings, service account, volumes, pods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import Any
+
+from ....domain.errors import NotFound
+from .api import ClusterApi, Manifest
+
+CONTROLLER = {"app.kubernetes.io/name": "jupyter-to-job-controller"}
+"""The labels of the controller's pods."""
+EVERYWHERE = "*"
+"""Stands for all namespaces in JUPYTER_TO_JOB_NAMESPACES."""
+
+
+@dataclass(frozen=True)
+class Installation:
+    """A Deployment with the values of its variables, also of those from ConfigMaps."""
+
+    api: ClusterApi
+    deployment: Manifest
+    variables: dict[str, str]
+
+    @classmethod
+    def find(cls, api: ClusterApi, namespace: str) -> Installation:
+        """Read the controller's Deployment in a namespace. Raises NotFound."""
+        for deployment in api.items(f"/apis/apps/v1/namespaces/{namespace}/deployments"):
+            template = deployment["spec"]["template"]
+            if CONTROLLER.items() <= (template["metadata"].get("labels") or {}).items():
+                container = _main_container(template["spec"])
+                variables = dict(_variables(api, namespace, container))
+                return cls(api, deployment, variables)
+        raise NotFound(
+            f"There is no controller in the namespace {namespace!r}.",
+            "Apply an overlay of k8s/, or name the controller's namespace with -n.",
+        )
+
+    @property
+    def namespace(self) -> str:
+        """The controller's own namespace."""
+        return str(self.deployment["metadata"]["namespace"])
+
+    @property
+    def pod_spec(self) -> Manifest:
+        """The spec of its pods."""
+        spec: Manifest = self.deployment["spec"]["template"]["spec"]
+        return spec
+
+    @property
+    def container(self) -> Manifest:
+        """Its container."""
+        return _main_container(self.pod_spec)
+
+    @property
+    def account(self) -> str:
+        """Its service account, as a user."""
+        name = self.pod_spec.get("serviceAccountName") or "default"
+        return f"system:serviceaccount:{self.namespace}:{name}"
+
+    def setting(self, name: str) -> str:
+        """Return a setting as text: its variable's, or else its default."""
+        from ....wiring.settings import PREFIX, Settings
+
+        default = Settings.class_traits()[name].default()
+        return self.variables.get(PREFIX + name.upper()) or str(default)
+
+    @property
+    def namespaces(self) -> list[str]:
+        """The namespaces of dev pods, as they are listed; `*` for all."""
+        return list(filter(None, map(str.strip, self.setting("namespaces").split(","))))
+
+    @cached_property
+    def dev_namespace(self) -> str:
+        """A namespace of dev pods to try things in: the first that there is.
+
+        It is the controller's own where all are served.
+        """
+        for name in self.namespaces:
+            if name != EVERYWHERE and self.has_namespace(name):
+                return name
+        return self.namespace
+
+    def has_namespace(self, name: str) -> bool:
+        """Tell whether a namespace exists."""
+        try:
+            self.api.get(f"/api/v1/namespaces/{name}")
+        except NotFound:
+            return False
+        return True
+
+    @property
+    def counts_devices(self) -> bool:
+        """Whether it watches pods everywhere."""
+        return self.setting("device_counts").lower() in ("1", "true")
+
+    def volume_at(self, path: str) -> tuple[Manifest, PurePosixPath] | None:
+        """Return the volume that has a path, and the path inside of it; None without one."""
+        mounts = self.container.get("volumeMounts") or []
+        having = [m for m in mounts if PurePosixPath(path).is_relative_to(m["mountPath"])]
+        if not having:
+            return None
+        mount = max(having, key=lambda m: len(m["mountPath"]))
+        inside = PurePosixPath(mount.get("subPath") or "") / PurePosixPath(path).relative_to(
+            mount["mountPath"]
+        )
+        volumes = self.pod_spec.get("volumes") or []
+        return next(v for v in volumes if v["name"] == mount["name"]), inside
+
+    def file(self, path: str) -> str | None:
+        """Return a file that comes from a ConfigMap; None if it comes from elsewhere."""
+        found = self.volume_at(path)
+        source = (found[0].get("configMap") or {}) if found else {}
+        if not source or found is None:
+            return None
+        keys = {item["path"]: item["key"] for item in source.get("items") or ()}
+        inside = str(found[1])
+        document = self.api.get(f"/api/v1/namespaces/{self.namespace}/configmaps/{source['name']}")
+        text: str | None = (document.get("data") or {}).get(keys.get(inside, inside))
+        return text
+
+    def pods(self) -> list[Manifest]:
+        """Return its pods, the newest last."""
+        selector = ",".join(f"{key}={value}" for key, value in CONTROLLER.items())
+        found = self.api.items(f"/api/v1/namespaces/{self.namespace}/pods", labelSelector=selector)
+        return sorted(found, key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
+
+    def health_path(self) -> str:
+        """Return where the API server passes on to the controller's health. Raises NotFound."""
+        for pod in reversed(self.pods()):
+            if pod.get("status", {}).get("phase") == "Running":
+                scheme = "https:" if self.setting("gateway_url").startswith("https:") else ""
+                port = (self.container.get("ports") or [{}])[0].get("containerPort", 8080)
+                place = f"{scheme}{pod['metadata']['name']}:{port}"
+                return f"/api/v1/namespaces/{self.namespace}/pods/{place}/proxy/api/health"
+        raise NotFound("No pod of the controller runs.", "See the lines about the controller.")
+
+
+def _main_container(spec: Manifest) -> Manifest:
+    containers: list[Manifest] = spec["containers"]
+    return next((c for c in containers if c["name"] == "controller"), containers[0])
+
+
+def _variables(api: ClusterApi, namespace: str, container: Manifest) -> Iterator[tuple[str, str]]:
+    """Yield the variables of a container, without those whose value is in a secret."""
+
+    def data(name: str) -> dict[str, Any]:
+        try:
+            found = api.get(f"/api/v1/namespaces/{namespace}/configmaps/{name}")
+        except NotFound:
+            return {}
+        return found.get("data") or {}
+
+    for source in container.get("envFrom") or ():
+        if "configMapRef" in source:
+            for key, value in data(source["configMapRef"]["name"]).items():
+                yield f"{source.get('prefix') or ''}{key}", value
+    for variable in container.get("env") or ():
+        reference = (variable.get("valueFrom") or {}).get("configMapKeyRef")
+        if reference is not None:
+            yield variable["name"], data(reference["name"]).get(reference["key"], "")
+        elif "value" in variable:
+            yield variable["name"], variable["value"]

@@ -1,0 +1,79 @@
+"""The pod that tries what a dev pod does: it satisfies Pod Security `restricted` and any quota."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from ....backends.kubernetes.manifest import AUDIENCE
+from .api import Manifest
+from .installation import Installation
+
+DEADLINE = 120
+"""Seconds after which Kubernetes ends the pod, whatever became of whoever started it."""
+TOKEN_FOLDER = "/var/run/secrets/jupyter-to-job"  # noqa: S105 - a folder
+_DOCTOR = "from jupyter_to_job.cli.main import main; main(['doctor', '--json'])"
+_RESOURCES = {"cpu": "100m", "memory": "256Mi"}
+
+
+def trial_pod(installation: Installation, namespace: str) -> Manifest:
+    """Return a pod that runs `doctor` as a dev pod would, and prints what that says of a gateway.
+
+    Its owner is what the owner rule makes of it, called `doctor`.
+    """
+    kind, _, key = installation.setting("owner_rule").partition("=")
+    metadata: dict[str, Any] = {
+        "name": f"jupyter-to-job-doctor-{secrets.token_hex(4)}",
+        "namespace": namespace,
+        "labels": {"app.kubernetes.io/name": "jupyter-to-job-doctor"},
+    }
+    if kind in ("annotation", "label"):
+        metadata[f"{kind}s"] = {**metadata.get(f"{kind}s", {}), key: "doctor"}
+    token = {"audience": AUDIENCE, "expirationSeconds": 600, "path": "token"}
+    spec = {
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "activeDeadlineSeconds": DEADLINE,
+        "terminationGracePeriodSeconds": 0,
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": 1000,
+            "runAsGroup": 1000,
+            "fsGroup": 1000,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "containers": [_container(installation)],
+        "volumes": [
+            {"name": "token", "projected": {"sources": [{"serviceAccountToken": token}]}},
+            {"name": "tmp", "emptyDir": {}},
+        ],
+    }
+    pull_secrets = installation.pod_spec.get("imagePullSecrets")
+    if pull_secrets:
+        spec["imagePullSecrets"] = pull_secrets
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def _container(installation: Installation) -> Manifest:
+    variables = {
+        "JUPYTER_TO_JOB_GATEWAY": installation.setting("gateway_url"),
+        "HOME": "/tmp",  # noqa: S108 - a volume of its own
+    }
+    return {
+        "name": installation.setting("container"),
+        "image": installation.setting("agent_image"),
+        "command": ["python3", "-c", _DOCTOR],
+        "workingDir": "/tmp",  # noqa: S108
+        "env": [{"name": name, "value": value} for name, value in variables.items()],
+        "resources": {"requests": _RESOURCES, "limits": _RESOURCES},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": [
+            {"name": "token", "mountPath": TOKEN_FOLDER, "readOnly": True},
+            {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108
+        ],
+    }

@@ -1,0 +1,50 @@
+"""How much of the disk folders take: a file with several names is there once.
+
+Inputs are hard links to the blobs that were sent, and those of a rerun to the first job's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+Inode = tuple[int, int]
+"""Device and number: what the names of one file have in common."""
+
+
+def bytes_on_disk(folder: Path, counted: set[Inode] | None = None) -> int:
+    """Return the bytes that a folder takes on the disk, without files that are in `counted`.
+
+    Its files are added to that set.
+    """
+    counted = set() if counted is None else counted
+    total = 0
+    for status in _files(folder):
+        if _inode(status) not in counted:
+            counted.add(_inode(status))
+            total += status.st_blocks * 512
+    return total
+
+
+def freed_with(folder: Path) -> int:
+    """Return the bytes that are free when a folder is gone: of files with no name elsewhere."""
+    files, names = {}, Counter[Inode]()
+    for status in _files(folder):
+        files[_inode(status)] = status
+        names[_inode(status)] += 1
+    return sum(s.st_blocks * 512 for inode, s in files.items() if names[inode] >= s.st_nlink)
+
+
+def _files(folder: Path) -> Iterator[os.stat_result]:
+    """Yield the status of each file in a folder, once for each of its names there."""
+    for base, _, files in os.walk(folder):
+        for file in files:
+            with contextlib.suppress(OSError):  # gone meanwhile
+                yield (Path(base) / file).lstat()
+
+
+def _inode(status: os.stat_result) -> Inode:
+    return status.st_dev, status.st_ino

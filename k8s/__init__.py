@@ -1,1 +1,0 @@
-"""Everything that is Kubernetes' but no part of the Python packages."""

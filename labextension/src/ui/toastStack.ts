@@ -1,0 +1,72 @@
+/**
+ * Notifications of jobs: two at most at a time. With a third one they become a single one that
+ * counts them, so that many jobs do not cover the page.
+ */
+import { Notification } from '@jupyterlab/apputils';
+import type { TranslationBundle } from '@jupyterlab/translation';
+
+import { isFinal, type Job } from '../jobs/job';
+import { pressGate } from './press';
+import { AUTO_CLOSE_MS, showToast, type Toast } from './toast';
+
+/** How many jobs have a notification of their own. */
+const MAX_TOASTS = 2;
+
+type Shown = { id: string; job: Job; time: number };
+
+export class ToastStack {
+  constructor(
+    private readonly _trans: TranslationBundle,
+    private readonly _showJobs: () => void
+  ) {}
+
+  /** Show a notification of a job, in the place of its earlier one. */
+  show(job: Job, toast: Toast): void {
+    // A notification that appears moves the others: not while one is being pressed.
+    pressGate.run(() => this._show(job, toast));
+  }
+
+  private _show(job: Job, toast: Toast): void {
+    const now = Date.now();
+    const others = this._shown.filter(
+      shown => shown.job.name !== job.name && now - shown.time < AUTO_CLOSE_MS
+    );
+    const previous = this._shown.find(shown => shown.job.name === job.name);
+    if (others.length < MAX_TOASTS) {
+      if (previous !== undefined) {
+        Notification.dismiss(previous.id);
+      }
+      const id = showToast(toast, this._trans);
+      this._shown = [...others, { id, job, time: now }];
+      return;
+    }
+    for (const { id } of this._shown) {
+      Notification.dismiss(id);
+    }
+    const jobs = [...others.map(shown => shown.job), job];
+    const id = showToast(this._summarize(jobs), this._trans);
+    this._shown = jobs.map(each => ({ id, job: each, time: now }));
+  }
+
+  private _summarize(jobs: Job[]): Toast {
+    const count = (state: Job['state']) =>
+      jobs.filter(job => job.state === state).length;
+    const trans = this._trans;
+    const unfinished = jobs.filter(job => !isFinal(job)).length;
+    const [succeeded, failed] = [count('succeeded'), count('failed')];
+    const cancelled = count('cancelled');
+    const parts = [
+      unfinished > 0 && trans.__('%1 submitted', unfinished),
+      succeeded > 0 && trans.__('%1 succeeded', succeeded),
+      failed > 0 && trans.__('%1 failed', failed),
+      cancelled > 0 && trans.__('%1 cancelled', cancelled)
+    ].filter(Boolean);
+    return {
+      type: failed > 0 ? 'error' : unfinished > 0 ? 'info' : 'success',
+      text: trans.__('%1 jobs: %2', jobs.length, parts.join(trans.__(', '))),
+      actions: [{ label: trans.__('Show Jobs'), callback: this._showJobs }]
+    };
+  }
+
+  private _shown: Shown[] = [];
+}

@@ -1,0 +1,58 @@
+"""Eve, who may do everything in the dev pods' namespace, and what the API server refuses her."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.cluster.box.cluster import Cluster, KubectlError
+from tests.cluster.box.wait import wait_for
+from tests.cluster.product import TEAM
+from tests.cluster.side_by_side import once
+
+EVE = "eve@example.org"
+RBAC = "rbac.authorization.k8s.io"
+RIGHTS: list[dict[str, Any]] = [
+    {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": "eve", "namespace": TEAM},
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"apiGroup": RBAC, "kind": "User", "name": EVE}],
+    },
+]
+
+
+@once
+def allow_eve(cluster: Cluster) -> None:
+    """Give her every right there is in the namespace."""
+    cluster.apply(*RIGHTS)
+
+
+def as_user(cluster: Cluster, user: str, *command: str, stdin: object = None) -> str:
+    """Run a command of kubectl for a user in the namespace, with a manifest as its input."""
+    text = None if stdin is None else json.dumps(stdin)
+    return cluster.kubectl("-n", TEAM, f"--as={user}", *command, stdin=text)
+
+
+def refusal(cluster: Cluster, *command: str, by: str, stdin: object = None, user: str = EVE) -> str:
+    """Return why the API server refuses what a user asks for: it must, in these words."""
+    with pytest.raises(KubectlError) as refused:
+        as_user(cluster, user, *command, stdin=stdin)
+    said = str(refused.value)
+    assert by in said, said
+    return said
+
+
+def check_types(cluster: Cluster, name: str) -> None:
+    """Check that the API server finds no fault in the types of a policy's expressions."""
+
+    def status() -> Any:
+        policy = cluster.get("validatingadmissionpolicy", name)
+        seen = policy.get("status", {})
+        return seen if seen.get("observedGeneration") == policy["metadata"]["generation"] else None
+
+    wait_for("its types are checked", status)
+    assert status()["typeChecking"].get("expressionWarnings", []) == []

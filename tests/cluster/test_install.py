@@ -1,0 +1,219 @@
+"""What an administrator does with docs/install.md: apply, edit the catalog, use TLS, uninstall.
+
+The test cluster itself is installed with `kubectl apply -k`, from an edited copy of k8s/.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.cluster import product
+from tests.cluster.box.cluster import Cluster, KubectlError
+from tests.cluster.box.images import Images
+from tests.cluster.box.pki import Pki
+from tests.cluster.box.wait import wait_for
+from tests.cluster.product import CONTROLLER, HOME, NAMESPACE, ROOT, DevPod
+from tests.cluster.scenes import SubmittedJob, notebook, submit, text_of, until_served
+from tests.docs.pages import page
+
+OVERLAYS = sorted(folder.name for folder in (ROOT / "k8s" / "overlays").iterdir())
+PART_OF = "--selector=app.kubernetes.io/part-of=jupyter-to-job"
+
+
+@pytest.mark.side_by_side
+@pytest.mark.parametrize("overlay", OVERLAYS)
+@pytest.mark.parametrize("components", [[], ["../tls"]], ids=["http", "https"])
+def test_everything_is_taken_under_pod_security_restricted(
+    cluster: Cluster,
+    dev_pod: DevPod,
+    tmp_path_factory: pytest.TempPathFactory,
+    overlay: str,
+    components: list[str],
+) -> None:
+    """The API server warns of a Deployment whose pods it would refuse: a warning fails here."""
+    written = product.write_overlay(tmp_path_factory.mktemp("k8s"), Images(), components)
+    manifests = cluster.kubectl("kustomize", str(written.parent / overlay))
+    flags = ("--dry-run=server", "--server-side", "--force-conflicts", "--warnings-as-errors")
+    there = cluster.kubectl("get", "namespaces", "--output=name").split()
+    for namespace in namespaces_of(manifests):
+        if f"namespace/{namespace}" not in there:
+            cluster.apply(product.namespace_manifest(namespace))
+    cluster.kubectl("apply", "-f", "-", *flags, stdin=manifests)
+    (deployment,) = (m for m in yaml.safe_load_all(manifests) if m["kind"] == "Deployment")
+    template = deployment["spec"]["template"]
+    metadata = {**template["metadata"], "name": "trial", "namespace": NAMESPACE}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+    cluster.kubectl("create", "-f", "-", "--dry-run=server", stdin=json.dumps(pod))
+    labels = cluster.get("namespace", NAMESPACE)["metadata"]["labels"]
+    assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
+
+
+@pytest.mark.side_by_side
+def test_the_dev_pod_to_try_with_is_taken_there(cluster: Cluster, dev_pod: DevPod) -> None:
+    cluster.apply(product.namespace_manifest("jupyter"))
+    flags = ("--dry-run=server", "--warnings-as-errors")
+    cluster.kubectl("create", "-f", str(ROOT / "k8s" / "dev-pod.yaml"), *flags)
+
+
+def namespaces_of(manifests: str) -> set[str]:
+    """Return the namespaces that manifests are for."""
+    documents = yaml.safe_load_all(manifests)
+    return {m["metadata"]["namespace"] for m in documents if "namespace" in m["metadata"]}
+
+
+@pytest.mark.side_by_side(-1)
+def test_an_edited_catalog_takes_effect_without_a_restart(
+    cluster: Cluster, dev_pod: DevPod, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    def apply_catalog(text: str) -> None:
+        (overlay.parents[1] / "site" / "flavors.yaml").write_text(text)
+        manifests = yaml.safe_load_all(cluster.kubectl("kustomize", str(overlay)))
+        (catalog,) = (m for m in manifests if m["kind"] == "ConfigMap")
+        cluster.kubectl("apply", "-f", "-", stdin=json.dumps(catalog))
+        # The kubelet looks after a pod at once that changed, else once a minute.
+        flags = (CONTROLLER, "-n", NAMESPACE, "--overwrite")
+        cluster.kubectl("annotate", "pods", f"example.org/catalog={len(text)}", *flags)
+
+    def flavors() -> Any:
+        return json.loads(dev_pod.run("jupyter-to-job", "flavors", "--json"))["flavors"]
+
+    def says(text: str) -> bool:
+        return text in cluster.kubectl("logs", CONTROLLER, "-n", NAMESPACE, "--tail=-1")
+
+    overlay = product.write_overlay(tmp_path_factory.mktemp("k8s"), Images())
+    before = controller_pods(cluster)
+    assert "added" not in flavors()
+    flavor = "  added: {cpu: 1, memory: 1Gi, devices: [cpu]}\n"
+    edited = product.FLAVORS.replace("flavors:\n", f"flavors:\n{flavor}")
+    apply_catalog(edited)
+    wait_for("the new flavor is offered", lambda: "added" in flavors(), 150)
+
+    apply_catalog(edited + "  nonsense: [")
+    wait_for("the broken catalog is told", lambda: says("flavors.yaml"), 150)
+    assert "added" in flavors()  # the last good one
+
+    apply_catalog(product.FLAVORS)
+    wait_for("the flavor is gone again", lambda: "added" not in flavors(), 150)
+    assert controller_pods(cluster) == before
+
+
+def controller_pods(cluster: Cluster) -> list[tuple[str, int]]:
+    """Return uid and restarts of the controller's pods."""
+    pods = json.loads(cluster.kubectl("get", "pods", CONTROLLER, "-n", NAMESPACE, "-o=json"))
+    return [
+        (pod["metadata"]["uid"], pod["status"]["containerStatuses"][0]["restartCount"])
+        for pod in pods["items"]
+    ]
+
+
+@pytest.fixture
+def restored(cluster: Cluster, images: Images, dev_pod: DevPod) -> Iterator[None]:
+    """Have the usual installation again afterwards."""
+    yield
+    product.apply(cluster, images)
+
+
+def test_a_job_over_tls(
+    cluster: Cluster, images: Images, dev_pod: DevPod, restored: None, tmp_path: Path
+) -> None:
+    pki = Pki(tmp_path)
+    pki.authority("ca")
+    pki.issue("gateway", "/CN=gateway", f"DNS:gateway.{NAMESPACE}.svc")
+    files = {
+        "tls.crt": pki.certificate("gateway"),
+        "tls.key": pki.key("gateway"),
+        "ca.crt": pki.certificate("ca"),
+    }
+    metadata = {"name": "gateway-tls", "namespace": NAMESPACE}
+    content = {name: file.read_text() for name, file in files.items()}
+    secret = {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls"}
+    cluster.apply({**secret, "metadata": metadata, "stringData": content})
+    product.apply(cluster, images, ["../tls"])
+    dev_pod.write(f"{HOME}/ca.crt", content["ca.crt"])
+    secure = DevPod(
+        cluster,
+        dev_pod.namespace,
+        dev_pod.name,
+        {
+            "JUPYTER_TO_JOB_GATEWAY": f"https://gateway.{NAMESPACE}.svc",
+            "JUPYTER_TO_JOB_GATEWAY_CA": f"{HOME}/ca.crt",
+        },
+    )
+    assert f"https://gateway.{NAMESPACE}.svc answers" in secure.run("jupyter-to-job", "doctor")
+    dev_pod.write(f"{HOME}/over-tls.ipynb", notebook("print('whispered')"))
+    job = submit(secure, f"{HOME}/over-tls.ipynb")
+    assert job["state"] == "succeeded"
+    assert "whispered" in text_of(secure.read_json(f"{HOME}/{job['name']}.ipynb"))
+    told = dev_pod.run("sh", "-c", "jupyter-to-job list 2>&1", check=False)
+    assert "cannot be reached" in told  # plain HTTP
+
+
+def uninstall_commands() -> list[list[str]]:
+    """Return the commands of docs/install.md that leave the exchange: words after `kubectl`."""
+    section = page("docs/install.md").text.partition("\n## Uninstall\n")[2]
+    block = section.split("```")[1]
+    return [shlex.split(line)[1:] for line in block.splitlines() if line]
+
+
+def test_uninstalling_leaves_the_exchange_alone(
+    cluster: Cluster, images: Images, dev_pod: DevPod, restored: None, tmp_path: Path
+) -> None:
+    dev_pod.write(f"{HOME}/before.ipynb", notebook("print('kept')"))
+    done = submit(dev_pod, f"{HOME}/before.ipynb")
+    running = SubmittedJob.counting(dev_pod, "uninstalled")
+    running.until_printed()
+    shipped, overlay = "k8s/overlays/one-namespace", product.write_overlay(tmp_path, images)
+    for words in uninstall_commands():
+        cluster.kubectl(*(str(overlay) if word == shipped else word for word in words), timeout=120)
+
+    left = {"namespaces/jupyter-to-job", "persistentvolumeclaims/exchange"}
+    assert objects_of_ours(cluster) == left
+    others = {"configmaps/kube-root-ca.crt", "serviceaccounts/default", "secrets/gateway-tls"}
+    assert objects_in(cluster, NAMESPACE) - others == {"persistentvolumeclaims/exchange"}
+    wait_for("no pod is left", lambda: not our_pods(cluster), 60)
+    told = dev_pod.run("sh", "-c", "jupyter-to-job list 2>&1; echo exit $?", check=False)
+    assert "exit 5" in told
+
+    product.apply(cluster, images)
+    until_served(dev_pod)
+    assert {**dev_pod.job(done["name"]), "events": None} == {**done, "events": None}
+    ended = running.until_ended()
+    assert (ended["state"], ended["reason"]) == ("failed", "Lost")
+    running.check_delivered(ended)
+
+
+def our_pods(cluster: Cluster) -> str:
+    """Return the names of pods of jobs, and of couriers."""
+    return cluster.kubectl("get", "pods", "-A", "--selector=jupyter-to-job.io/job", "-o=name")
+
+
+def objects_of_ours(cluster: Cluster) -> set[str]:
+    """Return the objects with our label, of every kind and namespace."""
+    return {name for kind in kinds(cluster) for name in names(cluster, kind, "-A", PART_OF)}
+
+
+def objects_in(cluster: Cluster, namespace: str) -> set[str]:
+    """Return the objects of a namespace."""
+    found = kinds(cluster, "--namespaced=true") - {"events", "events.events.k8s.io"}
+    return {name for kind in found for name in names(cluster, kind, "-n", namespace)}
+
+
+def kinds(cluster: Cluster, *flags: str) -> set[str]:
+    """Return the kinds of objects that can be listed."""
+    return set(cluster.kubectl("api-resources", "--verbs=list", "-o=name", *flags).split())
+
+
+def names(cluster: Cluster, kind: str, *flags: str) -> set[str]:
+    """Return the objects of a kind as `kind/name`."""
+    try:
+        listed = json.loads(cluster.kubectl("get", kind, "-o=json", *flags))["items"]
+    except KubectlError:  # gone since, or not served
+        return set()
+    return {f"{kind}/{each['metadata']['name']}" for each in listed}

@@ -1,0 +1,1 @@
+"""The Containerfiles, really built, beside the images of the test builder."""

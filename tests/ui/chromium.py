@@ -1,0 +1,69 @@
+"""How tests start Chromium: the distribution's, for Playwright's own browsers are a download."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
+
+SCREENSHOTS = Path(__file__).parent / "screenshots"
+PAGE_TIMEOUT = 60_000
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+WINDOW: dict[str, Any] = {"viewport": {"width": 1400, "height": 900}}
+"""Wide enough for the whole toolbar."""
+
+
+def launch_options() -> dict[str, Any]:
+    """Return what Playwright is to start."""
+    chromium = shutil.which("chromium")
+    assert chromium, "chromium is not installed: tests/ui/packages.txt lists what is needed"
+    return {"executable_path": chromium, "args": ARGUMENTS}
+
+
+def be_patient(context: BrowserContext) -> BrowserContext:
+    """Give a context the patience that a busy machine needs."""
+    context.set_default_timeout(PAGE_TIMEOUT)
+    expect.set_options(timeout=PAGE_TIMEOUT)
+    return context
+
+
+def keep_screenshot(page: Page, name: str, part: Locator | None = None) -> None:
+    """Keep a picture of the page, or a part of it, named after what it shows."""
+    SCREENSHOTS.mkdir(exist_ok=True)
+    expect(page.locator(".Toastify--animate")).to_have_count(0)  # all toasts have slid in
+    (part or page).screenshot(path=SCREENSHOTS / f"{name}.png")
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Run a browser in a thread that has no event loop, for tests without pytest's `page`."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(**launch_options())
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def window(browser: Browser, name: str) -> Iterator[Page]:
+    """Open a window with cookies of its own; `failed-<name>.png` shows where a test failed."""
+    context = be_patient(browser.new_context(**WINDOW))
+    page = context.new_page()
+    try:
+        yield page
+    except BaseException:
+        SCREENSHOTS.mkdir(exist_ok=True)
+        page.screenshot(path=SCREENSHOTS / f"failed-{name}.png")
+        raise
+    context.close()

@@ -1,0 +1,193 @@
+"""What the dialog begins with: what the user chose for this notebook, wherever that was."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.ui.lab import NOTHING_RUNS, TOKEN, Lab
+from tests.ui.steps import (
+    ask,
+    asked,
+    button,
+    dialog,
+    flavor,
+    job_names,
+    open_notebook,
+    row,
+    send_button,
+    show,
+    told_name,
+    visit,
+)
+
+LIMITS = {
+    "catalog": """apiVersion: jupyter-to-job.io/v1
+default: {flavor: small, device: cpu}
+flavors:
+  small: {title: Small, cpu: 1, memory: 2Gi, max_runtime: 1h, devices: [cpu]}
+  long: {title: Long, cpu: 1, memory: 2Gi, max_runtime: 4h, devices: [cpu]}
+devices:
+  cpu: {title: CPU}
+""",
+    **NOTHING_RUNS,
+}
+"""Two flavors that differ in their time limits."""
+
+SUBMIT = """async choices => (await jupyterapp.commands.execute('jupyter-to-job:submit',
+    { path: 'reports/study.ipynb', ask: false, ...choices })).name"""
+
+
+def request_of(lab: Lab, name: str) -> dict[str, object]:
+    """What the server has on record of a job."""
+    (found,) = lab.base.glob(f"**/{name}/request.json")
+    document: dict[str, object] = json.loads(found.read_text())
+    return document
+
+
+def section(page: Page, label: str) -> Locator:
+    """Unfold a section of the dialog."""
+    found = dialog(page).locator("details").filter(has_text=re.compile(f"^{label}"))
+    found.locator("summary").click()
+    return found
+
+
+def rerun_with_changes(page: Page, name: str) -> None:
+    row(page, name).get_by_role("button", name="More actions").click()
+    page.get_by_role("menuitem", name="Rerun with Changes…").click()
+    asked(page)
+
+
+def sent(page: Page, lab: Lab) -> dict[str, object]:
+    """Send, and return what the server has on record of the new job."""
+    before = job_names(lab)
+    send_button(page).click()
+    expect(dialog(page)).to_have_count(0)
+    (name,) = job_names(lab) - before
+    return request_of(lab, name)
+
+
+@pytest.mark.parametrize("lab", [LIMITS], indirect=True)
+def test_a_rerun_shows_all_parameters_and_sends_no_others(
+    lab: Lab, open_lab: Callable[[], Page], screenshot: Callable[[str], None]
+) -> None:
+    lab.write("reports/study.ipynb", "rate = 1", "print(rate)", tags=("parameters",))
+    page = open_lab()
+    name = page.evaluate(SUBMIT, {"parameters": {"rate": 2, "depth": 3, "mode": "fast"}})
+    show(page)
+    rerun_with_changes(page, name)
+    expect(page.get_by_role("dialog", name="RERUN JOB")).to_be_visible()
+    fields = section(page, "Parameters")
+    expect(fields.get_by_label("rate", exact=True)).to_have_value("2")
+    expect(fields.get_by_label("depth", exact=True)).to_have_value("3")
+    expect(fields.get_by_label("mode", exact=True)).to_have_value("fast")
+    expect(fields.get_by_text("The notebook does not declare it").first).to_be_visible()
+    fields.get_by_role("button", name="Remove depth").click()
+    expect(fields.get_by_label("depth", exact=True)).to_have_count(0)
+    fields.get_by_role("button", name="Reset rate to the default").click()
+    asked(page)
+    screenshot("rerun-parameters")
+    assert sent(page, lab)["parameters"] == {"mode": "fast"}
+
+
+@pytest.mark.parametrize("lab", [LIMITS], indirect=True)
+def test_only_a_time_limit_that_the_user_set_is_kept(
+    lab: Lab, open_lab: Callable[[], Page]
+) -> None:
+    lab.write("reports/study.ipynb", "print(1)")
+    page = open_lab()
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    plain = page.evaluate(SUBMIT, {"flavor": "small"})
+    limited = page.evaluate(SUBMIT, {"flavor": "small", "max_runtime": "2h"})
+    assert [request_of(lab, name)["max_runtime"] for name in (plain, limited)] == [3600, 3600]
+    panel = show(page)
+    for name, limit in ((plain, ""), (limited, "2h")):
+        rerun_with_changes(page, name)
+        more = section(page, "Time limit")
+        expect(more.get_by_label("Time limit", exact=True)).to_have_value(limit)
+        flavor(page, "Long").check()
+        asked(page)
+        assert sent(page, lab)["max_runtime"] == (7200 if limit else 14400)
+
+        row(panel, name).get_by_role("button", name="More actions").click()
+        page.get_by_role("menuitem", name="Copy Command").click()
+        copied = "() => navigator.clipboard.readText()"
+        page.wait_for_function("async () => (await navigator.clipboard.readText()) !== ''")
+        assert ("--max-runtime 7200" in page.evaluate(copied)) == bool(limit)
+        page.evaluate("() => navigator.clipboard.writeText('')")
+
+    rerun_with_changes(page, limited)
+    section(page, "Time limit").get_by_label("Time limit", exact=True).fill("")
+    asked(page)
+    assert sent(page, lab)["max_runtime"] == 3600, "a limit that was removed stays away"
+
+
+CLI_SUBMIT = ["submit", "reports/study.ipynb", "-f", "long", "-p", "rate", "5"]
+
+
+@pytest.mark.parametrize("lab", [LIMITS], indirect=True)
+def test_choices_are_remembered_wherever_they_were_made(
+    lab: Lab, open_lab: Callable[[], Page]
+) -> None:
+    """In this workspace, in another one, in Notebook 7, and on the command line."""
+    lab.write("reports/study.ipynb", "rate = 1", "print(rate)", tags=("parameters",))
+    page = open_lab()
+    ask(page, open_notebook(page, "reports", "study.ipynb"))
+    flavor(page, "Long").check()
+    section(page, "Parameters").get_by_label("rate", exact=True).fill("3")
+    section(page, "Time limit").get_by_label("Time limit", exact=True).fill("90m")
+    asked(page)
+    send_button(page).click()
+    told_name(page)
+
+    def is_remembered(rate: str) -> None:
+        expect(flavor(page, "Long")).to_be_checked()
+        fields = section(page, "Parameters")
+        expect(fields.get_by_label("rate", exact=True)).to_have_value(rate)
+
+    visit(page, lab.url.replace("/lab?reset&", "/lab/workspaces/other?reset&"))
+    ask(page, open_notebook(page, "reports", "study.ipynb"))
+    is_remembered("3")
+    limit = section(page, "Time limit").get_by_label("Time limit", exact=True)
+    expect(limit).to_have_value("1h30m")
+
+    for _ in range(2):  # and after a reload
+        page.goto(f"http://127.0.0.1:{lab.port}/notebooks/reports/study.ipynb?token={TOKEN}")
+        expect(button(page)).to_be_enabled()
+        button(page).click()
+        asked(page)
+        is_remembered("3")
+
+    name = run_command_line(lab)
+    assert request_of(lab, name)["parameters"] == {"rate": 5}
+    open_lab()
+    ask(page, open_notebook(page, "reports", "study.ipynb"))
+    is_remembered("5")
+
+
+def run_command_line(lab: Lab) -> str:
+    """Submit as a user of the same home does in a terminal; return the job's name."""
+    home = lab.base / "home"
+    ran = subprocess.run(
+        [str(Path(lab.python).with_name("jupyter-to-job")), *CLI_SUBMIT],
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "JUPYTER_CONFIG_DIR": str(lab.base / "config"),
+            "JUPYTER_DATA_DIR": str(lab.base / "data"),
+            "JUPYTER_TO_JOB_BACKEND": "memory",
+        },
+        cwd=lab.root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.strip()
