@@ -40,6 +40,7 @@ from .intake.housekeeping import Housekeeping
 from .intake.intake import Intake
 from .job_tracker import JobTracker
 from .metrics import Metrics
+from .notifier import keep_notifier
 from .one_writer import only_writer
 from .operations import operations_server
 from .pod_planner import PodPlanner
@@ -201,8 +202,11 @@ class Controller:
         server.listen(port)
         readiness.set("gateway", passed)
         parts = (self._reconciler, self._couriers, self._context.feed, self._nodes, self._events)
+        more = [self._certificate.keep_current()]
+        if self._context.core.has_hooks():
+            more.append(keep_notifier(self._context.core.exchange.root))
         try:
-            await asyncio.gather(*(part.run() for part in parts), self._certificate.keep_current())
+            await asyncio.gather(*(part.run() for part in parts), *more)
         finally:
             server.stop()
             # Before anything that requests need is gone: a client that is cut off tries again.
@@ -237,6 +241,7 @@ def gateway_context(
         budgets.caps.output_limit(settings.output_limit()),
         limits=READER_LIMITS,
         admit_job=budgets.admit_job,
+        has_hooks=lambda: bool(settings.hook_files()),
     )
     return GatewayContext(
         core=core,

@@ -101,7 +101,7 @@ class GatewayJobs(JobService):
 
     def details(self, name: str) -> Job:
         """See the port."""
-        job = self.get(name)
+        job = super().details(name)
         return job if self._events is None else replace(job, events=self._events.of(name))
 
     def flavors(self) -> dict[str, Any]:

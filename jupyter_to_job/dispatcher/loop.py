@@ -13,13 +13,14 @@ from pathlib import Path
 from job_runner.protocol import documents, layout
 from job_runner.protocol.outcome import LOST_MESSAGE
 
-from ..backends.local.hosts import HostStatus, HostWatch
+from ..backends.local.hosts import HostStatus, HostWatch, host_folder
 from ..backends.local.queue import demand_of, in_queue_order, start
 from ..backends.local.slots import Allocation, Machine, Slots, read_slot
 from ..domain.errors import Damaged, JobsError, NotFound
 from ..domain.quantities import format_resource
 from ..exchange import FileExchange, Request
 from ..exchange.records import DeliveryRecord, HeldRecord
+from ..notifications.process import NotifierProcess
 from .lease import Lease
 from .observation import NEW, SLOT, Observation, Phase, names_in, observe
 from .overdue import OverdueWatch
@@ -41,6 +42,8 @@ RETRY_INTERVAL = 10.0
 """Seconds before a failed step is tried again, and before an unreadable job is read again."""
 RETRY_HELD_INTERVAL = 60.0
 """Seconds before a delivery that was held is tried again."""
+NOTIFIER_LOCK = "notifier.lock"
+"""Beside the dispatcher's own lock: the notifier's, which may outlive it."""
 RETENTION_INTERVAL = 3600.0
 """Seconds between two runs of the retention."""
 _log = logging.getLogger(__name__)
@@ -86,6 +89,8 @@ class Dispatcher:
     def __post_init__(self) -> None:
         self._processes = Processes(self.exchange, self.host)
         self._slots = Slots(self.machine)
+        lock = host_folder(self.exchange.root, self.host) / NOTIFIER_LOCK
+        self._notifier, self._has_hooks = NotifierProcess(self.exchange.root, lock), False
         self._retention_time = time.monotonic()
         self._names_due_at = self._damaged_due_at = self._queue_due_at = 0.0
 
@@ -102,6 +107,8 @@ class Dispatcher:
             if self.poll(self._processes.reap() if child_ended else set()):
                 work_time = time.monotonic()
             lease.publish_slots(self._slots)
+            if self._has_hooks:
+                self._notifier.keep()
             if time.monotonic() - self._retention_time > RETENTION_INTERVAL:
                 self.retain()
             child_ended = pause(POLL_INTERVAL)
@@ -160,6 +167,7 @@ class Dispatcher:
         for name in names.difference(self.settled, self._active):
             try:
                 entries = names_in(self.exchange.root / name)
+                self._has_hooks |= layout.NOTIFY in entries
                 if layout.DELIVERY in entries and layout.DELETE not in entries:
                     self.settled.add(name)
                 else:

@@ -10,6 +10,8 @@ from typing import Any
 from job_runner.protocol.metrics import Metric
 from job_runner.protocol.progress import Progress
 
+from .notification import Notification
+
 
 class State(str, Enum):
     """Where a job is. The last three are final."""
@@ -143,7 +145,7 @@ class Job:
     `left_behind` says of each other one why it does not. `events` are the cluster's latest, the
     oldest first; None where they were not asked for, or nobody can tell them now. `asked` is None
     where it is not known. `metrics` are what the run recorded, by name; None while it has not
-    ended.
+    ended. `notifications` are what hooks were told, where that was asked for.
     """
 
     name: str
@@ -177,6 +179,7 @@ class Job:
     group: str | None = None
     rerun_of: str | None = None
     metrics: dict[str, Metric] | None = None
+    notifications: tuple[Notification, ...] = ()
 
     @property
     def decided(self) -> bool:
@@ -208,6 +211,7 @@ class Job:
         document["left_behind"] = list(self.left_behind)
         if self.events is not None:
             document["events"] = [dict(vars(event)) for event in self.events]
+        document["notifications"] = [dict(vars(told)) for told in self.notifications]
         document["progress"] = dict(vars(self.progress))
         if self.asked is not None:
             document["asked"] = {**vars(self.asked), "inputs": list(self.asked.inputs)}
@@ -225,6 +229,7 @@ class Job:
         delivery["state"] = DeliveryState(delivery["state"])
         asked = values.get("asked")
         metrics = values.get("metrics")
+        notifications = values.get("notifications") or ()
         values.update(
             state=State(values["state"]),
             inputs=tuple(values.get("inputs") or ()),
@@ -233,6 +238,7 @@ class Job:
             events=None
             if events is None
             else tuple(ClusterEvent(**_known(ClusterEvent, event)) for event in events),
+            notifications=tuple(Notification(**_known(Notification, n)) for n in notifications),
             progress=Progress(**_known(Progress, values.get("progress") or {})),
             delivery=Delivery(**delivery),
             asked=asked

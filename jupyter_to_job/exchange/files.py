@@ -87,11 +87,13 @@ class FileExchange(FilePieces):
         inputs: Mapping[str, Writer] | None = None,
         origin: dict[str, Any] | None = None,
         confirm: Callable[[], None] = lambda: None,
+        *,
+        notify: bool = False,
     ) -> Request | None:
         """Record a new job atomically, with its inputs; return the recorded request.
 
         None if another job has the name. `confirm` is called when all files are written, and may
-        raise to prevent the job.
+        raise to prevent the job. `notify`: hooks may have to be told of it.
         """
         draft = self.root / f".new-{secrets.token_hex(8)}"
         with writing():
@@ -104,6 +106,8 @@ class FileExchange(FilePieces):
                 files = {layout.SNAPSHOT: snapshot}
                 if origin is not None:
                     files[layout.ORIGIN] = documents.encode(origin)
+                if notify:
+                    files[layout.NOTIFY] = documents.encode({"time": request.submitted})
                 files[layout.REQUEST] = documents.encode(recorded.to_document())
                 documents.write_new(draft, files)
                 _require_links(draft / layout.REQUEST)

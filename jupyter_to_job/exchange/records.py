@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..domain.notification import Notification
+
 
 @dataclass(frozen=True)
 class Wish:
@@ -85,3 +87,10 @@ class ClearedRecord:
 
     time: str
     message: str
+
+
+@dataclass(frozen=True)
+class NotificationsRecord:
+    """notifications.json: what hooks were told of the job, and what was given up."""
+
+    notifications: tuple[Notification, ...] = ()

@@ -14,7 +14,7 @@ from job_runner.protocol import layout, times
 from job_runner.protocol.result.result import NO_LIMITS, FoldLimits
 
 from ..backends.port import Backend
-from ..domain.errors import NotFound, Unavailable, no_job
+from ..domain.errors import Damaged, NotFound, Unavailable, no_job
 from ..domain.job import Changes, Deleted, DeliveryState, Job, State, Submission
 from ..domain.preflight import Preflight
 from ..domain.state import Placement
@@ -22,6 +22,7 @@ from ..domain.sweep import Run, submissions_of
 from ..domain.transfer import Transfer
 from ..exchange import FileExchange, Request
 from ..exchange.index import IndexRow
+from ..exchange.records import NotificationsRecord
 from ..exchange.retention import raise_if_cleared
 from ..workspace import Frozen, resolve_output
 from .catalog import describe
@@ -62,12 +63,18 @@ class ServiceContext:
     output_cap: int | None = None
     limits: FoldLimits = NO_LIMITS
     admit_job: AdmitJob = lambda _owner, _size, _added: None
+    has_hooks: Callable[[], bool] = bool
 
     def __post_init__(self) -> None:
         self.reader = JobReader(self.exchange, self.backend.alive, self.limits.line)
         self.lister = JobLister(self.exchange, self.backend, self.reader)
         self.submissions = SubmissionService(
-            self.exchange, self.backend, self.catalog, self.output_cap, self.admit_job
+            self.exchange,
+            self.backend,
+            self.catalog,
+            self.output_cap,
+            self.admit_job,
+            self.has_hooks,
         )
 
     def read_job(self, request: Request) -> Job:
@@ -168,8 +175,13 @@ class JobService:
         return job
 
     def details(self, name: str) -> Job:
-        """See the port: nothing more is known of a job on this machine."""
-        return self.get(name)
+        """See the port: no cluster tells anything of a job on this machine."""
+        job = self.get(name)
+        with contextlib.suppress(Damaged):
+            record = self._exchange.record(name, layout.NOTIFICATIONS, NotificationsRecord)
+            if record is not None:
+                return replace(job, notifications=record.notifications)
+        return job
 
     def find(
         self,

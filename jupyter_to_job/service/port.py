@@ -96,7 +96,7 @@ class Jobs(Protocol):
         """Return the job as it stands. Raises NotFound."""
 
     def details(self, name: str) -> Job:
-        """Return the job as `get` does, with its `events` where a cluster runs it."""
+        """Return the job as `get` does, with its `notifications`, and its `events` on a cluster."""
 
     def find(
         self,

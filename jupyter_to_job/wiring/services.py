@@ -60,7 +60,13 @@ def connect(
     keep_others_from_writing(exchange.root)
     catalog = CatalogFile(settings.catalog_path)
     backend = _backend(settings, exchange)
-    context = ServiceContext(exchange, backend, catalog.current, settings.output_limit())
+    context = ServiceContext(
+        exchange,
+        backend,
+        catalog.current,
+        settings.output_limit(),
+        has_hooks=lambda: bool(settings.hook_files()),
+    )
     return JobService(context, caller, only_inside=only_inside)
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 PREFIX = "JUPYTER_TO_JOB_"
 FILE = "jupyter_to_job_config"
 """Name of the configuration files, without `.json` or `.py`; their section is `Settings`."""
+HOOKS_FILE = "jupyter_to_job_hooks.yaml"
 DEFAULT = "default"
 
 
@@ -64,6 +65,11 @@ class Settings(HasTraits):
     )
     exchange_cap = Unicode(
         "", help="Size of the exchange above which the oldest delivered jobs are cleared earlier."
+    )
+
+    hooks = Unicode(
+        "",
+        help="Path of the file with hooks; default: those in the folders of Jupyter's config path.",
     )
 
     log_format = Enum(
@@ -191,6 +197,14 @@ class Settings(HasTraits):
             return Path(self.catalog)
         paths = (Path(folder, "flavors.yaml") for folder in jupyter_config_path())
         return next((path for path in paths if path.is_file()), SHIPPED)
+
+    def hook_files(self) -> list[Path]:
+        """Return the files with hooks; of hooks with one name that of the last one counts."""
+        if self.hooks:
+            return [Path(self.hooks).expanduser()]
+        folders = reversed(dict.fromkeys(jupyter_config_path()))
+        paths = (Path(folder, HOOKS_FILE) for folder in folders)
+        return [path for path in paths if path.is_file()]
 
 
 def _expected(trait: TraitType[Any, Any]) -> str:

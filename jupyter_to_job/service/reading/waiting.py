@@ -26,8 +26,14 @@ LOOK_INTERVAL = 2.0
 """Seconds after which a long queue shows a change that neither it nor the dispatcher told of."""
 MAX_LOOKS = 100
 """Jobs of a queue that every call looks at as a whole."""
-SUBMITTED = frozenset([layout.REQUEST, layout.ORIGIN, layout.SNAPSHOT, layout.INPUTS])
-"""What a submission writes. Any other name means that something happened to the job."""
+SUBMITTED = frozenset(
+    [
+        *(layout.REQUEST, layout.ORIGIN, layout.SNAPSHOT, layout.INPUTS),
+        *(layout.NOTIFY, layout.NOTIFICATIONS),
+    ]
+)
+"""What a submission writes, and what hooks were told. Any other name means that something happened
+to the job."""
 FIRST_ATTEMPT = layout.attempt_dir(Path(), 1)
 
 

@@ -110,6 +110,8 @@ class SubmissionService:
     catalog: Callable[[], Catalog]
     output_cap: int | None = None
     admit_job: AdmitJob = lambda _owner, _size, _added: None
+    has_hooks: Callable[[], bool] = bool
+    """Tells whether hooks may have to be told of jobs."""
 
     def submit(
         self,
@@ -225,7 +227,12 @@ class SubmissionService:
         try:
             self.admit_job(caller.owner, size, added)
             return self.exchange.create(
-                request, frozen.data, inputs, caller.origin, transfer.confirm
+                request,
+                frozen.data,
+                inputs,
+                caller.origin,
+                transfer.confirm,
+                notify=self.has_hooks(),
             )
         except JobsError:
             if claim is not None:

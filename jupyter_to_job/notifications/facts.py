@@ -1,0 +1,134 @@
+"""What a notification may tell of a job, read from its directory. Secrets of the job stay out."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import Any
+
+from job_runner.protocol import layout, times
+
+from ..domain.errors import Damaged
+from ..domain.job import State
+from ..domain.state import (
+    AttemptStatus,
+    Placement,
+    compute_state,
+    deciding_attempt,
+    delivered_attempt,
+)
+from ..exchange import FileExchange, Request
+from ..exchange.records import DeliveryRecord, Wish
+from ..service.reading.attempts import read_attempts
+
+MAX_MESSAGE = 500
+"""Characters of a job's message that are told."""
+_MIN_MASKED = 6
+"""Characters from which a value is taken out of a message: shorter ones are in any text."""
+_MASK = "***"
+
+
+@dataclass(frozen=True)
+class JobFacts:
+    """A job at one moment. Times are RFC 3339 in UTC.
+
+    `started` is when its latest attempt began. `result` is the path of the notebook that was
+    delivered. `is_settled`: nothing more is known of its delivery soon.
+    """
+
+    name: str
+    notebook: str
+    owner: str
+    flavor: str
+    device: str
+    submitted: str
+    state: State
+    group: str | None = None
+    reason: str | None = None
+    message: str | None = None
+    started: str | None = None
+    finished: str | None = None
+    result: str | None = None
+    is_settled: bool = False
+
+
+def read_facts(exchange: FileExchange, name: str) -> JobFacts:
+    """Read how a job stands. Raises NotFound and Damaged."""
+    request = exchange.request(name)
+    attempts = read_attempts(exchange, name)
+    status = compute_state(attempts, Placement(), _cancelled_at(exchange, name))
+    deciding = deciding_attempt(attempts)
+    has_ended = deciding is not None and deciding.ended is not None
+    latest = deciding or max(attempts, key=lambda a: a.number, default=None)
+    outcome = exchange.outcome(name, deciding.number) if deciding is not None else None
+    started = outcome.started if outcome is not None else None
+    if latest is not None and not has_ended and latest.counts:
+        started = _begun(exchange, name, latest)
+    delivery = _delivery(exchange, name)
+    is_nothing = has_ended and delivered_attempt(attempts) is None
+    # With the retention the values are gone that are taken out of a message.
+    has_message = has_ended and not exchange.has(name, layout.CLEARED)
+    return JobFacts(
+        name=request.name,
+        notebook=request.notebook,
+        owner=request.owner,
+        flavor=request.flavor,
+        device=request.device,
+        submitted=request.submitted,
+        group=request.group,
+        state=status.state,
+        reason=status.reason,
+        message=_without_values(status.message, request) if has_message else None,
+        started=started,
+        finished=outcome.finished if outcome is not None else None,
+        result=delivery.path if delivery is not None else None,
+        is_settled=delivery is not None or is_nothing or exchange.has(name, layout.HELD),
+    )
+
+
+def _cancelled_at(exchange: FileExchange, name: str) -> str | None:
+    """Return when a cancel was asked for; "" where the clocks of two hosts cannot be compared."""
+    if not exchange.has(name, layout.CANCEL):
+        return None
+    if exchange.has(name, layout.ORIGIN):
+        return ""
+    with contextlib.suppress(Damaged):
+        wish = exchange.record(name, layout.CANCEL, Wish)
+        return wish.time if wish else None
+    return ""
+
+
+def _begun(exchange: FileExchange, name: str, attempt: AttemptStatus) -> str | None:
+    """Return when an attempt was claimed: its runner.json is written then, and never again."""
+    path = layout.attempt_dir(exchange.directory(name), attempt.number) / layout.RUNNER
+    with contextlib.suppress(OSError):
+        return times.from_unix(path.stat().st_mtime)
+    return None
+
+
+def _delivery(exchange: FileExchange, name: str) -> DeliveryRecord | None:
+    with contextlib.suppress(Damaged):
+        return exchange.record(name, layout.DELIVERY, DeliveryRecord)
+    return None
+
+
+def _without_values(message: str | None, request: Request) -> str | None:
+    """Return a job's message without the values that it was given, and not too long.
+
+    An exception may quote a variable or a parameter, which may be a secret.
+    """
+    if message is None:
+        return None
+    values = {*request.env.values(), *_texts(request.parameters)}
+    for value in sorted(values, key=len, reverse=True):
+        if len(value) >= _MIN_MASKED:
+            message = message.replace(value, _MASK)
+    return message if len(message) <= MAX_MESSAGE else f"{message[: MAX_MESSAGE - 1]}…"
+
+
+def _texts(value: Any) -> set[str]:
+    """Return all texts in a JSON value."""
+    if isinstance(value, str):
+        return {value}
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return {text for part in parts for text in _texts(part)}
