@@ -44,7 +44,8 @@ def processes(module: str, path: Path) -> list[psutil.Process]:
 
 def end_all(path: Path) -> None:
     """Kill whatever dispatcher or runner works on an exchange, and remove what is left of it."""
-    for module in ("jupyter_to_job.dispatcher", "job_runner"):
+    modules = ("jupyter_to_job.dispatcher", "jupyter_to_job.notifications", "job_runner")
+    for module in modules:
         for process in processes(module, path):
             kill(process)
     for journal in path.rglob("journal"):

@@ -26,6 +26,7 @@ _COLOURS = {Level.OK: "green", Level.WARNING: "yellow", Level.PROBLEM: "red"}
 @options.AS_JSON
 @click.option("--fix", is_flag=True, help="Mend damaged jobs, after asking about each.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("--notify", is_flag=True, help="Send a test to each hook, and check nothing else.")
 @click.option("--cluster", is_flag=True, help="For administrators: check a controller instead.")
 @click.option(
     "-n", "--namespace", metavar="NAME", help="The controller's; by default jupyter-to-job."
@@ -39,11 +40,12 @@ def doctor_command(
     as_json: bool,
     fix: bool,
     yes: bool,
+    notify: bool,
     cluster: bool,
     namespace: str | None,
     context: str | None,
 ) -> None:
-    """Check kernels, catalog, exchange, file systems, GPUs, dispatcher, jobs and settings.
+    """Check kernels, catalog, exchange, file systems, GPUs, dispatcher, jobs, hooks and settings.
 
     Each line is ok, a warning or a problem. A line below a warning or a problem says how to fix
     it; what has to do with a single job, --fix does. With a problem the exit code is 1.
@@ -53,8 +55,10 @@ def doctor_command(
     """
     if fix and as_json and not yes:
         raise click.UsageError("With --json nobody can be asked: add --yes.")
-    _require_one_side(cluster, here=fix or yes, there=bool(namespace or context))
-    checks, timeout = _cluster_checks(namespace, context) if cluster else (_checks(), CHECK_TIMEOUT)
+    _require_one_side(cluster, here=fix or yes or notify, there=bool(namespace or context))
+    checks, timeout = _checks(notify=notify), CHECK_TIMEOUT
+    if cluster:
+        checks, timeout = _cluster_checks(namespace, context)
     documents, problems, has_fixed = [], 0, False
     for area, check in checks:
         for result in run_check(check, timeout):
@@ -78,7 +82,7 @@ def doctor_command(
 def _require_one_side(cluster: bool, *, here: bool, there: bool) -> None:
     """Raise UsageError for options of this machine with --cluster, and for the others without."""
     if cluster and here:
-        raise click.UsageError("--fix mends jobs of this machine: leave out --cluster.")
+        raise click.UsageError("--fix and --notify are for this machine: leave out --cluster.")
     if there and not cluster:
         raise click.UsageError("--namespace and --context are for --cluster.")
 
@@ -92,10 +96,13 @@ def _cluster_checks(
     return ClusterDoctor(namespace or CONTROLLER_NAMESPACE, context).checks(), TIMEOUT
 
 
-def _checks() -> Iterator[tuple[str, Check]]:
+def _checks(*, notify: bool) -> Iterator[tuple[str, Check]]:
     """Yield all checks by area. If the settings cannot be read, the others cannot run."""
-    from ..checks import catalog, gateway, jobs, kernels, machine, settings, storage
+    from ..checks import catalog, gateway, hooks, jobs, kernels, machine, settings, storage
 
+    if notify:
+        yield "hooks", hooks.send_tests
+        return
     yield "versions", settings.check_versions
     yield "settings", settings.check_settings
     try:
@@ -114,6 +121,7 @@ def _checks() -> Iterator[tuple[str, Check]]:
         yield "GPUs", machine.check_gpus
         yield "dispatcher", machine.check_dispatcher
         yield "jobs", jobs.check_jobs
+    yield "hooks", hooks.check_unused_hooks if behind_gateway else hooks.check_hooks
 
 
 def _repair(result: CheckResult, *, ask: bool) -> bool:

@@ -47,6 +47,7 @@ def _print_details(job: Job) -> None:
         ("Asked for", _submission(job)),
         ("Metrics", _metrics(job)),
         ("Used", _usage(job)),
+        ("Told", _notifications(job)),
         ("What the cluster says", _events(job)),
     ):
         lines = [f"  {name:<13} {value}" for name, value in rows if value]
@@ -113,6 +114,14 @@ def _usage(job: Job) -> Iterator[Row]:
     yield "advice", formats.advice(figures) or ""
     if figures.get("larger"):
         yield "then", f"jupyter-to-job rerun {job.name} -f {figures['larger']}"
+
+
+def _notifications(job: Job) -> Iterator[Row]:
+    for told in job.notifications:
+        text = f"{told.event.replace('_', ' ')}: {told.state.replace('_', ' ')}"
+        tries = f" after {told.tries} tries" if told.tries > 1 else ""
+        why = f". {told.message}" if told.message else ""
+        yield output.plain(told.hook), f"{text}{tries}, {formats.ago(told.time)}{why}"
 
 
 def _events(job: Job) -> Iterator[Row]:
