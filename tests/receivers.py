@@ -19,6 +19,7 @@ from typing import Any
 
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, Envelope, Session
+from tornado.testing import bind_unused_port
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def receiving_web() -> Iterator[WebReceiver]:
 class MailReceiver:
     """Answers with `replies` in turn, and then takes every mail into `mails`."""
 
-    port: int = 0
+    port: int
     replies: list[str] = field(default_factory=list)
     mails: list[Message] = field(default_factory=list)
 
@@ -112,11 +113,11 @@ class MailReceiver:
 @contextmanager
 def receiving_mail(**options: Any) -> Iterator[MailReceiver]:
     """Receive mail on a port of its own."""
-    receiver = MailReceiver()
-    controller = Controller(receiver, hostname="127.0.0.1", port=0, **options)
+    socket, port = bind_unused_port()
+    socket.close()
+    receiver = MailReceiver(port)
+    controller = Controller(receiver, hostname="127.0.0.1", port=port, **options)
     controller.start()
-    assert controller.server is not None
-    receiver.port = controller.server.sockets[0].getsockname()[1]
     try:
         yield receiver
     finally:

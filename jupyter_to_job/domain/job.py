@@ -10,7 +10,7 @@ from typing import Any
 from job_runner.protocol.metrics import Metric
 from job_runner.protocol.progress import Progress
 
-from .notification import Notification
+from .notification import HookNotification
 
 
 class State(str, Enum):
@@ -179,7 +179,7 @@ class Job:
     group: str | None = None
     rerun_of: str | None = None
     metrics: dict[str, Metric] | None = None
-    notifications: tuple[Notification, ...] = ()
+    notifications: tuple[HookNotification, ...] = ()
 
     @property
     def decided(self) -> bool:
@@ -238,7 +238,9 @@ class Job:
             events=None
             if events is None
             else tuple(ClusterEvent(**_known(ClusterEvent, event)) for event in events),
-            notifications=tuple(Notification(**_known(Notification, n)) for n in notifications),
+            notifications=tuple(
+                HookNotification(**_known(HookNotification, n)) for n in notifications
+            ),
             progress=Progress(**_known(Progress, values.get("progress") or {})),
             delivery=Delivery(**delivery),
             asked=asked

@@ -8,7 +8,7 @@ PENDING, SENT, GIVEN_UP = "pending", "sent", "given_up"
 
 
 @dataclass(frozen=True)
-class Notification:
+class HookNotification:
     """One event of a job for one hook.
 
     `state` is `pending` (it is tried, or tried again), `sent` or `given_up`. `tries` have begun,

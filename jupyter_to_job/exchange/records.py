@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..domain.notification import Notification
+from ..domain.notification import HookNotification
 
 
 @dataclass(frozen=True)
@@ -93,4 +93,4 @@ class ClearedRecord:
 class NotificationsRecord:
     """notifications.json: what hooks were told of the job, and what was given up."""
 
-    notifications: tuple[Notification, ...] = ()
+    notifications: tuple[HookNotification, ...] = ()

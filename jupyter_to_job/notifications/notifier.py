@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from job_runner.protocol import layout, times
 
 from ..domain.errors import Damaged, JobsError, NotFound
-from ..domain.notification import GIVEN_UP, PENDING, SENT, Notification
+from ..domain.notification import GIVEN_UP, PENDING, SENT, HookNotification
 from ..exchange import FileExchange, Request
 from ..exchange.stamps import stamp_of
 from .events import due_events, next_limit
@@ -203,7 +203,9 @@ class Notifier:
             job.outbox.write(replace(earlier, state=GIVEN_UP, message=why))
             return
         message = earlier.message if earlier is not None else None
-        job.outbox.write(Notification(hook.name, event, PENDING, tries + 1, times.now(), message))
+        job.outbox.write(
+            HookNotification(hook.name, event, PENDING, tries + 1, times.now(), message)
+        )
         job.under_way.add(key)
         self._senders.start(name, hook, message_of(hook, event, facts))
 

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from job_runner.protocol import layout
 
 from ..domain.errors import Damaged
-from ..domain.notification import PENDING, Notification
+from ..domain.notification import PENDING, HookNotification
 from ..exchange import FileExchange
 from ..exchange.records import NotificationsRecord
 
@@ -32,13 +32,13 @@ class Outbox:
         with contextlib.suppress(Damaged):  # it is written anew: better told twice than never
             record = exchange.record(job, layout.NOTIFICATIONS, NotificationsRecord)
         known = record.notifications if record is not None else ()
-        self.notifications: dict[Key, Notification] = {(n.hook, n.event): n for n in known}
+        self.notifications: dict[Key, HookNotification] = {(n.hook, n.event): n for n in known}
 
-    def pending(self) -> list[Notification]:
+    def pending(self) -> list[HookNotification]:
         """Return what is neither sent nor given up."""
         return [n for n in self.notifications.values() if n.state == PENDING]
 
-    def write(self, notification: Notification) -> None:
+    def write(self, notification: HookNotification) -> None:
         """Record how a notification stands."""
         notifications = {**self.notifications, _key(notification): notification}
         documents = [asdict(found) for found in notifications.values()]
@@ -56,5 +56,5 @@ def is_owed(exchange: FileExchange, job: str) -> bool:
     return os.path.lexists(f"{exchange.root}/{job}/{layout.NOTIFY}")
 
 
-def _key(notification: Notification) -> Key:
+def _key(notification: HookNotification) -> Key:
     return notification.hook, notification.event

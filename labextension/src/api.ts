@@ -98,6 +98,29 @@ export type Job = {
   metrics: {
     [key: string]: Metric;
   } | null;
+  /** @description What hooks were told of it. Only `GET /jobs/{name}` looks at that. */
+  notifications: HookNotification[];
+};
+export type HookNotification = {
+  /** @description The hook's name. */
+  hook: string;
+  /** @enum {unknown} */
+  event:
+    | 'succeeded'
+    | 'failed'
+    | 'cancelled'
+    | 'waiting_longer_than'
+    | 'running_longer_than';
+  /** @enum {unknown} */
+  state: 'pending' | 'sent' | 'given_up';
+  tries: number;
+  /**
+   * Format: date-time
+   * @description When the latest try began.
+   */
+  time: string;
+  /** @description Why the latest try failed. */
+  message: string | null;
 };
 export type ClusterEvent = {
   /**

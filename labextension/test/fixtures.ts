@@ -35,6 +35,7 @@ export function job(changes: Partial<Job> = {}): Job {
     mounts: [],
     left_behind: [],
     events: null,
+    notifications: [],
     asked: null,
     group: null,
     rerun_of: null,

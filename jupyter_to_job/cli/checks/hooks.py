@@ -12,7 +12,7 @@ from job_runner.protocol import layout, times
 from job_runner.protocol.units import format_duration
 
 from ...domain.errors import JobsError
-from ...domain.notification import GIVEN_UP, Notification
+from ...domain.notification import GIVEN_UP, HookNotification
 from .. import session
 from ..display import formats
 from .result import CheckResult, ok, problem, warning
@@ -91,7 +91,7 @@ def _given_up(root: Path) -> Iterator[CheckResult]:
         yield warning(f"{more} more were given up.", "`jupyter-to-job show` tells those of a job.")
 
 
-def _notifications(exchange: FileExchange, since: str) -> Iterator[tuple[str, Notification]]:
+def _notifications(exchange: FileExchange, since: str) -> Iterator[tuple[str, HookNotification]]:
     from ...exchange.records import NotificationsRecord
 
     for name in exchange.jobs():
