@@ -90,6 +90,7 @@ def context_of(
     catalog: Path = SHIPPED,
     planner: PodPlanner | None = None,
     backend: type[MarkingBackend] = MarkingBackend,
+    has_hooks: bool = False,
 ) -> Iterator[GatewayContext]:
     """Yield what the handlers of a gateway share."""
     budgets = Budgets(exchange, caps)
@@ -99,6 +100,7 @@ def context_of(
         partial(load_catalog, catalog),
         limits=READER_LIMITS,
         admit_job=budgets.admit_job,
+        has_hooks=lambda: has_hooks,
     )
     feed = GatewayFeed(core)
     with ThreadPoolExecutor(4) as quick, ThreadPoolExecutor(8) as bulk:

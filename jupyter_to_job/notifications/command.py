@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .failure import NotSent
 from .hooks import Hook
-from .message import Message
+from .message import HookMessage
 
 _PREFIX = "JOB_"
 _TRY_AGAIN = 75
@@ -19,7 +19,7 @@ _TRY_AGAIN = 75
 _MAX_WORDS = 200
 
 
-def run_command(hook: Hook, message: Message) -> None:
+def run_command(hook: Hook, message: HookMessage) -> None:
     """Run a hook's command in a session of its own. Raises NotSent."""
     assert hook.command is not None
     facts = {**message.data, "event": message.event, "title": message.title, "id": message.id}

@@ -9,11 +9,11 @@ from email.policy import SMTP
 
 from .failure import NotSent
 from .hooks import Hook, Mail
-from .message import Message
+from .message import HookMessage
 from .webhook import read_secret
 
 
-def send_mail(hook: Hook, message: Message) -> None:
+def send_mail(hook: Hook, message: HookMessage) -> None:
     """Give a mail to the server of a hook. Raises NotSent."""
     mail = hook.mail
     assert mail is not None
@@ -40,7 +40,7 @@ def send_mail(hook: Hook, message: Message) -> None:
         raise _refused(refused, is_sent=True)
 
 
-def _mail(mail: Mail, message: Message) -> EmailMessage:
+def _mail(mail: Mail, message: HookMessage) -> EmailMessage:
     """Return the mail. Its Message-ID is the same for each try."""
     made = EmailMessage(policy=SMTP)
     made["Subject"] = message.title

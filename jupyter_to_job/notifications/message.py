@@ -39,7 +39,7 @@ _SLACK_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
 @dataclass(frozen=True)
-class Message:
+class HookMessage:
     """One event of one job for one hook. Each try has the same `id`."""
 
     id: str
@@ -82,7 +82,7 @@ class Message:
         return json.dumps({"type": "message", "attachments": [attachment]}).encode()
 
 
-def message_of(hook: Hook, event: str, job: JobFacts) -> Message:
+def message_of(hook: Hook, event: str, job: JobFacts) -> HookMessage:
     """Return what a hook is told."""
     limit = format_duration(hook.when.get(event) or 0)
     title = _TITLES[event].format(name=job.name, limit=limit)
@@ -104,7 +104,7 @@ def message_of(hook: Hook, event: str, job: JobFacts) -> Message:
         "link": link,
     }
     key = "\0".join((job.name, job.submitted, event, hook.name))
-    return Message(
+    return HookMessage(
         id=f"msg_{hashlib.sha256(key.encode(errors='surrogatepass')).hexdigest()[:32]}",
         event=event,
         title=title,
@@ -115,7 +115,7 @@ def message_of(hook: Hook, event: str, job: JobFacts) -> Message:
     )
 
 
-def test_message(hook: Hook) -> Message:
+def sample_message(hook: Hook) -> HookMessage:
     """Return a message that is about no job."""
     return message_of(hook, TEST, _EXAMPLE)
 

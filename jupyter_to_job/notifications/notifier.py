@@ -19,7 +19,7 @@ from .facts import JobFacts, read_facts
 from .hooks import Hook
 from .message import message_of
 from .outbox import Key, Outbox, is_owed
-from .sending import Result, Senders
+from .sending import Senders, TryResult
 
 LOOK_INTERVAL = 0.5
 """Seconds between two looks at the jobs of which hooks may have to be told."""
@@ -48,6 +48,7 @@ class _Owed:
     """
 
     outbox: Outbox
+    submitted: str | None = None
     stamp: object = None
     hooks: HookList | None = None
     look_at: float | None = None
@@ -138,7 +139,12 @@ class Notifier:
             return
         if self._exchange.has(name, layout.DELETE):
             return
-        if not self._is_ours(self._exchange.request(name)):
+        request = self._exchange.request(name)
+        if request.submitted != (job.submitted or request.submitted):  # another job of this name
+            self._owed[name] = _Owed(Outbox(self._exchange, name))
+            return
+        job.submitted = request.submitted
+        if not self._is_ours(request):
             return
         facts = read_facts(self._exchange, name)
         job.stamp, job.hooks, job.look_at = stamp, hooks, self._next_look(facts, hooks)
@@ -230,7 +236,7 @@ class Notifier:
         except queue.Empty:
             return
 
-    def _take(self, result: Result) -> None:
+    def _take(self, result: TryResult) -> None:
         """Record the end of a try, and when the next one is due."""
         job = self._owed.get(result.job)
         if job is None:

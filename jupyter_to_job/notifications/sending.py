@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from .failure import NotSent
 from .hooks import Hook
-from .message import Message
+from .message import HookMessage
 
 _log = logging.getLogger(__name__)
 
@@ -19,7 +19,7 @@ _ALLOWANCE = 2.0
 """Seconds beyond a hook's time limit after which nobody waits for its thread any more."""
 
 
-def send(hook: Hook, message: Message) -> None:
+def send(hook: Hook, message: HookMessage) -> None:
     """Send one notification, within the time limit of its hook. Raises NotSent.
 
     The libraries limit each step; a receiver that answers a byte at a time is limited here.
@@ -34,7 +34,7 @@ def send(hook: Hook, message: Message) -> None:
         raise failure
 
 
-def _send(hook: Hook, message: Message, ends: queue.Queue[NotSent | None]) -> None:
+def _send(hook: Hook, message: HookMessage, ends: queue.Queue[NotSent | None]) -> None:
     """Send a notification, and tell how that ended."""
     failure = None
     try:
@@ -47,7 +47,7 @@ def _send(hook: Hook, message: Message, ends: queue.Queue[NotSent | None]) -> No
     ends.put(failure)
 
 
-def _sender_of(hook: Hook) -> Callable[[Hook, Message], None]:
+def _sender_of(hook: Hook) -> Callable[[Hook, HookMessage], None]:
     """Return what sends to a target. Its libraries are imported only where they are needed."""
     if hook.target == "command":
         from .command import run_command
@@ -63,7 +63,7 @@ def _sender_of(hook: Hook) -> Callable[[Hook, Message], None]:
 
 
 @dataclass(frozen=True)
-class Result:
+class TryResult:
     """The end of a try; `failure` is None if the notification was sent."""
 
     job: str
@@ -73,13 +73,13 @@ class Result:
 
 
 class Senders:
-    """Sends notifications in threads. `results` gets one `Result` for each."""
+    """Sends notifications in threads. `results` gets one `TryResult` for each."""
 
     def __init__(self) -> None:
-        self.results: queue.Queue[Result] = queue.Queue()
-        self._queues: dict[str, queue.Queue[tuple[str, Hook, Message]]] = {}
+        self.results: queue.Queue[TryResult] = queue.Queue()
+        self._queues: dict[str, queue.Queue[tuple[str, Hook, HookMessage]]] = {}
 
-    def start(self, job: str, hook: Hook, message: Message) -> None:
+    def start(self, job: str, hook: Hook, message: HookMessage) -> None:
         """Send a notification as soon as those before it of this hook were tried."""
         if hook.name not in self._queues:
             waiting = self._queues[hook.name] = queue.Queue()
@@ -87,7 +87,7 @@ class Senders:
             threading.Thread(target=self._send_all, args=(waiting,), daemon=True).start()
         self._queues[hook.name].put((job, hook, message))
 
-    def _send_all(self, waiting: queue.Queue[tuple[str, Hook, Message]]) -> None:
+    def _send_all(self, waiting: queue.Queue[tuple[str, Hook, HookMessage]]) -> None:
         while True:
             job, hook, message = waiting.get()
             failure = None
@@ -95,4 +95,4 @@ class Senders:
                 send(hook, message)
             except NotSent as error:
                 failure = error
-            self.results.put(Result(job, hook.name, message.event, failure))
+            self.results.put(TryResult(job, hook.name, message.event, failure))

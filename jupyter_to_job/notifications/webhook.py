@@ -14,14 +14,14 @@ import httpx
 
 from .failure import NotSent
 from .hooks import Hook
-from .message import Message
+from .message import HookMessage
 
 _RETRIED = (408, 425, 429)
 """Answers of the 4xx that may be another one later. All others of them are final."""
 _PREFIX = "whsec_"
 
 
-def post(hook: Hook, message: Message) -> None:
+def post(hook: Hook, message: HookMessage) -> None:
     """Send a notification to the address of a webhook, of Slack or of Teams. Raises NotSent."""
     bodies = {
         hook.webhook: message.as_json,

@@ -30,8 +30,8 @@ def free_port() -> int:
 class Controller:
     """A controller whose API server is away, and whose exchange another one has until `unlock`."""
 
-    def __init__(self, exchange: Path, folder: Path) -> None:
-        exchange.mkdir()
+    def __init__(self, exchange: Path, folder: Path, **settings: str) -> None:
+        exchange.mkdir(exist_ok=True)
         self._lock = (exchange / LOCK).open("a")
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         self.gateway, self.operations = free_port(), free_port()
@@ -45,6 +45,7 @@ class Controller:
             "GATEWAY_URL": "http://gateway",
             "NAMESPACES": "team",
             "LOG_FORMAT": "json",
+            **settings,
         }
         env = {f"JUPYTER_TO_JOB_{name}": value for name, value in variables.items()}
         self.log = folder / "log"

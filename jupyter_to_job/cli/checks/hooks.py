@@ -61,12 +61,12 @@ def send_tests() -> Iterator[CheckResult]:
         return
     from ...notifications.failure import NotSent
     from ...notifications.hooks import load_hooks
-    from ...notifications.message import test_message
+    from ...notifications.message import sample_message
     from ...notifications.sending import send
 
     for hook in load_hooks(files):
         try:
-            send(hook, test_message(hook))
+            send(hook, sample_message(hook))
         except NotSent as error:
             yield problem(f"{hook.name}: not sent: {error.message}")
         else:
