@@ -10,6 +10,7 @@ from email.policy import SMTP
 from .failure import NotSent
 from .hooks import Hook, Mail
 from .message import HookMessage
+from .trust import trusted_certificates
 from .webhook import read_secret
 
 
@@ -18,10 +19,11 @@ def send_mail(hook: Hook, message: HookMessage) -> None:
     mail = hook.mail
     assert mail is not None
     password = None if mail.password_file is None else read_secret(mail.password_file)
+    certificates = trusted_certificates(hook)
     try:
-        with _connect(mail, hook.timeout) as connection:
+        with _connect(mail, hook.timeout, certificates) as connection:
             if mail.tls == "starttls":
-                connection.starttls(context=ssl.create_default_context())
+                connection.starttls(context=certificates)
             if mail.user is not None and password is not None:
                 connection.login(mail.user, password)
             refused = connection.send_message(_mail(mail, message))
@@ -63,9 +65,8 @@ def _refused(recipients: dict[str, tuple[int, bytes]], *, is_sent: bool) -> NotS
     return NotSent(message, is_final=is_sent or all(code >= 500 for code in codes))
 
 
-def _connect(mail: Mail, timeout: float) -> smtplib.SMTP:
+def _connect(mail: Mail, timeout: float, certificates: ssl.SSLContext) -> smtplib.SMTP:
     host, port = mail.host_and_port()
     if mail.tls == "tls":
-        context = ssl.create_default_context()
-        return smtplib.SMTP_SSL(host, port, timeout=timeout, context=context)
+        return smtplib.SMTP_SSL(host, port, timeout=timeout, context=certificates)
     return smtplib.SMTP(host, port, timeout=timeout)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import queue
 import time
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from job_runner.protocol import layout, times
 
+from .. import logs
 from ..domain.errors import Damaged, JobsError, NotFound
 from ..domain.notification import GIVEN_UP, PENDING, SENT, HookNotification
 from ..exchange import FileExchange, Request
@@ -98,7 +100,8 @@ class Notifier:
             return False
         for name, job in list(self._owed.items()):
             try:
-                self._look(name, job, hooks)
+                with logs.context(job=name):
+                    self._look(name, job, hooks)
             except NotFound:  # it was removed meanwhile
                 self._owed.pop(name, None)
             except (Damaged, ValueError) as error:
@@ -106,7 +109,7 @@ class Notifier:
                 self._owed.pop(name, None)
             except (JobsError, OSError) as error:  # a full disk, for one
                 _log.warning("%s: looked at again in %g s: %s", name, RETRY_INTERVAL, error)
-                job.paused_until = time.monotonic() + RETRY_INTERVAL
+                job.stamp, job.paused_until = None, time.monotonic() + RETRY_INTERVAL
         return any(job.is_busy() for job in self._owed.values())
 
     def _find_jobs(self) -> None:
@@ -229,12 +232,12 @@ class Notifier:
 
     def _take_results(self, seconds: float) -> None:
         """Record the ends of tries, for some seconds or until there was one."""
-        try:
-            self._take(self._senders.results.get(timeout=seconds))
+        with contextlib.suppress(queue.Empty):
+            result = self._senders.results.get(timeout=seconds)
             while True:
-                self._take(self._senders.results.get_nowait())
-        except queue.Empty:
-            return
+                with logs.context(job=result.job):
+                    self._take(result)
+                result = self._senders.results.get_nowait()
 
     def _take(self, result: TryResult) -> None:
         """Record the end of a try, and when the next one is due."""

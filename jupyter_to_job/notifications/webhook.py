@@ -15,6 +15,7 @@ import httpx
 from .failure import NotSent
 from .hooks import Hook
 from .message import HookMessage
+from .trust import trusted_certificates
 
 _RETRIED = (408, 425, 429)
 """Answers of the 4xx that may be another one later. All others of them are final."""
@@ -33,8 +34,14 @@ def post(hook: Hook, message: HookMessage) -> None:
     headers = {"Content-Type": "application/json", "User-Agent": "jupyter-to-job"}
     if hook.webhook is not None:
         headers |= signature_headers(message.id, body, _secret(hook.secret_file))
+    certificates = trusted_certificates(hook)
     try:
-        response = asyncio.run(_post(url, body, headers, hook.timeout))
+        client = httpx.AsyncClient(
+            verify=certificates,
+            timeout=hook.timeout,
+            follow_redirects=False,  # the address is the one that was configured
+        )
+        response = asyncio.run(_post(client, url, body, headers, hook.timeout))
     except (asyncio.TimeoutError, httpx.TimeoutException) as error:
         raise NotSent(f"No answer within {hook.timeout} s.") from error
     except (httpx.HTTPError, OSError) as error:
@@ -44,12 +51,12 @@ def post(hook: Hook, message: HookMessage) -> None:
     _require_success(response)
 
 
-async def _post(url: str, body: bytes, headers: dict[str, str], timeout: float) -> httpx.Response:
+async def _post(
+    client: httpx.AsyncClient, url: str, body: bytes, headers: dict[str, str], timeout: float
+) -> httpx.Response:
     """Send a request, and return the head of its answer. `timeout` is for the whole."""
 
     async def exchange() -> httpx.Response:
-        # No redirect is followed: the address is the one that was configured.
-        client = httpx.AsyncClient(timeout=timeout, follow_redirects=False)
         async with client, client.stream("POST", url, content=body, headers=headers) as response:
             return response
 

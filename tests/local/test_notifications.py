@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,8 +11,10 @@ from typing import Any
 
 import pytest
 import yaml
+from aiosmtpd.smtp import AuthResult
 
 from .. import notebooks
+from ..cluster.box.pki import Pki
 from ..processes import gone, kill, processes, until
 from ..receivers import WebReceiver, receiving_mail, receiving_web
 from .cli import Cli
@@ -119,6 +122,15 @@ def test_an_answer_that_will_not_change_is_final(cli: Cli, web: WebReceiver, sta
     assert [posted.path for posted in web.posted] == ["/jobs"]
 
 
+def test_a_receiver_says_when_to_try_again(cli: Cli, web: WebReceiver) -> None:
+    web.statuses, web.headers = [429], {"Retry-After": "4"}
+    configure(cli, {"name": "ops", "webhook": web.url()})
+    (found,) = until_told(cli, run(cli, "1")).values()
+    assert (found["state"], found["tries"]) == ("sent", 2)
+    first, second = (int(posted.headers["webhook-timestamp"]) for posted in web.posted)
+    assert second - first >= 3
+
+
 def test_kills_lose_nothing(cli: Cli, web: WebReceiver) -> None:
     web.status = 500
     configure(cli, {"name": "ops", "webhook": web.url(), "tries": 40})
@@ -185,6 +197,45 @@ def test_mail_arrives_after_a_fault(cli: Cli) -> None:
         assert arrived["To"] == "me@example.org, team@example.org"
         assert arrived["Message-ID"].startswith("<msg_")
         assert "ValueError: no such column" in arrived.get_content()  # type: ignore[attr-defined]
+
+
+def test_mail_by_tls_with_a_password(cli: Cli, tmp_path: Path) -> None:
+    pki = Pki(tmp_path)
+    pki.authority("ca")
+    pki.issue("mail", "/CN=mail", "IP:127.0.0.1", by="ca")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(pki.certificate("mail"), pki.key("mail"))
+    password = tmp_path / "password"
+    password.write_text("wrong")
+
+    def authenticate(*arguments: Any) -> AuthResult:
+        return AuthResult(success=arguments[-1].password == b"right")
+
+    with receiving_mail(
+        tls_context=context,
+        require_starttls=True,
+        authenticator=authenticate,
+        auth_required=True,
+    ) as server:
+        mail = {
+            "to": ["me@example.org"],
+            "from": "jobs@example.org",
+            "server": f"127.0.0.1:{server.port}",
+            "user": "jobs",
+            "password_file": str(password),
+        }
+        hook = {"name": "mail", "mail": mail}
+        configure(cli, hook)
+        assert "certificate verify failed" in cli.run("doctor", "--notify").stdout
+        configure(cli, {**hook, "ca_file": str(pki.certificate("ca"))})
+        assert "The mail server answered 535." in cli.run("doctor", "--notify").stdout
+        name = run(cli, "1")
+        path = cli.exchange / name / "notifications.json"
+        until(lambda: path.exists() and "535" in path.read_text(), "a first try")
+        password.write_text("right")  # mended: it is tried again
+        (found,) = until_told(cli, name).values()
+        assert (found["state"], found["message"]) == ("sent", None)
+        assert len(server.mails) == 1
 
 
 def test_mail_that_nobody_takes_is_given_up(cli: Cli) -> None:

@@ -1,0 +1,188 @@
+"""The loop that tells hooks: full disks, jobs of other hosts, late results, names used twice."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from job_runner.protocol import layout
+from jupyter_to_job.domain.errors import Unavailable
+from jupyter_to_job.exchange import FileExchange, Request
+from jupyter_to_job.exchange.records import NotificationsRecord
+from jupyter_to_job.notifications import notifier as notifier_module
+from jupyter_to_job.notifications.hooks import Hook
+from jupyter_to_job.notifications.notifier import Notifier
+
+from ..processes import until
+from ..receivers import WebReceiver, receiving_web
+from . import exchanges
+
+JOB = "train-abcdefgh"
+
+
+@pytest.fixture
+def web() -> Iterator[WebReceiver]:
+    with receiving_web() as receiver:
+        yield receiver
+
+
+@pytest.fixture
+def exchange(tmp_path: Path) -> FileExchange:
+    return FileExchange(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notifier_module, "LOOK_INTERVAL", 0.02)
+    monkeypatch.setattr(notifier_module, "RETRY_INTERVAL", 0.1)
+
+
+def add(exchange: FileExchange, *, is_delivered: bool = True, **fields: object) -> None:
+    """Record a job that has ended, and of which nobody was told."""
+    request = exchanges.request(JOB, **fields)
+    assert exchange.create(request, exchanges.RESULT, notify=True)
+    exchanges.end(exchange.directory(JOB))
+    if is_delivered:
+        exchanges.deliver(exchange.directory(JOB))
+
+
+def notifier(
+    exchange: FileExchange,
+    web: WebReceiver,
+    is_ours: Callable[[Request], bool] = lambda _: True,
+) -> Notifier:
+    hooks = (Hook.model_validate({"name": "ops", "webhook": web.url(), "retry_after": "1s"}),)
+    return Notifier(exchange, lambda: hooks, is_ours)
+
+
+def is_owed(exchange: FileExchange) -> bool:
+    return exchange.has(JOB, layout.NOTIFY)
+
+
+def test_it_ends_when_all_is_told(exchange: FileExchange, web: WebReceiver) -> None:
+    add(exchange)
+    notifier(exchange, web).run(lambda: False)
+    assert [posted.json["data"]["result"] for posted in web.posted] == [f"{JOB}.ipynb"]
+    assert not is_owed(exchange)
+    notifier(exchange, web).run(lambda: False)
+    assert len(web.posted) == 1
+
+
+def test_a_try_that_was_cut_off_is_repeated(exchange: FileExchange, web: WebReceiver) -> None:
+    add(exchange)
+    told = {"hook": "ops", "event": "succeeded", "state": "pending", "tries": 3, "time": "t"}
+    exchange.write(JOB, layout.NOTIFICATIONS, {"notifications": [told]})
+    notifier(exchange, web).run(lambda: False)
+    record = exchange.record(JOB, layout.NOTIFICATIONS, NotificationsRecord)
+    assert record is not None
+    assert [(n.state, n.tries) for n in record.notifications] == [("sent", 4)]
+
+
+def test_crashes_do_not_make_tries_endless(exchange: FileExchange, web: WebReceiver) -> None:
+    add(exchange)
+    told = {"hook": "ops", "event": "succeeded", "state": "pending", "tries": 12, "time": "t"}
+    exchange.write(JOB, layout.NOTIFICATIONS, {"notifications": [told]})
+    notifier(exchange, web).run(lambda: False)
+    record = exchange.record(JOB, layout.NOTIFICATIONS, NotificationsRecord)
+    assert record is not None
+    (given_up,) = record.notifications
+    assert (given_up.state, given_up.tries) == ("given_up", 12)
+    assert given_up.message == "The last try was cut off: it may have arrived."
+    assert not web.posted
+    assert not is_owed(exchange)
+
+
+def test_on_a_full_disk_nothing_is_told_twice(
+    exchange: FileExchange, web: WebReceiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(exchange)
+    write, is_full = exchange.write, threading.Event()
+    is_full.set()
+    failures = []
+
+    def refuse(*arguments: object) -> None:
+        if is_full.is_set():
+            failures.append(arguments)
+            raise Unavailable("The disk is full.")
+        write(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(exchange, "write", refuse)
+    stop = threading.Event()
+    working = notifier(exchange, web)
+    thread = threading.Thread(target=working.run, args=(lambda: not stop.is_set(),))
+    thread.start()
+    try:
+        until(lambda: len(failures) >= 3, "it is tried again")
+        assert not web.posted
+        is_full.clear()
+        until(lambda: not is_owed(exchange), "it is told")
+    finally:
+        stop.set()
+        thread.join(30)
+    assert len(web.posted) == 1
+
+
+def test_the_jobs_of_another_host_are_left_to_it(exchange: FileExchange, web: WebReceiver) -> None:
+    add(exchange)
+    notifier(exchange, web, lambda _: False).run(lambda: False)
+    assert not web.posted
+    assert is_owed(exchange)
+
+
+def test_an_end_waits_a_moment_for_its_delivery(
+    exchange: FileExchange, web: WebReceiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notifier_module, "DELIVERY_PATIENCE", 0.5)
+    add(exchange, is_delivered=False)
+    started = time.monotonic()
+    notifier(exchange, web).run(lambda: False)
+    assert time.monotonic() - started >= 0.5
+    assert [posted.json["data"]["result"] for posted in web.posted] == [None]
+
+
+def test_another_job_of_the_same_name_is_another_job(
+    exchange: FileExchange, web: WebReceiver
+) -> None:
+    web.status = 500
+    add(exchange)
+    stop = threading.Event()
+    working = notifier(exchange, web)
+    thread = threading.Thread(target=working.run, args=(lambda: not stop.is_set(),))
+    thread.start()
+    try:
+        until(lambda: web.posted, "a first try")
+        web.status = 204
+        exchange.remove(JOB)
+        add(exchange, submitted="2026-11-22T09:30:00.000Z")
+        until(lambda: web.taken(), "the second is told of")
+        until(lambda: not is_owed(exchange), "it is recorded")
+    finally:
+        stop.set()
+        thread.join(30)
+    assert {posted.json["data"]["submitted"] for posted in web.taken()} == {
+        "2026-11-22T09:30:00.000Z"
+    }
+
+
+def test_a_job_that_is_being_deleted_is_not_told_of(
+    exchange: FileExchange, web: WebReceiver
+) -> None:
+    add(exchange)
+    exchange.write_once(JOB, layout.DELETE, {"time": "2026-11-21T09:33:00.000Z"})
+    notifier(exchange, web).run(lambda: False)
+    assert not web.posted
+
+
+def test_a_damaged_job_keeps_no_other_from_being_told_of(
+    exchange: FileExchange, web: WebReceiver
+) -> None:
+    add(exchange)
+    damaged = exchanges.request("damaged-abcdefgh")
+    assert exchange.create(damaged, exchanges.RESULT, notify=True)
+    (exchange.root / damaged.name / layout.REQUEST).write_text("{")
+    notifier(exchange, web).run(lambda: False)
+    assert len(web.taken()) == 1
