@@ -209,7 +209,7 @@ def test_mail_by_tls_with_a_password(cli: Cli, tmp_path: Path) -> None:
     password.write_text("wrong")
 
     def authenticate(*arguments: Any) -> AuthResult:
-        return AuthResult(success=arguments[-1].password == b"right")
+        return AuthResult(success=arguments[-1].password == b"right", handled=False)
 
     with receiving_mail(
         tls_context=context,

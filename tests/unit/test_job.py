@@ -7,12 +7,13 @@ import json
 from job_runner.protocol.metrics import Metric
 from job_runner.protocol.progress import Progress
 from jupyter_to_job.domain.job import Asked, ClusterEvent, Delivery, DeliveryState, Job, State
+from jupyter_to_job.domain.notification import HookNotification
 
 FIELDS = {
     "notebook", "owner", "flavor", "device", "parameters", "inputs", "isolated", "output",
     "max_runtime", "priority", "backend", "name", "state", "cancel_requested", "reason", "message",
     "position", "progress", "delivery", "usage", "submitted", "started", "finished", "journal",
-    "mounts", "left_behind", "events", "asked", "group", "rerun_of", "metrics",
+    "mounts", "left_behind", "events", "asked", "group", "rerun_of", "metrics", "notifications",
 }  # fmt: skip
 
 JOB = Job(
@@ -41,6 +42,7 @@ JOB = Job(
     group="night",
     rerun_of="train-aaaaaaaa",
     metrics={"accuracy": Metric(0.93, None, 2), "curve": Metric(None, "image/png", 3)},
+    notifications=(HookNotification("ops", "failed", "given_up", 12, "2026-11-21T09:31:00.000Z"),),
 )
 
 
