@@ -26,6 +26,8 @@ MAX_MESSAGE = 500
 _MIN_MASKED = 6
 """Characters from which a value is taken out of a message: shorter ones are in any text."""
 _MASK = "***"
+_MAX_READ, _MAX_VALUES = 10_000, 10_000
+"""Characters of a message, and values of a job, that are looked at: users may send any number."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,9 @@ def _without_values(message: str | None, request: Request) -> str | None:
     if message is None:
         return None
     values = {*request.env.values(), *_texts(request.parameters)}
+    if len(values) > _MAX_VALUES:
+        return None
+    message = message[:_MAX_READ]
     for value in sorted(values, key=len, reverse=True):
         if len(value) >= _MIN_MASKED:
             message = message.replace(value, _MASK)
@@ -127,8 +132,14 @@ def _without_values(message: str | None, request: Request) -> str | None:
 
 
 def _texts(value: Any) -> set[str]:
-    """Return all texts in a JSON value."""
-    if isinstance(value, str):
-        return {value}
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return {text for part in parts for text in _texts(part)}
+    """Return all texts and numbers in a JSON value, which may be nested deeply."""
+    texts, parts = set(), [value]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, str | int | float):
+            texts.add(str(part))
+        elif isinstance(part, dict):
+            parts += part.values()
+        elif isinstance(part, list):
+            parts += part
+    return texts

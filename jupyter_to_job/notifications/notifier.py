@@ -104,12 +104,15 @@ class Notifier:
                     self._look(name, job, hooks)
             except NotFound:  # it was removed meanwhile
                 self._owed.pop(name, None)
-            except (Damaged, ValueError) as error:
+            except Damaged as error:
                 _log.warning("%s: nobody is told of it: %s", name, error)
                 self._owed.pop(name, None)
             except (JobsError, OSError) as error:  # a full disk, for one
                 _log.warning("%s: looked at again in %g s: %s", name, RETRY_INTERVAL, error)
                 job.stamp, job.paused_until = None, time.monotonic() + RETRY_INTERVAL
+            except Exception:  # an error of one job must not stop the others
+                _log.exception("%s: nobody is told of it", name)
+                self._owed.pop(name, None)
         return any(job.is_busy() for job in self._owed.values())
 
     def _find_jobs(self) -> None:

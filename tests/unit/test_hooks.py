@@ -195,11 +195,13 @@ def test_the_signature_is_that_of_standard_webhooks(monkeypatch: pytest.MonkeyPa
 
 def test_facts_have_no_value_of_a_variable_or_parameter(tmp_path: Path) -> None:
     exchange = FileExchange(tmp_path)
-    message = "raised KeyError: 'hunter2-long' of {'deep-secret': 1}, cpu " + "x" * MAX_MESSAGE
+    message = (
+        "raised KeyError: 'hunter2-long' of {'deep-secret': 1}, cpu, 424242 " + "x" * MAX_MESSAGE
+    )
     request = exchanges.request(
         JOB,
         env={"TOKEN": "hunter2-long", "KIND": "cpu"},
-        parameters={"config": {"inner": ["deep-secret"]}},
+        parameters={"config": {"inner": ["deep-secret"], "pin": 424242}},
     )
     assert exchange.create(request, exchanges.RESULT, notify=True)
     claim = exchange.directory(JOB) / "attempt-1"
@@ -208,7 +210,23 @@ def test_facts_have_no_value_of_a_variable_or_parameter(tmp_path: Path) -> None:
     (claim / "outcome.json").write_text(json.dumps({**outcome, "reason": "CellFailed"}))
     told = read_facts(exchange, JOB).message
     assert told is not None
-    assert told.startswith("raised KeyError: '***' of {'***': 1}, cpu xx")
+    assert told.startswith("raised KeyError: '***' of {'***': 1}, cpu, *** xx")
     assert len(told) == MAX_MESSAGE
     (exchange.directory(JOB) / "cleared.json").write_text('{"v": 1, "time": "", "message": ""}')
     assert read_facts(exchange, JOB).message is None
+
+
+def test_a_hostile_submission_costs_little(tmp_path: Path) -> None:
+    exchange = FileExchange(tmp_path)
+    nested: Any = "deep-secret"
+    for _ in range(300):
+        nested = [nested]
+    parameters = {"nested": nested, "many": [f"value {i}" for i in range(20_000)]}
+    request = exchanges.request(JOB, parameters=parameters)
+    assert exchange.create(request, exchanges.RESULT, notify=True)
+    exchanges.end(exchange.directory(JOB), "failed")
+    assert read_facts(exchange, JOB).message is None
+    few = replace(request, name="few-abcdefgh", parameters={"nested": nested})
+    assert exchange.create(few, exchanges.RESULT, notify=True)
+    exchanges.end(exchange.directory(few.name), "failed")
+    assert read_facts(exchange, few.name).message == "Nothing ran."
