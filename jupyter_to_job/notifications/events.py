@@ -13,6 +13,8 @@ from .hooks import RUNNING, WAITING, Hook
 
 def due_events(hook: Hook, job: JobFacts, moment: float) -> Iterator[str]:
     """Yield the events of `when` that hold at `moment`, in unix seconds."""
+    if job.group is not None and not hook.groups:
+        return
     for event, limit in hook.when.items():
         if limit is None:
             if event == job.state.value:

@@ -98,8 +98,9 @@ class Hook(_Strict):
     `when` has the events, with the seconds of those that have a limit. A try takes `timeout`
     seconds at most. The second one is `retry_after` seconds after the first, each further one
     after twice as long, and after `tries` it is given up. `ca_file` has certificates, in PEM, that
-    are trusted beside the usual ones. `message`: whether a job's own message is told. `link` is the
-    address of a job, with `{name}`, `{owner}`, `{notebook}` and `{result}`.
+    are trusted beside the usual ones. `groups`: whether jobs of a group are told of, `message`:
+    whether a job's own message is told. `link` is the address of a job, with `{name}`, `{owner}`,
+    `{notebook}` and `{result}`.
     """
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
@@ -114,6 +115,7 @@ class Hook(_Strict):
     secret_file: Path | None = None
     ca_file: Path | None = None
     link: WebAddress | None = None
+    groups: bool = True
     message: bool = True
     tries: Annotated[int, Field(ge=1, le=50)] = 12
     retry_after: Seconds = 5

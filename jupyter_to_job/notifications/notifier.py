@@ -50,7 +50,6 @@ class _Owed:
     """
 
     outbox: Outbox
-    submitted: str | None = None
     stamp: object = None
     hooks: HookList | None = None
     look_at: float | None = None
@@ -145,12 +144,7 @@ class Notifier:
             return
         if self._exchange.has(name, layout.DELETE):
             return
-        request = self._exchange.request(name)
-        if request.submitted != (job.submitted or request.submitted):  # another job of this name
-            self._owed[name] = _Owed(Outbox(self._exchange, name))
-            return
-        job.submitted = request.submitted
-        if not self._is_ours(request):
+        if not self._is_ours(self._exchange.request(name)):
             return
         facts = read_facts(self._exchange, name)
         job.stamp, job.hooks, job.look_at = stamp, hooks, self._next_look(facts, hooks)
@@ -254,11 +248,11 @@ class Notifier:
         hook = next((h for h in job.hooks or () if h.name == result.hook), None)
         try:
             if result.failure is None:
-                _log.info("%s: %s was told that it %s", result.job, *key)
+                _log.info("%s: %s was told: %s", result.job, *key)
                 job.outbox.write(replace(notification, state=SENT, message=None))
             elif hook is None or result.failure.is_final or notification.tries >= hook.tries:
                 why = result.failure.message
-                _log.error("%s: %s is not told of %s: %s", result.job, *key, why)
+                _log.error("%s: %s is not told: %s. %s", result.job, *key, why)
                 job.outbox.write(replace(notification, state=GIVEN_UP, message=why))
             else:
                 delay = hook.retry_after * 2.0 ** (notification.tries - 1)

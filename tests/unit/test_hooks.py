@@ -124,6 +124,13 @@ def test_events_that_are_due(job: JobFacts, seconds: int, events: list[str]) -> 
     assert list(due_events(hook(when=WHEN), job, START + seconds)) == events
 
 
+def test_a_hook_may_leave_groups_out() -> None:
+    sweep = replace(FAILED, group="night")
+    assert list(due_events(hook(groups=False), sweep, START)) == []
+    assert list(due_events(hook(groups=False), FAILED, START)) == ["failed"]
+    assert list(due_events(hook(), sweep, START)) == ["failed"]
+
+
 def test_the_next_moment_to_look_at() -> None:
     hooks = [hook(when=WHEN), hook(when=[{"waiting_longer_than": "1h"}])]
     assert next_limit(hooks, QUEUED, START) == START + 1800

@@ -1,4 +1,4 @@
-"""The loop that tells hooks: full disks, jobs of other hosts, late results, names used twice."""
+"""The loop that tells hooks: full disks, jobs of other hosts, late results."""
 
 from __future__ import annotations
 
@@ -100,6 +100,7 @@ def test_on_a_full_disk_nothing_is_told_twice(
     exchange: FileExchange, web: WebReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add(exchange)
+    exchanges.grow_old(exchange)  # from now on only a change of the directory is news
     write, is_full = exchange.write, threading.Event()
     is_full.set()
     failures = []
@@ -142,30 +143,6 @@ def test_an_end_waits_a_moment_for_its_delivery(
     notifier(exchange, web).run(lambda: False)
     assert time.monotonic() - started >= 0.5
     assert [posted.json["data"]["result"] for posted in web.posted] == [None]
-
-
-def test_another_job_of_the_same_name_is_another_job(
-    exchange: FileExchange, web: WebReceiver
-) -> None:
-    web.status = 500
-    add(exchange)
-    stop = threading.Event()
-    working = notifier(exchange, web)
-    thread = threading.Thread(target=working.run, args=(lambda: not stop.is_set(),))
-    thread.start()
-    try:
-        until(lambda: web.posted, "a first try")
-        web.status = 204
-        exchange.remove(JOB)
-        add(exchange, submitted="2026-11-22T09:30:00.000Z")
-        until(lambda: web.taken(), "the second is told of")
-        until(lambda: not is_owed(exchange), "it is recorded")
-    finally:
-        stop.set()
-        thread.join(30)
-    assert {posted.json["data"]["submitted"] for posted in web.taken()} == {
-        "2026-11-22T09:30:00.000Z"
-    }
 
 
 def test_a_job_that_is_being_deleted_is_not_told_of(
