@@ -23,7 +23,7 @@ from ..service.jobs import JobService, ServiceContext
 from ..service.submitting.preflight import check_choice, problem_of
 from ..service.submitting.submission import Caller
 from ..workspace import Frozen, Input, StoredFile, open_regular, summarize_notebook
-from .callers.dev_pod_problems import dev_pod_problems, require_user
+from .callers.dev_pod_problems import dev_pod_problems, require_image, require_user
 from .callers.identity import DevPod
 from .callers.volumes import JobOrigins, require_same_workspace, volume_path
 from .feed.job_event import held_elsewhere
@@ -56,6 +56,7 @@ class GatewayJobs(JobService):
         self._is_starting = planner.is_starting()
         architecture = planner.architecture_of(caller.origin.get("node"))
         self._origin = {**caller.origin, "architecture": architecture}
+        self._dev_pod = replace(caller, origin=self._origin)
         # Clients send absolute paths without the leading slash: see `service.remote`.
         # By its nonce the controller knows a Job that it made from one that somebody else made.
         origin = {**self._origin, "nonce": secrets.token_hex(16)}
@@ -69,6 +70,7 @@ class GatewayJobs(JobService):
                 sees_workspace=False,
                 identify_notebook=lambda path: str(volume_path(caller.origin, path)),
                 place_run=self._place_run,
+                admit=partial(require_image, self._dev_pod),
             ),
             wake=lambda *_: None,  # the reconciler in this process needs no waking
         )
@@ -128,8 +130,7 @@ class GatewayJobs(JobService):
         except JobsError:  # told above
             return Preflight(tuple(problems), isolated=True)
         plan = self._plan_mounts(choice, Path("/", submission.notebook))
-        image = choice.device.image or choice.flavor.image
-        problems += [*self._lack_of_room(), *dev_pod_problems(self._origin, plan, image)]
+        problems += [*self._lack_of_room(), *dev_pod_problems(self._dev_pod, choice, plan)]
         lack = self._planner.lack(choice, self._origin)
         if lack is not None:
             problems.append(Problem("no_node", lack.message, lack.hint, blocking=False))

@@ -61,6 +61,7 @@ class Caller:
     - `origin`: what a gateway read from the dev pod.
     - `sees_workspace`: whether this process reaches the workspace, and a runner finds it at the
       same path.
+    - `admit`: raises Refused for a choice that nothing of this caller may run with.
     - `place_run`: returns where a run works by its choice and its source, where that differs.
     - `enforce_memory`: whether the runner holds its kernel to the flavor's memory. A container
       does that by itself.
@@ -84,6 +85,7 @@ class Caller:
     identify_notebook: Callable[[str], str] = str
     resolve_kernel: KernelResolver | None = None
     place_run: PlaceRun | None = None
+    admit: Callable[[Choice], None] = lambda _choice: None
 
     def run_place(self, submission: Submission, choice: Choice) -> RunPlace:
         """Return where the run of a submission works."""
@@ -137,6 +139,7 @@ class SubmissionService:
             if earlier is not None:
                 return earlier, False
             choice = self.choose(submission, caller)
+            caller.admit(choice)
             kernel_spec = caller.kernel_spec(frozen.kernel)
             name = self._name(submission, frozen, caller, key, draw)
             request = replace(
