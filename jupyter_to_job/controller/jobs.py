@@ -20,6 +20,7 @@ from ..exchange.index import IndexRow
 from ..flavors.catalog import Choice
 from ..service.catalog import describe
 from ..service.jobs import JobService, ServiceContext
+from ..service.submitting.plan import plan_of
 from ..service.submitting.preflight import check_choice, problem_of
 from ..service.submitting.submission import Caller
 from ..workspace import Frozen, Input, StoredFile, open_regular, summarize_notebook
@@ -129,14 +130,18 @@ class GatewayJobs(JobService):
             choice = submissions.choose(submission, self._caller)
         except JobsError:  # told above
             return Preflight(tuple(problems), isolated=True)
+        request = submissions.trial(submission, self._caller)
         plan = self._plan_mounts(choice, Path("/", submission.notebook))
         problems += [*self._lack_of_room(), *dev_pod_problems(self._dev_pod, choice, plan)]
         lack = self._planner.lack(choice, self._origin)
         if lack is not None:
             problems.append(Problem("no_node", lack.message, lack.hint, blocking=False))
-        found = Preflight(isolated=plan.isolated or submission.isolated, mounts=plan.paths)
+        found = Preflight(
+            isolated=request.isolated,
+            mounts=request.mounts,
+            plan=plan_of(request, self._origin),
+        )
         if self._checks is not None:
-            request = submissions.trial(submission, self._caller)
             problems += self._checks.problems(request, self._origin)
             found = replace(found, image=self._checks.image(request, self._origin))
         return replace(found, problems=tuple(problems))

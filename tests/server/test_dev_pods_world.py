@@ -31,6 +31,7 @@ from ..pretend_cluster import PINNED_IMAGE, Clock, PretendCluster, tenants
 
 NOTEBOOK = nbformat.writes(new_notebook(cells=[new_code_cell("print(1)")])).encode()
 DIGEST = hashlib.sha256(NOTEBOOK).hexdigest()
+NOTEBOOK_PATH = "home/work/train.ipynb"
 CATALOG = """
 apiVersion: jupyter-to-job.io/v1
 default: {flavor: small, device: near}
@@ -61,7 +62,7 @@ class DevPod:
 
     def submit(self, **options: Any) -> Any:
         self.client.put(f"blobs/{DIGEST}", content=NOTEBOOK, headers=self.headers)
-        options = {"notebook": "home/work/train.ipynb", "expected_sha256": DIGEST, **options}
+        options = {"notebook": NOTEBOOK_PATH, "expected_sha256": DIGEST, **options}
         return self.post("jobs", **options)
 
 
