@@ -22,6 +22,7 @@ SECTIONS = {
         "show": "Show all about one job.",
         "results": "Compare jobs: parameters, metrics, time and what they used.",
         "logs": "Print a job's text output and tracebacks.",
+        "export": "Write results as HTML, PDF or another format.",
         "wait": "Wait until the results of jobs are delivered.",
     },
     "Act": {

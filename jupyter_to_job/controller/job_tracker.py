@@ -75,6 +75,10 @@ class JobTracker:
         metrics.oldest_waiting.set_function(self._oldest_waiting)
         metrics.oldest_delivery.set_function(self._oldest_delivery)
 
+    def knows(self, name: str) -> bool:
+        """Tell whether a job was shown before."""
+        return name in self._jobs
+
     def see(self, name: str, seen: SeenJob) -> None:
         """Take in how a job stands, and tell of what has changed since the last time."""
         now = _Known(

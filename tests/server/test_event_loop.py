@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import nbformat.v4 as v4
 import pytest
@@ -78,6 +79,7 @@ def files(exchange: Path, jp_root_dir: Path) -> Path:
         workspace=str(jp_root_dir),
         flavor="f0",
         snapshot_sha256=hashlib.sha256(snapshot).hexdigest(),
+        group="sweep",
     )
     store = FileExchange(exchange)
     store.create(request, snapshot)
@@ -146,7 +148,14 @@ ROUTES = [
     ("GET", f"jobs/{JOB}/logs", 200),
     ("GET", f"jobs/{JOB}/notebook", 200),
     ("POST", "preflight", 200),
+    ("POST", "sweeps", 201),
+    ("GET", "results?group=sweep", 200),
 ]
+BODIES = {
+    "jobs": SUBMISSION,
+    "preflight": SUBMISSION,
+    "sweeps": {**SUBMISSION, "runs": [{}, {}]},
+}
 TOUCH_NO_FILE = {("DELETE", "submissions/key"), ("GET", "health")}
 
 
@@ -155,13 +164,16 @@ async def test_others_are_answered_while_a_request_waits_for_its_files(
     catalog: Path, jp_fetch: Fetch, files: Path, gate: Gate, method: str, path: str, status: int
 ) -> None:
     catalog.write_text(large_catalog(1))
-    data = json.dumps(SUBMISSION).encode() if path in ("jobs", "preflight") else b"{}"
-    answer = await hold(gate, jp_fetch, ask(jp_fetch, method, path, data))
+    data = json.dumps(BODIES.get(path, {})).encode()
+    path, _, query = path.partition("?")
+    params = dict(parse_qsl(query))
+    answer = await hold(gate, jp_fetch, ask(jp_fetch, method, path, data, params=params))
     assert answer.code == status, answer.body
 
 
 def test_every_route_is_held() -> None:
-    routes = [(method, path) for method, path, _ in ROUTES] + sorted(TOUCH_NO_FILE)
+    routes = [(method, path.partition("?")[0]) for method, path, _ in ROUTES]
+    routes += sorted(TOUCH_NO_FILE)
     for method, pattern, _ in API_ROUTES:
         assert [1 for m, path in routes if m == method and re.fullmatch(pattern, path)] == [1]
 

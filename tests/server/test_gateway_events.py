@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from job_runner.protocol import documents, layout
-from jupyter_to_job.controller import events
-from jupyter_to_job.controller import gateway as routes
+from jupyter_to_job.controller import events, request_log
 from jupyter_to_job.controller.feed import feed
 from jupyter_to_job.domain.errors import Refused, Unavailable
 from jupyter_to_job.exchange import FileExchange, Request
@@ -158,7 +157,7 @@ async def test_an_agent_learns_whether_somebody_watches(exchange: FileExchange) 
 async def test_the_log_does_not_grow_with_appends(
     place: Place, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    caplog.set_level("INFO", logger="jupyter_to_job.controller.gateway")
+    caplog.set_level("INFO", logger=request_log.__name__)
     exchanges.add(place.exchange, JOB)
     agent = Agent(place, JOB)
     await agent.claim()
@@ -166,16 +165,15 @@ async def test_the_log_does_not_grow_with_appends(
     await agent.print()
     await place.ask("GET", "health", "me")
     assert caplog.messages == []
-    first = agent.sent
     await place.ask("GET", f"jobs/{JOB}", "me")
-    append = f"exchange/{JOB}/attempt-1/journal/00000001.jsonl?offset="
-    await place.ask("POST", f"{append}0", f"agent:{JOB}", b"x")  # at a wrong offset
-    monkeypatch.setattr(routes, "SLOW", 0.0)
+    append = f"exchange/{JOB}/attempt-1/journal/00000001.jsonl"
+    await place.ask("POST", f"{append}?offset=0", f"agent:{JOB}", b"x")  # at a wrong offset
+    monkeypatch.setattr(request_log, "SLOW", 0.0)
     await agent.print()
     assert [message.rpartition(" ms")[0].rpartition(" ")[0] for message in caplog.messages] == [
         f"200 GET /api/jobs/{JOB}",
-        f"409 POST /api/{append}0",
-        f"200 POST /api/{append}{first}",
+        f"409 POST /api/{append}",
+        f"200 POST /api/{append}",
     ]
     assert [record.levelname for record in caplog.records] == ["INFO", "WARNING", "INFO"]
 

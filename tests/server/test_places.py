@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import json
 import os
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 from jupyter_server.auth import IdentityProvider, User
-from jupyter_server.serverapp import ServerApp
 from jupyter_server.services.contents.manager import ContentsManager
 
+from ..processes import until
 from .test_routes import API, ended, post, refusal, write_notebook
 
 Fetch = Callable[..., Awaitable[Any]]
@@ -122,34 +122,35 @@ async def test_without_a_folder(jp_fetch: Fetch) -> None:
 
 
 @pytest.mark.parametrize("application", ["jupyter_server", "jupyterlab"])
-def test_started_as_users_do(application: str, tmp_path: Path, jp_serverapp: ServerApp) -> None:
+def test_started_as_users_do(application: str, tmp_path: Path) -> None:
     """The server part is enabled by its installation alone. Notebook 7 is tried in a browser."""
+    runtime = tmp_path / "runtime"
     environment = {
         **os.environ,
         "JUPYTER_CONFIG_DIR": str(tmp_path / "config"),
-        "JUPYTER_RUNTIME_DIR": str(tmp_path / "runtime"),
+        "JUPYTER_RUNTIME_DIR": str(runtime),
     }
     prefix = Path(sys.prefix, "etc", "jupyter", "jupyter_server_config.d")
     assert (prefix / "jupyter_to_job.json").is_file(), "it is not installed"
-    port = jp_serverapp.port + 1
-    options = ["--no-browser", "--allow-root", "--IdentityProvider.token=t", f"--port={port}"]
-    options += ["--ServerApp.port_retries=0", f"--ServerApp.root_dir={tmp_path}"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", application, *options],
-        env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+    options = ["--no-browser", "--allow-root", "--IdentityProvider.token=t", "--port=0"]
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", application, *options, f"--ServerApp.root_dir={tmp_path}"],
+            env=environment, stdout=log, stderr=log,
+        )  # fmt: skip
+
+    def answers() -> bool:
+        assert process.poll() is None, (tmp_path / "log").read_text()
+        for file in runtime.glob("jpserver-*.json"):
+            with contextlib.suppress(OSError, ValueError):  # it is being written, or not open yet
+                url = f"{json.loads(file.read_text())['url']}jupyter-to-job/api/health"
+                request = urllib.request.Request(url, headers={"Authorization": "token t"})
+                with urllib.request.urlopen(request) as answer:
+                    return bool(json.loads(answer.read())["status"] == "ok")
+        return False
+
     try:
-        url = f"http://127.0.0.1:{port}/jupyter-to-job/api/health"
-        asked = urllib.request.Request(url, headers={"Authorization": "token t"})
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                with urllib.request.urlopen(asked) as answer:
-                    assert json.loads(answer.read())["status"] == "ok"
-                return
-            except OSError:
-                assert process.poll() is None and time.monotonic() < deadline
-                time.sleep(0.1)
+        until(answers, f"{application} answers")
     finally:
         process.terminate()
         process.wait(20)

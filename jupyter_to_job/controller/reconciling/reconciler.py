@@ -197,12 +197,14 @@ class Reconciler:
     async def _work(self) -> None:
         while True:
             name = await self._queue.get()
+            is_first_look = not self.tracker.knows(name)
             try:
                 with logs.context(job=name):
                     await self._try_to_reconcile(name)
             finally:
                 self._groups.saw(name)
-                self.on_change(name)
+                if not (is_first_look and name in self._settled):  # else it is no news
+                    self.on_change(name)
                 self._queue.done(name)
 
     async def _try_to_reconcile(self, name: str) -> None:

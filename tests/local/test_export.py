@@ -1,0 +1,81 @@
+"""Results as documents: HTML with and without code, other formats, and what is refused."""
+
+from __future__ import annotations
+
+import html
+import re
+from pathlib import Path
+
+from .. import notebooks
+from .cli import Cli
+
+CODE = "print('6 times 7 is', 6 * 7)"
+PRINTED = "6 times 7 is 42"
+
+
+def text_of(page: Path) -> str:
+    """Return what a page says, without its tags."""
+    return html.unescape(re.sub(r"<[^>]*>", "", page.read_text()))
+
+
+def test_html_with_and_without_code(cli: Cli) -> None:
+    notebooks.write(cli.workspace / "deep" / "sums.ipynb", CODE)
+    job = cli.json("submit", "deep/sums.ipynb", "--wait")
+    ended = cli.run("export", job["name"])
+    assert ended.returncode == 0, ended.stderr
+    page = cli.result(job).with_suffix(".html")
+    assert ended.stdout == f"{page}\n", "it stands beside the result"
+    assert f"<title>{job['name']}</title>" in page.read_text()
+    assert CODE in text_of(page)
+    assert PRINTED in text_of(page)
+
+    refused = cli.run("export", job["name"], "--no-code")
+    assert refused.returncode != 0
+    assert "--force" in refused.stderr
+    assert CODE in text_of(page), "nothing is replaced unasked"
+    assert cli.run("export", job["name"], "--no-code", "--force").returncode == 0
+    assert CODE not in text_of(page)
+    assert PRINTED in text_of(page)
+
+
+def test_several_jobs_and_formats(cli: Cli) -> None:
+    notebooks.write(cli.workspace / "sums.ipynb", CODE)
+    names = [cli.json("submit", "sums.ipynb", "--wait")["name"] for _ in range(2)]
+    (cli.workspace / "shared").mkdir()
+    ended = cli.run("export", "sums-*", "--to", "markdown", "--output", "shared")
+    assert ended.returncode == 0, ended.stderr
+    pages = sorted((cli.workspace / "shared").iterdir())
+    assert [page.name for page in pages] == sorted(f"{name}.md" for name in names)
+    assert all(PRINTED in page.read_text() for page in pages)
+    one_file = cli.run("export", "sums-*", "--output", "both.html")
+    assert one_file.returncode == 2
+    assert "both.html is not a folder" in one_file.stderr
+    named = cli.run("export", names[0], "--output", "report.html")
+    assert named.stdout == "report.html\n", named.stderr
+    assert PRINTED in text_of(cli.workspace / "report.html")
+
+
+def test_what_exists_of_a_running_job(cli: Cli) -> None:
+    name = cli.submit_waiting()
+    ended = cli.run("export", name)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout == f"{name}.html\n"
+    assert "before" in text_of(cli.workspace / f"{name}.html")
+    cli.release()
+
+
+def test_refusals_say_what_to_do(cli: Cli) -> None:
+    notebooks.write(cli.workspace / "sums.ipynb", CODE)
+    name = cli.json("submit", "sums.ipynb", "--wait")["name"]
+    unknown = cli.run("export", name, "--to", "papyrus")
+    assert unknown.returncode == 2
+    assert "There is no format 'papyrus'" in unknown.stderr
+    assert "markdown" in unknown.stderr
+    nowhere = cli.run("export", name, "--output", "no/such/report.html")
+    assert nowhere.returncode == 2
+    assert "There is no folder no/such" in nowhere.stderr
+    cli.variables["PATH"] = str(cli.workspace)  # neither XeLaTeX nor Pandoc
+    pdf = cli.run("export", name, "--to", "pdf")
+    assert pdf.returncode != 0
+    assert "HTML needs no other programs" in pdf.stderr, "neither is Playwright's Chromium there"
+    assert cli.run("export", "sums-aaaaaaaa").returncode == 3
