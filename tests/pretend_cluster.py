@@ -17,6 +17,7 @@ from jupyter_to_job.domain.errors import NotFound, Refused, Unavailable
 
 USERNAME = "hub.jupyter.org/username"
 JOB_LABEL = "jupyter-to-job.io/job"
+PINNED_IMAGE = f"registry/notebook@sha256:{'a' * 64}"
 
 
 class Clock:
@@ -80,6 +81,7 @@ class PretendCluster:
         claim: str | None = None,
         path: str = "/home",
         groups: str = "",
+        image: str = PINNED_IMAGE,
         **spec: Any,
     ) -> str:
         """Add a dev pod, with a claim mounted at `path` if one is named; return its token."""
@@ -92,7 +94,7 @@ class PretendCluster:
                 "metadata": {"name": claim, "uid": uid},
                 "spec": {"accessModes": ["ReadWriteOnce"]},
             }
-        container = {"name": "notebook", "image": "notebook:1", "volumeMounts": mounts}
+        container = {"name": "notebook", "image": image, "volumeMounts": mounts}
         annotations = {"groups": groups}
         if username is not None:
             annotations[USERNAME] = username

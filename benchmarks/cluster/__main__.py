@@ -10,19 +10,18 @@ import argparse
 import asyncio
 import json
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import psutil
-
 from ..machine import print_machine
 from . import targets
 from .crowd import Clients, at_work
+from .process import GatewayProcess
 from .record import Crowd, fill
+from .restart import Restart, measure_restart
 
 INDEX_DELAY = 3.0
 """Seconds after which the index takes a directory that changed: see `exchange.stamps.RACY`."""
@@ -47,6 +46,7 @@ class Figures:
     page_cpu: float
     page: float
     first_page: float
+    restart: Restart
 
 
 def main() -> int:
@@ -80,55 +80,48 @@ async def measure(folder: Path, crowd: Crowd, options: argparse.Namespace) -> Fi
     """Fill an exchange, start a gateway on it, and measure."""
     jobs = fill(folder / "exchange", crowd)
     await asyncio.sleep(INDEX_DELAY)
-    exchange = str(folder / "exchange")
-    command = (sys.executable, "-m", "benchmarks.cluster.gateway", exchange, *jobs)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as gateway:
-        try:
-            assert gateway.stdout is not None
-            clients = Clients(int(gateway.stdout.readline()))
-            process = psutil.Process(gateway.pid)
-            first_page = await clients.page(crowd.owner(0))
-            for number in range(crowd.owners):  # which brings the index up to date
-                await clients.page(crowd.owner(number))
-            await asyncio.sleep(INDEX_DELAY)
-            await clients.page(crowd.owner(0))
-            before = _cpu_seconds(process)
-            pages = [await clients.page(crowd.owner(n)) for n in range(options.pages)]
-            page_cpu = (_cpu_seconds(process) - before) / options.pages
-            async with at_work(*(clients.follow(crowd.owner(n)) for n in range(crowd.streams))):
+    gateway = GatewayProcess(folder / "exchange", jobs)
+    clients = Clients(gateway.port)
+    try:
+        first_page = await clients.page(crowd.owner(0))
+        for number in range(crowd.owners):  # which brings the index up to date
+            await clients.page(crowd.owner(number))
+        await asyncio.sleep(INDEX_DELAY)
+        await clients.page(crowd.owner(0))
+        before = gateway.cpu_seconds()
+        pages = [await clients.page(crowd.owner(n)) for n in range(options.pages)]
+        page_cpu = (gateway.cpu_seconds() - before) / options.pages
+        async with at_work(*(clients.follow(crowd.owner(n)) for n in range(crowd.streams))):
+            await asyncio.sleep(WARM_UP)
+            idle_cpu = await _share_of_core(gateway, options.seconds)
+            async with at_work(*(clients.run_job(job, options.interval) for job in jobs)):
                 await asyncio.sleep(WARM_UP)
-                idle_cpu = await _share_of_core(process, options.seconds)
-                async with at_work(*(clients.run_job(job, options.interval) for job in jobs)):
-                    await asyncio.sleep(WARM_UP)
-                    clients.events = clients.appends = 0
-                    busy_cpu = await _share_of_core(process, options.seconds)
-                    events, appends = clients.events, clients.appends
-            seconds = options.seconds
-            append_cpu = max(0.0, busy_cpu - idle_cpu) * seconds / max(1, appends)
-            return Figures(
-                cpu=idle_cpu + append_cpu * len(jobs) / options.interval,
-                busy_cpu=busy_cpu,
-                idle_cpu=idle_cpu,
-                memory=process.memory_info().rss,
-                events=events / seconds,
-                appends=appends / seconds,
-                page_cpu=page_cpu,
-                page=statistics.median(pages),
-                first_page=first_page,
-            )
-        finally:
-            gateway.kill()
+                clients.events = clients.appends = 0
+                busy_cpu = await _share_of_core(gateway, options.seconds)
+                events, appends = clients.events, clients.appends
+        memory = gateway.memory()
+        seconds = options.seconds
+        append_cpu = max(0.0, busy_cpu - idle_cpu) * seconds / max(1, appends)
+        return Figures(
+            cpu=idle_cpu + append_cpu * len(jobs) / options.interval,
+            busy_cpu=busy_cpu,
+            idle_cpu=idle_cpu,
+            memory=memory,
+            events=events / seconds,
+            appends=appends / seconds,
+            page_cpu=page_cpu,
+            page=statistics.median(pages),
+            first_page=first_page,
+            restart=await measure_restart(gateway, clients, crowd, jobs, options.interval),
+        )
+    finally:
+        gateway.kill()
 
 
-def _cpu_seconds(process: psutil.Process) -> float:
-    times = process.cpu_times()
-    return float(times.user + times.system)
-
-
-async def _share_of_core(process: psutil.Process, seconds: float) -> float:
-    before, began = _cpu_seconds(process), time.monotonic()
+async def _share_of_core(gateway: GatewayProcess, seconds: float) -> float:
+    before, began = gateway.cpu_seconds(), time.monotonic()
     await asyncio.sleep(seconds)
-    return (_cpu_seconds(process) - before) / (time.monotonic() - began)
+    return (gateway.cpu_seconds() - before) / (time.monotonic() - began)
 
 
 def _show(crowd: Crowd, result: Figures) -> None:
@@ -139,8 +132,12 @@ def _show(crowd: Crowd, result: Figures) -> None:
     print(f"  controller, nothing prints    {result.idle_cpu:8.1%}")
     print(f"  its memory                    {result.memory / 1e6:8.0f} MB")
     print(f"  a page, processor time        {result.page_cpu * 1e3:8.1f} ms  answered in "
-          f"{result.page * 1e3:.1f} ms; the first, without an index: {result.first_page:.2f} s",
-          flush=True)  # fmt: skip
+          f"{result.page * 1e3:.1f} ms; the first, without an index: {result.first_page:.2f} s"
+          )  # fmt: skip
+    restart = result.restart
+    print(f"  settled after SIGKILL         {restart.settled:8.2f} s   {restart.cpu:.2f} s of it "
+          f"processor time; health after {restart.answered:.2f} s, then within "
+          f"{restart.health:.2f} s; a page after it {restart.page:.2f} s", flush=True)  # fmt: skip
 
 
 def _missed(result: Figures) -> list[str]:
@@ -149,6 +146,8 @@ def _missed(result: Figures) -> list[str]:
         "of a core": (result.cpu, targets.CPU),
         "bytes of memory": (result.memory, targets.MEMORY),
         "seconds of processor time for a page": (result.page_cpu, targets.PAGE),
+        "seconds to settle after a restart": (result.restart.settled, targets.SETTLED),
+        "seconds for an answer of the health": (result.restart.health, targets.HEALTH),
     }
     return [f"{figure:.3g} {what}" for what, (figure, most) in held.items() if figure > most]
 

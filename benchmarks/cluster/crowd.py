@@ -14,13 +14,26 @@ from job_runner.protocol.journal import journal
 
 from .record import FIRST_SEGMENT
 
+_BEGINNING = [
+    {"k": "start", "t": time.time(), "v": 1},
+    {"k": "prepared", "cells_total": 20},
+    {"k": "cell_start", "i": 0},
+]
 _LINE = {"output_type": "stream", "name": "stdout", "text": f"epoch: loss={'0.1234 ' * 12}\n"}
+WRONG_OFFSET = 409
+"""Answers an append that had arrived although its answer did not."""
+RETRY_INTERVAL = 0.1
+"""Seconds until a client tries again to reach a gateway."""
 LINES = 5
 """Records that an agent sends at a time."""
 
 
 class Clients:
-    """Talks to one gateway; `events` counts the Jobs that all streams received."""
+    """Talks to one gateway; `events` counts the Jobs that all streams received.
+
+    `informed` has the owners whose streams received a Job, `accepted` the jobs whose agents sent
+    something: whoever wants to know that anew clears them.
+    """
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -29,6 +42,9 @@ class Clients:
         self._client = httpx.AsyncClient(base_url=url, limits=limits, timeout=60.0)
         self.events = 0
         self.appends = 0
+        self.informed: set[str] = set()
+        self.accepted: set[str] = set()
+        self._sent: dict[str, int] = {}
 
     async def page(self, owner: str) -> float:
         """Ask for a page of a user's list; return how many seconds the answer took."""
@@ -47,24 +63,45 @@ class Clients:
                 f"GET /api/events HTTP/1.1\r\nHost: a\r\nAuthorization: {token}\r\n\r\n".encode()
             )
             while line := await reader.readline():
-                self.events += line.startswith(b"data:")
+                if line.startswith(b"data:"):
+                    self.events += 1
+                    self.informed.add(owner)
         finally:
             writer.close()
 
+    async def keep_following(self, owner: str) -> None:
+        """Read a user's event stream, and connect again whenever it ends."""
+        while True:
+            with contextlib.suppress(OSError):
+                await self.follow(owner)
+            await asyncio.sleep(RETRY_INTERVAL)
+
     async def run_job(self, job: str, interval: float) -> None:
-        """Send what a job prints, every `interval` seconds, until it is cancelled."""
+        """Send what a job prints, every `interval` seconds, until it is cancelled.
+
+        A gateway that is away is tried again, as an agent does. Called again, it goes on.
+        """
         headers = {"Authorization": f"Bearer agent:{job}"}
         address = f"exchange/{job}/attempt-1/{FIRST_SEGMENT}"
-        records: list[dict[str, Any]] = [{"k": "start", "t": time.time(), "v": 1}]
-        records += [{"k": "prepared", "cells_total": 20}, {"k": "cell_start", "i": 0}]
-        offset = 0
+        records: list[dict[str, Any]] = [] if job in self._sent else _BEGINNING
         while True:
             body = b"".join(map(journal.encode, records))
-            answer = await self._client.post(
-                address, params={"offset": offset}, content=body, headers=headers
-            )
-            offset = answer.raise_for_status().json()["length"]
-            self.appends += 1
+            try:
+                answer = await self._client.post(
+                    address,
+                    params={"offset": self._sent.get(job, 0)},
+                    content=body,
+                    headers=headers,
+                )
+            except httpx.TransportError:
+                await asyncio.sleep(RETRY_INTERVAL)
+                continue
+            if answer.status_code == WRONG_OFFSET:
+                self._sent[job] = answer.json()["error"]["length"]
+            else:
+                self._sent[job] = answer.raise_for_status().json()["length"]
+                self.appends += 1
+                self.accepted.add(job)
             records = [{"t": time.time(), "k": "output", "i": 0, "output": _LINE}] * LINES
             await asyncio.sleep(interval)
 

@@ -1,14 +1,12 @@
-"""The measured process: gateway, feed and reconciler, as the controller has them.
+"""The measured process: gateway, feed, reconciler and probes, as the controller has them.
 
-It prints its port, and serves the exchange that its first argument names. The others are the names
-of the jobs whose pods run.
+It prints its two ports once both are open: the gateway's, and the one for operations.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
-import sys
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -23,6 +21,10 @@ from jupyter_to_job.controller.intake.attempt_budgets import AttemptBudgets
 from jupyter_to_job.controller.intake.budgets import Budgets, Caps
 from jupyter_to_job.controller.intake.exchange_routes import ExchangeRoutes
 from jupyter_to_job.controller.intake.intake import Intake
+from jupyter_to_job.controller.job_tracker import JobTracker
+from jupyter_to_job.controller.metrics import Metrics
+from jupyter_to_job.controller.operations import operations_server
+from jupyter_to_job.controller.readiness import Readiness
 from jupyter_to_job.controller.reconciling.reconciler import Reconciler
 from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.flavors import load_catalog
@@ -33,11 +35,24 @@ from .pretend import PretendCluster, PretendIdentities
 THREADS = 8
 
 
-async def serve(root: Path, running: Sequence[str]) -> None:
+def main() -> None:
+    """Serve until the process is killed."""
+    parser = argparse.ArgumentParser(prog="benchmarks.cluster.gateway", description=__doc__)
+    parser.add_argument("exchange", type=Path)
+    parser.add_argument("running", nargs="*", help="names of the jobs whose pods run")
+    parser.add_argument("--ports", type=int, nargs=2, default=(0, 0), help="0: any free one")
+    asyncio.run(serve(parser.parse_args()))
+
+
+async def serve(options: argparse.Namespace) -> None:
     """Serve an exchange for ever."""
-    exchange = FileExchange(root, is_private=False)
+    metrics = Metrics()
+    probes = operations_server(metrics, Readiness(metrics))
+    sockets = [bind_sockets(port, "127.0.0.1") for port in options.ports]
+    probes.add_sockets(sockets[1])
+    exchange = FileExchange(options.exchange, is_private=False)
     pods = JobPods("agent", "https://gateway")
-    cluster = PretendCluster(running)
+    cluster = PretendCluster(options.running)
     namespaces = frozenset([ALL_NAMESPACES])
     reconciler = Reconciler(
         cluster,  # type: ignore[arg-type]
@@ -45,6 +60,7 @@ async def serve(root: Path, running: Sequence[str]) -> None:
         pods,
         namespaces,
         lambda job: feed.mark(job),
+        tracker=JobTracker(metrics),
     )
     backend = KubernetesBackend(lambda _: None, reconciler.placement_of)
     core = ServiceContext(exchange, backend, load_catalog)
@@ -67,11 +83,10 @@ async def serve(root: Path, running: Sequence[str]) -> None:
         intake=intake,
     )
     server = http_server(context)
-    sockets = bind_sockets(0, "127.0.0.1")
-    server.add_sockets(sockets)
-    print(sockets[0].getsockname()[1], flush=True)
+    server.add_sockets(sockets[0])
+    print(*(opened[0].getsockname()[1] for opened in sockets), flush=True)
     await asyncio.gather(feed.run(), reconciler.run())
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(Path(sys.argv[1]), sys.argv[2:]))
+    main()

@@ -10,3 +10,9 @@ MEMORY = 150e6
 
 PAGE = 0.02
 """Seconds of a page of the list: its processor time, which others on the machine do not change."""
+
+SETTLED = 5.0
+"""Seconds from the start of a process that follows a killed one, until all is as before."""
+
+HEALTH = 1.0
+"""Seconds of the longest answer of `/healthz` meanwhile: the kubelet waits for so long."""

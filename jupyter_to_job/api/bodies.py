@@ -44,6 +44,7 @@ class _Choices(BaseModel):
     output: str | None = None
     name: str | None = None
     priority: int | None = Field(default=None, ge=-100, le=100)
+    plan: dict[str, str] | None = None
 
 
 class RerunBody(_Choices):

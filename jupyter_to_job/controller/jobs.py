@@ -20,10 +20,11 @@ from ..exchange.index import IndexRow
 from ..flavors.catalog import Choice
 from ..service.catalog import describe
 from ..service.jobs import JobService, ServiceContext
+from ..service.submitting.plan import plan_of
 from ..service.submitting.preflight import check_choice, problem_of
 from ..service.submitting.submission import Caller
 from ..workspace import Frozen, Input, StoredFile, open_regular, summarize_notebook
-from .callers.dev_pod_problems import dev_pod_problems, require_user
+from .callers.dev_pod_problems import dev_pod_problems, require_image, require_user
 from .callers.identity import DevPod
 from .callers.volumes import JobOrigins, require_same_workspace, volume_path
 from .feed.job_event import held_elsewhere
@@ -56,6 +57,7 @@ class GatewayJobs(JobService):
         self._is_starting = planner.is_starting()
         architecture = planner.architecture_of(caller.origin.get("node"))
         self._origin = {**caller.origin, "architecture": architecture}
+        self._dev_pod = replace(caller, origin=self._origin)
         # Clients send absolute paths without the leading slash: see `service.remote`.
         # By its nonce the controller knows a Job that it made from one that somebody else made.
         origin = {**self._origin, "nonce": secrets.token_hex(16)}
@@ -69,6 +71,7 @@ class GatewayJobs(JobService):
                 sees_workspace=False,
                 identify_notebook=lambda path: str(volume_path(caller.origin, path)),
                 place_run=self._place_run,
+                admit=partial(require_image, self._dev_pod),
             ),
             wake=lambda *_: None,  # the reconciler in this process needs no waking
         )
@@ -127,15 +130,18 @@ class GatewayJobs(JobService):
             choice = submissions.choose(submission, self._caller)
         except JobsError:  # told above
             return Preflight(tuple(problems), isolated=True)
+        request = submissions.trial(submission, self._caller)
         plan = self._plan_mounts(choice, Path("/", submission.notebook))
-        image = choice.device.image or choice.flavor.image
-        problems += [*self._lack_of_room(), *dev_pod_problems(self._origin, plan, image)]
+        problems += [*self._lack_of_room(), *dev_pod_problems(self._dev_pod, choice, plan)]
         lack = self._planner.lack(choice, self._origin)
         if lack is not None:
             problems.append(Problem("no_node", lack.message, lack.hint, blocking=False))
-        found = Preflight(isolated=plan.isolated or submission.isolated, mounts=plan.paths)
+        found = Preflight(
+            isolated=request.isolated,
+            mounts=request.mounts,
+            plan=plan_of(request, self._origin),
+        )
         if self._checks is not None:
-            request = submissions.trial(submission, self._caller)
             problems += self._checks.problems(request, self._origin)
             found = replace(found, image=self._checks.image(request, self._origin))
         return replace(found, problems=tuple(problems))

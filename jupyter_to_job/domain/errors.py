@@ -14,6 +14,7 @@ JobsError
 │   └── NoRoute              no such route: the client may be newer
 ├── Conflict                 collides with what is recorded already
 │   ├── Stale                the notebook changed since the client read it
+│   ├── PlanChanged          the job would not run as its submitter was told
 │   ├── Withdrawn            a submission that its client withdrew while it was sent
 │   └── WrongOffset          an append that does not begin at the end
 ├── TooLarge                 over a size cap
@@ -139,6 +140,12 @@ class Stale(Conflict):
     code = "stale"
 
 
+class PlanChanged(Conflict):
+    """The job would not run as its submitter was told before."""
+
+    code = "plan_changed"
+
+
 class Withdrawn(Conflict):
     """The client withdrew the submission before it was recorded."""
 
@@ -234,6 +241,7 @@ BY_CODE: dict[str, type[JobsError]] = {
         NoRoute,
         Conflict,
         Stale,
+        PlanChanged,
         Withdrawn,
         TooLarge,
         OverBudget,

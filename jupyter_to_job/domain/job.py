@@ -61,7 +61,8 @@ class Submission:
     `input_digests` has the sha256 of each input by path, for inputs that a gateway got as blobs.
     `packages` are those of the kernel's environment, for a run elsewhere. `group` is a label of
     jobs that belong together; at most `group_limit` of them run at once when this job starts.
-    `rerun_of` is the job that this one runs again.
+    `rerun_of` is the job that this one runs again. `plan` is what preflight said of the job, as its
+    answer has it: where the job would run otherwise, it is refused.
     """
 
     notebook: str
@@ -82,6 +83,7 @@ class Submission:
     rerun_of: str | None = None
     content: bytes | None = None
     expected_sha256: str | None = None
+    plan: dict[str, str] | None = None
     idempotency_key: str | None = None
 
 
@@ -91,7 +93,8 @@ class Changes:
 
     `parameters` and `env` are merged into the job's. `unset` names what is not taken over:
     `max_runtime`, `output`, or one of them as in `parameters.rate`. Another flavor without a device
-    takes the catalog's device. The old flavor's time limit is never taken over.
+    takes the catalog's device. The old flavor's time limit is never taken over. `plan` is as in a
+    submission.
     """
 
     flavor: str | None = None
@@ -103,6 +106,7 @@ class Changes:
     name: str | None = None
     priority: int | None = None
     unset: tuple[str, ...] = ()
+    plan: dict[str, str] | None = None
     idempotency_key: str | None = None
 
 

@@ -69,7 +69,8 @@ class Preflight:
     entries `.jobignore` left out of them; `kernel` what the notebook names. `isolated`: the run
     would happen in a scratch copy of the inputs. `mounts` are the folders that the run would see at
     the same place, where that is the backend's choice and not this machine's. `image` is None where
-    jobs run in no image.
+    jobs run in no image. `plan` is what all this depends on, in a form that a submission sends
+    back; None where it cannot be said.
     """
 
     problems: tuple[Problem, ...] = ()
@@ -82,6 +83,7 @@ class Preflight:
     isolated: bool = False
     mounts: tuple[str, ...] = ()
     image: JobImage | None = None
+    plan: dict[str, str] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON types."""
@@ -96,6 +98,7 @@ class Preflight:
             isolated=document["isolated"],
             mounts=tuple(document["mounts"]),
             image=None if image is None else _image(image),
+            plan=document.get("plan"),  # an older gateway has none
         )
 
 

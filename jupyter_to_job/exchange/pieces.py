@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
@@ -43,7 +44,10 @@ class FilePieces:
         """Tell whether a folder is a job's, and not another user's."""
         if self._is_private:
             return is_own_folder(path)
-        return path.is_dir() and not path.is_symlink()
+        try:
+            return stat.S_ISDIR(os.lstat(path).st_mode)
+        except OSError:
+            return False
 
     def read(self, job: str, path: str, offset: int = 0) -> bytes | None:
         """See `Exchange.read`."""

@@ -97,6 +97,7 @@ class RemoteJobs:
             isolated=remote.isolated,
             mounts=remote.mounts,
             image=remote.image,
+            plan=remote.plan,
         )
 
     def rerun(self, name: str, changes: Changes, transfer: Transfer | None = None) -> Job:
@@ -274,10 +275,11 @@ class RemoteJobs:
     def _body(self, submission: Submission) -> dict[str, Any]:
         """Return the body of a submission, without the files that go as blobs."""
         # An older gateway refuses fields that it does not know.
-        labels = {
+        newer: dict[str, Any] = {
             "group": submission.group,
             "group_limit": submission.group_limit,
             "rerun_of": submission.rerun_of,
+            "plan": submission.plan,
         }
         return {
             "notebook": self._absolute(submission.notebook),
@@ -290,7 +292,7 @@ class RemoteJobs:
             "output": None if submission.output is None else self._absolute(submission.output),
             "name": submission.name,
             "priority": submission.priority,
-            **{name: value for name, value in labels.items() if value is not None},
+            **{name: value for name, value in newer.items() if value is not None},
         }
 
     def _absolute(self, path: str) -> str:

@@ -119,6 +119,9 @@ class Settings(HasTraits):
     variables = Unicode(
         "", help="Controller: more variables of dev pods for jobs: NAME, PREFIX*, configmap/NAME."
     )
+    unpinned_images = Bool(
+        False, help="Controller: run images of dev pods that the cluster knows by name only."
+    )
     device_counts = Bool(
         False, help="Controller: watch all pods, to tell how many of each device are free."
     )

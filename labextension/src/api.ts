@@ -210,6 +210,8 @@ export type Submission = {
   group_limit?: number | null;
   /** @description The earlier job that this one runs again. */
   rerun_of?: string | null;
+  /** @description What preflight answered. Where it is not so any more, the submission is refused as plan_changed. */
+  plan?: Plan | null;
 };
 /** @description A submission, and the runs to make of it. Without a group it gets one. */
 export type Sweep = {
@@ -248,6 +250,8 @@ export type Sweep = {
   group_limit?: number | null;
   /** @description The earlier job that this one runs again. */
   rerun_of?: string | null;
+  /** @description What preflight answered. Where it is not so any more, the submission is refused as plan_changed. */
+  plan?: Plan | null;
   runs: Run[];
 };
 /** @description What a run has of its own. Its parameters are merged into those of the submission. */
@@ -269,6 +273,8 @@ export type Changes = {
   priority?: number | null;
   /** @description What is not taken over from the job: max_runtime, output, or a name such as parameters.rate. */
   unset?: string[];
+  /** @description What preflight answered. Where it is not so any more, the submission is refused as plan_changed. */
+  plan?: Plan | null;
 };
 export type SentInput = {
   path: string;
@@ -293,6 +299,11 @@ export type Preflight = {
   kernel: string | null;
   /** @description The image that the job would run in; null where jobs run in none. */
   image: JobImage | null;
+  plan: Plan | null;
+};
+/** @description What this answer depends on. Sent back with the submission it is refused (plan_changed) where the job would run otherwise by then. */
+export type Plan = {
+  [key: string]: string;
 };
 export type JobImage = {
   name: string;

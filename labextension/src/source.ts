@@ -19,6 +19,13 @@ export interface INotebookSource {
   readonly takesFiles: boolean;
   /** The submission that preflight checks, once `ready` has resolved. */
   toSubmission(): Submission;
-  /** Submit it, once `ready` has resolved. The same key and choices again give the same job. */
-  submit(choices: Choices, idempotencyKey: string): Promise<Job>;
+  /**
+   * Submit it, once `ready` has resolved. The same key and choices again give the same job. Where
+   * the job would not run as `plan` says, which preflight has told, it is refused.
+   */
+  submit(
+    choices: Choices,
+    idempotencyKey: string,
+    plan?: Submission['plan']
+  ): Promise<Job>;
 }

@@ -41,7 +41,7 @@ class Server implements IDialogApi {
   }
 }
 
-type Sent = { choices: Choices; key: string };
+type Sent = { choices: Choices; key: string; plan?: Submission['plan'] };
 
 /** A source that keeps what was sent, and answers as it is told. */
 function source(
@@ -54,8 +54,8 @@ function source(
     initialChoices: {},
     takesFiles: true,
     toSubmission: () => ({ notebook: 'study.ipynb' }),
-    submit: (choices, key) => {
-      sent.push({ choices, key });
+    submit: (choices, key, plan) => {
+      sent.push({ choices, key, ...(plan && { plan }) });
       const answer = answers.shift() ?? job();
       return answer instanceof ApiError
         ? Promise.reject(answer)
@@ -215,6 +215,41 @@ describe('SubmitModel', () => {
     const [first, second, third] = sent.map(({ key }) => key);
     expect(second).toBe(first);
     expect(third).not.toBe(first);
+  });
+
+  it('sends the plan that it has told, and tells another one', async () => {
+    const server = new Server();
+    let folders = 'mounted';
+    server.answer = ({ device }) =>
+      preflight({ plan: { device: device!, folders } });
+    const changed = new ApiError('refused', 'Changed.', '', 'plan_changed');
+    const { model, sent } = await open({ flavor: 'gpu' }, server, [changed]);
+    folders = 'left behind';
+    expect(await model.send()).toBeNull();
+    await settle();
+    expect(model.failure?.error).toBe(changed);
+    expect(model.toldPreflight?.plan).toEqual({ device: 't4', folders });
+
+    expect(await model.send()).not.toBeNull();
+    expect(sent.map(({ plan }) => plan?.folders)).toEqual([
+      'mounted',
+      'left behind'
+    ]);
+    expect(sent[1]!.key).toBe(sent[0]!.key);
+  });
+
+  it('tells and sends no plan of other choices', async () => {
+    const server = new Server();
+    server.answer = () =>
+      preflight({ mounts: ['/home'], plan: { image: 'a' } });
+    const { model, sent } = await open({ flavor: 'gpu' }, server);
+    expect(model.toldPreflight?.mounts).toEqual(['/home']);
+    model.setText('name', 'mine'); // decides nothing of where it runs
+    await model.send();
+    model.chooseDevice('part');
+    expect(model.toldPreflight).toBeNull();
+    await model.send();
+    expect(sent.map(({ plan }) => plan)).toEqual([{ image: 'a' }, undefined]);
   });
 
   it('keeps what was typed when the server refuses', async () => {

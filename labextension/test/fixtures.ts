@@ -95,6 +95,7 @@ export function preflight(changes: Partial<Preflight> = {}): Preflight {
     mounts: [],
     kernel: 'python3',
     image: null,
+    plan: null,
     ...changes
   };
 }

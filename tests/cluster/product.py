@@ -108,6 +108,7 @@ SETTINGS = {
     "JUPYTER_TO_JOB_START_LIMITS": "image=1s",
     "JUPYTER_TO_JOB_POD_PATCH": "/etc/jupyter-to-job/pod-patch.yaml",
     "JUPYTER_TO_JOB_VARIABLES": "DATA_ROOT,configmap/settings",
+    "JUPYTER_TO_JOB_UNPINNED_IMAGES": "true",  # ours come from no registry
 }
 """The controller's settings here."""
 

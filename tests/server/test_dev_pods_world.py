@@ -21,23 +21,26 @@ from jupyter_to_job.backends.kubernetes import JobPods, job_manifest
 from jupyter_to_job.backends.kubernetes.nodes import NodeRecord
 from jupyter_to_job.backends.kubernetes.pod_patch import read_patch
 from jupyter_to_job.controller.callers.identity import Identities
+from jupyter_to_job.controller.callers.tenants import Tenants
 from jupyter_to_job.controller.pod_planner import PodPlanner
 from jupyter_to_job.exchange import FileExchange
 
 from ..gateways import serve
 from ..golden_manifests import PATCHES
-from ..pretend_cluster import Clock, PretendCluster, tenants
+from ..pretend_cluster import PINNED_IMAGE, Clock, PretendCluster, tenants
 
 NOTEBOOK = nbformat.writes(new_notebook(cells=[new_code_cell("print(1)")])).encode()
 DIGEST = hashlib.sha256(NOTEBOOK).hexdigest()
+NOTEBOOK_PATH = "home/work/train.ipynb"
 CATALOG = """
 apiVersion: jupyter-to-job.io/v1
 default: {flavor: small, device: near}
 flavors:
-  small: {cpu: 1, gpus: 1, devices: [near, far]}
+  small: {cpu: 1, gpus: 1, devices: [near, far, ready]}
 devices:
   near: {resource: example.org/gpu, node_selector: {kind: near}}
   far: {resource: example.org/gpu, node_selector: {kind: far}}
+  ready: {resource: example.org/gpu, image: "registry/ready:1"}
 """
 
 
@@ -59,7 +62,7 @@ class DevPod:
 
     def submit(self, **options: Any) -> Any:
         self.client.put(f"blobs/{DIGEST}", content=NOTEBOOK, headers=self.headers)
-        options = {"notebook": "home/work/train.ipynb", "expected_sha256": DIGEST, **options}
+        options = {"notebook": NOTEBOOK_PATH, "expected_sha256": DIGEST, **options}
         return self.post("jobs", **options)
 
 
@@ -78,12 +81,15 @@ def dev_pod(
     patch: Any = None,
     path: str = "/home",
     is_starting: Callable[[], bool] = lambda: False,
+    rules: Tenants | None = None,
+    status: Any = None,
     **spec: Any,
 ) -> Iterator[DevPod]:
     cluster = PretendCluster()
     token = cluster.add_pod(claim="home-ada", path=path, nodeName="here", **spec)
+    cluster.pods["team", "jupyter-ada"]["status"].update({} if status is None else status)
     cluster.claims["team", "home-ada"]["status"] = {"accessModes": [mode]}
-    identities = Identities(cluster, tenants(), cluster, Clock())
+    identities = Identities(cluster, rules or tenants(), cluster, Clock())
     catalog = exchange.root.parent / "flavors.yaml"
     catalog.write_text(CATALOG)
     planner = PodPlanner(lambda: nodes, lambda: patch or {}, is_starting)
@@ -170,6 +176,56 @@ def test_a_dev_pod_of_root_is_told_and_refused(exchange: FileExchange) -> None:
     assert answer["error"]["code"] == "refused"
     assert answer["error"]["message"] == problem["message"]
     assert exchange.jobs() == frozenset()
+
+
+UNKNOWN_BUILD: dict[str, Any] = {
+    "image": "notebook:1",
+    "status": {"containerStatuses": [{"name": "notebook", "imageID": f"sha256:{'b' * 64}"}]},
+}
+"""A dev pod whose image came from no registry."""
+
+
+def test_an_image_whose_build_is_not_known_is_told_and_refused(exchange: FileExchange) -> None:
+    """Its tag may mean another image by now, or on another node."""
+    with dev_pod(exchange, "ReadWriteMany", NODES, **UNKNOWN_BUILD) as pod:
+        before = pod.post("preflight", notebook="home/a.ipynb")
+        (problem,) = (p for p in before["problems"] if p["blocking"])
+        answer = pod.submit()
+        assert exchange.jobs() == frozenset()
+        other = pod.submit(device="ready")  # with an image of its own
+        rerun = pod.post(f"jobs/{other['name']}/rerun", device="near")
+        assert exchange.jobs() == {other["name"]}
+    assert (problem["code"], before["mounts"]) == ("image_unpinned", ["/home"])
+    assert "JUPYTER_TO_JOB_UNPINNED_IMAGES" in problem["hint"]
+    for refused in (answer, rerun):
+        assert refused["error"]["code"] == "refused"
+        assert refused["error"]["message"] == problem["message"]
+
+
+def test_the_administrator_may_allow_images_from_no_registry(exchange: FileExchange) -> None:
+    rules = tenants(unpinned_images=True)
+    with dev_pod(exchange, "ReadWriteMany", NODES, rules=rules, **UNKNOWN_BUILD) as pod:
+        problems = pod.post("preflight", notebook="home/a.ipynb")["problems"]
+        job = pod.submit()
+    told = {problem["code"]: problem["blocking"] for problem in problems}
+    assert told["image_unpinned"] is False
+    origin = exchange.document(job["name"], layout.ORIGIN) or {}
+    assert (origin["image"], origin["image_pinned"]) == ("notebook:1", False)
+
+
+def test_an_image_that_is_not_told_yet_is_waited_for(exchange: FileExchange) -> None:
+    """The kubelet reports a moment after the start, and a pod is read once."""
+    statuses: list[Any] = [{"name": "notebook", "imageID": "", "state": {"waiting": {}}}]
+    pod_of_ada: dict[str, Any] = {"image": "notebook:1", "status": {"containerStatuses": statuses}}
+    with dev_pod(exchange, "ReadWriteMany", NODES, **pod_of_ada) as pod:
+        early = pod.submit()["error"]
+        assert (early["code"], early["message"]) == (
+            "unavailable",
+            "Kubernetes does not tell yet which image your pod runs.",
+        )
+        statuses[0] = {**statuses[0], "imageID": PINNED_IMAGE}
+        job = pod.submit()
+    assert (exchange.document(job["name"], layout.ORIGIN) or {})["image"] == PINNED_IMAGE
 
 
 @pytest.mark.parametrize(

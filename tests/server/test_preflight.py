@@ -11,11 +11,12 @@ from typing import Any
 import nbformat.v4 as v4
 import pytest
 
+from jupyter_to_job.flavors import SHIPPED
 from jupyter_to_job.workspace import suggest
 
 from ..processes import BOUND
 from . import openapi
-from .test_routes import post
+from .test_routes import post, refusal
 
 Fetch = Callable[..., Awaitable[Any]]
 
@@ -110,3 +111,32 @@ async def test_inputs_over_the_cap_are_shown(cap: None, jp_fetch: Fetch, jp_root
     found = await preflight(jp_fetch, inputs=["data/train.csv"])
     assert [problem["code"] for problem in found["problems"]] == ["too_large"]
     assert (found["inputs"], found["input_cap"]) == ([{"path": "data/train.csv", "size": 4}], 3)
+
+
+@pytest.fixture
+def own_catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "flavors.yaml"
+    path.write_text(SHIPPED.read_text())
+    monkeypatch.setenv("JUPYTER_TO_JOB_CATALOG", str(path))
+    return path
+
+
+async def test_a_catalog_that_changes_before_send(
+    own_catalog: Path, jp_fetch: Fetch, jp_root_dir: Path
+) -> None:
+    write(jp_root_dir, kernelspec={"name": "python3", "display_name": "Python 3"})
+    plan = (await preflight(jp_fetch))["plan"]
+    own_catalog.write_text(own_catalog.read_text().replace("cpu: 1,", "cpu: 0.5,"))
+    body = {"notebook": "train.ipynb", "plan": plan}
+    status, error = await refusal(post(jp_fetch, "jobs", body=body))
+    assert (status, error["code"]) == (409, "plan_changed")
+    assert error["message"] == "What the job would get has changed since you were told: the flavor."
+    body["plan"] = (await preflight(jp_fetch))["plan"]
+    assert (await post(jp_fetch, "jobs", body=body)).code == 201
+
+
+async def test_where_nothing_can_be_chosen_there_is_no_plan(
+    jp_fetch: Fetch, jp_root_dir: Path
+) -> None:
+    write(jp_root_dir)
+    assert (await preflight(jp_fetch, flavor="enormous"))["plan"] is None

@@ -50,7 +50,8 @@ def pressed(page: Page, control: ElementHandle | None) -> Iterator[None]:
     page.mouse.down()
     yield
     page.evaluate(FRAMES)
-    assert control.bounding_box() == place, "the control has moved under the pressed pointer"
+    now = control.bounding_box()
+    assert now == place, f"{control.evaluate('c => c.outerHTML')} moved while it was pressed"
 
 
 def let_go(page: Page) -> None:

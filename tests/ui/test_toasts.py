@@ -19,7 +19,7 @@ SUBMIT = """async count => {
 
 
 @pytest.mark.parametrize("lab", [NOTHING_RUNS], indirect=True)
-def test_many_jobs_are_told_in_one_notification(
+def test_the_newest_job_has_a_notification_and_the_others_share_one(
     lab: Lab, open_lab: Callable[[], Page], screenshot: Callable[[str], None]
 ) -> None:
     lab.write("reports/a.ipynb", "1")
@@ -27,9 +27,10 @@ def test_many_jobs_are_told_in_one_notification(
     page.evaluate(SUBMIT, 2)
     expect(toast(page, "Submitted as")).to_have_count(2)
     page.evaluate(SUBMIT, 3)
-    expect(page.locator(".Toastify__toast")).to_have_count(1)
-    told = toast(page, "5 jobs: ")
+    told = toast(page, "4 jobs: 4 submitted")
     expect(told).to_be_visible()
+    expect(toast(page, "Submitted as")).to_have_count(1)
+    expect(page.locator(".Toastify__toast")).to_have_count(2)
     screenshot("toast-many")
     told.get_by_role("button", name="Show Jobs").click()
     expect(jobs_panel(page)).to_be_visible()

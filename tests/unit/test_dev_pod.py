@@ -9,9 +9,11 @@ import pytest
 from jupyter_to_job.backends.kubernetes import job_manifest
 from jupyter_to_job.backends.kubernetes.mounts import LeftMount, MountPlan
 from jupyter_to_job.controller.callers.dev_pod_problems import dev_pod_problems
+from jupyter_to_job.controller.callers.identity import DevPod
 from jupyter_to_job.controller.callers.origin import notebook_container, origin_of
 from jupyter_to_job.controller.callers.variables import Variables
 from jupyter_to_job.domain.errors import BadInput
+from jupyter_to_job.flavors import SHIPPED, parse_catalog
 
 from .test_manifest import DEV_POD, ORIGIN, PODS, REQUEST, REVIEW, notebook_of, pod_of
 
@@ -162,6 +164,9 @@ def test_selinux_options_are_taken_over() -> None:
     assert "privileged" not in context
 
 
+CHOICE = parse_catalog(SHIPPED.read_bytes(), "the shipped catalog").choose(None, None)
+
+
 @pytest.mark.parametrize(
     ("changes", "codes"),
     [
@@ -180,15 +185,16 @@ def test_selinux_options_are_taken_over() -> None:
 )
 def test_what_a_user_is_told_before_a_submission(changes: dict[str, Any], codes: list[str]) -> None:
     found = {**ORIGIN, "env_dropped": ["DATA_ROOT"], **changes}
-    problems = list(dev_pod_problems(found, MountPlan(), None))
+    problems = list(dev_pod_problems(DevPod("ada", found), CHOICE, MountPlan()))
     assert [problem.code for problem in problems] == codes
-    assert [p.code for p in problems if p.blocking] == [c for c in codes if c == "runs_as_root"]
+    blocking = [c for c in codes if c in ("runs_as_root", "image_unpinned")]
+    assert [p.code for p in problems if p.blocking] == blocking
     assert all(problem.hint for problem in problems)
 
 
 def test_volumes_that_a_user_may_miss_are_told() -> None:
     left = (LeftMount("/home", "its claim is gone."), LeftMount("/tmp", "x.", is_told=False))
     origin = {**ORIGIN, "image_pinned": True, "env_dropped": []}
-    (problem,) = dev_pod_problems(origin, MountPlan(left=left), None)
+    (problem,) = dev_pod_problems(DevPod("ada", origin), CHOICE, MountPlan(left=left))
     assert (problem.code, problem.blocking) == ("volume_left", False)
     assert problem.message == "/home stays behind: its claim is gone."

@@ -145,6 +145,10 @@ def test_the_runner_starts_beside_its_agent_and_waits_for_the_files() -> None:
     assert notebook_of(patient)["args"][-1] == "0"
 
 
+def test_the_runner_is_not_started_in_a_folder_of_the_user() -> None:
+    assert notebook_of(manifest())["workingDir"] == "/"
+
+
 def test_requests_are_limits_and_the_agent_has_no_gpu() -> None:
     document = manifest()
     resources = notebook_of(document)["resources"]

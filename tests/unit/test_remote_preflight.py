@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from jupyter_to_job.domain.errors import StorageFull, UnknownChoice
-from jupyter_to_job.domain.job import Submission
+from jupyter_to_job.domain.errors import PlanChanged, StorageFull, UnknownChoice
+from jupyter_to_job.domain.job import Changes, Submission
 from jupyter_to_job.domain.preflight import JobImage, Preflight, Problem
 from jupyter_to_job.exchange import FileExchange, Request
 from jupyter_to_job.service.remote import RemoteJobs
@@ -144,3 +144,16 @@ def test_kernels(
         assert problems[0].message == (
             "An earlier job did not find the kernel 'julia' in the image r:1. It has: ir."
         )
+
+
+def test_what_was_told_is_sent_back(jobs: RemoteJobs) -> None:
+    asked = Submission("train.ipynb", idempotency_key="one-dialog")
+    plan = jobs.preflight(asked).plan
+    assert plan is not None
+    with pytest.raises(PlanChanged, match="the image"):
+        jobs.submit(replace(asked, plan={**plan, "image": "another"}))
+    job, is_new = jobs.submit(replace(asked, plan=plan))
+    assert is_new
+    changes = Changes(plan={**plan, "flavor": "another"})
+    with pytest.raises(PlanChanged, match="the flavor"):
+        jobs.rerun(job.name, changes)

@@ -146,12 +146,12 @@ def test_groups_are_those_of_the_annotation_that_the_admin_names() -> None:
 def test_the_rules_come_from_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     values = {
         "NAMESPACES": "a,b", "OWNER_RULE": "claim=/home", "OWNER_SCOPE": "cluster",
-        "GROUPS_ANNOTATION": "groups", "CONTAINER": "jupyter",
+        "GROUPS_ANNOTATION": "groups", "CONTAINER": "jupyter", "UNPINNED_IMAGES": "true",
     }  # fmt: skip
     for name, value in values.items():
         monkeypatch.setenv(f"JUPYTER_TO_JOB_{name}", value)
     rule = OwnerRule("claim", "/home")
-    expected = Tenants(frozenset("ab"), rule, "cluster", "groups", "jupyter")
+    expected = Tenants(frozenset("ab"), rule, "cluster", "groups", "jupyter", unpinned_images=True)
     assert Tenants.from_settings(Settings.load()) == expected
 
 

@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from ... import logs
 from ...domain.names import slug
 from ...exchange import Request
-from .mounts import EXCHANGE, SHARED_MEMORY, job_volumes, node_of
+from .mounts import EXCHANGE, SHARED_MEMORY, job_volumes, mounts_claim, node_of
 from .nodes import ARCHITECTURE, REQUIRED
 from .pod_patch import patched
 from .records import AGENT, JOB_LABEL, NONCE, NOTEBOOK, PREFIX, REQUEST_ID, Manifest
+from .start_command import start_command
 
 AUDIENCE = "jupyter-to-job"
 TOKEN_FOLDER = "/var/run/secrets/jupyter-to-job"  # noqa: S105 - a path
@@ -243,7 +244,7 @@ def trust_variables(ca: str) -> list[Manifest]:
 def _notebook(request: Request, origin: Manifest, pods: JobPods) -> Manifest:
     """Return the container of the runner, the only one with a GPU.
 
-    No probe makes it wait for the agent: it starts meanwhile, and waits for the job's directory.
+    No probe makes it wait for the agent: it starts meanwhile, and waits for the job's files.
     """
     specs = (request.flavor_spec, request.device_spec)
     resources = dict(request.demand)
@@ -254,7 +255,6 @@ def _notebook(request: Request, origin: Manifest, pods: JobPods) -> Manifest:
     resources["memory"] = str(request.flavor_spec.get("memory", request.demand["memory"]))
     variables = {**origin["env"], **specs[0].get("env", {}), **specs[1].get("env", {})}
     variables["JUPYTER_TO_JOB_TERMINATION_LOG"] = "/dev/termination-log"
-    job = f"{EXCHANGE}/{request.name}"
     mounts: list[Manifest] = [{"name": "exchange", "mountPath": EXCHANGE}]
     if "shm" in request.flavor_spec:
         mounts.append({"name": "shm", "mountPath": SHARED_MEMORY})
@@ -263,8 +263,11 @@ def _notebook(request: Request, origin: Manifest, pods: JobPods) -> Manifest:
         "name": NOTEBOOK,
         "image": image_of(request, origin),
         "imagePullPolicy": pods.image_pull_policy,
-        "command": ["python3", "-m", "job_runner"],
-        "args": ["run", job, "--attempt", "1", "--wait", str(pods.files_timeout)],
+        **start_command(
+            f"{EXCHANGE}/{request.name}",
+            pods.files_timeout,
+            waits_for_admission=mounts_claim(origin, request.mounts),
+        ),
         "env": _variables(variables, origin.get("env_sources") or {}),
         **({"envFrom": origin["env_from"]} if origin.get("env_from") else {}),
         "resources": {"requests": resources, "limits": dict(resources)},

@@ -214,6 +214,12 @@ def _is_read_only(mount: Manifest) -> bool:
     return bool(mount.get("read_only") or modes == ["ReadOnlyMany"])
 
 
+def mounts_claim(origin: Manifest, paths: Collection[str]) -> bool:
+    """Tell whether a claim is among the mounts at `paths`."""
+    mounts = origin.get("mounts") or []
+    return any(m["path"] in paths and m.get("kind") == _CLAIM for m in mounts)
+
+
 def node_of(origin: Manifest, paths: Collection[str]) -> str | None:
     """Return the only node where a job can mount what is at `paths`, None for any."""
     for mount in origin.get("mounts") or []:

@@ -17,7 +17,7 @@ from .. import session
 from ..display import output
 
 if TYPE_CHECKING:
-    from ...domain.job import Submission
+    from ...domain.job import Job, Submission
     from ...domain.preflight import Preflight
     from ...service.port import Jobs
     from .notebooks import Source
@@ -40,6 +40,7 @@ class SubmitWarnings:
 
     def __init__(self) -> None:
         self._pending: dict[str, Future[Preflight]] = {}
+        self._jobs: dict[str, Job] = {}
         self._printed_inputs: set[tuple[Path, tuple[str, ...]]] = set()
         self._asked_clusters: set[Path] = set()
         self._pool = ThreadPoolExecutor(MAX_PREFLIGHTS)
@@ -67,26 +68,31 @@ class SubmitWarnings:
         if submission.parameters or is_new:
             self._pending[source.argument] = self._pool.submit(service.preflight, submission)
 
+    def record(self, source: Source, job: Job) -> None:
+        """Note a job of a notebook: preflight may have seen another moment than the job."""
+        self._jobs.setdefault(source.argument, job)
+
     def _print_warnings(self) -> None:
         finished, _ = wait(self._pending.values(), PREFLIGHT_TIMEOUT)
         printed: set[str] = set()
         for argument, future in self._pending.items():
             if future not in finished or isinstance(future.exception(), JobsError | OSError):
                 continue  # submitting the notebook reported the same error
-            for note in _notes(argument, future.result()):
+            for note in _notes(argument, future.result(), self._jobs.get(argument)):
                 if note not in printed:
                     printed.add(note)
                     output.print_note(note)
 
 
-def _notes(argument: str, found: Preflight) -> Iterator[str]:
-    """Yield what is worth knowing of a notebook that was submitted."""
+def _notes(argument: str, found: Preflight, job: Job | None) -> Iterator[str]:
+    """Yield what is worth knowing of a notebook that was submitted, as `job` if it was taken."""
     for problem in found.problems:
         if problem.code == "unknown_parameter":
             yield f"Warning: {argument}: {problem.message} {problem.hint}"
     if found.image is None:  # the run sees what is here
         return
-    yield _place(found)
+    if job is not None:
+        yield _place(job)
     for problem in found.problems:
         # A quota that has no room just now may be full of this very job.
         if problem.code in _CODES_OF_CLUSTERS and (
@@ -95,16 +101,16 @@ def _notes(argument: str, found: Preflight) -> Iterator[str]:
             yield f"Warning: {problem.message} {problem.hint}"
     sent = {item.path for item in found.inputs}
     missing = [item.path for item in found.suggested if item.path not in sent]
-    if found.isolated and missing:
+    if (job or found).isolated and missing:
         names = ", ".join(missing[:MAX_SUGGESTIONS])
         more = f" and {len(missing) - MAX_SUGGESTIONS} more" * (len(missing) > MAX_SUGGESTIONS)
         yield f"Warning: {argument}: it seems to need {names}{more}: send them with --input."
 
 
-def _place(found: Preflight) -> str:
+def _place(job: Job) -> str:
     """Return where a job works on a cluster, and what it sees of the user's files."""
-    seen = f" It sees as you do here: {', '.join(found.mounts)}." if found.mounts else ""
-    if found.isolated:
+    seen = f" It sees as you do here: {', '.join(job.mounts)}." if job.mounts else ""
+    if job.isolated:
         return f"Isolated: it works in a scratch folder, with the files that are sent.{seen}"
     return f"It works in the notebook's own folder.{seen}"
 

@@ -151,6 +151,7 @@ class _Batch:
                 try:
                     for job in _submit(service, submission, runs):
                         self._record(job, source)
+                        warnings.record(source, job)
                 except JobsError as error:
                     self.failures[source.argument] = error
                     self.code = max(self.code, exits.code_of_error(error))

@@ -12,7 +12,7 @@ from ...backends.kubernetes.records import JOB_LABEL, Manifest
 from ...domain.errors import NotFound, Refused, Unavailable
 from ...domain.names import is_job_name
 from ..cluster.cluster import Review
-from .origin import notebook_container, origin_of
+from .origin import notebook_container, origin_of, require_image_id
 from .shared_calls import Clock, SharedCalls
 from .tenants import Tenants
 from .tokens import TokenReviews
@@ -24,11 +24,15 @@ POD_TTL = 600.0
 
 @dataclass(frozen=True)
 class DevPod:
-    """A caller in a dev pod. `origin` is the content of origin.json."""
+    """A caller in a dev pod. `origin` is the content of origin.json.
+
+    `unpinned_images`: its image may run in jobs without a digest.
+    """
 
     owner: str
     origin: Manifest
     groups: frozenset[str] = field(default_factory=frozenset)
+    unpinned_images: bool = False
 
 
 @dataclass(frozen=True)
@@ -153,7 +157,10 @@ class Identities:
         return AgentPod(job, pod.uid)
 
     async def _read(self, review: Review) -> DevPod | JobPod:
-        """Read the pod that a token is bound to. Raises Refused if it is gone or has ended."""
+        """Read the pod that a token is bound to.
+
+        Raises Refused if it is gone or has ended, and Unavailable while its image is not known yet.
+        """
         try:
             pod = await self._cluster.pod(review.namespace, review.pod)
         except NotFound as error:
@@ -167,10 +174,12 @@ class Identities:
         if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
             raise Refused("The pod of this token has ended.")
         container = notebook_container(pod, self._tenants.container)
+        require_image_id(pod, container)
         claims = await self._claims(review.namespace, claim_names(pod, container))
         origin = origin_of(pod, review, container, claims, self._tenants.variables)
         owner = self._tenants.owner(pod, origin)
-        return DevPod(owner, {**origin, "owner": owner}, self._tenants.groups(pod))
+        origin = {**origin, "owner": owner}
+        return DevPod(owner, origin, self._tenants.groups(pod), self._tenants.unpinned_images)
 
     async def _claims(self, namespace: str, names: set[str]) -> Manifest:
         """Return the claims that exist, by name."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...backends.kubernetes.records import Manifest
-from ...domain.errors import Refused
+from ...domain.errors import Refused, Unavailable
 from ..cluster.cluster import Review
 from .variables import Variables
 from .volumes import mounts_of
@@ -76,6 +76,19 @@ _COPIED = (
 )
 
 
+def require_image_id(pod: Manifest, container: Manifest) -> None:
+    """Raise Unavailable while Kubernetes does not tell yet which image a container runs.
+
+    It tells that a moment after the start. A pod that is on no node never runs.
+    """
+    status = _status_of(pod, container)
+    is_told = status.get("imageID") or "running" in (status.get("state") or {})
+    if pod["spec"].get("nodeName") and not is_told and "@sha256:" not in container["image"]:
+        raise Unavailable(
+            "Kubernetes does not tell yet which image your pod runs.", "Try again in a moment."
+        )
+
+
 def _image_that_runs(pod: Manifest, container: Manifest) -> str:
     """Return the image by the digest that runs, whatever its tag means now.
 
@@ -84,7 +97,11 @@ def _image_that_runs(pod: Manifest, container: Manifest) -> str:
     image = str(container["image"])
     if "@sha256:" in image:
         return image
-    statuses = (pod.get("status") or {}).get("containerStatuses") or []
-    running = next((s.get("imageID") for s in statuses if s["name"] == container["name"]), None)
-    running = (running or "").rpartition("://")[2]  # of dockershim: docker-pullable://...
+    running = _status_of(pod, container).get("imageID") or ""
+    running = running.rpartition("://")[2]  # of dockershim: docker-pullable://...
     return running if "@sha256:" in running else image
+
+
+def _status_of(pod: Manifest, container: Manifest) -> Manifest:
+    statuses = (pod.get("status") or {}).get("containerStatuses") or []
+    return next((s for s in statuses if s["name"] == container["name"]), {})

@@ -86,7 +86,7 @@ class Tenants:
 
     `groups_annotation` names the annotation with the groups of a dev pod's user, "" for none.
     `container` is the name of the container with the notebooks, and `variables` are those that
-    come along from it.
+    come along from it. `unpinned_images`: jobs may run an image whose digest is not known.
     """
 
     namespaces: frozenset[str]
@@ -95,6 +95,7 @@ class Tenants:
     groups_annotation: str = ""
     container: str = "notebook"
     variables: Variables = field(default_factory=Variables)
+    unpinned_images: bool = False
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Tenants:
@@ -106,6 +107,7 @@ class Tenants:
             groups_annotation=settings.groups_annotation,
             container=settings.container,
             variables=Variables.parse(settings.variables),
+            unpinned_images=settings.unpinned_images,
         )
 
     def require_namespace(self, namespace: str) -> None:

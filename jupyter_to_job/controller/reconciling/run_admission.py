@@ -1,8 +1,9 @@
 """Whether a run may begin, asked when the agent of its pod claims an attempt.
 
 The Job may be long made by then: it was suspended, its pods were refused, or this is a retry. The
-claims that it mounts could be exchanged until its pod was on a node. Now they cannot, and the
-notebook has not begun: the runner waits for the job's files, which the agent has only after this.
+claims that it mounts could be exchanged until its pod was on a node. Now they cannot, and nothing
+of them was executed: the notebook's container waits for the job's files, which the agent has only
+after this (`backends.kubernetes.start_command`).
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ from ...domain.submission_rules import validate_submission
 from ...domain.suggestions import nearest_name
 from ...exchange.request import Environment
 from ...workspace import Plan, Workspace, freeze, plan_inputs, resolve_output, suggest
+from .plan import plan_of
 from .submission import DEFAULT_KERNEL, Caller, SubmissionService
 
 INSPECT_TIMEOUT = 30.0
@@ -129,6 +130,8 @@ def preflight(service: SubmissionService, submission: Submission, caller: Caller
     """Return all that is known where this process reaches workspace and backend."""
     report = inspect_files(submission, caller)
     problems = tuple(check_choice(service, submission, report.kernel, caller))
+    with contextlib.suppress(JobsError):  # told above
+        report = replace(report, plan=plan_of(service.trial(submission, caller), caller.origin))
     return replace(
         report,
         problems=report.problems + problems,

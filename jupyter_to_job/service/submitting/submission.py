@@ -26,6 +26,7 @@ from ...exchange.request import Environment, digest_of
 from ...workspace import Frozen, Workspace, freeze, freeze_input, resolve_output
 from ..catalog import fitting
 from .alternatives import alternative_flavors
+from .plan import plan_of, require_plan
 
 if TYPE_CHECKING:
     from ...flavors.catalog import Catalog, Choice
@@ -34,7 +35,7 @@ _MAX_NAME_DRAWS = 8
 _NOT_COMPARED = frozenset(
     [
         *("idempotency_key", "content", "expected_sha256", "input_digests", "packages"),
-        *("group", "group_limit", "rerun_of"),
+        *("group", "group_limit", "rerun_of", "plan"),
     ]
 )
 """Fields in which equal submissions may differ: the snapshot has its own digest."""
@@ -49,7 +50,7 @@ It gets the owner, the bytes of all inputs, and of those that are not in the exc
 """
 DEFAULT_KERNEL = "python3"
 TRIAL_NAME = "preflight-aaaaaaaa"
-"""The name of requests that are tried, and never recorded."""
+"""The name of requests that are tried, and of others until they are recorded."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ class Caller:
     - `origin`: what a gateway read from the dev pod.
     - `sees_workspace`: whether this process reaches the workspace, and a runner finds it at the
       same path.
+    - `admit`: raises Refused for a choice that nothing of this caller may run with.
     - `place_run`: returns where a run works by its choice and its source, where that differs.
     - `enforce_memory`: whether the runner holds its kernel to the flavor's memory. A container
       does that by itself.
@@ -84,6 +86,7 @@ class Caller:
     identify_notebook: Callable[[str], str] = str
     resolve_kernel: KernelResolver | None = None
     place_run: PlaceRun | None = None
+    admit: Callable[[Choice], None] = lambda _choice: None
 
     def run_place(self, submission: Submission, choice: Choice) -> RunPlace:
         """Return where the run of a submission works."""
@@ -123,7 +126,8 @@ class SubmissionService:
         """Record the job; return its request and whether it is new.
 
         Raises what `validate_submission` and `choose` do, Conflict where the idempotency key
-        belongs to another submission, and Withdrawn. A refused submission leaves nothing behind.
+        belongs to another submission, PlanChanged, and Withdrawn. A refused submission leaves
+        nothing behind.
         """
         transfer = transfer or Transfer()
         validate_submission(submission)
@@ -139,13 +143,12 @@ class SubmissionService:
             if earlier is not None:
                 return earlier, False
             choice = self.choose(submission, caller)
+            caller.admit(choice)
             kernel_spec = caller.kernel_spec(frozen.kernel)
+            request = self._request(submission, frozen, caller, choice, digest)
+            require_plan(submission.plan, plan_of(request, caller.origin))
             name = self._name(submission, frozen, caller, key, draw)
-            request = replace(
-                self._request(submission, frozen, caller, choice, name, digest),
-                kernel_spec=kernel_spec,
-                key=key,
-            )
+            request = replace(request, name=name, kernel_spec=kernel_spec, key=key)
             # The first name of a key follows from the key: a later submission claims it again.
             claim = f"{key}-1" if key is not None and draw == 0 else None
             created = self._create(request, frozen, caller, transfer, claim)
@@ -164,7 +167,7 @@ class SubmissionService:
         choice = self.choose(submission, caller)
         source = Path(caller.workspace, submission.notebook)
         frozen = Frozen(submission.notebook, source, b"", "", None)
-        request = self._request(submission, frozen, caller, choice, TRIAL_NAME, "")
+        request = self._request(submission, frozen, caller, choice, "")
         return replace(request, request_id=None)  # equal trials are equal
 
     def _request(
@@ -173,15 +176,15 @@ class SubmissionService:
         frozen: Frozen,
         caller: Caller,
         choice: Choice,
-        name: str,
         digest: str,
     ) -> Request:
+        """Return the request, without a name of its own."""
         source = Path(caller.workspace, frozen.notebook)
         place = caller.run_place(submission, choice)
         neighbours = alternative_flavors(self.catalog(), choice, caller.groups, self.backend.admit)
         limits = [s for s in (submission.max_runtime, choice.flavor.max_runtime) if s is not None]
         return Request(
-            name=name,
+            name=TRIAL_NAME,
             owner=caller.owner,
             notebook=frozen.notebook,
             source=str(source),

@@ -29,11 +29,11 @@ export class SubmitForm extends Panel {
 
 /** Where the run would work. It is always rendered: a screen reader tells what changes in it. */
 function RunPlace({ model }: ModelProps): ReactElement {
-  const { files, preflight, trans } = model;
+  const { files, toldPreflight, trans } = model;
   const sentences =
-    preflight === null
+    toldPreflight === null
       ? []
-      : describeRunPlace(preflight, files.isRunIsolated, trans);
+      : describeRunPlace(toldPreflight, files.isRunIsolated, trans);
   return (
     <p className="jp-ToJobDialog-place" aria-live="polite">
       {sentences.join(' ')}

@@ -17,8 +17,9 @@ import {
 import { ApiError, type IDialogApi } from '../jobs/client';
 import type { Choices, CopyProgress } from '../jobs/job';
 import type { INotebookSource } from '../source';
-import { durationText, parseDuration } from '../ui/format';
+import { durationText } from '../ui/format';
 import { FileList } from './files';
+import { findFormProblems, type TextFields } from './formProblems';
 import { LatestQuery } from './latestQuery';
 import type { RememberedChoices } from './memory';
 import { ParameterForm } from './parameters';
@@ -28,12 +29,6 @@ const QUEUEING_BACKENDS = ['local', 'memory'];
 
 /** The key of a submission whose choices are not known yet: there is nothing to withdraw. */
 const NO_KEY = '';
-
-/** Choices that are text fields; empty if not chosen. */
-export type TextFields = Record<
-  'maxRuntime' | 'name' | 'output' | 'priority',
-  string
->;
 
 /** One submission, from the first choice to the job. Only its own methods change its state. */
 export class SubmitModel implements IDisposable {
@@ -98,6 +93,16 @@ export class SubmitModel implements IDisposable {
     return this._preflightQuery.isPending;
   }
 
+  /**
+   * What preflight says of the present flavor, device and isolation; null until it has answered for
+   * them. The dialog says where the run works by this, and sends its plan along.
+   */
+  get toldPreflight(): Preflight | null {
+    return this._answeredPlace === placeOf(this.choices)
+      ? this.preflight
+      : null;
+  }
+
   /** The flavor to submit with: the chosen one if it is available. */
   get flavor(): string | undefined {
     const { catalog, _flavor: flavor } = this;
@@ -142,7 +147,11 @@ export class SubmitModel implements IDisposable {
     const serverProblems = this.isChecking
       ? []
       : (this.preflight?.problems ?? []);
-    return [...this._formProblems(), ...serverProblems];
+    return [...this._formProblems, ...serverProblems];
+  }
+
+  private get _formProblems(): Problem[] {
+    return findFormProblems(this.texts, this.parameters, this.trans);
   }
 
   /** Whether sending would fail, also because the server extension is missing or too old. */
@@ -217,7 +226,7 @@ export class SubmitModel implements IDisposable {
       update();
       this.failure = null;
       this.isWithdrawn = false;
-      if (this._formProblems().length === 0) {
+      if (this._formProblems.length === 0) {
         this._checkChoices(false);
       }
       this._emitChanged();
@@ -275,13 +284,17 @@ export class SubmitModel implements IDisposable {
       }
       const choices = this.choices;
       this.sendingKey = this._idempotencyKey(choices);
-      return await this.source.submit(choices, this.sendingKey);
+      const plan = this.toldPreflight?.plan;
+      return await this.source.submit(choices, this.sendingKey, plan);
     } catch (error) {
       if (error instanceof ApiError && error.code === 'withdrawn') {
         this.isWithdrawn = true;
         this._lastRequest = null; // The server refuses a withdrawn key from now on.
       } else {
         this._setFailure(error, true);
+        if (error instanceof ApiError && error.code === 'plan_changed') {
+          this._checkChoices(true); // so that the user sees what is another now
+        }
       }
       return null;
     } finally {
@@ -310,27 +323,9 @@ export class SubmitModel implements IDisposable {
     };
   }
 
-  private _formProblems(): Problem[] {
-    const { maxRuntime, priority } = this.texts;
-    const problems: Problem[] = [];
-    const add = (message: string, hint: string) =>
-      problems.push({ code: 'form', message, hint, blocking: true });
-    if (this.parameters.hasErrors) {
-      add(this.trans.__('A parameter has a value that it cannot take.'), '');
-    }
-    if (maxRuntime.trim() && parseDuration(maxRuntime.trim()) === null) {
-      const hint = this.trans.__('Write it as 90s, 45m, 1h30m or 1d.');
-      add(this.trans.__('The time limit is no duration.'), hint);
-    }
-    if (priority.trim() && !isPriority(priority.trim())) {
-      const hint = this.trans.__('It is a whole number from -100 to 100.');
-      add(this.trans.__('The priority is out of its range.'), hint);
-    }
-    return problems;
-  }
-
   private _checkChoices(isImmediate: boolean): void {
     this._checkedChoices = JSON.stringify(this.choices);
+    this._checkedPlace = placeOf(this.choices);
     this._preflightQuery.ask(this.choices, isImmediate);
   }
 
@@ -341,6 +336,7 @@ export class SubmitModel implements IDisposable {
       return;
     }
     this.preflight = answer;
+    this._answeredPlace = this._checkedPlace;
     this._takePreflight();
     this._emitChanged();
   }
@@ -385,10 +381,14 @@ export class SubmitModel implements IDisposable {
   private _isTouched = false;
   private _env: Record<string, string> | undefined;
   private _checkedChoices: string | null = null;
+  /** The places, by `placeOf`, that the latest question and the latest answer are about. */
+  private _checkedPlace: string | null = null;
+  private _answeredPlace: string | null = null;
   private _lastRequest: { request: string; key: string } | null = null;
   private readonly _preflightQuery: LatestQuery<Choices, Preflight>;
 }
 
-function isPriority(text: string): boolean {
-  return /^[+-]?\d{1,3}$/.test(text) && Math.abs(Number(text)) <= 100;
+/** The choices that decide where a run works. */
+function placeOf({ flavor, device, isolated }: Choices): string {
+  return JSON.stringify([flavor, device, isolated]);
 }

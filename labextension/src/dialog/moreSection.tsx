@@ -3,7 +3,7 @@ import { PathExt } from '@jupyterlab/coreutils';
 import type { ReactElement } from 'react';
 
 import { formatDuration } from '../ui/format';
-import type { TextFields } from './model';
+import type { TextFields } from './formProblems';
 import type { ModelProps } from './section';
 import { Section, TextField } from './section';
 

@@ -40,7 +40,7 @@ type GroupFields = 'group' | 'group_limit' | 'rerun_of';
 /** Fields that a user can choose, and that a browser sends as they are. */
 type ChoiceFields = Exclude<
   keyof Request,
-  NotebookFields | GroupFields | 'packages' | 'parameters' | 'inputs'
+  NotebookFields | GroupFields | 'packages' | 'parameters' | 'inputs' | 'plan'
 >;
 
 /** The user's choices for a job. The server fills in the rest from the catalog. */
@@ -53,10 +53,15 @@ export type Choices = {
 };
 
 /** The body of a submission. */
-export type Submission = Choices & Pick<Request, NotebookFields>;
+export type Submission = Choices & Pick<Request, NotebookFields | 'plan'>;
 
 /** The differences of a rerun from the original job. */
 export type Changes = Partial<Differences>;
+
+/** The plan as a field of a request; an older server knows none, and tells none. */
+export function planField(plan: Submission['plan']): Pick<Submission, 'plan'> {
+  return plan ? { plan } : {};
+}
 
 /** Whether a cluster can tell why a job waits. */
 export function isWaitingOnCluster({ backend, state }: Job): boolean {

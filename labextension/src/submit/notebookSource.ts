@@ -9,7 +9,7 @@ import { type Contents, ServerConnection } from '@jupyterlab/services';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { JSONObject } from '@lumino/coreutils';
 
-import type { Choices, Submission } from '../jobs/job';
+import { type Choices, planField, type Submission } from '../jobs/job';
 import type { INotebookSource } from '../source';
 import type { IJobs } from '../tokens';
 import { CannotSubmit, NoConnection, SaveFailed } from '../ui/errors';
@@ -61,7 +61,7 @@ export function createEditorSource(
     ready: needsSave ? save(context, trans) : undefined,
     takesFiles: true,
     toSubmission,
-    submit: (choices, key) => {
+    submit: (choices, key, plan) => {
       // A repeated request must send the same content, even if others have edited the document.
       if (collaborative && sent.key !== key) {
         sent = {
@@ -70,7 +70,8 @@ export function createEditorSource(
         };
       }
       const { content } = sent;
-      return jobs.submit({ ...toSubmission(), content, ...choices }, key);
+      const submission = { ...toSubmission(), content, ...choices };
+      return jobs.submit({ ...submission, ...planField(plan) }, key);
     }
   };
 }
@@ -97,7 +98,8 @@ export function createFileSource(
     initialChoices,
     takesFiles: true,
     toSubmission: () => ({ notebook }),
-    submit: (choices, key) => jobs.submit({ notebook, ...choices }, key)
+    submit: (choices, key, plan) =>
+      jobs.submit({ notebook, ...choices, ...planField(plan) }, key)
   };
 }
 

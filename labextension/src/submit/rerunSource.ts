@@ -6,6 +6,7 @@ import {
   type Choices,
   choicesOfJob,
   type Job,
+  planField,
   type Submission
 } from '../jobs/job';
 import type { INotebookSource } from '../source';
@@ -29,9 +30,17 @@ export async function createRerunSource(
     initialChoices: choicesOfJob(job),
     ignoresMemory: true,
     takesFiles: false, // a rerun uses the frozen inputs and their isolation
-    toSubmission: (): Submission => ({ notebook: job.notebook, content }),
-    submit: (choices, key) =>
-      jobs.rerun(job.name, { ...choices, ...unsetOf(job, choices) }, key)
+    toSubmission: (): Submission => ({
+      notebook: job.notebook,
+      content,
+      ...(job.asked?.isolated && { isolated: true })
+    }),
+    submit: (choices, key, plan) =>
+      jobs.rerun(
+        job.name,
+        { ...choices, ...unsetOf(job, choices), ...planField(plan) },
+        key
+      )
   };
 }
 

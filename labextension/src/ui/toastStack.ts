@@ -1,6 +1,6 @@
 /**
- * Notifications of jobs: two at most at a time. With a third one they become a single one that
- * counts them, so that many jobs do not cover the page.
+ * Notifications of jobs: two at most at a time. The newest job has its own, and with a third one
+ * the earlier ones become a single one that counts them, so that many jobs do not cover the page.
  */
 import { Notification } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
@@ -27,25 +27,30 @@ export class ToastStack {
   }
 
   private _show(job: Job, toast: Toast): void {
-    const now = Date.now();
+    const time = Date.now();
+    const isRecent = (shown: Shown) => time - shown.time < AUTO_CLOSE_MS;
     const others = this._shown.filter(
-      shown => shown.job.name !== job.name && now - shown.time < AUTO_CLOSE_MS
+      shown => shown.job.name !== job.name && isRecent(shown)
     );
     const previous = this._shown.find(shown => shown.job.name === job.name);
-    if (others.length < MAX_TOASTS) {
-      if (previous !== undefined) {
-        Notification.dismiss(previous.id);
-      }
-      const id = showToast(toast, this._trans);
-      this._shown = [...others, { id, job, time: now }];
-      return;
+    if (previous !== undefined) {
+      Notification.dismiss(previous.id);
     }
-    for (const { id } of this._shown) {
-      Notification.dismiss(id);
-    }
-    const jobs = [...others.map(shown => shown.job), job];
+    const ids = new Set(others.map(({ id }) => id));
+    const isGathered = previous !== undefined && ids.has(previous.id);
+    const earlier =
+      isGathered || ids.size >= MAX_TOASTS ? this._gather(others) : others;
+    const id = showToast(toast, this._trans);
+    this._shown = [...earlier, { id, job, time }];
+  }
+
+  /** Make a single notification of several. */
+  private _gather(shown: Shown[]): Shown[] {
+    shown.forEach(({ id }) => Notification.dismiss(id));
+    const jobs = shown.map(({ job }) => job);
     const id = showToast(this._summarize(jobs), this._trans);
-    this._shown = jobs.map(each => ({ id, job: each, time: now }));
+    const time = Date.now();
+    return jobs.map(job => ({ id, job, time }));
   }
 
   private _summarize(jobs: Job[]): Toast {
@@ -63,7 +68,12 @@ export class ToastStack {
     ].filter(Boolean);
     return {
       type: failed > 0 ? 'error' : unfinished > 0 ? 'info' : 'success',
-      text: trans.__('%1 jobs: %2', jobs.length, parts.join(trans.__(', '))),
+      text: trans._n(
+        '%1 job: %2',
+        '%1 jobs: %2',
+        jobs.length,
+        parts.join(trans.__(', '))
+      ),
       actions: [{ label: trans.__('Show Jobs'), callback: this._showJobs }]
     };
   }

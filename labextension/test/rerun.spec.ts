@@ -1,0 +1,39 @@
+/** What the dialog of a rerun asks and sends. */
+import type { IJournalApi } from '../src/jobs/client';
+import type { Changes } from '../src/jobs/job';
+import { createRerunSource } from '../src/submit/rerunSource';
+import type { IJobs } from '../src/tokens';
+import { job, TRANS } from './fixtures';
+
+const ASKED = { inputs: [], max_runtime: null, name: null };
+const API = { getNotebook: () => Promise.reject(new Error()) };
+
+/** A rerun of a job, and what is sent of it. */
+async function rerunOf(isolated: boolean) {
+  const sent: Changes[] = [];
+  const rerun = (_: string, changes: Changes) => {
+    sent.push(changes);
+    return Promise.resolve(job());
+  };
+  const source = await createRerunSource(
+    job({ asked: { ...ASKED, isolated } }),
+    { rerun } as unknown as IJobs,
+    API as unknown as IJournalApi,
+    TRANS
+  );
+  return { source, sent };
+}
+
+describe('a rerun', () => {
+  it.each([true, false])('asks with isolation %s, as it will run', async is => {
+    const { source } = await rerunOf(is);
+    expect(source.toSubmission().isolated ?? false).toBe(is);
+  });
+
+  it('is held to the plan that was told', async () => {
+    const { source, sent } = await rerunOf(false);
+    await source.submit({}, 'key', { folders: 'a' });
+    await source.submit({}, 'key', null); // an older server tells none
+    expect(sent).toEqual([{ plan: { folders: 'a' } }, {}]);
+  });
+});
