@@ -55,8 +55,8 @@ def context(**fields: str | None) -> Iterator[None]:
 
 def add_context(**fields: str | None) -> None:
     """Add fields to all further log lines of this task, or of the present `context`."""
-    known = {name: value for name, value in fields.items() if value is not None}
-    _context.set({**_context.get(), **known})
+    values = {name: value for name, value in fields.items() if value is not None}
+    _context.set({**_context.get(), **values})
 
 
 def configure(log_format: str) -> None:
@@ -75,8 +75,8 @@ class TextFormatter(logging.Formatter):
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - of the library
         """Return the line without a traceback."""
         line = super().formatMessage(record)
-        found = request_id()
-        return line if found is None else f"{line} request_id={found}"
+        request = request_id()
+        return line if request is None else f"{line} request_id={request}"
 
 
 class JsonFormatter(logging.Formatter):

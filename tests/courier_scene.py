@@ -23,7 +23,7 @@ from jupyter_to_job.exchange.records import ClusterJob, HeldRecord
 from .unit import exchanges
 
 NAME = "train-aaaaaaaa"
-PODS = CourierPods("controller:1", "http://gateway", after=60)
+PODS = CourierPods("controller:1", "http://gateway", patience=60)
 ORIGIN: Any = {
     "namespace": "team", "pod": "jupyter-ada", "pod_uid": "dev-1", "service_account": "default",
     "image_pull_secrets": [], "security_context": {"runAsUser": 1000, "fsGroup": 100},

@@ -107,10 +107,10 @@ class OutputLimiter:
         self._tail_size += end_size
         # A record too large for the tail empties it: what came before is not the end any more.
         while self._tail_size > _MAX_TAIL_BYTES:
-            gone, gone_size = self._tail.popleft()
+            dropped, gone_size = self._tail.popleft()
             self._tail_size -= gone_size
             self.dropped += gone_size
-            self._keep_capture(gone)
+            self._keep_capture(dropped)
 
     def _keep_capture(self, record: Record) -> None:
         """Keep of a record that is lost what decides where later output is shown."""

@@ -96,7 +96,7 @@ class Agent:
 
     def _fetch_file(self, draft: int, path: str, sha256: str | None = None) -> bytes:
         """Fetch a file, and compare its digest. Return its bytes if there is none to compare."""
-        digest, kept = hashlib.sha256(), bytearray()
+        digest, content = hashlib.sha256(), bytearray()
         with create_file(draft, path) as file:
 
             def receive() -> None:
@@ -104,14 +104,14 @@ class Agent:
                     file.write(chunk)
                     digest.update(chunk)
                     if sha256 is None:
-                        kept.extend(chunk)
+                        content.extend(chunk)
                     if self._stop.is_set():
                         raise Stopped
 
             self._with_retries(receive)
         if sha256 is not None and digest.hexdigest() != sha256:
             raise Damaged(f"{self._job}/{path} is not what was submitted.", "Submit it again.")
-        return bytes(kept)
+        return bytes(content)
 
     def send_until_ended(self) -> None:
         """Send the journal as it grows. When the run or the pod ends, send the rest.

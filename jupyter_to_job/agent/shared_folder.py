@@ -66,9 +66,9 @@ class SharedFolder:
         An agent that was killed meanwhile may have left another draft, which is removed.
         """
         with open_folder(self._root) as root:
-            for left in os.listdir(root):  # noqa: PTH208 - of a descriptor
-                if left.startswith(_DRAFT):
-                    shutil.rmtree(left, ignore_errors=True, dir_fd=root)
+            for entry in os.listdir(root):  # noqa: PTH208 - of a descriptor
+                if entry.startswith(_DRAFT):
+                    shutil.rmtree(entry, ignore_errors=True, dir_fd=root)
             draft = f"{_DRAFT}{secrets.token_hex(8)}"
             os.mkdir(draft, 0o700, dir_fd=root)
             with open_folder(root, [draft]) as folder:

@@ -38,8 +38,8 @@ def select_names(
     named = [a for a in arguments if group is None and not is_pattern(a)]
     if len(named) == len(arguments) and group is None:
         return named
-    found = find_matching(service, arguments, group)
-    due = [job.name for job in found if not states or job.state in states]
+    matches = find_matching(service, arguments, group)
+    due = [job.name for job in matches if not states or job.state in states]
     return list(dict.fromkeys(named + due))
 
 

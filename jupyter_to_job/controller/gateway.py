@@ -170,6 +170,6 @@ def dispatch(
 
 def changed_job(request: ApiRequest) -> str:
     """Return the job that a request to the REST API changed, "" if none: new ones are notified."""
-    collection, _, rest = request.path.partition("/")
+    collection, _, path = request.path.partition("/")
     is_change = collection == "jobs" and request.method not in ("GET", "HEAD")
-    return rest.partition("/")[0] if is_change else ""
+    return path.partition("/")[0] if is_change else ""

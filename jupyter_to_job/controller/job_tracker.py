@@ -79,14 +79,14 @@ class JobTracker:
         """Tell whether a job was shown before."""
         return name in self._jobs
 
-    def see(self, name: str, seen: SeenJob) -> None:
+    def see(self, name: str, sight: SeenJob) -> None:
         """Take in how a job stands, and tell of what has changed since the last time."""
         now = _Known(
-            seen.state,
-            _label_of(seen.reason),
-            seen.delivery,
-            times.parse(seen.request.submitted).timestamp(),
-            seen.ended_at,
+            sight.state,
+            _label_of(sight.reason),
+            sight.delivery,
+            times.parse(sight.request.submitted).timestamp(),
+            sight.ended_at,
         )
         before = self._jobs.get(name)
         self._count(before, -1)
@@ -95,11 +95,11 @@ class JobTracker:
         if before is None or before == now:
             return
         if before.state in WAITING:
-            self._start(now, seen)
+            self._start(now, sight)
         if now.state.final and not before.state.final:
-            self._end(now, seen)
+            self._end(now, sight)
         if now.delivery is not before.delivery:
-            self._deliver(now, seen)
+            self._deliver(now, sight)
 
     def forget(self, name: str) -> None:
         """Forget a job that is gone."""

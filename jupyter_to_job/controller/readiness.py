@@ -105,12 +105,12 @@ def watches_check(watches: Callable[[], Collection[Watch]]) -> Check:
     """
 
     async def check() -> str:
-        found = watches()
-        waiting = [watch for watch in found if not watch.answered.is_set()]
+        all_watches = watches()
+        waiting = [watch for watch in all_watches if not watch.answered.is_set()]
         if waiting:
-            return f"{len(waiting)} of {len(found)} have not been read yet"
-        if not any(watch.synced.is_set() for watch in found):
-            return f"none of {len(found)} may be read"
+            return f"{len(waiting)} of {len(all_watches)} have not been read yet"
+        if not any(watch.synced.is_set() for watch in all_watches):
+            return f"none of {len(all_watches)} may be read"
         return OK
 
     return check

@@ -83,15 +83,17 @@ class RecentEvents:
     def _ask(self, job: ClusterJob) -> tuple[ClusterEvent, ...]:
         """Return the events of a Job and its pod. Raises errors of ours, or TimeoutError."""
         answer = self._answers.get(job.uid, partial(self._list, job))
-        asked = asyncio.run_coroutine_threadsafe(answer, self._loop)
+        future = asyncio.run_coroutine_threadsafe(answer, self._loop)
         try:
-            return asked.result(MAX_WAIT)
+            return future.result(MAX_WAIT)
         finally:
-            asked.cancel()  # nobody waits for it any more
+            future.cancel()  # nobody waits for it any more
 
     async def _list(self, job: ClusterJob) -> tuple[ClusterEvent, ...]:
         pod = self._pods.newest_pod(job)
         uids = [job.uid] if pod is None else [job.uid, pod.uid]
         lists = await asyncio.gather(*(self._cluster.events_of(job.namespace, u) for u in uids))
-        events = sorted((event for found in lists for event in found), key=lambda e: e.time)
+        events = sorted(
+            (event for events_of_one in lists for event in events_of_one), key=lambda e: e.time
+        )
         return tuple(events[-MAX_EVENTS:])

@@ -86,10 +86,10 @@ def observe(directory: Path, names: frozenset[str]) -> Observation:
     return Observation(Phase.ENDED, cancelled, attempt, host)
 
 
-def _has_failed(held: Path) -> bool:
+def _has_failed(file: Path) -> bool:
     """Tell whether a held.json says that its job can never be delivered."""
     try:
-        return (documents.read_document(held) or {}).get("failed") is True
+        return (documents.read_document(file) or {}).get("failed") is True
     except documents.DocumentError:
         return False
 

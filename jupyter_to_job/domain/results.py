@@ -64,9 +64,9 @@ class Results:
     def sorted_by(self, name: str, *, descending: bool = False) -> Results:
         """Return the table sorted by a column; jobs without a value come last. Raises BadInput."""
         values = self.column(name).values
-        known = [row for row, value in enumerate(values) if value is not None]
-        known.sort(key=lambda row: values[row], reverse=descending)
-        order = known + [row for row, value in enumerate(values) if value is None]
+        rows_with_value = [row for row, value in enumerate(values) if value is not None]
+        rows_with_value.sort(key=lambda row: values[row], reverse=descending)
+        order = rows_with_value + [row for row, value in enumerate(values) if value is None]
         return Results(
             tuple(replace(c, values=tuple(c.values[row] for row in order)) for c in self.columns)
         )
@@ -83,8 +83,10 @@ class Results:
         column = self.column(name)
         if any(isinstance(value, str) for value in column.values):
             raise BadInput(f"{name} has text, of which none is the best.", "Name a number.")
-        known = [(v, job) for v, job in zip(column.values, self.jobs, strict=True) if v is not None]
-        return pick(known, key=lambda pair: pair[0])[1] if known else None
+        candidates = [
+            (v, job) for v, job in zip(column.values, self.jobs, strict=True) if v is not None
+        ]
+        return pick(candidates, key=lambda pair: pair[0])[1] if candidates else None
 
     def to_json(self) -> dict[str, Any]:
         """Return the table as plain JSON types, with a row as an object."""
@@ -100,27 +102,27 @@ class Results:
 
 def standing(jobs: Iterable[Job]) -> list[Job]:
     """Return the jobs in the order of their submission, without failures that were run again."""
-    found = list(jobs)
-    rerun = {job.rerun_of for job in found}
+    all_jobs = list(jobs)
+    rerun = {job.rerun_of for job in all_jobs}
     lost = (State.FAILED, State.CANCELLED)
-    stand = [job for job in found if job.state not in lost or job.name not in rerun]
+    stand = [job for job in all_jobs if job.state not in lost or job.name not in rerun]
     return sorted(stand, key=lambda job: (job.submitted or "", job.name))
 
 
 def results_of(jobs: Iterable[Job]) -> Results:
     """Return the table of some jobs; one that failed and was run again is left out."""
     rows = standing(jobs)
-    columns = [_column(name, "job", map(read, rows)) for name, read in _FIRST.items()]
-    taken = {*_FIRST, *_LAST}
+    columns = [_column(name, "job", map(read, rows)) for name, read in _LEADING_COLUMNS.items()]
+    titles = {*_LEADING_COLUMNS, *_TRAILING_COLUMNS}
     for kind, values_of in (("parameter", _parameters_of), ("metric", _metrics_of)):
         values = [values_of(job) for job in rows]
-        for name in dict.fromkeys(name for own in values for name in own):
+        for name in dict.fromkeys(name for row_values in values for name in row_values):
             title = name
-            while title in taken:  # a notebook may call them as it likes
+            while title in titles:  # a notebook may call them as it likes
                 title = f"{kind}.{title}"
-            taken.add(title)
-            columns.append(_column(title, kind, (own.get(name) for own in values)))
-    columns += [_column(name, "usage", map(read, rows)) for name, read in _LAST.items()]
+            titles.add(title)
+            columns.append(_column(title, kind, (row_values.get(name) for row_values in values)))
+    columns += [_column(name, "usage", map(read, rows)) for name, read in _TRAILING_COLUMNS.items()]
     return Results(tuple(columns))
 
 
@@ -136,14 +138,14 @@ def _usage(name: str) -> Callable[[Job], Any]:
     return lambda job: (job.usage or {}).get(name)
 
 
-_FIRST: dict[str, Callable[[Job], Any]] = {
+_LEADING_COLUMNS: dict[str, Callable[[Job], Any]] = {
     "job": lambda job: job.name,
     "notebook": lambda job: job.notebook,
     "flavor": lambda job: job.flavor,
     "device": lambda job: job.device,
     "state": lambda job: job.state.value,
 }
-_LAST: dict[str, Callable[[Job], Any]] = {
+_TRAILING_COLUMNS: dict[str, Callable[[Job], Any]] = {
     "seconds": elapsed,
     "memory_peak": _usage("memory_peak"),
     "cpu_mean": _usage("cpu_mean"),
@@ -164,13 +166,13 @@ def _metrics_of(job: Job) -> dict[str, Any]:
 
 def _column(name: str, kind: str, values: Iterable[Any]) -> ResultColumn:
     """Return a column whose values have one type: what is of several types becomes text."""
-    found = list(values)
-    types = {_type_of(value) for value in found if value is not None}
+    cells = list(values)
+    types = {_type_of(value) for value in cells if value is not None}
     if types == {int, float}:
-        found = [None if value is None else float(value) for value in found]
+        cells = [None if value is None else float(value) for value in cells]
     elif not (len(types) == 1 and types <= {int, float, bool}):
-        found = [_text(value) for value in found]
-    return ResultColumn(name, kind, tuple(found))
+        cells = [_text(value) for value in cells]
+    return ResultColumn(name, kind, tuple(cells))
 
 
 def _type_of(value: Any) -> type:

@@ -83,23 +83,23 @@ def submissions_of(submission: Submission, runs: Sequence[Run]) -> list[Submissi
     That key depends on what the run has of its own, and not on its place: a repeated sweep with
     more runs adds those. Equal runs are told apart by their number. Raises BadInput.
     """
-    submissions, seen = [], Counter[str]()
+    submissions, counts = [], Counter[str]()
     for run in runs:
         key = submission.idempotency_key
         if key is not None:
             text = json.dumps([key, run.parameters, run.flavor, run.device], sort_keys=True)
-            seen[text] += 1
-            digest = hashlib.sha256(f"{text} {seen[text]}".encode(errors="surrogatepass"))
+            counts[text] += 1
+            digest = hashlib.sha256(f"{text} {counts[text]}".encode(errors="surrogatepass"))
             key = digest.hexdigest()
-        made = replace(
+        run_submission = replace(
             submission,
             parameters={**submission.parameters, **run.parameters},
             flavor=run.flavor or submission.flavor,
             device=run.device or submission.device,
             idempotency_key=key,
         )
-        validate_submission(made)
-        submissions.append(made)
+        validate_submission(run_submission)
+        submissions.append(run_submission)
     return submissions
 
 

@@ -74,9 +74,9 @@ def enforce(exchange: FileExchange, policy: Policy, moment: float | None = None)
     moment = time.time() if moment is None else moment
     cleared = []
     if policy.retention is not None:
-        kept = f"Kept for {format_duration(policy.retention)} after"
+        note = f"Kept for {format_duration(policy.retention)} after"
         for job in _candidates(exchange):
-            message = f"{kept} its delivery failed" if job.has_failed else f"{kept} delivery"
+            message = f"{note} its delivery failed" if job.has_failed else f"{note} delivery"
             if job.since + policy.retention <= moment and _clear(exchange, job.name, message):
                 cleared.append(job.name)
     if policy.cap is not None:
@@ -127,8 +127,8 @@ def _candidate(exchange: FileExchange, name: str) -> _Candidate | None:
         # A client of the gateway may report a wrong digest. Then this may be the only copy.
         verified = delivery.sha256 in (o.result_sha256 for o in outcomes if o)
         return _Candidate(_unix(delivery.time), name, has_failed=False) if verified else None
-    held = exchange.record(name, layout.HELD, HeldRecord)
-    if held is not None and held.failed:
+    record = exchange.record(name, layout.HELD, HeldRecord)
+    if record is not None and record.failed:
         return _Candidate((directory / layout.HELD).stat().st_mtime, name, has_failed=True)
     if not _has_no_result(outcomes) or _is_retried(exchange, name, len(outcomes)):
         return None
@@ -160,9 +160,9 @@ def _jobs_over_cap(exchange: FileExchange, cap: int) -> Iterator[_Candidate]:
     for job in sorted(job for job in _candidates(exchange) if not job.has_failed):
         if total <= cap:
             return
-        before = freed_with(exchange.root / job.name)
+        freed = freed_with(exchange.root / job.name)
         yield job
-        total -= before - freed_with(exchange.root / job.name)
+        total -= freed - freed_with(exchange.root / job.name)
 
 
 def _clear(exchange: FileExchange, name: str, message: str) -> bool:

@@ -138,8 +138,8 @@ def _finish_anew(directory: Path, outcome: Path) -> None:
 
 def _set_aside(path: Path) -> None:
     """Keep a damaged document under another name, so that a sound one can be written."""
-    kept = path.with_name(f"{path.name}{SET_ASIDE}")
+    target = path.with_name(f"{path.name}{SET_ASIDE}")
     with writing(path.name):
-        if kept.is_dir() and not kept.is_symlink():
-            shutil.rmtree(kept)
-        path.replace(kept)
+        if target.is_dir() and not target.is_symlink():
+            shutil.rmtree(target)
+        path.replace(target)

@@ -172,12 +172,12 @@ def _publish_artifacts(
         )
     except TooLarge as error:  # trying again would not help
         return PublishedArtifacts(), str(error)
-    found = publish_artifacts(workspace, published.path, deliverable.name, artifacts)
-    if not found.lost:
-        return found, ""
-    lost = [printable(name)[:MAX_LISTED_NAME] for name in found.lost]
+    artifacts_found = publish_artifacts(workspace, published.path, deliverable.name, artifacts)
+    if not artifacts_found.lost:
+        return artifacts_found, ""
+    lost = [printable(name)[:MAX_LISTED_NAME] for name in artifacts_found.lost]
     more = f" and {len(lost) - MAX_LISTED} more" if len(lost) > MAX_LISTED else ""
-    return found, (
+    return artifacts_found, (
         f"Of {len(artifacts)} files that the run created {len(lost)} are damaged or missing in "
         f"the exchange, and were not copied: {', '.join(lost[:MAX_LISTED])}{more}."
     )

@@ -56,11 +56,11 @@ def _asked(spec: Manifest) -> Amounts:
             most[name] = max(most[name], sidecars[name] + amount)
             if is_sidecar:
                 sidecars[name] += amount
-    asked = dict(sidecars)
+    amounts = dict(sidecars)
     for container in spec.get("containers") or ():
         for name, amount in _requests(container).items():
-            asked[name] = asked.get(name, _NONE) + amount
-    together = {name: max(asked.get(name, _NONE), most[name]) for name in {*asked, *most}}
+            amounts[name] = amounts.get(name, _NONE) + amount
+    together = {name: max(amounts.get(name, _NONE), most[name]) for name in {*amounts, *most}}
     return {name: amount for name, amount in together.items() if amount}
 
 
@@ -99,10 +99,10 @@ def count_units(
     return Units(free, None if device.autoscaled else total)
 
 
-def _left(there: Amounts, used: Amounts) -> Amounts:
-    return {name: amount - used.get(name, _NONE) for name, amount in there.items()}
+def _left(total: Amounts, used: Amounts) -> Amounts:
+    return {name: amount - used.get(name, _NONE) for name, amount in total.items()}
 
 
-def _fitting(unit: Amounts, there: Amounts) -> int:
+def _fitting(unit: Amounts, total: Amounts) -> int:
     """Return how many units fit into what is there."""
-    return max(0, min(int(there.get(name, _NONE) // amount) for name, amount in unit.items()))
+    return max(0, min(int(total.get(name, _NONE) // amount) for name, amount in unit.items()))

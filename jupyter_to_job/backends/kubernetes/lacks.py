@@ -63,6 +63,6 @@ def find_lack(
     missing = next((name for name, need in demand.items() if need > largest[name]), None)
     if missing is None:
         return Lack("No node has as much of everything as this flavor asks for.", hint)
-    asked = format_resource(missing, demand[missing])
+    wish = format_resource(missing, demand[missing])
     most = format_resource(missing, largest[missing])
-    return Lack(f"This flavor asks for {asked}, and no node with {title} has over {most}.", hint)
+    return Lack(f"This flavor asks for {wish}, and no node with {title} has over {most}.", hint)

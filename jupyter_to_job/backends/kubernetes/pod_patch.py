@@ -79,15 +79,15 @@ def patched(template: Manifest, patch: Manifest) -> Manifest:
     return result
 
 
-def _faults(before: Manifest, after: Manifest) -> Iterator[str]:
+def _faults(template: Manifest, patched: Manifest) -> Iterator[str]:
     """Yield what a patch changed that has to stay."""
     for kind in ("labels", "annotations"):
-        theirs = after.get("metadata", {}).get(kind) or {}
-        if _ours(before["metadata"][kind]) != _ours(theirs):
+        theirs = patched.get("metadata", {}).get(kind) or {}
+        if _ours(template["metadata"][kind]) != _ours(theirs):
             yield f"{kind} of {PREFIX}"
-    if after.get("metadata", {}).keys() - {"labels", "annotations"}:
+    if patched.get("metadata", {}).keys() - {"labels", "annotations"}:
         yield "metadata other than labels and annotations"
-    old, new = before["spec"], after.get("spec", {})
+    old, new = template["spec"], patched.get("spec", {})
     yield from (field for field in _KEPT_OF_POD if old.get(field) != new.get(field))
     yield from (field for field in _NEVER if new.get(field))
     if not _keeps(old["securityContext"], new.get("securityContext")):
@@ -97,16 +97,18 @@ def _faults(before: Manifest, after: Manifest) -> Iterator[str]:
     yield from _volume_faults(old["volumes"], new)
 
 
-def _container_faults(kind: str, before: list[Manifest], after: list[Manifest]) -> Iterator[str]:
-    ours = [c["name"] for c in before]
-    names = [c["name"] for c in after]
+def _container_faults(
+    kind: str, originals: list[Manifest], patched: list[Manifest]
+) -> Iterator[str]:
+    ours = [c["name"] for c in originals]
+    names = [c["name"] for c in patched]
     if names[: len(ours)] != ours:
         yield f"{kind}: {', '.join(ours)} must be first"
         return
     if kind == "containers" and names != ours:
         yield "containers: the job would not end (a sidecar goes to initContainers)"
-    by_name = {c["name"]: c for c in after}
-    for container in before:
+    by_name = {c["name"]: c for c in patched}
+    for container in originals:
         name = container["name"]
         new = by_name[name]
         for field in _KEPT_OF_CONTAINERS[name]:
@@ -124,12 +126,12 @@ def _is_kept(entry: Manifest) -> bool:
     return "mountPath" in entry or name == "POD_UID" or name.startswith("JUPYTER_TO_JOB_")
 
 
-def _volume_faults(before: list[Manifest], spec: Manifest) -> Iterator[str]:
-    after = spec.get("volumes") or []
-    for volume in before:
-        if volume not in after:
+def _volume_faults(originals: list[Manifest], spec: Manifest) -> Iterator[str]:
+    patched = spec.get("volumes") or []
+    for volume in originals:
+        if volume not in patched:
             yield f"the volume {volume['name']}"
-    tokens = {v["name"] for v in after if _has_our_token(v)}
+    tokens = {v["name"] for v in patched if _has_our_token(v)}
     for container in [*(spec.get("initContainers") or []), *(spec.get("containers") or [])]:
         mounted = {mount.get("name") for mount in container.get("volumeMounts") or []}
         if container["name"] != AGENT and tokens & mounted:
@@ -146,9 +148,9 @@ def _ours(values: dict[str, str]) -> dict[str, str]:
     return {key: value for key, value in values.items() if key.startswith(f"{PREFIX}/")}
 
 
-def _keeps(before: Any, after: Any) -> bool:
+def _keeps(original: Any, patched: Any) -> bool:
     """Tell whether a mapping still has all that it had."""
-    return isinstance(after, dict) and before.items() <= after.items()
+    return isinstance(patched, dict) and original.items() <= patched.items()
 
 
 class PodPatchFile:

@@ -58,16 +58,18 @@ _PREFIX = re.compile(
 
 def _quota(match: re.Match[str]) -> Refusal:
     name = match["name"]
-    asked, used, limits = (_amounts(match[key]) for key in ("asked", "used", "limits"))
-    if any(_is_more(asked[r], limits.get(r, "0")) for r in asked):
-        details = "; ".join(f"{asked[r]} {_what(r)} of {limits.get(r, '0')} allowed" for r in asked)
+    request, used, limits = (_amounts(match[key]) for key in ("asked", "used", "limits"))
+    if any(_is_more(request[r], limits.get(r, "0")) for r in request):
+        details = "; ".join(
+            f"{request[r]} {_what(r)} of {limits.get(r, '0')} allowed" for r in request
+        )
         return Refusal(
             "quota", f"The namespace's quota {name!r} is too small: the job asks for {details}.",
             "Choose a smaller flavor, or ask your administrator.",
         )  # fmt: skip
     details = "; ".join(
-        f"{asked[r]} {_what(r)}, and {used.get(r, '0')} of {limits.get(r, '0')} are in use"
-        for r in asked
+        f"{request[r]} {_what(r)}, and {used.get(r, '0')} of {limits.get(r, '0')} are in use"
+        for r in request
     )
     return Refusal(
         "quota",

@@ -88,5 +88,5 @@ def _merged_list(key: str, value: list[Manifest], part: list[Any], where: str) -
     return list(merged.values())
 
 
-def _wrong(where: str, what: str) -> BadInput:
-    return BadInput(f"The pod patch is wrong at {where or 'its beginning'}: {what}.")
+def _wrong(where: str, problem: str) -> BadInput:
+    return BadInput(f"The pod patch is wrong at {where or 'its beginning'}: {problem}.")

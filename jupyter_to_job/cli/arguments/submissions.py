@@ -64,9 +64,9 @@ def _collect_common(options: dict[str, Any], sweep: Sweep | None) -> dict[str, A
     single = {kind: next(iter(options[kind]), None) for kind in ("flavor", "device")}
     if sweep is None:
         return collect_changes({**options, **single})
-    own = {"flavor": None, "device": None, "params_file": None}
+    defaults = {"flavor": None, "device": None, "params_file": None}
     values = {"parsed_parameters": (), "text_parameters": ()}
-    return {**collect_changes({**options, **own, **values}), "parameters": sweep.constants}
+    return {**collect_changes({**options, **defaults, **values}), "parameters": sweep.constants}
 
 
 def collect_changes(options: dict[str, Any]) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def submission_of(job: Job, changes: Changes) -> Submission:
     """
     from ...service.submitting.rerun import without_unset
 
-    asked = job.asked or Asked(isolated=job.isolated, inputs=job.inputs)
+    wishes = job.asked or Asked(isolated=job.isolated, inputs=job.inputs)
     parameters = without_unset("parameter", job.parameters, changes.unset)
     same_flavor = changes.flavor in (None, job.flavor)
     return Submission(
@@ -103,11 +103,11 @@ def submission_of(job: Job, changes: Changes) -> Submission:
         flavor=changes.flavor or job.flavor,
         device=changes.device or (job.device if same_flavor else None),
         parameters={**parameters, **changes.parameters},
-        inputs=asked.inputs,
-        isolated=asked.isolated,
-        max_runtime=changes.max_runtime or asked.max_runtime,
+        inputs=wishes.inputs,
+        isolated=wishes.isolated,
+        max_runtime=changes.max_runtime or wishes.max_runtime,
         output=job.output,
-        name=asked.name,
+        name=wishes.name,
         priority=job.priority if changes.priority is None else changes.priority,
         group=job.group,
         # Only in a group it matters, and a gateway that knows no groups would refuse it.

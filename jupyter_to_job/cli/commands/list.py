@@ -36,36 +36,36 @@ def list_command(
     states = [State(state)] if state else []
     has_more = False
     if jobs or group is not None:
-        found = _chosen(jobs, group, states)
+        listed = _chosen(jobs, group, states)
     elif everything:
-        found = all_jobs(service, states)
+        listed = all_jobs(service, states)
     else:
         page = service.find(states, PAGE_SIZE)
-        found, has_more = page.jobs, page.next is not None
+        listed, has_more = page.jobs, page.next is not None
     if as_json:
-        session.print_jobs(found, as_list=True)
+        session.print_jobs(listed, as_list=True)
     elif quiet:
-        for job in found:
+        for job in listed:
             output.print_line(job.name)
-    elif found:
-        _print_table(found, group)
+    elif listed:
+        _print_table(listed, group)
     else:
         output.print_note(f"No job is {state}." if state else "No jobs.")
     output.flush()  # the table comes before the notes, where both go to one terminal
     if has_more:
         output.print_note(f"These are the newest {PAGE_SIZE}; --all lists all.")
-    elif group is not None and found and not quiet:
-        output.print_note(f"{group}: {selection.describe(found)}.")
+    elif group is not None and listed and not quiet:
+        output.print_note(f"{group}: {selection.describe(listed)}.")
 
 
 def _chosen(arguments: tuple[str, ...], group: str | None, states: list[State]) -> list[Job]:
     """Return the jobs of a group, or those that are named or match, newest first."""
     service = session.connect()
     named = [a for a in arguments if group is None and not selection.is_pattern(a)]
-    found = [session.with_name_hint(service, name, service.get) for name in named]
+    jobs = [session.with_name_hint(service, name, service.get) for name in named]
     if group is not None or len(named) < len(arguments):
-        found += selection.find_matching(service, arguments, group)
-    unique = {job.name: job for job in found if not states or job.state in states}
+        jobs += selection.find_matching(service, arguments, group)
+    unique = {job.name: job for job in jobs if not states or job.state in states}
     return sorted(unique.values(), key=lambda job: (job.submitted or "", job.name), reverse=True)
 
 

@@ -102,11 +102,11 @@ def _write_parquet(results: Results, path: Path) -> None:
 def _print_table(results: Results, best: str | None) -> None:
     from ..display import tables
 
-    shown = [column for column in results.columns if _is_shown(column)]
+    visible = [column for column in results.columns if _is_shown(column)]
     columns = [tables.Column("", ["*" if job == best else "" for job in results.jobs])]
-    for position, column in enumerate(shown):
+    for position, column in enumerate(visible):
         texts = [_text(column, value) for value in column.values]
-        drop = len(shown) - position if column.kind == "usage" else 0
+        drop = len(visible) - position if column.kind == "usage" else 0
         columns.append(tables.Column(column.name, texts, drop=drop, min_width=8))
     tables.print_table(columns)
 

@@ -77,12 +77,12 @@ def discard_stdout() -> None:
 
 def plain(text: str) -> str:
     """Return a text without control characters, which could change what a terminal shows."""
-    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+    return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
 
 
 def coloured(text: str) -> str:
     """Return a text whose only control sequences are colours, and what moves within a line."""
-    return _SEQUENCE.sub(lambda found: found[0] if found["kept"] else "", text)
+    return _SEQUENCE.sub(lambda match: match[0] if match["kept"] else "", text)
 
 
 def print_line(text: str) -> None:

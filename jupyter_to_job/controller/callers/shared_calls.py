@@ -88,7 +88,7 @@ class SharedCalls(Generic[_Key, _Value]):
             if len(self._pending) >= MAX_CALLS + MAX_WAITING:
                 raise Unavailable("Too many new callers at a time.", "It is tried again.")
             task = self._pending[key] = asyncio.create_task(self._call(key, call))
-            task.add_done_callback(lambda done: self._forget(key, done))
+            task.add_done_callback(lambda finished: self._forget(key, finished))
         try:
             # Others may wait for the same call: it goes on when one of them gives up.
             return await asyncio.wait_for(asyncio.shield(task), MAX_WAIT)

@@ -104,15 +104,15 @@ class Variables:
         )
 
 
-def _expanded(text: str, known: Mapping[str, str | None]) -> str | None:
-    """Return what a container sees of a value, by the `known` variables before it.
+def _expanded(text: str, values: Mapping[str, str | None]) -> str | None:
+    """Return what a container sees of a value, by the `values` of the variables before it.
 
     None where it refers to one that is not known: it is never given, or only the kubelet knows it.
     """
     parts = []
     for part in _REFERENCE.split(text):
         is_reference = part.startswith("$(") and part.endswith(")")
-        value = known.get(part[2:-1]) if is_reference else part.replace("$$", "$")
+        value = values.get(part[2:-1]) if is_reference else part.replace("$$", "$")
         if value is None:
             return None
         parts.append(value)

@@ -88,9 +88,11 @@ def claim_names(pod: Manifest, container: Manifest) -> set[str]:
 
 def _access_modes(claim: Manifest) -> list[str]:
     """Return the modes of the volume behind a claim, which may have more than was asked for."""
-    asked, given = ((claim.get(key) or {}).get("accessModes") or [] for key in ("spec", "status"))
-    only_pod = [mode for mode in asked if mode == "ReadWriteOncePod"]
-    return only_pod or given or asked
+    requested, granted = (
+        (claim.get(key) or {}).get("accessModes") or [] for key in ("spec", "status")
+    )
+    only_pod = [mode for mode in requested if mode == "ReadWriteOncePod"]
+    return only_pod or granted or requested
 
 
 def _sub_path(mount: Manifest, container: Manifest) -> str | None:
@@ -99,8 +101,8 @@ def _sub_path(mount: Manifest, container: Manifest) -> str | None:
     if not text:
         return str(mount.get("subPath") or "").strip("/")
     variables = {e["name"]: e.get("value") for e in container.get("env") or []}
-    known = {name: v for name, v in variables.items() if v is not None and "$" not in v}
-    for name, value in known.items():
+    values = {name: v for name, v in variables.items() if v is not None and "$" not in v}
+    for name, value in values.items():
         text = text.replace(f"$({name})", value)
     return None if "$" in text else text.strip("/")
 

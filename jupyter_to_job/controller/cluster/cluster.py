@@ -182,7 +182,7 @@ class Cluster:
         """Return the Job of a name as the API server knows it, and not a watch; None without it."""
         try:
             with translate_errors():
-                found = await read_json(
+                document = await read_json(
                     await self._batch.read_namespaced_job_without_preload_content(
                         name, namespace, _request_timeout=REQUEST_TIMEOUT
                     )
@@ -193,7 +193,7 @@ class Cluster:
             if await self.has_namespace(namespace):
                 raise
             return None
-        return job_record(found)
+        return job_record(document)
 
     async def events_of(self, namespace: str, uid: str) -> list[ClusterEvent]:
         """Return the events of the object with a uid."""

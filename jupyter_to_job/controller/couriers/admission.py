@@ -69,11 +69,11 @@ class Admission:
 
     def _has_room(self, volume: Volume) -> bool:
         of_claim = [
-            other
-            for other in self._admitted.values()
-            if (other.namespace, other.claim_uid) == (volume.namespace, volume.claim_uid)
+            admitted
+            for admitted in self._admitted.values()
+            if (admitted.namespace, admitted.claim_uid) == (volume.namespace, volume.claim_uid)
         ]
-        of_folder = [other for other in of_claim if other.sub_path == volume.sub_path]
+        of_folder = [admitted for admitted in of_claim if admitted.sub_path == volume.sub_path]
         return (
             len(self._admitted) < MAX_COURIERS
             and len(of_claim) < (MAX_OF_CLAIM if volume.is_shared else 1)

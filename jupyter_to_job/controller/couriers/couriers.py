@@ -158,8 +158,8 @@ class Couriers:
         if not self._objects.is_synced(files.origin["namespace"]):
             self._queue.set_timer(name, SWEEP_INTERVAL)
             return
-        seen = self._see(name, files, courier)
-        match next_step(seen, self._pods.after, self._pods.start_limit):
+        delivery = self._see(name, files, courier)
+        match next_step(delivery, self._pods.patience, self._pods.start_limit):
             case LookAgain(seconds):
                 self._queue.set_timer(name, seconds)
             case StartCourier():
@@ -167,8 +167,8 @@ class Couriers:
             case TellWait(problem, seconds):
                 await self._hold(name, HeldRecord(problem))
                 held_at = await asyncio.to_thread(read_held_at, self._exchange, name)
-                told = replace(self._couriers[name], told=problem, held_at=held_at)
-                self._couriers[name] = told
+                updated = replace(self._couriers[name], told=problem, held_at=held_at)
+                self._couriers[name] = updated
                 self._queue.set_timer(name, seconds)
             case EndCourier(problem) if courier is not None:
                 if problem:
@@ -177,12 +177,14 @@ class Couriers:
                 self._fail(name)
 
     def _see(self, name: str, files: DeliveryFiles, courier: _Courier | None) -> SeenDelivery:
-        now, clock = time.time(), time.monotonic()
+        time_now, clock = time.time(), time.monotonic()
         failures = self._failures.get(name, _Failures(0, 0.0))
-        failed = [] if files.held_at is None else [now - files.held_at]
+        failed = [] if files.held_at is None else [time_now - files.held_at]
         failed += [clock - failures.at] if failures.count else []
-        seen = None if courier is None else self._see_courier(name, files, courier)
-        return SeenDelivery(now - files.ended_at, min(failed, default=None), failures.count, seen)
+        observation = None if courier is None else self._see_courier(name, files, courier)
+        return SeenDelivery(
+            time_now - files.ended_at, min(failed, default=None), failures.count, observation
+        )
 
     def _see_courier(self, name: str, files: DeliveryFiles, courier: _Courier) -> SeenCourier:
         clock = time.monotonic()
@@ -291,7 +293,7 @@ class Couriers:
             pod = None
         if pod is None or pod["metadata"]["uid"] != origin["pod_uid"]:
             raise never("The notebook's folder was on no volume claim, and its dev pod is gone.")
-        self._queue.set_timer(name, backoff(1, self._pods.after))
+        self._queue.set_timer(name, backoff(1, self._pods.patience))
 
     async def _give_up(self, name: str, problem: CannotDeliver) -> None:
         await self._hold(name, HeldRecord(str(problem), problem.is_final))
@@ -306,7 +308,7 @@ class Couriers:
         """Count a failure, and have the job looked at when its next courier is due."""
         before = self._failures.get(name, _Failures(0, 0.0))
         self._failures[name] = failures = _Failures(before.count + 1, time.monotonic())
-        self._queue.set_timer(name, backoff(failures.count, self._pods.after))
+        self._queue.set_timer(name, backoff(failures.count, self._pods.patience))
 
     async def _end(self, name: str, courier: _Courier) -> None:
         """Delete a courier with its pod. Its token counts for nothing from now on."""
@@ -316,9 +318,9 @@ class Couriers:
     async def _sweep(self) -> None:
         """Delete couriers of an earlier controller, at intervals: a watch may tell of them late."""
         while True:
-            own = {courier.job.name for courier in self._couriers.values()} | self._starting
+            names = {courier.job.name for courier in self._couriers.values()} | self._starting
             for record in self._objects.couriers():
-                if record.name not in own and not record.deleting:
+                if record.name not in names and not record.deleting:
                     job = ClusterJob(record.namespace, record.name, record.uid)
                     try:
                         await self._cluster.delete_job(job)

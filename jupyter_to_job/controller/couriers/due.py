@@ -85,22 +85,22 @@ class EndCourier:
 Step = LookAgain | StartCourier | TellWait | EndCourier
 
 
-def backoff(failures: int, after: float) -> float:
+def backoff(failures: int, patience: float) -> float:
     """Return the seconds from a failure to the next try."""
-    shortest = max(MIN_BACKOFF, after)
+    shortest = max(MIN_BACKOFF, patience)
     return float(min(shortest * 2 ** min(max(failures - 1, 0), 20), MAX_BACKOFF))
 
 
-def next_step(seen: SeenDelivery, after: float, start_limit: float) -> Step:
-    """Return what is to be done. A dev pod has `after` seconds before the first courier.
+def next_step(delivery: SeenDelivery, patience: float, start_limit: float) -> Step:
+    """Return what is to be done. A dev pod has `patience` seconds before the first courier.
 
     A courier has `start_limit` seconds for its start, unless an error keeps it from that.
     """
-    if seen.courier is not None:
-        return _step_beside(seen.courier, start_limit)
-    wait = after - seen.ended
-    if seen.failed is not None:
-        wait = max(wait, backoff(seen.failures, after) - seen.failed)
+    if delivery.courier is not None:
+        return _step_beside(delivery.courier, start_limit)
+    wait = patience - delivery.ended
+    if delivery.failed is not None:
+        wait = max(wait, backoff(delivery.failures, patience) - delivery.failed)
     return LookAgain(wait) if wait > 0 else StartCourier()
 
 
@@ -121,8 +121,8 @@ def _step_beside(courier: SeenCourier, start_limit: float) -> LookAgain | TellWa
     if is_gone or courier.is_over or (pod is not None and pod.is_over):
         return _end(courier, _last_word(pod))
     if pod is not None and pod.begun:
-        left, problem = DEADLINE_SECONDS + start_limit - courier.age, _last_word(pod)
-        return LookAgain(left) if left > 0 else _end(courier, problem)
+        remaining, problem = DEADLINE_SECONDS + start_limit - courier.age, _last_word(pod)
+        return LookAgain(remaining) if remaining > 0 else _end(courier, problem)
     return _step_before_start(courier, start_limit)
 
 
@@ -136,11 +136,11 @@ def _step_before_start(
     if age >= limit:
         within = format_duration(int(limit))
         return _end(courier, f"The courier did not start within {within}: {why}")
-    left = limit - age
+    remaining = limit - age
     if courier.age < ERROR_LIMIT:
-        return LookAgain(min(left, ERROR_LIMIT - courier.age))
-    told = f"The courier waits for its start: {why}"
-    return LookAgain(left) if told == courier.told else TellWait(told, left)
+        return LookAgain(min(remaining, ERROR_LIMIT - courier.age))
+    message = f"The courier waits for its start: {why}"
+    return LookAgain(remaining) if message == courier.told else TellWait(message, remaining)
 
 
 def _end(courier: SeenCourier, problem: str) -> EndCourier:

@@ -38,7 +38,7 @@ TTL_SECONDS = 300
 class CourierPods:
     """The settings that all couriers of a controller have in common.
 
-    `after` is how many seconds a dev pod has for a result before a courier is started, and
+    `patience` is how many seconds a dev pod has for a result before a courier is started, and
     `start_limit` how many a courier has for its start. `patch` returns the administrator's patch of
     job pods, and `gateway_ca` the certificates that couriers trust, as agents do. `log_format` is
     that of couriers.
@@ -46,7 +46,7 @@ class CourierPods:
 
     image: str
     gateway_url: str
-    after: float = 60.0
+    patience: float = 60.0
     start_limit: float = 600.0
     image_pull_policy: str = "IfNotPresent"
     patch: Callable[[], Manifest] = dict
@@ -57,9 +57,9 @@ class CourierPods:
     def of(cls, settings: Settings, patch: Callable[[], Manifest], start_limit: int) -> CourierPods:
         """Return what the settings say, with the patch in force. A `start_limit` of 0 is none."""
         image, url = settings.agent_image, settings.gateway_url
-        after, log_format = settings.courier_patience(), settings.log_format
+        patience, log_format = settings.courier_patience(), settings.log_format
         limit = start_limit or DEADLINE_SECONDS
-        return cls(image, url, after, limit, patch=patch, log_format=log_format)
+        return cls(image, url, patience, limit, patch=patch, log_format=log_format)
 
 
 def courier_name(job: str) -> str:
@@ -117,8 +117,8 @@ def _pod(request: Request, origin: Manifest, place: Place, pods: CourierPods) ->
         "tolerations": place.tolerations,
     }
     if place.node:
-        here = {"key": "metadata.name", "operator": "In", "values": [place.node]}
-        terms = [{"matchFields": [here]}]
+        on_node = {"key": "metadata.name", "operator": "In", "values": [place.node]}
+        terms = [{"matchFields": [on_node]}]
         required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
         spec["affinity"] = {"nodeAffinity": required}
         # It has to be this node, whatever else is kept away from there.

@@ -34,9 +34,9 @@ class EventQueue:
         """Add an event that the dev pod may see, which replaces an earlier one of the same job."""
         if not self.wants(job):
             return
-        seen = event.seen_from(self._origin, by_name=self._jobs is not None)
-        if seen:
-            self._events[job] = seen
+        data = event.seen_from(self._origin, by_name=self._jobs is not None)
+        if data:
+            self._events[job] = data
             self._has_events.set()
 
     async def take(self, timeout: float) -> bytes:
@@ -45,11 +45,11 @@ class EventQueue:
             await asyncio.wait_for(self._has_events.wait(), timeout)
         except asyncio.TimeoutError:
             return b""
-        taken, size = [], 0
+        events, size = [], 0
         while self._events and size < MAX_CHUNK:
             job = next(iter(self._events))
-            taken.append(self._events.pop(job))
-            size += len(taken[-1])
+            events.append(self._events.pop(job))
+            size += len(events[-1])
         if not self._events:
             self._has_events.clear()
-        return b"".join(taken)
+        return b"".join(events)

@@ -197,9 +197,9 @@ def _open_line(path: Path, limit: int) -> int:
             while position and end - position < limit:
                 start = max(0, position - _CHUNK)
                 file.seek(start)
-                found = file.read(position - start).rfind(b"\n")
-                if found >= 0:
-                    return end - (start + found + 1)
+                line_end = file.read(position - start).rfind(b"\n")
+                if line_end >= 0:
+                    return end - (start + line_end + 1)
                 position = start
             return end - position
     except FileNotFoundError:

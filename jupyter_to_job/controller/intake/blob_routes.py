@@ -52,13 +52,13 @@ def _put_piece(
     match = _RANGE.fullmatch(request.headers["Content-Range"])
     if match is None:
         raise BadInput("Content-Range is none of `bytes FIRST-LAST/SIZE` and `bytes */SIZE`.")
-    first, last, total = match[1], match[2], int(match[3])
+    start, end, total = match[1], match[2], int(match[3])
     if total > budgets.caps.inputs:
         raise TooLarge(f"A file is at most {format_bytes(budgets.caps.inputs)}.", "Send less.")
-    if first is None:
+    if start is None:
         length = blobs.received(digest, total)
         budgets.require_room(owner, max(0, total - length))
         return length
-    if int(last) - int(first) + 1 != upload.size:
+    if int(end) - int(start) + 1 != upload.size:
         raise BadInput("The body has another length than its Content-Range.")
-    return blobs.append(digest, total, int(first), upload)
+    return blobs.append(digest, total, int(start), upload)

@@ -108,7 +108,7 @@ class Blobs:
         Raises WrongOffset, and Unavailable while another request has it: a thread that waited
         would be missing for everybody else.
         """
-        path, whole = self._part(digest), self._folder / digest
+        path, blob = self._part(digest), self._folder / digest
         make_folders(self._folder)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         with FileIO(descriptor, "r+") as file:
@@ -119,9 +119,9 @@ class Blobs:
                     f"Another request writes to the blob {digest[:12]}.", "Try again in a moment."
                 ) from error
             # Another request may have completed it, or removed it, before this one had the lock.
-            if whole.exists():
+            if blob.exists():
                 path.unlink(missing_ok=True)
-                length = whole.stat().st_size
+                length = blob.stat().st_size
                 raise WrongOffset(f"The blob {digest[:12]} is complete.", length)
             if not _is_at(path, file):
                 raise WrongOffset(f"The blob {digest[:12]} begins anew.", 0)
@@ -162,9 +162,9 @@ def _is_at(path: Path, file: FileIO) -> bool:
 
 def _write(file: FileIO, chunk: bytes) -> None:
     """Write a whole chunk to a file without a buffer."""
-    rest = memoryview(chunk)
-    while rest:
-        rest = rest[file.write(rest) :]
+    remaining = memoryview(chunk)
+    while remaining:
+        remaining = remaining[file.write(remaining) :]
 
 
 def wrong_digest() -> BadInput:

@@ -133,7 +133,7 @@ class Budgets:
         Blobs and inputs of an owner are often one file under several names, which counts once.
         """
         with self._lock:
-            before = dict(self._added)
+            added = dict(self._added)
         measured: defaultdict[str, int] = defaultdict(int)
         counted: defaultdict[str, set[Inode]] = defaultdict(set)
         for name in self._exchange.jobs():
@@ -144,7 +144,7 @@ class Budgets:
             measured[folder.name] += bytes_on_disk(folder, counted[folder.name])
         with self._lock:
             self._measured = dict(measured)
-            for key, size in before.items():
+            for key, size in added.items():
                 self._added[key] -= size
             self._added = defaultdict(int, {k: n for k, n in self._added.items() if n})
         return sum(measured.values())

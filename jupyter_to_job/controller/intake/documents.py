@@ -80,8 +80,8 @@ def check_published(document: dict[str, object]) -> None:
 
 def held_record(document: dict[str, object]) -> HeldRecord:
     """Return what counts of a held.json. Raises BadInput."""
-    held = checked(_Held, document)
-    return HeldRecord(held.message, held.failed)
+    record = checked(_Held, document)
+    return HeldRecord(record.message, record.failed)
 
 
 def check_outcome(document: dict[str, object]) -> None:

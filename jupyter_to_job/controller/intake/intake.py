@@ -109,11 +109,11 @@ class IncomingBody:
 
 def body_limit(method: str, path: str, max_blob: int) -> int:
     """Return how many bytes the body of a request may have."""
-    kind, _, rest = path.partition("/")
+    kind, _, tail = path.partition("/")
     if kind == "blobs" and method == "PUT":
         return max_blob
     if kind == "exchange":
-        is_piece = "/journal/" in rest or "/artifacts/" in rest
+        is_piece = "/journal/" in tail or "/artifacts/" in tail
         return MAX_PIECE if is_piece else MAX_DOCUMENT
     if method == "POST" and (path in ("jobs", "sweeps", "preflight") or path.endswith("/rerun")):
         return MAX_SUBMISSION

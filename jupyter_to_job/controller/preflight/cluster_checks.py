@@ -105,17 +105,17 @@ class ClusterChecks:
         """Return why the cluster would refuse a Job. Raises Unavailable, or TimeoutError."""
         key = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
         trial = self._trials.get(key, partial(self._try_both, manifest))
-        asked = asyncio.run_coroutine_threadsafe(trial, self._loop)
+        future = asyncio.run_coroutine_threadsafe(trial, self._loop)
         try:
-            return list(asked.result(MAX_WAIT))
+            return list(future.result(MAX_WAIT))
         finally:
-            asked.cancel()  # nobody waits for it any more
+            future.cancel()  # nobody waits for it any more
 
     def image(self, request: Request, origin: Manifest) -> JobImage:
         """Return the image that a request runs in, and what is known of its kernels."""
         name = image_of(request, origin)
-        found, missing = self._kernels.of(request.owner, name)
-        return JobImage(name, name == origin["image"], tuple(found), tuple(missing))
+        names, missing = self._kernels.of(request.owner, name)
+        return JobImage(name, name == origin["image"], tuple(names), tuple(missing))
 
     async def _try_both(self, manifest: Manifest) -> tuple[Problem, ...]:
         """Try the Job and its pod at the same time. Raises Unavailable."""

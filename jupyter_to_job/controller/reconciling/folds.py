@@ -70,8 +70,8 @@ class Folds:
         max_line = [] if self._max_line is None else ["--max-line", str(self._max_line)]
         limits = max_line
         while (directory := self._exchange.root / job).is_dir():
-            known = ["--attempt", str(end.attempt), "--reason", end.reason]
-            options = [*known, "--message", end.message, *limits]
+            ending = ["--attempt", str(end.attempt), "--reason", end.reason]
+            options = [*ending, "--message", end.message, *limits]
             async with self._slots:
                 status = await _run(directory, options)
             if status == SUCCEEDED:
@@ -92,9 +92,11 @@ async def _run(directory: Path, options: list[str]) -> int | None:
         resource.prlimit(process.pid, resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
         Path(f"/proc/{process.pid}/oom_score_adj").write_text(str(_OOM_SCORE))
     try:
-        _, said = await asyncio.wait_for(process.communicate(), MAX_SECONDS)
-        if said:
-            _log.info("%s: %s", directory.name, said[-MAX_WORDS:].decode(errors="replace").strip())
+        _, stderr = await asyncio.wait_for(process.communicate(), MAX_SECONDS)
+        if stderr:
+            _log.info(
+                "%s: %s", directory.name, stderr[-MAX_WORDS:].decode(errors="replace").strip()
+            )
         return process.returncode
     except asyncio.TimeoutError:
         return None

@@ -45,8 +45,8 @@ def read_job_files(exchange: FileExchange, name: str) -> JobFiles | None:
         attempts = read_attempts(exchange, name)
     except NotFound:
         return None
-    found = [exchange.outcome(name, number) for number in layout.attempts(directory)]
-    outcomes = tuple(outcome for outcome in found if outcome is not None)
+    documents = [exchange.outcome(name, number) for number in layout.attempts(directory)]
+    outcomes = tuple(outcome for outcome in documents if outcome is not None)
     ends = [times.parse(outcome.finished).timestamp() for outcome in outcomes]
     return JobFiles(
         request=request,
@@ -70,8 +70,8 @@ def _delivery_of(
         return DeliveryState.DELIVERED
     if exchange.has(name, layout.HELD):
         with contextlib.suppress(Damaged, NotFound):
-            held = exchange.record(name, layout.HELD, HeldRecord)
-            return DeliveryState.FAILED if held and held.failed else DeliveryState.HELD
+            record = exchange.record(name, layout.HELD, HeldRecord)
+            return DeliveryState.FAILED if record and record.failed else DeliveryState.HELD
         return DeliveryState.HELD
     has_ended = deciding_attempt(attempts) is not None
     is_nothing = has_ended and delivered_attempt(attempts) is None

@@ -43,8 +43,8 @@ class KnownKernels:
         if not (attempt.running or is_missing):
             return
         key = (request.owner, image_of(request, origin), request.kernel)
-        known = self._words.get(key)
-        if known is None or known.finished <= ended.finished:
+        words = self._words.get(key)
+        if words is None or words.finished <= ended.finished:
             self._words[key] = _Word(not is_missing, ended.finished)
             self._words.move_to_end(key)
             if len(self._words) > MAX_KERNELS:
@@ -52,9 +52,9 @@ class KnownKernels:
 
     def of(self, owner: str, image: str) -> tuple[list[str], list[str]]:
         """Return the names of the kernels that an image has, and of those that it lacks."""
-        found: list[str] = []
+        present: list[str] = []
         missing: list[str] = []
         for (known_owner, known_image, kernel), word in list(self._words.items()):
             if (known_owner, known_image) == (owner, image):
-                (found if word.is_there else missing).append(kernel)
-        return sorted(found), sorted(missing)
+                (present if word.is_there else missing).append(kernel)
+        return sorted(present), sorted(missing)

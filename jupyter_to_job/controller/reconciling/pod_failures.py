@@ -41,8 +41,8 @@ _RUNNER_ERRORS = (_USAGE, 70, 74)
 
 def disruption_of(pod: PodRecord) -> tuple[str, str] | None:
     """Return reason and message if the cluster ended the pod for its own sake, else None."""
-    found = _DISRUPTIONS.get(pod.disruption) or _POD_REASONS.get(pod.reason)
-    return None if found is None else (found[0], _sentence(found[1], pod.message))
+    reason = _DISRUPTIONS.get(pod.disruption) or _POD_REASONS.get(pod.reason)
+    return None if reason is None else (reason[0], _sentence(reason[1], pod.message))
 
 
 def failure_of(pod: PodRecord | None) -> tuple[str, str]:

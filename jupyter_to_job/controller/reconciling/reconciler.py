@@ -130,8 +130,8 @@ class Reconciler:
 
     def pod_of(self, job: str) -> PodRecord | None:
         """Return the record of a job's pod, the one that runs if there were several."""
-        found = self._jobs.get(job)
-        pods = self.objects.pods_of(found) if found else ()
+        record = self._jobs.get(job)
+        pods = self.objects.pods_of(record) if record else ()
         return next((pod for pod in pods if not pod.is_over), pods[-1] if pods else None)
 
     def placement_of(self, job: str) -> Placement | None:
@@ -139,8 +139,8 @@ class Reconciler:
         pod = self.pod_of(job)
         if pod is not None:
             return placement_of(pod)
-        found = self._jobs.get(job)
-        refusal = self.objects.refusal_of(found) if found else None
+        record = self._jobs.get(job)
+        refusal = self.objects.refusal_of(record) if record else None
         return placement_of_refusal(refusal) if refusal else self._refusals.get(job)
 
     async def job_uid(self, job: str) -> str | None:
@@ -148,16 +148,16 @@ class Reconciler:
 
         Raises Unavailable until the records of its namespace are complete.
         """
-        found = self._jobs.get(job)
-        namespace = found.namespace if found else ""
-        if found is None:
-            namespace, found = await asyncio.to_thread(read_place, self.exchange, job)
+        record = self._jobs.get(job)
+        namespace = record.namespace if record else ""
+        if record is None:
+            namespace, record = await asyncio.to_thread(read_place, self.exchange, job)
         if self.objects.covers(namespace) and not self.objects.is_synced(namespace):
             raise Unavailable("The controller is starting.", "It is tried again.")
-        if found is None:
+        if record is None:
             return None
-        self._jobs[job] = found
-        return found.uid
+        self._jobs[job] = record
+        return record.uid
 
     async def run(self) -> None:
         """Run informers, resync and workers for ever."""
@@ -368,9 +368,9 @@ class Reconciler:
         if files.deleted:
             await self._remove(name, seen.job or await self._find_unrecorded(name, files))
         elif seen.job is not None and seen.record is not None and files.ended_at is not None:
-            kept = JOB_KEPT if seen.record.finished else STRAY_KEPT
+            retention = JOB_KEPT if seen.record.finished else STRAY_KEPT
             # The pod wrote when it ended: it cannot have its Job kept for longer.
-            remaining = min(kept, files.ended_at + kept - time.time())
+            remaining = min(retention, files.ended_at + retention - time.time())
             if remaining <= 0:
                 await self.cluster.delete_job(seen.job)
             else:

@@ -167,8 +167,8 @@ class JobLister:
         return [request for request in requests if request.owner in ("", owner)]
 
     def _is_known_to_be_of_another(self, owner: str, name: str) -> bool:
-        known, stamp = self._owners.get(name, ("", None))
-        is_other = known not in ("", owner)
+        owner_name, stamp = self._owners.get(name, ("", None))
+        is_other = owner_name not in ("", owner)
         return is_other and stamp is not None and stamp == self._stamp_of_request(name)
 
     def _stamp_of_request(self, name: str) -> str | None:
@@ -244,8 +244,8 @@ class JobLister:
         for name in unstarted:  # it may be another job by now, which waits
             self._waiting.reconsider(name)
         waiting = self._waiting.requests()
-        own = self._backend.queue_status({**waiting, **unstarted})
-        return {**own, **self._backend.queue_status(waiting)}
+        statuses = self._backend.queue_status({**waiting, **unstarted})
+        return {**statuses, **self._backend.queue_status(waiting)}
 
     def _has_not_begun(self, request: Request) -> bool:
         return _is_readable(request) and not self._reader.has_attempt(request.name)

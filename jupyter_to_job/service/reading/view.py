@@ -128,14 +128,14 @@ class JobReader:
         if not counted:
             return replace(job, delivery=self._delivery(request.name, names))
         deciding = _find(deciding_attempt(statuses), attempts)
-        shown = _find(delivered_attempt(statuses), attempts) or deciding or counted[-1]
+        chosen = _find(delivered_attempt(statuses), attempts) or deciding or counted[-1]
         outcome = deciding.outcome if deciding else None
         return replace(
             job,
-            progress=shown.progress,
-            delivery=self._delivery(request.name, names, shown, final=outcome is not None),
-            usage=_usage(request, shown),
-            started=shown.started,
+            progress=chosen.progress,
+            delivery=self._delivery(request.name, names, chosen, final=outcome is not None),
+            usage=_usage(request, chosen),
+            started=chosen.started,
             finished=outcome.finished if outcome else None,
             metrics=outcome.metrics if outcome else None,
         )
@@ -225,10 +225,10 @@ class JobReader:
             return Delivery(DeliveryState.DELIVERED, None, str(error))
         try:
             if layout.HELD in names:
-                held = self._exchange.record(name, layout.HELD, HeldRecord)
-                if held is not None:
-                    state = DeliveryState.FAILED if held.failed else DeliveryState.HELD
-                    return Delivery(state, None, held.message)
+                record = self._exchange.record(name, layout.HELD, HeldRecord)
+                if record is not None:
+                    state = DeliveryState.FAILED if record.failed else DeliveryState.HELD
+                    return Delivery(state, None, record.message)
         except Damaged as error:
             return Delivery(DeliveryState.HELD, None, str(error))
         return None

@@ -78,12 +78,12 @@ class ClusterApi:
 
     def items(self, path: str, **query: str) -> Iterator[Manifest]:
         """Yield the documents of a list, page by page."""
-        asked: dict[str, str] = {**query, "limit": str(PAGE_SIZE)}
+        parameters: dict[str, str] = {**query, "limit": str(PAGE_SIZE)}
         while True:
-            page = self.get(path, **asked)
+            page = self.get(path, **parameters)
             yield from page["items"]
-            asked["continue"] = page["metadata"].get("continue") or ""
-            if not asked["continue"]:
+            parameters["continue"] = page["metadata"].get("continue") or ""
+            if not parameters["continue"]:
                 return
 
     def create(self, path: str, body: Manifest, **query: str) -> Manifest:

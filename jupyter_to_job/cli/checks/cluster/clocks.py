@@ -65,9 +65,9 @@ def _time(text: str) -> datetime:
     return datetime.fromisoformat(text.replace("Z", "+00:00"))
 
 
-def _told(who: str, skew: float) -> CheckResult:
+def _told(machine: str, skew: float) -> CheckResult:
     side = "ahead of" if skew > 0 else "behind"
     if abs(skew) <= TOLERATED:
-        return ok(f"{who} and the API server agree on the time, within {TOLERATED:g} s")
-    message = f"{who} is {abs(skew):.0f} s {side} the API server."
+        return ok(f"{machine} and the API server agree on the time, within {TOLERATED:g} s")
+    message = f"{machine} is {abs(skew):.0f} s {side} the API server."
     return problem(message, _FIX) if abs(skew) > TOO_MUCH else warning(message, _FIX)

@@ -50,8 +50,8 @@ def _pod(api: ClusterApi, installation: Installation, pod: Manifest) -> CheckRes
     return problem(f"{name} is not ready: {why}.{words}", _describe(installation, f"pod {name}"))
 
 
-def _describe(installation: Installation, what: str) -> str:
-    return f"kubectl describe -n {installation.namespace} {what}"
+def _describe(installation: Installation, role: str) -> str:
+    return f"kubectl describe -n {installation.namespace} {role}"
 
 
 def _last_end(containers: list[Manifest]) -> str:

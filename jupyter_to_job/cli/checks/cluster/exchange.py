@@ -20,8 +20,8 @@ _FULL = 0.1
 
 def check(api: ClusterApi, installation: Installation) -> Iterator[CheckResult]:
     """Check the claim of the exchange, its storage class, and its free space."""
-    found = installation.volume_at(installation.setting("exchange"))
-    name = (found[0].get("persistentVolumeClaim") or {}).get("claimName") if found else None
+    volume = installation.volume_at(installation.setting("exchange"))
+    name = (volume[0].get("persistentVolumeClaim") or {}).get("claimName") if volume else None
     if name is None:
         yield problem(
             "The exchange is on no volume claim: all jobs are lost with the controller's pod.",
@@ -45,23 +45,24 @@ def check(api: ClusterApi, installation: Installation) -> Iterator[CheckResult]:
 def _unbound(api: ClusterApi, name: str, claim: Manifest) -> CheckResult:
     """Return why a claim may wait for a volume."""
     message = f"The claim {name} is {claim.get('status', {}).get('phase', 'Pending')}"
-    wanted = claim["spec"].get("storageClassName")
+    storage_class = claim["spec"].get("storageClassName")
     classes = {
         c["metadata"]["name"]: c for c in api.items("/apis/storage.k8s.io/v1/storageclasses")
     }
-    if wanted and wanted not in classes:
-        known = ", ".join(sorted(classes)) or "none"
+    if storage_class and storage_class not in classes:
+        names = ", ".join(sorted(classes)) or "none"
         return problem(
-            f"{message}: there is no storage class {wanted}.",
-            f"Name one that there is ({known}) in a patch of the claim.",
+            f"{message}: there is no storage class {storage_class}.",
+            f"Name one that there is ({names}) in a patch of the claim.",
         )
-    if not wanted:
+    if not storage_class:
         return problem(
             f"{message}: it names no storage class, and no volume fits it.",
             "Name a storage class in a patch of the claim, or add a volume for it.",
         )
+    provisioner = classes[storage_class].get("provisioner")
     return problem(
-        f"{message}, of the storage class {wanted} ({classes[wanted].get('provisioner')}).",
+        f"{message}, of the storage class {storage_class} ({provisioner}).",
         f"kubectl describe -n {claim['metadata']['namespace']} pvc {name}",
     )
 

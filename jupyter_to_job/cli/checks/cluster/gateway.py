@@ -66,8 +66,8 @@ def _not_started(namespace: str, pod: Manifest) -> CheckResult:
     status = pod.get("status", {})
     states = [c.get("state", {}).get("waiting") for c in status.get("containerStatuses") or ()]
     states += [c for c in status.get("conditions") or () if c.get("status") == "False"]
-    first = next(filter(None, states), {"reason": "nobody says why"})
-    why = ": ".join(filter(None, (first.get("reason"), first.get("message"))))
+    state = next(filter(None, states), {"reason": "nobody says why"})
+    why = ": ".join(filter(None, (state.get("reason"), state.get("message"))))
     return problem(
         f"In {namespace} the pod that was to try the gateway did not run within {SECONDS} s: {why}",
         "Can the agent's image be pulled there, and has a node room for 100m CPU and 256Mi?",
@@ -76,14 +76,14 @@ def _not_started(namespace: str, pod: Manifest) -> CheckResult:
 
 def _told(namespace: str, log: str) -> Iterator[CheckResult]:
     """Yield what the pod's own `doctor` says of the gateway."""
-    found = _findings(log)
-    if not found:
-        last = next((line for line in reversed(log.splitlines()) if line.strip()), "nothing")
+    findings = _findings(log)
+    if not findings:
+        last_line = next((line for line in reversed(log.splitlines()) if line.strip()), "nothing")
         yield problem(
-            f"In {namespace} the pod that was to try the gateway failed. It said: {last}",
+            f"In {namespace} the pod that was to try the gateway failed. It said: {last_line}",
             "Does JUPYTER_TO_JOB_AGENT_IMAGE name the image of this version's controller?",
         )
-    for finding in found:
+    for finding in findings:
         level = Level(finding["level"])
         message = f"From {namespace}: {finding['message']}"
         if level is Level.OK:
@@ -99,4 +99,4 @@ def _findings(log: str) -> list[dict[str, Any]]:
         document = json.loads(log)
     except ValueError:
         return []
-    return [found for found in document if found["area"] == "gateway"]
+    return [finding for finding in document if finding["area"] == "gateway"]

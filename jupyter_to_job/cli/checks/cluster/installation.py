@@ -112,12 +112,12 @@ class Installation:
 
     def file(self, path: str) -> str | None:
         """Return a file that comes from a ConfigMap; None if it comes from elsewhere."""
-        found = self.volume_at(path)
-        source = (found[0].get("configMap") or {}) if found else {}
-        if not source or found is None:
+        volume = self.volume_at(path)
+        source = (volume[0].get("configMap") or {}) if volume else {}
+        if not source or volume is None:
             return None
         keys = {item["path"]: item["key"] for item in source.get("items") or ()}
-        inside = str(found[1])
+        inside = str(volume[1])
         document = self.api.get(f"/api/v1/namespaces/{self.namespace}/configmaps/{source['name']}")
         text: str | None = (document.get("data") or {}).get(keys.get(inside, inside))
         return text
@@ -125,8 +125,8 @@ class Installation:
     def pods(self) -> list[Manifest]:
         """Return its pods, the newest last."""
         selector = ",".join(f"{key}={value}" for key, value in CONTROLLER.items())
-        found = self.api.items(f"/api/v1/namespaces/{self.namespace}/pods", labelSelector=selector)
-        return sorted(found, key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
+        pods = self.api.items(f"/api/v1/namespaces/{self.namespace}/pods", labelSelector=selector)
+        return sorted(pods, key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
 
     def health_path(self) -> str:
         """Return where the API server passes on to the controller's health. Raises NotFound."""
@@ -149,10 +149,10 @@ def _variables(api: ClusterApi, namespace: str, container: Manifest) -> Iterator
 
     def data(name: str) -> dict[str, Any]:
         try:
-            found = api.get(f"/api/v1/namespaces/{namespace}/configmaps/{name}")
+            config_map = api.get(f"/api/v1/namespaces/{namespace}/configmaps/{name}")
         except NotFound:
             return {}
-        return found.get("data") or {}
+        return config_map.get("data") or {}
 
     for source in container.get("envFrom") or ():
         if "configMapRef" in source:

@@ -30,13 +30,13 @@ def check(api: ClusterApi, installation: Installation) -> Iterator[CheckResult]:
 
 def _namespace(api: ClusterApi, name: str) -> CheckResult:
     try:
-        found = api.get(f"/api/v1/namespaces/{name}")
+        namespace = api.get(f"/api/v1/namespaces/{name}")
     except NotFound:
         return problem(
             f"There is no namespace {name}, which JUPYTER_TO_JOB_NAMESPACES lists.",
             f"kubectl create namespace {name}, or take it out of the setting.",
         )
-    level = (found["metadata"].get("labels") or {}).get(LEVEL, "")
+    level = (namespace["metadata"].get("labels") or {}).get(LEVEL, "")
     pods = sum(map(_is_dev_pod, api.items(f"/api/v1/namespaces/{name}/pods")))
     count = formats.plural(pods, "dev pod") if pods else "no dev pod now"
     if level in _OPEN:

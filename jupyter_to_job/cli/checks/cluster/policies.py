@@ -55,19 +55,19 @@ def _fault(
 ) -> tuple[str, str] | None:
     """Return what keeps a policy from being in force, and the remedy; None if nothing does."""
     try:
-        found = api.get(f"{_ADMISSION}/validatingadmissionpolicies/{policy.name}")
+        document = api.get(f"{_ADMISSION}/validatingadmissionpolicies/{policy.name}")
     except NotFound:
         return f"There is no policy {policy.name}", _APPLY
-    own = [b["spec"] for b in bindings if b["spec"].get("policyName") == policy.name]
-    if not any("Deny" in (spec.get("validationActions") or ()) for spec in own):
+    specs = [b["spec"] for b in bindings if b["spec"].get("policyName") == policy.name]
+    if not any("Deny" in (spec.get("validationActions") or ()) for spec in specs):
         return f"No binding makes {policy.name} deny anything", _APPLY
-    warnings = (found.get("status", {}).get("typeChecking") or {}).get("expressionWarnings")
+    warnings = (document.get("status", {}).get("typeChecking") or {}).get("expressionWarnings")
     if warnings:
         fix = "Apply the policies of this version; its expressions do not fit this Kubernetes."
         return f"{policy.name} is not understood: {warnings[0].get('warning')}", fix
     if policy is OWN_JOBS:
-        return _unknown_controller(found, installation)
-    return _outside(api, installation, own)
+        return _unknown_controller(document, installation)
+    return _outside(api, installation, specs)
 
 
 def _unknown_controller(policy: Manifest, installation: Installation) -> tuple[str, str] | None:

@@ -23,13 +23,13 @@ def check(api: ClusterApi, installation: Installation) -> Iterator[CheckResult]:
     yield _told("In the whole cluster", missing(IN_CLUSTER), IN_CLUSTER, "Apply k8s/base.")
     for namespace in installation.namespaces:
         if namespace == EVERYWHERE:
-            found = missing(IN_NAMESPACES)
+            faults = missing(IN_NAMESPACES)
             fix = "Apply k8s/overlays/whole-cluster, or list the namespaces of dev pods."
-            yield _told("In all namespaces", found, IN_NAMESPACES, fix)
+            yield _told("In all namespaces", faults, IN_NAMESPACES, fix)
         else:
-            found = missing(IN_NAMESPACES, namespace)
+            faults = missing(IN_NAMESPACES, namespace)
             fix = f"Apply k8s/dev-namespace in it: `namespace: {namespace}` in a kustomization."
-            yield _told(f"In {namespace}", found, IN_NAMESPACES, fix)
+            yield _told(f"In {namespace}", faults, IN_NAMESPACES, fix)
     if installation.counts_devices and missing(FOR_DEVICE_COUNTS):
         yield warning(
             "It may not list and watch all pods, so users do not see how many devices are free.",
@@ -58,19 +58,21 @@ def _missing(
 ) -> list[Right]:
     """Return the rights that a service account lacks; `is_self`: it is the one that asks."""
     groups = ["system:serviceaccounts", f"system:serviceaccounts:{account.split(':')[2]}"]
-    who: Manifest = {} if is_self else {"user": account}
+    subject: Manifest = {} if is_self else {"user": account}
     if not is_self:
-        who["groups"] = [*groups, "system:authenticated"]
+        subject["groups"] = [*groups, "system:authenticated"]
     kind = "selfsubjectaccessreviews" if is_self else "subjectaccessreviews"
 
     def is_allowed(right: Right) -> bool:
         attributes = {**right._asdict(), "namespace": namespace or ""}
-        body = {"spec": {**who, "resourceAttributes": attributes}}
+        body = {"spec": {**subject, "resourceAttributes": attributes}}
         review = api.create(f"{_REVIEWS}/{kind}", body)
         return bool(review["status"].get("allowed"))
 
-    asked = list(rights)
+    reviews = list(rights)
     with ThreadPoolExecutor(_AT_A_TIME) as pool:
         return [
-            r for r, allowed in zip(asked, pool.map(is_allowed, asked), strict=True) if not allowed
+            r
+            for r, allowed in zip(reviews, pool.map(is_allowed, reviews), strict=True)
+            if not allowed
         ]

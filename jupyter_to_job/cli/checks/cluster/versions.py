@@ -17,8 +17,8 @@ OLDEST, OLDEST_TESTED = 29, 34
 
 def check(api: ClusterApi, installation: Installation) -> Iterator[CheckResult]:
     """Check that all parts are of versions that work together."""
-    found = api.get("/version")
-    yield _kubernetes(str(found.get("gitVersion")), str(found.get("minor", "")))
+    version = api.get("/version")
+    yield _kubernetes(str(version.get("gitVersion")), str(version.get("minor", "")))
     yield _images(installation.container["image"], installation.setting("agent_image"))
     health = json.loads(api.ask("GET", installation.health_path(), {}).body)
     theirs = str(health.get("version"))
