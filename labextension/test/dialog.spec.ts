@@ -228,7 +228,7 @@ describe('SubmitModel', () => {
     expect(await model.send()).toBeNull();
     await settle();
     expect(model.failure?.error).toBe(changed);
-    expect(model.toldPreflight?.plan).toEqual({ device: 't4', folders });
+    expect(model.presentPreflight?.plan).toEqual({ device: 't4', folders });
 
     expect(await model.send()).not.toBeNull();
     expect(sent.map(({ plan }) => plan?.folders)).toEqual([
@@ -243,11 +243,11 @@ describe('SubmitModel', () => {
     server.answer = () =>
       preflight({ mounts: ['/home'], plan: { image: 'a' } });
     const { model, sent } = await open({ flavor: 'gpu' }, server);
-    expect(model.toldPreflight?.mounts).toEqual(['/home']);
+    expect(model.presentPreflight?.mounts).toEqual(['/home']);
     model.setText('name', 'mine'); // decides nothing of where it runs
     await model.send();
     model.chooseDevice('part');
-    expect(model.toldPreflight).toBeNull();
+    expect(model.presentPreflight).toBeNull();
     await model.send();
     expect(sent.map(({ plan }) => plan)).toEqual([{ image: 'a' }, undefined]);
   });

@@ -138,6 +138,7 @@ def test_a_claim_of_one_node_and_a_device_on_the_other(box: Box, one_node: DevPo
     text = text_of(one_node.read_json(f"{WORK}/{job['name']}.ipynb"))
     assert "from the helper" in text
     assert "from beside" in text
+    assert one_node.run("cat", f"{WORK}/{job['name']}/written.txt") == "by the job"
     (pod,) = SubmittedJob(one_node, job["name"]).pods()
     assert pod["spec"]["nodeName"] == A100.name
     assert "of-one-node" not in json.dumps(pod["spec"])

@@ -27,7 +27,7 @@ class World:
     nodes: list[NodeRecord]
     patch: dict[str, Any] = field(default_factory=dict)
 
-    def told(self, **choices: Any) -> Any:
+    def preflight(self, **choices: Any) -> Any:
         """Return what the dialog says."""
         return self.pod.post("preflight", notebook=NOTEBOOK_PATH, **choices)
 
@@ -73,7 +73,7 @@ def edit(old: str, new: str) -> Any:
 def test_another_plan_than_was_told_is_refused_and_told_anew(
     world: World, exchange: FileExchange, change: Any, part: str
 ) -> None:
-    before = world.told()
+    before = world.preflight()
     assert (before["isolated"], before["mounts"]) == (False, ["/home"])
     change(world)
     refused = world.pod.submit(plan=before["plan"])["error"]
@@ -82,7 +82,7 @@ def test_another_plan_than_was_told_is_refused_and_told_anew(
     assert exchange.jobs() == frozenset()
 
     # The dialog shows the new one, and another SEND of the same submission takes it.
-    now = world.told()
+    now = world.preflight()
     job = world.pod.submit(plan=now["plan"])
     assert (job["isolated"], job["mounts"]) == (now["isolated"], now["mounts"])
     # Sent once more, as after a lost answer, it is the same job, whatever has changed.
@@ -91,14 +91,14 @@ def test_another_plan_than_was_told_is_refused_and_told_anew(
 
 
 def test_another_device_is_another_plan(world: World) -> None:
-    near = world.told(device="near")
+    near = world.preflight(device="near")
     refused = world.pod.submit(device="far", plan=near["plan"])["error"]
     assert refused["code"] == "plan_changed"
     assert "the device, which folders the job sees" in refused["message"]
 
 
 def test_the_same_plan_is_taken_and_words_do_not_count(world: World) -> None:
-    plan = world.told()["plan"]
+    plan = world.preflight()["plan"]
     edit("small: {", "small: {title: Tiny, ")(world)
     assert world.pod.submit(plan=plan)["mounts"] == ["/home"]
 
@@ -111,7 +111,7 @@ def test_who_was_told_nothing_gets_the_plan_of_the_moment(world: World) -> None:
 
 def test_a_rerun_is_held_to_its_plan_too(world: World) -> None:
     job = world.pod.submit()
-    plan = world.told()["plan"]
+    plan = world.preflight()["plan"]
     edit("cpu: 1", "cpu: 2")(world)
     route = f"jobs/{job['name']}/rerun"
     world.pod.headers["Idempotency-Key"] = "another-dialog"

@@ -189,6 +189,31 @@ def test_it_says_before_send_what_a_job_would_meet(
     assert job_names(lab) == set()  # they are the controller's
 
 
+def test_what_has_changed_before_send_is_shown_and_not_sent(
+    lab: Lab, checks: PretendChecks, pods: PodsWithVolumes, open_lab: Callable[[], Page]
+) -> None:
+    """The claim comes along when the dialog says so, and stays behind a moment later."""
+    checks.found, pods.mounts = [], [mounted_claim(lab.root, "ReadWriteMany")]
+    lab.write("reports/study.ipynb", "import helpers", "print(helpers.WORD)")
+    (lab.root / "reports" / "helpers.py").write_text("WORD = 'helped'")
+    page = open_lab()
+    ask(page, open_notebook(page, "reports", "study.ipynb"))
+    expect(dialog(page).get_by_text(re.compile("^The run works in the notebook"))).to_be_visible()
+
+    pods.mounts = [mounted_claim(lab.root, "ReadWriteOncePod")]
+    send_button(page).click()
+    changed = dialog(page).get_by_text("What the job would get has changed since you were told")
+    expect(changed).to_contain_text("which folders the job sees")
+    place = dialog(page).get_by_text(re.compile("^Isolated: the run works"))
+    expect(place).to_contain_text("1 file goes along with the notebook.")
+    expect(problems(page).filter(has_text=f"{lab.root} stays behind")).to_be_visible()
+
+    send_button(page).click()
+    expect(dialog(page)).to_have_count(0)
+    expect(row(show(page), told_name(page))).to_be_visible()
+    assert checks.asked[-1].isolated
+
+
 @pytest.mark.parametrize("lab", [{}, DARK], ids=["light", "dark"], indirect=True)
 def test_it_says_how_many_are_free_and_why_a_job_waits(
     request: pytest.FixtureRequest,

@@ -44,14 +44,15 @@ def plan_of(request: Request, origin: Mapping[str, Any] | None) -> dict[str, str
     return {part: _digest(contents[part]) for part in _PARTS}
 
 
-def require_plan(told: Mapping[str, str] | None, plan: Mapping[str, str]) -> None:
-    """Raise PlanChanged, naming the parts, where `plan` is not what somebody was told.
+def require_plan(promise: Mapping[str, str] | None, plan: Mapping[str, str]) -> None:
+    """Raise PlanChanged, naming the parts, where `plan` is not what `promise` says.
 
-    None, or a part that is missing: nothing was said of it.
+    That is the plan that somebody was told. None, or a part that is missing: nothing was said of
+    it.
     """
-    changed = [part for part, digest in (told or {}).items() if plan.get(part) != digest]
-    if changed:
-        names = ", ".join(_PARTS.get(part, part) for part in changed)
+    differences = [part for part, digest in (promise or {}).items() if plan.get(part) != digest]
+    if differences:
+        names = ", ".join(_PARTS.get(part, part) for part in differences)
         raise PlanChanged(
             f"What the job would get has changed since you were told: {names}.",
             "Look at what is said of it now, and send it again.",

@@ -29,11 +29,11 @@ export class SubmitForm extends Panel {
 
 /** Where the run would work. It is always rendered: a screen reader tells what changes in it. */
 function RunPlace({ model }: ModelProps): ReactElement {
-  const { files, toldPreflight, trans } = model;
+  const { files, presentPreflight, trans } = model;
   const sentences =
-    toldPreflight === null
+    presentPreflight === null
       ? []
-      : describeRunPlace(toldPreflight, files.isRunIsolated, trans);
+      : describeRunPlace(presentPreflight, files.isRunIsolated, trans);
   return (
     <p className="jp-ToJobDialog-place" aria-live="polite">
       {sentences.join(' ')}

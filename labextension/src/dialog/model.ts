@@ -97,7 +97,7 @@ export class SubmitModel implements IDisposable {
    * What preflight says of the present flavor, device and isolation; null until it has answered for
    * them. The dialog says where the run works by this, and sends its plan along.
    */
-  get toldPreflight(): Preflight | null {
+  get presentPreflight(): Preflight | null {
     return this._answeredPlace === placeOf(this.choices)
       ? this.preflight
       : null;
@@ -284,7 +284,7 @@ export class SubmitModel implements IDisposable {
       }
       const choices = this.choices;
       this.sendingKey = this._idempotencyKey(choices);
-      const plan = this.toldPreflight?.plan;
+      const plan = this.presentPreflight?.plan;
       return await this.source.submit(choices, this.sendingKey, plan);
     } catch (error) {
       if (error instanceof ApiError && error.code === 'withdrawn') {
