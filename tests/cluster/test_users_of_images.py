@@ -71,6 +71,28 @@ def test_the_notebooks_container_has_another_user_than_its_image(
     assert text.startswith("2345 ")
 
 
+def test_the_job_has_the_dev_pods_service_account(
+    cluster: Cluster, images: Images, dev_pod: DevPod
+) -> None:
+    """Clouds bind identities to its name. No token of it is mounted."""
+    assert dev_pod.cluster is cluster
+    metadata = {"name": "trainer", "namespace": TEAM}
+    cluster.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
+    pod = dev_pod_manifest(images, TEAM, "ada-of-an-account", "ada")
+    pod["spec"]["serviceAccountName"] = "trainer"
+    mine = start(cluster, pod)
+    mine.write(
+        "/tmp/account.ipynb", notebook("import os; print(os.path.exists('/var/run/secrets'))")
+    )
+
+    job = submit(mine, "/tmp/account.ipynb")
+
+    assert job["state"] == "succeeded", job
+    assert text_of(mine.read_json(f"/tmp/{job['name']}.ipynb")) == "False\n"
+    (ran,) = SubmittedJob(mine, job["name"]).pods()
+    assert ran["spec"]["serviceAccountName"] == "trainer"
+
+
 def test_only_the_image_says_which_user_it_is(
     cluster: Cluster, images: Images, dev_pod: DevPod
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -198,3 +199,15 @@ def test_volumes_that_a_user_may_miss_are_told() -> None:
     (problem,) = dev_pod_problems(DevPod("ada", origin), CHOICE, MountPlan(left=left))
     assert (problem.code, problem.blocking) == ("volume_left", False)
     assert problem.message == "/home stays behind: its claim is gone."
+
+
+def test_workload_identity_goes_by_service_account_and_labels() -> None:
+    """Clouds bind an identity to the account's name, and Azure asks for a label on the pod."""
+    label = {"azure.workload.identity/use": "true"}
+    review = replace(REVIEW, service_account="trainer")
+    container = notebook_container(DEV_POD, "notebook")
+    request = replace(REQUEST, flavor_spec={**REQUEST.flavor_spec, "labels": label})
+    job = job_manifest(request, origin_of(DEV_POD, review, container, {}), PODS)
+    assert pod_of(job)["serviceAccountName"] == "trainer"
+    assert pod_of(job)["automountServiceAccountToken"] is False  # the cloud's webhook adds its own
+    assert label.items() <= job["spec"]["template"]["metadata"]["labels"].items()
