@@ -119,6 +119,22 @@ def test_no_control_of_the_panel_moves_while_news_arrive(
         expect(row(panel, added).get_by_text(re.compile("^Succeeded"))).to_be_visible()
 
 
+def test_no_control_of_the_panel_moves_while_news_are_announced(
+    lab: Lab, open_lab: Callable[[], Page]
+) -> None:
+    lab.write("reports/broken.ipynb", "import time; time.sleep(3)")
+    page = open_lab()
+    panel = show(page)
+    first = page.evaluate(SUBMIT_FILE, "first")
+    more = row(panel, first).get_by_role("button", name="More actions")
+    with pressed(page, more.element_handle()):
+        added = page.evaluate(SUBMIT_FILE, "added")
+        spoken = panel.locator(".jp-ToJob-spoken")
+        expect(spoken).to_contain_text(f"{added}: Running", timeout=END_TIMEOUT)
+    let_go(page)
+    expect(row(panel, added)).to_be_visible()
+
+
 @pytest.mark.parametrize("lab", [NOTHING_RUNS], indirect=True)
 def test_no_control_of_the_dialog_moves_while_answers_arrive(
     lab: Lab, open_lab: Callable[[], Page]

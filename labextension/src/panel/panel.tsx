@@ -5,6 +5,7 @@ import type { CommandRegistry } from '@lumino/commands';
 import type { Message } from '@lumino/messaging';
 import { type ReactElement, useEffect, useState } from 'react';
 
+import type { IJobs } from '../tokens';
 import { jobsIcon } from '../ui/icons';
 import { useKeptFocus } from '../ui/useKeptFocus';
 import { useModel } from '../ui/useModel';
@@ -90,6 +91,8 @@ type Props = {
   container: HTMLElement;
 };
 
+type AnnouncementsProps = { jobs: IJobs; trans: TranslationBundle };
+
 /** Find the element that gets the focus: the active job, or else the search field. */
 function findFocusTarget(panel: HTMLElement): HTMLElement | null {
   return (
@@ -106,17 +109,27 @@ function PanelContent({
 }: Props): ReactElement {
   useModel(model);
   useKeptFocus(container, findFocusTarget);
-  const [announcement, announce] = useState('');
-  useEffect(() => announceChanges(model.jobs, announce, trans), [model, trans]);
   return (
     <>
       <h2 className="jp-ToJob-heading">{trans.__('Jobs')}</h2>
       <ListControls model={model} trans={trans} />
       <ConnectionNotice model={model} trans={trans} />
       <JobList model={model} commands={commands} trans={trans} />
-      <div className="jp-ToJob-spoken" aria-live="polite">
-        {announcement}
-      </div>
+      <Announcements jobs={model.jobs} trans={trans} />
     </>
+  );
+}
+
+/**
+ * What screen readers say of changes. It has a state of its own, so that an announcement renders
+ * nothing else: the list would show news under a pressed pointer.
+ */
+function Announcements({ jobs, trans }: AnnouncementsProps): ReactElement {
+  const [announcement, announce] = useState('');
+  useEffect(() => announceChanges(jobs, announce, trans), [jobs, trans]);
+  return (
+    <div className="jp-ToJob-spoken" aria-live="polite">
+      {announcement}
+    </div>
   );
 }

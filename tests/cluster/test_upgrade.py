@@ -1,0 +1,111 @@
+"""An upgrade as docs/install.md has it, with jobs under way, and back again.
+
+The next minor version is this one under another number, in images of its own. So what is shown is
+that old and new processes meet, that each says which it is, and that a change of the controller
+takes nothing from jobs. What they refuse of each other is shown in tests/server/test_versions.py.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from jupyter_to_job import __version__
+from tests.cluster import product
+from tests.cluster.box.boot import Box
+from tests.cluster.box.images import Images, wheel_for
+from tests.cluster.imagebuild.build import build
+from tests.cluster.product import GATEWAY, HOME, DevPod, start_dev_pod
+from tests.cluster.scenes import SubmittedJob, notebook, submit, text_of, until_served
+
+TAG = "next"
+MAJOR, MINOR, _ = __version__.split(".")
+NEXT = f"{MAJOR}.{int(MINOR) + 1}.0"
+ASK = f"import urllib.request as r; print(r.urlopen('{GATEWAY}/api/health').read().decode())"
+
+
+def wheel_of_next(wheel: Path, folder: Path) -> Path:
+    """Return a copy of a wheel that says that it is the next minor version."""
+    name, now, after = wheel.name.split("-")[0], f"-{__version__}.", f"-{NEXT}."
+    copy = folder / wheel.name.replace(f"-{__version__}-", f"-{NEXT}-")
+    with zipfile.ZipFile(wheel) as old, zipfile.ZipFile(copy, "w") as new:
+        for entry in old.infolist():
+            content = old.read(entry)
+            if entry.filename.endswith((".dist-info/METADATA", f"{name}/__init__.py")):
+                content = content.replace(__version__.encode(), NEXT.encode())
+            elif entry.filename.endswith(".dist-info/RECORD"):
+                content = content.replace(f"{name}{now}".encode(), f"{name}{after}".encode())
+            new.writestr(entry.filename.replace(f"{name}{now}", f"{name}{after}"), content)
+    return copy
+
+
+@pytest.fixture
+def next_images(box: Box, images: Images, tmp_path: Path) -> Images:
+    """Images of the next minor version, on all nodes."""
+    wheel = wheel_of_next(wheel_for(tmp_path, front_end=False), tmp_path)
+    archive = tmp_path / "next.tar"
+    build(wheel, archive, TAG, ["controller", "notebook"])
+    box.load_image(archive)
+    archive.unlink()
+    notebook_image, controller = map(_next_name, (images.notebook, images.controller))
+    return replace(images, notebook=notebook_image, controller=controller)
+
+
+def _next_name(name: str) -> str:
+    return f"{name.rpartition(':')[0]}:{TAG}"
+
+
+@pytest.fixture
+def restored(box: Box, images: Images, dev_pod: DevPod) -> Iterator[None]:
+    """Have the usual installation again afterwards."""
+    yield
+    product.apply(box, images)
+
+
+def version_of_gateway(dev_pod: DevPod) -> str:
+    return str(json.loads(dev_pod.run("python3", "-c", ASK))["version"])
+
+
+def image_of_agent(job: SubmittedJob) -> str:
+    """Return the image of the agent of a job whose pod is there."""
+    (pod,) = job.pods()
+    (agent,) = pod["spec"]["initContainers"]
+    return str(agent["image"])
+
+
+def test_an_upgrade_and_the_way_back_lose_nothing(
+    box: Box, images: Images, next_images: Images, dev_pod: DevPod, restored: None
+) -> None:
+    group = ("--group", "upgrade", "--group-limit", "1")
+    running = SubmittedJob.counting(dev_pod, "upgraded", *group)
+    printed = running.until_printed()
+    queued = SubmittedJob.counting(dev_pod, "upgraded-later", *group)
+    queued.until(lambda job: job["state"] == "queued" and job["message"])
+    assert version_of_gateway(dev_pod) == __version__
+
+    product.apply(box, next_images)
+    until_served(dev_pod)
+    assert version_of_gateway(dev_pod) == NEXT
+    running.until_printed(more_than=printed)
+    assert image_of_agent(running) == images.controller, "it began with the old agent"
+    running.let_end()
+    running.check_counted(running.until_ended(), None, printed)
+    printed = queued.until_printed()
+    assert image_of_agent(queued) == next_images.controller, "it begins with the new agent"
+
+    newer = start_dev_pod(box, next_images, name="jupyter-next", user="ada-next")
+    assert NEXT in newer.run("jupyter-to-job", "--version")
+    product.apply(box, images)
+    until_served(dev_pod)
+    queued.until_printed(more_than=printed)
+    queued.let_end()
+    queued.check_counted(queued.until_ended(), None, printed)
+    newer.write(f"{HOME}/newer.ipynb", notebook("print('new dev pod, old controller')"))
+    job = submit(newer, f"{HOME}/newer.ipynb")
+    assert job["state"] == "succeeded", job
+    assert "old controller" in text_of(newer.read_json(f"{HOME}/{job['name']}.ipynb"))
