@@ -20,6 +20,7 @@ from job_runner.protocol import layout
 from jupyter_to_job.backends.kubernetes import JobPods, job_manifest
 from jupyter_to_job.backends.kubernetes.nodes import NodeRecord
 from jupyter_to_job.backends.kubernetes.pod_patch import read_patch
+from jupyter_to_job.controller.callers import identity
 from jupyter_to_job.controller.callers.identity import Identities
 from jupyter_to_job.controller.callers.tenants import Tenants
 from jupyter_to_job.controller.pod_planner import PodPlanner
@@ -213,17 +214,22 @@ def test_the_administrator_may_allow_images_from_no_registry(exchange: FileExcha
     assert (origin["image"], origin["image_pinned"]) == ("notebook:1", False)
 
 
-def test_an_image_that_is_not_told_yet_is_waited_for(exchange: FileExchange) -> None:
+def test_an_image_that_is_not_told_yet_is_waited_for(
+    exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The kubelet reports a moment after the start, and a pod is read once."""
     statuses: list[Any] = [{"name": "notebook", "imageID": "", "state": {"waiting": {}}}]
     pod_of_ada: dict[str, Any] = {"image": "notebook:1", "status": {"containerStatuses": statuses}}
     with dev_pod(exchange, "ReadWriteMany", NODES, **pod_of_ada) as pod:
-        early = pod.submit()["error"]
+        with monkeypatch.context() as impatient:
+            impatient.setattr(identity, "IMAGE_LOOKS", 2)
+            early = pod.submit()["error"]
         assert (early["code"], early["message"]) == (
             "unavailable",
             "Kubernetes does not tell yet which image your pod runs.",
         )
-        statuses[0] = {**statuses[0], "imageID": PINNED_IMAGE}
+        told = {**statuses[0], "imageID": PINNED_IMAGE}
+        threading.Timer(identity.IMAGE_INTERVAL / 2, lambda: statuses.__setitem__(0, told)).start()
         job = pod.submit()
     assert (exchange.document(job["name"], layout.ORIGIN) or {})["image"] == PINNED_IMAGE
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,7 +13,7 @@ from ...backends.kubernetes.records import JOB_LABEL, Manifest
 from ...domain.errors import NotFound, Refused, Unavailable
 from ...domain.names import is_job_name
 from ..cluster.cluster import Review
-from .origin import notebook_container, origin_of, require_image_id
+from .origin import is_image_known, notebook_container, origin_of
 from .shared_calls import Clock, SharedCalls
 from .tenants import Tenants
 from .tokens import TokenReviews
@@ -20,6 +21,8 @@ from .volumes import claim_names
 
 POD_TTL = 600.0
 """Seconds for which what was read of a dev pod counts. Its token is reviewed far more often."""
+IMAGE_LOOKS, IMAGE_INTERVAL = 10, 0.5
+"""How often a pod is read, and seconds between two reads, until its image is known."""
 
 
 @dataclass(frozen=True)
@@ -161,6 +164,28 @@ class Identities:
 
         Raises Refused if it is gone or has ended, and Unavailable while its image is not known yet.
         """
+        for _ in range(IMAGE_LOOKS):
+            pod = await self._pod(review)
+            if JOB_LABEL in (pod["metadata"].get("labels") or {}):
+                return JobPod()
+            if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
+                raise Refused("The pod of this token has ended.")
+            container = notebook_container(pod, self._tenants.container)
+            if is_image_known(pod, container):
+                break
+            await asyncio.sleep(IMAGE_INTERVAL)
+        else:
+            raise Unavailable(
+                "Kubernetes does not tell yet which image your pod runs.", "Try again in a moment."
+            )
+        claims = await self._claims(review.namespace, claim_names(pod, container))
+        origin = origin_of(pod, review, container, claims, self._tenants.variables)
+        owner = self._tenants.owner(pod, origin)
+        origin = {**origin, "owner": owner}
+        return DevPod(owner, origin, self._tenants.groups(pod), self._tenants.unpinned_images)
+
+    async def _pod(self, review: Review) -> Manifest:
+        """Return the pod that a token is bound to. Raises Refused if it is gone."""
         try:
             pod = await self._cluster.pod(review.namespace, review.pod)
         except NotFound as error:
@@ -169,17 +194,7 @@ class Identities:
             raise _missing_role(review.namespace, error) from error
         if pod["metadata"]["uid"] != review.pod_uid:
             raise Refused("The pod of this token is gone.")
-        if JOB_LABEL in (pod["metadata"].get("labels") or {}):
-            return JobPod()
-        if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
-            raise Refused("The pod of this token has ended.")
-        container = notebook_container(pod, self._tenants.container)
-        require_image_id(pod, container)
-        claims = await self._claims(review.namespace, claim_names(pod, container))
-        origin = origin_of(pod, review, container, claims, self._tenants.variables)
-        owner = self._tenants.owner(pod, origin)
-        origin = {**origin, "owner": owner}
-        return DevPod(owner, origin, self._tenants.groups(pod), self._tenants.unpinned_images)
+        return pod
 
     async def _claims(self, namespace: str, names: set[str]) -> Manifest:
         """Return the claims that exist, by name."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...backends.kubernetes.records import Manifest
-from ...domain.errors import Refused, Unavailable
+from ...domain.errors import Refused
 from ..cluster.cluster import Review
 from .variables import Variables
 from .volumes import mounts_of
@@ -76,17 +76,14 @@ _COPIED = (
 )
 
 
-def require_image_id(pod: Manifest, container: Manifest) -> None:
-    """Raise Unavailable while Kubernetes does not tell yet which image a container runs.
+def is_image_known(pod: Manifest, container: Manifest) -> bool:
+    """Tell whether Kubernetes has said which image a container runs, or never will.
 
-    It tells that a moment after the start. A pod that is on no node never runs.
+    It says that a moment after the start. A pod that is on no node never runs.
     """
     status = _status_of(pod, container)
-    is_told = status.get("imageID") or "running" in (status.get("state") or {})
-    if pod["spec"].get("nodeName") and not is_told and "@sha256:" not in container["image"]:
-        raise Unavailable(
-            "Kubernetes does not tell yet which image your pod runs.", "Try again in a moment."
-        )
+    is_told = bool(status.get("imageID")) or "running" in (status.get("state") or {})
+    return is_told or not pod["spec"].get("nodeName") or "@sha256:" in container["image"]
 
 
 def _image_that_runs(pod: Manifest, container: Manifest) -> str:
