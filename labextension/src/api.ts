@@ -104,20 +104,12 @@ export type Job = {
 export type HookNotification = {
   /** @description The hook's name. */
   hook: string;
-  /** @enum {unknown} */
-  event:
-    | 'succeeded'
-    | 'failed'
-    | 'cancelled'
-    | 'waiting_longer_than'
-    | 'running_longer_than';
+  /** @description `succeeded`, `failed`, `cancelled`, `waiting_longer_than` or `running_longer_than`. */
+  event: string;
   /** @enum {unknown} */
   state: 'pending' | 'sent' | 'given_up';
   tries: number;
-  /**
-   * Format: date-time
-   * @description When the latest try began.
-   */
+  /** @description When the latest try began. */
   time: string;
   /** @description Why the latest try failed. */
   message: string | null;
