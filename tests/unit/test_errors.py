@@ -16,7 +16,7 @@ from jupyter_to_job.domain.job import Job, State
 EXITS = {
     "bad_input": 2, "bad_notebook": 2, "bad_catalog": 2, "unknown_choice": 2, "not_found": 3,
     "cleared": 3, "no_route": 3, "refused": 4, "never_fits": 4, "unavailable": 5, "conflict": 2,
-    "stale": 2, "withdrawn": 2,
+    "stale": 2, "withdrawn": 2, "plan_changed": 2,
     "too_large": 2, "over_budget": 2, "storage_full": 4, "timed_out": 5, "damaged": 1, "error": 1,
 }  # fmt: skip
 
@@ -62,7 +62,7 @@ def test_each_has_its_status() -> None:
         "bad_input": 400, "bad_notebook": 400, "bad_catalog": 500, "unknown_choice": 400,
         "not_found": 404, "cleared": 404, "no_route": 404, "refused": 403, "never_fits": 403,
         "conflict": 409,
-        "stale": 409, "withdrawn": 409, "too_large": 413, "over_budget": 413, "storage_full": 507,
+        "stale": 409, "withdrawn": 409, "plan_changed": 409, "too_large": 413, "over_budget": 413, "storage_full": 507,
         "unavailable": 503, "timed_out": 408, "damaged": 500,
         "error": 500,
     }  # fmt: skip
