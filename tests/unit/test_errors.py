@@ -62,7 +62,8 @@ def test_each_has_its_status() -> None:
         "bad_input": 400, "bad_notebook": 400, "bad_catalog": 500, "unknown_choice": 400,
         "not_found": 404, "cleared": 404, "no_route": 404, "refused": 403, "never_fits": 403,
         "conflict": 409,
-        "stale": 409, "withdrawn": 409, "plan_changed": 409, "too_large": 413, "over_budget": 413, "storage_full": 507,
+        "stale": 409, "withdrawn": 409, "plan_changed": 409,
+        "too_large": 413, "over_budget": 413, "storage_full": 507,
         "unavailable": 503, "timed_out": 408, "damaged": 500,
         "error": 500,
     }  # fmt: skip
