@@ -326,26 +326,34 @@ def find_couriers(job: SubmittedJob) -> set[int]:
 def stop_when_it_writes(place: Place, job: SubmittedJob, known: frozenset[int]) -> int:
     """Stop the next courier of a job in the middle of its work; return its process id.
 
-    It goes on for a hundredth of a second at a time, until there is a draft.
+    A look at all processes takes longer than the writing may, so the courier is found while it
+    starts, and then only its draft is waited for.
     """
 
     def drafts() -> set[str]:
         return {path.name for path in place.volume.folder.glob(".jupyter-to-job-*")}
 
-    def catch() -> int | None:
-        for pid in find_couriers(job) - known:
-            with contextlib.suppress(ProcessLookupError):  # a process on the way to be the courier
-                os.kill(pid, signal.SIGSTOP)
+    def catch(pid: int) -> bool:
+        """Stop a process as soon as there is a draft; it may be none of ours, or end before."""
+        look_again = time.monotonic() + 0.5
+        with contextlib.suppress(ProcessLookupError):
+            while time.monotonic() < look_again:
+                os.kill(pid, 0)
                 if drafts() - before:
-                    return pid
-                os.kill(pid, signal.SIGCONT)
-        return None
+                    os.kill(pid, signal.SIGSTOP)
+                    if drafts() - before:
+                        return True
+                    os.kill(pid, signal.SIGCONT)  # it was ready just before
+                time.sleep(0.001)
+        return False
 
     before, end = drafts(), time.monotonic() + 90
-    while (pid := catch()) is None:
-        assert time.monotonic() < end, f"no courier of {job.name} was caught while it wrote"
+    while time.monotonic() < end:
+        for pid in find_couriers(job) - known:
+            if catch(pid):
+                return pid
         time.sleep(0.01)
-    return pid
+    raise AssertionError(f"no courier of {job.name} was caught while it wrote")
 
 
 def test_two_couriers_and_a_dev_pod_at_once(box: Box, images: Images, dev_pod: DevPod) -> None:
