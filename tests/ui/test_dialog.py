@@ -198,6 +198,7 @@ def test_two_keystrokes_submit_and_a_keyboard_is_enough(
     expect(dialog(page)).to_have_count(0)
     expect(panel.locator(".cm-content").first).to_be_focused()
     delivered(lab, page, first)
+    expect(toast(page, f"Submitted as {first}")).to_have_count(0)  # it fades out
 
     page.keyboard.press(SUBMIT_KEYS)
     page.keyboard.press("Enter")
