@@ -20,7 +20,7 @@ from tests.cluster import hub_objects
 from tests.cluster.box.boot import T4, Box
 from tests.cluster.box.images import build_hub
 from tests.cluster.box.wait import wait_for
-from tests.cluster.hub_objects import PORT, SECRET
+from tests.cluster.hub_objects import PORT, SECRET, START_TIMEOUT
 from tests.cluster.product import HUB as NAMESPACE
 from tests.cluster.product import ROOT, DevPod
 from tests.ui.lab import free_port
@@ -48,7 +48,8 @@ class Hub:
         page.get_by_label("Username:").fill(user)
         page.get_by_label("Password:").fill("any")
         page.get_by_role("button", name="Sign in").click()
-        page.wait_for_url(f"{self.url}/user/{user}/**")
+        server = f"{self.url}/user/{user}/**"
+        page.wait_for_url(server, wait_until="commit", timeout=START_TIMEOUT * 1000)
         return DevPod(self.box, NAMESPACE, f"jupyter-{user}")
 
     def lab_url(self, user: str) -> str:

@@ -17,6 +17,8 @@ from tests.cluster.product import HUB as NAMESPACE
 
 PORT = 8081
 SECRET = "a-secret-of-the-tests"  # of a hub, its proxy and its culler, which live for one test
+START_TIMEOUT = 300
+"""How many seconds the server of a user may take to start, as the chart has it."""
 CULLER = "jupyterhub-idle-culler"
 CONFIG = "jupyterhub_config.json"
 LABELS = {"app.kubernetes.io/name": "jupyterhub", "app.kubernetes.io/component": "hub"}
@@ -70,7 +72,7 @@ def _spawner(image: str, values: dict[str, Any]) -> dict[str, Any]:
         "uid": 1000,
         "fs_gid": 100,
         "mem_guarantee": "1G",
-        "start_timeout": 300,
+        "start_timeout": START_TIMEOUT,
         "storage_pvc_ensure": True,
         "storage_capacity": "10Gi",
         "storage_access_modes": ["ReadWriteOnce"],
