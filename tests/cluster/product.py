@@ -31,8 +31,12 @@ LATER = "later"
 DEV_PODS = "jupyter-to-job.io/dev-pods"
 """The label of namespaces of dev pods."""
 HOME = "/home/jovyan"
-KEPT = "example.org/kept"
-"""The taint of a node that takes jobs of pretend A100s only."""
+KEPT = "node.kubernetes.io/kept"
+"""The taint of a node that takes jobs of pretend A100s only.
+
+Its prefix is that of taints that pass, as a cordoned node's: the plan of a job does not depend on
+it. Else the plan would change between a dialog and its SEND when the node is given back.
+"""
 CONTROLLER = "--selector=app.kubernetes.io/name=jupyter-to-job-controller"
 """The flag of kubectl that selects the controller's pods."""
 FLAVORS = f"""
