@@ -26,6 +26,12 @@ def test_each_word_is_a_name_in_its_file(word: str, _: str, path: str) -> None:
     assert any(stem in name.replace("_", "").lower() for name in names)
 
 
+def test_each_file_of_the_front_end_is_there() -> None:
+    files = [row[2].strip("`") for row in PAGE.table("## Words of the front end")]
+    assert files
+    assert [file for file in files if not (ROOT / "labextension/src" / file).is_file()] == []
+
+
 def test_words_stand_in_order_and_once() -> None:
     words = [row[0].strip("`") for row in WORDS]
     assert words == sorted(set(words))
