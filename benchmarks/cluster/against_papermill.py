@@ -80,6 +80,8 @@ def main() -> int:
         images = build_images(archive)
         box.load_image(archive)
         product.install(box, images)
+        # Where dev pods are, our policy refuses a Job with a GPU that is not ours: papermill's is.
+        box.kubectl("label", "namespace", TEAM, f"{product.DEV_PODS}-")
         volume = box.add_volume(CLAIM, "ReadWriteMany", claim=f"{TEAM}/{CLAIM}")
         box.apply(volume.claim_manifest())
         image = lab.single_user_image(box)
