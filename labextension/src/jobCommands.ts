@@ -19,6 +19,9 @@ import { showToast } from './ui/toast';
 
 export const CommandIDs = {
   showJobs: 'jupyter-to-job:show-jobs',
+  showTable: 'jupyter-to-job:show-table',
+  showDetails: 'jupyter-to-job:show-details',
+  showResults: 'jupyter-to-job:show-results',
   open: 'jupyter-to-job:open-result',
   watch: 'jupyter-to-job:watch',
   logs: 'jupyter-to-job:logs',
@@ -49,6 +52,14 @@ type JobAction = {
   question?: (job: Job) => Question | null;
   run: (job: Job) => Promise<unknown>;
 };
+
+/** The command that shows a job: its details, or else its result, or else what it writes. */
+export function mainCommandOf(job: Job, commands: CommandRegistry): string {
+  if (commands.hasCommand(CommandIDs.showDetails)) {
+    return CommandIDs.showDetails;
+  }
+  return resultPath(job) === null ? CommandIDs.watch : CommandIDs.open;
+}
 
 /** Add all commands except those that open a view, which their plugin adds. */
 export function addJobCommands(services: CommandServices): void {
@@ -261,9 +272,10 @@ function rerunActions({
   ];
 }
 
-type Question = { title: string; body: string; yes: string; no: string };
+export type Question = { title: string; body: string; yes: string; no: string };
 
-async function isConfirmed(question: Question): Promise<boolean> {
+/** Ask the user before something is lost. */
+export async function isConfirmed(question: Question): Promise<boolean> {
   const { title, body, yes, no } = question;
   const { button } = await showDialog({
     title,

@@ -49,7 +49,7 @@ export class Jobs implements IJobs {
   }
 
   get unfinishedCount(): number {
-    return this.all.filter(job => !isFinal(job)).length;
+    return this._jobs.unfinishedCount;
   }
 
   get isBusy(): boolean {
@@ -73,6 +73,10 @@ export class Jobs implements IJobs {
 
   get(name: string): Job | undefined {
     return this._jobs.get(name);
+  }
+
+  getDistinctParameters(job: Job): readonly string[] {
+    return this._jobs.distinctParameters.namesOf(job);
   }
 
   async find(name: string): Promise<Job> {
@@ -175,7 +179,10 @@ export class Jobs implements IJobs {
     if (this._deletedNames.has(job.name) || (wasSettled && !isSettled(job))) {
       return;
     }
-    if (JSON.stringify(previous) === JSON.stringify(job)) {
+    if (
+      previous !== undefined &&
+      JSON.stringify(previous) === JSON.stringify(job)
+    ) {
       return;
     }
     this._jobs.set(job);
