@@ -7,6 +7,7 @@ import live from './plugins/live';
 import notifications from './plugins/notifications';
 import panel from './plugins/panel';
 import submit from './plugins/submit';
+import table from './plugins/table';
 
 export { ApiError, type FailureKind } from './jobs/client';
 export type { Changes, Choices, Job, Submission } from './jobs/job';
@@ -20,6 +21,7 @@ export default [
   fileMenu,
   notifications,
   panel,
+  table,
   live,
   files
 ];

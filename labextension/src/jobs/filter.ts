@@ -25,7 +25,10 @@ const FILTER_STATES: Record<StateFilter, readonly Job['state'][]> = {
 export function isFiltering(filter: JobFilter): boolean {
   const { state, query, notebook, group } = filter;
   return (
-    state !== 'all' || query.trim() !== '' || Boolean(notebook) || Boolean(group)
+    state !== 'all' ||
+    query.trim() !== '' ||
+    Boolean(notebook) ||
+    Boolean(group)
   );
 }
 

@@ -63,7 +63,9 @@ export function ListControls({ model, trans }: Props): ReactElement {
         className="jp-ToJob-filter"
         aria-label={trans.__('Which jobs')}
         value={model.filter}
-        onChange={({ target }) => model.set({ filter: target.value as StateFilter })}
+        onChange={({ target }) =>
+          model.set({ filter: target.value as StateFilter })
+        }
       >
         {Object.entries(stateFilters(trans)).map(([value, label]) => (
           <option key={value} value={value}>

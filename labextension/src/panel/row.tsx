@@ -1,14 +1,6 @@
 /** A line of the list that shows a job. */
 import type { TranslationBundle } from '@jupyterlab/translation';
-import {
-  checkIcon,
-  circleEmptyIcon,
-  closeIcon,
-  ellipsesIcon,
-  type LabIcon,
-  runIcon,
-  stopIcon
-} from '@jupyterlab/ui-components';
+import { ellipsesIcon } from '@jupyterlab/ui-components';
 import type { CommandRegistry } from '@lumino/commands';
 import { memo, type MouseEvent, type ReactElement } from 'react';
 
@@ -20,6 +12,7 @@ import { ElapsedTime, type JobTextProps, ProgressBar } from '../ui/progress';
 import { noteText, statusText, usageText } from '../ui/statusText';
 import { openJobMenu } from './menu';
 import { Remark } from './remark';
+import { StateIcon } from './stateIcon';
 import { WaitDetails } from './waitDetails';
 
 export type RowServices = {
@@ -37,20 +30,10 @@ type Props = RowServices & {
   day: string;
 };
 
-const ICONS: Record<Job['state'], LabIcon> = {
-  queued: circleEmptyIcon,
-  starting: runIcon,
-  running: runIcon,
-  succeeded: checkIcon,
-  failed: closeIcon,
-  cancelled: stopIcon
-};
-
 /** A job's line. It renders again only if the job or its being active changes. */
 export const JobRow = memo(function JobRow(props: Props): ReactElement {
   const { jobs, job, trans, commands, isActive, difference } = props;
   const { name, state } = job;
-  const Icon = ICONS[state];
   const tabIndex = isActive ? 0 : -1;
   const mainCommand = mainCommandOf(job, commands);
   const note = noteText(job, trans);
@@ -63,7 +46,7 @@ export const JobRow = memo(function JobRow(props: Props): ReactElement {
       aria-label={name}
       onContextMenu={onMenu}
     >
-      <Icon.react className="jp-ToJob-state" tag="span" aria-hidden="true" />
+      <StateIcon state={state} />
       <div className="jp-ToJob-what">
         <button
           className="jp-ToJob-name"

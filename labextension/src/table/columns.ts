@@ -13,8 +13,10 @@ export type SortKey = number | string | null;
 export type Column = {
   id: string;
   label: string;
-  /** Its width as a track of a CSS grid. */
-  width: string;
+  /** Its least width, in em. */
+  width: number;
+  /** Its share of the room that is left; without it the column never gets wider. */
+  grow?: number;
   isNumber?: boolean;
   text: (job: Job) => string;
   sortKey: (job: Job) => SortKey;
@@ -107,7 +109,8 @@ function valueColumn(
   return {
     id,
     label,
-    width: 'minmax(6rem, 0.5fr)',
+    width: 6,
+    grow: 0.5,
     text: job => formatCell(valueOf(job)),
     sortKey: job => {
       const value = valueOf(job);
@@ -123,11 +126,11 @@ function formatCell(value: unknown): string {
 function textColumn(
   id: string,
   label: string,
-  width: string,
+  [width, grow]: [width: number, grow: number],
   text: (job: Job) => string
 ): Column {
   const sortKey = (job: Job) => text(job).toLowerCase() || null;
-  return { id, label, width, text, sortKey };
+  return { id, label, width, grow, text, sortKey };
 }
 
 function identityColumns(
@@ -135,43 +138,33 @@ function identityColumns(
   trans: TranslationBundle
 ): Column[] {
   return [
-    textColumn(
-      'name',
-      trans.__('Name'),
-      'minmax(12rem, 1.4fr)',
-      ({ name }) => name
-    ),
+    textColumn('name', trans.__('Name'), [12, 1.4], ({ name }) => name),
     textColumn(
       'notebook',
       trans.__('Notebook'),
-      'minmax(10rem, 1.2fr)',
+      [10, 1.2],
       ({ notebook }) => notebook
     ),
     {
       id: 'state',
       label: trans.__('State'),
-      width: '10rem',
+      width: 10,
       text: job => stateText(job, trans),
       sortKey: ({ state }) => STATE_ORDER.indexOf(state)
     },
     textColumn(
       'flavor',
       trans.__('Flavor and device'),
-      'minmax(9rem, 0.6fr)',
+      [9, 0.6],
       ({ flavor, device }) => `${flavor} · ${device}`
     ),
     textColumn(
       'parameters',
       trans.__('Parameters that differ'),
-      'minmax(12rem, 1.2fr)',
+      [12, 1.2],
       job => formatParameters(job, jobs.getDistinctParameters(job))
     ),
-    textColumn(
-      'group',
-      trans.__('Group'),
-      'minmax(8rem, 0.8fr)',
-      ({ group }) => group ?? ''
-    )
+    textColumn('group', trans.__('Group'), [8, 0.8], ({ group }) => group ?? '')
   ];
 }
 
@@ -183,7 +176,7 @@ function timeColumns(trans: TranslationBundle): Column[] {
   ): Column => ({
     id,
     label,
-    width: '8.5rem',
+    width: 8.5,
     text: job => {
       const time = timeOf(job);
       return time === null ? '' : formatMoment(time, Date.now());
@@ -197,7 +190,7 @@ function timeColumns(trans: TranslationBundle): Column[] {
     {
       id: 'duration',
       label: trans.__('Duration'),
-      width: '7rem',
+      width: 7,
       isNumber: true,
       text: () => '', // The cell shows it, because it grows while the job runs.
       sortKey: job => elapsedSeconds(job)
@@ -217,7 +210,7 @@ function usageColumns(trans: TranslationBundle): Column[] {
     return {
       id,
       label,
-      width: '7rem',
+      width: 7,
       isNumber: true,
       text: job => {
         const value = valueOf(job);
@@ -237,7 +230,8 @@ function usageColumns(trans: TranslationBundle): Column[] {
     {
       id: 'receipt',
       label: trans.__('Receipt'),
-      width: 'minmax(11rem, 0.9fr)',
+      width: 11,
+      grow: 0.9,
       text: job => usageFigures(job, trans).join(trans.__(', ')),
       sortKey: memory.sortKey
     },
@@ -258,25 +252,25 @@ function outcomeColumns(trans: TranslationBundle): Column[] {
     textColumn(
       'note',
       trans.__('Remark'),
-      'minmax(12rem, 1.2fr)',
+      [12, 1.2],
       job => noteText(job, trans) ?? ''
     ),
     textColumn(
       'result',
       trans.__('Result'),
-      'minmax(10rem, 1.2fr)',
+      [10, 1.2],
       job => resultPath(job) ?? ''
     ),
     textColumn(
       'rerun-of',
       trans.__('Rerun of'),
-      'minmax(12rem, 1fr)',
+      [12, 1],
       job => job.rerun_of ?? ''
     ),
     {
       id: 'priority',
       label: trans.__('Priority'),
-      width: '6rem',
+      width: 6,
       isNumber: true,
       text: ({ priority }) => String(priority),
       sortKey: ({ priority }) => priority

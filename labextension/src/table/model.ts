@@ -84,7 +84,9 @@ export class TableModel {
     if (sort?.column !== column) {
       this.set({ sort: { column, isDescending: false } });
     } else {
-      this.set({ sort: sort.isDescending ? null : { column, isDescending: true } });
+      this.set({
+        sort: sort.isDescending ? null : { column, isDescending: true }
+      });
     }
   }
 
@@ -125,8 +127,8 @@ export class TableModel {
   }
 
   get columns(): readonly Column[] {
-    this._columns ??= this._columnIds.map(
-      id => findColumn(this.allColumns, id)!
+    this._columns ??= this._columnIds.map(id =>
+      findColumn(this.allColumns, id)!
     );
     return this._columns;
   }
@@ -145,6 +147,25 @@ export class TableModel {
   get names(): readonly string[] {
     this._names ??= this.rows.map(({ name }) => name);
     return this._names;
+  }
+
+  /** The notebooks and groups of the loaded jobs. */
+  get choices(): { notebooks: readonly string[]; groups: readonly string[] } {
+    if (this._choices === null) {
+      const notebooks = new Set<string>();
+      const groups = new Set<string>();
+      for (const { notebook, group } of this.jobs.all) {
+        notebooks.add(notebook);
+        if (group !== null) {
+          groups.add(group);
+        }
+      }
+      this._choices = {
+        notebooks: [...notebooks].sort(),
+        groups: [...groups].sort()
+      };
+    }
+    return this._choices;
   }
 
   /** The selected jobs, in the order of the rows. */
@@ -185,7 +206,11 @@ export class TableModel {
     }
   }
 
+  /** Emitted when the model is disposed. */
+  readonly disposed = new Signal<this, void>(this);
+
   dispose(): void {
+    this.disposed.emit();
     clearTimeout(this._timer);
     pressGate.forget(this._update);
     Signal.disconnectReceiver(this);
@@ -206,6 +231,7 @@ export class TableModel {
   }
 
   private _onJobsChanged(): void {
+    this._choices = null;
     this._timer ??= setTimeout(() => {
       this._timer = undefined;
       if (this._isVisible) {
@@ -251,6 +277,10 @@ export class TableModel {
   private _rows: readonly Job[] | null = null;
   private _names: readonly string[] | null = null;
   private _selectedJobs: readonly Job[] | null = null;
+  private _choices: {
+    notebooks: readonly string[];
+    groups: readonly string[];
+  } | null = null;
   private _isVisible = false;
   private _timer: ReturnType<typeof setTimeout> | undefined;
 }
