@@ -112,6 +112,7 @@ describe('the rows', () => {
 
   it('change a moment after the jobs, and only while they are visible', () => {
     const { model, jobs } = table({ state: 'running' });
+    expect(model.names).toEqual(['j-0']);
     jobs.update(job({ name: 'new', submitted: time(0) }));
     expect(model.names).toEqual(['j-0']);
     jest.runAllTimers();
@@ -179,7 +180,7 @@ describe('the columns', () => {
         cpu_mean: 0.5,
         cpu_given: 1,
         memory_peak: 1 << 30,
-        memory_given: 2 << 30,
+        memory_given: 2 ** 31,
         gpu_utilisation_mean: 0.42,
         gpu_memory_peak: 3 << 20
       }

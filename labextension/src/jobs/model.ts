@@ -7,6 +7,7 @@ import { Signal } from '@lumino/signaling';
 
 import type { FeedState, IJobs } from '../tokens';
 import { ApiError, type IJobsApi } from './client';
+import { searchText } from './filter';
 import {
   type Changes,
   type ClusterEvent,
@@ -186,6 +187,7 @@ export class Jobs implements IJobs {
       return;
     }
     this._jobs.set(job);
+    searchText(job); // It is kept: a search must not compute it for 10,000 jobs at once.
     this.changed.emit(job);
     if (previous !== undefined && !wasSettled && isSettled(job)) {
       this._emitSettled(job);

@@ -6,12 +6,7 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { Signal } from '@lumino/signaling';
 
-import {
-  createFilter,
-  isFiltering,
-  type JobFilter,
-  searchText
-} from '../jobs/filter';
+import { createFilter, isFiltering, type JobFilter } from '../jobs/filter';
 import type { Job } from '../jobs/job';
 import type { IJobs } from '../tokens';
 import { pressGate } from '../ui/press';
@@ -48,7 +43,7 @@ export class TableModel {
     trans: TranslationBundle
   ) {
     this.allColumns = createColumns(jobs, trans);
-    jobs.changed.connect(this._onJobChanged, this);
+    jobs.changed.connect(this._onJobsChanged, this);
     jobs.removed.connect(this._onJobsChanged, this);
     jobs.conditionChanged.connect(this._onConditionChanged, this);
   }
@@ -223,11 +218,6 @@ export class TableModel {
     return column
       ? sortByColumn(jobs, column, sort.isDescending)
       : sortRunningFirst(jobs);
-  }
-
-  private _onJobChanged(_: IJobs, job: Job): void {
-    searchText(job); // It is kept: the first search must not compute it for 10,000 jobs at once.
-    this._onJobsChanged();
   }
 
   private _onJobsChanged(): void {
