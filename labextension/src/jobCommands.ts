@@ -16,12 +16,11 @@ import type { IJobs, ISubmitDialog } from './tokens';
 import { showError } from './ui/errors';
 import { openActions, openResult, openSource } from './ui/openResult';
 import { showToast } from './ui/toast';
+import { ViewCommandIDs } from './viewCommands';
 
 export const CommandIDs = {
   showJobs: 'jupyter-to-job:show-jobs',
   showTable: 'jupyter-to-job:show-table',
-  showDetails: 'jupyter-to-job:show-details',
-  showResults: 'jupyter-to-job:show-results',
   open: 'jupyter-to-job:open-result',
   watch: 'jupyter-to-job:watch',
   logs: 'jupyter-to-job:logs',
@@ -55,8 +54,8 @@ type JobAction = {
 
 /** The command that shows a job: its details, or else its result, or else what it writes. */
 export function mainCommandOf(job: Job, commands: CommandRegistry): string {
-  if (commands.hasCommand(CommandIDs.showDetails)) {
-    return CommandIDs.showDetails;
+  if (commands.hasCommand(ViewCommandIDs.details)) {
+    return ViewCommandIDs.details;
   }
   return resultPath(job) === null ? CommandIDs.watch : CommandIDs.open;
 }

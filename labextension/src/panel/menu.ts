@@ -5,15 +5,16 @@ import type { MouseEvent } from 'react';
 
 import { CommandIDs } from '../jobCommands';
 import type { Job } from '../jobs/job';
+import { ViewCommandIDs } from '../viewCommands';
 
 const MENU_ITEMS: readonly (string | null)[] = [
-  CommandIDs.showDetails,
+  ViewCommandIDs.details,
   CommandIDs.open,
   CommandIDs.watch,
   CommandIDs.logs,
   CommandIDs.deliver,
   CommandIDs.source,
-  CommandIDs.showResults,
+  ViewCommandIDs.results,
   null,
   CommandIDs.cancel,
   null,
@@ -35,7 +36,7 @@ export function openJobMenu(
   event.stopPropagation();
   const menu = new Menu({ commands });
   for (const command of MENU_ITEMS) {
-    if (command === CommandIDs.showResults) {
+    if (command === ViewCommandIDs.results) {
       // The command, if there is one, is about a group.
       if (group !== null && commands.hasCommand(command)) {
         menu.addItem({ command, args: { group } });

@@ -27,12 +27,10 @@ import { IJobs } from '../tokens';
 import { showError } from '../ui/errors';
 import { jobsIcon } from '../ui/icons';
 
-const PLUGIN_ID = 'jupyter-to-job:table';
-
 type TableWidget = MainAreaWidget<JobsTable>;
 
 const plugin: JupyterFrontEndPlugin<void> = {
-  id: PLUGIN_ID,
+  id: 'jupyter-to-job:table',
   description:
     'Shows all jobs in a table, to sort, search, select and compare.',
   autoStart: true,
@@ -124,7 +122,7 @@ async function createWidget(
   widget.title.icon = jobsIcon;
   widget.title.closable = true;
   widget.toolbar.hide();
-  await settings?.load(PLUGIN_ID).then(
+  await settings?.load(plugin.id).then(
     loaded => bindColumns(content.model, loaded),
     error => console.warn('The columns of the table are not kept.', error)
   );

@@ -4,13 +4,14 @@ import { ellipsesIcon } from '@jupyterlab/ui-components';
 import type { CommandRegistry } from '@lumino/commands';
 import { memo, type MouseEvent, type ReactElement } from 'react';
 
-import { CommandIDs, mainCommandOf } from '../jobCommands';
+import { mainCommandOf } from '../jobCommands';
 import { formatParameters } from '../jobs/filter';
 import { elapsedSeconds, isFinal, type Job } from '../jobs/job';
 import { StateIcon } from '../panel/stateIcon';
 import { formatDuration } from '../ui/format';
 import { ProgressBar, useNow } from '../ui/progress';
 import { failureText, progressText, usageText } from '../ui/statusText';
+import { ViewCommandIDs } from '../viewCommands';
 import type { Column } from './columns';
 
 export type RowServices = {
@@ -124,12 +125,12 @@ function CellContent(props: CellProps): ReactElement {
     case 'duration':
       return <Duration job={job} trans={trans} />;
     case 'group':
-      return group !== null && commands.hasCommand(CommandIDs.showResults) ? (
+      return group !== null && commands.hasCommand(ViewCommandIDs.results) ? (
         <button
           className="jp-ToJobTable-link"
           tabIndex={tabIndex}
           onClick={() =>
-            void commands.execute(CommandIDs.showResults, { group })
+            void commands.execute(ViewCommandIDs.results, { group })
           }
         >
           {group}

@@ -4,9 +4,9 @@ import { HTMLSelect } from '@jupyterlab/ui-components';
 import type { CommandRegistry } from '@lumino/commands';
 import type { ReactElement } from 'react';
 
-import { CommandIDs } from '../jobCommands';
 import type { StateFilter } from '../jobs/filter';
 import { searchHint, stateFilters } from '../panel/head';
+import { ViewCommandIDs } from '../viewCommands';
 import { ColumnMenu } from './columnMenu';
 import type { JobsAction } from './manyJobs';
 import type { TableModel } from './model';
@@ -117,13 +117,13 @@ export function SelectionActions(props: ActionsProps): ReactElement {
           </button>
         );
       })}
-      {commands.hasCommand(CommandIDs.showResults) && (
+      {commands.hasCommand(ViewCommandIDs.results) && (
         <button
           aria-disabled={group === null}
           title={trans.__('Compare the results of a group of jobs')}
           onClick={() => {
             if (group !== null) {
-              void commands.execute(CommandIDs.showResults, { group });
+              void commands.execute(ViewCommandIDs.results, { group });
             }
           }}
         >
