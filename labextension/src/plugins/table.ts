@@ -117,6 +117,7 @@ async function createWidget(
   const { trans } = services;
   const content = new JobsTable(services);
   const widget = new MainAreaWidget({ content });
+  content.node.setAttribute('aria-label', trans.__('Table of jobs'));
   widget.id = 'jupyter-to-job-table';
   widget.title.label = trans.__('Jobs');
   widget.title.icon = jobsIcon;

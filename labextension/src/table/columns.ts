@@ -155,13 +155,13 @@ function identityColumns(
     textColumn(
       'flavor',
       trans.__('Flavor and device'),
-      [9, 0.6],
+      [11, 0.4],
       ({ flavor, device }) => `${flavor} · ${device}`
     ),
     textColumn(
       'parameters',
       trans.__('Parameters that differ'),
-      [12, 1.2],
+      [14, 1.2],
       job => formatParameters(job, jobs.getDistinctParameters(job))
     ),
     textColumn('group', trans.__('Group'), [8, 0.8], ({ group }) => group ?? '')

@@ -40,7 +40,9 @@ export function GridHead({ model, trans }: HeadProps): ReactElement {
             trans={trans}
           />
         ))}
-        <div role="columnheader" aria-label={trans.__('More actions')} />
+        <div role="columnheader">
+          <span className="jp-ToJob-spoken">{trans.__('More actions')}</span>
+        </div>
       </div>
     </div>
   );

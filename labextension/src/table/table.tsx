@@ -28,8 +28,6 @@ export class JobsTable extends ReactWidget {
     this.model = new TableModel(_services.jobs, _services.trans);
     this._actions = createJobsActions(_services);
     this.addClass('jp-ToJobTable');
-    this.node.setAttribute('role', 'region');
-    this.node.setAttribute('aria-label', _services.trans.__('Table of jobs'));
   }
 
   readonly model: TableModel;
