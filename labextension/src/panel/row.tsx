@@ -7,7 +7,7 @@ import { memo, type MouseEvent, type ReactElement } from 'react';
 import { CommandIDs, mainCommandOf } from '../jobCommands';
 import { isFinal, isWaitingOnCluster, type Job } from '../jobs/job';
 import type { IJobs } from '../tokens';
-import { formatMoment } from '../ui/format';
+import { formatExactly, formatMoment } from '../ui/format';
 import { ElapsedTime, type JobTextProps, ProgressBar } from '../ui/progress';
 import { noteText, statusText, usageText } from '../ui/statusText';
 import { openJobMenu } from './menu';
@@ -108,7 +108,7 @@ function SubmissionTime({ job, trans }: JobTextProps): ReactElement | null {
     <time
       className="jp-ToJob-time"
       dateTime={submitted}
-      title={trans.__('Submitted %1', new Date(submitted).toLocaleString())}
+      title={trans.__('Submitted %1', formatExactly(submitted))}
     >
       {formatMoment(submitted, Date.now())}
     </time>

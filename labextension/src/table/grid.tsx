@@ -22,7 +22,7 @@ import type { TableModel } from './model';
 import { type RowServices, TableRow } from './rows';
 
 /** How many rows are rendered beyond each end of the visible part. */
-const MARGIN = 12;
+const MARGIN = 5;
 
 /** The height of a row before it was measured, in pixels. */
 const ESTIMATED_HEIGHT = 30;
@@ -99,6 +99,7 @@ function GridBody(props: BodyProps): ReactElement {
       role="rowgroup"
       className="jp-ToJobTable-body"
       style={{ height: `calc(${rows.length} * var(--jp-ToJobTable-line))` }}
+      onMouseDown={focusWithoutSelectingText}
       onClick={onClick}
       onDoubleClick={({ target }) => {
         const name = nameOf(target);
@@ -167,6 +168,15 @@ function nameOf(element: EventTarget): string | null {
 /** Whether an event is about a control in a row, which has a handler of its own. */
 function isControl(element: EventTarget): boolean {
   return (element as HTMLElement).closest('button, input') !== null;
+}
+
+/** With Shift a press selects rows, not the text between them. */
+function focusWithoutSelectingText(event: MouseEvent<HTMLElement>): void {
+  const target = event.target as HTMLElement;
+  if (event.shiftKey && !isControl(target)) {
+    event.preventDefault();
+    target.closest<HTMLElement>('[data-name]')?.focus();
+  }
 }
 
 /** Handlers that stay the same, so that a row renders only if it changes. */

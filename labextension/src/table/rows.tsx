@@ -8,7 +8,7 @@ import { mainCommandOf } from '../jobCommands';
 import { formatParameters } from '../jobs/filter';
 import { elapsedSeconds, isFinal, type Job } from '../jobs/job';
 import { StateIcon } from '../panel/stateIcon';
-import { formatDuration } from '../ui/format';
+import { formatDuration, formatExactly } from '../ui/format';
 import { ProgressBar, useNow } from '../ui/progress';
 import { failureText, progressText, usageText } from '../ui/statusText';
 import { ViewCommandIDs } from '../viewCommands';
@@ -164,7 +164,7 @@ function cellTitle(
   trans: TranslationBundle
 ): string | undefined {
   const moment = (time: string | null) =>
-    time === null ? undefined : new Date(time).toLocaleString();
+    time === null ? undefined : formatExactly(time);
   switch (column.id) {
     case 'name':
     case 'duration':
