@@ -33,7 +33,7 @@ SHOW_TABLE = (
 
 
 def table(page: Page) -> Locator:
-    return page.locator(".jp-ToJobTable")
+    return page.get_by_role("region", name="Table of jobs")
 
 
 def grid(page: Page) -> Locator:
