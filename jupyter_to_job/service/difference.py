@@ -58,17 +58,17 @@ def _cells(file: BinaryIO, label: str) -> list[Cell]:
     data = file.read(MAX_COMPARED + 1)
     if len(data) > MAX_COMPARED:
         raise TooLarge(f"{label} is over {MAX_COMPARED >> 20} MiB.", "Clear its outputs.")
-    try:
-        import nbformat
+    import nbformat
 
+    try:
         notebook = nbformat.reads(data.decode(), as_version=4)
         return [json.loads(json.dumps(_compared(cell))) for cell in notebook.cells]
-    except (ValueError, AttributeError, KeyError, TypeError) as error:
+    except (nbformat.ValidationError, ValueError, AttributeError, KeyError, TypeError) as error:
         raise BadNotebook(f"{label} is no notebook: {error}.") from error
 
 
 def _compared(cell: Cell) -> Cell:
-    return {"cell_type": cell["cell_type"], "metadata": {}, "source": cell["source"]}
+    return {"cell_type": cell["cell_type"], "source": cell["source"]}
 
 
 def _by_nbdime(before: list[Cell], after: list[Cell]) -> Iterator[Pair]:
@@ -76,7 +76,11 @@ def _by_nbdime(before: list[Cell], after: list[Cell]) -> Iterator[Pair]:
     from nbformat import from_dict
 
     document = {"nbformat": 4, "nbformat_minor": 4, "metadata": {}}
-    notebooks = [from_dict({**document, "cells": cells}) for cells in (before, after)]
+    empty = {"metadata": {}, "outputs": [], "execution_count": None}
+    notebooks = [
+        from_dict({**document, "cells": [{**empty, **cell} for cell in cells]})
+        for cells in (before, after)
+    ]
     changes = {entry.key: entry.diff for entry in diff_notebooks(*notebooks)}
     first = second = 0
     for entry in changes.get("cells", ()):

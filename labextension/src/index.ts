@@ -1,4 +1,5 @@
 /** The JupyterLab extension: a list of small plugins, each of which can be disabled alone. */
+import details from './plugins/details';
 import dialog from './plugins/dialog';
 import fileMenu from './plugins/fileMenu';
 import files from './plugins/files';
@@ -21,5 +22,6 @@ export default [
   notifications,
   panel,
   live,
-  files
+  files,
+  details
 ];

@@ -19,6 +19,7 @@ import { showToast } from './ui/toast';
 
 export const CommandIDs = {
   showJobs: 'jupyter-to-job:show-jobs',
+  showDetails: 'jupyter-to-job:show-details',
   open: 'jupyter-to-job:open-result',
   watch: 'jupyter-to-job:watch',
   logs: 'jupyter-to-job:logs',
@@ -159,12 +160,12 @@ function resultActions(services: CommandServices): JobAction[] {
 function notifyDelivery(job: Job, { commands, trans }: CommandServices): Job {
   const { name, delivery } = job;
   const actions = openActions(job, commands, trans);
-  if (actions.length > 0) {
+  if (resultPath(job) !== null) {
     const text = trans.__('The result of %1 was delivered', name);
     showToast({ type: 'success', text, actions }, trans);
   } else if (delivery.state === 'held') {
     const text = trans.__('Not delivered: %1', delivery.message ?? '');
-    showToast({ type: 'warning', text }, trans);
+    showToast({ type: 'warning', text, actions }, trans);
   }
   return job;
 }

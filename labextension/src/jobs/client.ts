@@ -1,12 +1,17 @@
 /** The client of the server extension's REST API. Answers become errors here and nowhere else. */
 import { URLExt } from '@jupyterlab/coreutils';
+import type * as nbformat from '@jupyterlab/nbformat';
 import { ServerConnection } from '@jupyterlab/services';
 import { UUID } from '@lumino/coreutils';
 
 import type {
   Catalog,
+  CellReceipt,
+  CellReceipts,
+  Difference,
   Health,
   Job,
+  JobRecord,
   Journal,
   Logs,
   Page,
@@ -60,6 +65,18 @@ export type IJobsApi = Pick<
 export type IJournalApi = Pick<
   Client,
   'readJournal' | 'readLogs' | 'getNotebook'
+>;
+
+/** API calls of the details of a job. */
+export type IDetailsApi = Pick<
+  Client,
+  | 'get'
+  | 'getRecord'
+  | 'getCells'
+  | 'getSnapshot'
+  | 'getDifference'
+  | 'getExport'
+  | 'readLogs'
 >;
 
 /** API calls of the submit dialog. */
@@ -120,6 +137,37 @@ export class Client {
     return this._request('GET', `${jobRoute(name)}/notebook`);
   }
 
+  /** Get where a job ran, its files, and how long they are kept. */
+  getRecord(name: string): Promise<JobRecord> {
+    return this._request('GET', `${jobRoute(name)}/record`);
+  }
+
+  /** Get what the cells of a job used. */
+  async getCells(name: string): Promise<CellReceipt[]> {
+    const route = `${jobRoute(name)}/cells`;
+    return (await this._request<CellReceipts>('GET', route)).cells;
+  }
+
+  /** Get the notebook as it was frozen. */
+  getSnapshot(name: string): Promise<nbformat.INotebookContent> {
+    return this._request('GET', `${jobRoute(name)}/snapshot`);
+  }
+
+  /** Get what changed in the notebook on disk since it was frozen. */
+  getDifference(name: string): Promise<Difference> {
+    return this._request('GET', `${jobRoute(name)}/difference`);
+  }
+
+  /** Get the result as a document, with or without its code. */
+  getExport(
+    name: string,
+    format: 'html' | 'pdf',
+    code: boolean
+  ): Promise<Blob> {
+    const query = URLExt.objectToQueryString({ format, code });
+    return this._fetchFile(`${jobRoute(name)}/export${query}`);
+  }
+
   /** Get version and abilities of the server extension. */
   getHealth(): Promise<Health> {
     return this._request('GET', 'health');
@@ -147,28 +195,12 @@ export class Client {
     content?: Submission | Changes,
     idempotencyKey?: string
   ): Promise<T> {
-    const url = URLExt.join(
-      this._settings.baseUrl,
-      'jupyter-to-job/api',
-      route
-    );
     const init: RequestInit = {
       method,
       body: JSON.stringify(content),
-      headers: {
-        'X-Request-ID': newRequestId(),
-        ...(idempotencyKey && { 'Idempotency-Key': idempotencyKey })
-      }
+      headers: idempotencyKey ? { 'Idempotency-Key': idempotencyKey } : {}
     };
-    const response = await ServerConnection.makeRequest(
-      url,
-      init,
-      this._settings
-    ).catch((error: unknown) => {
-      throw error instanceof ServerConnection.NetworkError
-        ? new ApiError('unreachable', error.message)
-        : error;
-    });
+    const response = await this._fetch(route, init);
     if (response.status === 204) {
       return undefined as T;
     }
@@ -180,6 +212,33 @@ export class Client {
       throw new ApiError('broken', `HTTP ${response.status}`);
     }
     return body as T;
+  }
+
+  private async _fetchFile(route: string): Promise<Blob> {
+    const response = await this._fetch(route, {});
+    if (!response.ok) {
+      const body: unknown = await response.json().catch(() => null);
+      throw toError(response.status, body);
+    }
+    return response.blob();
+  }
+
+  private _fetch(route: string, init: RequestInit): Promise<Response> {
+    const url = URLExt.join(
+      this._settings.baseUrl,
+      'jupyter-to-job/api',
+      route
+    );
+    const headers = { ...init.headers, 'X-Request-ID': newRequestId() };
+    return ServerConnection.makeRequest(
+      url,
+      { ...init, headers },
+      this._settings
+    ).catch((error: unknown) => {
+      throw error instanceof ServerConnection.NetworkError
+        ? new ApiError('unreachable', error.message)
+        : error;
+    });
   }
 }
 

@@ -7,6 +7,7 @@ import { CommandIDs } from '../jobCommands';
 import type { Job } from '../jobs/job';
 
 const MENU_ITEMS: readonly (string | null)[] = [
+  CommandIDs.showDetails,
   CommandIDs.open,
   CommandIDs.watch,
   CommandIDs.logs,

@@ -12,6 +12,7 @@ import {
 import { CommandIDs } from '../jobCommands';
 import { elapsedSeconds, type Job } from '../jobs/job';
 import { IJobs } from '../tokens';
+import { detailsActions } from '../ui/detailsAction';
 import { formatDuration } from '../ui/format';
 import { openActions } from '../ui/openResult';
 import { failureText } from '../ui/statusText';
@@ -36,7 +37,8 @@ const plugin: JupyterFrontEndPlugin<void> = {
     );
     jobs.submitted.connect((_, job: Job) => {
       const text = trans.__('Submitted as %1', job.name);
-      toasts.show(job, { type: 'info', text });
+      const actions = detailsActions(job.name, commands, trans);
+      toasts.show(job, { type: 'info', text, actions });
     });
     jobs.settled.connect((_, job: Job) => {
       const actions = openActions(job, commands, trans);
