@@ -30,24 +30,12 @@ export function ReceiptTable({ cells, trans }: Props): ReactElement {
   return (
     <>
       <table className="jp-ToJob-cells">
-        <thead>
-          <tr>
-            <th scope="col" aria-sort={sorting === null ? 'ascending' : 'none'}>
-              <button onClick={() => setSortId(null)}>
-                {trans.__('Cell')}
-              </button>
-            </th>
-            {columns.map(({ id, label }) => (
-              <th
-                key={id}
-                scope="col"
-                aria-sort={id === sortId ? 'descending' : 'none'}
-              >
-                <button onClick={() => setSortId(id)}>{label}</button>
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <TableHead
+          columns={columns}
+          sortId={sorting?.id ?? null}
+          onSort={setSortId}
+          trans={trans}
+        />
         <tbody>
           {shown.map(index => (
             <tr key={index} className={`jp-mod-${cells[index]!.state}`}>
@@ -75,6 +63,39 @@ export function ReceiptTable({ cells, trans }: Props): ReactElement {
         </button>
       )}
     </>
+  );
+}
+
+type HeadProps = {
+  columns: readonly ReceiptColumn[];
+  sortId: ColumnId | null;
+  onSort: (id: ColumnId | null) => void;
+  trans: TranslationBundle;
+};
+
+function TableHead({
+  columns,
+  sortId,
+  onSort,
+  trans
+}: HeadProps): ReactElement {
+  return (
+    <thead>
+      <tr>
+        <th scope="col" aria-sort={sortId === null ? 'ascending' : 'none'}>
+          <button onClick={() => onSort(null)}>{trans.__('Cell')}</button>
+        </th>
+        {columns.map(({ id, label }) => (
+          <th
+            key={id}
+            scope="col"
+            aria-sort={id === sortId ? 'descending' : 'none'}
+          >
+            <button onClick={() => onSort(id)}>{label}</button>
+          </th>
+        ))}
+      </tr>
+    </thead>
   );
 }
 

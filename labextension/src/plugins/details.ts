@@ -10,7 +10,12 @@ import {
   IRenderMimeRegistry,
   RenderMimeRegistry
 } from '@jupyterlab/rendermime';
-import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+import {
+  ITranslator,
+  nullTranslator,
+  type TranslationBundle
+} from '@jupyterlab/translation';
+import type { CommandRegistry } from '@lumino/commands';
 
 import type { DetailsServices, JobDetails } from '../details/view';
 import { CommandIDs, describeJobArguments, jobNameOf } from '../jobCommands';
@@ -42,43 +47,18 @@ const plugin: JupyterFrontEndPlugin<void> = {
     const api = new Client(serviceManager.serverSettings);
     const createServices: CreateServices = notebook => {
       // Relative links in the notebook are resolved against the source's folder.
-      const { contents } = serviceManager;
-      const resolver = new RenderMimeRegistry.UrlResolver({
-        path: notebook,
-        contents
-      });
-      const notebookServices = {
-        rendermime: rendermime.clone({ resolver }),
-        editorServices,
-        translator
-      };
+      const path = { path: notebook, contents: serviceManager.contents };
+      const resolver = new RenderMimeRegistry.UrlResolver(path);
+      const own = rendermime.clone({ resolver });
+      const notebookServices = { rendermime: own, editorServices, translator };
       return { jobs, api, commands, trans, notebookServices };
     };
     const tracker = new WidgetTracker<DetailsWidget>({
       namespace: 'jupyter-to-job-details'
     });
-    commands.addCommand(CommandIDs.showDetails, {
-      label: trans.__('Show Details'),
-      caption: trans.__('See all that is known of the job'),
-      icon: jobsIcon,
-      describedBy: { args: describeJobArguments(trans) },
-      isEnabled: args => jobNameOf(args) !== '',
-      isVisible: args => jobNameOf(args) !== '',
-      execute: async args => {
-        try {
-          return await open(
-            app,
-            jobs,
-            tracker,
-            jobNameOf(args),
-            createServices
-          );
-        } catch (error) {
-          showError(error, trans, false);
-          return null;
-        }
-      }
-    });
+    addCommand(commands, trans, name =>
+      open(app, jobs, tracker, name, createServices)
+    );
     void restorer?.restore(tracker, {
       command: CommandIDs.showDetails,
       args: ({ content }) => ({ name: content.jobName }),
@@ -88,6 +68,29 @@ const plugin: JupyterFrontEndPlugin<void> = {
 };
 
 export default plugin;
+
+function addCommand(
+  commands: CommandRegistry,
+  trans: TranslationBundle,
+  openDetails: (name: string) => Promise<DetailsWidget>
+): void {
+  commands.addCommand(CommandIDs.showDetails, {
+    label: trans.__('Show Details'),
+    caption: trans.__('See all that is known of the job'),
+    icon: jobsIcon,
+    describedBy: { args: describeJobArguments(trans) },
+    isEnabled: args => jobNameOf(args) !== '',
+    isVisible: args => jobNameOf(args) !== '',
+    execute: async args => {
+      try {
+        return await openDetails(jobNameOf(args));
+      } catch (error) {
+        showError(error, trans, false);
+        return null;
+      }
+    }
+  });
+}
 
 /** Show the details of a job: the ones that are open, or new ones. */
 async function open(
