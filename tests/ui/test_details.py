@@ -59,9 +59,9 @@ def test_details_of_a_job_that_succeeded(
     page.evaluate("() => document.querySelectorAll('.Toastify__close-button')"
                   ".forEach(button => button.click())")  # fmt: skip
     assert_accessible_in_all_themes(page, ".jp-ToJob-details")
-    choose_theme(page, "JupyterLab Dark")
+    choose_theme(page, "dark")
     screenshot("details-succeeded-dark")
-    choose_theme(page, "JupyterLab Light")
+    choose_theme(page, "light")
     screenshot("details-succeeded")
 
     view.get_by_role("button", name="Log", exact=True).click()
@@ -107,9 +107,9 @@ def test_details_of_a_job_that_failed(
     page.evaluate("() => document.querySelectorAll('.Toastify__close-button')"
                   ".forEach(button => button.click())")  # fmt: skip
     assert_accessible_in_all_themes(page, ".jp-ToJob-details")
-    choose_theme(page, "JupyterLab Dark")
+    choose_theme(page, "dark")
     screenshot("details-failed-dark")
-    choose_theme(page, "JupyterLab Light")
+    choose_theme(page, "light")
     screenshot("details-failed")
 
     page.reload()  # it is there again
