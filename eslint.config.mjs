@@ -3,7 +3,8 @@ import tseslint from 'typescript-eslint';
 /** The folders of labextension/src: each may import from those below it only. */
 const LAYERS = [
   ['plugins'],
-  ['panel', 'live'],
+  ['panel', 'live', 'results'],
+  ['groupCommands'],
   ['jobCommands'],
   ['submit', 'dialog'],
   ['ui'],

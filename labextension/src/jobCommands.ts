@@ -261,9 +261,11 @@ function rerunActions({
   ];
 }
 
-type Question = { title: string; body: string; yes: string; no: string };
+/** What is asked before something is lost. */
+export type Question = { title: string; body: string; yes: string; no: string };
 
-async function isConfirmed(question: Question): Promise<boolean> {
+/** Ask; resolves to whether the user said yes. */
+export async function isConfirmed(question: Question): Promise<boolean> {
   const { title, body, yes, no } = question;
   const { button } = await showDialog({
     title,

@@ -11,6 +11,7 @@ import {
 
 import type { ListRow, PanelModel } from './model';
 import { JobRow, type RowServices } from './row';
+import { SweepLine } from './sweepRow';
 import { WindowedList } from './windowed';
 
 type Props = RowServices & { model: PanelModel };
@@ -120,10 +121,22 @@ function ListLine({
   isActive,
   ...services
 }: LineProps): ReactElement {
+  const { jobs } = model;
   if (row.kind === 'job') {
-    const { jobs } = model;
-    return (
+    const line = (
       <JobRow {...services} jobs={jobs} job={row.job} isActive={isActive} />
+    );
+    return row.isMember ? <div className="jp-ToJob-member">{line}</div> : line;
+  }
+  if (row.kind === 'sweep') {
+    return (
+      <SweepLine
+        {...services}
+        jobs={jobs}
+        row={row}
+        isActive={isActive}
+        onToggle={() => model.toggleSweep(row.group)}
+      />
     );
   }
   const Caret = row.isOpen ? caretDownIcon : caretRightIcon;

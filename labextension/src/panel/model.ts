@@ -3,6 +3,7 @@ import { Signal } from '@lumino/signaling';
 
 import type { Job } from '../jobs/job';
 import type { IJobs } from '../tokens';
+import { gatherSweeps, type SweepRow } from './sweeps';
 
 /** The filter by state. */
 export type Filter = 'all' | 'waiting' | 'running' | 'succeeded' | 'failed';
@@ -16,7 +17,16 @@ export type ListRow =
       jobs: Job[];
       isOpen: boolean;
     }
-  | { kind: 'job'; key: string; job: Job };
+  | SweepRow
+  | JobLine;
+
+/** A job; in a group that is shown as one line, `isMember`. */
+export type JobLine = {
+  kind: 'job';
+  key: string;
+  job: Job;
+  isMember?: boolean;
+};
 
 const FILTER_STATES: Record<Filter, readonly Job['state'][]> = {
   all: [],
@@ -71,6 +81,14 @@ export class PanelModel {
     this._emitChanged();
   }
 
+  /** Collapse or expand the line of a group. */
+  toggleSweep(group: string): void {
+    if (!this._toggledSweeps.delete(group)) {
+      this._toggledSweeps.add(group);
+    }
+    this._emitChanged();
+  }
+
   /** The lines to show. The same array is returned until something changes. */
   get rows(): readonly ListRow[] {
     if (this._rows === null) {
@@ -78,7 +96,7 @@ export class PanelModel {
       const jobs = this.isFiltered ? all.filter(this._createFilter()) : all;
       this._rows = this.isGrouped
         ? this._groupByNotebook(jobs)
-        : jobs.map(toRow);
+        : this._gather(jobs);
     }
     return this._rows;
   }
@@ -128,8 +146,17 @@ export class PanelModel {
         jobs: members,
         isOpen
       };
-      return isOpen ? [head, ...members.map(toRow)] : [head];
+      return isOpen ? [head, ...this._gather(members)] : [head];
     });
+  }
+
+  /** Make lines of jobs, and one of all jobs of a group. What a search finds in it is shown. */
+  private _gather(jobs: readonly Job[]): ListRow[] {
+    return gatherSweeps(
+      jobs,
+      this.jobs.all,
+      group => this._toggledSweeps.has(group) !== this.isFiltered
+    );
   }
 
   private _emitChanged(): void {
@@ -140,8 +167,5 @@ export class PanelModel {
 
   private _rows: readonly ListRow[] | null = null;
   private readonly _collapsed = new Set<string>();
-}
-
-function toRow(job: Job): ListRow {
-  return { kind: 'job', key: job.name, job };
+  private readonly _toggledSweeps = new Set<string>();
 }
