@@ -80,19 +80,7 @@ function groupActions({ jobs, trans }: Services): GroupAction[] {
       question: (selected, group) =>
         selected.every(({ state }) => state === 'queued')
           ? null
-          : {
-              title: trans._n(
-                'Cancel %1 job of %2?',
-                'Cancel %1 jobs of %2?',
-                selected.length,
-                group
-              ),
-              body: trans.__(
-                'Their runs end. What they wrote so far is delivered as notebooks.'
-              ),
-              yes: trans.__('Cancel Jobs'),
-              no: trans.__('Go On Running')
-            },
+          : cancelQuestion(selected.length, group, trans),
       run: ({ name }) => jobs.cancel(name)
     },
     {
@@ -107,22 +95,51 @@ function groupActions({ jobs, trans }: Services): GroupAction[] {
       label: trans.__('Delete Jobs of the Group…'),
       caption: trans.__('Forget the jobs; delivered notebooks stay'),
       select: members => [...members],
-      question: (selected, group) => ({
-        title: trans._n(
-          'Delete %1 job of %2?',
-          'Delete %1 jobs of %2?',
-          selected.length,
-          group
-        ),
-        body: trans.__(
-          'What runs is ended. Logs and results side by side are gone then. Delivered notebooks stay.'
-        ),
-        yes: trans.__('Delete Jobs'),
-        no: trans.__('Keep Them')
-      }),
+      question: (selected, group) =>
+        deleteQuestion(selected.length, group, trans),
       run: ({ name }) => jobs.delete(name)
     }
   ];
+}
+
+function cancelQuestion(
+  count: number,
+  group: string,
+  trans: TranslationBundle
+): Question {
+  return {
+    title: trans._n(
+      'Cancel %1 job of %2?',
+      'Cancel %1 jobs of %2?',
+      count,
+      group
+    ),
+    body: trans.__(
+      'Their runs end. What they wrote so far is delivered as notebooks.'
+    ),
+    yes: trans.__('Cancel Jobs'),
+    no: trans.__('Go On Running')
+  };
+}
+
+function deleteQuestion(
+  count: number,
+  group: string,
+  trans: TranslationBundle
+): Question {
+  return {
+    title: trans._n(
+      'Delete %1 job of %2?',
+      'Delete %1 jobs of %2?',
+      count,
+      group
+    ),
+    body: trans.__(
+      'What runs is ended. Logs and results side by side are gone then. Delivered notebooks stay.'
+    ),
+    yes: trans.__('Delete Jobs'),
+    no: trans.__('Keep Them')
+  };
 }
 
 /** What has not ended, and what waits first: none of it begins in between. */

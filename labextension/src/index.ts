@@ -6,10 +6,12 @@ import jobs from './plugins/jobs';
 import live from './plugins/live';
 import notifications from './plugins/notifications';
 import panel from './plugins/panel';
+import results from './plugins/results';
 import submit from './plugins/submit';
 
 export { ApiError, type FailureKind } from './jobs/client';
 export type { Changes, Choices, Job, Submission } from './jobs/job';
+export type { SweepFields, SweepSubmission, SweptJobs } from './jobs/sweep';
 export type { INotebookSource } from './source';
 export { IJobs, ISubmitDialog } from './tokens';
 
@@ -21,5 +23,6 @@ export default [
   notifications,
   panel,
   live,
+  results,
   files
 ];

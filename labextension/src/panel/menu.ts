@@ -5,6 +5,7 @@ import type { MouseEvent } from 'react';
 
 import { CommandIDs } from '../jobCommands';
 import type { Job } from '../jobs/job';
+import { USE_PARAMETERS } from '../submit/useParameters';
 
 const MENU_ITEMS: readonly (string | null)[] = [
   CommandIDs.open,
@@ -18,6 +19,7 @@ const MENU_ITEMS: readonly (string | null)[] = [
   CommandIDs.submitCurrent,
   CommandIDs.rerun,
   CommandIDs.rerunWith,
+  USE_PARAMETERS,
   CommandIDs.copy,
   null,
   CommandIDs.delete

@@ -9,10 +9,12 @@ import {
   type TranslationBundle
 } from '@jupyterlab/translation';
 
+import { GroupCommandIDs } from '../groupCommands';
 import { CommandIDs } from '../jobCommands';
 import { elapsedSeconds, type Job } from '../jobs/job';
 import { IJobs } from '../tokens';
 import { formatDuration } from '../ui/format';
+import { GroupToasts } from '../ui/groupToasts';
 import { openActions } from '../ui/openResult';
 import { failureText } from '../ui/statusText';
 import type { Toast } from '../ui/toast';
@@ -38,7 +40,16 @@ const plugin: JupyterFrontEndPlugin<void> = {
       const text = trans.__('Submitted as %1', job.name);
       toasts.show(job, { type: 'info', text });
     });
+    const groups = new GroupToasts(
+      jobs,
+      trans,
+      group => void commands.execute(GroupCommandIDs.results, { group })
+    );
+    jobs.sweepSubmitted.connect((_, swept) => groups.onSubmitted(swept));
     jobs.settled.connect((_, job: Job) => {
+      if (groups.takes(job)) {
+        return;
+      }
       const actions = openActions(job, commands, trans);
       toasts.show(job, { ...endToast(job, trans), actions });
     });
