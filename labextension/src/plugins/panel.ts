@@ -8,12 +8,20 @@ import { ICommandPalette } from '@jupyterlab/apputils';
 import { IStateDB } from '@jupyterlab/statedb';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
-import { addJobCommands, CommandIDs } from '../jobCommands';
+import {
+  addJobCommands,
+  CommandIDs,
+  describeJobArguments,
+  jobNameOf
+} from '../jobCommands';
 import { Client } from '../jobs/client';
 import { PanelModel } from '../panel/model';
 import { JobsPanel, PANEL_ID } from '../panel/panel';
+import { IPreferences, RegistryPreferences } from '../settings/preferences';
 import { IJobs, ISubmitDialog } from '../tokens';
+import { showError } from '../ui/errors';
 import { jobsIcon } from '../ui/icons';
+import { activate, addToSideBar } from '../ui/place';
 
 /** The key in the state database for whether jobs are grouped. */
 const GROUPED_KEY = 'jupyter-to-job:panel-grouped';
@@ -28,37 +36,60 @@ const plugin: JupyterFrontEndPlugin<void> = {
     ILayoutRestorer,
     ICommandPalette,
     IStateDB,
-    ITranslator
+    ITranslator,
+    IPreferences
   ],
   activate: (
-    { commands, serviceManager, shell }: JupyterFrontEnd,
+    app: JupyterFrontEnd,
     jobs: IJobs,
     dialog: ISubmitDialog | null,
     restorer: ILayoutRestorer | null,
     palette: ICommandPalette | null,
     state: IStateDB | null,
-    translator: ITranslator | null
+    translator: ITranslator | null,
+    optionalPreferences: IPreferences | null
   ): void => {
+    const { commands, serviceManager, shell } = app;
+    const preferences = optionalPreferences ?? new RegistryPreferences();
     const trans = (translator ?? nullTranslator).load('jupyter_to_job');
     const client = new Client(serviceManager.serverSettings);
-    addJobCommands({ commands, jobs, journalApi: client, dialog, trans });
+    addJobCommands({
+      commands,
+      jobs,
+      journalApi: client,
+      dialog,
+      preferences,
+      trans
+    });
 
     const model = new PanelModel(jobs);
     const panel = new JobsPanel(model, commands, trans);
-    shell.add(panel, 'left', { rank: 250, type: 'Jobs' });
+    const placed = addToSideBar(app, panel, {
+      rank: 250,
+      type: 'Jobs',
+      label: trans.__('Jobs')
+    });
     restorer?.add(panel, PANEL_ID);
     if (state !== null) {
       void persistGrouping(model, state);
     }
 
     commands.addCommand(CommandIDs.showJobs, {
-      label: trans.__('Show Jobs'),
+      label: ({ isLauncher }) =>
+        isLauncher === true ? trans.__('Jobs') : trans.__('Show Jobs'),
       caption: trans.__('Open the list of jobs'),
       icon: jobsIcon,
-      describedBy: { args: { type: 'object', properties: {} } },
-      execute: async () => {
-        await Promise.resolve(); // after the command palette has restored the focus
-        shell.activateById(PANEL_ID);
+      describedBy: {
+        args: { ...describeJobArguments(trans), required: [] }
+      },
+      execute: async args => {
+        await placed; // and after the command palette has restored the focus
+        activate(shell, panel);
+        const name = jobNameOf(args);
+        if (name !== '') {
+          await jobs.find(name).catch(error => showError(error, trans, false));
+          model.reveal(name);
+        }
       }
     });
     palette?.addItem({
