@@ -62,7 +62,11 @@ export class SubmitDialogs implements ISubmitDialog {
     try {
       const job = await this._runDialog(model);
       if (job !== null && !source.ignoresMemory) {
-        await this._memory.save(source.path, model.files.declinedPaths);
+        await this._memory.save(
+          source.path,
+          model.files.declinedPaths,
+          model.environment.names
+        );
       }
       return job;
     } finally {

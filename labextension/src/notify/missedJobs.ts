@@ -51,8 +51,7 @@ export async function findMissed(
   const unsettled = new Set(known.unsettled);
   return [...jobs, ...older].filter(
     job =>
-      isSettled(job) &&
-      (unsettled.has(job.name) || sortKey(job) > known.newest)
+      isSettled(job) && (unsettled.has(job.name) || sortKey(job) > known.newest)
   );
 }
 

@@ -11,7 +11,10 @@ type Message = 'is somebody in front?' | 'I am';
 /** The pages of one server in one browser, which know of each other. */
 export class Presence {
   /** @param name the same in all pages of the server */
-  constructor(name: string, private readonly _answerMs = ANSWER_MS) {
+  constructor(
+    name: string,
+    private readonly _answerMs = ANSWER_MS
+  ) {
     this._channel =
       typeof BroadcastChannel === 'undefined'
         ? null

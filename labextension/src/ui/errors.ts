@@ -4,6 +4,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { ApiError } from '../jobs/client';
 import type { FeedState } from '../tokens';
+import { explainCode } from './serverText';
 import { showToast } from './toast';
 
 /** The notebook cannot be submitted as it is; the message is for the user. */
@@ -58,7 +59,12 @@ export function errorText(
   switch (error.failure) {
     case 'refused':
       return rejectionText(
-        [error.message, error.hint, quotable(error.requestId)]
+        [
+          explainCode(error.code, error.message, trans),
+          // Of a job that is gone it names a command, for a terminal.
+          error.hint?.startsWith('See `jupyter-to-job') ? null : error.hint,
+          quotable(error.requestId)
+        ]
           .filter(Boolean)
           .join(' ')
       );
