@@ -12,7 +12,7 @@ import {
   SETTINGS_ID
 } from '../src/settings/preferences';
 import type { INotebookSource } from '../src/source';
-import { withFolder, withoutFolder } from '../src/submit/resultsFolder';
+import { withFolder, withoutFolder } from '../src/dialog/resultsFolder';
 import { job, preflight } from './fixtures';
 
 type Schema = {

@@ -55,17 +55,14 @@ export function EnvironmentSection({ model }: ModelProps): ReactElement {
   );
 }
 
-type RowProps = ModelProps & {
-  variable: Readonly<Variable>;
-  isNew: boolean;
-  onRemove: () => void;
-};
+type VariableProps = ModelProps & { variable: Readonly<Variable> };
+
+type RowProps = VariableProps & { isNew: boolean; onRemove: () => void };
 
 function VariableRow(props: RowProps): ReactElement {
   const { model, variable, isNew, onRemove } = props;
   const { environment, trans } = model;
-  const { id, name, value, isGiven } = variable;
-  const [isShown, setIsShown] = useState(false);
+  const { id, name } = variable;
   const fault = environment.faultOf(variable);
   const key = useId();
   return (
@@ -85,6 +82,29 @@ function VariableRow(props: RowProps): ReactElement {
           model.change(() => environment.setName(id, target.value))
         }
       />
+      <ValueField model={model} variable={variable} />
+      <button
+        className="jp-ToJobDialog-link"
+        aria-label={trans.__('Remove %1', name)}
+        onClick={onRemove}
+      >
+        {trans.__('Remove')}
+      </button>
+      {fault !== null && (
+        <span id={`${key}-fault`} className="jp-ToJobDialog-wrong">
+          {faultText(fault, trans)}
+        </span>
+      )}
+    </li>
+  );
+}
+
+function ValueField({ model, variable }: VariableProps): ReactElement {
+  const { environment, trans } = model;
+  const { id, name, value, isGiven } = variable;
+  const [isShown, setIsShown] = useState(false);
+  return (
+    <>
       <input
         className="jp-mod-styled"
         type={isShown ? 'text' : 'password'}
@@ -106,19 +126,7 @@ function VariableRow(props: RowProps): ReactElement {
       >
         {isShown ? trans.__('Hide') : trans.__('Show')}
       </button>
-      <button
-        className="jp-ToJobDialog-link"
-        aria-label={trans.__('Remove %1', name)}
-        onClick={onRemove}
-      >
-        {trans.__('Remove')}
-      </button>
-      {fault !== null && (
-        <span id={`${key}-fault`} className="jp-ToJobDialog-wrong">
-          {faultText(fault, trans)}
-        </span>
-      )}
-    </li>
+    </>
   );
 }
 

@@ -9,12 +9,12 @@ import type { Catalog, Job } from '../api';
 import type { IDialogApi } from '../jobs/client';
 import type { IPreferences } from '../settings/preferences';
 import type { INotebookSource } from '../source';
-import { withFolder, withoutFolder } from '../submit/resultsFolder';
 import type { IJobs, ISubmitDialog } from '../tokens';
 import { resultsPath, withDefaults } from './defaultChoices';
 import { SubmitDialog } from './dialog';
 import { ChoiceMemory, type Memories } from './memory';
 import { SubmitModel } from './model';
+import { withFolder, withoutFolder } from './resultsFolder';
 
 /** What the user has set, and what makes the folder of results that it names. */
 export type DialogSettings = {

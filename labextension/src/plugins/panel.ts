@@ -6,7 +6,11 @@ import {
 } from '@jupyterlab/application';
 import { ICommandPalette } from '@jupyterlab/apputils';
 import { IStateDB } from '@jupyterlab/statedb';
-import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+import {
+  ITranslator,
+  nullTranslator,
+  type TranslationBundle
+} from '@jupyterlab/translation';
 
 import {
   addJobCommands,
@@ -49,7 +53,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     translator: ITranslator | null,
     optionalPreferences: IPreferences | null
   ): void => {
-    const { commands, serviceManager, shell } = app;
+    const { commands, serviceManager } = app;
     const preferences = optionalPreferences ?? new RegistryPreferences();
     const trans = (translator ?? nullTranslator).load('jupyter_to_job');
     const client = new Client(serviceManager.serverSettings);
@@ -74,24 +78,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
       void persistGrouping(model, state);
     }
 
-    commands.addCommand(CommandIDs.showJobs, {
-      label: ({ isLauncher }) =>
-        isLauncher === true ? trans.__('Jobs') : trans.__('Show Jobs'),
-      caption: trans.__('Open the list of jobs'),
-      icon: jobsIcon,
-      describedBy: {
-        args: { ...describeJobArguments(trans), required: [] }
-      },
-      execute: async args => {
-        await placed; // and after the command palette has restored the focus
-        activate(shell, panel);
-        const name = jobNameOf(args);
-        if (name !== '') {
-          await jobs.find(name).catch(error => showError(error, trans, false));
-          model.reveal(name);
-        }
-      }
-    });
+    addShowCommand(app, panel, model, placed, trans);
     palette?.addItem({
       command: CommandIDs.showJobs,
       category: trans.__('Jobs')
@@ -100,6 +87,36 @@ const plugin: JupyterFrontEndPlugin<void> = {
 };
 
 export default plugin;
+
+/** Add the command that opens the panel, at a job if it is given a name. */
+function addShowCommand(
+  { commands, shell }: JupyterFrontEnd,
+  panel: JobsPanel,
+  model: PanelModel,
+  placed: Promise<void>,
+  trans: TranslationBundle
+): void {
+  commands.addCommand(CommandIDs.showJobs, {
+    label: ({ isLauncher }) =>
+      isLauncher === true ? trans.__('Jobs') : trans.__('Show Jobs'),
+    caption: trans.__('Open the list of jobs'),
+    icon: jobsIcon,
+    describedBy: {
+      args: { ...describeJobArguments(trans), required: [] }
+    },
+    execute: async args => {
+      await placed; // and after the command palette has restored the focus
+      activate(shell, panel);
+      const name = jobNameOf(args);
+      if (name !== '') {
+        await model.jobs
+          .find(name)
+          .catch(error => showError(error, trans, false));
+        model.reveal(name);
+      }
+    }
+  });
+}
 
 /** Keep over reloads whether jobs are grouped. */
 async function persistGrouping(

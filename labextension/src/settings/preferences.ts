@@ -88,10 +88,8 @@ export class RegistryPreferences implements IPreferences {
     try {
       const settings = await registry.load(SETTINGS_ID);
       this._settings = settings;
-      this._take(settings.composite as Partial<Preferences>);
-      settings.changed.connect(({ composite }) =>
-        this._take(composite as Partial<Preferences>)
-      );
+      this._take(settings.composite);
+      settings.changed.connect(({ composite }) => this._take(composite));
     } catch (error) {
       console.warn('jupyter-to-job: the settings cannot be read', error);
     }
