@@ -198,9 +198,7 @@ QUIET_ENDS = {
 
 
 @pytest.mark.parametrize("lab", [QUIET_ENDS], indirect=True)
-def test_settings_quiet_the_page_and_its_questions(
-    lab: Lab, open_lab: Callable[[], Page]
-) -> None:
+def test_settings_quiet_the_page_and_its_questions(lab: Lab, open_lab: Callable[[], Page]) -> None:
     lab.write("reports/a.ipynb", "1")
     page = open_lab()
     panel = show(page)
@@ -224,12 +222,12 @@ def test_the_settings_are_in_the_editor(
         " { query: 'Jupyter to Job' }); }"
     )
     editor = page.locator("#setting-editor")
-    choice = editor.get_by_label(re.compile("Desktop notifications")).first
-    expect(choice).to_be_visible()
+    choice = editor.locator("select[id$=_desktopNotifications]")
+    expect(choice.locator("option")).to_have_text(
+        ["Never", "While Jupyter is not in front", "Always"]
+    )
     screenshot("settings")
-    folder = editor.get_by_label(re.compile("Results folder")).first
+    folder = editor.locator("input[id$=_resultsFolder]")
     folder.fill("results/{notebook}/")
     folder.press("Tab")
     wait_until(lambda: saved(lab).get("resultsFolder") == "results/{notebook}/", "it is not kept")
-
-
