@@ -101,6 +101,7 @@ describe('DesktopNotifier', () => {
   it('says nothing unless it is wanted, allowed and of use', async () => {
     notifier({ desktopNotifications: 'never' }).tell(ended('a'));
     notifier().tell(ended('b', { state: 'cancelled' }));
+    notifier({ notifyOf: 'failed' }).tell(ended('b'));
     Recorded.permission = 'default';
     notifier().tell(ended('c'));
     Recorded.permission = 'granted';
@@ -110,6 +111,14 @@ describe('DesktopNotifier', () => {
     await settle();
     expect(Recorded.made).toEqual([]);
     expect(Recorded.asked).toBe(0);
+  });
+
+  it('tells of cancelled jobs if that is wanted', async () => {
+    notifier({ notifyOf: 'all' }).tell(ended('a', { state: 'cancelled' }));
+    await settle();
+    expect(Recorded.made.map(({ title }) => title)).toEqual([
+      'a was cancelled'
+    ]);
   });
 
   it('tells always if that is wanted', async () => {

@@ -91,5 +91,5 @@ def test_a_notebooks_page_shows_the_log_below_it(
         "async name => { await jupyterapp.commands.execute('jupyter-to-job:logs', { name }); }",
         name,
     )
-    expect(page.get_by_role("log").get_by_text("42")).to_be_visible()
+    expect(page.get_by_role("log").get_by_text("42")).to_be_in_viewport(ratio=1)
     screenshot("notebook-7-log-below")

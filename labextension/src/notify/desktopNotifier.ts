@@ -38,8 +38,7 @@ export class DesktopNotifier {
 
   /** Tell of a job's end, if the user wants that. */
   tell(job: Job): void {
-    const { notifyOf } = this._options.preferences.current;
-    if (this._isOn && notifyOf.includes(job.state)) {
+    if (this._isOn && this._isMeant(job)) {
       this._pending.push(job);
       this._timer ??= setTimeout(() => void this._flush(), this._gatherMs);
     }
@@ -54,6 +53,15 @@ export class DesktopNotifier {
   private get _isOn(): boolean {
     const { desktopNotifications } = this._options.preferences.current;
     return desktopNotifications !== 'never' && readPermission() === 'granted';
+  }
+
+  private _isMeant({ state }: Job): boolean {
+    const { notifyOf } = this._options.preferences.current;
+    return (
+      state === 'failed' ||
+      notifyOf === 'all' ||
+      (notifyOf === 'ended' && state === 'succeeded')
+    );
   }
 
   private async _flush(): Promise<void> {

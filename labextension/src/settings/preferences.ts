@@ -6,8 +6,6 @@ import type { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { Token } from '@lumino/coreutils';
 import { type ISignal, Signal } from '@lumino/signaling';
 
-import type { JobState } from '../jobs/job';
-
 /** The plugin whose schema has the settings. */
 export const SETTINGS_ID = 'jupyter-to-job:submit';
 
@@ -15,8 +13,8 @@ export const SETTINGS_ID = 'jupyter-to-job:submit';
 export type Preferences = {
   /** When the computer shows a notification: `away` while no page of this server is in front. */
   desktopNotifications: 'never' | 'away' | 'always';
-  /** The states whose ends make a desktop notification. */
-  notifyOf: JobState[];
+  /** The jobs whose ends make a desktop notification; `ended` leaves out cancelled ones. */
+  notifyOf: 'failed' | 'ended' | 'all';
   /** The notifications of jobs that the page shows. */
   toasts: 'all' | 'ends' | 'failures' | 'none';
   /** Whether a page tells what ended while none was open. */
@@ -32,7 +30,7 @@ export type Preferences = {
 
 export const DEFAULTS: Preferences = {
   desktopNotifications: 'never',
-  notifyOf: ['succeeded', 'failed'],
+  notifyOf: 'ended',
   toasts: 'all',
   tellMissed: true,
   flavor: '',

@@ -15,8 +15,11 @@ export function addToMainArea(
   const tabs = findTabs(shell);
   if (tabs !== null) {
     addTab(tabs, widget);
+  } else if (isNotebook7()) {
+    widget.addClass('jp-ToJob-below');
+    shell.add(widget, 'down', { type });
   } else {
-    shell.add(widget, isNotebook7() ? 'down' : 'main', { type });
+    shell.add(widget, 'main', { type });
   }
 }
 
