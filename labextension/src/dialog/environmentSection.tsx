@@ -48,7 +48,7 @@ export function EnvironmentSection({ model }: ModelProps): ReactElement {
       </button>
       <p className="jp-ToJobDialog-help">
         {trans.__(
-          'The job gets them, and nobody is shown them again. Names are remembered, values are not.'
+          'The job gets them, and no page shows them again. Names are remembered, values are not.'
         )}
       </p>
     </Section>

@@ -8,8 +8,8 @@ import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import { Signal } from '@lumino/signaling';
 
 import { CommandIDs } from '../jobCommands';
-import { JobCounts } from '../status/jobCounts';
-import { createStatusItem } from '../status/statusItem';
+import { JobCounts } from '../statusBar/jobCounts';
+import { createStatusItem } from '../statusBar/statusItem';
 import { IJobs } from '../tokens';
 import { pressGate } from '../ui/press';
 

@@ -6,9 +6,8 @@ import type { IJobs } from '../tokens';
 
 export class JobCounts {
   constructor(private readonly _jobs: IJobs) {
-    _jobs.changed.connect(this._count, this);
-    _jobs.removed.connect(this._count, this);
-    _jobs.conditionChanged.connect(this._count, this);
+    _jobs.changed.connect(this._countSoon, this);
+    _jobs.removed.connect(this._countSoon, this);
     this._count();
   }
 
@@ -21,7 +20,16 @@ export class JobCounts {
   running = 0;
   waiting = 0;
 
+  /** Count once after the present changes: a page of the list brings hundreds. */
+  private _countSoon(): void {
+    if (!this._isDue) {
+      this._isDue = true;
+      queueMicrotask(() => this._count());
+    }
+  }
+
   private _count(): void {
+    this._isDue = false;
     const unfinished = this._jobs.all.filter(job => !isFinal(job));
     const waiting = unfinished.filter(({ state }) => state === 'queued').length;
     const running = unfinished.length - waiting;
@@ -32,4 +40,6 @@ export class JobCounts {
       this.changed.emit();
     }
   }
+
+  private _isDue = false;
 }
