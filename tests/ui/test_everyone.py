@@ -234,7 +234,7 @@ def look_at_dialog(lab: Lab, page: Page, screenshot: Callable[[str], None]) -> N
     dialog(page).get_by_label("Name of the variable").fill("HF_TOKEN")
     dialog(page).get_by_label("Isolated").check()
     dialog(page).get_by_label("Add a file").fill("nothing.csv")
-    dialog(page).get_by_role("button", name="Add").click()
+    dialog(page).get_by_role("button", name="Add", exact=True).click()
     expect(problems(page).first).to_be_visible()
     assert_accessible_in_all_themes(page, ASKED)
     screenshot("dialog-contrast")

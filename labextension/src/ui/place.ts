@@ -4,7 +4,10 @@
  */
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import { PageConfig } from '@jupyterlab/coreutils';
-import { TabPanel, type Widget } from '@lumino/widgets';
+import { SplitPanel, TabPanel, type Widget } from '@lumino/widgets';
+
+/** Widgets below a notebook. */
+const below = new WeakSet<Widget>();
 
 /** Add a widget to the main area, or to where this page has room. */
 export function addToMainArea(
@@ -16,7 +19,7 @@ export function addToMainArea(
   if (tabs !== null) {
     addTab(tabs, widget);
   } else if (isNotebook7()) {
-    widget.addClass('jp-ToJob-below');
+    below.add(widget);
     shell.add(widget, 'down', { type });
   } else {
     shell.add(widget, 'main', { type });
@@ -52,6 +55,23 @@ export function activate(shell: JupyterFrontEnd.IShell, widget: Widget): void {
     widget.activate();
   } else {
     shell.activateById(widget.id);
+    if (below.has(widget)) {
+      makeRoom(widget);
+    }
+  }
+}
+
+/** Give the area below a notebook a quarter of the page, where it has no height yet. */
+function makeRoom({ node, parent }: Widget): void {
+  let ancestor = parent;
+  while (
+    ancestor !== null &&
+    !(ancestor instanceof SplitPanel && ancestor.orientation === 'vertical')
+  ) {
+    ancestor = ancestor.parent;
+  }
+  if (ancestor instanceof SplitPanel && node.clientHeight === 0) {
+    ancestor.setRelativeSizes([3, 1]);
   }
 }
 
