@@ -153,7 +153,7 @@ def test_what_ended_meanwhile_is_told_once(
     expect(missed).to_be_visible()
     expect(page.locator(".Toastify__toast")).to_have_count(1)
     center = page.locator(".jp-Notification-Status")
-    expect(center).to_contain_text("1")
+    expect(center).to_contain_text(re.compile("[1-9]"))  # JupyterLab may have news of its own
     screenshot("missed")
     missed.get_by_role("button", name="Show Jobs").click()
     expect(jobs_panel(page)).to_be_visible()
