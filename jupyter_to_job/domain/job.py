@@ -11,6 +11,7 @@ from job_runner.protocol.metrics import Metric
 from job_runner.protocol.progress import Progress
 
 from .notification import HookNotification
+from .wait import Wait
 
 
 class State(str, Enum):
@@ -149,7 +150,8 @@ class Job:
     `left_behind` says of each other one why it does not. `events` are the cluster's latest, the
     oldest first; None where they were not asked for, or nobody can tell them now. `asked` is None
     where it is not known. `metrics` are what the run recorded, by name; None while it has not
-    ended. `notifications` are what hooks were told, where that was asked for.
+    ended. `notifications` are what hooks were told, where that was asked for. `wait` is what a
+    waiting job waits for, where somebody looks at it: a feed of changes does not say it.
     """
 
     name: str
@@ -184,6 +186,7 @@ class Job:
     rerun_of: str | None = None
     metrics: dict[str, Metric] | None = None
     notifications: tuple[HookNotification, ...] = ()
+    wait: Wait | None = None
 
     @property
     def decided(self) -> bool:
@@ -221,6 +224,8 @@ class Job:
             document["asked"] = {**vars(self.asked), "inputs": list(self.asked.inputs)}
         if self.metrics is not None:
             document["metrics"] = {name: vars(metric) for name, metric in self.metrics.items()}
+        if self.wait is not None:
+            document["wait"] = self.wait.to_json()
         document["delivery"] = {**vars(self.delivery), "state": self.delivery.state.value}
         return document
 
@@ -234,6 +239,7 @@ class Job:
         asked = values.get("asked")
         metrics = values.get("metrics")
         notifications = values.get("notifications") or ()
+        wait = values.get("wait")
         values.update(
             state=State(values["state"]),
             inputs=tuple(values.get("inputs") or ()),
@@ -246,6 +252,7 @@ class Job:
                 HookNotification(**_known(HookNotification, n)) for n in notifications
             ),
             progress=Progress(**_known(Progress, values.get("progress") or {})),
+            wait=None if wait is None else Wait.from_json(wait),
             delivery=Delivery(**delivery),
             asked=asked
             and Asked(**{**_known(Asked, asked), "inputs": tuple(asked.get("inputs", ()))}),

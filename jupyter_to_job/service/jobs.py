@@ -31,6 +31,7 @@ from .port import OpenNotebook, Page, Records, Text
 from .reading.changes import ChangeFeed, JobOwner
 from .reading.journal_reader import partial_notebook, read_records, read_text
 from .reading.listing import JobLister, ListEntry
+from .reading.queue_forecast import QueueForecasts
 from .reading.view import JobReader
 from .submitting import rerun
 from .submitting.preflight import preflight
@@ -68,6 +69,7 @@ class ServiceContext:
     def __post_init__(self) -> None:
         self.reader = JobReader(self.exchange, self.backend.alive, self.limits.line)
         self.lister = JobLister(self.exchange, self.backend, self.reader)
+        self.forecasts = QueueForecasts(self.exchange, self.backend, self.lister, self.reader)
         self.submissions = SubmissionService(
             self.exchange,
             self.backend,
@@ -151,7 +153,8 @@ class JobService:
 
     def preflight(self, submission: Submission) -> Preflight:
         """See the port."""
-        return preflight(self._context.submissions, submission, self._caller)
+        context = self._context
+        return preflight(context.submissions, submission, self._caller, context.forecasts.of_trial)
 
     def rerun(self, name: str, changes: Changes, transfer: Transfer | None = None) -> Job:
         """See the port."""
@@ -170,9 +173,10 @@ class JobService:
 
     def get(self, name: str) -> Job:
         """See the port."""
-        job = self._read_job(self._own_request(name))
+        request = self._own_request(name)
+        job = self._read_job(request)
         self._wake_backend([name] if not job.decided else [])
-        return job
+        return self._context.forecasts.with_wait(job, request)
 
     def details(self, name: str) -> Job:
         """See the port: no cluster tells anything of a job on this machine."""
@@ -205,7 +209,10 @@ class JobService:
             job = entry.job()
             if job is None or (states and job.state not in states):  # it changed just now
                 continue
-            jobs.append(self._for_reader(job, entry.subject))
+            job = self._for_reader(job, entry.subject)
+            if isinstance(entry.subject, Request):
+                job = self._context.forecasts.with_wait(job, entry.subject)
+            jobs.append(job)
             final_entry = entry
         else:
             final_entry = None

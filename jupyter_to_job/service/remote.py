@@ -98,6 +98,7 @@ class RemoteJobs:
             mounts=remote.mounts,
             image=remote.image,
             plan=remote.plan,
+            wait=remote.wait,
         )
 
     def rerun(self, name: str, changes: Changes, transfer: Transfer | None = None) -> Job:

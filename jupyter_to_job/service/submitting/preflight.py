@@ -13,7 +13,7 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import PurePosixPath
 
@@ -24,6 +24,8 @@ from ...domain.job import Submission
 from ...domain.preflight import JobImage, Parameter, PlannedInput, Preflight, Problem
 from ...domain.submission_rules import validate_submission
 from ...domain.suggestions import nearest_name
+from ...domain.wait import Wait
+from ...exchange import Request
 from ...exchange.request import Environment
 from ...workspace import Plan, Workspace, freeze, plan_inputs, resolve_output, suggest
 from .plan import plan_of
@@ -126,12 +128,21 @@ def _missing_kernel(kernel: str | None, caller: Caller) -> Iterator[Problem]:
         yield problem_of(error, "no_kernel")
 
 
-def preflight(service: SubmissionService, submission: Submission, caller: Caller) -> Preflight:
-    """Return all that is known where this process reaches workspace and backend."""
+def preflight(
+    service: SubmissionService,
+    submission: Submission,
+    caller: Caller,
+    wait_of: Callable[[Request], Wait],
+) -> Preflight:
+    """Return all that is known where this process reaches workspace and backend.
+
+    `wait_of` returns what a request would wait for.
+    """
     report = inspect_files(submission, caller)
     problems = tuple(check_choice(service, submission, report.kernel, caller))
     with contextlib.suppress(JobsError):  # told above
-        report = replace(report, plan=plan_of(service.trial(submission, caller), caller.origin))
+        trial = service.trial(submission, caller)
+        report = replace(report, plan=plan_of(trial, caller.origin), wait=wait_of(trial))
     return replace(
         report,
         problems=report.problems + problems,

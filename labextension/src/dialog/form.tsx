@@ -4,6 +4,7 @@ import { Panel } from '@lumino/widgets';
 import type { ReactElement } from 'react';
 
 import { useModel } from '../ui/useModel';
+import { forecastText } from '../ui/waitText';
 import { FilesSection } from './filesSection';
 import { DeviceChoice, FlavorCards } from './flavorCards';
 import type { SubmitModel } from './model';
@@ -41,6 +42,17 @@ function RunPlace({ model }: ModelProps): ReactElement {
   );
 }
 
+/** What the job would wait for, and estimates; always rendered for the same reason. */
+function Forecast({ model }: ModelProps): ReactElement {
+  const { presentPreflight, trans } = model;
+  const wait = presentPreflight?.wait ?? null; // an older server does not send it
+  return (
+    <p className="jp-ToJobDialog-place" aria-live="polite">
+      {wait === null ? '' : forecastText(wait, trans)}
+    </p>
+  );
+}
+
 function FormContent({ model }: ModelProps): ReactElement {
   useModel(model);
   const { source } = model;
@@ -55,6 +67,7 @@ function FormContent({ model }: ModelProps): ReactElement {
         <FlavorCards model={model} />
         <DeviceChoice model={model} />
         <RunPlace model={model} />
+        <Forecast model={model} />
         <ParametersSection model={model} />
         {source.takesFiles && <FilesSection model={model} />}
         <MoreSection model={model} />
