@@ -15,7 +15,7 @@ from ..domain.job import Changes, Job, Submission
 from ..domain.preflight import Preflight, Problem
 from ..domain.run_place import RunPlace
 from ..domain.transfer import Transfer
-from ..domain.wait import Need, Wait
+from ..domain.wait import Need, JobWait
 from ..exchange import Request
 from ..exchange.index import IndexRow
 from ..flavors.catalog import Choice
@@ -148,7 +148,7 @@ class GatewayJobs(JobService):
             found = replace(found, image=self._checks.image(request, self._origin))
         return replace(found, problems=tuple(problems))
 
-    def _wait_for(self, request: Request, choice: Choice) -> Wait:
+    def _wait_for(self, request: Request, choice: Choice) -> JobWait:
         """Return what a job would wait for: fewer devices of its kind are free than it needs."""
         wait = self._context.forecasts.of_trial(request)
         units = self._planner.units(self._context.catalog(), self._origin).get(choice.device_name)

@@ -11,7 +11,7 @@ from job_runner.protocol.metrics import Metric
 from job_runner.protocol.progress import Progress
 
 from .notification import HookNotification
-from .wait import Wait
+from .wait import JobWait
 
 
 class State(str, Enum):
@@ -186,7 +186,7 @@ class Job:
     rerun_of: str | None = None
     metrics: dict[str, Metric] | None = None
     notifications: tuple[HookNotification, ...] = ()
-    wait: Wait | None = None
+    wait: JobWait | None = None
 
     @property
     def decided(self) -> bool:
@@ -252,7 +252,7 @@ class Job:
                 HookNotification(**_known(HookNotification, n)) for n in notifications
             ),
             progress=Progress(**_known(Progress, values.get("progress") or {})),
-            wait=None if wait is None else Wait.from_json(wait),
+            wait=None if wait is None else JobWait.from_json(wait),
             delivery=Delivery(**delivery),
             asked=asked
             and Asked(**{**_known(Asked, asked), "inputs": tuple(asked.get("inputs", ()))}),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from .wait import Wait
+from .wait import JobWait
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Preflight:
     mounts: tuple[str, ...] = ()
     image: JobImage | None = None
     plan: dict[str, str] | None = None
-    wait: Wait | None = None
+    wait: JobWait | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON types."""
@@ -104,7 +104,7 @@ class Preflight:
             mounts=tuple(document["mounts"]),
             image=None if image is None else _image(image),
             plan=document.get("plan"),  # an older gateway has none
-            wait=None if wait is None else Wait.from_json(wait),
+            wait=None if wait is None else JobWait.from_json(wait),
         )
 
 

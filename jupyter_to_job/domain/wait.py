@@ -40,7 +40,7 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Wait:
+class JobWait:
     """What a waiting job waits for, as it was at `time` (RFC 3339).
 
     `before` are the jobs before it in its queue; None: its backend has no queue. `start` is in how
@@ -64,7 +64,7 @@ class Wait:
         }
 
     @classmethod
-    def from_json(cls, document: dict[str, Any]) -> Wait:
+    def from_json(cls, document: dict[str, Any]) -> JobWait:
         """Read it back; fields of a newer version are ignored."""
         return cls(
             time=document["time"],

@@ -16,7 +16,7 @@ from jupyter_to_job.backends.local.forecast import forecast_starts
 from jupyter_to_job.backends.local.queue import in_queue_order, start
 from jupyter_to_job.backends.local.slots import Allocation, Machine, SlotReport, Slots
 from jupyter_to_job.cli.display import waits
-from jupyter_to_job.domain.wait import Estimate, Need, Wait
+from jupyter_to_job.domain.wait import Estimate, Need, JobWait
 from jupyter_to_job.exchange import Request
 from jupyter_to_job.exchange.index import IndexRow
 from jupyter_to_job.service.reading.past_runs import MAX_RUNS, Draws, PastRuns
@@ -188,7 +188,7 @@ def test_a_thousand_rows_are_read_once() -> None:
 
 
 def test_the_words() -> None:
-    wait = Wait(
+    wait = JobWait(
         "2026-11-24T10:00:00.000Z",
         (Need("cpu", "2", "1"),),
         28,
@@ -202,4 +202,4 @@ def test_the_words() -> None:
     memory = replace(wait, needs=(Need("memory", str(8 << 30), "0"),), before=1)
     assert waits.why(memory) == "Needs 8 GiB of memory, none is free; 1 job is before it."
     assert waits.why(replace(wait, needs=(), before=0)) == ""
-    assert Wait.from_json(json.loads(json.dumps(wait.to_json()))) == wait
+    assert JobWait.from_json(json.loads(json.dumps(wait.to_json()))) == wait

@@ -36,9 +36,10 @@ _START_TIME = 5.0
 
 
 class LocalBackend:
-    """Implements `backends.port.Backend` and `QueueForecaster`; `capacity_setting` as in JUPYTER_TO_JOB_CAPACITY.
+    """Implements `backends.port.Backend` and `QueueForecaster`.
 
-    `silence`: seconds without a heartbeat after which another host's jobs are taken over.
+    `capacity_setting` is as in JUPYTER_TO_JOB_CAPACITY. `silence`: seconds without a heartbeat
+    after which another host's jobs are taken over.
     """
 
     name = "local"

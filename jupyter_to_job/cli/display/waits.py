@@ -7,7 +7,7 @@ from decimal import Decimal
 from job_runner.protocol.units import format_bytes, format_duration
 
 from ...domain.quantities import format_resource
-from ...domain.wait import Estimate, Need, Wait
+from ...domain.wait import Estimate, Need, JobWait
 from .formats import plural
 
 _STEPS = ((60, 5), (600, 60), (3600, 300), (36_000, 600), (172_800, 3600))
@@ -15,12 +15,12 @@ _STEPS = ((60, 5), (600, 60), (3600, 300), (36_000, 600), (172_800, 3600))
 _LARGEST_STEP = 21_600
 
 
-def needs(wait: Wait) -> str:
+def needs(wait: JobWait) -> str:
     """Return what is lacking: `2 CPUs, 1 is free`; empty if nothing is."""
     return "; ".join(map(_need, wait.needs))
 
 
-def why(wait: Wait) -> str:
+def why(wait: JobWait) -> str:
     """Return why a job waits, as a sentence; empty if nothing is known."""
     parts = [f"needs {_need(need)}" for need in wait.needs]
     if wait.before:
@@ -30,7 +30,7 @@ def why(wait: Wait) -> str:
     return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
-def start(wait: Wait) -> str:
+def start(wait: JobWait) -> str:
     """Return when a job starts: `in about 12 min (8 to 20 min)`; empty if nobody knows."""
     estimate = wait.start
     if estimate is None:
@@ -38,7 +38,7 @@ def start(wait: Wait) -> str:
     return f"in about {_range(estimate)}" if estimate.high >= 1 else "in a moment"
 
 
-def run(wait: Wait) -> str:
+def run(wait: JobWait) -> str:
     """Return how long a job runs, likewise."""
     return "" if wait.run is None else f"about {_range(wait.run)}"
 

@@ -101,7 +101,7 @@ class JobLister:
         return heapq.merge(*parts, key=_BY_AGE, reverse=True)
 
     def ended(self, owner: str) -> Sequence[IndexRow]:
-        """Return the rows of an owner's ended jobs, oldest first; the same object as long as it can.
+        """Return the rows of an owner's ended jobs, oldest first.
 
         On a network file system there is no index, and there are none.
         """

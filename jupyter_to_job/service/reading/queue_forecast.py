@@ -20,7 +20,7 @@ from ...domain.errors import JobsError
 from ...domain.job import Job, State
 from ...domain.reasons import GROUP_LIMIT
 from ...domain.state import Placement
-from ...domain.wait import Estimate, Wait
+from ...domain.wait import Estimate, JobWait
 from ...exchange import FileExchange, Request
 from .listing import JobLister
 from .past_runs import SAMPLES, Draws, PastRuns
@@ -28,7 +28,7 @@ from .view import JobReader
 
 MAX_QUEUE = 100
 """Jobs of a queue that are played through. Those behind them go on at the same pace."""
-FORECAST_TTL = 2.0
+FORECAST_TTL = 5.0
 """Seconds for which a forecast and the earlier runs count: a page asks for many jobs at once."""
 _NOWHERE = Placement()
 
@@ -71,29 +71,29 @@ class QueueForecasts:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def with_wait(self, job: Job, request: Request) -> Job:
-        """Return a waiting job with what it waits for; others as they are."""
+        """Return a waiting job with what it waits for; others, and without a queue, as they are."""
+        backend = self.backend
         if job.state is not State.QUEUED or job.cancel_requested:
             return job
-        backend = self.backend
+        if not isinstance(backend, QueueForecaster):
+            return job
         with self._lock:
             past = self._past_of(request.owner)
-            wait = Wait(times.now(), run=past.estimate(request))
-            if isinstance(backend, QueueForecaster):
-                forecast = self._forecast(request, past)
-                wait = replace(
-                    wait,
-                    needs=backend.needs(request),
-                    before=None if job.position is None else job.position - 1,
-                    start=forecast.start_of(request.name),
-                )
+            wait = JobWait(
+                times.now(),
+                needs=backend.needs(request),
+                before=None if job.position is None else job.position - 1,
+                start=self._forecast(request, past).start_of(request.name),
+                run=past.estimate(request),
+            )
         return replace(job, wait=wait)
 
-    def of_trial(self, request: Request) -> Wait:
+    def of_trial(self, request: Request) -> JobWait:
         """Return what a job that is not submitted yet would wait for."""
         backend = self.backend
         with self._lock:
             past = self._past_of(request.owner)
-            wait = Wait(times.now(), run=past.estimate(request))
+            wait = JobWait(times.now(), run=past.estimate(request))
             if not isinstance(backend, QueueForecaster):
                 return wait
             waiting = self._queue_of(request)
@@ -143,7 +143,7 @@ class QueueForecasts:
     def _play(self, queue: Sequence[Request], past: PastRuns) -> list[Estimate | None]:
         """Return the estimates of the first jobs of a queue."""
         backend = self.backend
-        assert isinstance(backend, QueueForecaster)  # noqa: S101 - the callers checked it
+        assert isinstance(backend, QueueForecaster)
         running: dict[str, tuple[Request, float] | None] = {}
 
         def elapsed(name: str) -> tuple[Request, float] | None:

@@ -24,7 +24,7 @@ from ...domain.job import Submission
 from ...domain.preflight import JobImage, Parameter, PlannedInput, Preflight, Problem
 from ...domain.submission_rules import validate_submission
 from ...domain.suggestions import nearest_name
-from ...domain.wait import Wait
+from ...domain.wait import JobWait
 from ...exchange import Request
 from ...exchange.request import Environment
 from ...workspace import Plan, Workspace, freeze, plan_inputs, resolve_output, suggest
@@ -132,7 +132,7 @@ def preflight(
     service: SubmissionService,
     submission: Submission,
     caller: Caller,
-    wait_of: Callable[[Request], Wait],
+    wait_of: Callable[[Request], JobWait],
 ) -> Preflight:
     """Return all that is known where this process reaches workspace and backend.
 
