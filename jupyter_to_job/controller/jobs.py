@@ -15,7 +15,7 @@ from ..domain.job import Changes, Job, Submission
 from ..domain.preflight import Preflight, Problem
 from ..domain.run_place import RunPlace
 from ..domain.transfer import Transfer
-from ..domain.wait import Need, JobWait
+from ..domain.wait import JobWait, Need
 from ..exchange import Request
 from ..exchange.index import IndexRow
 from ..flavors.catalog import Choice

@@ -16,7 +16,7 @@ from jupyter_to_job.backends.local.forecast import forecast_starts
 from jupyter_to_job.backends.local.queue import in_queue_order, start
 from jupyter_to_job.backends.local.slots import Allocation, Machine, SlotReport, Slots
 from jupyter_to_job.cli.display import waits
-from jupyter_to_job.domain.wait import Estimate, Need, JobWait
+from jupyter_to_job.domain.wait import Estimate, JobWait, Need
 from jupyter_to_job.exchange import Request
 from jupyter_to_job.exchange.index import IndexRow
 from jupyter_to_job.service.reading.past_runs import MAX_RUNS, Draws, PastRuns

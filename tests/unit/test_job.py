@@ -13,7 +13,8 @@ FIELDS = {
     "notebook", "owner", "flavor", "device", "parameters", "inputs", "isolated", "output",
     "max_runtime", "priority", "backend", "name", "state", "cancel_requested", "reason", "message",
     "position", "progress", "delivery", "usage", "submitted", "started", "finished", "journal",
-    "mounts", "left_behind", "events", "asked", "group", "rerun_of", "metrics", "notifications", "wait",
+    "mounts", "left_behind", "events", "asked", "group", "rerun_of", "metrics", "notifications",
+    "wait",
 }  # fmt: skip
 
 JOB = Job(

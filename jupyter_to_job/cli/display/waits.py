@@ -7,7 +7,7 @@ from decimal import Decimal
 from job_runner.protocol.units import format_bytes, format_duration
 
 from ...domain.quantities import format_resource
-from ...domain.wait import Estimate, Need, JobWait
+from ...domain.wait import Estimate, JobWait, Need
 from .formats import plural
 
 _STEPS = ((60, 5), (600, 60), (3600, 300), (36_000, 600), (172_800, 3600))
