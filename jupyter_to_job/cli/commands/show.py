@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -37,7 +36,7 @@ def show_command(job: str, *, as_json: bool) -> None:
 
 def _print_details(job: Job) -> None:
     """Print a job in sections, leaving out every row without a value."""
-    bold = sys.stdout.isatty()
+    bold = output.has_colours()
     click.echo(click.style(job.name, bold=bold) + f"  {output.plain(formats.state(job))}")
     if job.message:
         output.print_line(job.message)
