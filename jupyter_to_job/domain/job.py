@@ -62,7 +62,8 @@ class Submission:
     `input_digests` has the sha256 of each input by path, for inputs that a gateway got as blobs.
     `packages` are those of the kernel's environment, for a run elsewhere. `group` is a label of
     jobs that belong together; at most `group_limit` of them run at once when this job starts.
-    `rerun_of` is the job that this one runs again. `plan` is what preflight said of the job, as its
+    `rerun_of` is the job that this one runs again. `results` is the folder where the result goes by
+    the settings if no `output` was asked for. `plan` is what preflight said of the job, as its
     answer has it: where the job would run otherwise, it is refused.
     """
 
@@ -82,6 +83,7 @@ class Submission:
     group: str | None = None
     group_limit: int | None = None
     rerun_of: str | None = None
+    results: str | None = None
     content: bytes | None = None
     expected_sha256: str | None = None
     plan: dict[str, str] | None = None
@@ -117,13 +119,14 @@ class Asked:
 
     The flavor limits `max_runtime`, and a backend may isolate a run by itself. `inputs` are files,
     folders and patterns as they were given. `name` is the first part of the job's name; None: it
-    is the notebook's.
+    is the notebook's. `output` is the place of the result; None: the settings say it.
     """
 
     max_runtime: int | None = None
     isolated: bool = False
     inputs: tuple[str, ...] = ()
     name: str | None = None
+    output: str | None = None
 
 
 @dataclass(frozen=True)
@@ -200,7 +203,8 @@ class Job:
             delivery = replace(delivery, path=convert(delivery.path))
         asked = self.asked
         if asked is not None:
-            asked = replace(asked, inputs=tuple(map(convert, asked.inputs)))
+            output = None if asked.output is None else convert(asked.output)
+            asked = replace(asked, inputs=tuple(map(convert, asked.inputs)), output=output)
         return replace(
             self,
             notebook=convert(self.notebook),

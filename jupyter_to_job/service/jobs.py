@@ -24,7 +24,7 @@ from ..exchange import FileExchange, Request
 from ..exchange.index import IndexRow
 from ..exchange.records import NotificationsRecord
 from ..exchange.retention import raise_if_cleared
-from ..workspace import Frozen, resolve_output
+from ..workspace import Frozen, make_folder, resolve_output
 from .catalog import describe
 from .delivery import deliver, find_delivered_attempt
 from .port import OpenNotebook, Page, Records, Text
@@ -133,6 +133,7 @@ class JobService:
     def _freeze(self, submission: Submission) -> tuple[Submission, Frozen]:
         """Return the submission with its output resolved, and the frozen files."""
         workspace = self._caller.open_workspace()
+        submission = self._caller.with_results(submission)
         return freeze_submission(workspace, submission, self._caller.input_cap)
 
     def submit_frozen(
@@ -145,6 +146,8 @@ class JobService:
         """Record a frozen submission (a gateway gets it as blobs) and get its job started."""
         caller = caller or self._caller
         submissions = self._context.submissions
+        if submission.results is not None and caller.sees_workspace:
+            make_folder(caller.open_workspace(), submission.results)
         request, is_new = submissions.submit(submission, frozen, caller, transfer)
         # The job is read before the backend begins, which would compete for the processor.
         job = self._read_job(self._require_visible(request))
@@ -167,6 +170,8 @@ class JobService:
         share = not caller.sees_workspace  # runs of the local backend may write to their inputs
         frozen = rerun.stored_snapshot(self._exchange, request, share=share)
         submission = rerun.resubmission(request, changes)
+        if caller.sees_workspace:
+            submission = caller.with_results(submission)
         return self.submit_frozen(submission, frozen, caller, transfer)[0]
 
     # Reading --------------------------------------------------------------------------------

@@ -165,6 +165,8 @@ export type Asked = {
   inputs: string[];
   /** @description The first part of the job's name. */
   name: string | null;
+  /** @description The place of the result; null - the settings say it. */
+  output: string | null;
 };
 export type Metric = {
   /** @description Any JSON. null for a picture, and for a value that was too large. */

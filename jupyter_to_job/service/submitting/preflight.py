@@ -40,7 +40,8 @@ def inspect_files(submission: Submission, caller: Caller) -> Preflight:
     workspace = caller.open_workspace()
     report = _inspect_notebook(workspace, submission, caller.environment)
     plan, input_problems = _plan(workspace, submission, caller.input_cap)
-    problems = (*report.problems, *input_problems, *_output_problems(workspace, submission))
+    output_problems = tuple(_output_problems(workspace, submission, caller))
+    problems = (*report.problems, *input_problems, *output_problems)
     return replace(
         report,
         problems=problems,
@@ -155,8 +156,18 @@ def problem_of(error: JobsError, code: str | None = None) -> Problem:
     return Problem(code or error.code, error.message, error.hint)
 
 
-def _output_problems(workspace: Workspace, submission: Submission) -> Iterator[Problem]:
+def _output_problems(
+    workspace: Workspace, submission: Submission, caller: Caller
+) -> Iterator[Problem]:
     """Yield why the result could not be published: it would be held."""
+    try:
+        results = caller.with_results(submission).results
+    except BadInput as error:
+        yield problem_of(error)
+        return
+    if results is not None:
+        yield from _results_problems(workspace, results)
+        return
     if submission.output is not None:
         try:
             resolve_output(workspace, submission.output)
@@ -176,6 +187,18 @@ def _output_problems(workspace: Workspace, submission: Submission) -> Iterator[P
             f"The folder {parent} {state}: the result would be held.",
             "Mend it before the job ends, or choose another place for the result.",
             blocking=False,
+        )
+
+
+def _results_problems(workspace: Workspace, folder: str) -> Iterator[Problem]:
+    """Yield why the folder for results could not be made, or written to."""
+    real = workspace.real(folder)
+    existing = next(path for path in (real, *real.parents) if path.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        yield Problem(
+            "not_writable",
+            f"The folder {folder} for results cannot be made or written to.",
+            "Mend it, or choose another place for the result.",
         )
 
 
