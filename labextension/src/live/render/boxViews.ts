@@ -1,6 +1,5 @@
 /** Views of models that contain other ones, or outputs; and the choice of a model's view. */
 import { OutputArea, OutputAreaModel } from '@jupyterlab/outputarea';
-import { Widget } from '@lumino/widgets';
 
 import type { Outputs } from '../outputs';
 import { syncOutputs } from './syncOutputs';
@@ -78,6 +77,9 @@ class BoxView extends WidgetView {
         this.node.insertBefore(node, this.node.children[index] ?? null);
       }
     });
+    while (this.node.children.length > ids.length) {
+      this.node.lastElementChild!.remove();
+    }
   }
 
   /** What stands in the box for a child. */
@@ -137,26 +139,27 @@ class OutputView extends WidgetView {
   constructor(services: WidgetServices, id: string, path: readonly string[]) {
     super(services, id, path);
     this._area = new OutputArea({
-      model: new OutputAreaModel({ trusted: false }),
+      model: this._outputs,
       rendermime: services.rendermime,
       maxNumberOutputs: Infinity
     });
-    Widget.attach(this._area, this.node);
+    this.node.append(this._area.node);
   }
 
   override dispose(): void {
     this._area.dispose();
-    this._area.model.dispose();
+    this._outputs.dispose();
     super.dispose();
   }
 
   protected override render(): void {
     const shown =
       this.path.length < MAX_DEPTH ? (this.model?.outputs?.shown ?? []) : [];
-    syncOutputs(this._area.model, this._shown, shown);
+    syncOutputs(this._outputs, this._shown, shown);
     this._shown = shown;
   }
 
+  private readonly _outputs = new OutputAreaModel({ trusted: false });
   private readonly _area: OutputArea;
   private _shown: Outputs['shown'] = [];
 }

@@ -68,7 +68,7 @@ export class HTMLView extends WidgetView {
       return;
     }
     this._source = source;
-    const { sanitizer, resolver, linkHandler, latexTypesetter, translator } =
+    const { sanitizer, resolver, linkHandler, latexTypesetter } =
       this.services.rendermime;
     void renderHTML({
       host: this._content,
@@ -78,8 +78,7 @@ export class HTMLView extends WidgetView {
       resolver,
       linkHandler,
       shouldTypeset: this.text('_model_name') === 'HTMLMathModel',
-      latexTypesetter,
-      translator
+      latexTypesetter
     });
   }
 
