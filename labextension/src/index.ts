@@ -6,6 +6,7 @@ import jobs from './plugins/jobs';
 import live from './plugins/live';
 import notifications from './plugins/notifications';
 import panel from './plugins/panel';
+import results from './plugins/results';
 import submit from './plugins/submit';
 
 export { ApiError, type FailureKind } from './jobs/client';
@@ -21,5 +22,6 @@ export default [
   notifications,
   panel,
   live,
+  results,
   files
 ];

@@ -173,7 +173,12 @@ test('an Output widget shows what it captured', async () => {
         cells: [{ cell_type: 'code', source: '', metadata: {}, outputs: [] }]
       }
     },
-    widget('out', 'Output', { msg_id: '', outputs: [] }, '@jupyter-widgets/output'),
+    widget(
+      'out',
+      'Output',
+      { msg_id: '', outputs: [] },
+      '@jupyter-widgets/output'
+    ),
     change('out', { msg_id: 'x' }),
     print('inside\n')
   );
@@ -221,7 +226,8 @@ test('a picture is shown that is in the model, and none from elsewhere', async (
 });
 
 test('nothing in a widget is executed', async () => {
-  const evil = '<b>kept</b><img src=x onerror="steal()"><script>steal()</script>';
+  const evil =
+    '<b>kept</b><img src=x onerror="steal()"><script>steal()</script>';
   const page = new Page(
     widget('html', 'HTML', { value: evil, description: evil }),
     widget('label', 'Label', { value: evil })

@@ -12,6 +12,7 @@ const MENU_ITEMS: readonly (string | null)[] = [
   CommandIDs.logs,
   CommandIDs.deliver,
   CommandIDs.source,
+  CommandIDs.bringBack,
   null,
   CommandIDs.cancel,
   null,

@@ -88,7 +88,7 @@ async function openAtFailedCell(
 }
 
 /** The index of the cell that papermill's metadata marks as failed; -1 if there is none. */
-function findFailedCell({ widgets }: Notebook): number {
+export function findFailedCell({ widgets }: Notebook): number {
   return widgets.findIndex(({ model }) => {
     const run: unknown = model.getMetadata('papermill');
     return (run as { status?: string } | undefined)?.status === 'failed';

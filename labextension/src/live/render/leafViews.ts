@@ -97,7 +97,9 @@ export class ImageView extends WidgetView {
       /^\d+$/.test(this.text(name)) ? `${this.text(name)}px` : '';
     if (format === 'url' || data === '') {
       const remark = trans.__('A picture is not shown here.');
-      this.node.replaceChildren(...(format === 'url' ? [createRemark(remark)] : []));
+      this.node.replaceChildren(
+        ...(format === 'url' ? [createRemark(remark)] : [])
+      );
       return;
     }
     const type = PICTURE_FORMAT.test(format) ? format : 'png';

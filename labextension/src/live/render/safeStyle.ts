@@ -101,10 +101,7 @@ function toSafeSelector(selector: string | undefined): string | null {
   if (selector === undefined || !/^[\w\s#.,:()>+~*-]+$/.test(selector)) {
     return null;
   }
-  return selector.replace(
-    /#([\w-]+)/g,
-    ':is(#$1, [data-jupyter-id="$1"])'
-  );
+  return selector.replace(/#([\w-]+)/g, ':is(#$1, [data-jupyter-id="$1"])');
 }
 
 function isSafeValue(value: string): boolean {
