@@ -1,5 +1,6 @@
 /** The commands that act on one job. Each takes the job's name as its argument. */
 import { Clipboard, Dialog, showDialog } from '@jupyterlab/apputils';
+import type { Contents } from '@jupyterlab/services';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { CommandRegistry } from '@lumino/commands';
 import type {
@@ -40,6 +41,7 @@ export type CommandServices = {
   jobs: IJobs;
   journalApi: IJournalApi;
   dialog: ISubmitDialog | null;
+  contents?: Contents.IManager;
   trans: TranslationBundle;
 };
 
@@ -126,14 +128,18 @@ function addCommand(
 }
 
 function resultActions(services: CommandServices): JobAction[] {
-  const { commands, jobs, trans } = services;
+  const { commands, contents, jobs, trans } = services;
   return [
     {
       id: CommandIDs.open,
       label: trans.__('Open Result'),
       caption: trans.__('Open the executed notebook'),
       appliesTo: job => resultPath(job) !== null,
-      run: job => openResult(commands, resultPath(job) ?? '', trans)
+      run: job =>
+        openResult(commands, resultPath(job) ?? '', trans, {
+          name: job.name,
+          contents
+        })
     },
     {
       id: CommandIDs.deliver,
@@ -159,9 +165,12 @@ function resultActions(services: CommandServices): JobAction[] {
 }
 
 /** Notify the user of the outcome of a second delivery: the job's end was notified before. */
-function notifyDelivery(job: Job, { commands, trans }: CommandServices): Job {
+function notifyDelivery(
+  job: Job,
+  { commands, contents, trans }: CommandServices
+): Job {
   const { name, delivery } = job;
-  const actions = openActions(job, commands, trans);
+  const actions = openActions(job, commands, trans, contents);
   if (actions.length > 0) {
     const text = trans.__('The result of %1 was delivered', name);
     showToast({ type: 'success', text, actions }, trans);

@@ -1,3 +1,4 @@
 import './base.css';
 import './dialog.css';
 import './panel.css';
+import './widgets.css';

@@ -165,7 +165,7 @@ export class WidgetStore {
     const shown = isContinued ? model.outputs! : new Outputs(this._notices);
     for (const output of outputs.slice(isContinued ? known.length : 0)) {
       if (output?.output_type === 'stream') {
-        shown.addText(String(output.name), joined(output.text));
+        shown.addText(joined(output.name), joined(output.text));
       } else if (typeof output?.output_type === 'string') {
         shown.add(output);
       }
@@ -190,5 +190,9 @@ export class WidgetStore {
 }
 
 function joined(text: unknown): string {
-  return Array.isArray(text) ? text.join('') : String(text);
+  return Array.isArray(text)
+    ? text.join('')
+    : typeof text === 'string'
+      ? text
+      : '';
 }

@@ -25,7 +25,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
   requires: [IJobs],
   optional: [ITranslator],
   activate: (
-    { commands }: JupyterFrontEnd,
+    { commands, serviceManager: { contents } }: JupyterFrontEnd,
     jobs: IJobs,
     translator: ITranslator | null
   ): void => {
@@ -39,7 +39,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
       toasts.show(job, { type: 'info', text });
     });
     jobs.settled.connect((_, job: Job) => {
-      const actions = openActions(job, commands, trans);
+      const actions = openActions(job, commands, trans, contents);
       toasts.show(job, { ...endToast(job, trans), actions });
     });
   }

@@ -41,7 +41,15 @@ const plugin: JupyterFrontEndPlugin<void> = {
   ): void => {
     const trans = (translator ?? nullTranslator).load('jupyter_to_job');
     const client = new Client(serviceManager.serverSettings);
-    addJobCommands({ commands, jobs, journalApi: client, dialog, trans });
+    const { contents } = serviceManager;
+    addJobCommands({
+      commands,
+      jobs,
+      journalApi: client,
+      dialog,
+      contents,
+      trans
+    });
 
     const model = new PanelModel(jobs);
     const panel = new JobsPanel(model, commands, trans);

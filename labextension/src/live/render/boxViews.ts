@@ -206,11 +206,11 @@ export function chooseView({ store }: WidgetServices, id: string): ViewClass {
   const model = store.get(id);
   const { _model_name, _model_module, _view_name } = model?.state ?? {};
   const isKnown =
-    MODULES.includes(String(_model_module)) && _view_name !== null;
+    MODULES.includes(_model_module as string) && _view_name !== null;
   if (model === undefined || !isKnown || model.omitted > 0) {
     return UnknownView;
   }
-  const name = String(_model_name);
+  const name = typeof _model_name === 'string' ? _model_name : '';
   if (Object.hasOwn(VIEWS, name)) {
     return VIEWS[name]!;
   }

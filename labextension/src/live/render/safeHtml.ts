@@ -25,9 +25,9 @@ export class SafeHTML extends RenderedHTML {
 
   override async render(model: IRenderMime.IMimeModel): Promise<void> {
     const { data, metadata } = model;
-    const source = String(data[this.mimeType]);
+    const source = textOf(data[this.mimeType]);
     await super.render({
-      data,
+      data: { [this.mimeType]: source },
       metadata,
       trusted: false,
       setData: options => model.setData(options)
@@ -78,7 +78,7 @@ export class SafeSVG extends RenderedCommon {
 
   override render({ data }: IRenderMime.IMimeModel): Promise<void> {
     const picture = document.createElement('img');
-    picture.src = svgAddress(String(data[this.mimeType]));
+    picture.src = svgAddress(textOf(data[this.mimeType]));
     picture.alt = this._trans.__('Picture');
     picture.addEventListener('error', () =>
       picture.replaceWith(
@@ -100,4 +100,13 @@ function svgAddress(source: string): string {
     ? source
     : source.replace(/<svg\b/i, '<svg xmlns="http://www.w3.org/2000/svg"');
   return `data:image/svg+xml;charset=utf-8,${encodeURIComponent(named)}`;
+}
+
+/** A text of a MIME bundle, which may come as a list of lines. */
+function textOf(value: unknown): string {
+  return Array.isArray(value)
+    ? value.join('')
+    : typeof value === 'string'
+      ? value
+      : JSON.stringify(value);
 }
