@@ -1,5 +1,5 @@
 /** Copies outputs of a result into its open source, cell by cell where the code is the same. */
-import type { ICodeCellModel } from '@jupyterlab/cells';
+import type { CodeCellModel } from '@jupyterlab/cells';
 import type * as nbformat from '@jupyterlab/nbformat';
 import type { NotebookPanel } from '@jupyterlab/notebook';
 import type { TranslationBundle } from '@jupyterlab/translation';
@@ -12,13 +12,20 @@ const WIDGETS = 'widgets';
 const WIDGET_STATE = 'application/vnd.jupyter.widget-state+json';
 const WIDGET_VIEW = 'application/vnd.jupyter.widget-view+json';
 
+/** The part of JupyterLab's shared notebook that its interface does not name. */
+type YNotebook = { undoManager: { stopCapturing: () => void } };
+
 /** The cells of an open notebook, and what the result has for them. */
 export function matchNotebook(
   { content }: NotebookPanel,
   result: nbformat.INotebookContent
 ): Match[] {
   const { cells } = content.model!.toJSON() as nbformat.INotebookContent;
-  return matchCells(codeCells(cells), codeCells(result.cells));
+  return matchCells(codeCells(cells), codeCells(result.cells)).map(match => {
+    const model = content.model!.cells.get(match.source.index);
+    const { executionState } = model as CodeCellModel;
+    return executionState === 'running' ? { ...match, kind: 'running' } : match;
+  });
 }
 
 /** Whether copying the outputs of a cell changes something. */
@@ -33,8 +40,9 @@ export function isToCopy({ kind, source, result }: Match): boolean {
 }
 
 /**
- * Copy the outputs of these cells. One undo takes all of it back. Outputs that are not trusted in
- * the result are not trusted in the source.
+ * Copy the outputs of these cells. One undo takes all of it back: as for other changes of cells,
+ * each of them is replaced. JupyterLab 4.6 confuses text when it undoes a change of outputs alone.
+ * Outputs that are not trusted in the result are not trusted in the source.
  */
 export function copyOutputs(
   { content }: NotebookPanel,
@@ -43,18 +51,26 @@ export function copyOutputs(
 ): void {
   const { sharedModel, cells } = content.model!;
   const copies = matches.filter(isToCopy);
-  for (const { source, result: cell } of copies) {
-    if (!cell!.isTrusted) {
-      cells.get(source.index).trusted = false;
-    }
-  }
+  const { activeCellIndex } = content;
+  const { undoManager } = sharedModel as Partial<YNotebook>;
+  undoManager?.stopCapturing(); // what was changed just before is another step of undo
   sharedModel.transact(() => {
     for (const { source, result: cell } of copies) {
-      const shared = (cells.get(source.index) as ICodeCellModel).sharedModel;
-      shared.setOutputs(cell!.outputs);
-      shared.execution_count = cell!.executionCount;
+      const model = cells.get(source.index);
+      const json = model.sharedModel.toJSON() as nbformat.ICodeCell;
+      const { trusted: _, ...metadata } = json.metadata;
+      const isTrusted = model.trusted && cell!.isTrusted;
+      sharedModel.deleteCell(source.index);
+      sharedModel.insertCell(source.index, {
+        ...json,
+        metadata: isTrusted ? { ...metadata, trusted: true } : metadata,
+        outputs: cell!.outputs,
+        execution_count: cell!.executionCount
+      });
     }
   });
+  undoManager?.stopCapturing();
+  content.activeCellIndex = activeCellIndex;
   if (copies.some(({ result: cell }) => cell!.outputs.some(isWidget))) {
     copyWidgets(content.model!, result);
   }
@@ -67,10 +83,11 @@ export function leftOutText(
 ): string {
   const count = (kind: Match['kind']) =>
     matches.filter(match => match.kind === kind).length;
-  const [changed, unrun, added] = [
+  const [changed, unrun, added, running] = [
     count('changed'),
     count('unrun'),
-    count('new')
+    count('new'),
+    count('running')
   ];
   const parts = [
     changed > 0 &&
@@ -85,7 +102,8 @@ export function leftOutText(
         '%1 cell is not in the result',
         '%1 cells are not in the result',
         added
-      )
+      ),
+    running > 0 && trans._n('%1 cell runs now', '%1 cells run now', running)
   ].filter(part => part !== false);
   return parts.length === 0
     ? ''

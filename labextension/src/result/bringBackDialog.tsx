@@ -112,6 +112,8 @@ function statusOf(match: Match, trans: TranslationBundle): string {
       return trans.__('left out: other code now');
     case 'unrun':
       return trans.__('left out: it did not run');
+    case 'running':
+      return trans.__('left out: it runs now');
     case 'new':
       return trans.__('left out: not in the result');
   }

@@ -14,10 +14,10 @@ export type CodeCell = {
 /**
  * A cell of the source with its cell of the result. `same`: the code is the same and was run.
  * `changed`: it is the same cell, with other code. `unrun`: the run did not come to it. `new`: the
- * result has no such cell.
+ * result has no such cell. `running`: it runs now in the source.
  */
 export type Match = {
-  kind: 'same' | 'changed' | 'unrun' | 'new';
+  kind: 'same' | 'changed' | 'unrun' | 'new' | 'running';
   source: CodeCell;
   result: CodeCell | null;
 };
