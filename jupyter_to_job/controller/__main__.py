@@ -164,13 +164,20 @@ class Controller:
         )
         self._nodes = nodes = NodeWatch(cluster, counts_devices=settings.device_counts)
         self._certificate = rules.certificate
+        planner = PodPlanner(
+            nodes.nodes,
+            rules.pod_patch,
+            nodes.is_starting,
+            nodes.requests,
+            reconciler.groups.lacks_kueue,
+        )
         context = gateway_context(
             settings,
             exchange,
             KubernetesBackend(self._on_request, reconciler.placement_of),
             Identities(cluster, rules.tenants, reconciler, couriers=self._couriers),
             self._on_change,
-            PodPlanner(nodes.nodes, rules.pod_patch, nodes.is_starting, nodes.requests),
+            planner,
         )
         checks = ClusterChecks(cluster, reconciler.manifest, reconciler.kernels)
         events = RecentEvents(cluster, exchange, reconciler.objects)
