@@ -6,6 +6,8 @@ from ...domain.errors import Refused
 from ...domain.state import Placement
 from .records import JobRecord
 
+KUEUE = "kueue.x-k8s.io"
+"""Its API group, which is there where it is installed."""
 _HINT = (
     "Choose another flavor, or ask your administrator: Kueue is installed, or `queue` taken out of "
     "the flavor in the catalog."

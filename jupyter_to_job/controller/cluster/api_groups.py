@@ -11,9 +11,9 @@ import logging
 from collections.abc import Collection
 from typing import Protocol
 
+from ...backends.kubernetes.queues import KUEUE
 from ...domain.errors import JobsError, Refused
 
-KUEUE = "kueue.x-k8s.io"
 READ_INTERVAL = 60.0
 """Seconds for which an answer counts."""
 RETRY_INTERVAL = 5.0
