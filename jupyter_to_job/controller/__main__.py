@@ -15,7 +15,7 @@ from ..backends.kubernetes import JobPods, KubernetesBackend
 from ..backends.kubernetes.manifest import sample_template
 from ..backends.kubernetes.pod_patch import PodPatchFile
 from ..backends.kubernetes.records import Manifest
-from ..domain.errors import BadInput
+from ..domain.errors import BadInput, Refused
 from ..domain.quantities import parse_duration
 from ..exchange import FileExchange
 from ..exchange.retention import Policy
@@ -49,6 +49,7 @@ from .readiness import ExchangeCheck, Readiness, Watch, passed, watches_check
 from .recent_events import RecentEvents
 from .reconciling.reconciler import Reconciler
 from .reconciling.wait_limits import WaitLimits
+from .whole_cluster import require_rights_everywhere
 
 QUICK_THREADS = 8
 BULK_THREADS = 16
@@ -86,7 +87,10 @@ def main() -> None:
     except BadInput as error:
         parser.error(str(error))
     rules = Rules(tenants, wait_limits, pods, pod_patch, certificate)
-    asyncio.run(run(settings, rules, options))
+    try:
+        asyncio.run(run(settings, rules, options))
+    except Refused as error:
+        parser.error(str(error))
 
 
 @dataclass(frozen=True)
@@ -209,7 +213,10 @@ class Controller:
         server.listen(port)
         readiness.set("gateway", passed)
         parts = (self._reconciler, self._couriers, self._context.feed, self._nodes, self._events)
-        more = [self._certificate.keep_current()]
+        more = [
+            self._certificate.keep_current(),
+            require_rights_everywhere(self._reconciler.namespaces, self.watches()),
+        ]
         if self._context.core.has_hooks():
             more.append(keep_notifier(self._context.core.exchange.root))
         try:

@@ -346,6 +346,18 @@ async def test_devices_are_counted_where_the_right_is_given(
         task.cancel()
 
 
+async def test_all_namespaces_at_once(jobs: FileExchange, tmp_path: Path) -> None:
+    add_job(jobs, "third-aaaaaaaa", "unlisted")
+    server = ApiServer()
+    server.namespaces.update(["*", "unlisted"])
+    async with reconciling(server, jobs, tmp_path, ["*"]) as reconciler:
+        await until(lambda: len(server.created) == 3)
+        assert "unlisted/third-aaaaaaaa" in server.created
+        await until(lambda: reconciler.objects.is_synced("whichever"))
+    asked = {path for path in server.asked if "/namespaces/" not in path}
+    assert {"/apis/batch/v1/jobs", "/api/v1/pods", "/api/v1/events"} <= asked
+
+
 async def test_records_of_one_namespace_are_not_those_of_another(
     jobs: FileExchange, tmp_path: Path
 ) -> None:

@@ -1,0 +1,30 @@
+"""A controller for all namespaces needs rights in all of them, and does not serve without."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+
+from ..domain.errors import Refused
+from .cluster.watches import ALL_NAMESPACES
+from .readiness import Watch
+
+
+async def require_rights_everywhere(
+    namespaces: Collection[str], watches: Collection[Watch]
+) -> None:
+    """Raise Refused if the watches of all namespaces are refused when they are first answered.
+
+    In listed namespaces a missing right stays there: one may not be there yet, and takes nothing
+    from the others.
+    """
+    if ALL_NAMESPACES not in namespaces:
+        return
+    await asyncio.gather(*(watch.answered.wait() for watch in watches))
+    if not all(watch.synced.is_set() for watch in watches):
+        raise Refused(
+            "JUPYTER_TO_JOB_NAMESPACES is *, and the controller may not watch Jobs and pods in all "
+            "namespaces.",
+            "Apply k8s/overlays/whole-cluster, which gives it a ClusterRole, or list the "
+            "namespaces of dev pods.",
+        )
