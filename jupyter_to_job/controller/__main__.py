@@ -27,6 +27,7 @@ from .callers.tenants import Tenants
 from .certificate import Certificate
 from .cluster.cluster import Cluster, require_pod_template
 from .cluster.node_watch import NodeWatch
+from .cluster.whole_cluster import require_rights_everywhere
 from .cluster_events import ClusterEvents
 from .couriers.couriers import Couriers
 from .couriers.manifest import CourierPods
@@ -49,7 +50,6 @@ from .readiness import ExchangeCheck, Readiness, Watch, passed, watches_check
 from .recent_events import RecentEvents
 from .reconciling.reconciler import Reconciler
 from .reconciling.wait_limits import WaitLimits
-from .whole_cluster import require_rights_everywhere
 
 QUICK_THREADS = 8
 BULK_THREADS = 16

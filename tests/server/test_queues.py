@@ -11,11 +11,11 @@ from jupyter_to_job.controller.reconciling import reconciler as reconciler_modul
 from jupyter_to_job.controller.reconciling.reconciler import Reconciler
 from jupyter_to_job.exchange import FileExchange
 
-from .test_watches import REQUEST, ApiServer, add_job, reconciling, until
+from .test_watches import ApiServer, add_job, reconciling, until
 
 NAME = "queued-aaaaaaaa"
 KUEUE = "kueue.x-k8s.io"
-QUEUED = {"flavor_spec": {**REQUEST["flavor_spec"], "queue": "gpus"}}
+QUEUED = {"flavor_spec": {"cpu": 1, "memory": "1Gi", "queue": "gpus"}}
 
 
 @pytest.fixture

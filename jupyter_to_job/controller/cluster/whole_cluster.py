@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection
+from typing import Protocol
 
-from ..domain.errors import Refused
-from .cluster.watches import ALL_NAMESPACES
-from .readiness import Watch
+from ...domain.errors import Refused
+from .watches import ALL_NAMESPACES
+
+
+class Watch(Protocol):
+    """What this needs of an informer."""
+
+    synced: asyncio.Event
+    answered: asyncio.Event
 
 
 async def require_rights_everywhere(
