@@ -168,20 +168,13 @@ class Controller:
         )
         self._nodes = nodes = NodeWatch(cluster, counts_devices=settings.device_counts)
         self._certificate = rules.certificate
-        planner = PodPlanner(
-            nodes.nodes,
-            rules.pod_patch,
-            nodes.is_starting,
-            nodes.requests,
-            reconciler.groups.lacks_kueue,
-        )
         context = gateway_context(
             settings,
             exchange,
             KubernetesBackend(self._on_request, reconciler.placement_of),
             Identities(cluster, rules.tenants, reconciler, couriers=self._couriers),
             self._on_change,
-            planner,
+            pod_planner(rules, nodes, reconciler),
         )
         checks = ClusterChecks(cluster, reconciler.manifest, reconciler.kernels)
         events = RecentEvents(cluster, exchange, reconciler.objects)
@@ -226,6 +219,17 @@ class Controller:
             # Before anything that requests need is gone: a client that is cut off tries again.
             await server.close_all_connections()
             self._housekeeping.stop()
+
+
+def pod_planner(rules: Rules, nodes: NodeWatch, reconciler: Reconciler) -> PodPlanner:
+    """Return what plans the pods of jobs, from what is known of the cluster."""
+    return PodPlanner(
+        nodes.nodes,
+        rules.pod_patch,
+        nodes.is_starting,
+        nodes.requests,
+        reconciler.groups.lacks_kueue,
+    )
 
 
 def gateway_context(

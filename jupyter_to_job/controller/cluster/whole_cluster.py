@@ -10,7 +10,7 @@ from ...domain.errors import Refused
 from .watches import ALL_NAMESPACES
 
 
-class Watch(Protocol):
+class AnsweringWatch(Protocol):
     """What this needs of an informer."""
 
     synced: asyncio.Event
@@ -18,7 +18,7 @@ class Watch(Protocol):
 
 
 async def require_rights_everywhere(
-    namespaces: Collection[str], watches: Collection[Watch]
+    namespaces: Collection[str], watches: Collection[AnsweringWatch]
 ) -> None:
     """Raise Refused if the watches of all namespaces are refused when they are first answered.
 
