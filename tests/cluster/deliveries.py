@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from job_runner.protocol import layout
@@ -16,6 +15,7 @@ from tests.cluster.box.images import Images
 from tests.cluster.box.node import Hardware
 from tests.cluster.box.volumes import NODE_LABEL, Volume
 from tests.cluster.box.wait import wait_for
+from tests.cluster.peaks import command_lines
 from tests.cluster.product import HOME, TEAM, DevPod, dev_pod_manifest
 from tests.cluster.scenes import COUNT, SubmittedJob, notebook
 
@@ -134,13 +134,5 @@ def results(place: Place, job: SubmittedJob) -> list[str]:
 
 def find_couriers(job: SubmittedJob) -> set[int]:
     """Return the process ids of a job's couriers, as this machine counts them."""
-    found = set()
-    for process in Path("/proc").iterdir():
-        if process.name.isdigit():
-            try:
-                line = (process / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if COURIER in line and job.name.encode() in line:
-                found.add(int(process.name))
-    return found
+    parts = COURIER, job.name.encode()
+    return {pid for pid, line in command_lines() if all(part in line for part in parts)}

@@ -12,20 +12,23 @@ import signal
 import statistics
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import yaml
 
 from job_runner.protocol import layout
 from tests.cluster.box.boot import A100, Box
 from tests.cluster.box.images import Images
+from tests.cluster.box.wait import wait_for
 from tests.cluster.deliveries import (
     WORK,
     Place,
+    couriers,
     exchange,
     find_couriers,
     results,
@@ -33,8 +36,11 @@ from tests.cluster.deliveries import (
     until_held,
     until_no_couriers,
 )
-from tests.cluster.product import NAMESPACE, DevPod
+from tests.cluster.large import check_result_by_courier
+from tests.cluster.place import gateway_url
+from tests.cluster.product import NAMESPACE, TEAM, DevPod
 from tests.cluster.scenes import SubmittedJob, kill_controller, notebook, until_served
+from tests.cluster.test_attackers import Call, Victim, calls, files_of
 from tests.cluster.test_manifests import CONTROLLER, JOB_CONTROLLER, pod_of, try_to_create
 from tests.golden_couriers import FOLDER
 
@@ -260,6 +266,72 @@ def test_two_couriers_and_a_dev_pod_at_once(box: Box, images: Images, dev_pod: D
     assert [path.name for path in made.parent.iterdir()] == ["made.bin"]
     assert record.path.endswith(f"{job.name}.ipynb")
     assert not list(place.volume.folder.glob(".jupyter-to-job-*"))
+
+
+def ask(box: Box, token: str, asked: Sequence[Call]) -> list[int]:
+    """Send requests with a token; return the status of each answer."""
+    headers = {"Authorization": f"Bearer {token}"}
+    with (
+        httpx.Client(base_url=f"{gateway_url(box)}/api/", headers=headers, timeout=60) as client,
+        ThreadPoolExecutor(8) as pool,
+    ):
+
+        def status(call: Call) -> int:
+            return client.request(call[0], call[1], content=call[2]).status_code
+
+        return list(pool.map(status, asked))
+
+
+def stop_courier(job: SubmittedJob) -> int:
+    """Stop a job's courier before it has done anything; return its process id."""
+    wait_for("there is a courier", lambda: find_couriers(job), timeout=90)
+    (pid,) = find_couriers(job)
+    os.kill(pid, signal.SIGSTOP)
+    return pid
+
+
+@BESIDE
+def test_a_couriers_token_is_good_for_its_own_job(
+    box: Box, images: Images, dev_pod: DevPod
+) -> None:
+    """Whoever takes it from a courier's pod cannot even tell whether the user has another job."""
+    other = SubmittedJob.submit(dev_pod, "others", "-f", "crowd", cells=("print('a secret')",))
+    assert other.until_ended()["owner"] == f"{TEAM}/ada"
+    before = files_of(box, other.name)
+    place = Place.make(box, images, "stolen")
+    job = place.submit("print('here')", MAKE.format(1))
+    pid = stop_courier(job)
+    try:
+        (pod,) = couriers(box, job)
+        read = ("cat", "/var/run/secrets/jupyter-to-job/token")
+        token = box.kubectl("exec", pod["metadata"]["name"], "-n", TEAM, "--", *read)
+        own, nothing = f"exchange/{job.name}", "{}"
+        deliverable = [("GET", f"{own}/{layout.DELIVERABLE}", "")]
+        wait_for("its courier is known", lambda: ask(box, token, deliverable) == [200])
+
+        hers = calls(Victim(dev_pod, other.name, other.name), other.name, before)
+        assert len(hers) > 150
+        assert set(ask(box, token, hers)) <= {404, 405}
+        kept = (layout.REQUEST, layout.ORIGIN, layout.SNAPSHOT, f"attempt-1/{layout.OUTCOME}")
+        assert ask(box, token, [("GET", f"{own}/{name}", "") for name in kept]) == [403] * 4
+        assert ask(box, token, [("PUT", f"{own}/{name}", nothing) for name in kept]) == [403] * 4
+        lists = [("GET", path, "") for path in ("jobs", f"jobs/{job.name}", "flavors", "events")]
+        blob = ("PUT", f"blobs/{'0' * 64}", "x")
+        assert ask(box, token, [*lists, blob, ("POST", "jobs", nothing)]) == [404] * 6
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+    until_delivered(box, job)
+    until_no_couriers(box, job)
+    assert results(place, job) == [job.name, f"{job.name}.ipynb"]
+    assert ask(box, token, [*deliverable, *lists, *hers[:10]]) == [403] * 15
+    assert files_of(box, other.name) == before
+
+
+@BESIDE
+def test_a_large_result_is_in_nobodys_memory(box: Box, images: Images) -> None:
+    """In small: the soak has 300 MB."""
+    check_result_by_courier(Place.make(box, images, "of-large"), megabytes=30, timeout=120)
 
 
 def test_how_long_it_takes(box: Box, images: Images, record_property: Any) -> None:
