@@ -3,11 +3,11 @@ import tseslint from 'typescript-eslint';
 /** The folders of labextension/src: each may import from those below it only. */
 const LAYERS = [
   ['plugins'],
-  ['panel', 'live'],
+  ['panel', 'live', 'notify', 'statusBar'],
   ['jobCommands'],
   ['submit', 'dialog'],
   ['ui'],
-  ['jobs']
+  ['jobs', 'settings']
 ];
 
 const layers = LAYERS.flatMap((layer, depth) =>

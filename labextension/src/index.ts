@@ -1,11 +1,16 @@
 /** The JupyterLab extension: a list of small plugins, each of which can be disabled alone. */
+import desktop from './plugins/desktop';
 import dialog from './plugins/dialog';
 import fileMenu from './plugins/fileMenu';
 import files from './plugins/files';
 import jobs from './plugins/jobs';
+import launcher from './plugins/launcher';
 import live from './plugins/live';
+import missed from './plugins/missed';
 import notifications from './plugins/notifications';
 import panel from './plugins/panel';
+import settings from './plugins/settings';
+import status from './plugins/status';
 import submit from './plugins/submit';
 
 export { ApiError, type FailureKind } from './jobs/client';
@@ -14,12 +19,17 @@ export type { INotebookSource } from './source';
 export { IJobs, ISubmitDialog } from './tokens';
 
 export default [
+  settings,
   jobs,
   dialog,
   submit,
   fileMenu,
   notifications,
+  desktop,
+  missed,
   panel,
   live,
-  files
+  files,
+  status,
+  launcher
 ];

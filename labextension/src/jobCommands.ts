@@ -10,6 +10,7 @@ import type {
 import type { IJournalApi } from './jobs/client';
 import { formatCommandLine } from './jobs/commandLine';
 import { choicesOfJob, isFinal, type Job, resultPath } from './jobs/job';
+import type { IPreferences } from './settings/preferences';
 import { createRerunSource } from './submit/rerunSource';
 import { SUBMIT } from './submit/submitArguments';
 import type { IJobs, ISubmitDialog } from './tokens';
@@ -19,6 +20,7 @@ import { showToast } from './ui/toast';
 
 export const CommandIDs = {
   showJobs: 'jupyter-to-job:show-jobs',
+  desktop: 'jupyter-to-job:desktop-notifications',
   open: 'jupyter-to-job:open-result',
   watch: 'jupyter-to-job:watch',
   logs: 'jupyter-to-job:logs',
@@ -37,6 +39,7 @@ export type CommandServices = {
   jobs: IJobs;
   journalApi: IJournalApi;
   dialog: ISubmitDialog | null;
+  preferences: IPreferences;
   trans: TranslationBundle;
 };
 
@@ -45,7 +48,8 @@ type JobAction = {
   label: string;
   caption: string;
   appliesTo: (job: Job) => boolean;
-  /** What to ask before it runs, unless the argument `ask` is false. */
+  /** What to ask before it runs, unless the argument `ask` or this setting is false. */
+  confirmation?: 'confirmCancel' | 'confirmDelete';
   question?: (job: Job) => Question | null;
   run: (job: Job) => Promise<unknown>;
 };
@@ -71,7 +75,7 @@ export function describeJobArguments(
   const ask = {
     type: 'boolean',
     description: trans.__(
-      'Whether to ask before something is lost: true if left out'
+      'Whether to ask before something is lost; if left out the setting counts'
     )
   };
   return {
@@ -90,9 +94,13 @@ export function jobNameOf(args: ReadonlyPartialJSONObject): string {
 
 function addCommand(
   services: CommandServices,
-  { id, label, caption, appliesTo, question, run }: JobAction
+  { id, label, caption, appliesTo, confirmation, question, run }: JobAction
 ): void {
-  const { commands, jobs, trans } = services;
+  const { commands, jobs, preferences, trans } = services;
+  const asksFirst = ({ ask }: ReadonlyPartialJSONObject) =>
+    typeof ask === 'boolean'
+      ? ask
+      : confirmation === undefined || preferences.current[confirmation];
   const findJob = (args: ReadonlyPartialJSONObject) =>
     jobs.get(jobNameOf(args));
   commands.addCommand(id, {
@@ -109,8 +117,8 @@ function addCommand(
     execute: async args => {
       try {
         const job = await jobs.find(jobNameOf(args));
-        const confirmation = args.ask === false ? null : question?.(job);
-        if (confirmation && !(await isConfirmed(confirmation))) {
+        const asked = asksFirst(args) ? question?.(job) : null;
+        if (asked && !(await isConfirmed(asked))) {
           return null;
         }
         return await run(job);
@@ -176,6 +184,7 @@ function endingActions({ jobs, trans }: CommandServices): JobAction[] {
       label: trans.__('Cancel Job'),
       caption: trans.__('End the run; what it wrote so far is delivered'),
       appliesTo: job => !isFinal(job) && !job.cancel_requested,
+      confirmation: 'confirmCancel',
       question: ({ name, state }) =>
         state === 'queued'
           ? null
@@ -194,6 +203,7 @@ function endingActions({ jobs, trans }: CommandServices): JobAction[] {
       label: trans.__('Delete Job…'),
       caption: trans.__('Forget the job; a delivered notebook stays'),
       appliesTo: () => true,
+      confirmation: 'confirmDelete',
       question: job => ({
         title: trans.__('Delete %1?', job.name),
         body: isFinal(job)

@@ -1,3 +1,4 @@
 import './base.css';
 import './dialog.css';
+import './notify.css';
 import './panel.css';

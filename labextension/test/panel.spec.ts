@@ -44,6 +44,17 @@ describe('PanelModel', () => {
     expect(model.isFiltered).toBe(true);
   });
 
+  it('reveals a job, whatever hides it', () => {
+    const { model } = panel({ notebook: 'a.ipynb' }, { notebook: 'b.ipynb' });
+    model.set({ query: 'b.ipynb', filter: 'failed', isGrouped: true });
+    model.toggleGroup('a.ipynb');
+    model.reveal('no-such-job');
+    expect(model.revealedKey).toBeNull();
+    model.reveal('j-0');
+    expect(model.revealedKey).toBe('j-0');
+    expect(shown(model)).toContain('j-0');
+  });
+
   it('groups by notebook, the newest first, and folds groups', () => {
     const { model } = panel(
       { notebook: 'b.ipynb' },

@@ -8,7 +8,9 @@ import {
   listDevices,
   unavailableReason
 } from '../jobs/catalog';
+import { catalogText } from '../ui/catalogText';
 import { formatDuration, formatMemory, parseCpus } from '../ui/format';
+import { explainUnavailable } from '../ui/serverText';
 import type { ModelProps } from './section';
 
 /** The flavors as radio buttons that look like cards. */
@@ -46,7 +48,10 @@ function FlavorCard({ model, catalog, name }: CardProps): ReactElement {
   const isChosen = model.flavor === name;
   const unavailable = unavailableReason(catalog, name);
   const id = useId();
-  const reason = unavailable === '' ? trans.__('Not for you.') : unavailable;
+  const reason =
+    unavailable === ''
+      ? trans.__('Not for you.')
+      : unavailable && explainUnavailable(unavailable, trans);
   const classes = [
     'jp-ToJobDialog-card',
     isChosen && 'jp-mod-selected',
@@ -65,7 +70,7 @@ function FlavorCard({ model, catalog, name }: CardProps): ReactElement {
         aria-describedby={`${id}-rest`}
       />
       <span id={`${id}-title`} className="jp-ToJobDialog-title">
-        {flavor.title || name}
+        {catalogText(flavor.title, trans) || name}
       </span>
       <span id={`${id}-facts`} className="jp-ToJobDialog-facts">
         {amountsText(flavor, trans)}
@@ -79,7 +84,9 @@ function FlavorCard({ model, catalog, name }: CardProps): ReactElement {
         {reason !== null ? (
           <span className="jp-ToJobDialog-reason">{reason}</span>
         ) : (
-          <span className="jp-ToJobDialog-help">{flavor.description}</span>
+          <span className="jp-ToJobDialog-help">
+            {catalogText(flavor.description, trans)}
+          </span>
         )}
       </span>
     </label>
@@ -135,7 +142,7 @@ function DeviceOption(props: DeviceProps): ReactElement {
   const id = useId();
   const free = freeText(device, trans);
   const details = [
-    description,
+    catalogText(description, trans),
     device.isolation && isolationText(device.isolation, trans)
   ];
   return (
@@ -153,7 +160,7 @@ function DeviceOption(props: DeviceProps): ReactElement {
       )}
       <span>
         <span id={`${id}-title`} className="jp-ToJobDialog-title">
-          {title || name}
+          {catalogText(title, trans) || name}
         </span>
         <span id={`${id}-rest`}>
           {free !== null && <span className="jp-ToJobDialog-free">{free}</span>}

@@ -4,6 +4,7 @@ import { Panel } from '@lumino/widgets';
 import type { ReactElement } from 'react';
 
 import { useModel } from '../ui/useModel';
+import { EnvironmentSection } from './environmentSection';
 import { FilesSection } from './filesSection';
 import { DeviceChoice, FlavorCards } from './flavorCards';
 import type { SubmitModel } from './model';
@@ -57,6 +58,7 @@ function FormContent({ model }: ModelProps): ReactElement {
         <RunPlace model={model} />
         <ParametersSection model={model} />
         {source.takesFiles && <FilesSection model={model} />}
+        <EnvironmentSection model={model} />
         <MoreSection model={model} />
       </div>
       <StatusArea model={model} />

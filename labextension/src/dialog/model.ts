@@ -18,6 +18,7 @@ import { ApiError, type IDialogApi } from '../jobs/client';
 import type { Choices, CopyProgress } from '../jobs/job';
 import type { INotebookSource } from '../source';
 import { durationText } from '../ui/format';
+import { EnvironmentForm } from './environment';
 import { FileList } from './files';
 import { findFormProblems, type TextFields } from './formProblems';
 import { LatestQuery } from './latestQuery';
@@ -59,6 +60,7 @@ export class SubmitModel implements IDisposable {
   submission: Promise<Job | null> = Promise.resolve(null);
   parameters!: ParameterForm;
   files!: FileList;
+  environment!: EnvironmentForm;
   texts!: TextFields;
 
   /** Something that the form shows has changed. */
@@ -126,11 +128,12 @@ export class SubmitModel implements IDisposable {
     const { maxRuntime, name, output, priority } = this.texts;
     const parameters = this.parameters.values;
     const inputs = this.files.paths;
+    const env = this.environment.values;
     return {
       ...(this.flavor && { flavor: this.flavor }),
       ...(this.device && { device: this.device }),
       ...(Object.keys(parameters).length > 0 && { parameters }),
-      ...(this._env && { env: this._env }),
+      ...(Object.keys(env).length > 0 && { env }),
       ...(this.source.takesFiles && inputs.length > 0 && { inputs }),
       ...(this.source.takesFiles &&
         this.files.isIsolated && { isolated: true }),
@@ -151,7 +154,7 @@ export class SubmitModel implements IDisposable {
   }
 
   private get _formProblems(): Problem[] {
-    return findFormProblems(this.texts, this.parameters, this.trans);
+    return findFormProblems(this, this.trans);
   }
 
   /** Whether sending would fail, also because the server extension is missing or too old. */
@@ -226,7 +229,7 @@ export class SubmitModel implements IDisposable {
       update();
       this.failure = null;
       this.isWithdrawn = false;
-      if (this._formProblems.length === 0) {
+      if (!this._formProblems.some(({ blocking }) => blocking)) {
         this._checkChoices(false);
       }
       this._emitChanged();
@@ -312,9 +315,9 @@ export class SubmitModel implements IDisposable {
     };
     this._flavor = initial.flavor;
     this._device = initial.device;
-    this._env = initial.env;
     this.parameters = new ParameterForm(this.trans, initial.parameters);
     this.files = new FileList(initial, remembered.declined);
+    this.environment = new EnvironmentForm(initial.env, remembered.variables);
     this.texts = {
       maxRuntime: durationText(initial.max_runtime),
       name: initial.name ?? '',
@@ -379,7 +382,6 @@ export class SubmitModel implements IDisposable {
   private _remembering: Promise<unknown> | null = null;
   /** Whether the user has chosen something. */
   private _isTouched = false;
-  private _env: Record<string, string> | undefined;
   private _checkedChoices: string | null = null;
   /** The places, by `placeOf`, that the latest question and the latest answer are about. */
   private _checkedPlace: string | null = null;

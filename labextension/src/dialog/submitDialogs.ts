@@ -1,16 +1,26 @@
 /** Opens submit dialogs, and keeps the last catalog and the choices for the next ones. */
 import { Dialog } from '@jupyterlab/apputils';
+import type { Contents } from '@jupyterlab/services';
 import type { IStateDB } from '@jupyterlab/statedb';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { UUID } from '@lumino/coreutils';
 
 import type { Catalog, Job } from '../api';
 import type { IDialogApi } from '../jobs/client';
+import type { IPreferences } from '../settings/preferences';
 import type { INotebookSource } from '../source';
 import type { IJobs, ISubmitDialog } from '../tokens';
+import { resultsPath, withDefaults } from './defaultChoices';
 import { SubmitDialog } from './dialog';
-import { ChoiceMemory } from './memory';
+import { ChoiceMemory, type Memories } from './memory';
 import { SubmitModel } from './model';
+import { withFolder, withoutFolder } from './resultsFolder';
+
+/** What the user has set, and what makes the folder of results that it names. */
+export type DialogSettings = {
+  preferences: IPreferences;
+  contents: Contents.IManager;
+};
 
 /** Opens submit dialogs, and submits without one. */
 export class SubmitDialogs implements ISubmitDialog {
@@ -21,7 +31,8 @@ export class SubmitDialogs implements ISubmitDialog {
       'copyProgressed' | 'getNewestOf' | 'findNewestOf'
     >,
     state: IStateDB | null,
-    private readonly _trans: TranslationBundle
+    private readonly _trans: TranslationBundle,
+    private readonly _settings: DialogSettings | null = null
   ) {
     this._memory = new ChoiceMemory(_jobs, state);
   }
@@ -33,8 +44,13 @@ export class SubmitDialogs implements ISubmitDialog {
   async ask(source: INotebookSource): Promise<Job | null> {
     const memories = source.ignoresMemory
       ? { now: {}, later: null }
-      : await this._memory.load(source.path);
-    const model = new SubmitModel(source, this._api, this._trans, memories.now);
+      : await this._loadMemories(source.path);
+    const model = new SubmitModel(
+      this._withFolder(source),
+      this._apiFor(source),
+      this._trans,
+      memories.now
+    );
     if (memories.later !== null) {
       model.awaitRemembered(memories.later);
     }
@@ -46,7 +62,11 @@ export class SubmitDialogs implements ISubmitDialog {
     try {
       const job = await this._runDialog(model);
       if (job !== null && !source.ignoresMemory) {
-        await this._memory.save(source.path, model.files.declinedPaths);
+        await this._memory.save(
+          source.path,
+          model.files.declinedPaths,
+          model.environment.names
+        );
       }
       return job;
     } finally {
@@ -61,13 +81,43 @@ export class SubmitDialogs implements ISubmitDialog {
   }
 
   async submitAgain(source: INotebookSource): Promise<Job> {
-    const { now, later } = await this._memory.load(source.path);
+    const { now, later } = await this._loadMemories(source.path);
     const { choices } = (await later) ?? now;
     await source.ready;
-    return source.submit(
+    return this._withFolder(source).submit(
       { ...choices, ...source.initialChoices },
       UUID.uuid4()
     );
+  }
+
+  /** Load what is remembered of a notebook, with what the user has set for all of them. */
+  private async _loadMemories(path: string): Promise<Memories> {
+    const { now, later } = await this._memory.load(path);
+    const preferences = this._settings?.preferences.current;
+    return preferences === undefined
+      ? { now, later }
+      : {
+          now: withDefaults(now, path, preferences),
+          later:
+            later?.then(each => withDefaults(each, path, preferences)) ?? null
+        };
+  }
+
+  private _withFolder(source: INotebookSource): INotebookSource {
+    const folder = this._folderOf(source);
+    return folder === ''
+      ? source
+      : withFolder(source, folder, this._settings!.contents);
+  }
+
+  private _apiFor(source: INotebookSource): IDialogApi {
+    const folder = this._folderOf(source);
+    return folder === '' ? this._api : withoutFolder(this._api, folder);
+  }
+
+  private _folderOf({ path }: INotebookSource): string {
+    const { resultsFolder = '' } = this._settings?.preferences.current ?? {};
+    return resultsPath(resultsFolder, path);
   }
 
   /**

@@ -22,6 +22,7 @@ export function JobList({ model, ...services }: Props): ReactElement {
   const activeIndex = useActiveIndex(keys, activeKey);
   const container = useRef<HTMLDivElement>(null);
   const onKeyDown = useArrowKeys(container, keys, activeIndex, setActiveKey);
+  useRevealedLine(container, model, setActiveKey);
   const onEnd = () => {
     // A filtered list loads more on request only: it might otherwise read 10,000 jobs for one word.
     if (jobs.hasMore && !jobs.isBusy && jobs.error === null && !isFiltered) {
@@ -110,6 +111,29 @@ function useArrowKeys(
       setFocusKey(key);
     }
   };
+}
+
+/** Focus the line that the model reveals, once it is rendered: the active line always is. */
+function useRevealedLine(
+  container: React.RefObject<HTMLDivElement>,
+  model: PanelModel,
+  setActiveKey: (key: string) => void
+): void {
+  useEffect(() => {
+    const { revealedKey: key } = model;
+    if (key === null) {
+      return;
+    }
+    const selector = `li[data-key="${CSS.escape(key)}"]`;
+    const line = container.current?.querySelector(selector);
+    if (line) {
+      model.revealedKey = null;
+      line.querySelector<HTMLElement>('[data-main]')?.focus();
+      line.scrollIntoView({ block: 'nearest' });
+    } else {
+      setActiveKey(key);
+    }
+  });
 }
 
 type LineProps = Props & { row: ListRow; isActive: boolean };

@@ -50,6 +50,21 @@ export class PanelModel {
 
   isGrouped = false;
 
+  /** The key of the line that is to be brought into sight and focused; null if it was. */
+  revealedKey: string | null = null;
+
+  /** Bring a job into sight, and show what hides it. */
+  reveal(name: string): void {
+    const job = this.jobs.get(name);
+    if (job !== undefined) {
+      this.query = '';
+      this.filter = 'all';
+      this._collapsed.delete(job.notebook);
+      this.revealedKey = name;
+      this._emitChanged();
+    }
+  }
+
   /** Change what is shown. */
   set(
     changes: Partial<Pick<PanelModel, 'filter' | 'query' | 'isGrouped'>>

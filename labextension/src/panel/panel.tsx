@@ -13,6 +13,7 @@ import { announceChanges } from './announcer';
 import { ConnectionNotice, ListControls } from './head';
 import { JobList } from './list';
 import type { PanelModel } from './model';
+import { NotifyButton } from './notifyButton';
 
 /** The panel's id, under which the layout restorer knows it. */
 export const PANEL_ID = 'jupyter-to-job-jobs';
@@ -111,7 +112,10 @@ function PanelContent({
   useKeptFocus(container, findFocusTarget);
   return (
     <>
-      <h2 className="jp-ToJob-heading">{trans.__('Jobs')}</h2>
+      <div className="jp-ToJob-title">
+        <h2 className="jp-ToJob-heading">{trans.__('Jobs')}</h2>
+        <NotifyButton commands={commands} />
+      </div>
       <ListControls model={model} trans={trans} />
       <ConnectionNotice model={model} trans={trans} />
       <JobList model={model} commands={commands} trans={trans} />

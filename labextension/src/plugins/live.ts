@@ -27,6 +27,7 @@ import { createWatchView } from '../live/watchView';
 import { IJobs } from '../tokens';
 import { showError } from '../ui/errors';
 import { jobsIcon } from '../ui/icons';
+import { activate, addToMainArea } from '../ui/place';
 
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-to-job:live',
@@ -115,10 +116,10 @@ function addView(
     let widget = tracker.find(({ content }) => content.jobName === name);
     if (widget === undefined) {
       widget = createWidget(name, notebook, options);
-      shell.add(widget, 'main', { type: label() });
+      addToMainArea(shell, widget, label());
       await tracker.add(widget);
     }
-    shell.activateById(widget.id);
+    activate(shell, widget);
     return widget;
   };
   const findJob = (args: ReadonlyPartialJSONObject) =>
