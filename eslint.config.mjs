@@ -3,6 +3,7 @@ import tseslint from 'typescript-eslint';
 /** The folders of labextension/src: each may import from those below it only. */
 const LAYERS = [
   ['plugins'],
+  ['table'],
   ['panel', 'live', 'notify', 'statusBar'],
   ['jobCommands'],
   ['submit', 'dialog'],

@@ -12,6 +12,7 @@ import panel from './plugins/panel';
 import settings from './plugins/settings';
 import status from './plugins/status';
 import submit from './plugins/submit';
+import table from './plugins/table';
 
 export { ApiError, type FailureKind } from './jobs/client';
 export type { Changes, Choices, Job, Submission } from './jobs/job';
@@ -28,6 +29,7 @@ export default [
   desktop,
   missed,
   panel,
+  table,
   live,
   files,
   status,

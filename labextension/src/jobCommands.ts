@@ -17,10 +17,12 @@ import type { IJobs, ISubmitDialog } from './tokens';
 import { showError } from './ui/errors';
 import { openActions, openResult, openSource } from './ui/openResult';
 import { showToast } from './ui/toast';
+import { ViewCommandIDs } from './viewCommands';
 
 export const CommandIDs = {
   showJobs: 'jupyter-to-job:show-jobs',
   desktop: 'jupyter-to-job:desktop-notifications',
+  showTable: 'jupyter-to-job:show-table',
   open: 'jupyter-to-job:open-result',
   watch: 'jupyter-to-job:watch',
   logs: 'jupyter-to-job:logs',
@@ -53,6 +55,14 @@ type JobAction = {
   question?: (job: Job) => Question | null;
   run: (job: Job) => Promise<unknown>;
 };
+
+/** The command that shows a job: its details, or else its result, or else what it writes. */
+export function mainCommandOf(job: Job, commands: CommandRegistry): string {
+  if (commands.hasCommand(ViewCommandIDs.details)) {
+    return ViewCommandIDs.details;
+  }
+  return resultPath(job) === null ? CommandIDs.watch : CommandIDs.open;
+}
 
 /** Add all commands except those that open a view, which their plugin adds. */
 export function addJobCommands(services: CommandServices): void {
@@ -271,9 +281,10 @@ function rerunActions({
   ];
 }
 
-type Question = { title: string; body: string; yes: string; no: string };
+export type Question = { title: string; body: string; yes: string; no: string };
 
-async function isConfirmed(question: Question): Promise<boolean> {
+/** Ask the user before something is lost. */
+export async function isConfirmed(question: Question): Promise<boolean> {
   const { title, body, yes, no } = question;
   const { button } = await showDialog({
     title,

@@ -46,6 +46,8 @@ export interface IJobs {
   readonly unfinishedCount: number;
   /** The loaded job of that name. */
   get(name: string): Job | undefined;
+  /** The names of a job's parameters in which the loaded jobs of its notebook differ. */
+  getDistinctParameters(job: Job): readonly string[];
   /**
    * The loaded job of that name, or else the server's answer.
    *

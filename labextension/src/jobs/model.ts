@@ -7,6 +7,7 @@ import { Signal } from '@lumino/signaling';
 
 import type { FeedState, IJobs } from '../tokens';
 import { ApiError, type IJobsApi } from './client';
+import { searchText } from './filter';
 import {
   type Changes,
   type ClusterEvent,
@@ -49,7 +50,7 @@ export class Jobs implements IJobs {
   }
 
   get unfinishedCount(): number {
-    return this.all.filter(job => !isFinal(job)).length;
+    return this._jobs.unfinishedCount;
   }
 
   get isBusy(): boolean {
@@ -73,6 +74,10 @@ export class Jobs implements IJobs {
 
   get(name: string): Job | undefined {
     return this._jobs.get(name);
+  }
+
+  getDistinctParameters(job: Job): readonly string[] {
+    return this._jobs.distinctParameters.namesOf(job);
   }
 
   async find(name: string): Promise<Job> {
@@ -175,10 +180,14 @@ export class Jobs implements IJobs {
     if (this._deletedNames.has(job.name) || (wasSettled && !isSettled(job))) {
       return;
     }
-    if (JSON.stringify(previous) === JSON.stringify(job)) {
+    if (
+      previous !== undefined &&
+      JSON.stringify(previous) === JSON.stringify(job)
+    ) {
       return;
     }
     this._jobs.set(job);
+    searchText(job); // It is kept: a search must not compute it for 10,000 jobs at once.
     this.changed.emit(job);
     if (previous !== undefined && !wasSettled && isSettled(job)) {
       this._emitSettled(job);

@@ -6,7 +6,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 
 import type { Job } from '../jobs/job';
 import type { IPreferences } from '../settings/preferences';
-import { countsText } from '../ui/jobCounts';
+import { countsText } from '../ui/countsText';
 import { endTitle, publicText } from './endText';
 import { readPermission } from './permission';
 import type { Presence } from './presence';

@@ -9,6 +9,7 @@ import {
   useState
 } from 'react';
 
+import { formatParameters } from '../jobs/filter';
 import type { ListRow, PanelModel } from './model';
 import { JobRow, type RowServices } from './row';
 import { WindowedList } from './windowed';
@@ -146,8 +147,16 @@ function ListLine({
 }: LineProps): ReactElement {
   if (row.kind === 'job') {
     const { jobs } = model;
+    const { job } = row;
     return (
-      <JobRow {...services} jobs={jobs} job={row.job} isActive={isActive} />
+      <JobRow
+        {...services}
+        jobs={jobs}
+        job={job}
+        isActive={isActive}
+        difference={formatParameters(job, jobs.getDistinctParameters(job))}
+        day={new Date().toDateString()}
+      />
     );
   }
   const Caret = row.isOpen ? caretDownIcon : caretRightIcon;

@@ -1,11 +1,9 @@
 /** The model of the panel: jobs filtered, and grouped if wanted. */
 import { Signal } from '@lumino/signaling';
 
+import { createFilter, isFiltering, type StateFilter } from '../jobs/filter';
 import type { Job } from '../jobs/job';
 import type { IJobs } from '../tokens';
-
-/** The filter by state. */
-export type Filter = 'all' | 'waiting' | 'running' | 'succeeded' | 'failed';
 
 /** A line of the list: the heading of a group, or a job. */
 export type ListRow =
@@ -17,14 +15,6 @@ export type ListRow =
       isOpen: boolean;
     }
   | { kind: 'job'; key: string; job: Job };
-
-const FILTER_STATES: Record<Filter, readonly Job['state'][]> = {
-  all: [],
-  waiting: ['queued'],
-  running: ['starting', 'running'],
-  succeeded: ['succeeded'],
-  failed: ['failed', 'cancelled']
-};
 
 /** The panel's state, which `set` changes. */
 export class PanelModel {
@@ -40,12 +30,9 @@ export class PanelModel {
   /** Counts the changes. */
   version = 0;
 
-  filter: Filter = 'all';
+  filter: StateFilter = 'all';
 
-  /**
-   * The search text. Each of its words must be in a job's name, notebook, flavor, device, reason or
-   * message.
-   */
+  /** The search text, see `JobFilter`. */
   query = '';
 
   isGrouped = false;
@@ -75,7 +62,7 @@ export class PanelModel {
 
   /** Whether a filter or a search hides jobs. */
   get isFiltered(): boolean {
-    return this.filter !== 'all' || this.query.trim() !== '';
+    return isFiltering({ state: this.filter, query: this.query });
   }
 
   /** Collapse or expand a group. */
@@ -90,7 +77,8 @@ export class PanelModel {
   get rows(): readonly ListRow[] {
     if (this._rows === null) {
       const { all } = this.jobs;
-      const jobs = this.isFiltered ? all.filter(this._createFilter()) : all;
+      const filter = { state: this.filter, query: this.query };
+      const jobs = this.isFiltered ? all.filter(createFilter(filter)) : all;
       this._rows = this.isGrouped
         ? this._groupByNotebook(jobs)
         : jobs.map(toRow);
@@ -101,27 +89,6 @@ export class PanelModel {
   dispose(): void {
     Signal.disconnectReceiver(this);
     Signal.clearData(this);
-  }
-
-  private _createFilter(): (job: Job) => boolean {
-    const words = this.query.toLowerCase().split(/\s+/).filter(Boolean);
-    const states = FILTER_STATES[this.filter];
-    return job => {
-      const text = [
-        job.name,
-        job.notebook,
-        job.flavor,
-        job.device,
-        job.reason,
-        job.message
-      ]
-        .join('\n')
-        .toLowerCase();
-      return (
-        (states.length === 0 || states.includes(job.state)) &&
-        words.every(word => text.includes(word))
-      );
-    };
   }
 
   private _groupByNotebook(jobs: readonly Job[]): ListRow[] {

@@ -10,10 +10,9 @@ import { jobsIcon } from '../ui/icons';
 import { useKeptFocus } from '../ui/useKeptFocus';
 import { useModel } from '../ui/useModel';
 import { announceChanges } from './announcer';
-import { ConnectionNotice, ListControls } from './head';
+import { ConnectionNotice, ListControls, PanelHeading } from './head';
 import { JobList } from './list';
 import type { PanelModel } from './model';
-import { NotifyButton } from './notifyButton';
 
 /** The panel's id, under which the layout restorer knows it. */
 export const PANEL_ID = 'jupyter-to-job-jobs';
@@ -112,12 +111,9 @@ function PanelContent({
   useKeptFocus(container, findFocusTarget);
   return (
     <>
-      <div className="jp-ToJob-title">
-        <h2 className="jp-ToJob-heading">{trans.__('Jobs')}</h2>
-        <NotifyButton commands={commands} />
-      </div>
+      <PanelHeading commands={commands} trans={trans} />
       <ListControls model={model} trans={trans} />
-      <ConnectionNotice model={model} trans={trans} />
+      <ConnectionNotice jobs={model.jobs} trans={trans} />
       <JobList model={model} commands={commands} trans={trans} />
       <Announcements jobs={model.jobs} trans={trans} />
     </>

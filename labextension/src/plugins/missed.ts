@@ -17,7 +17,7 @@ import { endToast } from '../notify/endText';
 import { findMissed, KnownStore, knownOf } from '../notify/missedJobs';
 import { IPreferences, RegistryPreferences } from '../settings/preferences';
 import { IJobs } from '../tokens';
-import { countsText, toastTypeOf } from '../ui/jobCounts';
+import { countsText, toastTypeOf } from '../ui/countsText';
 import { openActions } from '../ui/openResult';
 import { showToast, type Toast } from '../ui/toast';
 

@@ -6,7 +6,7 @@ import { Notification } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
 import type { Job } from '../jobs/job';
-import { countsText, toastTypeOf } from './jobCounts';
+import { countsText, toastTypeOf } from './countsText';
 import { pressGate } from './press';
 import { AUTO_CLOSE_MS, showToast, type Toast } from './toast';
 
