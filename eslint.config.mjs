@@ -4,7 +4,8 @@ import tseslint from 'typescript-eslint';
 const LAYERS = [
   ['plugins'],
   ['table'],
-  ['panel', 'live', 'notify', 'statusBar'],
+  ['panel', 'live', 'results', 'notify', 'statusBar'],
+  ['groupCommands'],
   ['jobCommands'],
   ['submit', 'dialog'],
   ['ui'],

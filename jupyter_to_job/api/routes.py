@@ -14,11 +14,13 @@ from ..domain.job import Job, State, Submission
 from ..domain.results import results_of
 from ..domain.sweep import Run
 from ..domain.transfer import Transfers
+from ..service.pictures import find_picture
 from ..service.port import Jobs, Page, all_jobs
 from .errors import error_response
 from .http import ApiRequest, ApiResponse
 from .large_body import split_body
 from .ranges import file_response
+from .results import picture_response, results_response
 
 Handler = Callable[..., ApiResponse]
 MAX_PAGE = 500
@@ -69,7 +71,7 @@ def touches_workspace(request: ApiRequest) -> bool:
 
 def is_slow(request: ApiRequest) -> bool:
     """Tell whether a request may take as long as copying files or building a notebook does."""
-    return touches_workspace(request) or request.path.endswith("/notebook")
+    return touches_workspace(request) or request.path.endswith(("/notebook", "/picture"))
 
 
 class _Call(NamedTuple):
@@ -171,7 +173,7 @@ def _results(call: _Call) -> ApiResponse:
     jobs = all_jobs(call.jobs, group=group)
     if not jobs:
         raise no_group(group)
-    return ApiResponse.json(200, results_of(jobs).to_json())
+    return results_response(results_of(jobs), group, call.request.query.get("format", "json"))
 
 
 def _withdraw(call: _Call, key: str) -> ApiResponse:
@@ -225,6 +227,14 @@ def _notebook(call: _Call, name: str) -> ApiResponse:
     return file_response(call.request, file, sha256, "application/x-ipynb+json")
 
 
+def _picture(call: _Call, name: str) -> ApiResponse:
+    metric = call.request.query.get("metric")
+    if not metric:
+        raise BadInput("metric is missing.", "Name the metric whose picture to show.")
+    with call.jobs.notebook(name).file as result:
+        return picture_response(find_picture(result, metric))
+
+
 def _health(call: _Call) -> ApiResponse:
     health = {
         "status": "ok",
@@ -251,6 +261,7 @@ ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("GET", _JOB + r"/journal", _journal),
     ("GET", _JOB + r"/logs", _logs),
     ("GET", _JOB + r"/notebook", _notebook),
+    ("GET", _JOB + r"/picture", _picture),
     ("POST", r"preflight", _preflight),
     ("GET", r"health", _health),
 )

@@ -160,6 +160,10 @@ export type ResultColumn = {
   kind: 'job' | 'parameter' | 'metric' | 'usage';
   /** @description Whether two jobs differ in it. */
   differs: boolean;
+  /** @description The own name of the parameter or metric; `name` is another one where a column has it already. */
+  field: string;
+  /** @description Whether it is a metric that is a picture. Its values are MIME types then. */
+  pictures: boolean;
 };
 export type Page = {
   jobs: Job[];

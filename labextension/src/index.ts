@@ -9,6 +9,7 @@ import live from './plugins/live';
 import missed from './plugins/missed';
 import notifications from './plugins/notifications';
 import panel from './plugins/panel';
+import results from './plugins/results';
 import settings from './plugins/settings';
 import status from './plugins/status';
 import submit from './plugins/submit';
@@ -16,6 +17,7 @@ import table from './plugins/table';
 
 export { ApiError, type FailureKind } from './jobs/client';
 export type { Changes, Choices, Job, Submission } from './jobs/job';
+export type { SweepFields, SweepSubmission, SweptJobs } from './jobs/sweep';
 export type { INotebookSource } from './source';
 export { IJobs, ISubmitDialog } from './tokens';
 
@@ -31,6 +33,7 @@ export default [
   panel,
   table,
   live,
+  results,
   files,
   status,
   launcher

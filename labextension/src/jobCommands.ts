@@ -281,9 +281,10 @@ function rerunActions({
   ];
 }
 
+/** What is asked before something is lost. */
 export type Question = { title: string; body: string; yes: string; no: string };
 
-/** Ask the user before something is lost. */
+/** Ask; resolves to whether the user said yes. */
 export async function isConfirmed(question: Question): Promise<boolean> {
   const { title, body, yes, no } = question;
   const { button } = await showDialog({

@@ -2,3 +2,4 @@ import './base.css';
 import './dialog.css';
 import './notify.css';
 import './panel.css';
+import './results.css';

@@ -24,7 +24,11 @@ function panel(...known: Partial<Job>[]): { model: PanelModel; jobs: Jobs } {
 }
 
 const shown = ({ rows }: PanelModel) =>
-  rows.map(row => (row.kind === 'job' ? row.job.name : `[${row.notebook}]`));
+  rows.map(row =>
+    row.kind === 'job'
+      ? row.job.name
+      : `[${row.kind === 'group' ? row.notebook : row.group}]`
+  );
 
 describe('PanelModel', () => {
   it('filters by state and by words in whatever place', () => {

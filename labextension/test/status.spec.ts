@@ -3,7 +3,7 @@ import type { IJobsApi } from '../src/jobs/client';
 import { Jobs } from '../src/jobs/model';
 import { JobCounts } from '../src/statusBar/jobCounts';
 import { statusItemText } from '../src/statusBar/statusItem';
-import { countsText, toastTypeOf } from '../src/ui/jobCounts';
+import { countsText, toastTypeOf } from '../src/ui/countsText';
 import { job, TRANS } from './fixtures';
 
 it('counts what runs and waits, once for many changes', async () => {

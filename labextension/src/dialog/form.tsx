@@ -13,6 +13,7 @@ import { ParametersSection } from './parametersSection';
 import { describeRunPlace } from './runPlace';
 import type { ModelProps } from './section';
 import { StatusArea } from './status';
+import { SeveralPlacesChoice, SweepSection } from './sweepSection';
 
 /**
  * The dialog's body. It is a panel around the React widget: JupyterLab's dialog waits for a React
@@ -55,8 +56,10 @@ function FormContent({ model }: ModelProps): ReactElement {
         {source.note && <p className="jp-ToJobDialog-note">{source.note}</p>}
         <FlavorCards model={model} />
         <DeviceChoice model={model} />
+        <SeveralPlacesChoice model={model} />
         <RunPlace model={model} />
         <ParametersSection model={model} />
+        <SweepSection model={model} />
         {source.takesFiles && <FilesSection model={model} />}
         <EnvironmentSection model={model} />
         <MoreSection model={model} />

@@ -26,7 +26,7 @@ export function findFormProblems(
 ): Problem[] {
   const problems: Problem[] = [];
   const add = (message: string, hint: string, blocking = true) =>
-    problems.push({ code: 'form', message, hint, blocking });
+    problems.push({ ...formProblem(message, hint), blocking });
   if (parameters.hasErrors) {
     add(trans.__('A parameter has a value that it cannot take.'), '');
   }
@@ -56,6 +56,11 @@ export function findFormProblems(
     add(trans.__('The priority is out of its range.'), hint);
   }
   return problems;
+}
+
+/** A problem of what was typed, which has to be mended first. */
+export function formProblem(message: string, hint = ''): Problem {
+  return { code: 'form', message, hint, blocking: true };
 }
 
 function isPriority(text: string): boolean {

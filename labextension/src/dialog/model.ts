@@ -24,6 +24,7 @@ import { findFormProblems, type TextFields } from './formProblems';
 import { LatestQuery } from './latestQuery';
 import type { RememberedChoices } from './memory';
 import { ParameterForm } from './parameters';
+import { checkAll, placeOf, SweepForm } from './sweepForm';
 
 /** Backends whose queue takes priorities into account. */
 const QUEUEING_BACKENDS = ['local', 'memory'];
@@ -42,12 +43,12 @@ export class SubmitModel implements IDisposable {
   ) {
     this._setInitial(rememberedChoices);
     this._preflightQuery = new LatestQuery(
-      async choices => {
+      async samples => {
         await source.ready;
-        return this._api.checkSubmission({
-          ...source.toSubmission(),
-          ...choices
-        });
+        return checkAll(choices => {
+          const submission = { ...source.toSubmission(), ...choices };
+          return this._api.checkSubmission(submission);
+        }, samples);
       },
       (answer, error) => this._onPreflight(answer, error),
       debounceMs
@@ -61,6 +62,7 @@ export class SubmitModel implements IDisposable {
   parameters!: ParameterForm;
   files!: FileList;
   environment!: EnvironmentForm;
+  sweep!: SweepForm;
   texts!: TextFields;
 
   /** Something that the form shows has changed. */
@@ -100,7 +102,7 @@ export class SubmitModel implements IDisposable {
    * them. The dialog says where the run works by this, and sends its plan along.
    */
   get presentPreflight(): Preflight | null {
-    return this._answeredPlace === placeOf(this.choices)
+    return this._answeredPlace === placeOf(this._samples)
       ? this.preflight
       : null;
   }
@@ -154,7 +156,11 @@ export class SubmitModel implements IDisposable {
   }
 
   private get _formProblems(): Problem[] {
-    return findFormProblems(this, this.trans);
+    return [...findFormProblems(this, this.trans), ...this.sweep.problems];
+  }
+
+  private get _samples(): Choices[] {
+    return this.sweep.samples(this.choices);
   }
 
   /** Whether sending would fail, also because the server extension is missing or too old. */
@@ -170,7 +176,7 @@ export class SubmitModel implements IDisposable {
   /** Set the catalog, a new or a cached one. */
   setCatalog(catalog: Catalog): void {
     this.catalog = catalog;
-    if (this._checkedChoices !== JSON.stringify(this.choices)) {
+    if (this._checkedChoices !== JSON.stringify(this._samples)) {
       this._checkChoices(true);
     }
     this._emitChanged();
@@ -288,7 +294,8 @@ export class SubmitModel implements IDisposable {
       const choices = this.choices;
       this.sendingKey = this._idempotencyKey(choices);
       const plan = this.presentPreflight?.plan;
-      return await this.source.submit(choices, this.sendingKey, plan);
+      const key = this.sendingKey;
+      return await this.sweep.submit(this.source, choices, key, plan);
     } catch (error) {
       if (error instanceof ApiError && error.code === 'withdrawn') {
         this.isWithdrawn = true;
@@ -318,6 +325,7 @@ export class SubmitModel implements IDisposable {
     this.parameters = new ParameterForm(this.trans, initial.parameters);
     this.files = new FileList(initial, remembered.declined);
     this.environment = new EnvironmentForm(initial.env, remembered.variables);
+    this.sweep = new SweepForm(this);
     this.texts = {
       maxRuntime: durationText(initial.max_runtime),
       name: initial.name ?? '',
@@ -327,9 +335,10 @@ export class SubmitModel implements IDisposable {
   }
 
   private _checkChoices(isImmediate: boolean): void {
-    this._checkedChoices = JSON.stringify(this.choices);
-    this._checkedPlace = placeOf(this.choices);
-    this._preflightQuery.ask(this.choices, isImmediate);
+    const samples = this._samples;
+    this._checkedChoices = JSON.stringify(samples);
+    this._checkedPlace = placeOf(samples);
+    this._preflightQuery.ask(samples, isImmediate);
   }
 
   private _onPreflight(answer: Preflight | null, error: unknown): void {
@@ -351,7 +360,7 @@ export class SubmitModel implements IDisposable {
     }
     this.parameters.setParameters(this.preflight.parameters);
     this.files.onPreflight(this.preflight);
-    if (this._checkedChoices !== JSON.stringify(this.choices)) {
+    if (this._checkedChoices !== JSON.stringify(this._samples)) {
       this._checkChoices(true);
     }
   }
@@ -363,7 +372,7 @@ export class SubmitModel implements IDisposable {
 
   /** The same key for the same request makes a repetition safe; another request gets a new key. */
   private _idempotencyKey(choices: Choices): string {
-    const request = JSON.stringify(choices);
+    const request = JSON.stringify([choices, this.sweep.fields]);
     if (request !== this._lastRequest?.request) {
       this._lastRequest = { request, key: UUID.uuid4() };
     }
@@ -387,10 +396,5 @@ export class SubmitModel implements IDisposable {
   private _checkedPlace: string | null = null;
   private _answeredPlace: string | null = null;
   private _lastRequest: { request: string; key: string } | null = null;
-  private readonly _preflightQuery: LatestQuery<Choices, Preflight>;
-}
-
-/** The choices that decide where a run works. */
-function placeOf({ flavor, device, isolated }: Choices): string {
-  return JSON.stringify([flavor, device, isolated]);
+  private readonly _preflightQuery: LatestQuery<Choices[], Preflight>;
 }

@@ -8,6 +8,7 @@ import { formatBytes } from '../ui/format';
 import { explainCode } from '../ui/serverText';
 import type { SubmitModel } from './model';
 import type { ModelProps } from './section';
+import { sweepText } from './sweepSection';
 
 /** The id of the area, which describes the SEND button. */
 export const STATUS_ID = 'jp-ToJobDialog-answer';
@@ -32,6 +33,7 @@ export function StatusArea({ model }: ModelProps): ReactElement {
         </div>
         <div role="status">
           <ProblemList model={model} />
+          <SweepCount model={model} />
           <SendProgress model={model} />
         </div>
       </div>
@@ -83,6 +85,12 @@ function ProblemItem({ problem, trans }: ProblemProps): ReactElement {
       {hint && <span className="jp-ToJobDialog-help">{hint}</span>}
     </li>
   );
+}
+
+/** How many jobs will be sent, if several. */
+function SweepCount({ model }: ModelProps): ReactElement | null {
+  const text = sweepText(model.sweep, model.trans);
+  return text === null ? null : <p className="jp-ToJobDialog-count">{text}</p>;
 }
 
 function SendProgress({ model }: ModelProps): ReactElement | null {

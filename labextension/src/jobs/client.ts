@@ -10,9 +10,12 @@ import type {
   Journal,
   Logs,
   Page,
-  Preflight
+  Preflight,
+  Results,
+  SweptJobs
 } from '../api';
 import type { Changes, Submission } from './job';
+import type { SweepSubmission } from './sweep';
 
 /**
  * Why a request failed. `refused`: the server said no, in words. `missing`: the server has no such
@@ -48,12 +51,26 @@ export type JobsQuery = {
   cursor?: string;
   name?: string;
   notebook?: string;
+  group?: string;
 };
 
 /** API calls of the job model. */
 export type IJobsApi = Pick<
   Client,
-  'list' | 'get' | 'submit' | 'rerun' | 'cancel' | 'deliver' | 'delete'
+  | 'list'
+  | 'get'
+  | 'submit'
+  | 'submitSweep'
+  | 'rerun'
+  | 'cancel'
+  | 'deliver'
+  | 'delete'
+>;
+
+/** API calls of the view of results. */
+export type IResultsApi = Pick<
+  Client,
+  'getResults' | 'getResultsFile' | 'getPicture' | 'getNotebook'
 >;
 
 /** API calls of the live view and the logs. */
@@ -84,6 +101,34 @@ export class Client {
   /** Submit a notebook. The same key again returns the same job. */
   submit(submission: Submission, idempotencyKey: string): Promise<Job> {
     return this._request('POST', 'jobs', submission, idempotencyKey);
+  }
+
+  /** Submit several jobs of a notebook. The same key again returns the same jobs. */
+  submitSweep(
+    submission: SweepSubmission,
+    idempotencyKey: string
+  ): Promise<SweptJobs> {
+    return this._request('POST', 'sweeps', submission, idempotencyKey);
+  }
+
+  /** Get the results of a group's jobs. */
+  getResults(group: string): Promise<Results> {
+    return this._request(
+      'GET',
+      `results${URLExt.objectToQueryString({ group })}`
+    );
+  }
+
+  /** Get the results of a group's jobs as a file. */
+  getResultsFile(group: string, format: 'csv' | 'parquet'): Promise<Blob> {
+    const query = URLExt.objectToQueryString({ group, format });
+    return this._fetchFile(`results${query}`);
+  }
+
+  /** Get the picture that a job recorded as a metric. */
+  getPicture(name: string, metric: string): Promise<Blob> {
+    const query = URLExt.objectToQueryString({ metric });
+    return this._fetchFile(`${jobRoute(name)}/picture${query}`);
   }
 
   /** Run a job again as it was frozen. The same key again returns the same job. */
@@ -147,28 +192,12 @@ export class Client {
     content?: Submission | Changes,
     idempotencyKey?: string
   ): Promise<T> {
-    const url = URLExt.join(
-      this._settings.baseUrl,
-      'jupyter-to-job/api',
-      route
-    );
     const init: RequestInit = {
       method,
       body: JSON.stringify(content),
-      headers: {
-        'X-Request-ID': newRequestId(),
-        ...(idempotencyKey && { 'Idempotency-Key': idempotencyKey })
-      }
+      headers: idempotencyKey ? { 'Idempotency-Key': idempotencyKey } : {}
     };
-    const response = await ServerConnection.makeRequest(
-      url,
-      init,
-      this._settings
-    ).catch((error: unknown) => {
-      throw error instanceof ServerConnection.NetworkError
-        ? new ApiError('unreachable', error.message)
-        : error;
-    });
+    const response = await this._fetch(route, init);
     if (response.status === 204) {
       return undefined as T;
     }
@@ -180,6 +209,33 @@ export class Client {
       throw new ApiError('broken', `HTTP ${response.status}`);
     }
     return body as T;
+  }
+
+  private async _fetchFile(route: string): Promise<Blob> {
+    const response = await this._fetch(route, {});
+    if (!response.ok) {
+      const body: unknown = await response.json().catch(() => null);
+      throw toError(response.status, body);
+    }
+    return response.blob();
+  }
+
+  private _fetch(route: string, init: RequestInit): Promise<Response> {
+    const url = URLExt.join(
+      this._settings.baseUrl,
+      'jupyter-to-job/api',
+      route
+    );
+    const headers = { ...init.headers, 'X-Request-ID': newRequestId() };
+    return ServerConnection.makeRequest(
+      url,
+      { ...init, headers },
+      this._settings
+    ).catch((error: unknown) => {
+      throw error instanceof ServerConnection.NetworkError
+        ? new ApiError('unreachable', error.message)
+        : error;
+    });
   }
 }
 

@@ -5,9 +5,11 @@
 import { UUID } from '@lumino/coreutils';
 import { Signal } from '@lumino/signaling';
 
+import type { Page } from '../api';
 import type { FeedState, IJobs } from '../tokens';
-import { ApiError, type IJobsApi } from './client';
+import { ApiError, type IJobsApi, type JobsQuery } from './client';
 import { searchText } from './filter';
+import { GroupLoads } from './groupLoads';
 import {
   type Changes,
   type ClusterEvent,
@@ -18,6 +20,7 @@ import {
   type Submission
 } from './job';
 import { OrderedJobs, sortKey } from './orderedJobs';
+import type { SweepSubmission, SweptJobs } from './sweep';
 
 /** Delays before each retry of a submission that got no answer, in milliseconds. */
 const RETRY_DELAYS_MS = [500, 2000];
@@ -39,6 +42,7 @@ export class Jobs implements IJobs {
   readonly changed = new Signal<this, Job>(this);
   readonly removed = new Signal<this, string>(this);
   readonly submitted = new Signal<this, Job>(this);
+  readonly sweepSubmitted = new Signal<this, SweptJobs>(this);
   readonly settled = new Signal<this, Job>(this);
   readonly copyProgressed = new Signal<this, CopyProgress>(this);
   readonly conditionChanged = new Signal<this, void>(this);
@@ -110,6 +114,22 @@ export class Jobs implements IJobs {
     idempotencyKey: string = UUID.uuid4()
   ): Promise<Job> {
     return this._create(() => this._client.submit(submission, idempotencyKey));
+  }
+
+  async submitSweep(
+    submission: SweepSubmission,
+    idempotencyKey: string = UUID.uuid4()
+  ): Promise<SweptJobs> {
+    const swept = await this._sendWithRetries(() =>
+      this._client.submitSweep(submission, idempotencyKey)
+    );
+    this.sweepSubmitted.emit(swept);
+    swept.jobs.forEach(job => this._add(job));
+    return swept;
+  }
+
+  loadGroup(group: string): Promise<void> {
+    return this._groups.load(group);
   }
 
   rerun(
@@ -213,8 +233,13 @@ export class Jobs implements IJobs {
 
   private async _create(send: () => Promise<Job>): Promise<Job> {
     const response = await this._sendWithRetries(send);
-    this.noteEvent(response.name); // A list that was requested before does not have the job.
     this.submitted.emit(response);
+    return this._add(response);
+  }
+
+  /** Store a job that was created, unless an event has told more of it already. */
+  private _add(response: Job): Job {
+    this.noteEvent(response.name); // A list that was requested before does not have the job.
     const stored = this.get(response.name);
     if (stored === undefined) {
       this._store(response);
@@ -228,7 +253,7 @@ export class Jobs implements IJobs {
   }
 
   /** Send until there is an answer. The idempotency key prevents a second job. */
-  private async _sendWithRetries(send: () => Promise<Job>): Promise<Job> {
+  private async _sendWithRetries<T>(send: () => Promise<T>): Promise<T> {
     for (const delay of this._retryDelays) {
       try {
         return await send();
@@ -299,6 +324,7 @@ export class Jobs implements IJobs {
       } else if (!overlaps && isFinal(job)) {
         // There may be a gap between the page and this job: load again from the page on.
         this._jobs.delete(job.name);
+        this._groups.forget(job.group);
         this.removed.emit(job.name);
       }
     }
@@ -337,6 +363,13 @@ export class Jobs implements IJobs {
     }
   }
 
+  private async _loadPage(query: JobsQuery): Promise<Page> {
+    const sentAt = this._eventCount;
+    const page = await this._client.list(query);
+    page.jobs.forEach(job => this._storeResponse(job, sentAt));
+    return page;
+  }
+
   private async _loadNextPage(isSearch: boolean): Promise<void> {
     if (this._cursor === null) {
       return;
@@ -358,6 +391,7 @@ export class Jobs implements IJobs {
   /** The number of events so far, and for each job the number at its last event. */
   private _eventCount = 0;
   private readonly _lastEvents = new Map<string, number>();
+  private readonly _groups = new GroupLoads(query => this._loadPage(query));
   private _cursor: string | null = null;
   private _feed: FeedState = 'unknown';
   private _requestCount = 0;

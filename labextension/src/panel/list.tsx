@@ -12,6 +12,7 @@ import {
 import { formatParameters } from '../jobs/filter';
 import type { ListRow, PanelModel } from './model';
 import { JobRow, type RowServices } from './row';
+import { SweepLine } from './sweepRow';
 import { WindowedList } from './windowed';
 
 type Props = RowServices & { model: PanelModel };
@@ -145,10 +146,10 @@ function ListLine({
   isActive,
   ...services
 }: LineProps): ReactElement {
+  const { jobs } = model;
   if (row.kind === 'job') {
-    const { jobs } = model;
     const { job } = row;
-    return (
+    const line = (
       <JobRow
         {...services}
         jobs={jobs}
@@ -156,6 +157,18 @@ function ListLine({
         isActive={isActive}
         difference={formatParameters(job, jobs.getDistinctParameters(job))}
         day={new Date().toDateString()}
+      />
+    );
+    return row.isMember ? <div className="jp-ToJob-member">{line}</div> : line;
+  }
+  if (row.kind === 'sweep') {
+    return (
+      <SweepLine
+        {...services}
+        jobs={jobs}
+        row={row}
+        isActive={isActive}
+        onToggle={() => model.toggleSweep(row.group)}
       />
     );
   }

@@ -5,6 +5,7 @@ import type { MouseEvent } from 'react';
 
 import { CommandIDs } from '../jobCommands';
 import type { Job } from '../jobs/job';
+import { USE_PARAMETERS } from '../submit/useParameters';
 import { ViewCommandIDs } from '../viewCommands';
 
 const MENU_ITEMS: readonly (string | null)[] = [
@@ -21,6 +22,7 @@ const MENU_ITEMS: readonly (string | null)[] = [
   CommandIDs.submitCurrent,
   CommandIDs.rerun,
   CommandIDs.rerunWith,
+  USE_PARAMETERS,
   CommandIDs.copy,
   null,
   CommandIDs.delete

@@ -4,6 +4,7 @@ import { Signal } from '@lumino/signaling';
 import { createFilter, isFiltering, type StateFilter } from '../jobs/filter';
 import type { Job } from '../jobs/job';
 import type { IJobs } from '../tokens';
+import { gatherSweeps, type SweepRow } from './sweeps';
 
 /** A line of the list: the heading of a group, or a job. */
 export type ListRow =
@@ -14,7 +15,16 @@ export type ListRow =
       jobs: Job[];
       isOpen: boolean;
     }
-  | { kind: 'job'; key: string; job: Job };
+  | SweepRow
+  | JobLine;
+
+/** A job; in a group that is shown as one line, `isMember`. */
+export type JobLine = {
+  kind: 'job';
+  key: string;
+  job: Job;
+  isMember?: boolean;
+};
 
 /** The panel's state, which `set` changes. */
 export class PanelModel {
@@ -73,6 +83,14 @@ export class PanelModel {
     this._emitChanged();
   }
 
+  /** Collapse or expand the line of a group. */
+  toggleSweep(group: string): void {
+    if (!this._toggledSweeps.delete(group)) {
+      this._toggledSweeps.add(group);
+    }
+    this._emitChanged();
+  }
+
   /** The lines to show. The same array is returned until something changes. */
   get rows(): readonly ListRow[] {
     if (this._rows === null) {
@@ -81,7 +99,7 @@ export class PanelModel {
       const jobs = this.isFiltered ? all.filter(createFilter(filter)) : all;
       this._rows = this.isGrouped
         ? this._groupByNotebook(jobs)
-        : jobs.map(toRow);
+        : this._gather(jobs);
     }
     return this._rows;
   }
@@ -110,8 +128,17 @@ export class PanelModel {
         jobs: members,
         isOpen
       };
-      return isOpen ? [head, ...members.map(toRow)] : [head];
+      return isOpen ? [head, ...this._gather(members)] : [head];
     });
+  }
+
+  /** Make lines of jobs, and one of all jobs of a group. What a search finds in it is shown. */
+  private _gather(jobs: readonly Job[]): ListRow[] {
+    return gatherSweeps(
+      jobs,
+      this.jobs.all,
+      group => this._toggledSweeps.has(group) !== this.isFiltered
+    );
   }
 
   private _emitChanged(): void {
@@ -122,8 +149,5 @@ export class PanelModel {
 
   private _rows: readonly ListRow[] | null = null;
   private readonly _collapsed = new Set<string>();
-}
-
-function toRow(job: Job): ListRow {
-  return { kind: 'job', key: job.name, job };
+  private readonly _toggledSweeps = new Set<string>();
 }

@@ -5,11 +5,13 @@ import type {
 } from '@jupyterlab/application';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
+import { GroupCommandIDs } from '../groupCommands';
 import { CommandIDs } from '../jobCommands';
 import type { Job } from '../jobs/job';
 import { endToast } from '../notify/endText';
 import { IPreferences, RegistryPreferences } from '../settings/preferences';
 import { IJobs } from '../tokens';
+import { GroupToasts } from '../ui/groupToasts';
 import { openActions } from '../ui/openResult';
 import { ToastStack } from '../ui/toastStack';
 
@@ -27,7 +29,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
   ): void => {
     const trans = (translator ?? nullTranslator).load('jupyter_to_job');
     const preferences = optionalPreferences ?? new RegistryPreferences();
-    const isShown = ({ state }: Job) => {
+    const isShown = ({ state }: Pick<Job, 'state'>) => {
       const { toasts: shown } = preferences.current;
       return shown === 'failures' ? state === 'failed' : shown !== 'none';
     };
@@ -41,8 +43,19 @@ const plugin: JupyterFrontEndPlugin<void> = {
         toasts.show(job, { type: 'info', text });
       }
     });
+    const groups = new GroupToasts(
+      jobs,
+      trans,
+      isShown,
+      group => void commands.execute(GroupCommandIDs.results, { group })
+    );
+    jobs.sweepSubmitted.connect((_, swept) => {
+      if (preferences.current.toasts === 'all') {
+        groups.onSubmitted(swept);
+      }
+    });
     jobs.settled.connect((_, job: Job) => {
-      if (isShown(job)) {
+      if (!groups.takes(job) && isShown(job)) {
         const actions = openActions(job, commands, trans);
         toasts.show(job, { ...endToast(job, trans), actions });
       }
