@@ -26,6 +26,17 @@ def _complete(kind: str) -> Callable[[Any, Any, str], list[CompletionItem]]:
     return complete
 
 
+def complete_parameter(
+    context: click.Context, _param: Any, incomplete: str
+) -> list[CompletionItem]:
+    """Return the parameters of the notebooks or jobs that the line names so far."""
+    from .completion import find_parameters
+
+    # An option without its value leaves the arguments unparsed: they are in `args` then.
+    named = context.params.get("notebooks") or context.params.get("jobs") or context.args
+    return find_parameters(named, incomplete, of_jobs="jobs" in context.params)
+
+
 JOB = click.argument("job", shell_complete=_complete("job"))
 JOBS = click.argument("jobs", metavar="[JOB...]", nargs=-1, shell_complete=_complete("job"))
 """Names and patterns: `selection` finds the jobs, and complains if neither a group was named."""
@@ -45,9 +56,10 @@ DEVICES = click.option("-d", "--device", metavar="DEVICE", multiple=True,
                        help="Which kind of machine. Several: a sweep.")  # fmt: skip
 PARAMETERS: tuple[Callable[[Any], Any], ...] = (
     click.option("-p", "--parameter", "parsed_parameters", nargs=2, multiple=True,
-                 metavar="NAME VALUE",
+                 metavar="NAME VALUE", shell_complete=complete_parameter,
                  help="A parameter. The value is JSON if it reads as JSON, else text."),
     click.option("-r", "--raw", "text_parameters", nargs=2, multiple=True, metavar="NAME TEXT",
+                 shell_complete=complete_parameter,
                  help="A parameter that is text, whatever it looks like."),
     click.option("--params-file", type=click.Path(path_type=Path),
                  help="Parameters in a file of YAML or JSON; -p and -r win over it."),

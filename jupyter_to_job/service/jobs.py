@@ -24,13 +24,14 @@ from ..exchange import FileExchange, Request
 from ..exchange.index import IndexRow
 from ..exchange.records import NotificationsRecord
 from ..exchange.retention import raise_if_cleared
-from ..workspace import Frozen, resolve_output
+from ..workspace import Frozen, make_folder, resolve_output
 from .catalog import describe
 from .delivery import deliver, find_delivered_attempt
 from .port import OpenNotebook, Page, Records, Text
 from .reading.changes import ChangeFeed, JobOwner
 from .reading.journal_reader import partial_notebook, read_records, read_text
 from .reading.listing import JobLister, ListEntry
+from .reading.queue_forecast import QueueForecasts
 from .reading.view import JobReader
 from .submitting import rerun
 from .submitting.preflight import preflight
@@ -68,6 +69,7 @@ class ServiceContext:
     def __post_init__(self) -> None:
         self.reader = JobReader(self.exchange, self.backend.alive, self.limits.line)
         self.lister = JobLister(self.exchange, self.backend, self.reader)
+        self.forecasts = QueueForecasts(self.exchange, self.backend, self.lister, self.reader)
         self.submissions = SubmissionService(
             self.exchange,
             self.backend,
@@ -131,6 +133,7 @@ class JobService:
     def _freeze(self, submission: Submission) -> tuple[Submission, Frozen]:
         """Return the submission with its output resolved, and the frozen files."""
         workspace = self._caller.open_workspace()
+        submission = self._caller.with_results(submission)
         return freeze_submission(workspace, submission, self._caller.input_cap)
 
     def submit_frozen(
@@ -143,6 +146,8 @@ class JobService:
         """Record a frozen submission (a gateway gets it as blobs) and get its job started."""
         caller = caller or self._caller
         submissions = self._context.submissions
+        if submission.results is not None and caller.sees_workspace:
+            make_folder(caller.open_workspace(), submission.results)
         request, is_new = submissions.submit(submission, frozen, caller, transfer)
         # The job is read before the backend begins, which would compete for the processor.
         job = self._read_job(self._require_visible(request))
@@ -151,7 +156,8 @@ class JobService:
 
     def preflight(self, submission: Submission) -> Preflight:
         """See the port."""
-        return preflight(self._context.submissions, submission, self._caller)
+        context = self._context
+        return preflight(context.submissions, submission, self._caller, context.forecasts.of_trial)
 
     def rerun(self, name: str, changes: Changes, transfer: Transfer | None = None) -> Job:
         """See the port."""
@@ -164,15 +170,18 @@ class JobService:
         share = not caller.sees_workspace  # runs of the local backend may write to their inputs
         frozen = rerun.stored_snapshot(self._exchange, request, share=share)
         submission = rerun.resubmission(request, changes)
+        if caller.sees_workspace:
+            submission = caller.with_results(submission)
         return self.submit_frozen(submission, frozen, caller, transfer)[0]
 
     # Reading --------------------------------------------------------------------------------
 
     def get(self, name: str) -> Job:
         """See the port."""
-        job = self._read_job(self._own_request(name))
+        request = self._own_request(name)
+        job = self._read_job(request)
         self._wake_backend([name] if not job.decided else [])
-        return job
+        return self._context.forecasts.with_wait(job, request)
 
     def details(self, name: str) -> Job:
         """See the port: no cluster tells anything of a job on this machine."""
@@ -205,7 +214,10 @@ class JobService:
             job = entry.job()
             if job is None or (states and job.state not in states):  # it changed just now
                 continue
-            jobs.append(self._for_reader(job, entry.subject))
+            job = self._for_reader(job, entry.subject)
+            if isinstance(entry.subject, Request):
+                job = self._context.forecasts.with_wait(job, entry.subject)
+            jobs.append(job)
             final_entry = entry
         else:
             final_entry = None

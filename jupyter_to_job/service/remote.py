@@ -34,7 +34,7 @@ from ..exchange.blob_upload import BlobSender
 from ..exchange.gateway import Gateway, GatewayExchange, GatewayJob
 from ..exchange.patience import Patience
 from ..exchange.result_download import fetch_notebook
-from ..workspace import Frozen, resolve_output
+from ..workspace import Frozen, make_folder, resolve_output
 from ..workspace.publishing.sign import MAX_SIGNED_IN_POD
 from .port import OpenNotebook, Page, Records, Text
 from .publication import sign
@@ -98,6 +98,7 @@ class RemoteJobs:
             mounts=remote.mounts,
             image=remote.image,
             plan=remote.plan,
+            wait=remote.wait,
         )
 
     def rerun(self, name: str, changes: Changes, transfer: Transfer | None = None) -> Job:
@@ -231,6 +232,11 @@ class RemoteJobs:
         self, submission: Submission, transfer: Transfer, patience: Patience
     ) -> tuple[Submission, dict[str, Any]]:
         """Freeze, and send the files; return what a submission's body says of them."""
+        submission = self._caller.with_results(submission)
+        if submission.results is not None:
+            make_folder(self._tree, submission.results)
+            # The gateway knows no settings of this side.
+            submission = replace(submission, output=submission.results, results=None)
         submission, frozen = freeze_submission(self._tree, submission, self._caller.input_cap)
         inputs = self._upload(frozen, transfer, patience)
         transfer.confirm()

@@ -47,6 +47,7 @@ def connect(
         environment=local_environment(sys.executable),
         enforce_memory=settings.enforce_memory,
         roots=tuple(map(str, roots)),
+        results=settings.results,
         input_cap=int(parse_quantity(settings.input_cap)),
         resolve_kernel=kernel_resolver(kernel_manager),
     )

@@ -100,6 +100,38 @@ export type Job = {
   } | null;
   /** @description What hooks were told of it. Only `GET /jobs/{name}` looks at that. */
   notifications: HookNotification[];
+  /** @description What a queued job waits for. Answers to requests that change it do not look at that. */
+  wait: Wait | null;
+};
+/** @description What a job waits for, and estimates from earlier runs. None of it is a promise. */
+export type Wait = {
+  /**
+   * Format: date-time
+   * @description When it was so.
+   */
+  time: string;
+  /** @description Resources of which less is free than it needs. */
+  needs: Need[];
+  /** @description Jobs before it in the queue; null where the backend has none. */
+  before: number | null;
+  /** @description Seconds until it starts; null - nobody knows. */
+  start: Estimate | null;
+  /** @description Seconds that it runs; null where its notebook never succeeded with its flavor and device. */
+  run: Estimate | null;
+};
+export type Need = {
+  /** @description `cpu`, `memory` in bytes, or units of an accelerator. */
+  resource: string;
+  amount: string;
+  free: string;
+};
+/** @description Seconds. In four of five cases it is between `low` and `high`. */
+export type Estimate = {
+  low: number;
+  likely: number;
+  high: number;
+  /** @description The number of earlier runs that it comes from. */
+  runs: number;
 };
 export type HookNotification = {
   /** @description The hook's name. */
@@ -133,6 +165,8 @@ export type Asked = {
   inputs: string[];
   /** @description The first part of the job's name. */
   name: string | null;
+  /** @description The place of the result; null - the settings say it. */
+  output: string | null;
 };
 export type Metric = {
   /** @description Any JSON. null for a picture, and for a value that was too large. */
@@ -296,6 +330,8 @@ export type Preflight = {
   /** @description The image that the job would run in; null where jobs run in none. */
   image: JobImage | null;
   plan: Plan | null;
+  /** @description What the job would wait for; null where it would be refused. */
+  wait: Wait | null;
 };
 /** @description What this answer depends on. Sent back with the submission it is refused (plan_changed) where the job would run otherwise by then. */
 export type Plan = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,9 @@ from jupyter_to_job.api.errors import error_response
 from jupyter_to_job.cli import exits
 from jupyter_to_job.domain.errors import BY_CODE
 
-from .generate import COLUMNS, PROGRAM, regenerate
+from .commands import COLUMNS, PROGRAM
+from .generate import regenerate
+from .man_page import PATH, man_page
 from .pages import PAGES, Page, page
 
 CLI = page("docs/cli.md")
@@ -23,6 +26,23 @@ CLI = page("docs/cli.md")
 @pytest.mark.parametrize("source", PAGES, ids=str)
 def test_generated_parts_are_fresh(source: Page) -> None:
     assert source.text == regenerate(source), "run scripts/docs"
+
+
+def test_the_man_page_is_fresh() -> None:
+    assert PATH.read_text(encoding="utf-8") == man_page(), "run scripts/docs"
+
+
+@pytest.mark.skipif(shutil.which("groff") is None, reason="groff is not here")
+def test_man_shows_it() -> None:
+    ran = subprocess.run(
+        ["groff", "-man", "-Tascii", "-ww", "-P-c", "-P-b", "-P-u", PATH],
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    assert ran.stderr == ""
+    assert re.search(r"^ +submit \[OPTIONS\] NOTEBOOK\.\.\.$", ran.stdout, re.M)
+    assert re.search(r"^ +--max-runtime TIME$", ran.stdout, re.M)
 
 
 @pytest.mark.parametrize("words", [(), ("submit",), ("flavors", "check")], ids=" ".join)

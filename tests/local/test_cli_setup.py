@@ -175,3 +175,16 @@ def test_tab_completes(cli: Cli) -> None:
     assert "--follow" in complete(cli, "logs", "--")
     cli.variables["JUPYTER_TO_JOB_BACKEND"] = "abacus"
     assert complete(cli, "show", "") == []
+
+
+def test_tab_completes_parameters(cli: Cli) -> None:
+    declared = "rate: float = 0.1\nepochs = 5  # how often\nif epochs == 5:\n    rows = 1\n"
+    notebooks.write(cli.workspace / "a.ipynb", notebooks.parameters(declared), "other = 1")
+    assert complete(cli, "submit", "a.ipynb", "-p", "") == ["rate", "epochs"]
+    assert complete(cli, "submit", "a.ipynb", "-p", "rate", "1", "-r", "e") == ["epochs"]
+    assert complete(cli, "submit", "missing.ipynb", "-p", "") == []
+    name = cli.submit("a.ipynb", "-p", "rate", "2", "-p", "seed", "1")
+    assert complete(cli, "rerun", name, "-p", "") == ["rate", "seed"]
+    assert complete(cli, "rerun", name, "--unset", "s") == ["seed"]
+    (cli.workspace / "broken.ipynb").write_text('{"cells": 1}')
+    assert complete(cli, "submit", "broken.ipynb", "-p", "") == []

@@ -140,3 +140,13 @@ async def test_where_nothing_can_be_chosen_there_is_no_plan(
 ) -> None:
     write(jp_root_dir)
     assert (await preflight(jp_fetch, flavor="enormous"))["plan"] is None
+
+
+async def test_what_a_job_would_wait_for(
+    jp_fetch: Fetch, jp_root_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(jp_root_dir)
+    found = await preflight(jp_fetch)
+    wait = found["wait"]
+    assert (wait["before"], wait["needs"], wait["start"], wait["run"]) == (0, [], None, None)
+    assert (await preflight(jp_fetch, flavor="nonsense"))["wait"] is None

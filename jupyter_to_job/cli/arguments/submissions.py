@@ -106,7 +106,7 @@ def submission_of(job: Job, changes: Changes) -> Submission:
         inputs=wishes.inputs,
         isolated=wishes.isolated,
         max_runtime=changes.max_runtime or wishes.max_runtime,
-        output=job.output,
+        output=job.asked.output if job.asked else job.output,
         name=wishes.name,
         priority=job.priority if changes.priority is None else changes.priority,
         group=job.group,

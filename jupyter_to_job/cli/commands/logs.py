@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 
@@ -50,7 +49,7 @@ class _LogPrinter:
         self._service = service
         self._name = name
         self._is_terminal = sys.stdout.isatty()
-        self._colours = self._is_terminal and not os.environ.get("NO_COLOR")
+        self._colours = output.has_colours()
         self._lines = StreamText()
         self._offset = 0
         self._in_line = False

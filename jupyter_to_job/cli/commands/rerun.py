@@ -22,6 +22,7 @@ from ..display import formats, output
     options.DEVICE,
     *options.PARAMETERS,
     click.option("--unset", multiple=True, metavar="NAME",
+                 shell_complete=options.complete_parameter,
                  help="A parameter of the earlier job that this one does not get."),
     click.option("--current", is_flag=True,
                  help="Submit the notebook and its inputs as they are now."),

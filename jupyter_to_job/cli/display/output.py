@@ -75,6 +75,11 @@ def discard_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def has_colours() -> bool:
+    """Tell whether stdout may have colours and bold text: on a terminal, and not with NO_COLOR."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
 def plain(text: str) -> str:
     """Return a text without control characters, which could change what a terminal shows."""
     return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)

@@ -13,7 +13,7 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import PurePosixPath
 
@@ -24,6 +24,8 @@ from ...domain.job import Submission
 from ...domain.preflight import JobImage, Parameter, PlannedInput, Preflight, Problem
 from ...domain.submission_rules import validate_submission
 from ...domain.suggestions import nearest_name
+from ...domain.wait import JobWait
+from ...exchange import Request
 from ...exchange.request import Environment
 from ...workspace import Plan, Workspace, freeze, plan_inputs, resolve_output, suggest
 from .plan import plan_of
@@ -38,7 +40,8 @@ def inspect_files(submission: Submission, caller: Caller) -> Preflight:
     workspace = caller.open_workspace()
     report = _inspect_notebook(workspace, submission, caller.environment)
     plan, input_problems = _plan(workspace, submission, caller.input_cap)
-    problems = (*report.problems, *input_problems, *_output_problems(workspace, submission))
+    output_problems = tuple(_output_problems(workspace, submission, caller))
+    problems = (*report.problems, *input_problems, *output_problems)
     return replace(
         report,
         problems=problems,
@@ -126,12 +129,21 @@ def _missing_kernel(kernel: str | None, caller: Caller) -> Iterator[Problem]:
         yield problem_of(error, "no_kernel")
 
 
-def preflight(service: SubmissionService, submission: Submission, caller: Caller) -> Preflight:
-    """Return all that is known where this process reaches workspace and backend."""
+def preflight(
+    service: SubmissionService,
+    submission: Submission,
+    caller: Caller,
+    wait_of: Callable[[Request], JobWait],
+) -> Preflight:
+    """Return all that is known where this process reaches workspace and backend.
+
+    `wait_of` returns what a request would wait for.
+    """
     report = inspect_files(submission, caller)
     problems = tuple(check_choice(service, submission, report.kernel, caller))
     with contextlib.suppress(JobsError):  # told above
-        report = replace(report, plan=plan_of(service.trial(submission, caller), caller.origin))
+        trial = service.trial(submission, caller)
+        report = replace(report, plan=plan_of(trial, caller.origin), wait=wait_of(trial))
     return replace(
         report,
         problems=report.problems + problems,
@@ -144,8 +156,18 @@ def problem_of(error: JobsError, code: str | None = None) -> Problem:
     return Problem(code or error.code, error.message, error.hint)
 
 
-def _output_problems(workspace: Workspace, submission: Submission) -> Iterator[Problem]:
+def _output_problems(
+    workspace: Workspace, submission: Submission, caller: Caller
+) -> Iterator[Problem]:
     """Yield why the result could not be published: it would be held."""
+    try:
+        results = caller.with_results(submission).results
+    except BadInput as error:
+        yield problem_of(error)
+        return
+    if results is not None:
+        yield from _results_problems(workspace, results)
+        return
     if submission.output is not None:
         try:
             resolve_output(workspace, submission.output)
@@ -165,6 +187,18 @@ def _output_problems(workspace: Workspace, submission: Submission) -> Iterator[P
             f"The folder {parent} {state}: the result would be held.",
             "Mend it before the job ends, or choose another place for the result.",
             blocking=False,
+        )
+
+
+def _results_problems(workspace: Workspace, folder: str) -> Iterator[Problem]:
+    """Yield why the folder for results could not be made, or written to."""
+    real = workspace.real(folder)
+    existing = next(path for path in (real, *real.parents) if path.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        yield Problem(
+            "not_writable",
+            f"The folder {folder} for results cannot be made or written to.",
+            "Mend it, or choose another place for the result.",
         )
 
 

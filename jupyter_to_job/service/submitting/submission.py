@@ -23,7 +23,14 @@ from ...domain.submission_rules import validate_submission
 from ...domain.transfer import Transfer
 from ...exchange import FileExchange, Request
 from ...exchange.request import Environment, digest_of
-from ...workspace import Frozen, Workspace, freeze, freeze_input, resolve_output
+from ...workspace import (
+    Frozen,
+    Workspace,
+    freeze,
+    freeze_input,
+    resolve_output,
+    results_folder,
+)
 from ..catalog import fitting
 from .alternatives import alternative_flavors
 from .plan import plan_of, require_plan
@@ -35,7 +42,7 @@ _MAX_NAME_DRAWS = 8
 _NOT_COMPARED = frozenset(
     [
         *("idempotency_key", "content", "expected_sha256", "input_digests", "packages"),
-        *("group", "group_limit", "rerun_of", "plan"),
+        *("group", "group_limit", "rerun_of", "results", "plan"),
     ]
 )
 """Fields in which equal submissions may differ: the snapshot has its own digest."""
@@ -67,6 +74,7 @@ class Caller:
     - `enforce_memory`: whether the runner holds its kernel to the flavor's memory. A container
       does that by itself.
     - `roots`: the folders outside the workspace that links in it may lead to.
+    - `results`: the folder for results, as the setting has it; "": beside the notebook.
     - `input_cap`: the bytes that the inputs may have in all.
     - `identify_notebook`: returns what tells the notebook at a path from others of this owner; by
       default its path.
@@ -82,6 +90,7 @@ class Caller:
     sees_workspace: bool = True
     enforce_memory: bool = False
     roots: tuple[str, ...] = ()
+    results: str = ""
     input_cap: int | None = None
     identify_notebook: Callable[[str], str] = str
     resolve_kernel: KernelResolver | None = None
@@ -102,6 +111,16 @@ class Caller:
     def open_workspace(self) -> Workspace:
         """Return the caller's file tree, where this process reaches it."""
         return Workspace(Path(self.workspace), [Path(root) for root in self.roots])
+
+    def with_results(self, submission: Submission) -> Submission:
+        """Return a submission with the folder of its result, where the settings choose it.
+
+        Raises BadInput where that leads out of the workspace.
+        """
+        if submission.output is not None or not self.results:
+            return submission
+        folder = results_folder(self.open_workspace(), submission.notebook, self.results)
+        return replace(submission, results=folder)
 
 
 @dataclass(frozen=True)
@@ -330,7 +349,8 @@ def _fields_as_submitted(submission: Submission) -> dict[str, Any]:
         "name_asked": submission.name,
         "packages": submission.packages,
         "priority": submission.priority,
-        "output": submission.output,
+        "output": submission.output or submission.results,
+        "results": None if submission.output else submission.results,
         "group": submission.group,
         "group_limit": submission.group_limit,
         "rerun_of": submission.rerun_of,

@@ -4,6 +4,7 @@ import { Panel } from '@lumino/widgets';
 import type { ReactElement } from 'react';
 
 import { useModel } from '../ui/useModel';
+import { forecastText } from '../ui/waitText';
 import { EnvironmentSection } from './environmentSection';
 import { FilesSection } from './filesSection';
 import { DeviceChoice, FlavorCards } from './flavorCards';
@@ -43,6 +44,17 @@ function RunPlace({ model }: ModelProps): ReactElement {
   );
 }
 
+/** What the job would wait for, and estimates; always rendered for the same reason. */
+function Forecast({ model }: ModelProps): ReactElement {
+  const { presentPreflight, trans } = model;
+  const wait = presentPreflight?.wait ?? null; // an older server does not send it
+  return (
+    <p className="jp-ToJobDialog-place" aria-live="polite">
+      {wait === null ? '' : forecastText(wait, trans)}
+    </p>
+  );
+}
+
 function FormContent({ model }: ModelProps): ReactElement {
   useModel(model);
   const { source } = model;
@@ -58,6 +70,7 @@ function FormContent({ model }: ModelProps): ReactElement {
         <DeviceChoice model={model} />
         <SeveralPlacesChoice model={model} />
         <RunPlace model={model} />
+        <Forecast model={model} />
         <ParametersSection model={model} />
         <SweepSection model={model} />
         {source.takesFiles && <FilesSection model={model} />}

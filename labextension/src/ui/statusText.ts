@@ -6,6 +6,7 @@ import {
 
 import { elapsedSeconds, isFinal, type Job } from '../jobs/job';
 import { formatBytes, formatDuration } from './format';
+import { startTimeText, waitReason } from './waitText';
 
 /** The status in a few words, with the run's time once it has ended. */
 export function statusText(job: Job, trans: TranslationBundle): string {
@@ -61,9 +62,17 @@ export function noteText(job: Job, trans: TranslationBundle): string | null {
 }
 
 function waitingText(job: Job, trans: TranslationBundle): string | null {
-  return job.state === 'queued' && job.reason !== null
-    ? capitalize(reasonText(job.reason, trans) ?? job.reason)
-    : null;
+  if (job.state !== 'queued') {
+    return null;
+  }
+  if (job.reason !== null) {
+    return capitalize(reasonText(job.reason, trans) ?? job.reason);
+  }
+  // An older server does not send it.
+  const sentences = job.wait
+    ? [waitReason(job.wait, trans), startTimeText(job.wait, Date.now(), trans)]
+    : [];
+  return sentences.filter(Boolean).join(' ') || null;
 }
 
 function capitalize(text: string): string {
