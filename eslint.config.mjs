@@ -4,7 +4,7 @@ import tseslint from 'typescript-eslint';
 const LAYERS = [
   ['plugins'],
   ['table'],
-  ['panel', 'live', 'results', 'notify', 'statusBar'],
+  ['panel', 'live', 'results', 'resultNotebook', 'notify', 'statusBar'],
   ['groupCommands'],
   ['jobCommands'],
   ['submit', 'dialog'],

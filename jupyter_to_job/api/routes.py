@@ -21,6 +21,7 @@ from .http import ApiRequest, ApiResponse
 from .large_body import split_body
 from .ranges import file_response
 from .results import picture_response, results_response
+from .without_outputs import without_outputs
 
 Handler = Callable[..., ApiResponse]
 MAX_PAGE = 500
@@ -223,7 +224,12 @@ def _logs(call: _Call, name: str) -> ApiResponse:
 
 
 def _notebook(call: _Call, name: str) -> ApiResponse:
+    outputs = call.request.query.get("outputs", "true")
+    if outputs not in ("true", "false"):
+        raise BadInput("outputs is true or false.")
     file, sha256 = call.jobs.notebook(name)
+    if outputs == "false":
+        file, sha256 = without_outputs(file), None
     return file_response(call.request, file, sha256, "application/x-ipynb+json")
 
 

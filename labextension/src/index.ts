@@ -9,6 +9,7 @@ import live from './plugins/live';
 import missed from './plugins/missed';
 import notifications from './plugins/notifications';
 import panel from './plugins/panel';
+import resultNotebooks from './plugins/resultNotebooks';
 import results from './plugins/results';
 import settings from './plugins/settings';
 import status from './plugins/status';
@@ -34,6 +35,7 @@ export default [
   table,
   live,
   results,
+  resultNotebooks,
   files,
   status,
   launcher

@@ -1,5 +1,6 @@
 /** The commands that act on one job. Each takes the job's name as its argument. */
 import { Clipboard, Dialog, showDialog } from '@jupyterlab/apputils';
+import type { Contents } from '@jupyterlab/services';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { CommandRegistry } from '@lumino/commands';
 import type {
@@ -28,6 +29,9 @@ export const CommandIDs = {
   logs: 'jupyter-to-job:logs',
   cancel: 'jupyter-to-job:cancel',
   source: 'jupyter-to-job:open-source',
+  sourceCell: 'jupyter-to-job:source-cell',
+  bringBack: 'jupyter-to-job:bring-back',
+  openWithoutOutputs: 'jupyter-to-job:open-without-outputs',
   submitCurrent: 'jupyter-to-job:submit-current',
   rerun: 'jupyter-to-job:rerun',
   rerunWith: 'jupyter-to-job:rerun-with-changes',
@@ -42,6 +46,7 @@ export type CommandServices = {
   journalApi: IJournalApi;
   dialog: ISubmitDialog | null;
   preferences: IPreferences;
+  contents?: Contents.IManager;
   trans: TranslationBundle;
 };
 
@@ -141,14 +146,18 @@ function addCommand(
 }
 
 function resultActions(services: CommandServices): JobAction[] {
-  const { commands, jobs, trans } = services;
+  const { commands, contents, jobs, trans } = services;
   return [
     {
       id: CommandIDs.open,
       label: trans.__('Open Result'),
       caption: trans.__('Open the executed notebook'),
       appliesTo: job => resultPath(job) !== null,
-      run: job => openResult(commands, resultPath(job) ?? '', trans)
+      run: job =>
+        openResult(commands, resultPath(job) ?? '', trans, {
+          name: job.name,
+          contents
+        })
     },
     {
       id: CommandIDs.deliver,
@@ -174,9 +183,12 @@ function resultActions(services: CommandServices): JobAction[] {
 }
 
 /** Notify the user of the outcome of a second delivery: the job's end was notified before. */
-function notifyDelivery(job: Job, { commands, trans }: CommandServices): Job {
+function notifyDelivery(
+  job: Job,
+  { commands, contents, trans }: CommandServices
+): Job {
   const { name, delivery } = job;
-  const actions = openActions(job, commands, trans);
+  const actions = openActions(job, commands, trans, contents);
   if (actions.length > 0) {
     const text = trans.__('The result of %1 was delivered', name);
     showToast({ type: 'success', text, actions }, trans);

@@ -3,3 +3,4 @@ import './dialog.css';
 import './notify.css';
 import './panel.css';
 import './results.css';
+import './widgets.css';

@@ -160,9 +160,10 @@ export class Client {
     return this._request('GET', `${jobRoute(name)}/logs?offset=${offset}`);
   }
 
-  /** Get the result, or what exists of it so far. */
-  getNotebook(name: string): Promise<unknown> {
-    return this._request('GET', `${jobRoute(name)}/notebook`);
+  /** Get the result, or what exists of it so far; without outputs if it is too large. */
+  getNotebook(name: string, hasOutputs = true): Promise<unknown> {
+    const query = hasOutputs ? '' : '?outputs=false';
+    return this._request('GET', `${jobRoute(name)}/notebook${query}`);
   }
 
   /** Get version and abilities of the server extension. */

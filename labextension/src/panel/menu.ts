@@ -16,6 +16,7 @@ const MENU_ITEMS: readonly (string | null)[] = [
   CommandIDs.deliver,
   CommandIDs.source,
   ViewCommandIDs.results,
+  CommandIDs.bringBack,
   null,
   CommandIDs.cancel,
   null,

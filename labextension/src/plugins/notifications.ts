@@ -22,7 +22,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
   requires: [IJobs],
   optional: [ITranslator, IPreferences],
   activate: (
-    { commands }: JupyterFrontEnd,
+    { commands, serviceManager: { contents } }: JupyterFrontEnd,
     jobs: IJobs,
     translator: ITranslator | null,
     optionalPreferences: IPreferences | null
@@ -56,7 +56,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     });
     jobs.settled.connect((_, job: Job) => {
       if (!groups.takes(job) && isShown(job)) {
-        const actions = openActions(job, commands, trans);
+        const actions = openActions(job, commands, trans, contents);
         toasts.show(job, { ...endToast(job, trans), actions });
       }
     });

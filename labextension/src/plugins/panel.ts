@@ -63,6 +63,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
       journalApi: client,
       dialog,
       preferences,
+      contents: serviceManager.contents,
       trans
     });
 

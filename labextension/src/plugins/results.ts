@@ -24,6 +24,7 @@ import { USE_PARAMETERS, useParameters } from '../submit/useParameters';
 import { IJobs } from '../tokens';
 import { showError } from '../ui/errors';
 import { jobsIcon } from '../ui/icons';
+import { activate, addToMainArea } from '../ui/place';
 
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-to-job:results',
@@ -84,10 +85,10 @@ function addResultsCommand(
     if (widget === undefined) {
       const services = { commands, jobs, resultsApi: client, trans };
       widget = createWidget(new ResultsView(group, services), trans);
-      shell.add(widget, 'main', { type: 'Results' });
+      addToMainArea(shell, widget, 'Results');
       await tracker.add(widget);
     }
-    shell.activateById(widget.id);
+    activate(shell, widget);
     return widget;
   };
   commands.addCommand(command, {
