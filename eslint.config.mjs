@@ -3,9 +3,9 @@ import tseslint from 'typescript-eslint';
 /** The folders of labextension/src: each may import from those below it only. */
 const LAYERS = [
   ['plugins'],
-  ['table'],
+  ['table', 'details'],
   ['panel', 'live', 'results', 'resultNotebook', 'notify', 'statusBar'],
-  ['groupCommands'],
+  ['addJobView', 'groupCommands'],
   ['jobCommands'],
   ['submit', 'dialog'],
   ['ui'],

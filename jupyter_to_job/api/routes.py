@@ -16,8 +16,17 @@ from ..domain.sweep import Run
 from ..domain.transfer import Transfers
 from ..service.pictures import find_picture
 from ..service.port import Jobs, Page, all_jobs
+from ..workspace import Workspace
 from .errors import error_response
 from .http import ApiRequest, ApiResponse
+from .job_files import (
+    NOTEBOOK,
+    answer_cells,
+    answer_difference,
+    answer_export,
+    answer_record,
+    answer_snapshot,
+)
 from .large_body import split_body
 from .ranges import file_response
 from .results import picture_response, results_response
@@ -26,6 +35,8 @@ from .without_outputs import without_outputs
 Handler = Callable[..., ApiResponse]
 MAX_PAGE = 500
 MAX_CURSOR = 200
+_SLOW = ("/notebook", "/cells", "/snapshot", "/difference", "/export", "/picture")
+"""Ends of paths whose answer is made of a whole notebook or journal."""
 
 
 @dataclass(frozen=True)
@@ -33,10 +44,12 @@ class RequestContext:
     """Server-side context of a request.
 
     `events`: whether the caller may subscribe to them. `transfers`: uploads in progress.
+    `workspace`: the files that the caller's notebooks are among; a gateway sees none.
     """
 
     events: bool = True
     transfers: Transfers = field(default_factory=Transfers)
+    workspace: Workspace | None = None
 
 
 def handle(jobs: Jobs, request: ApiRequest, context: RequestContext | None = None) -> ApiResponse:
@@ -72,7 +85,7 @@ def touches_workspace(request: ApiRequest) -> bool:
 
 def is_slow(request: ApiRequest) -> bool:
     """Tell whether a request may take as long as copying files or building a notebook does."""
-    return touches_workspace(request) or request.path.endswith(("/notebook", "/picture"))
+    return touches_workspace(request) or request.path.endswith(_SLOW)
 
 
 class _Call(NamedTuple):
@@ -230,7 +243,27 @@ def _notebook(call: _Call, name: str) -> ApiResponse:
     file, sha256 = call.jobs.notebook(name)
     if outputs == "false":
         file, sha256 = without_outputs(file), None
-    return file_response(call.request, file, sha256, "application/x-ipynb+json")
+    return file_response(call.request, file, sha256, NOTEBOOK)
+
+
+def _record(call: _Call, name: str) -> ApiResponse:
+    return answer_record(call.jobs, name, call.context.workspace)
+
+
+def _cells(call: _Call, name: str) -> ApiResponse:
+    return answer_cells(call.jobs, name)
+
+
+def _snapshot(call: _Call, name: str) -> ApiResponse:
+    return answer_snapshot(call.jobs, call.request, name)
+
+
+def _difference(call: _Call, name: str) -> ApiResponse:
+    return answer_difference(call.jobs, name, call.context.workspace)
+
+
+def _export(call: _Call, name: str) -> ApiResponse:
+    return answer_export(call.jobs, call.request, name, call.context.workspace)
 
 
 def _picture(call: _Call, name: str) -> ApiResponse:
@@ -268,6 +301,11 @@ ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("GET", _JOB + r"/logs", _logs),
     ("GET", _JOB + r"/notebook", _notebook),
     ("GET", _JOB + r"/picture", _picture),
+    ("GET", _JOB + r"/record", _record),
+    ("GET", _JOB + r"/cells", _cells),
+    ("GET", _JOB + r"/snapshot", _snapshot),
+    ("GET", _JOB + r"/difference", _difference),
+    ("GET", _JOB + r"/export", _export),
     ("POST", r"preflight", _preflight),
     ("GET", r"health", _health),
 )

@@ -242,6 +242,7 @@ def gateway_context(
         limits=READER_LIMITS,
         admit_job=budgets.admit_job,
         has_hooks=lambda: bool(settings.hook_files()),
+        policy=Policy.parse(settings.retention, settings.exchange_cap),
     )
     return GatewayContext(
         core=core,

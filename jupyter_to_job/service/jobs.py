@@ -23,10 +23,11 @@ from ..domain.transfer import Transfer
 from ..exchange import FileExchange, Request
 from ..exchange.index import IndexRow
 from ..exchange.records import NotificationsRecord
-from ..exchange.retention import raise_if_cleared
+from ..exchange.retention import Policy, raise_if_cleared
 from ..workspace import Frozen, make_folder, resolve_output
 from .catalog import describe
 from .delivery import deliver, find_delivered_attempt
+from .job_files import StoredFiles
 from .port import OpenNotebook, Page, Records, Text
 from .reading.changes import ChangeFeed, JobOwner
 from .reading.journal_reader import partial_notebook, read_records, read_text
@@ -56,6 +57,7 @@ class ServiceContext:
 
     `output_cap` is how many bytes of output a job may keep; None: as many as it likes. `limits` is
     how much of the journal of a running job is taken into memory. `admit_job` may refuse a job.
+    `policy` says how long jobs are kept.
     """
 
     exchange: FileExchange
@@ -65,6 +67,7 @@ class ServiceContext:
     limits: FoldLimits = NO_LIMITS
     admit_job: AdmitJob = lambda _owner, _size, _added: None
     has_hooks: Callable[[], bool] = bool
+    policy: Policy | None = None
 
     def __post_init__(self) -> None:
         self.reader = JobReader(self.exchange, self.backend.alive, self.limits.line)
@@ -191,6 +194,13 @@ class JobService:
             if record is not None:
                 return replace(job, notifications=record.notifications)
         return job
+
+    def files(self, name: str) -> StoredFiles:
+        """See the port."""
+        request = self._own_request(name)
+        convert = path_converter(request, self._caller.workspace)
+        context = self._context
+        return StoredFiles(self._exchange, request, convert, context.policy, context.limits.line)
 
     def find(
         self,
@@ -371,9 +381,16 @@ def with_paths_for(job: Job, subject: Request | IndexRow, workspace: str) -> Job
     """Make a job's paths relative to the reader's workspace: `../` leads out of it."""
     if subject.workspace in ("", workspace):  # nothing is known of an unreadable request
         return job
+    return job.with_paths(path_converter(subject, workspace))
+
+
+def path_converter(subject: Request | IndexRow, workspace: str) -> Callable[[str], str]:
+    """Return what makes a path of the submitter's workspace one of the reader's."""
+    if subject.workspace in ("", workspace):
+        return str
 
     def convert(path: str) -> str:
         converted = posixpath.relpath(posixpath.join(subject.workspace, path), workspace)
         return f"{converted}/" if path.endswith("/") else converted  # an output that is a folder
 
-    return job.with_paths(convert)
+    return convert

@@ -36,6 +36,7 @@ from ..exchange.patience import Patience
 from ..exchange.result_download import fetch_notebook
 from ..workspace import Frozen, make_folder, resolve_output
 from ..workspace.publishing.sign import MAX_SIGNED_IN_POD
+from .job_files import RemoteFiles
 from .port import OpenNotebook, Page, Records, Text
 from .publication import sign
 from .remote_delivery import deliver_remotely
@@ -129,6 +130,10 @@ class RemoteJobs:
     def details(self, name: str) -> Job:
         """See the port."""
         return self._job(self._gateway.call("GET", _path(name)).json())
+
+    def files(self, name: str) -> RemoteFiles:
+        """See the port."""
+        return RemoteFiles(self._gateway, _path(name), self._relative)
 
     def find(
         self,

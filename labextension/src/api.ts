@@ -133,6 +133,78 @@ export type Estimate = {
   /** @description The number of earlier runs that it comes from. */
   runs: number;
 };
+export type JobRecord = {
+  snapshot_sha256: string;
+  /** @description The kernel's name; null - the one that the notebook names. */
+  kernel: string | null;
+  /** @description The submitter's Python, where the job runs on the same machine. */
+  interpreter: string | null;
+  host: string | null;
+  /** @description The image of the submitter's container on a cluster. */
+  image: string | null;
+  /** @description Names of the variables that the submitter set. Their values are nowhere. */
+  env: string[];
+  /** @description Names of the variables that came along from the submitter's environment. */
+  variables: string[];
+  inputs: PlannedInput[];
+  /** @description Files that the run created and that were copied to the workspace. */
+  files: string[];
+  /** @description Seconds after its delivery for which a job is kept; null - for ever. */
+  retention: number | null;
+  /**
+   * Format: date-time
+   * @description null while it is not delivered.
+   */
+  kept_until: string | null;
+  /**
+   * Format: date-time
+   * @description When snapshot, log and result were removed.
+   */
+  cleared: string | null;
+  cleared_reason: string | null;
+  /** @description Formats of the export. */
+  exports: ('html' | 'pdf')[];
+};
+export type CellReceipts = {
+  cells: CellReceipt[];
+};
+/** @description What a cell used; null where that is not known. */
+export type CellReceipt = {
+  /** @description Its index in the notebook that was sent; null - the run's own cell with the parameters. */
+  cell: number | null;
+  /** @description The first line of its code. */
+  title: string;
+  /** @enum {unknown} */
+  state: 'running' | 'done' | 'failed';
+  /** Format: date-time */
+  started: string | null;
+  /** @description Seconds. */
+  wall: number | null;
+  /** @description Seconds of all processors. */
+  cpu: number | null;
+  /** @description Bytes. */
+  memory_peak: number | null;
+  /** @description From 0 to 1. */
+  gpu_utilisation: number | null;
+  /** @description Bytes. */
+  gpu_memory_peak: number | null;
+};
+export type Difference = {
+  /** @description Its path in the workspace. */
+  notebook: string;
+  cells: CellDifference[];
+};
+export type CellDifference = {
+  /** @enum {unknown} */
+  kind: 'same' | 'changed' | 'removed' | 'added';
+  cell_type: string;
+  /** @description Its index in the snapshot. */
+  before: number | null;
+  /** @description Its index in the notebook as it is now. */
+  after: number | null;
+  /** @description The mark of a line - a space, `-` (only in the snapshot) or `+` (only now) - and its text. */
+  lines: string[][];
+};
 export type HookNotification = {
   /** @description The hook's name. */
   hook: string;

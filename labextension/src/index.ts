@@ -1,5 +1,6 @@
 /** The JupyterLab extension: a list of small plugins, each of which can be disabled alone. */
 import desktop from './plugins/desktop';
+import details from './plugins/details';
 import dialog from './plugins/dialog';
 import fileMenu from './plugins/fileMenu';
 import files from './plugins/files';
@@ -36,6 +37,7 @@ export default [
   live,
   results,
   resultNotebooks,
+  details,
   files,
   status,
   launcher

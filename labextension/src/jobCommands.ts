@@ -189,12 +189,12 @@ function notifyDelivery(
 ): Job {
   const { name, delivery } = job;
   const actions = openActions(job, commands, trans, contents);
-  if (actions.length > 0) {
+  if (resultPath(job) !== null) {
     const text = trans.__('The result of %1 was delivered', name);
     showToast({ type: 'success', text, actions }, trans);
   } else if (delivery.state === 'held') {
     const text = trans.__('Not delivered: %1', delivery.message ?? '');
-    showToast({ type: 'warning', text }, trans);
+    showToast({ type: 'warning', text, actions }, trans);
   }
   return job;
 }

@@ -1,12 +1,17 @@
 /** The client of the server extension's REST API. Answers become errors here and nowhere else. */
 import { URLExt } from '@jupyterlab/coreutils';
+import type * as nbformat from '@jupyterlab/nbformat';
 import { ServerConnection } from '@jupyterlab/services';
 import { UUID } from '@lumino/coreutils';
 
 import type {
   Catalog,
+  CellReceipt,
+  CellReceipts,
+  Difference,
   Health,
   Job,
+  JobRecord,
   Journal,
   Logs,
   Page,
@@ -77,6 +82,18 @@ export type IResultsApi = Pick<
 export type IJournalApi = Pick<
   Client,
   'readJournal' | 'readLogs' | 'getNotebook'
+>;
+
+/** API calls of the details of a job. */
+export type IDetailsApi = Pick<
+  Client,
+  | 'get'
+  | 'getRecord'
+  | 'getCells'
+  | 'getSnapshot'
+  | 'getDifference'
+  | 'getExport'
+  | 'readLogs'
 >;
 
 /** API calls of the submit dialog. */
@@ -164,6 +181,37 @@ export class Client {
   getNotebook(name: string, hasOutputs = true): Promise<unknown> {
     const query = hasOutputs ? '' : '?outputs=false';
     return this._request('GET', `${jobRoute(name)}/notebook${query}`);
+  }
+
+  /** Get where a job ran, its files, and how long they are kept. */
+  getRecord(name: string): Promise<JobRecord> {
+    return this._request('GET', `${jobRoute(name)}/record`);
+  }
+
+  /** Get what the cells of a job used. */
+  async getCells(name: string): Promise<CellReceipt[]> {
+    const route = `${jobRoute(name)}/cells`;
+    return (await this._request<CellReceipts>('GET', route)).cells;
+  }
+
+  /** Get the notebook as it was frozen. */
+  getSnapshot(name: string): Promise<nbformat.INotebookContent> {
+    return this._request('GET', `${jobRoute(name)}/snapshot`);
+  }
+
+  /** Get what changed in the notebook on disk since it was frozen. */
+  getDifference(name: string): Promise<Difference> {
+    return this._request('GET', `${jobRoute(name)}/difference`);
+  }
+
+  /** Get the result as a document, with or without its code. */
+  getExport(
+    name: string,
+    format: 'html' | 'pdf',
+    code: boolean
+  ): Promise<Blob> {
+    const query = URLExt.objectToQueryString({ format, code });
+    return this._fetchFile(`${jobRoute(name)}/export${query}`);
   }
 
   /** Get version and abilities of the server extension. */

@@ -11,10 +11,10 @@ import {
 } from '@jupyterlab/rendermime';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
+import { addJobView, type JobViewOptions } from '../addJobView';
 import { CommandIDs } from '../jobCommands';
 import { Client } from '../jobs/client';
 import { isFinal } from '../jobs/job';
-import { addView, type ViewOptions } from '../live/addView';
 import type { ViewServices } from '../live/jobView';
 import type { RenderServices } from '../live/liveNotebook';
 import { IJobs } from '../tokens';
@@ -47,8 +47,8 @@ const plugin: JupyterFrontEndPlugin<void> = {
       editorServices,
       translator
     });
-    const add = (options: ViewOptions) =>
-      addView(app, jobs, restorer, trans, options);
+    const add = (options: JobViewOptions) =>
+      addJobView(app, jobs, restorer, trans, options);
     notebookViews(services, renderers).forEach(add);
     add({
       command: CommandIDs.logs,
@@ -70,7 +70,7 @@ export default plugin;
 function notebookViews(
   services: ViewServices,
   renderers: (path: string) => RenderServices
-): ViewOptions[] {
+): JobViewOptions[] {
   const { trans } = services;
   return [
     {

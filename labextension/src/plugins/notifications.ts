@@ -11,6 +11,7 @@ import type { Job } from '../jobs/job';
 import { endToast } from '../notify/endText';
 import { IPreferences, RegistryPreferences } from '../settings/preferences';
 import { IJobs } from '../tokens';
+import { detailsActions } from '../ui/detailsAction';
 import { GroupToasts } from '../ui/groupToasts';
 import { openActions } from '../ui/openResult';
 import { ToastStack } from '../ui/toastStack';
@@ -40,7 +41,8 @@ const plugin: JupyterFrontEndPlugin<void> = {
     jobs.submitted.connect((_, job: Job) => {
       if (preferences.current.toasts === 'all') {
         const text = trans.__('Submitted as %1', job.name);
-        toasts.show(job, { type: 'info', text });
+        const actions = detailsActions(job.name, commands, trans);
+        toasts.show(job, { type: 'info', text, actions });
       }
     });
     const groups = new GroupToasts(

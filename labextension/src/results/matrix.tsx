@@ -12,8 +12,9 @@ import { CommandIDs } from '../jobCommands';
 import type { ResultColumn } from '../jobs/sweep';
 import { USE_PARAMETERS } from '../submit/useParameters';
 import { statusText } from '../ui/statusText';
+import { ViewCommandIDs } from '../viewCommands';
 import { columnTitle, type Row, valueOf, valueText } from './columns';
-import { openRunMenu, SHOW_DETAILS } from './menu';
+import { openRunMenu } from './menu';
 import type { ResultsModel } from './model';
 import { Picture, type PictureStore } from './pictures';
 
@@ -157,7 +158,7 @@ function MatrixRow(props: RowProps): ReactElement {
 function JobName(props: RowProps & { name: string }): ReactElement {
   const { commands, name } = props;
   const command =
-    [SHOW_DETAILS, CommandIDs.open, CommandIDs.watch].find(
+    [ViewCommandIDs.details, CommandIDs.open, CommandIDs.watch].find(
       id => commands.hasCommand(id) && commands.isVisible(id, { name })
     ) ?? CommandIDs.watch;
   return (

@@ -5,12 +5,10 @@ import type { MouseEvent } from 'react';
 
 import { CommandIDs } from '../jobCommands';
 import { USE_PARAMETERS } from '../submit/useParameters';
-
-/** The command that shows the details of a job, where it exists. */
-export const SHOW_DETAILS = 'jupyter-to-job:show-details';
+import { ViewCommandIDs } from '../viewCommands';
 
 const MENU_ITEMS: readonly (string | null)[] = [
-  SHOW_DETAILS,
+  ViewCommandIDs.details,
   CommandIDs.open,
   CommandIDs.watch,
   CommandIDs.logs,

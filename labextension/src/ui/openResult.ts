@@ -7,6 +7,7 @@ import type { CommandRegistry } from '@lumino/commands';
 
 import { ApiError } from '../jobs/client';
 import { type Job, resultPath } from '../jobs/job';
+import { detailsActions } from './detailsAction';
 import { showError } from './errors';
 import { formatBytes } from './format';
 
@@ -51,7 +52,7 @@ export async function openSource(
   }
 }
 
-/** The button of a notification that opens the job's result, if there is one. */
+/** The buttons of a notification that open the job's result, if there is one, and its details. */
 export function openActions(
   job: Job,
   commands: CommandRegistry,
@@ -59,13 +60,14 @@ export function openActions(
   contents?: Contents.IManager
 ): Notification.IAction[] {
   const path = resultPath(job);
+  const details = detailsActions(job.name, commands, trans);
   if (path === null) {
-    return [];
+    return details;
   }
   const { name } = job;
   const callback = () =>
     void openResult(commands, path, trans, { name, contents });
-  return [{ label: trans.__('Open'), callback }];
+  return [{ label: trans.__('Open'), callback }, ...details];
 }
 
 /** A notification may outlive its notebook, and JupyterLab's error only says `404 Not Found`. */

@@ -2,18 +2,20 @@
 import type { ILayoutRestorer, JupyterFrontEnd } from '@jupyterlab/application';
 import { MainAreaWidget, WidgetTracker } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
+import type { LabIcon } from '@jupyterlab/ui-components';
 import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 import type { Widget } from '@lumino/widgets';
 
-import { describeJobArguments, jobNameOf } from '../jobCommands';
-import type { Job } from '../jobs/job';
-import type { IJobs } from '../tokens';
-import { showError } from '../ui/errors';
-import { jobsIcon } from '../ui/icons';
-import { activate, addToMainArea } from '../ui/place';
+import { describeJobArguments, jobNameOf } from './jobCommands';
+import type { Job } from './jobs/job';
+import type { IJobs } from './tokens';
+import { showError } from './ui/errors';
+import { jobsIcon } from './ui/icons';
+import { activate, addToMainArea } from './ui/place';
 
-export type ViewOptions = {
+export type JobViewOptions = {
   command: string;
+  icon?: LabIcon;
   /** The command's label and caption for a job, undefined for one that is not loaded. */
   label: (job?: Job) => string;
   caption: (job?: Job) => string;
@@ -29,12 +31,12 @@ type JobWidget = Widget & { readonly jobName: string };
 type Tracker = WidgetTracker<MainAreaWidget<JobWidget>>;
 
 /** Add a command that opens one view for each job in the main area, and restores it on reload. */
-export function addView(
+export function addJobView(
   { commands, shell }: JupyterFrontEnd,
   jobs: IJobs,
   restorer: ILayoutRestorer | null,
   trans: TranslationBundle,
-  options: ViewOptions
+  options: JobViewOptions
 ): void {
   const { command, label, caption } = options;
   const tracker: Tracker = new WidgetTracker({
@@ -54,6 +56,7 @@ export function addView(
   commands.addCommand(command, {
     label: args => label(findJob(args)),
     caption: args => caption(findJob(args)),
+    icon: options.icon,
     describedBy: { args: describeJobArguments(trans) },
     isEnabled: args => jobNameOf(args) !== '',
     isVisible: args => jobNameOf(args) !== '',
@@ -76,7 +79,7 @@ export function addView(
 async function findOrCreate(
   tracker: Tracker,
   name: string,
-  options: ViewOptions,
+  options: JobViewOptions,
   notebook: string
 ): Promise<MainAreaWidget<JobWidget>> {
   const find = () => tracker.find(({ content }) => content.jobName === name);
@@ -98,7 +101,7 @@ async function findOrCreate(
 function createWidget(
   name: string,
   content: JobWidget,
-  { command, title, ariaLabel }: ViewOptions
+  { command, title, ariaLabel }: JobViewOptions
 ): MainAreaWidget<JobWidget> {
   const widget = new MainAreaWidget({ content });
   content.node.setAttribute('aria-label', ariaLabel(name));
