@@ -181,7 +181,13 @@ describe('words', () => {
   });
 
   it('give a command that a shell takes as it was', () => {
-    const asked = { max_runtime: 60, isolated: false, inputs: [], name: 'x' };
+    const asked = {
+      max_runtime: 60,
+      isolated: false,
+      inputs: [],
+      name: 'x',
+      output: null
+    };
     expect(formatCommandLine(job({ max_runtime: 50, asked }))).toBe(
       'jupyter-to-job submit study.ipynb -f small -d cpu --max-runtime 60 --name x'
     );
@@ -195,7 +201,8 @@ describe('words', () => {
         max_runtime: null,
         isolated: true,
         inputs: ['*.csv'],
-        name: null
+        name: null,
+        output: null
       }
     });
     expect(formatCommandLine(strange)).toBe(

@@ -9,7 +9,11 @@ import {
   matchNotebook
 } from '../src/resultNotebook/bringBack';
 import { diffLines } from '../src/resultNotebook/lineDiff';
-import { codeCells, findSource, matchCells } from '../src/resultNotebook/matchCells';
+import {
+  codeCells,
+  findSource,
+  matchCells
+} from '../src/resultNotebook/matchCells';
 import { resultProvenance } from '../src/resultNotebook/provenance';
 import { TRANS } from './fixtures';
 

@@ -84,21 +84,41 @@ function FlavorCard({ model, catalog, name }: CardProps): ReactElement {
       <span id={`${id}-facts`} className="jp-ToJobDialog-facts">
         {amountsText(flavor, trans)}
       </span>
-      <span id={`${id}-rest`} className="jp-ToJobDialog-words">
-        {flavor.max_runtime !== null && (
-          <span className="jp-ToJobDialog-facts">
-            {trans.__('At most %1', formatDuration(flavor.max_runtime, trans))}
-          </span>
-        )}
-        {reason !== null ? (
-          <span className="jp-ToJobDialog-reason">{reason}</span>
-        ) : (
-          <span className="jp-ToJobDialog-help">
-            {catalogText(flavor.description, trans)}
-          </span>
-        )}
-      </span>
+      <CardWords
+        id={`${id}-rest`}
+        flavor={flavor}
+        reason={reason}
+        trans={trans}
+      />
     </label>
+  );
+}
+
+type WordsProps = {
+  id: string;
+  flavor: Flavor;
+  /** Why the flavor cannot be chosen; null - it can. */
+  reason: string | null;
+  trans: TranslationBundle;
+};
+
+/** The words of a card: its time limit, and its description or why it cannot be chosen. */
+function CardWords({ id, flavor, reason, trans }: WordsProps): ReactElement {
+  return (
+    <span id={id} className="jp-ToJobDialog-words">
+      {flavor.max_runtime !== null && (
+        <span className="jp-ToJobDialog-facts">
+          {trans.__('At most %1', formatDuration(flavor.max_runtime, trans))}
+        </span>
+      )}
+      {reason !== null ? (
+        <span className="jp-ToJobDialog-reason">{reason}</span>
+      ) : (
+        <span className="jp-ToJobDialog-help">
+          {catalogText(flavor.description, trans)}
+        </span>
+      )}
+    </span>
   );
 }
 

@@ -20,6 +20,7 @@ import {
   type Submission
 } from './job';
 import { OrderedJobs, sortKey } from './orderedJobs';
+import { sendWithRetries } from './retries';
 import type { SweepSubmission, SweptJobs } from './sweep';
 
 /** Delays before each retry of a submission that got no answer, in milliseconds. */
@@ -120,8 +121,9 @@ export class Jobs implements IJobs {
     submission: SweepSubmission,
     idempotencyKey: string = UUID.uuid4()
   ): Promise<SweptJobs> {
-    const swept = await this._sendWithRetries(() =>
-      this._client.submitSweep(submission, idempotencyKey)
+    const swept = await sendWithRetries(
+      () => this._client.submitSweep(submission, idempotencyKey),
+      this._retryDelays
     );
     this.sweepSubmitted.emit(swept);
     swept.jobs.forEach(job => this._add(job));
@@ -232,7 +234,7 @@ export class Jobs implements IJobs {
   }
 
   private async _create(send: () => Promise<Job>): Promise<Job> {
-    const response = await this._sendWithRetries(send);
+    const response = await sendWithRetries(send, this._retryDelays);
     this.submitted.emit(response);
     return this._add(response);
   }
@@ -250,21 +252,6 @@ export class Jobs implements IJobs {
       this._emitSettled(job);
     }
     return job;
-  }
-
-  /** Send until there is an answer. The idempotency key prevents a second job. */
-  private async _sendWithRetries<T>(send: () => Promise<T>): Promise<T> {
-    for (const delay of this._retryDelays) {
-      try {
-        return await send();
-      } catch (error) {
-        if (!(error instanceof ApiError) || error.failure !== 'unreachable') {
-          throw error;
-        }
-        await new Promise(resolve => setTimeout(resolve, delay));
-      }
-    }
-    return send();
   }
 
   /** Send a request about one job and store the answer. */
@@ -375,13 +362,11 @@ export class Jobs implements IJobs {
       return;
     }
     const cursor = this._cursor;
-    const sentAt = this._eventCount;
     const limit = isSearch ? MAX_PAGE_SIZE : PAGE_SIZE;
-    const page = await this._client.list({ limit, cursor });
+    const page = await this._loadPage({ limit, cursor });
     if (cursor === this._cursor) {
       this._cursor = page.next;
     }
-    page.jobs.forEach(job => this._storeResponse(job, sentAt));
   }
 
   private readonly _jobs = new OrderedJobs();

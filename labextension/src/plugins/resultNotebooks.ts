@@ -17,7 +17,10 @@ import type { JSONObject, ReadonlyPartialJSONObject } from '@lumino/coreutils';
 
 import { CommandIDs, jobNameOf } from '../jobCommands';
 import { type Job, resultPath } from '../jobs/job';
-import { type Provenance, resultProvenance } from '../resultNotebook/provenance';
+import {
+  type Provenance,
+  resultProvenance
+} from '../resultNotebook/provenance';
 import { IJobs } from '../tokens';
 import { showError } from '../ui/errors';
 import { findFailedCell } from '../ui/openResult';

@@ -58,12 +58,15 @@ export function copyOutputs(
     for (const { source, result: cell } of copies) {
       const model = cells.get(source.index);
       const json = model.sharedModel.toJSON() as nbformat.ICodeCell;
-      const { trusted: _, ...metadata } = json.metadata;
-      const isTrusted = model.trusted && cell!.isTrusted;
+      const metadata = { ...json.metadata };
+      delete metadata.trusted;
+      if (model.trusted && cell!.isTrusted) {
+        metadata.trusted = true;
+      }
       sharedModel.deleteCell(source.index);
       sharedModel.insertCell(source.index, {
         ...json,
-        metadata: isTrusted ? { ...metadata, trusted: true } : metadata,
+        metadata,
         outputs: cell!.outputs,
         execution_count: cell!.executionCount
       });

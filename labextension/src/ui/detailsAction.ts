@@ -11,7 +11,8 @@ export function detailsActions(
   commands: CommandRegistry,
   trans: TranslationBundle
 ): Notification.IAction[] {
-  const callback = () => void commands.execute(ViewCommandIDs.details, { name });
+  const callback = () =>
+    void commands.execute(ViewCommandIDs.details, { name });
   return commands.hasCommand(ViewCommandIDs.details)
     ? [{ label: trans.__('Details'), callback }]
     : [];
