@@ -20,7 +20,7 @@ import pytest
 
 from jupyter_to_job.domain.errors import BadInput
 from jupyter_to_job.workspace import CannotPublish, Published, Workspace, publish, resolve_output
-from jupyter_to_job.workspace.publishing.drafts import draft_file, draft_folder, sweep
+from jupyter_to_job.workspace.publishing.drafts import draft_file, draft_folder, remove_drafts
 
 from ..processes import until
 
@@ -207,7 +207,7 @@ def test_drafts_are_swept_once_nobody_holds_them(tmp_path: Path) -> None:
     kept.touch()
     folder = os.open(tmp_path, os.O_RDONLY)
     with draft_file(folder) as (file, _), draft_folder(folder) as (made, _):
-        sweep(folder)
+        remove_drafts(folder)
         assert {p.name for p in tmp_path.iterdir()} == {file, made, kept.name}
     assert [p.name for p in tmp_path.iterdir()] == [kept.name]
     os.close(folder)

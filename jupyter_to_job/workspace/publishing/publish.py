@@ -19,7 +19,7 @@ from typing import BinaryIO
 
 from ...domain.errors import BadInput, Damaged
 from ..paths import READ_SIZE, Workspace, open_regular
-from .drafts import copy, digest_of, draft_file, draft_name, sweep
+from .drafts import copy, digest_of, draft_file, draft_name, remove_drafts
 
 NAME_MAX = 255
 """Bytes of a file name at most, on all common file systems."""
@@ -66,7 +66,7 @@ def publish(
     folder, stem = _target(notebook, output, name)
     path = str(folder / f"{stem}{_SUFFIX}")
     with as_cannot_publish(path), workspace.folder(str(folder)) as opened:
-        sweep(opened)
+        remove_drafts(opened)
         with draft_file(opened, mode) as (draft, file):
             digest = copy(content, file)
             if sha256 is not None and digest != sha256:
