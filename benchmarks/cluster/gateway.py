@@ -10,7 +10,7 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from jupyter_to_job.controller.feed.feed import GatewayFeed
+from jupyter_to_job.controller.feed.gateway_feed import GatewayFeed
 from tornado.netutil import bind_sockets
 
 from jupyter_to_job.backends.kubernetes import JobPods, KubernetesBackend

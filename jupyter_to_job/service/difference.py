@@ -76,7 +76,7 @@ def _by_nbdime(before: list[Cell], after: list[Cell]) -> Iterator[Pair]:
     from nbformat import from_dict
 
     document = {"nbformat": 4, "nbformat_minor": 4, "metadata": {}}
-    empty = {"metadata": {}, "outputs": [], "execution_count": None}
+    empty: Cell = {"metadata": {}, "outputs": [], "execution_count": None}
     notebooks = [
         from_dict({**document, "cells": [{**empty, **cell} for cell in cells]})
         for cells in (before, after)

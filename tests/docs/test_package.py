@@ -22,7 +22,7 @@ LINK = re.compile(r"!?\[[^\]]*\]\(([^)]+)\)")
 
 
 def rendered() -> str:
-    text = (ROOT / README["fragments"][0]["path"]).read_text(encoding="utf-8")
+    text: str = (ROOT / README["fragments"][0]["path"]).read_text(encoding="utf-8")
     for rule in README["substitutions"]:
         text = re.sub(rule["pattern"], rule["replacement"], text)
     return text
