@@ -4,7 +4,7 @@ import { Panel } from '@lumino/widgets';
 import type { ReactElement } from 'react';
 
 import { useModel } from '../ui/useModel';
-import { forecastText } from '../ui/waitText';
+import { forecastText, sweepForecastText } from '../ui/waitText';
 import { EnvironmentSection } from './environmentSection';
 import { FilesSection } from './filesSection';
 import { DeviceChoice, FlavorCards } from './flavorCards';
@@ -44,13 +44,14 @@ function RunPlace({ model }: ModelProps): ReactElement {
   );
 }
 
-/** What the job would wait for, and estimates; always rendered for the same reason. */
+/** What the jobs would wait for, and estimates; always rendered for the same reason. */
 function Forecast({ model }: ModelProps): ReactElement {
-  const { presentPreflight, trans } = model;
+  const { presentPreflight, sweep, trans } = model;
+  const toText = sweep.isActive ? sweepForecastText : forecastText;
   const wait = presentPreflight?.wait ?? null; // an older server does not send it
   return (
     <p className="jp-ToJobDialog-place" aria-live="polite">
-      {wait === null ? '' : forecastText(wait, trans)}
+      {wait === null ? '' : toText(wait, trans)}
     </p>
   );
 }

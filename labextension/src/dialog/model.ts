@@ -21,10 +21,10 @@ import { durationText } from '../ui/format';
 import { EnvironmentForm } from './environment';
 import { FileList } from './files';
 import { findFormProblems, type TextFields } from './formProblems';
-import { LatestQuery } from './latestQuery';
 import type { RememberedChoices } from './memory';
 import { ParameterForm } from './parameters';
-import { checkAll, placeOf, SweepForm } from './sweepForm';
+import { PreflightQuery } from './preflightQuery';
+import { SweepForm } from './sweepForm';
 
 /** Backends whose queue takes priorities into account. */
 const QUEUEING_BACKENDS = ['local', 'memory'];
@@ -42,15 +42,13 @@ export class SubmitModel implements IDisposable {
     debounceMs?: number
   ) {
     this._setInitial(rememberedChoices);
-    this._preflightQuery = new LatestQuery(
-      async samples => {
+    this._preflightQuery = new PreflightQuery(
+      async choices => {
         await source.ready;
-        return checkAll(choices => {
-          const submission = { ...source.toSubmission(), ...choices };
-          return this._api.checkSubmission(submission);
-        }, samples);
+        const submission = { ...source.toSubmission(), ...choices };
+        return this._api.checkSubmission(submission);
       },
-      (answer, error) => this._onPreflight(answer, error),
+      error => this._onPreflight(error),
       debounceMs
     );
   }
@@ -74,8 +72,6 @@ export class SubmitModel implements IDisposable {
   /** The catalog; null until it is loaded. */
   catalog: Catalog | null = null;
 
-  preflight: Preflight | null = null;
-
   /** The error of the latest request, a submission or another one; null if it succeeded. */
   failure: { error: unknown; isSubmission: boolean } | null = null;
 
@@ -97,14 +93,17 @@ export class SubmitModel implements IDisposable {
     return this._preflightQuery.isPending;
   }
 
+  /** Preflight's latest answer, which may be about earlier choices; null without any. */
+  get preflight(): Preflight | null {
+    return this._preflightQuery.answer;
+  }
+
   /**
    * What preflight says of the present flavor, device and isolation; null until it has answered for
    * them. The dialog says where the run works by this, and sends its plan along.
    */
   get presentPreflight(): Preflight | null {
-    return this._answeredPlace === placeOf(this._samples)
-      ? this.preflight
-      : null;
+    return this._preflightQuery.answerFor(this._samples);
   }
 
   /** The flavor to submit with: the chosen one if it is available. */
@@ -176,7 +175,7 @@ export class SubmitModel implements IDisposable {
   /** Set the catalog, a new or a cached one. */
   setCatalog(catalog: Catalog): void {
     this.catalog = catalog;
-    if (this._checkedChoices !== JSON.stringify(this._samples)) {
+    if (!this._preflightQuery.isAbout(this._samples)) {
       this._checkChoices(true);
     }
     this._emitChanged();
@@ -335,20 +334,14 @@ export class SubmitModel implements IDisposable {
   }
 
   private _checkChoices(isImmediate: boolean): void {
-    const samples = this._samples;
-    this._checkedChoices = JSON.stringify(samples);
-    this._checkedPlace = placeOf(samples);
-    this._preflightQuery.ask(samples, isImmediate);
+    this._preflightQuery.ask(this._samples, isImmediate);
   }
 
-  private _onPreflight(answer: Preflight | null, error: unknown): void {
-    if (answer === null) {
-      this._checkedChoices = null; // so that the next catalog asks again
+  private _onPreflight(error: unknown): void {
+    if (error !== null) {
       this._setFailure(error, false);
       return;
     }
-    this.preflight = answer;
-    this._answeredPlace = this._checkedPlace;
     this._takePreflight();
     this._emitChanged();
   }
@@ -360,7 +353,7 @@ export class SubmitModel implements IDisposable {
     }
     this.parameters.setParameters(this.preflight.parameters);
     this.files.onPreflight(this.preflight);
-    if (this._checkedChoices !== JSON.stringify(this._samples)) {
+    if (!this._preflightQuery.isAbout(this._samples)) {
       this._checkChoices(true);
     }
   }
@@ -391,10 +384,6 @@ export class SubmitModel implements IDisposable {
   private _remembering: Promise<unknown> | null = null;
   /** Whether the user has chosen something. */
   private _isTouched = false;
-  private _checkedChoices: string | null = null;
-  /** The places, by `placeOf`, that the latest question and the latest answer are about. */
-  private _checkedPlace: string | null = null;
-  private _answeredPlace: string | null = null;
   private _lastRequest: { request: string; key: string } | null = null;
-  private readonly _preflightQuery: LatestQuery<Choices[], Preflight>;
+  private readonly _preflightQuery: PreflightQuery;
 }

@@ -2,7 +2,7 @@
  * The model of a submission of several jobs: what has several values, how they are combined, and the
  * jobs' group. With nothing that has several values it is the submission of one job.
  */
-import type { Preflight, Problem } from '../api';
+import type { Problem } from '../api';
 import type { Choices, Job, Submission } from '../jobs/job';
 import {
   type Axis,
@@ -177,26 +177,6 @@ export class SweepForm {
     const { catalog } = this._model;
     return catalog === null ? [] : (this.several?.list(catalog) ?? []);
   }
-}
-
-/** Ask about each of some choices, and make one answer of all: it has the problems of each. */
-export async function checkAll(
-  check: (choices: Choices) => Promise<Preflight>,
-  samples: readonly Choices[]
-): Promise<Preflight> {
-  const answers = await Promise.all(samples.map(check));
-  const problems = answers.flatMap(answer => answer.problems);
-  const texts = new Map(
-    problems.map(problem => [JSON.stringify(problem), problem])
-  );
-  return { ...answers[0]!, problems: [...texts.values()] };
-}
-
-/** The choices that decide where a run works. */
-export function placeOf(samples: readonly Choices[]): string {
-  return JSON.stringify(
-    samples.map(({ flavor, device, isolated }) => [flavor, device, isolated])
-  );
 }
 
 /** What differs between places, in a word. */

@@ -20,11 +20,7 @@ export function waitReason(
   trans: TranslationBundle
 ): string | null {
   const sentences = needs.map(need =>
-    trans.__(
-      'Needs %1; free now: %2.',
-      amountText(need.resource, need.amount, trans),
-      freeText(need)
-    )
+    trans.__('Needs %1; free now: %2.', ...needText(need, trans))
   );
   if (before !== null && before > 0) {
     sentences.push(
@@ -86,6 +82,45 @@ export function forecastText(wait: Wait, trans: TranslationBundle): string {
     .join(' ');
 }
 
+/**
+ * What the dialog says before several jobs are sent: the one that is first in the queue stands for
+ * them, for the others wait for their like.
+ */
+export function sweepForecastText(
+  { needs, before, start, run }: Wait,
+  trans: TranslationBundle
+): string {
+  const duration = (seconds: number) =>
+    formatDuration(roundEstimate(seconds), trans);
+  const isWaiting = needs.length > 0 || (before ?? 0) > 0;
+  return [
+    ...needs.map(need =>
+      trans.__('Each needs %1; free now: %2.', ...needText(need, trans))
+    ),
+    before !== null &&
+      before > 0 &&
+      trans._n('%1 job is before them.', '%1 jobs are before them.', before),
+    isWaiting &&
+      start !== null &&
+      start.runs > 0 &&
+      trans._n(
+        'The first starts in about %2, estimated from %1 earlier run.',
+        'The first starts in about %2, estimated from %1 earlier runs.',
+        start.runs,
+        rangeText(start, duration, trans)
+      ),
+    run !== null &&
+      trans._n(
+        'Each runs about %2, estimated from %1 earlier run.',
+        'Each runs about %2, estimated from %1 earlier runs.',
+        run.runs,
+        rangeText(run, duration, trans)
+      )
+  ]
+    .filter(Boolean)
+    .join(' ');
+}
+
 function rangeText(
   { low, likely, high }: Estimate,
   format: (seconds: number) => string,
@@ -114,6 +149,11 @@ function amountText(
     default:
       return `${amount} ${resource}`;
   }
+}
+
+/** How much a job needs of something, and how much of it is free. */
+function needText(need: Need, trans: TranslationBundle): [string, string] {
+  return [amountText(need.resource, need.amount, trans), freeText(need)];
 }
 
 function freeText({ resource, free }: Need): string {
