@@ -91,7 +91,8 @@ async def test_export_with_and_without_code(jp_fetch: Fetch, jp_root_dir: Path) 
     name = await submitted(jp_fetch)
 
     async def exported(**params: str) -> Any:
-        return await jp_fetch(*API, "jobs", name, "export", params=params)
+        # Starting nbconvert takes a busy machine some time.
+        return await jp_fetch(*API, "jobs", name, "export", params=params, request_timeout=120)
 
     page = await exported()
     assert page.headers["Content-Type"].startswith("text/html")
