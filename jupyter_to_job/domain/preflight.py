@@ -73,7 +73,8 @@ class Preflight:
     the same place, where that is the backend's choice and not this machine's. `image` is None where
     jobs run in no image. `plan` is what all this depends on, in a form that a submission sends
     back; None where it cannot be said. `wait` is what the job would wait for, None if it is
-    refused.
+    refused. `results` is the folder where the result goes by the settings if no other place is
+    asked for; None: beside the notebook.
     """
 
     problems: tuple[Problem, ...] = ()
@@ -88,6 +89,7 @@ class Preflight:
     image: JobImage | None = None
     plan: dict[str, str] | None = None
     wait: JobWait | None = None
+    results: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON types."""

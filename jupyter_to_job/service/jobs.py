@@ -24,7 +24,7 @@ from ..exchange import FileExchange, Request
 from ..exchange.index import IndexRow
 from ..exchange.records import NotificationsRecord
 from ..exchange.retention import Policy, raise_if_cleared
-from ..workspace import Frozen, make_folder, resolve_output
+from ..workspace import Frozen, resolve_output
 from .catalog import describe
 from .delivery import deliver, find_delivered_attempt
 from .job_files import StoredFiles
@@ -149,8 +149,6 @@ class JobService:
         """Record a frozen submission (a gateway gets it as blobs) and get its job started."""
         caller = caller or self._caller
         submissions = self._context.submissions
-        if submission.results is not None and caller.sees_workspace:
-            make_folder(caller.open_workspace(), submission.results)
         request, is_new = submissions.submit(submission, frozen, caller, transfer)
         # The job is read before the backend begins, which would compete for the processor.
         job = self._read_job(self._require_visible(request))

@@ -296,7 +296,7 @@ export type Submission = {
     [key: string]: string;
   };
   max_runtime?: Duration;
-  /** @description A file or an existing folder. */
+  /** @description A file, or a folder: one that is there, or with a slash at its end one that is made. */
   output?: string | null;
   /** @description The first part of the job's name. */
   name?: string | null;
@@ -336,7 +336,7 @@ export type Sweep = {
     [key: string]: string;
   };
   max_runtime?: Duration;
-  /** @description A file or an existing folder. */
+  /** @description A file, or a folder: one that is there, or with a slash at its end one that is made. */
   output?: string | null;
   /** @description The first part of the job's name. */
   name?: string | null;
@@ -404,6 +404,8 @@ export type Preflight = {
   plan: Plan | null;
   /** @description What the job would wait for; null where it would be refused. */
   wait: Wait | null;
+  /** @description Folder where the result goes by the settings if no other place is asked for; null: beside the notebook. */
+  results: string | null;
 };
 /** @description What this answer depends on. Sent back with the submission it is refused (plan_changed) where the job would run otherwise by then. */
 export type Plan = {

@@ -98,6 +98,7 @@ export function preflight(changes: Partial<Preflight> = {}): Preflight {
     image: null,
     plan: null,
     wait: null,
+    results: null,
     ...changes
   };
 }

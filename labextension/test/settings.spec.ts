@@ -1,19 +1,13 @@
 /** The settings, and what they do in the dialog. */
-import type { Contents } from '@jupyterlab/services';
 import { readFileSync } from 'fs';
 import * as path from 'path';
 
-import type { IDialogApi } from '../src/jobs/client';
-import type { Submission } from '../src/jobs/job';
 import { resultsPath, withDefaults } from '../src/dialog/defaultChoices';
 import {
   DEFAULTS,
   RegistryPreferences,
   SETTINGS_ID
 } from '../src/settings/preferences';
-import type { INotebookSource } from '../src/source';
-import { withFolder, withoutFolder } from '../src/dialog/resultsFolder';
-import { job, preflight } from './fixtures';
 
 type Schema = {
   properties: Record<
@@ -110,52 +104,5 @@ describe('defaults of the dialog', () => {
     ['/', 'lab/a.ipynb', '']
   ])('a folder %p of %p is %p', (pattern, notebook, expected) => {
     expect(resultsPath(pattern, notebook)).toBe(expected);
-  });
-});
-
-describe('the folder of results', () => {
-  it('is made before it is needed, and not before', async () => {
-    const there = new Set(['lab']);
-    const contents = {
-      get: (folder: string) =>
-        there.has(folder) ? Promise.resolve({}) : Promise.reject(new Error()),
-      save: (folder: string) => Promise.resolve(there.add(folder))
-    } as unknown as Contents.IManager;
-    const sent: unknown[] = [];
-    const source: INotebookSource = {
-      path: 'lab/a.ipynb',
-      note: null,
-      initialChoices: {},
-      takesFiles: true,
-      toSubmission: () => ({ notebook: 'lab/a.ipynb' }),
-      submit: choices => {
-        sent.push(choices.output);
-        return Promise.resolve(job());
-      }
-    };
-    const wrapped = withFolder(source, 'lab/results/a/', contents);
-    expect(wrapped.toSubmission()).toEqual({ notebook: 'lab/a.ipynb' });
-    await wrapped.submit({ output: 'other/' }, 'key');
-    expect([...there]).toEqual(['lab']);
-    await wrapped.submit({ output: 'lab/results/a' }, 'key');
-    expect([...there]).toEqual(['lab', 'lab/results', 'lab/results/a']);
-    expect(sent).toEqual(['other/', 'lab/results/a/']);
-  });
-
-  it('is nothing to ask the server about', async () => {
-    const asked: Submission[] = [];
-    const api = {
-      checkSubmission: (submission: Submission) => {
-        asked.push(submission);
-        return Promise.resolve(preflight());
-      }
-    } as unknown as IDialogApi;
-    const { checkSubmission } = withoutFolder(api, 'results/a/');
-    await checkSubmission({ notebook: 'a.ipynb', output: 'results/a/' });
-    await checkSubmission({ notebook: 'a.ipynb', output: 'b.ipynb' });
-    expect(asked).toEqual([
-      { notebook: 'a.ipynb' },
-      { notebook: 'a.ipynb', output: 'b.ipynb' }
-    ]);
   });
 });

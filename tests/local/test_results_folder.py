@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from .. import notebooks
@@ -28,6 +30,17 @@ def test_below_the_notebooks_folder(folders: Cli) -> None:
     assert current["delivery"]["path"] == f"all/{current['name']}.ipynb"
     asked = folders.json("submit", "deep/数据.ipynb", "--output", "here.ipynb", "--wait")
     assert (asked["delivery"]["path"], asked["asked"]["output"]) == ("here.ipynb", "here.ipynb")
+
+
+def test_a_folder_that_is_asked_for(cli: Cli) -> None:
+    notebooks.write(cli.workspace / "a.ipynb", "1")
+    refused = cli.run("submit", "a.ipynb", "--output", "new/runs/", "-f", "enormous")
+    assert (refused.returncode, (cli.workspace / "new").exists()) == (2, False)
+    job = cli.json("submit", "a.ipynb", "--output", "new/runs/", "--wait")
+    assert (job["delivery"]["path"], job["output"]) == (f"new/runs/{job['name']}.ipynb", "new/runs/")
+    shutil.rmtree(cli.workspace / "new")
+    again = cli.json("rerun", job["name"], "--wait")  # made again
+    assert again["delivery"]["path"] == f"new/runs/{again['name']}.ipynb"
 
 
 def test_no_link_leads_out(folders: Cli) -> None:

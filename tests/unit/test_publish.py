@@ -285,7 +285,7 @@ def test_killed_at_random(tmp_path: Path, seed: int) -> None:
 # What can never be published at ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize("output", ["../b.ipynb", "/b.ipynb", "x" * 256, "gone/", "a\0b"])
+@pytest.mark.parametrize("output", ["../b.ipynb", "/b.ipynb", "x" * 256, "x" * 256 + "/", "../b/", "a\0b"])
 def test_an_output_that_can_never_be(tmp_path: Path, output: str) -> None:
     with pytest.raises(BadInput):
         resolve_output(Workspace(tmp_path), output)
@@ -295,7 +295,7 @@ def test_an_output_that_can_never_be(tmp_path: Path, output: str) -> None:
     ("output", "resolved"),
     [
         ("b.ipynb", "b.ipynb"), ("b", "b"), ("gone/b.ipynb", "gone/b.ipynb"),
-        ("there", "there/"), ("there/", "there/"), (".", "./"), ("", "./"),
+        ("there", "there/"), ("there/", "there/"), ("gone/", "gone/"), (".", "./"), ("", "./"),
     ],
 )  # fmt: skip
 def test_what_an_output_means_is_decided_once(tmp_path: Path, output: str, resolved: str) -> None:

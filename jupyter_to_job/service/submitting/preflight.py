@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from job_runner.protocol.parameters import parse_default
 
@@ -48,7 +48,15 @@ def inspect_files(submission: Submission, caller: Caller) -> Preflight:
         inputs=tuple(PlannedInput(i.path, i.size) for i in plan.files),
         ignored=plan.ignored,
         input_cap=caller.input_cap,
+        results=_usual_folder(submission, caller),
     )
+
+
+def _usual_folder(submission: Submission, caller: Caller) -> str | None:
+    """Return where the result goes if no other place is asked for."""
+    with contextlib.suppress(BadInput):  # told where it matters
+        return caller.with_results(replace(submission, output=None)).results
+    return None
 
 
 def _inspect_notebook(
@@ -161,26 +169,21 @@ def _output_problems(
 ) -> Iterator[Problem]:
     """Yield why the result could not be published: it would be held."""
     try:
-        results = caller.with_results(submission).results
-    except BadInput as error:
+        submission = caller.with_results(submission)
+        output = submission.output or submission.results
+        output = None if output is None else resolve_output(workspace, output)
+    except JobsError as error:
         yield problem_of(error)
         return
-    if results is not None:
-        yield from _results_problems(workspace, results)
-        return
-    if submission.output is not None:
-        try:
-            resolve_output(workspace, submission.output)
-        except JobsError as error:
-            yield problem_of(error)
-            return
+    path = PurePosixPath(output or submission.notebook)
+    parent = path if output is not None and output.endswith("/") else path.parent
     try:
-        target = workspace.real(submission.output or submission.notebook)
+        folder = workspace.real(str(parent))
     except BadInput:
         return  # reading the notebook has reported it
-    folder = target if submission.output is not None and target.is_dir() else target.parent
-    if not os.access(folder, os.W_OK | os.X_OK):
-        parent = PurePosixPath(submission.output or submission.notebook).parent
+    if parent is path and not folder.is_dir():
+        yield from _new_folder_problems(folder, parent)
+    elif not os.access(folder, os.W_OK | os.X_OK):
         state = "cannot be written to" if folder.is_dir() else "is not there"
         yield Problem(
             "not_writable",
@@ -190,15 +193,14 @@ def _output_problems(
         )
 
 
-def _results_problems(workspace: Workspace, folder: str) -> Iterator[Problem]:
-    """Yield why the folder for results could not be made, or written to."""
-    real = workspace.real(folder)
-    existing = next(path for path in (real, *real.parents) if path.exists())
+def _new_folder_problems(folder: Path, name: PurePosixPath) -> Iterator[Problem]:
+    """Yield why a folder cannot be made at submission, with those above it."""
+    existing = next(path for path in (folder, *folder.parents) if os.path.exists(path))
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
         yield Problem(
             "not_writable",
-            f"The folder {folder} for results cannot be made or written to.",
-            "Mend it, or choose another place for the result.",
+            f"The folder {name} for the result cannot be made.",
+            "Choose another place for the result.",
         )
 
 

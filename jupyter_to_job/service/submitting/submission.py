@@ -28,6 +28,7 @@ from ...workspace import (
     Workspace,
     freeze,
     freeze_input,
+    make_folder,
     resolve_output,
     results_folder,
 )
@@ -122,6 +123,14 @@ class Caller:
         folder = results_folder(self.open_workspace(), submission.notebook, self.results)
         return replace(submission, results=folder)
 
+    def make_folder_of(self, output: str | None) -> None:
+        """Make the folder that a resolved output names, if this process reaches the workspace.
+
+        Raises CannotPublish.
+        """
+        if output is not None and output.endswith("/") and self.sees_workspace:
+            make_folder(self.open_workspace(), output)
+
 
 @dataclass(frozen=True)
 class SubmissionService:
@@ -168,6 +177,7 @@ class SubmissionService:
             require_plan(submission.plan, plan_of(request, caller.origin))
             name = self._name(submission, frozen, caller, key, draw)
             request = replace(request, name=name, kernel_spec=kernel_spec, key=key)
+            caller.make_folder_of(request.output)
             # The first name of a key follows from the key: a later submission claims it again.
             claim = f"{key}-1" if key is not None and draw == 0 else None
             created = self._create(request, frozen, caller, transfer, claim)

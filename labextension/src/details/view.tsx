@@ -2,6 +2,8 @@
 import { ReactWidget } from '@jupyterlab/ui-components';
 import type { ReactElement } from 'react';
 
+import '../../style/details.css';
+
 import type { IDetailsApi } from '../jobs/client';
 import { useKeptFocus } from '../ui/useKeptFocus';
 import { useModel } from '../ui/useModel';

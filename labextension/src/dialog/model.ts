@@ -3,7 +3,6 @@
  * user interface; the form renders it and calls its methods.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
-import { UUID } from '@lumino/coreutils';
 import type { IDisposable } from '@lumino/disposable';
 import { Signal } from '@lumino/signaling';
 
@@ -24,13 +23,11 @@ import { findFormProblems, type TextFields } from './formProblems';
 import type { RememberedChoices } from './memory';
 import { ParameterForm } from './parameters';
 import { PreflightQuery } from './preflightQuery';
+import { NO_KEY, SubmissionKey } from './submissionKey';
 import { SweepForm } from './sweepForm';
 
 /** Backends whose queue takes priorities into account. */
 const QUEUEING_BACKENDS = ['local', 'memory'];
-
-/** The key of a submission whose choices are not known yet: there is nothing to withdraw. */
-const NO_KEY = '';
 
 /** One submission, from the first choice to the job. Only its own methods change its state. */
 export class SubmitModel implements IDisposable {
@@ -298,7 +295,7 @@ export class SubmitModel implements IDisposable {
     } catch (error) {
       if (error instanceof ApiError && error.code === 'withdrawn') {
         this.isWithdrawn = true;
-        this._lastRequest = null; // The server refuses a withdrawn key from now on.
+        this._key.discard();
       } else {
         this._setFailure(error, true);
         if (error instanceof ApiError && error.code === 'plan_changed') {
@@ -363,13 +360,8 @@ export class SubmitModel implements IDisposable {
     this._emitChanged();
   }
 
-  /** The same key for the same request makes a repetition safe; another request gets a new key. */
   private _idempotencyKey(choices: Choices): string {
-    const request = JSON.stringify([choices, this.sweep.fields]);
-    if (request !== this._lastRequest?.request) {
-      this._lastRequest = { request, key: UUID.uuid4() };
-    }
-    return this._lastRequest.key;
+    return this._key.of([choices, this.sweep.fields]);
   }
 
   private _emitChanged(): void {
@@ -384,6 +376,6 @@ export class SubmitModel implements IDisposable {
   private _remembering: Promise<unknown> | null = null;
   /** Whether the user has chosen something. */
   private _isTouched = false;
-  private _lastRequest: { request: string; key: string } | null = null;
+  private readonly _key = new SubmissionKey();
   private readonly _preflightQuery: PreflightQuery;
 }

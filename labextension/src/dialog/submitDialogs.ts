@@ -1,6 +1,5 @@
 /** Opens submit dialogs, and keeps the last catalog and the choices for the next ones. */
 import { Dialog } from '@jupyterlab/apputils';
-import type { Contents } from '@jupyterlab/services';
 import type { IStateDB } from '@jupyterlab/statedb';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { UUID } from '@lumino/coreutils';
@@ -10,17 +9,10 @@ import type { IDialogApi } from '../jobs/client';
 import type { IPreferences } from '../settings/preferences';
 import type { INotebookSource } from '../source';
 import type { IJobs, ISubmitDialog } from '../tokens';
-import { resultsPath, withDefaults } from './defaultChoices';
+import { withDefaults } from './defaultChoices';
 import { SubmitDialog } from './dialog';
 import { ChoiceMemory, type Memories } from './memory';
 import { SubmitModel } from './model';
-import { withFolder, withoutFolder } from './resultsFolder';
-
-/** What the user has set, and what makes the folder of results that it names. */
-export type DialogSettings = {
-  preferences: IPreferences;
-  contents: Contents.IManager;
-};
 
 /** Opens submit dialogs, and submits without one. */
 export class SubmitDialogs implements ISubmitDialog {
@@ -32,7 +24,7 @@ export class SubmitDialogs implements ISubmitDialog {
     >,
     state: IStateDB | null,
     private readonly _trans: TranslationBundle,
-    private readonly _settings: DialogSettings | null = null
+    private readonly _settings: IPreferences | null = null
   ) {
     this._memory = new ChoiceMemory(_jobs, state);
   }
@@ -46,8 +38,8 @@ export class SubmitDialogs implements ISubmitDialog {
       ? { now: {}, later: null }
       : await this._loadMemories(source.path);
     const model = new SubmitModel(
-      this._withFolder(source),
-      this._apiFor(source),
+      source,
+      this._api,
       this._trans,
       memories.now
     );
@@ -84,7 +76,7 @@ export class SubmitDialogs implements ISubmitDialog {
     const { now, later } = await this._loadMemories(source.path);
     const { choices } = (await later) ?? now;
     await source.ready;
-    return this._withFolder(source).submit(
+    return source.submit(
       { ...choices, ...source.initialChoices },
       UUID.uuid4()
     );
@@ -93,7 +85,7 @@ export class SubmitDialogs implements ISubmitDialog {
   /** Load what is remembered of a notebook, with what the user has set for all of them. */
   private async _loadMemories(path: string): Promise<Memories> {
     const { now, later } = await this._memory.load(path);
-    const preferences = this._settings?.preferences.current;
+    const preferences = this._settings?.current;
     return preferences === undefined
       ? { now, later }
       : {
@@ -101,23 +93,6 @@ export class SubmitDialogs implements ISubmitDialog {
           later:
             later?.then(each => withDefaults(each, path, preferences)) ?? null
         };
-  }
-
-  private _withFolder(source: INotebookSource): INotebookSource {
-    const folder = this._folderOf(source);
-    return folder === ''
-      ? source
-      : withFolder(source, folder, this._settings!.contents);
-  }
-
-  private _apiFor(source: INotebookSource): IDialogApi {
-    const folder = this._folderOf(source);
-    return folder === '' ? this._api : withoutFolder(this._api, folder);
-  }
-
-  private _folderOf({ path }: INotebookSource): string {
-    const { resultsFolder = '' } = this._settings?.preferences.current ?? {};
-    return resultsPath(resultsFolder, path);
   }
 
   /**

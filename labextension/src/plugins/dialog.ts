@@ -8,7 +8,7 @@ import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
 import { SubmitDialogs } from '../dialog/submitDialogs';
 import { Client } from '../jobs/client';
-import { IPreferences, RegistryPreferences } from '../settings/preferences';
+import { IPreferences } from '../settings/preferences';
 import { IJobs, ISubmitDialog } from '../tokens';
 
 const plugin: JupyterFrontEndPlugin<ISubmitDialog> = {
@@ -30,10 +30,7 @@ const plugin: JupyterFrontEndPlugin<ISubmitDialog> = {
       jobs,
       state,
       (translator ?? nullTranslator).load('jupyter_to_job'),
-      {
-        preferences: preferences ?? new RegistryPreferences(),
-        contents: serviceManager.contents
-      }
+      preferences
     )
 };
 
