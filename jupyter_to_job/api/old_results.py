@@ -10,9 +10,7 @@ from ..workspace import Workspace
 from .http import ApiRequest, ApiResponse
 
 
-def answer_old_results(
-    jobs: Jobs, request: ApiRequest, workspace: Workspace | None
-) -> ApiResponse:
+def answer_old_results(jobs: Jobs, request: ApiRequest, workspace: Workspace | None) -> ApiResponse:
     """Return the results that a user may want to remove."""
     older_than = request.query.get("older_than", "")
     seconds = 0 if older_than == "0" else parse_duration(older_than or OLDER_THAN)

@@ -86,7 +86,9 @@ def touches_workspace(request: ApiRequest) -> bool:
 
 def is_slow(request: ApiRequest) -> bool:
     """Tell whether a request may take as long as copying files or building a notebook does."""
-    return touches_workspace(request) or request.path.endswith(_SLOW) or request.path == "old-results"
+    return (
+        touches_workspace(request) or request.path.endswith(_SLOW) or request.path == "old-results"
+    )
 
 
 class _Call(NamedTuple):

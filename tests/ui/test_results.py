@@ -132,7 +132,9 @@ def test_a_large_result_opens_without_its_outputs(
     screenshot("open-large")
     asked.get_by_role("button", name="Open Without Outputs").click()
     view = page.get_by_role("region", name=f"{name}, without its outputs")
-    expect(view.get_by_text(re.compile(r"an output of [\d.]+ MiB is not shown here"))).to_be_visible()
+    expect(
+        view.get_by_text(re.compile(r"an output of [\d.]+ MiB is not shown here"))
+    ).to_be_visible()
     expect(view.locator(".jp-InputPrompt").first).to_have_text("[1]:")
     expect(view.get_by_text("print('small')")).to_be_visible()
     screenshot("without-outputs")

@@ -173,9 +173,9 @@ def test_what_stands_still_is_rendered_and_does_no_harm(
     rendered = cell(live, 1)
     largest = rendered.locator("td", has_text="3").first
     color = "cell => getComputedStyle(cell).backgroundColor"
-    assert "rgb(255, 200, 0)" in [
-        each.evaluate(color) for each in rendered.locator("td").all()
-    ], largest
+    assert "rgb(255, 200, 0)" in [each.evaluate(color) for each in rendered.locator("td").all()], (
+        largest
+    )
     assert "gradient" in "".join(
         each.evaluate("cell => getComputedStyle(cell).backgroundImage")
         for each in rendered.locator("td").all()
