@@ -28,6 +28,7 @@ from .job_files import (
     answer_snapshot,
 )
 from .large_body import split_body
+from .old_results import answer_old_results, answer_removal
 from .ranges import file_response
 from .results import picture_response, results_response
 from .without_outputs import without_outputs
@@ -35,8 +36,8 @@ from .without_outputs import without_outputs
 Handler = Callable[..., ApiResponse]
 MAX_PAGE = 500
 MAX_CURSOR = 200
-_SLOW = ("/notebook", "/cells", "/snapshot", "/difference", "/export", "/picture")
-"""Ends of paths whose answer is made of a whole notebook or journal."""
+_SLOW = ("/notebook", "/cells", "/snapshot", "/difference", "/export", "/picture", "/result")
+"""Ends of paths whose answer is made of a whole notebook or journal, or of many files."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,9 @@ def touches_workspace(request: ApiRequest) -> bool:
 
 def is_slow(request: ApiRequest) -> bool:
     """Tell whether a request may take as long as copying files or building a notebook does."""
-    return touches_workspace(request) or request.path.endswith(_SLOW)
+    return (
+        touches_workspace(request) or request.path.endswith(_SLOW) or request.path == "old-results"
+    )
 
 
 class _Call(NamedTuple):
@@ -266,6 +269,14 @@ def _export(call: _Call, name: str) -> ApiResponse:
     return answer_export(call.jobs, call.request, name, call.context.workspace)
 
 
+def _old_results(call: _Call) -> ApiResponse:
+    return answer_old_results(call.jobs, call.request, call.context.workspace)
+
+
+def _remove_result(call: _Call, name: str) -> ApiResponse:
+    return answer_removal(call.jobs, name, call.context.workspace)
+
+
 def _picture(call: _Call, name: str) -> ApiResponse:
     metric = call.request.query.get("metric")
     if not metric:
@@ -306,6 +317,8 @@ ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("GET", _JOB + r"/snapshot", _snapshot),
     ("GET", _JOB + r"/difference", _difference),
     ("GET", _JOB + r"/export", _export),
+    ("DELETE", _JOB + r"/result", _remove_result),
+    ("GET", r"old-results", _old_results),
     ("POST", r"preflight", _preflight),
     ("GET", r"health", _health),
 )

@@ -21,11 +21,12 @@ class JobRecord:
 
     `env` are the names of the variables that the submitter set, and `variables` the names of those
     that came along from the submitter's environment. Nothing has their values. `files` are the
-    paths of the files that the run created and that were copied to the workspace. `image` is the
-    image of the submitter's container on a cluster. `retention` is how many seconds after its
-    delivery a job is kept, None for ever. `kept_until` is when that is over; None as long as it is
-    not delivered. `cleared` is when snapshot, log and result were removed, and `cleared_reason`
-    says why.
+    paths of the files that the run created and that were copied to the workspace. `result_sha256`
+    is the digest of the notebook that was delivered, and `delivered` when that was; None as long as
+    it is not. `image` is the image of the submitter's container on a cluster. `retention` is how
+    many seconds after its delivery a job is kept, None for ever. `kept_until` is when that is over;
+    None as long as it is not delivered. `cleared` is when snapshot, log and result were removed,
+    and `cleared_reason` says why.
     """
 
     snapshot_sha256: str
@@ -37,6 +38,8 @@ class JobRecord:
     variables: tuple[str, ...] = ()
     inputs: tuple[SentFile, ...] = ()
     files: tuple[str, ...] = ()
+    result_sha256: str | None = None
+    delivered: str | None = None
     retention: int | None = None
     kept_until: str | None = None
     cleared: str | None = None

@@ -58,6 +58,8 @@ class StoredFiles:
             variables=tuple(sorted({*request.environment.variables, *origin.get("env", ())})),
             inputs=tuple(SentFile(file.path, file.size) for file in request.inputs),
             files=() if delivery is None else delivery.artifacts,
+            result_sha256=None if delivery is None else delivery.sha256,
+            delivered=None if delivery is None else delivery.time,
             retention=retention,
             kept_until=None if since is None else times.from_unix(since + (retention or 0)),
             cleared=None if cleared is None else cleared.time,

@@ -149,6 +149,13 @@ export type JobRecord = {
   inputs: PlannedInput[];
   /** @description Files that the run created and that were copied to the workspace. */
   files: string[];
+  /** @description The digest of the notebook that was delivered. */
+  result_sha256: string | null;
+  /**
+   * Format: date-time
+   * @description null while it is not delivered.
+   */
+  delivered: string | null;
   /** @description Seconds after its delivery for which a job is kept; null - for ever. */
   retention: number | null;
   /**
@@ -164,6 +171,28 @@ export type JobRecord = {
   cleared_reason: string | null;
   /** @description Formats of the export. */
   exports: ('html' | 'pdf')[];
+};
+export type Removal = {
+  /** @description Paths of files that were removed. */
+  removed: string[];
+  /** @description Their bytes. */
+  size: number;
+  /** @description Paths of files that were changed since and stay. */
+  changed: string[];
+};
+export type OldResults = {
+  results: OldResult[];
+};
+export type OldResult = {
+  /** @description The name of its job. */
+  job: string;
+  /** @description The notebook that was submitted. */
+  notebook: string;
+  path: string;
+  /** @description The notebook's bytes. */
+  size: number;
+  /** Format: date-time */
+  finished: string;
 };
 export type CellReceipts = {
   cells: CellReceipt[];

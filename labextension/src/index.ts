@@ -1,4 +1,5 @@
 /** The JupyterLab extension: a list of small plugins, each of which can be disabled alone. */
+import cleanUp from './plugins/cleanUp';
 import desktop from './plugins/desktop';
 import details from './plugins/details';
 import dialog from './plugins/dialog';
@@ -40,5 +41,6 @@ export default [
   details,
   files,
   status,
-  launcher
+  launcher,
+  cleanUp
 ];

@@ -37,7 +37,8 @@ def test_a_folder_that_is_asked_for(cli: Cli) -> None:
     refused = cli.run("submit", "a.ipynb", "--output", "new/runs/", "-f", "enormous")
     assert (refused.returncode, (cli.workspace / "new").exists()) == (2, False)
     job = cli.json("submit", "a.ipynb", "--output", "new/runs/", "--wait")
-    assert (job["delivery"]["path"], job["output"]) == (f"new/runs/{job['name']}.ipynb", "new/runs/")
+    assert job["output"] == "new/runs/"
+    assert job["delivery"]["path"] == f"new/runs/{job['name']}.ipynb"
     shutil.rmtree(cli.workspace / "new")
     again = cli.json("rerun", job["name"], "--wait")  # made again
     assert again["delivery"]["path"] == f"new/runs/{again['name']}.ipynb"

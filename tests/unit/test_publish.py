@@ -285,7 +285,9 @@ def test_killed_at_random(tmp_path: Path, seed: int) -> None:
 # What can never be published at ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize("output", ["../b.ipynb", "/b.ipynb", "x" * 256, "x" * 256 + "/", "../b/", "a\0b"])
+@pytest.mark.parametrize(
+    "output", ["../b.ipynb", "/b.ipynb", "x" * 256, "x" * 256 + "/", "../b/", "a\0b"]
+)
 def test_an_output_that_can_never_be(tmp_path: Path, output: str) -> None:
     with pytest.raises(BadInput):
         resolve_output(Workspace(tmp_path), output)

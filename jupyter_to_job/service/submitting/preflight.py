@@ -195,7 +195,7 @@ def _output_problems(
 
 def _new_folder_problems(folder: Path, name: PurePosixPath) -> Iterator[Problem]:
     """Yield why a folder cannot be made at submission, with those above it."""
-    existing = next(path for path in (folder, *folder.parents) if os.path.exists(path))
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
         yield Problem(
             "not_writable",

@@ -14,8 +14,11 @@ import type {
   JobRecord,
   Journal,
   Logs,
+  OldResult,
+  OldResults,
   Page,
   Preflight,
+  Removal,
   Results,
   SweptJobs
 } from '../api';
@@ -165,6 +168,23 @@ export class Client {
 
   delete(name: string): Promise<void> {
     return this._request('DELETE', jobRoute(name));
+  }
+
+  /**
+   * List delivered notebooks that may be removed.
+   *
+   * @param olderThan how long ago their jobs ended, such as `30d`
+   * @param keep how many of the newest results of each notebook are left out
+   */
+  async listOldResults(olderThan: string, keep: number): Promise<OldResult[]> {
+    const query = URLExt.objectToQueryString({ older_than: olderThan, keep });
+    return (await this._request<OldResults>('GET', `old-results${query}`))
+      .results;
+  }
+
+  /** Remove the delivered notebook of a job. */
+  removeResult(name: string): Promise<Removal> {
+    return this._request('DELETE', `${jobRoute(name)}/result`);
   }
 
   /** Read journal records from a byte offset; a negative one counts from the end. */

@@ -130,6 +130,14 @@ export function SelectionActions(props: ActionsProps): ReactElement {
           {trans.__('Compare Results')}
         </button>
       )}
+      {commands.hasCommand(ViewCommandIDs.cleanUp) && (
+        <button
+          title={commands.caption(ViewCommandIDs.cleanUp)}
+          onClick={() => void commands.execute(ViewCommandIDs.cleanUp)}
+        >
+          {trans.__('Clean Up…')}
+        </button>
+      )}
       <TableCounts model={model} trans={trans} />
     </div>
   );
