@@ -154,6 +154,8 @@ function addCommand(services: Services, action: GroupAction): void {
   const { id, label, caption, select, question, run } = action;
   const isSomething = (args: ReadonlyPartialJSONObject) =>
     select(jobsOf(jobs.all, groupOf(args))).length > 0;
+  /** Groups on which it acts now: a second press must not run jobs twice. */
+  const underWay = new Set<string>();
   commands.addCommand(id, {
     label,
     caption,
@@ -162,6 +164,10 @@ function addCommand(services: Services, action: GroupAction): void {
     isEnabled: args => groupOf(args) !== '',
     execute: async args => {
       const group = groupOf(args);
+      if (underWay.has(group)) {
+        return 0;
+      }
+      underWay.add(group);
       try {
         await jobs.loadGroup(group);
         const selected = select(jobsOf(jobs.all, group));
@@ -173,6 +179,8 @@ function addCommand(services: Services, action: GroupAction): void {
       } catch (error) {
         showError(error, trans, false);
         return 0;
+      } finally {
+        underWay.delete(group);
       }
     }
   });

@@ -285,6 +285,14 @@ if x == 1: y = 2`;
       'n'
     ]);
     expect([...findValues('a = "open\nb = [1,').keys()]).toEqual(['a', 'b']);
+    const two = 'lr = 0.1; epochs = 5  # both\n';
+    expect(applyEdits(two, editParameters(two, { lr: '0.01' }))).toBe(
+      'lr = 0.01; epochs = 5  # both\n'
+    );
+    const chained = 'x = y = 1\n';
+    expect(applyEdits(chained, editParameters(chained, { x: '2' }))).toBe(
+      'x = y = 1\nx = 2'
+    );
     expect(findValues('a == 1\nb')).toEqual(new Map());
   });
 

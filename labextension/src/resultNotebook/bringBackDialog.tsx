@@ -52,7 +52,7 @@ function BringBack({ matches, provenance, trans }: Props): ReactElement {
       <p>
         {hasCopies
           ? trans.__(
-              'Outputs of %1 are copied into %2 where the code is the same. One undo takes all of it back.',
+              'Outputs of %1 are copied into %2 where the code is the same. One undo takes the outputs back.',
               job,
               notebook
             )

@@ -6,7 +6,13 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { CommandRegistry } from '@lumino/commands';
 
 import { showToast } from '../ui/toast';
-import { copyOutputs, isToCopy, leftOutText, matchNotebook } from './bringBack';
+import {
+  copyOutputs,
+  isToCopy,
+  leftOutText,
+  matchNotebook,
+  newestStep
+} from './bringBack';
 import { confirmCopy } from './bringBackDialog';
 import { codeCells, findSource } from './matchCells';
 import type { Provenance } from './provenance';
@@ -85,9 +91,20 @@ export async function bringOutputsBack(
     'Outputs of %1 cells were copied.',
     count
   );
+  const copying = newestStep(panel);
   const undo = {
     label: trans.__('Undo'),
-    callback: () => void panel.content.model?.sharedModel.undo()
+    callback: () => {
+      if (newestStep(panel) === copying) {
+        panel.content.model?.sharedModel.undo();
+      } else {
+        // What was done since is the user's own work.
+        const hint = trans.__(
+          'The notebook has changed since. Undo Cell Operation in its Edit menu takes back one change after the other.'
+        );
+        showToast({ type: 'info', text: hint }, trans);
+      }
+    }
   };
   const text = [copied, leftOutText(current, trans)].join(' ').trim();
   showToast({ type: 'success', text, actions: [undo] }, trans);

@@ -31,6 +31,7 @@ export class GroupToasts {
 
   /** Tell that jobs were submitted. */
   onSubmitted({ group, jobs }: SweptJobs): void {
+    this._sent.add(group);
     const text = this._trans._n(
       '%1 job was submitted as the group %2',
       '%1 jobs were submitted as the group %2',
@@ -40,7 +41,11 @@ export class GroupToasts {
     this._show({ type: 'info', text, actions: this._actions(group) });
   }
 
-  /** Take the end of a job that is one of several of a group; returns whether it is. */
+  /**
+   * Take the end of a job that is one of several of a group; returns whether it is told with the
+   * others. A failure is told at once, unless it is of a sweep that this page has sent: a group may
+   * go on for days.
+   */
   takes(job: Job): boolean {
     const { group } = job;
     const members = group === null ? [] : jobsOf(this._jobs.all, group);
@@ -50,7 +55,7 @@ export class GroupToasts {
     if (members.every(isSettled)) {
       void this._tellEnd(group);
     }
-    return true;
+    return job.state !== 'failed' || this._sent.has(group);
   }
 
   private async _tellEnd(group: string): Promise<void> {
@@ -72,4 +77,7 @@ export class GroupToasts {
   private _show(toast: Toast): void {
     pressGate.run(() => void showToast(toast, this._trans));
   }
+
+  /** Groups that this page has sent. */
+  private readonly _sent = new Set<string>();
 }
