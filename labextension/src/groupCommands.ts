@@ -85,7 +85,7 @@ function groupActions({ jobs, trans }: Services): GroupAction[] {
     },
     {
       id: GroupCommandIDs.rerunFailed,
-      label: trans.__('Rerun What Failed'),
+      label: trans.__('Rerun Failed Jobs'),
       caption: trans.__('Run the failed jobs again as they were frozen'),
       select: failedJobs,
       run: ({ name }) => jobs.rerun(name)

@@ -53,9 +53,9 @@ export function TextField(props: TextFieldProps): ReactElement {
 
 /** A field of several lines, for several values. */
 export function TextArea(
-  props: Omit<TextFieldProps, 'placeholder' | 'isNumeric'>
+  props: Omit<TextFieldProps, 'placeholder' | 'isNumeric'> & { rows: number }
 ): ReactElement {
-  const { label, text, onType, help, error } = props;
+  const { label, text, onType, help, error, rows } = props;
   const id = useId();
   return (
     <div className="jp-ToJobDialog-row">
@@ -63,7 +63,7 @@ export function TextArea(
       <textarea
         id={id}
         className="jp-mod-styled"
-        rows={2}
+        rows={rows}
         value={text}
         spellCheck={false}
         autoComplete="off"
