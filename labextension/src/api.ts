@@ -524,6 +524,8 @@ export type Device = {
   free: number | null;
   /** @description Units that there are; null if unknown, or if it is autoscaled. */
   total: number | null;
+  /** @description The name of an earlier device that has the same units here. */
+  same_as: string | null;
 };
 export type Logs = {
   text: string;

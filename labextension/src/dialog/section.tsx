@@ -17,6 +17,20 @@ export function Section(props: {
   );
 }
 
+/** Choices that cannot be made here: they take no room until somebody wants to know. */
+export function Folded(props: {
+  label: string;
+  isOpen?: boolean;
+  children: ReactNode;
+}): ReactElement {
+  return (
+    <details className="jp-ToJobDialog-folded" open={props.isOpen}>
+      <summary>{props.label}</summary>
+      {props.children}
+    </details>
+  );
+}
+
 type TextFieldProps = {
   label: ReactNode;
   text: string;

@@ -68,6 +68,11 @@ export function isWaitingOnCluster({ backend, state }: Job): boolean {
   return backend === 'kubernetes' && ['queued', 'starting'].includes(state);
 }
 
+/** What a job is called in full: its own name has only letters that the cluster allows. */
+export function fullName({ asked, notebook }: Job): string {
+  return asked?.name ?? notebook;
+}
+
 /** The choices with which a job was submitted. An older server tells only a part of them. */
 export function choicesOfJob(job: Job): Choices {
   const { flavor, device, priority, asked } = job;

@@ -5,7 +5,12 @@ import type { CommandRegistry } from '@lumino/commands';
 import { memo, type MouseEvent, type ReactElement } from 'react';
 
 import { CommandIDs, mainCommandOf } from '../jobCommands';
-import { isFinal, isWaitingOnCluster, type Job } from '../jobs/job';
+import {
+  fullName,
+  isFinal,
+  isWaitingOnCluster,
+  type Job
+} from '../jobs/job';
 import type { IJobs } from '../tokens';
 import { formatExactly, formatMoment } from '../ui/format';
 import { ElapsedTime, type JobTextProps, ProgressBar } from '../ui/progress';
@@ -52,7 +57,7 @@ export const JobRow = memo(function JobRow(props: Props): ReactElement {
           className="jp-ToJob-name"
           data-main
           tabIndex={tabIndex}
-          title={commands.caption(mainCommand, { name })}
+          title={`${fullName(job)}\n${commands.caption(mainCommand, { name })}`}
           onClick={() => void commands.execute(mainCommand, { name })}
         >
           {name}

@@ -6,7 +6,7 @@ import { memo, type MouseEvent, type ReactElement } from 'react';
 
 import { mainCommandOf } from '../jobCommands';
 import { formatParameters } from '../jobs/filter';
-import { elapsedSeconds, isFinal, type Job } from '../jobs/job';
+import { elapsedSeconds, fullName, isFinal, type Job } from '../jobs/job';
 import { StateIcon } from '../panel/stateIcon';
 import { formatDuration, formatExactly } from '../ui/format';
 import { ProgressBar, useNow } from '../ui/progress';
@@ -107,7 +107,7 @@ function CellContent(props: CellProps): ReactElement {
         <button
           className="jp-ToJobTable-link"
           tabIndex={tabIndex}
-          title={commands.caption(command, { name })}
+          title={`${fullName(job)}\n${commands.caption(command, { name })}`}
           onClick={() => void commands.execute(command, { name })}
         >
           {name}
