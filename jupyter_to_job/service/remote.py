@@ -36,10 +36,10 @@ from ..exchange.patience import Patience
 from ..exchange.result_download import fetch_notebook
 from ..workspace import Frozen, resolve_output
 from ..workspace.publishing.sign import MAX_SIGNED_IN_POD
-from .job_files import RemoteFiles
 from .port import OpenNotebook, Page, Records, Text
 from .publication import sign
 from .remote_delivery import deliver_remotely
+from .remote_files import RemoteFiles
 from .submitting.packages import packages_of
 from .submitting.preflight import check_kernel, inspect_files
 from .submitting.submission import Caller, freeze_submission
