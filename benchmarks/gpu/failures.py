@@ -1,0 +1,165 @@
+"""What a job is told whose GPU is full, or whose kernel on the GPU went wrong.
+
+One at a time asks for far more than any GPU has. Then operations of many libraries meet a GPU that
+torch has filled, and at last the GPU is full before the job begins.
+"""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from job_runner.diagnosis.cell_place import CellPlace
+from job_runner.diagnosis.error_patterns import CellFailure, OutOfMemoryMatch, find_out_of_memory
+from job_runner.host.gpu_devices import VISIBLE_DEVICES
+
+from .card import Card, held_by_another
+from .product import Product, cells_of
+from .report import Report
+from .runner import run_cells
+
+_TOO_MUCH = "import torch\ntorch.empty(1 << 40, dtype=torch.uint8, device='cuda')"
+_HANDLER = """\
+import torch
+try:
+    torch.empty(1 << 40, dtype=torch.uint8, device='cuda')
+except RuntimeError:
+    raise ValueError('training failed')
+"""
+_POOL = f"""\
+import joblib
+def work(number):
+    exec({_TOO_MUCH!r})
+joblib.Parallel(2)(joblib.delayed(work)(number) for number in range(2))
+"""
+_ILLEGAL = """\
+import cupy, torch
+torch.zeros(1, device='cuda')
+code = 'extern "C" __global__ void f(long *p) { p[1L << 40] = 1; }'
+cupy.RawKernel(code, 'f')((1,), (1,), (cupy.zeros(1, 'i8'),))
+"""
+_ASSERT = """\
+import torch
+torch.zeros(4, device='cuda')[torch.tensor([9], device='cuda')]
+torch.cuda.synchronize()
+"""
+_FULL, _HOST, _ERROR = "GpuOutOfMemory", "OutOfMemory", "CellError"
+_CELLS = {
+    "torch": (_FULL, _TOO_MUCH),
+    "torch, and another exception in the handler": (_FULL, _HANDLER),
+    "torch in a process of joblib": (_FULL, _POOL),
+    "CuPy": (_FULL, "import cupy\ncupy.empty(1 << 40, 'u1')"),
+    "numba": (_FULL, "from numba import cuda\ncuda.device_array(1 << 40, 'u1')"),
+    "JAX": (_FULL, "import jax.numpy as jnp\njnp.zeros((1 << 20, 1 << 20), 'u1')"),
+    "cuda.core": (
+        _FULL,
+        "from cuda.core import Device\nd = Device()\nd.set_current()\nd.allocate(1 << 40)",
+    ),
+    "NumPy: memory of the host": (_HOST, "import numpy\nnumpy.ones(1 << 48)"),
+    "an illegal address, met by CuPy": (_ERROR, _ILLEGAL + "cupy.cuda.Device().synchronize()"),
+    "an illegal address, met by torch": (_ERROR, _ILLEGAL + "torch.cuda.synchronize()"),
+    "torch, an assertion on the device": (_ERROR, _ASSERT),
+    "torch, a GPU that is not there": (_ERROR, "import torch\ntorch.zeros(1, device='cuda:7')"),
+}
+_ON_A_FULL_GPU = {
+    "torch": "import torch\ntorch.zeros(1, device='cuda')",
+    "CuPy": "import cupy\ncupy.zeros(1)",
+    "numba": "from numba import cuda\ncuda.device_array(1)",
+    "JAX": "import jax.numpy as jnp\nprint(jnp.zeros(1).devices())",
+}
+_FILL = """\
+import json, torch
+x = torch.randn(1, 64, 512, 512, device='cuda')
+a = torch.randn(2048, 2048, device='cuda')
+kernel = torch.nn.Conv2d(64, 64, 3, device='cuda')
+import cupy, cupyx
+c = cupy.ones((512, 512))
+kept = []
+for size in (1 << 30, 1 << 26, 1 << 21):
+    try:
+        while True: kept.append(torch.empty(size, dtype=torch.uint8, device='cuda'))
+    except torch.OutOfMemoryError: pass
+try:
+    while True: kept.append(cupy.cuda.runtime.malloc(1 << 20))
+except Exception: pass
+found = {}
+def attempt(name, work):
+    try:
+        work()
+        torch.cuda.synchronize()
+        found[name] = None
+    except BaseException as error:
+        found[name] = [type(error).__name__, str(error)]
+attempt('torch matmul', lambda: a @ a)
+attempt('torch conv2d', lambda: kernel(x))
+attempt('torch fft', lambda: torch.fft.fft2(a))
+attempt('torch svd', lambda: torch.linalg.svd(a))
+attempt('torch sparse', lambda: a.to_sparse_csr() @ a)
+attempt('torch randn', lambda: torch.randn(1 << 20, device='cuda'))
+attempt('torch graph', lambda: torch.cuda.CUDAGraph().capture_begin())
+attempt('CuPy matmul', lambda: c @ c)
+attempt('CuPy fft', lambda: cupy.fft.fft2(c))
+attempt('CuPy random', lambda: cupy.random.rand(1 << 20))
+attempt('CuPy svd', lambda: cupy.linalg.svd(c))
+print(json.dumps(found))
+"""
+
+
+def check(product: Product, card: Card, report: Report) -> None:
+    report.title("What a failed job is told")
+    variables = {**product.environment, VISIBLE_DEVICES: card.uuid,
+                 "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}  # fmt: skip
+    folders = product.root / "failures"
+    folders.mkdir()
+    with ThreadPoolExecutor(6) as pool:
+        cells = {name: cell for name, (_, cell) in _CELLS.items()}
+        for name, end in _ends(pool, folders, cells, variables):
+            reason = _CELLS[name][0]
+            _row(report, name, end, good=end.get("reason") == reason)
+        card.wait_until_free()
+        report.title("Operations on a GPU that the run itself has filled")
+        _filled(folders / "filled", variables, report)
+        report.title("A GPU that another program has filled")
+        with held_by_another(-(100 << 20)):
+            for name, end in _ends(pool, folders, _ON_A_FULL_GPU, variables, "full "):
+                _row(report, name, end, good=end.get("reason") == "GpuOutOfMemory")
+    card.wait_until_free()
+
+
+def _ends(
+    pool: ThreadPoolExecutor,
+    folders: Path,
+    cells: dict[str, str],
+    variables: dict[str, str],
+    prefix: str = "",
+) -> list[tuple[str, dict[str, Any]]]:
+    """Run each cell by the runner, several at once; return what the results say of the end."""
+    work = [(folders / f"{prefix}{name}", cell, variables) for name, cell in cells.items()]
+    return list(zip(cells, pool.map(lambda each: _run(*each), work), strict=True))
+
+
+def _run(folder: Path, cell: str, variables: dict[str, str]) -> dict[str, Any]:
+    ended = run_cells(folder, [cell], variables)
+    return {**ended.outcome, "text": cells_of(ended.result)[0][0]}
+
+
+def _row(report: Report, name: str, end: dict[str, Any], *, good: bool) -> None:
+    message = str(end.get("message"))
+    is_missing = "No module named" in message
+    text = "not installed" if is_missing else f"{end.get('reason')}: {message}"
+    report.row(name, text, good=good or is_missing)
+
+
+def _filled(folder: Path, variables: dict[str, str], report: Report) -> None:
+    end = _run(folder, _FILL, variables)
+    lines = end["text"].splitlines()
+    if end.get("reason") or not lines:
+        report.row("the run", f"{end.get('reason')}: {end.get('message')}", good=False)
+        return
+    for name, error in json.loads(lines[-1]).items():
+        match = error and find_out_of_memory(CellFailure(*error, CellPlace(0, 1)))
+        found = match[0].name if match else "not recognised"
+        text = "worked" if error is None else f"{found}: {error[0]}: {error[1][:200]!r}"
+        report.row(name, text, good=error is None or found == OutOfMemoryMatch.GPU.name)
