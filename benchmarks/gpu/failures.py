@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from job_runner.diagnosis.cell_place import CellPlace
-from job_runner.diagnosis.error_patterns import CellFailure, OutOfMemoryMatch, find_out_of_memory
+from job_runner.diagnosis.diagnosis import Diagnosis
+from job_runner.diagnosis.error_patterns import CellFailure
 from job_runner.host.gpu_devices import VISIBLE_DEVICES
+from job_runner.resources.host_memory import MemoryStatus
 
 from .card import Card, held_by_another
 from .product import Product, cells_of
@@ -52,10 +54,14 @@ _CELLS = {
     "torch in a process of joblib": (_FULL, _POOL),
     "CuPy": (_FULL, "import cupy\ncupy.empty(1 << 40, 'u1')"),
     "numba": (_FULL, "from numba import cuda\ncuda.device_array(1 << 40, 'u1')"),
-    "JAX": (_FULL, "import jax.numpy as jnp\njnp.zeros((1 << 20, 1 << 20), 'u1')"),
+    "JAX": (
+        _FULL,
+        "import jax.numpy as jnp\njnp.zeros((1 << 20, 1 << 20), 'u1').block_until_ready()",
+    ),
     "cuda.core": (
         _FULL,
-        "from cuda.core import Device\nd = Device()\nd.set_current()\nd.allocate(1 << 40)",
+        "from cuda.core import Device\nd = Device()\nd.set_current()\n"
+        "d.allocate(1 << 40, stream=d.default_stream)",
     ),
     "NumPy: memory of the host": (_HOST, "import numpy\nnumpy.ones(1 << 48)"),
     "an illegal address, met by CuPy": (_ERROR, _ILLEGAL + "cupy.cuda.Device().synchronize()"),
@@ -64,10 +70,11 @@ _CELLS = {
     "torch, a GPU that is not there": (_ERROR, "import torch\ntorch.zeros(1, device='cuda:7')"),
 }
 _ON_A_FULL_GPU = {
-    "torch": "import torch\ntorch.zeros(1, device='cuda')",
-    "CuPy": "import cupy\ncupy.zeros(1)",
-    "numba": "from numba import cuda\ncuda.device_array(1)",
-    "JAX": "import jax.numpy as jnp\nprint(jnp.zeros(1).devices())",
+    "torch": (_FULL, "import torch\ntorch.zeros(1, device='cuda')"),
+    "CuPy": (_FULL, "import cupy\ncupy.zeros(1)"),
+    "numba": (_FULL, "from numba import cuda\ncuda.device_array(1)"),
+    # It says no more than that it found no GPU.
+    "JAX": (_ERROR, "import jax.numpy as jnp\njnp.zeros(1).block_until_ready()"),
 }
 _FILL = """\
 import json, torch
@@ -113,44 +120,33 @@ def check(product: Product, card: Card, report: Report) -> None:
     variables = {**product.environment, VISIBLE_DEVICES: card.uuid,
                  "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}  # fmt: skip
     folders = product.root / "failures"
-    folders.mkdir()
-    with ThreadPoolExecutor(6) as pool:
-        cells = {name: cell for name, (_, cell) in _CELLS.items()}
-        for name, end in _ends(pool, folders, cells, variables):
-            reason = _CELLS[name][0]
-            _row(report, name, end, good=end.get("reason") == reason)
-        card.wait_until_free()
-        report.title("Operations on a GPU that the run itself has filled")
-        _filled(folders / "filled", variables, report)
-        report.title("A GPU that another program has filled")
-        with held_by_another(-(100 << 20)):
-            for name, end in _ends(pool, folders, _ON_A_FULL_GPU, variables, "full "):
-                _row(report, name, end, good=end.get("reason") == "GpuOutOfMemory")
+    _ends(folders, _CELLS, variables, report)
+    card.wait_until_free()
+    report.title("Operations on a GPU that the run itself has filled")
+    _filled(folders / "filled", variables, report)
+    card.wait_until_free()
+    report.title("A GPU that another program has filled")
+    with held_by_another(-(100 << 20)):
+        _ends(folders / "full", _ON_A_FULL_GPU, variables, report)
     card.wait_until_free()
 
 
 def _ends(
-    pool: ThreadPoolExecutor,
-    folders: Path,
-    cells: dict[str, str],
-    variables: dict[str, str],
-    prefix: str = "",
-) -> list[tuple[str, dict[str, Any]]]:
-    """Run each cell by the runner, several at once; return what the results say of the end."""
-    work = [(folders / f"{prefix}{name}", cell, variables) for name, cell in cells.items()]
-    return list(zip(cells, pool.map(lambda each: _run(*each), work), strict=True))
+    folders: Path, cells: dict[str, tuple[str, str]], variables: dict[str, str], report: Report
+) -> None:
+    """Run each cell by the runner, several at once, and show what the outcome says."""
+    with ThreadPoolExecutor(6) as pool:
+        ends = pool.map(lambda name: _run(folders / name, cells[name][1], variables), cells)
+        for (name, (reason, _)), end in zip(cells.items(), ends, strict=True):
+            message = str(end["message"])
+            is_missing = "No module named" in message
+            text = "not installed" if is_missing else f"{end['reason']}: {message}"
+            report.row(name, text, good=is_missing or end["reason"] == reason)
 
 
 def _run(folder: Path, cell: str, variables: dict[str, str]) -> dict[str, Any]:
     ended = run_cells(folder, [cell], variables)
     return {**ended.outcome, "text": cells_of(ended.result)[0][0]}
-
-
-def _row(report: Report, name: str, end: dict[str, Any], *, good: bool) -> None:
-    message = str(end.get("message"))
-    is_missing = "No module named" in message
-    text = "not installed" if is_missing else f"{end.get('reason')}: {message}"
-    report.row(name, text, good=good or is_missing)
 
 
 def _filled(folder: Path, variables: dict[str, str], report: Report) -> None:
@@ -159,8 +155,12 @@ def _filled(folder: Path, variables: dict[str, str], report: Report) -> None:
     if end.get("reason") or not lines:
         report.row("the run", f"{end.get('reason')}: {end.get('message')}", good=False)
         return
+    diagnosis = Diagnosis(lambda: MemoryStatus(0, 1), {}, variables)
     for name, error in json.loads(lines[-1]).items():
-        match = error and find_out_of_memory(CellFailure(*error, CellPlace(0, 1)))
-        found = match[0].name if match else "not recognised"
-        text = "worked" if error is None else f"{found}: {error[0]}: {error[1][:200]!r}"
-        report.row(name, text, good=error is None or found == OutOfMemoryMatch.GPU.name)
+        if error is None:
+            report.row(name, "worked")
+            continue
+        end = diagnosis.cell_failed(CellFailure(*error, CellPlace(0, 1)))
+        report.row(
+            name, f"{end.reason}: {end.message}", good=end.reason == _FULL or bool(end.advice)
+        )

@@ -32,6 +32,13 @@ assert child.stdout.readline() == b'held\\n'
 _HOLD_WITH_CHILD = _HOLD + _CHILD.format(own=False)
 _SAYS = "open('pid', 'w').write(f'{os.getpid()}\\n')\n"
 _FOREVER = f"{_SAYS}while True:\n    for _ in range(100): a @ a\n    torch.cuda.synchronize()"
+_SPINS = """\
+import cupy
+loop = 'long long begin = clock64(); while (clock64() - begin < 1L << 37);'
+spins = cupy.RawKernel('extern "C" __global__ void f() {' + loop + '}', 'f')
+spins.compile()
+"""
+_ENDLESS = f"{_SAYS}spins((1,), (1,), ())\ncupy.cuda.Device().synchronize()"
 _TAKES = """\
 import torch
 amount = int(torch.cuda.get_device_properties(0).total_memory * 0.95)
@@ -61,6 +68,7 @@ _ENDINGS: dict[str, tuple[tuple[str, ...], End, str]] = {
     "succeeds": ((_HOLD + _SAYS,), _by_itself, "succeeded"),
     "raises": ((_HOLD + _SAYS, "1 / 0"), _by_itself, "CellError"),
     "cancelled amid a product": ((_HOLD, _FOREVER), _cancel, "cancelled"),
+    "cancelled amid a CUDA kernel of a minute": ((_HOLD + _SPINS, _ENDLESS), _cancel, "cancelled"),
     "SIGKILL to the kernel": ((_HOLD, _FOREVER), _kill_kernel, "KernelDied"),
     "SIGKILL to the runner": ((_HOLD, _FOREVER), _kill_runner, "Lost"),
     "with a child, succeeds": ((_HOLD_WITH_CHILD + _SAYS,), _by_itself, "succeeded"),

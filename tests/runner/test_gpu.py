@@ -142,6 +142,30 @@ def test_numbers_of_gpus_mean_something_only_in_a_known_order(
     assert (None if seen is None else seen[0]) == memory
 
 
+def test_in_a_container_the_memory_of_others_never_counts(driver: str, tmp_path: Path) -> None:
+    """The driver shows the run's processes there, but only once they use a GPU."""
+    script = textwrap.dedent(
+        f"""
+        from pathlib import Path
+        from job_runner.resources import gpu
+        gpu._PID_NAMESPACE = Path("/proc/self/ns/mnt")
+        file = Path({str(tmp_path / "pid")!r})
+        file.write_text("0")
+        read = gpu.open_nvml({{"CUDA_VISIBLE_DEVICES": "0"}})
+        before = read([77]).memory
+        file.write_text("77")
+        print(before, read([77]).memory)
+        """
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "LD_LIBRARY_PATH": driver, "NVML_PID_FILE": str(tmp_path / "pid")},
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    assert ran.stdout.split() == [b"0", b"%d" % (123 << 20)]
+
+
 def look(
     driver: str, environment: dict[str, str], **pretended: str
 ) -> tuple[int | None, float | None] | None:

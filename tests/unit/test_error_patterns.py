@@ -64,6 +64,11 @@ GPU = {
         "RESOURCE_EXHAUSTED: Failed to allocate request for 2.99GiB (3206250496B) "
         "on device ordinal 0",
     ),
+    "JAX 0.11": (
+        "JaxRuntimeError",
+        "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 1.00TiB with allocator "
+        "GPU_0_bfc on device 0. [tf-allocator-allocation-error='']",
+    ),
     "JAX, old": (
         "RuntimeError",
         "Resource exhausted: Failed to allocate request for 32.00MiB (33554432B) "
