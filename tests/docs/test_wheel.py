@@ -101,6 +101,11 @@ def test_what_the_package_says_of_itself(metadata: email.message.Message) -> Non
     assert metadata["Requires-Python"] == ">=3.10"
 
 
+def test_the_man_page_is_where_man_looks(wheel: zipfile.ZipFile) -> None:
+    installed = f"jupyter_to_job-{VERSION}.data/data/share/man/man1/jupyter-to-job.1"
+    assert wheel.read(installed) == (ROOT / "docs/man/jupyter-to-job.1").read_bytes()
+
+
 def test_type_checkers_know_the_signatures(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
     venv.create(tmp_path / "venv", with_pip=False)
     (packages,) = (tmp_path / "venv" / "lib").glob("python*/site-packages")

@@ -9,15 +9,12 @@ Codes are stable: `bad_notebook`, `stale`, `unknown_choice`, `refused`, `never_f
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import PurePosixPath
-
-from job_runner.protocol.parameters import parse_default
+from pathlib import Path, PurePosixPath
 
 from ...domain.errors import BadInput, BadNotebook, JobsError, TooLarge, UnknownChoice
 from ...domain.job import Submission
@@ -26,11 +23,9 @@ from ...domain.submission_rules import validate_submission
 from ...domain.suggestions import nearest_name
 from ...exchange.request import Environment
 from ...workspace import Plan, Workspace, freeze, plan_inputs, resolve_output, suggest
+from .parameters import inspect_parameters
 from .plan import plan_of
 from .submission import DEFAULT_KERNEL, Caller, SubmissionService
-
-INSPECT_TIMEOUT = 30.0
-"""Seconds for reading a notebook's parameters."""
 
 
 def inspect_files(submission: Submission, caller: Caller) -> Preflight:
@@ -200,26 +195,7 @@ def _parameters(
 
 
 def _inspect(source: bytes, environment: Environment) -> tuple[Parameter, ...] | None:
-    """Run `job_runner inspect`, as a process: a server does not need what that imports."""
     with tempfile.NamedTemporaryFile(suffix=".ipynb") as file:
         file.write(source)
         file.flush()
-        ran = subprocess.run(
-            [environment.interpreter, "-m", "job_runner", "inspect", file.name],
-            env=environment.variables,
-            cwd="/",  # `-m` looks for modules here first, and notebooks have files of any name
-            capture_output=True,
-            text=True,
-            timeout=INSPECT_TIMEOUT,
-            check=False,
-        )
-    if ran.returncode != 0:
-        line = (ran.stderr.strip().splitlines() or [f"exit status {ran.returncode}"])[-1]
-        message = line.removeprefix("job_runner: ").rstrip(".")
-        if ran.returncode == 2:
-            raise BadNotebook(f"{message}.")
-        raise ValueError(message)
-    parameters = json.loads(ran.stdout)
-    if parameters is None:
-        return None
-    return tuple(Parameter(value=parse_default(p["default"]), **p) for p in parameters)
+        return inspect_parameters(Path(file.name), environment)
