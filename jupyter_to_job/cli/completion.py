@@ -43,14 +43,13 @@ def find_candidates(kind: str, incomplete: str) -> list[CompletionItem]:
 def find_parameters(
     context: Context, incomplete: str, *, of_job_only: bool
 ) -> list[CompletionItem]:
-    """Return the parameters of the notebook on a command line that begin with `incomplete`.
+    """Return the parameters that begin with `incomplete`, less those that the command line has.
 
-    `rerun` has those of the job first, and with `of_job_only` no others. Names that the command
-    line has already are left out.
+    For `submit` they are the notebook's, for `rerun` also the job's, with `of_job_only` only these.
     """
     descriptions: dict[str, str] = {}
     # Behind an option without its values click leaves the arguments here.
-    arguments = [os.path.expanduser(word) for word in context.args]
+    arguments = [str(Path(word).expanduser()) for word in context.args]
     with contextlib.suppress(JobsError, OSError):
         if "notebooks" in context.params:
             descriptions = _of_notebooks(arguments)
@@ -71,7 +70,7 @@ def _of_notebooks(arguments: list[str]) -> dict[str, str]:
 
 
 def _of_job(arguments: list[str], group: str | None, *, with_source: bool) -> dict[str, str]:
-    """Return the parameters of the first job that is meant, then those that its notebook has."""
+    """Return the parameters of the first job that is meant, with their values."""
     from . import selection
 
     if not arguments and group is None:
@@ -92,9 +91,9 @@ def _declared(notebook: Path) -> dict[str, str]:
     from ..service.submitting.parameters import inspect_parameters
 
     environment = Environment(sys.executable, variables=dict(os.environ))
-    with contextlib.suppress(ValueError, subprocess.SubprocessError):
+    with contextlib.suppress(JobsError, OSError, ValueError, subprocess.SubprocessError):
         parameters = inspect_parameters(notebook, environment) or ()
-        return {p.name: ", ".join(filter(None, (p.default, p.help))) for p in parameters}
+        return {p.name: " # ".join(filter(None, (p.default, p.help))) for p in parameters}
     return {}
 
 

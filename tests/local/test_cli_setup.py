@@ -1,4 +1,4 @@
-"""Settings that are wrong, `doctor`, and Tab completion."""
+"""Settings that are wrong, and `doctor`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from .. import notebooks
 from .cli import COMMAND, Cli
 
 

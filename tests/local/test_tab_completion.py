@@ -74,7 +74,7 @@ def test_other_shells_show_the_defaults(cli: Cli, notebook: str) -> None:
     assert zsh == [
         "plain",
         "lr",
-        "0.1, step",
+        "0.1 # step",
         "plain",
         "layers",
         "[2, 3]",
@@ -83,7 +83,7 @@ def test_other_shells_show_the_defaults(cli: Cli, notebook: str) -> None:
         "None",
     ]
     fish = answer(cli, "fish", "submit", notebook, "-p", "l")
-    assert fish == ["plain,lr\t0.1, step", "plain,layers\t[2, 3]", "plain,label\tNone"]
+    assert fish == ["plain,lr\t0.1 # step", "plain,layers\t[2, 3]", "plain,label\tNone"]
 
 
 def test_tab_completes_the_parameters_of_a_job(cli: Cli, notebook: str) -> None:
