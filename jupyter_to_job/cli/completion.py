@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
-from collections.abc import Iterator, Sequence
+import os
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,18 +14,17 @@ from ..domain.errors import JobsError
 from . import session
 
 if TYPE_CHECKING:
+    from click import Context
     from click.shell_completion import CompletionItem
 
+    from ..domain.job import Job
+
 MAX_CANDIDATES = 100
-MAX_NOTEBOOK = 16 << 20
-"""Bytes of a notebook that is read while somebody waits for a completion."""
-_ASSIGNMENT = re.compile(r"^([^\W\d]\w*)\s*(?::[^=\n]+)?=(?!=)[ \t]*(.*)$", re.M)
+MAX_DESCRIPTION = 40
 
 
 def find_candidates(kind: str, incomplete: str) -> list[CompletionItem]:
     """Return the candidates of a kind (job, group, flavor, device) that begin with `incomplete`."""
-    from click.shell_completion import CompletionItem
-
     descriptions: dict[str, str] = {}
     with contextlib.suppress(JobsError, OSError):
         service = session.connect()
@@ -37,46 +37,72 @@ def find_candidates(kind: str, incomplete: str) -> list[CompletionItem]:
         else:
             entries = service.flavors()[f"{kind}s"]
             descriptions = {name: entry["title"] for name, entry in entries.items()}
+    return _items(descriptions, incomplete)
+
+
+def find_parameters(
+    context: Context, incomplete: str, *, of_job_only: bool
+) -> list[CompletionItem]:
+    """Return the parameters that begin with `incomplete`, less those that the command line has.
+
+    For `submit` they are the notebook's, for `rerun` also the job's, with `of_job_only` only these.
+    """
+    descriptions: dict[str, str] = {}
+    # Behind an option without its values click leaves the arguments here.
+    arguments = [str(Path(word).expanduser()) for word in context.args]
+    with contextlib.suppress(JobsError, OSError):
+        if "notebooks" in context.params:
+            descriptions = _of_notebooks(arguments)
+        else:
+            descriptions = _of_job(arguments, context.params["group"], with_source=not of_job_only)
+    given = [*context.params["parsed_parameters"], *context.params["text_parameters"]]
+    for name, _ in () if of_job_only else given:
+        descriptions.pop(name, None)
+    return _items(descriptions, incomplete)
+
+
+def _of_notebooks(arguments: list[str]) -> dict[str, str]:
+    """Return the parameters of the first notebook that the arguments mean, with their defaults."""
+    from .arguments.notebooks import select_notebooks
+
+    sources = select_notebooks(tuple(map(Path, arguments))).sources
+    return _declared(sources[0].root / sources[0].path) if sources else {}
+
+
+def _of_job(arguments: list[str], group: str | None, *, with_source: bool) -> dict[str, str]:
+    """Return the parameters of the first job that is meant, with their values."""
+    from . import selection
+
+    if not arguments and group is None:
+        return {}
+    service = session.connect()
+    names = selection.select_names(service, arguments, group)
+    job: Job = service.get(names[0])
+    values = {name: json.dumps(value) for name, value in job.parameters.items()}
+    source = session.workspace() / job.notebook
+    return {**_declared(source), **values} if with_source and source.is_file() else values
+
+
+def _declared(notebook: Path) -> dict[str, str]:
+    """Return the parameters that a notebook declares, each with its default and its comment."""
+    import subprocess
+
+    from ..exchange.request import Environment
+    from ..service.submitting.parameters import inspect_parameters
+
+    environment = Environment(sys.executable, variables=dict(os.environ))
+    with contextlib.suppress(JobsError, OSError, ValueError, subprocess.SubprocessError):
+        parameters = inspect_parameters(notebook, environment) or ()
+        return {p.name: " # ".join(filter(None, (p.default, p.help))) for p in parameters}
+    return {}
+
+
+def _items(descriptions: Mapping[str, str], incomplete: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
     matches = [
-        CompletionItem(name, help=text)
+        CompletionItem(name, help=" ".join(text.split())[:MAX_DESCRIPTION])
         for name, text in descriptions.items()
         if name.startswith(incomplete)
     ]
     return matches[:MAX_CANDIDATES]
-
-
-def find_parameters(
-    names: Sequence[str], incomplete: str, *, of_jobs: bool
-) -> list[CompletionItem]:
-    """Return the parameters that begin with `incomplete`, with their defaults or values.
-
-    `names` are those of notebooks, whose cells declare them, or of jobs, which had them.
-    """
-    from click.shell_completion import CompletionItem
-
-    found: dict[str, str] = {}
-    for name in names:
-        with contextlib.suppress(
-            JobsError, OSError, ValueError, LookupError, TypeError, AttributeError
-        ):
-            found.update(_of_job(name) if of_jobs else _of_notebook(Path(name)))
-    matches = [
-        CompletionItem(name, help=default)
-        for name, default in found.items()
-        if name.startswith(incomplete)
-    ]
-    return matches[:MAX_CANDIDATES]
-
-
-def _of_job(name: str) -> Iterator[tuple[str, str]]:
-    for key, value in session.connect().get(name).parameters.items():
-        yield key, json.dumps(value)
-
-
-def _of_notebook(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield names and defaults of a notebook's parameters. Papermill itself would take a second."""
-    if path.stat().st_size > MAX_NOTEBOOK:
-        return
-    for cell in json.loads(path.read_bytes())["cells"]:
-        if "parameters" in cell["metadata"].get("tags", ()):
-            yield from _ASSIGNMENT.findall("".join(cell["source"]))

@@ -1,104 +1,129 @@
-"""The man page: all commands on one page, made from the command line itself."""
+"""The man page, made from the command line's parser, docs/cli.md and the table of settings."""
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable
+import textwrap
+from collections.abc import Iterable, Iterator
 
 import click
 
-from jupyter_to_job.cli.main import SECTIONS
+from jupyter_to_job import __version__
 from jupyter_to_job.cli.main import main as command_line
+from jupyter_to_job.wiring.settings import PREFIX, Settings
 
-from .commands import PROGRAM, walk
-from .pages import ROOT
+from .command_tree import PROGRAM, walk
+from .pages import ROOT, page
 
-PATH = ROOT / "docs" / "man" / f"{PROGRAM}.1"
-_VERBATIM = "\b\n"
-"""What click takes a paragraph behind as it is."""
-_FILES = (
-    ("flavors.yaml", "The catalog: what users may ask for."),
-    ("jupyter_to_job_config.py, jupyter_to_job_config.json", "Settings."),
-    ("jupyter_to_job_hooks.yaml", "Receivers of notifications."),
+PATH = ROOT / "docs" / "man" / "jupyter-to-job.1"
+_EXAMPLES = (
+    ("Run a notebook with a parameter, and print the result's path:",
+     "jupyter-to-job submit train.ipynb -f small -p epochs 5 --wait"),
+    ("Run it for each combination of two parameters, and compare the runs:",
+     "jupyter-to-job submit train.ipynb -p lr '[0.1, 0.01]' -p depth '[2, 4]' --grid --group lrs\n"
+     "jupyter-to-job results --group lrs --best max:accuracy"),
+    ("Follow a job's output:", "jupyter-to-job logs train-mttakh5m --follow"),
+)  # fmt: skip
+_ENVIRONMENT = """\
+Each variable of a setting (`JUPYTER_TO_JOB_`) wins over its line in `jupyter_to_job_config.py` or
+`jupyter_to_job_config.json`, in a folder of Jupyter's config path."""
+_VARIABLES = {
+    "NO_COLOR": "Not empty: no colours and no bold text.",
+    "FORCE_COLOR": "Not empty: colours also where the output is no terminal, a pager for instance.",
+}
+_ESCAPES = str.maketrans(
+    {"\\": r"\e", "-": r"\-", "'": r"\(aq", "`": r"\(ga", "^": r"\(ha", "~": r"\(ti"}
 )
-_EXITS = (
-    ("0", "Succeeded."),
-    ("1", "A job failed."),
-    ("2", "The call is wrong."),
-    ("3", "No such job."),
-    ("4", "Refused."),
-    ("5", "The backend or the exchange cannot be reached."),
-    ("130", "Interrupted; the jobs go on."),
-)
+
+
+def escape(text: str) -> str:
+    """Return a text as roff shows it: each character as it is, and no line taken for a request."""
+    return re.sub(r"^(?=\.)", r"\\&", text.translate(_ESCAPES), flags=re.MULTILINE)
+
+
+def prose(text: str) -> str:
+    """Return a paragraph of prose, in which backticks mark code."""
+    parts = re.split(r"`([^`]+)`", " ".join(text.split()))
+    escaped = [part.translate(_ESCAPES) for part in parts]
+    code = [rf"\fB{part}\fR" if position % 2 else part for position, part in enumerate(escaped)]
+    lines = textwrap.fill("".join(code), 78, break_long_words=False, break_on_hyphens=False)
+    return re.sub(r"^(?=\.)", r"\\&", lines, flags=re.MULTILINE)
 
 
 def man_page() -> str:
-    """Return the page in man's own language."""
+    """Return the whole page."""
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    (site,) = re.findall('^Documentation = "(.+)"$', project, re.MULTILINE)
+    (_, _, context), *below = walk(command_line, PROGRAM)
     lines = [
-        f'.TH {PROGRAM.upper()} 1 "" "Jupyter to Job" "User Commands"',
+        '.\\" Made by scripts/docs.',
+        f'.TH JUPYTER\\-TO\\-JOB 1 "" "Jupyter to Job {__version__}" "User Commands"',
         ".SH NAME",
-        f"{_text(PROGRAM)} \\- run notebooks as jobs",
+        rf"jupyter\-to\-job \- {escape('submit notebooks as jobs and get them back executed')}",
         ".SH SYNOPSIS",
-        f".B {_text(PROGRAM)}",
-        ".I COMMAND",
-        "[OPTIONS] [ARGUMENTS]",
+        r"\fBjupyter\-to\-job\fR \fICOMMAND\fR [\fIOPTION\fR...] [\fIARGUMENT\fR...]",
         ".SH DESCRIPTION",
-        *_paragraphs(command_line.help or ""),
-    ]
-    lines += ["The commands are:"]
-    for section in SECTIONS.values():
-        for name, text in section.items():
-            lines += [".TP", f".B {_text(name)}", _text(text)]
-    lines.append(".SH COMMANDS")
-    for path, command, context in walk(command_line, PROGRAM):
-        if path != PROGRAM:
-            lines += _command(path.removeprefix(f"{PROGRAM} "), command, context)
-    lines += [".SH EXIT STATUS", *_definitions(_EXITS)]
-    lines += [
+        prose(command_line.help or ""),
+        *_paragraphs(page("docs/cli.md").prose.split("\n\n")[1].rpartition(" `man ")[0]),
+        ".SH OPTIONS",
+        *_options(command_line, context),
+        ".SH COMMANDS",
+        *(line for item in below for line in _command(*item)),
+        ".SH EXIT STATUS",
+        *_entries((code, text) for code, text in page("docs/cli.md").table("## Exit codes")),
         ".SH ENVIRONMENT",
-        "Each setting is a variable that begins with JUPYTER_TO_JOB_. NO_COLOR leaves colours out.",
-        ".SH FILES",
-        "All of them are in the folders of Jupyter's config path, which",
-        ".B jupyter \\-\\-paths",
-        "lists.",
-        *_definitions(_FILES),
+        prose(_ENVIRONMENT),
+        *_entries([*_VARIABLES.items(), *_settings()]),
+        ".SH EXAMPLES",
+        *(line for text, code in _EXAMPLES for line in (".PP", prose(text), *_code(code))),
+        ".SH TAB COMPLETION",
+        *_paragraphs(inspect.cleandoc(command_line.epilog or "")),
         ".SH SEE ALSO",
-        ".BR jupyter (1)",
+        escape(site),
     ]
-    return "\n".join(lines) + "\n"
+    return re.sub(r"^(\.SH .*\n)\.PP\n", r"\1", "\n".join(lines) + "\n", flags=re.MULTILINE)
 
 
-def _command(name: str, command: click.Command, context: click.Context) -> list[str]:
-    """Return the part of one command: its usage, its help and its options."""
-    usage = " ".join(command.collect_usage_pieces(context))
-    lines = [f".SS {_text(name)}", f".B {_text(name)}", _text(usage), ".PP"]
-    lines += _paragraphs(command.help or "")
-    records = [parameter.get_help_record(context) for parameter in command.get_params(context)]
-    return lines + _definitions(record for record in records if record is not None and record[1])
-
-
-def _definitions(pairs: Iterable[tuple[str, str]]) -> list[str]:
-    """Return a list of terms, each with its text."""
-    lines = []
-    for term, text in pairs:
-        lines += [".TP", f".B {_text(term)}", _text(" ".join(text.split()))]
-    return lines
-
-
-def _paragraphs(text: str) -> list[str]:
-    """Return the paragraphs of a help text; those that are marked keep their lines."""
-    lines: list[str] = []
-    for paragraph in re.split(r"\n\s*\n", inspect.cleandoc(text)):
-        if paragraph.startswith(_VERBATIM):
-            verbatim = paragraph.removeprefix(_VERBATIM).splitlines()
-            lines += [".nf", *map(_text, verbatim), ".fi", ".PP"]
+def _paragraphs(text: str) -> Iterator[str]:
+    """Yield the paragraphs of a command's help; `\\b` begins one whose lines stay as they are."""
+    for paragraph in re.split(r"\n\s*\n", text.strip()):
+        yield ".PP"
+        if paragraph.startswith("\b"):
+            yield from _code(paragraph.removeprefix("\b").strip("\n"))
         else:
-            lines += [_text(" ".join(paragraph.split())), ".PP"]
-    return lines
+            yield prose(paragraph)
 
 
-def _text(text: str) -> str:
-    """Return a line of text of which nothing is taken for a request."""
-    text = text.replace("\\", "\\e").replace("-", "\\-")
-    return f"\\&{text}" if text.startswith((".", "'")) else text
+def _code(text: str) -> Iterator[str]:
+    yield from (".RS 4", ".nf", escape(text), ".fi", ".RE")
+
+
+def _command(path: str, command: click.Command, context: click.Context) -> Iterator[str]:
+    """Yield the section of a command."""
+    usage = " ".join(command.collect_usage_pieces(context))
+    yield rf'.SS "{escape(path.removeprefix(f"{PROGRAM} "))}"'
+    yield rf"\fB{escape(path)}\fR {escape(usage)}"
+    yield from _paragraphs(command.help or "")
+    yield from _options(command, context)
+
+
+def _options(command: click.Command, context: click.Context) -> Iterator[str]:
+    """Yield the options of a command; `--help` is told once, of the whole."""
+    for option in command.get_params(context):
+        record = option.get_help_record(context)
+        is_repeated = "--help" in option.opts and context.parent is not None
+        if isinstance(option, click.Option) and record is not None and not is_repeated:
+            yield from _entries([record])
+
+
+def _settings() -> Iterator[tuple[str, str]]:
+    """Yield the variables of all settings but the controller's."""
+    for name, trait in sorted(Settings.class_traits().items()):
+        if not (trait.help or "").startswith("Controller:"):
+            yield f"{PREFIX}{name.upper()}", trait.help or ""
+
+
+def _entries(entries: Iterable[tuple[str, str]]) -> Iterator[str]:
+    for term, text in entries:
+        yield from (".TP", rf"\fB{escape(term)}\fR", prose(text))

@@ -13,7 +13,8 @@ CONSTANT = re.compile(
     r"^(?:export )?const (?:[A-Z_]+|\w*CommandIDs) = (?:'|\{).*?;$", re.MULTILINE | re.DOTALL
 )
 ADDS = re.compile(
-    r"\.addCommand\(|^export const (?:\w*CommandIDs|SUBMIT|USE_PARAMETERS|ViewCommandIDs)", re.MULTILINE
+    r"\.addCommand\(|^export const (?:\w*CommandIDs|SUBMIT|USE_PARAMETERS|ViewCommandIDs)",
+    re.MULTILINE,
 )
 KEPT = {"jupyter-to-job:panel-grouped"}
 """Names of what is remembered."""

@@ -76,7 +76,9 @@ def matrix(page: Page, group: str) -> list[dict[str, str]]:
     table: list[list[str]] = (
         results(page, group)
         .locator("table")
-        .evaluate("table => [...table.rows].map(row => [...row.cells].map(c => c.innerText.trim()))")
+        .evaluate(
+            "table => [...table.rows].map(row => [...row.cells].map(c => c.innerText.trim()))"
+        )
     )
     titles, *rows = table
     return [dict(zip(titles, row, strict=True)) for row in rows]
@@ -168,9 +170,9 @@ def check_files(lab: Lab, page: Page) -> None:
     frame = frame_of(lab, "night")
     for other in (pd.read_csv(io.StringIO(text)), parquet):
         pd.testing.assert_frame_equal(other, frame, check_dtype=False)
-    assert frame.groupby(["lr", "flavor"])["accuracy"].count().to_dict() == {
-        key: 10 for key in product(VALUES["lr"], ("small", "large"))
-    }
+    assert frame.groupby(["lr", "flavor"])["accuracy"].count().to_dict() == dict.fromkeys(
+        product(VALUES["lr"], ("small", "large")), 10
+    )
     assert all((lab.root / path).is_file() for path in frame["result"])
 
 

@@ -36,8 +36,8 @@ def show_command(job: str, *, as_json: bool) -> None:
 
 def _print_details(job: Job) -> None:
     """Print a job in sections, leaving out every row without a value."""
-    bold = output.has_colours()
-    click.echo(click.style(job.name, bold=bold) + f"  {output.plain(formats.state(job))}")
+    name = output.style(job.name, bold=True)
+    output.print_styled(f"{name}  {output.plain(formats.state(job))}")
     if job.message:
         output.print_line(job.message)
     for title, rows in (
@@ -51,7 +51,7 @@ def _print_details(job: Job) -> None:
     ):
         lines = [f"  {name:<13} {value}" for name, value in rows if value]
         if lines:
-            click.echo(f"\n{click.style(title, bold=bold)}")
+            output.print_styled(f"\n{output.style(title, bold=True)}")
             output.print_line("\n".join(lines))
 
 

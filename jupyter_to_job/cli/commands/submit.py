@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     options.DEVICES,
     *options.PARAMETERS,
     *options.COMBINATIONS,
-    click.option("--group", metavar="GROUP",
+    click.option("--group", metavar="GROUP", shell_complete=options.complete_names("group"),
                  help="A label for jobs that belong together; a sweep gets one by itself."),
     click.option("--group-limit", type=click.IntRange(min=1), metavar="N",
                  help="Start a job only while fewer than N of its group run."),

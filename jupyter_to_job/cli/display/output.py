@@ -9,7 +9,7 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -75,11 +75,6 @@ def discard_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def has_colours() -> bool:
-    """Tell whether stdout may have colours and bold text: on a terminal, and not with NO_COLOR."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-
-
 def plain(text: str) -> str:
     """Return a text without control characters, which could change what a terminal shows."""
     return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
@@ -88,6 +83,28 @@ def plain(text: str) -> str:
 def coloured(text: str) -> str:
     """Return a text whose only control sequences are colours, and what moves within a line."""
     return _SEQUENCE.sub(lambda match: match[0] if match["kept"] else "", text)
+
+
+def has_colours(stream: TextIO) -> bool:
+    """Tell whether a stream gets colours and bold text: terminals do.
+
+    Programs agree on two variables for it: NO_COLOR, which wins, and FORCE_COLOR for a pager.
+    """
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def style(text: str, **styles: Any) -> str:
+    """Return a text for stdout in click's styles, where stdout has colours; else as it is."""
+    return click.style(text, **styles) if has_colours(sys.stdout) else text
+
+
+def print_styled(text: str) -> None:
+    """Print a line of the answer with what `style` put into it."""
+    click.echo(text, color=True)  # click would decide by the terminal alone
 
 
 def print_line(text: str) -> None:

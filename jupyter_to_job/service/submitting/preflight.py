@@ -9,15 +9,12 @@ Codes are stable: `bad_notebook`, `stale`, `unknown_choice`, `refused`, `never_f
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-
-from job_runner.protocol.parameters import parse_default
 
 from ...domain.errors import BadInput, BadNotebook, JobsError, TooLarge, UnknownChoice
 from ...domain.job import Submission
@@ -28,11 +25,9 @@ from ...domain.wait import JobWait
 from ...exchange import Request
 from ...exchange.request import Environment
 from ...workspace import Plan, Workspace, freeze, plan_inputs, resolve_output, suggest
+from .parameters import inspect_parameters
 from .plan import plan_of
 from .submission import DEFAULT_KERNEL, Caller, SubmissionService
-
-INSPECT_TIMEOUT = 30.0
-"""Seconds for reading a notebook's parameters."""
 
 
 def inspect_files(submission: Submission, caller: Caller) -> Preflight:
@@ -236,26 +231,7 @@ def _parameters(
 
 
 def _inspect(source: bytes, environment: Environment) -> tuple[Parameter, ...] | None:
-    """Run `job_runner inspect`, as a process: a server does not need what that imports."""
     with tempfile.NamedTemporaryFile(suffix=".ipynb") as file:
         file.write(source)
         file.flush()
-        ran = subprocess.run(
-            [environment.interpreter, "-m", "job_runner", "inspect", file.name],
-            env=environment.variables,
-            cwd="/",  # `-m` looks for modules here first, and notebooks have files of any name
-            capture_output=True,
-            text=True,
-            timeout=INSPECT_TIMEOUT,
-            check=False,
-        )
-    if ran.returncode != 0:
-        line = (ran.stderr.strip().splitlines() or [f"exit status {ran.returncode}"])[-1]
-        message = line.removeprefix("job_runner: ").rstrip(".")
-        if ran.returncode == 2:
-            raise BadNotebook(f"{message}.")
-        raise ValueError(message)
-    parameters = json.loads(ran.stdout)
-    if parameters is None:
-        return None
-    return tuple(Parameter(value=parse_default(p["default"]), **p) for p in parameters)
+        return inspect_parameters(Path(file.name), environment)
