@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -25,23 +24,6 @@ CLI = page("docs/cli.md")
 @pytest.mark.parametrize("source", PAGES, ids=str)
 def test_generated_parts_are_fresh(source: Page) -> None:
     assert source.text == regenerate(source), "run scripts/docs"
-
-
-def test_the_man_page_is_fresh() -> None:
-    assert PATH.read_text(encoding="utf-8") == man_page(), "run scripts/docs"
-
-
-@pytest.mark.skipif(shutil.which("groff") is None, reason="groff is not here")
-def test_man_shows_it() -> None:
-    ran = subprocess.run(
-        ["groff", "-man", "-Tascii", "-ww", "-P-c", "-P-b", "-P-u", PATH],
-        capture_output=True,
-        check=True,
-        text=True,
-    )
-    assert ran.stderr == ""
-    assert re.search(r"^ +submit \[OPTIONS\] NOTEBOOK\.\.\.$", ran.stdout, re.M)
-    assert re.search(r"^ +--max-runtime TIME$", ran.stdout, re.M)
 
 
 @pytest.mark.parametrize("words", [(), ("submit",), ("flavors", "check")], ids=" ".join)
