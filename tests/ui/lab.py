@@ -24,7 +24,7 @@ from pathlib import Path
 
 import psutil
 
-START_SECONDS = 90
+START_SECONDS = 240
 TOKEN = "a-token-of-the-ui-tests"  # the server lives for one test, on the loopback interface
 Settings = dict[str, dict[str, object]]
 QUIET: Settings = {"@jupyterlab/apputils-extension/notification": {"fetchNews": "false"}}
