@@ -80,7 +80,6 @@ class QueueForecasts:
         with self._lock:
             past = self._past_of(request.owner)
             wait = JobWait(
-                times.now(),
                 needs=backend.needs(request),
                 before=None if job.position is None else job.position - 1,
                 start=self._forecast(request, past).start_of(request.name),
@@ -93,7 +92,7 @@ class QueueForecasts:
         backend = self.backend
         with self._lock:
             past = self._past_of(request.owner)
-            wait = JobWait(times.now(), run=past.estimate(request))
+            wait = JobWait(run=past.estimate(request))
             if not isinstance(backend, QueueForecaster):
                 return wait
             waiting = self._queue_of(request)
