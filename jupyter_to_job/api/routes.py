@@ -14,7 +14,7 @@ from ..domain.job import Job, State, Submission
 from ..domain.results import results_of
 from ..domain.sweep import Run
 from ..domain.transfer import Transfers
-from ..service.pictures import find_picture
+from ..service.pictures import MAX_RESULT, find_picture
 from ..service.port import Jobs, Page, all_jobs
 from ..workspace import Workspace
 from .errors import error_response
@@ -283,7 +283,7 @@ def _picture(call: _Call, name: str) -> ApiResponse:
     metric = call.request.query.get("metric")
     if not metric:
         raise BadInput("metric is missing.", "Name the metric whose picture to show.")
-    with call.jobs.notebook(name).file as result:
+    with call.jobs.notebook(name, MAX_RESULT).file as result:
         return picture_response(find_picture(result, metric))
 
 

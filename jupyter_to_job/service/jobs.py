@@ -242,9 +242,12 @@ class JobService:
         job_dir, is_final = self._journals(name)
         return read_records(job_dir, offset, final=is_final)
 
-    def notebook(self, name: str) -> OpenNotebook:
+    def notebook(self, name: str, max_size: int | None = None) -> OpenNotebook:
         """See the port."""
         exchange = self._exchange
+        return self._open_notebook(name).within(max_size)
+
+    def _open_notebook(self, name: str) -> OpenNotebook:
         self._own_request(name)
         raise_if_cleared(exchange, name)
         number = find_delivered_attempt(exchange, name)

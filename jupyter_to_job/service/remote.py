@@ -202,9 +202,9 @@ class RemoteJobs:
         response = self._gateway.call("GET", _path(name, "/journal"), params={"offset": offset})
         return Records(**response.json())
 
-    def notebook(self, name: str) -> OpenNotebook:
+    def notebook(self, name: str, max_size: int | None = None) -> OpenNotebook:
         """See the port: fetched into a file without a name."""
-        return OpenNotebook(*fetch_notebook(self._gateway, _path(name, "/notebook")))
+        return OpenNotebook(*fetch_notebook(self._gateway, _path(name, "/notebook"), max_size))
 
     def flavors(self) -> dict[str, Any]:
         """See the port."""

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from jupyter_server.serverapp import ServerApp
 
-from jupyter_to_job.service import export
+from jupyter_to_job.api import job_files, routes
+from jupyter_to_job.service import difference, export
 
 from . import openapi
 from .test_routes import API, ended, post, refusal, write_notebook
@@ -118,6 +119,24 @@ async def test_a_pdf_without_its_programs(
     request = jp_fetch(*API, "jobs", name, "export", params={"format": "pdf"})
     status, error = await refusal(request)
     assert status == 400 and "XeLaTeX" in error["message"]
+
+
+async def test_notebooks_that_are_too_large(
+    jp_fetch: Fetch, jp_root_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody is answered while one is parsed, and a conversion takes many times its size."""
+    assert routes.MAX_RESULT == difference.MAX_COMPARED == 8 << 20
+    for module, limit in (
+        (routes, "MAX_RESULT"), (difference, "MAX_COMPARED"), (job_files, "MAX_EXPORT"),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, limit, 10)
+    write_notebook(jp_root_dir, "train.ipynb", CODE)
+    name = await submitted(jp_fetch)
+    for what in ("picture", "difference", "export"):
+        request = jp_fetch(*API, "jobs", name, what, params={"metric": "accuracy"})
+        status, error = await refusal(request)
+        assert (status, error["code"]) == (413, "too_large"), what
+        assert error["hint"]
 
 
 async def test_what_a_server_without_files_refuses(
