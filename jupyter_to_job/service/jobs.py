@@ -173,6 +173,7 @@ class JobService:
         submission = rerun.resubmission(request, changes)
         if caller.sees_workspace:
             submission = caller.with_results(submission)
+        submission = replace(submission, results=submission.results or request.results)
         return self.submit_frozen(submission, frozen, caller, transfer)[0]
 
     # Reading --------------------------------------------------------------------------------
@@ -244,10 +245,10 @@ class JobService:
 
     def notebook(self, name: str, max_size: int | None = None) -> OpenNotebook:
         """See the port."""
-        exchange = self._exchange
         return self._open_notebook(name).within(max_size)
 
     def _open_notebook(self, name: str) -> OpenNotebook:
+        exchange = self._exchange
         self._own_request(name)
         raise_if_cleared(exchange, name)
         number = find_delivered_attempt(exchange, name)
