@@ -15,8 +15,8 @@ from typing import Any, BinaryIO
 
 from ..domain.errors import BadNotebook, TooLarge
 
-MAX_COMPARED = 64 << 20
-"""Bytes of a notebook that is read for a comparison: a larger one would take seconds."""
+MAX_COMPARED = 8 << 20
+"""Bytes of a notebook that is read for a comparison: while it is parsed nobody is answered."""
 _SIMILAR = 0.5
 """From this ratio on, two sources are the same cell, changed."""
 Cell = dict[str, Any]
