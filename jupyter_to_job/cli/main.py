@@ -30,6 +30,7 @@ SECTIONS = {
         "cancel": "End jobs; what they have printed so far is delivered.",
         "deliver": "Publish results that could not be published before.",
         "delete": "Forget jobs, ending those that run. Delivered notebooks stay.",
+        "clean": "Remove old results from the workspace, after a question.",
     },
     "Set up": {
         "flavors": "Show what can be asked for.",
@@ -38,7 +39,7 @@ SECTIONS = {
 }
 """The help of all commands by section and name, in the order in which `--help` shows them."""
 _HELP = {name: text for section in SECTIONS.values() for name, text in section.items()}
-_MODULES = dict.fromkeys(SECTIONS["Act"], "manage")
+_MODULES = dict.fromkeys(("cancel", "deliver", "delete"), "manage")
 """By command: the module of `commands` that defines it, where it is not called the same."""
 
 

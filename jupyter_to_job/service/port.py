@@ -9,6 +9,7 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 from job_runner.protocol.journal.journal import Record
 
 from ..domain.job import Changes, Deleted, Job, State, Submission
+from ..domain.job_record import CellReceipt, JobRecord
 from ..domain.preflight import Preflight
 from ..domain.sweep import Run
 from ..domain.transfer import Transfer
@@ -51,6 +52,19 @@ class OpenNotebook(NamedTuple):
 
     file: BinaryIO
     sha256: str | None = None
+
+
+class JobFiles(Protocol):
+    """One job in detail. Each method raises errors of `domain.errors` and nothing else."""
+
+    def record(self) -> JobRecord:
+        """Return where the job ran, its files, and how long they are kept."""
+
+    def cells(self) -> list[CellReceipt]:
+        """Return what the cells used that have begun. Raises Cleared."""
+
+    def snapshot(self) -> OpenNotebook:
+        """Open the notebook as it was frozen. The caller closes its file. Raises Cleared."""
 
 
 PAGE_SIZE = 500
@@ -97,6 +111,9 @@ class Jobs(Protocol):
 
     def details(self, name: str) -> Job:
         """Return the job as `get` does, with its `notifications`, and its `events` on a cluster."""
+
+    def files(self, name: str) -> JobFiles:
+        """Return what belongs to a job. Raises NotFound, here or when it is read."""
 
     def find(
         self,

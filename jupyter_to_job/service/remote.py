@@ -36,6 +36,7 @@ from ..exchange.patience import Patience
 from ..exchange.result_download import fetch_notebook
 from ..workspace import Frozen, resolve_output
 from ..workspace.publishing.sign import MAX_SIGNED_IN_POD
+from .job_files import RemoteFiles
 from .port import OpenNotebook, Page, Records, Text
 from .publication import sign
 from .remote_delivery import deliver_remotely
@@ -98,6 +99,7 @@ class RemoteJobs:
             mounts=remote.mounts,
             image=remote.image,
             plan=remote.plan,
+            wait=remote.wait,
         )
 
     def rerun(self, name: str, changes: Changes, transfer: Transfer | None = None) -> Job:
@@ -110,7 +112,9 @@ class RemoteJobs:
         if not changes.unset:
             del body["unset"]  # an older controller does not know it
         if changes.output is not None:
-            body["output"] = self._absolute(resolve_output(self._tree, changes.output))
+            output = resolve_output(self._tree, changes.output)
+            self._caller.make_folder_of(output)
+            body["output"] = self._absolute(output)
         if transfer is not None:
             transfer.confirm()  # nothing is copied from here
         response = self._post(_path(name, "/rerun"), body, changes.idempotency_key, Patience())
@@ -128,6 +132,10 @@ class RemoteJobs:
     def details(self, name: str) -> Job:
         """See the port."""
         return self._job(self._gateway.call("GET", _path(name)).json())
+
+    def files(self, name: str) -> RemoteFiles:
+        """See the port."""
+        return RemoteFiles(self._gateway, _path(name), self._relative)
 
     def find(
         self,
@@ -231,7 +239,11 @@ class RemoteJobs:
         self, submission: Submission, transfer: Transfer, patience: Patience
     ) -> tuple[Submission, dict[str, Any]]:
         """Freeze, and send the files; return what a submission's body says of them."""
+        submission = self._caller.with_results(submission)
+        if submission.results is not None:  # the gateway knows no settings of this side
+            submission = replace(submission, output=submission.results, results=None)
         submission, frozen = freeze_submission(self._tree, submission, self._caller.input_cap)
+        self._caller.make_folder_of(submission.output)
         inputs = self._upload(frozen, transfer, patience)
         transfer.confirm()
         packages = self._packages(frozen.kernel)

@@ -40,6 +40,7 @@ export function job(changes: Partial<Job> = {}): Job {
     group: null,
     rerun_of: null,
     metrics: null,
+    wait: null,
     ...changes
   };
 }
@@ -96,6 +97,8 @@ export function preflight(changes: Partial<Preflight> = {}): Preflight {
     kernel: 'python3',
     image: null,
     plan: null,
+    wait: null,
+    results: null,
     ...changes
   };
 }

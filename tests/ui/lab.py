@@ -26,7 +26,7 @@ import psutil
 
 START_SECONDS = 90
 TOKEN = "a-token-of-the-ui-tests"  # the server lives for one test, on the loopback interface
-Settings = dict[str, dict[str, str]]
+Settings = dict[str, dict[str, object]]
 QUIET: Settings = {"@jupyterlab/apputils-extension/notification": {"fetchNews": "false"}}
 DARK: Settings = {"@jupyterlab/apputils-extension/themes": {"theme": "JupyterLab Dark"}}
 NOTHING_RUNS = {"variables": {"JUPYTER_TO_JOB_BACKEND": "memory"}}

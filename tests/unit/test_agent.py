@@ -23,7 +23,7 @@ from jupyter_to_job.agent import agent as agent_module
 from jupyter_to_job.agent.agent import Agent, Stopped
 from jupyter_to_job.agent.gateway_connection import GatewayConnection
 from jupyter_to_job.agent.shared_folder import SharedFolder, create_file
-from jupyter_to_job.controller.feed.feed import GatewayFeed
+from jupyter_to_job.controller.feed.gateway_feed import GatewayFeed
 from jupyter_to_job.domain.errors import Damaged, JobsError, NotFound, Refused, Unavailable
 from jupyter_to_job.exchange import FileExchange, InputFile
 

@@ -13,7 +13,7 @@ from job_runner.protocol.units import format_duration
 
 from ...domain.job import DeliveryState, Job
 from .. import options, session
-from ..display import formats, output
+from ..display import formats, output, waits
 
 Row = tuple[str, str]
 MAX_INPUTS = 3
@@ -63,6 +63,13 @@ def _progress(job: Job) -> Iterator[Row]:
         moment = getattr(job, name)
         yield name, f"{moment[:19].replace('T', ' ')} UTC, {formats.ago(moment)}" if moment else ""
     yield "waits for", formats.waiting_text(job)
+    if job.wait is not None:
+        yield "why", waits.why(job.wait) if not job.message else ""
+        for name, text, estimate in (
+            ("starts", waits.start(job.wait), job.wait.start),
+            ("will run", waits.run(job.wait), job.wait.run),
+        ):
+            yield name, ", ".join(filter(None, (text, waits.basis(estimate)))) if text else ""
     yield "took" if job.finished else "runs for", formats.elapsed_text(job)
 
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
                  help="A variable for the kernel."),
     *options.LIMITS,
     click.option("--output", metavar="PATH",
-                 help="Where the result goes: a file, or an existing folder."),
+                 help="Where the result goes: a file, or a folder with a slash at its end."),
     click.option("--name", help="Begin the job's name with this instead of the notebook's."),
     click.option("--idempotency-key", metavar="KEY",
                  help="The same key for the same notebook again is the same job."),

@@ -8,14 +8,20 @@ import {
   listDevices,
   unavailableReason
 } from '../jobs/catalog';
+import { catalogText } from '../ui/catalogText';
 import { formatDuration, formatMemory, parseCpus } from '../ui/format';
+import { explainUnavailable } from '../ui/serverText';
+import { devicesOf } from './places';
 import type { ModelProps } from './section';
 
 /** The flavors as radio buttons that look like cards. */
 export function FlavorCards({ model }: ModelProps): ReactElement {
   const { catalog, trans } = model;
   return (
-    <fieldset className="jp-ToJobDialog-choice" role="radiogroup">
+    <fieldset
+      className="jp-ToJobDialog-choice"
+      role={model.sweep.several === null ? 'radiogroup' : 'group'}
+    >
       <legend>{trans.__('Flavor: how much it gets')}</legend>
       <div className="jp-ToJobDialog-cards">
         {catalog === null ? (
@@ -43,10 +49,14 @@ type CardProps = ModelProps & { catalog: Catalog; name: string };
 function FlavorCard({ model, catalog, name }: CardProps): ReactElement {
   const { trans } = model;
   const flavor = catalog.flavors[name]!;
-  const isChosen = model.flavor === name;
+  const { several } = model.sweep;
+  const isChosen = several?.hasFlavor(name) ?? model.flavor === name;
   const unavailable = unavailableReason(catalog, name);
   const id = useId();
-  const reason = unavailable === '' ? trans.__('Not for you.') : unavailable;
+  const reason =
+    unavailable === ''
+      ? trans.__('Not for you.')
+      : unavailable && explainUnavailable(unavailable, trans);
   const classes = [
     'jp-ToJobDialog-card',
     isChosen && 'jp-mod-selected',
@@ -55,34 +65,60 @@ function FlavorCard({ model, catalog, name }: CardProps): ReactElement {
   return (
     <label className={classes.filter(Boolean).join(' ')}>
       <input
-        type="radio"
+        type={several === null ? 'radio' : 'checkbox'}
         name="jp-ToJobDialog-flavor"
         value={name}
-        checked={isChosen}
+        checked={isChosen && reason === null}
         disabled={reason !== null}
-        onChange={() => model.chooseFlavor(name)}
+        onChange={() =>
+          several === null
+            ? model.chooseFlavor(name)
+            : model.change(() => several.toggleFlavor(name))
+        }
         aria-labelledby={`${id}-title ${id}-facts`}
         aria-describedby={`${id}-rest`}
       />
       <span id={`${id}-title`} className="jp-ToJobDialog-title">
-        {flavor.title || name}
+        {catalogText(flavor.title, trans) || name}
       </span>
       <span id={`${id}-facts`} className="jp-ToJobDialog-facts">
         {amountsText(flavor, trans)}
       </span>
-      <span id={`${id}-rest`} className="jp-ToJobDialog-words">
-        {flavor.max_runtime !== null && (
-          <span className="jp-ToJobDialog-facts">
-            {trans.__('At most %1', formatDuration(flavor.max_runtime, trans))}
-          </span>
-        )}
-        {reason !== null ? (
-          <span className="jp-ToJobDialog-reason">{reason}</span>
-        ) : (
-          <span className="jp-ToJobDialog-help">{flavor.description}</span>
-        )}
-      </span>
+      <CardWords
+        id={`${id}-rest`}
+        flavor={flavor}
+        reason={reason}
+        trans={trans}
+      />
     </label>
+  );
+}
+
+type WordsProps = {
+  id: string;
+  flavor: Flavor;
+  /** Why the flavor cannot be chosen; null - it can. */
+  reason: string | null;
+  trans: TranslationBundle;
+};
+
+/** The words of a card: its time limit, and its description or why it cannot be chosen. */
+function CardWords({ id, flavor, reason, trans }: WordsProps): ReactElement {
+  return (
+    <span id={id} className="jp-ToJobDialog-words">
+      {flavor.max_runtime !== null && (
+        <span className="jp-ToJobDialog-facts">
+          {trans.__('At most %1', formatDuration(flavor.max_runtime, trans))}
+        </span>
+      )}
+      {reason !== null ? (
+        <span className="jp-ToJobDialog-reason">{reason}</span>
+      ) : (
+        <span className="jp-ToJobDialog-help">
+          {catalogText(flavor.description, trans)}
+        </span>
+      )}
+    </span>
   );
 }
 
@@ -98,15 +134,27 @@ function amountsText(flavor: Flavor, trans: TranslationBundle): string {
     .join(' · ');
 }
 
-/** The devices of the chosen flavor; a single one is shown without a radio button. */
+/** The devices of the chosen flavors; a single one is shown without a button. */
 export function DeviceChoice({ model }: ModelProps): ReactElement | null {
   const { catalog, trans } = model;
-  const devices = catalog === null ? [] : listDevices(catalog, model.flavor);
+  const { several } = model.sweep;
+  if (catalog === null) {
+    return null;
+  }
+  const places = several?.list(catalog);
+  const devices =
+    places === undefined
+      ? listDevices(catalog, model.flavor)
+      : devicesOf(
+          catalog,
+          places.map(({ flavor }) => flavor)
+        );
   const isChoice = devices.length > 1;
+  const role = several === null ? 'radiogroup' : 'group';
   return devices.length === 0 ? null : (
     <fieldset
       className="jp-ToJobDialog-choice"
-      role={isChoice ? 'radiogroup' : undefined}
+      role={isChoice ? role : undefined}
     >
       <legend>{trans.__('Device: which kind it runs on')}</legend>
       {devices.map(([name, device]) => (
@@ -135,25 +183,22 @@ function DeviceOption(props: DeviceProps): ReactElement {
   const id = useId();
   const free = freeText(device, trans);
   const details = [
-    description,
+    catalogText(description, trans),
     device.isolation && isolationText(device.isolation, trans)
   ];
   return (
     <label className="jp-ToJobDialog-device">
       {isChoice && (
-        <input
-          type="radio"
-          name="jp-ToJobDialog-device"
-          value={name}
-          checked={model.device === name}
-          onChange={() => model.chooseDevice(name)}
-          aria-labelledby={`${id}-title`}
-          aria-describedby={`${id}-rest`}
+        <DeviceInput
+          model={model}
+          name={name}
+          labelId={`${id}-title`}
+          detailsId={`${id}-rest`}
         />
       )}
       <span>
         <span id={`${id}-title`} className="jp-ToJobDialog-title">
-          {title || name}
+          {catalogText(title, trans) || name}
         </span>
         <span id={`${id}-rest`}>
           {free !== null && <span className="jp-ToJobDialog-free">{free}</span>}
@@ -165,6 +210,41 @@ function DeviceOption(props: DeviceProps): ReactElement {
         </span>
       </span>
     </label>
+  );
+}
+
+type DeviceInputProps = ModelProps & {
+  name: string;
+  labelId: string;
+  detailsId: string;
+};
+
+/** The button of a device: one of them is chosen, or several. */
+function DeviceInput(props: DeviceInputProps): ReactElement {
+  const { model, name, labelId, detailsId } = props;
+  const { catalog, sweep } = model;
+  const several = catalog === null ? null : sweep.several;
+  const common = {
+    name: 'jp-ToJobDialog-device',
+    value: name,
+    'aria-labelledby': labelId,
+    'aria-describedby': detailsId
+  };
+  return several === null ? (
+    <input
+      {...common}
+      type="radio"
+      checked={model.device === name}
+      onChange={() => model.chooseDevice(name)}
+    />
+  ) : (
+    <input
+      {...common}
+      type="checkbox"
+      checked={several.list(catalog!).some(({ device }) => device === name)}
+      disabled={several.isFixed(name, catalog!)}
+      onChange={() => model.change(() => several.toggleDevice(name, catalog!))}
+    />
   );
 }
 

@@ -51,6 +51,31 @@ export function TextField(props: TextFieldProps): ReactElement {
   );
 }
 
+/** A field of several lines, for several values. */
+export function TextArea(
+  props: Omit<TextFieldProps, 'placeholder' | 'isNumeric'>
+): ReactElement {
+  const { label, text, onType, help, error } = props;
+  const id = useId();
+  return (
+    <div className="jp-ToJobDialog-row">
+      <label htmlFor={id}>{label}</label>
+      <textarea
+        id={id}
+        className="jp-mod-styled"
+        rows={2}
+        value={text}
+        spellCheck={false}
+        autoComplete="off"
+        aria-invalid={error ? true : undefined}
+        aria-describedby={help || error ? `${id}-help` : undefined}
+        onChange={event => onType(event.target.value)}
+      />
+      <HelpText id={`${id}-help`} help={help} error={error} />
+    </div>
+  );
+}
+
 export function Checkbox(props: {
   label: ReactNode;
   isChecked: boolean;

@@ -70,7 +70,8 @@ export function isWaitingOnCluster({ backend, state }: Job): boolean {
 
 /** The choices with which a job was submitted. An older server tells only a part of them. */
 export function choicesOfJob(job: Job): Choices {
-  const { flavor, device, output, priority, asked } = job;
+  const { flavor, device, priority, asked } = job;
+  const output = asked?.output === undefined ? job.output : asked.output;
   const parameters = job.parameters as Record<string, JSONValue>;
   const inputs = asked?.inputs ?? job.inputs;
   return {
