@@ -54,7 +54,7 @@ def _fetch(gateway: Gateway, path: str) -> tuple[BinaryIO, str | None]:
         if version.sha256 not in (None, digest.hexdigest()):
             raise Damaged(
                 f"The notebook of {path.split('/')[1]} is damaged in the exchange.",
-                "Run the job again with `jupyter-to-job rerun`.",
+                "Run the job again.",
             )
         stack.pop_all()
         piece.close()
