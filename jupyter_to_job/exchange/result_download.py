@@ -56,7 +56,7 @@ def _fetch(gateway: Gateway, path: str, max_size: int | None) -> tuple[BinaryIO,
         if version.sha256 not in (None, digest.hexdigest()):
             raise Damaged(
                 f"The notebook of {path.split('/')[1]} is damaged in the exchange.",
-                "Run the job again with `jupyter-to-job rerun`.",
+                "Run the job again.",
             )
         stack.pop_all()
         piece.close()

@@ -14,7 +14,7 @@ from jupyter_to_job.domain.errors import BadCatalog
 from jupyter_to_job.flavors import parse_catalog
 
 from . import man_page
-from .command_tree import PROGRAM, walk
+from .commands import PROGRAM, walk
 from .pages import PAGES, Page
 from .rest_reference import reference
 

@@ -13,7 +13,7 @@ from jupyter_to_job import __version__
 from jupyter_to_job.cli.main import main as command_line
 from jupyter_to_job.wiring.settings import PREFIX, Settings
 
-from .command_tree import PROGRAM, walk
+from .commands import PROGRAM, walk
 from .pages import ROOT, page
 
 PATH = ROOT / "docs" / "man" / "jupyter-to-job.1"
@@ -28,6 +28,11 @@ _EXAMPLES = (
 _ENVIRONMENT = """\
 Each variable of a setting (`JUPYTER_TO_JOB_`) wins over its line in `jupyter_to_job_config.py` or
 `jupyter_to_job_config.json`, in a folder of Jupyter's config path."""
+_FILES = {
+    "flavors.yaml": "The catalog: what users may ask for.",
+    "jupyter_to_job_config.py, jupyter_to_job_config.json": "Settings.",
+    "jupyter_to_job_hooks.yaml": "Receivers of notifications.",
+}
 _VARIABLES = {
     "NO_COLOR": "Not empty: no colours and no bold text.",
     "FORCE_COLOR": "Not empty: colours also where the output is no terminal, a pager for instance.",
@@ -75,6 +80,9 @@ def man_page() -> str:
         ".SH ENVIRONMENT",
         prose(_ENVIRONMENT),
         *_entries([*_VARIABLES.items(), *_settings()]),
+        ".SH FILES",
+        prose("They are in the folders of Jupyter's config path (`jupyter --paths`)."),
+        *_entries(_FILES.items()),
         ".SH EXAMPLES",
         *(line for text, code in _EXAMPLES for line in (".PP", prose(text), *_code(code))),
         ".SH TAB COMPLETION",

@@ -14,7 +14,7 @@ from jupyter_to_job.api.errors import error_response
 from jupyter_to_job.cli import exits
 from jupyter_to_job.domain.errors import BY_CODE
 
-from .command_tree import COLUMNS, PROGRAM
+from .commands import COLUMNS, PROGRAM
 from .generate import regenerate
 from .pages import PAGES, Page, page
 

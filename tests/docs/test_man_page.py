@@ -11,7 +11,7 @@ import pytest
 
 from jupyter_to_job.cli.main import main as command_line
 
-from .command_tree import PROGRAM, walk
+from .commands import PROGRAM, walk
 from .man_page import PATH, escape, man_page, prose
 from .pages import page
 

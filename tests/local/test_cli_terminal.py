@@ -18,7 +18,7 @@ from .terminal import INTERRUPT
 def test_bars_tell_what_goes_on(cli: Cli) -> None:
     name = cli.submit_waiting()
     seen = cli.on_terminal("wait", name)
-    seen.until_shown(rf"{name} +━+ +0/2 +\d:\d\d +cell 1")
+    seen.until_shown(rf"{name} +━+ +0/2 +\d:\d\d +cell 1 of 2")
     cli.release()
     text = seen.until_ended()
     assert seen.process.returncode == 0

@@ -87,7 +87,7 @@ class LocalBackend:
         except OSError as error:
             raise Unavailable(
                 f"The dispatcher could not be started: {error.strerror}.",
-                f"{jobs[0]} is recorded; `jupyter-to-job wait {jobs[0]}` tries again.",
+                f"{jobs[0]} is recorded, and looking at it tries again.",
             ) from error
         if started is None:
             return  # one runs

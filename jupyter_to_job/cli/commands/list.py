@@ -50,7 +50,8 @@ def list_command(
     elif listed:
         _print_table(listed, group)
     else:
-        output.print_note(f"No job is {state}." if state else "No jobs.")
+        which = "None of these jobs" if jobs or group is not None else "No job"
+        output.print_note(f"{which} has the state {state}." if state else "No jobs.")
     output.flush()  # the table comes before the notes, where both go to one terminal
     if has_more:
         output.print_note(f"These are the newest {PAGE_SIZE}; --all lists all.")

@@ -49,7 +49,7 @@ class _LogPrinter:
         self._service = service
         self._name = name
         self._is_terminal = sys.stdout.isatty()
-        self._colours = output.has_colours(sys.stdout)
+        self._colours = output.has_colours()
         self._lines = StreamText()
         self._offset = 0
         self._in_line = False

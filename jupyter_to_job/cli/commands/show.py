@@ -56,9 +56,8 @@ def _print_details(job: Job) -> None:
 
 
 def _progress(job: Job) -> Iterator[Row]:
-    yield "cells", formats.cells(job)
-    if job.progress.current_cell is not None:
-        yield "running cell", str(job.progress.current_cell + 1)
+    yield "code cells", formats.cells(job)
+    yield "running cell", formats.running_cell(job)
     for name in ("submitted", "started", "finished"):
         moment = getattr(job, name)
         yield name, f"{moment[:19].replace('T', ' ')} UTC, {formats.ago(moment)}" if moment else ""

@@ -9,7 +9,7 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import click
 
@@ -85,8 +85,8 @@ def coloured(text: str) -> str:
     return _SEQUENCE.sub(lambda match: match[0] if match["kept"] else "", text)
 
 
-def has_colours(stream: TextIO) -> bool:
-    """Tell whether a stream gets colours and bold text: terminals do.
+def has_colours() -> bool:
+    """Tell whether stdout gets colours and bold text: a terminal does.
 
     Programs agree on two variables for it: NO_COLOR, which wins, and FORCE_COLOR for a pager.
     """
@@ -94,12 +94,12 @@ def has_colours(stream: TextIO) -> bool:
         return False
     if os.environ.get("FORCE_COLOR"):
         return True
-    return stream.isatty() and os.environ.get("TERM") != "dumb"
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def style(text: str, **styles: Any) -> str:
     """Return a text for stdout in click's styles, where stdout has colours; else as it is."""
-    return click.style(text, **styles) if has_colours(sys.stdout) else text
+    return click.style(text, **styles) if has_colours() else text
 
 
 def print_styled(text: str) -> None:

@@ -117,7 +117,7 @@ def as_cannot_publish(path: str) -> Iterator[None]:
         remedy = _HINTS.get(error.errno or 0, "Mend the folder")
         raise CannotPublish(
             f"Cannot write {path}: {error.strerror}.",
-            f"{remedy}; then `jupyter-to-job deliver` takes it up again.",
+            f"{remedy}, then deliver it again.",
         ) from error
 
 

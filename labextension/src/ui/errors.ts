@@ -92,8 +92,7 @@ function refusalText(
 ): string {
   return [
     explainCode(code, message, trans),
-    // The hint for a job that is gone is a command, for a terminal.
-    hint?.startsWith('See `jupyter-to-job') ? null : hint,
+    hint,
     // By it administrators find the log lines that say more.
     requestId && trans.__('(Request %1)', requestId)
   ]
