@@ -125,7 +125,7 @@ async def test_notebooks_that_are_too_large(
     jp_fetch: Fetch, jp_root_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody is answered while one is parsed, and a conversion takes many times its size."""
-    assert routes.MAX_RESULT == difference.MAX_COMPARED == 8 << 20
+    assert pictures.MAX_RESULT == difference.MAX_COMPARED == 8 << 20
     for module, limit in (
         (routes, "MAX_RESULT"), (difference, "MAX_COMPARED"), (job_files, "MAX_EXPORT"),
     ):  # fmt: skip

@@ -104,11 +104,11 @@ def test_a_folder_that_settings_choose(
     assert all(not problem.blocking for problem in found.problems)
     job = jobs.deliver(jobs.submit(asked)[0].name)
     assert job.delivery.path == f"dir/results/train/{job.name}.ipynb"
-    assert (job.output, job.asked.output) == ("dir/results/train/", None)
+    assert job.asked and (job.output, job.asked.output) == ("dir/results/train/", None)
     again = jobs.rerun(job.name, Changes())
-    assert (again.output, again.asked.output) == (job.output, None)
+    assert again.asked and (again.output, again.asked.output) == (job.output, None)
     own = jobs.submit(replace(asked, output="own.ipynb"))[0]
-    assert (own.output, own.asked.output) == ("own.ipynb", "own.ipynb")
+    assert own.asked and (own.output, own.asked.output) == ("own.ipynb", "own.ipynb")
     with pytest.raises(BadInput, match="no folder for results"):
         jobs.submit(replace(asked, results="{name}/"))
 
