@@ -14,7 +14,7 @@ import pytest
 from jupyter_server.serverapp import ServerApp
 
 from jupyter_to_job.api import job_files, routes
-from jupyter_to_job.service import difference, export
+from jupyter_to_job.service import difference, export, pictures
 
 from . import openapi
 from .test_routes import API, ended, post, refusal, write_notebook
