@@ -121,6 +121,8 @@ function createWidget(
 ): MainAreaWidget<ResultsView> {
   const { group } = content;
   const widget = new MainAreaWidget({ content });
+  // JupyterLab calls every main area the same.
+  content.node.setAttribute('aria-label', trans.__('Results of %1', group));
   widget.id = `jupyter-to-job-results-${group}`;
   widget.title.label = trans.__('Results of %1', group);
   widget.title.icon = jobsIcon;

@@ -31,10 +31,8 @@ export class ResultsView extends ReactWidget {
     private readonly _services: ResultsServices
   ) {
     super();
-    const { jobs, resultsApi, trans } = _services;
+    const { jobs, resultsApi } = _services;
     this.addClass('jp-ToJobResults');
-    this.node.setAttribute('role', 'region');
-    this.node.setAttribute('aria-label', trans.__('Results of %1', group));
     this._model = new ResultsModel(group, jobs, resultsApi);
     this._pictures = new PictureStore(resultsApi);
   }
