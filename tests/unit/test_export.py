@@ -39,7 +39,7 @@ def is_running(pid: int) -> bool:
 def test_what_nbconvert_started_ends_with_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A browser has its output open, too: waiting for the end of that would take for ever."""
+    """It may be a browser, and nobody else would end it."""
     replace_python(tmp_path, monkeypatch, f"sleep 300 & echo $! > {tmp_path}/pid; wait")
     monkeypatch.setattr(export, "TIMEOUT", 5)
     began = time.monotonic()

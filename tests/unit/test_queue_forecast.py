@@ -30,9 +30,9 @@ class CountingBackend(LocalBackend):
 
     played = 0
 
-    def forecast(self, *arguments: Any) -> Sequence[float | None]:
+    def forecast(self, *arguments: Any, **named: Any) -> Sequence[float | None]:
         self.played += 1
-        return super().forecast(*arguments)
+        return super().forecast(*arguments, **named)
 
 
 @pytest.fixture
