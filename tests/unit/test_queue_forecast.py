@@ -18,6 +18,7 @@ from jupyter_to_job.exchange.index import IndexRow
 from jupyter_to_job.flavors import load_catalog
 from jupyter_to_job.service.jobs import JobService, ServiceContext
 from jupyter_to_job.service.reading import queue_forecast
+from jupyter_to_job.service.reading.past_runs import SAMPLES
 from jupyter_to_job.service.submitting.submission import Caller
 
 from . import exchanges
@@ -56,19 +57,19 @@ def test_a_forecast_counts_for_all_that_wait(
     assert len(waits) == 4
     first = waits["first-aaaaaaaa"]
     assert first is not None and first.start is not None and first.start.likely == 0
-    assert backend.played == queue_forecast.SAMPLES
+    assert backend.played == SAMPLES
     assert {job.name: job.wait is None for job in jobs.find().jobs} == dict.fromkeys(waits, False)
-    assert backend.played == queue_forecast.SAMPLES, "nothing changed"
+    assert backend.played == SAMPLES, "nothing changed"
 
     exchanges.add(exchange, "new-aaaaaaaa", demand={"cpu": "1"}, submitted=times.now())
     (new,) = (job.wait for job in jobs.find().jobs if job.name == "new-aaaaaaaa")
     assert new is not None and new.start is not None, "it came later"
-    assert backend.played == 2 * queue_forecast.SAMPLES
+    assert backend.played == 2 * SAMPLES
 
     monkeypatch.setattr(queue_forecast, "MAX_QUEUE", 1)
     trial = exchanges.request("trial-aaaaaaaa", demand={"cpu": "1"}, submitted=times.now())
     assert context.forecasts.of_trial(trial).before == 2
-    assert backend.played == 2 * queue_forecast.SAMPLES, "a dialog asks at each change"
+    assert backend.played == 2 * SAMPLES, "a dialog asks at each change"
 
 
 class HeldLister:
