@@ -41,12 +41,13 @@ class Estimate:
 
 @dataclass(frozen=True)
 class JobWait:
-    """What a waiting job waits for.
+    """What a waiting job waits for, as it was at `time` (RFC 3339).
 
     `before` are the jobs before it in its queue; None: its backend has no queue. `start` is in how
     many seconds it starts, and `run` how long it runs then; None: nothing tells.
     """
 
+    time: str
     needs: tuple[Need, ...] = ()
     before: int | None = None
     start: Estimate | None = None
@@ -55,6 +56,7 @@ class JobWait:
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON types."""
         return {
+            "time": self.time,
             "needs": [dict(vars(need)) for need in self.needs],
             "before": self.before,
             "start": None if self.start is None else dict(vars(self.start)),
@@ -65,6 +67,7 @@ class JobWait:
     def from_json(cls, document: dict[str, Any]) -> JobWait:
         """Read it back; fields of a newer version are ignored."""
         return cls(
+            time=document["time"],
             needs=tuple(_read(Need, need) for need in document.get("needs") or ()),
             before=document.get("before"),
             start=_estimate(document.get("start")),

@@ -206,6 +206,7 @@ def test_a_thousand_rows_are_read_once() -> None:
 
 def test_the_words() -> None:
     wait = JobWait(
+        "2026-11-24T10:00:00.000Z",
         (Need("cpu", "2", "1"),),
         28,
         Estimate(483, 722, 1190, 9),

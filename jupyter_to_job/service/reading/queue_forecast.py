@@ -100,7 +100,7 @@ class QueueForecasts:
         if job.state is not State.QUEUED or job.cancel_requested:
             return job
         past = self._past_of(request.owner)
-        wait = JobWait(run=past.estimate(request))
+        wait = JobWait(times.now(), run=past.estimate(request))
         if not isinstance(backend, QueueForecaster):
             return job if wait.run is None else replace(job, wait=wait)
         submitted = request.submitted if job.reason in _MAY_START else ""
@@ -116,7 +116,7 @@ class QueueForecasts:
         """Return what a job that is not submitted yet would wait for."""
         backend = self.backend
         past = self._past_of(request.owner)
-        wait = JobWait(run=past.estimate(request))
+        wait = JobWait(times.now(), run=past.estimate(request))
         if not isinstance(backend, QueueForecaster):
             return wait
         waiting = self._queue_of(request)

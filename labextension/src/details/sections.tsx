@@ -4,10 +4,11 @@ import type { CommandRegistry } from '@lumino/commands';
 import { type ReactElement, useCallback } from 'react';
 
 import type { JobRecord } from '../api';
+import { CommandIDs } from '../jobCommands';
 import { isFinal, type Job, resultPath } from '../jobs/job';
 import { eventText } from '../ui/eventText';
 import { formatBytes, formatMoment } from '../ui/format';
-import { openResult, openSource } from '../ui/openResult';
+import { openSource } from '../ui/openResult';
 import { ViewCommandIDs } from '../viewCommands';
 import { DifferenceView } from './differenceView';
 import { ExportSection } from './exportSection';
@@ -84,7 +85,9 @@ function OverviewSections(props: JobProps): ReactElement {
           ) : (
             <button
               className="jp-ToJob-link"
-              onClick={() => void openResult(commands, path, trans)}
+              onClick={() =>
+                void commands.execute(CommandIDs.open, { name: job.name })
+              }
             >
               {path}
             </button>

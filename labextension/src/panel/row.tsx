@@ -5,12 +5,7 @@ import type { CommandRegistry } from '@lumino/commands';
 import { memo, type MouseEvent, type ReactElement } from 'react';
 
 import { CommandIDs, mainCommandOf } from '../jobCommands';
-import {
-  fullName,
-  isFinal,
-  isWaitingOnCluster,
-  type Job
-} from '../jobs/job';
+import { fullName, isFinal, isWaitingOnCluster, type Job } from '../jobs/job';
 import type { IJobs } from '../tokens';
 import { formatExactly, formatMoment } from '../ui/format';
 import { ElapsedTime, type JobTextProps, ProgressBar } from '../ui/progress';

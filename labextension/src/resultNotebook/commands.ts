@@ -5,6 +5,8 @@ import type { Contents } from '@jupyterlab/services';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { CommandRegistry } from '@lumino/commands';
 
+import { formatBytes } from '../ui/format';
+import { LARGE } from '../ui/openResult';
 import { showToast } from '../ui/toast';
 import {
   copyOutputs,
@@ -68,6 +70,15 @@ export async function bringOutputsBack(
   source: NotebookPanel | null
 ): Promise<void> {
   const { contents, trans } = services;
+  const { size } = await contents.get(path, { content: false });
+  if (size !== undefined && size > LARGE) {
+    throw new Error(
+      trans.__(
+        'The result has %1: its outputs would make the notebook too large to work in.',
+        formatBytes(size)
+      )
+    );
+  }
   const file = await contents.get(path, { type: 'notebook', content: true });
   const result = file.content as nbformat.INotebookContent;
   const panel = source ?? (await openNotebook(services, provenance.notebook));
