@@ -40,7 +40,13 @@ type GroupFields = 'group' | 'group_limit' | 'rerun_of';
 /** Fields that a user can choose, and that a browser sends as they are. */
 type ChoiceFields = Exclude<
   keyof Request,
-  NotebookFields | GroupFields | 'packages' | 'parameters' | 'inputs' | 'plan'
+  | NotebookFields
+  | GroupFields
+  | 'packages'
+  | 'parameters'
+  | 'inputs'
+  | 'plan'
+  | 'results'
 >;
 
 /** The user's choices for a job. The server fills in the rest from the catalog. */
