@@ -50,6 +50,7 @@ VALUES = {"lr": [0.1, 0.2, 0.3], "seed": [0, 1, 2, 3, 4], "depth": [1, 2]}
 SWEEP_TIMEOUT = 6 * END_TIMEOUT
 """Milliseconds for sixty runs, which take half a minute where nothing else runs."""
 
+NAMES = "rows => rows.map(row => row.dataset.job)"
 CURVE = """\
 from IPython.display import SVG
 from jupyter_to_job import record
@@ -134,6 +135,7 @@ def test_sixty_runs_are_compared_and_what_failed_runs_again(
 
     (lab.root / "mended").touch()
     panel.get_by_role("button", name="Rerun what failed of night (3)").click()
+    expect(toast(page, "3 jobs of night run again")).to_be_visible()
     all_succeeded = results(page, "night").get_by_text("60 jobs: 60 succeeded", exact=True)
     expect(all_succeeded).to_be_visible(timeout=END_TIMEOUT)
     expect(results(page, "night").locator("tbody td", has_text="Succeeded")).to_have_count(60)
@@ -164,7 +166,7 @@ def check_matrix(page: Page) -> None:
 def check_files(lab: Lab, page: Page) -> None:
     """CSV, Parquet and frame are one table, and it is that of the page."""
     text = save(page, "night", "CSV").read_text(encoding="utf-8")
-    shown = [row["Job"].split()[0] for row in matrix(page, "night")]
+    shown = results(page, "night").locator("tr[data-job]").evaluate_all(NAMES)
     assert [row["job"] for row in csv.DictReader(io.StringIO(text))] == shown
     parquet = pd.read_parquet(save(page, "night", "Parquet"))
     frame = frame_of(lab, "night")
