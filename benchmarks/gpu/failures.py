@@ -135,32 +135,30 @@ def _ends(
     folders: Path, cells: dict[str, tuple[str, str]], variables: dict[str, str], report: Report
 ) -> None:
     """Run each cell by the runner, several at once, and show what the outcome says."""
+
+    def run(name: str) -> dict[str, Any]:
+        return run_cells(folders / name, [cells[name][1]], variables).outcome
+
     with ThreadPoolExecutor(6) as pool:
-        ends = pool.map(lambda name: _run(folders / name, cells[name][1], variables), cells)
-        for (name, (reason, _)), end in zip(cells.items(), ends, strict=True):
-            message = str(end["message"])
+        for (name, (reason, _)), outcome in zip(cells.items(), pool.map(run, cells), strict=True):
+            message = str(outcome["message"])
             is_missing = "No module named" in message
-            text = "not installed" if is_missing else f"{end['reason']}: {message}"
-            report.row(name, text, good=is_missing or end["reason"] == reason)
-
-
-def _run(folder: Path, cell: str, variables: dict[str, str]) -> dict[str, Any]:
-    ended = run_cells(folder, [cell], variables)
-    return {**ended.outcome, "text": cells_of(ended.result)[0][0]}
+            text = "not installed" if is_missing else f"{outcome['reason']}: {message}"
+            report.row(name, text, good=is_missing or outcome["reason"] == reason)
 
 
 def _filled(folder: Path, variables: dict[str, str], report: Report) -> None:
-    end = _run(folder, _FILL, variables)
-    lines = end["text"].splitlines()
-    if end.get("reason") or not lines:
-        report.row("the run", f"{end.get('reason')}: {end.get('message')}", good=False)
+    """Show what the diagnosis makes of the exceptions that a cell with a full GPU has caught."""
+    ended = run_cells(folder, [_FILL], variables)
+    if ended.outcome["reason"]:
+        report.row("the run", ended.outcome["message"], good=False)
         return
+    errors: dict[str, list[str] | None] = json.loads(cells_of(ended.result)[0][0].splitlines()[-1])
     diagnosis = Diagnosis(lambda: MemoryStatus(0, 1), {}, variables)
-    for name, error in json.loads(lines[-1]).items():
+    for name, error in errors.items():
         if error is None:
             report.row(name, "worked")
             continue
-        end = diagnosis.cell_failed(CellFailure(*error, CellPlace(0, 1)))
-        report.row(
-            name, f"{end.reason}: {end.message}", good=end.reason == _FULL or bool(end.advice)
-        )
+        end = diagnosis.cell_failed(CellFailure(error[0], error[1], CellPlace(0, 1)))
+        good = end.reason == _FULL or bool(end.advice)
+        report.row(name, f"{end.reason}: {end.message}", good=good)

@@ -55,7 +55,7 @@ class Product(Workspace):
         self.call("wait", *jobs)
         return [self.show(job) for job in jobs]
 
-    def run(self, name: str, *cells: str, on: tuple[str, ...] = ON_GPU) -> dict[str, Any]:
+    def execute(self, name: str, *cells: str, on: tuple[str, ...] = ON_GPU) -> dict[str, Any]:
         """Submit a notebook, and return the job when it has ended."""
         return self.wait(self.submit(name, *cells, on=on))[0]
 

@@ -112,7 +112,7 @@ def _next_in_line(product: Product, report: Report) -> None:
 
 def _own_session(product: Product, card: Card, report: Report) -> None:
     """A process that left the kernel's session is nobody's: it lives on, as the pages say."""
-    product.run("own", _HOLD + _CHILD.format(own=True))
+    product.execute("own", _HOLD + _CHILD.format(own=True))
     time.sleep(1)
     left = product.processes()
     held = sum(card.processes().values()) >> 30

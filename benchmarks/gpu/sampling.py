@@ -63,12 +63,12 @@ def check(product: Product, card: Card, report: Report) -> None:
         _steady(product, card, report)
         _namespace(product, card, report)
     _spikes(product, report)
-    job = product.run("children", _CHILDREN)
+    job = product.execute("children", _CHILDREN)
     report.row("two processes with 4 GiB each, one in its own session",
                gib(job["usage"]["gpu_memory_peak"]),
                good=8 * GIB < (job["usage"]["gpu_memory_peak"] or 0) < 12 * GIB)  # fmt: skip
     pinned = "x = torch.ones(4 << 30, dtype=torch.uint8, pin_memory=True); time.sleep(2)"
-    usage = product.run("pinned", _IMPORT, pinned)["usage"]
+    usage = product.execute("pinned", _IMPORT, pinned)["usage"]
     report.row("the job's own memory with 4 GiB of pinned memory", gib(usage["memory_peak"]))
     _runner_cost(product, card, report)
 
@@ -129,7 +129,7 @@ def _spikes(product: Product, report: Report) -> None:
     cells = [_IMPORT + "multiply(0.1)"]
     for number in range(_SPIKES):
         cells += [f"time.sleep({1 + number / 7:.2f})", _SPIKE]
-    job = product.run("spikes", *cells)
+    job = product.execute("spikes", *cells)
     receipts = [receipt for _, receipt in product.cells(job)][2::2]
     seen = sum((receipt["gpu_memory_peak"] or 0) > 10 * GIB for receipt in receipts)
     busy = sum((receipt["gpu_utilisation"] or 0) > 0 for receipt in receipts)
