@@ -12,35 +12,42 @@ import signal
 import statistics
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import yaml
 
 from job_runner.protocol import layout
-from jupyter_to_job.domain.errors import NotFound
-from jupyter_to_job.exchange import FileExchange
-from jupyter_to_job.exchange.records import DeliveryRecord, HeldRecord
-from tests.cluster.box.boot import A100, T4, Box
+from tests.cluster.box.boot import A100, Box
 from tests.cluster.box.images import Images
-from tests.cluster.box.node import Hardware
-from tests.cluster.box.volumes import NODE_LABEL, Volume
 from tests.cluster.box.wait import wait_for
-from tests.cluster.product import HOME, NAMESPACE, TEAM, DevPod, dev_pod_manifest
-from tests.cluster.scenes import COUNT, SubmittedJob, kill_controller, notebook, until_served
+from tests.cluster.deliveries import (
+    WORK,
+    Place,
+    couriers,
+    exchange,
+    find_couriers,
+    results,
+    until_delivered,
+    until_held,
+    until_no_couriers,
+)
+from tests.cluster.large import check_result_by_courier
+from tests.cluster.place import gateway_url
+from tests.cluster.product import NAMESPACE, TEAM, DevPod
+from tests.cluster.scenes import SubmittedJob, kill_controller, notebook, until_served
+from tests.cluster.test_attackers import Call, Victim, calls, files_of
 from tests.cluster.test_manifests import CONTROLLER, JOB_CONTROLLER, pod_of, try_to_create
 from tests.golden_couriers import FOLDER
 
 AFTER = 2
 """Seconds that dev pods have here."""
-WORK = f"{HOME}/work"
 MAKE = "open('made.bin', 'wb').write(bytes(range(256)) * {})"
 """A cell that creates a file of so many quarters of a kilobyte."""
-COURIER = b"jupyter_to_job.agent.courier"
 WITHIN = 10.0
 """Seconds beyond the wait in which 95 % of the results are delivered."""
 
@@ -63,115 +70,6 @@ def impatience(dev_pod: DevPod) -> Iterator[None]:
     set_after(f"{AFTER}s")
     yield
     set_after("60s")
-
-
-@dataclass
-class Place:
-    """A dev pod of the box with a claim of its own, mounted at `work`."""
-
-    box: Box
-    images: Images
-    volume: Volume
-    read_only: bool = False
-    node: Hardware = T4
-
-    @classmethod
-    def make(
-        cls, box: Box, images: Images, name: str, *, shared: bool = False, size: str | None = None
-    ) -> Place:
-        """Make volume and claim, and start the dev pod."""
-        mode = "ReadWriteMany" if shared else "ReadWriteOnce"
-        node = None if shared else T4.name
-        volume = box.add_volume(name, mode, claim=f"{TEAM}/{name}", node=node, size=size)
-        box.apply(volume.claim_manifest())
-        place = cls(box, images, volume)
-        place.start()
-        return place
-
-    @property
-    def pod(self) -> DevPod:
-        """The dev pod."""
-        return DevPod(self.box, TEAM, f"ada-{self.volume.name}")
-
-    def start(self) -> None:
-        """Start the dev pod, on `node`."""
-        name = self.pod.name
-        manifest = dev_pod_manifest(self.images, TEAM, name, "ada", self.volume.name)
-        spec = manifest["spec"]
-        spec["nodeSelector"] = {NODE_LABEL: self.node.name}
-        if self.read_only:
-            spec["containers"][0]["volumeMounts"][-1]["readOnly"] = True
-        self.box.apply(manifest)
-        ready = ("--for=condition=Ready", "--timeout=60s")
-        self.box.kubectl("wait", f"pod/{name}", "-n", TEAM, *ready, timeout=70)
-
-    def stop(self) -> None:
-        """Delete the dev pod; it is gone afterwards."""
-        self.box.kubectl("delete", "pod", self.pod.name, "-n", TEAM)
-
-    def submit(self, *cells: str, folder: str = WORK, stem: str = "train") -> SubmittedJob:
-        """Submit a notebook of the claim, to be run in a folder of its own."""
-        path = f"{folder}/{stem}.ipynb"
-        if not self.read_only:
-            self.pod.write(path, notebook(*cells))
-        command = ("jupyter-to-job", "submit", path, "--isolated", "-f", "crowd")
-        return SubmittedJob(self.pod, self.pod.run(*command).strip())
-
-    def begin(self, *cells: str, folder: str = WORK) -> SubmittedJob:
-        """Submit a notebook that goes on until `let_end`, and wait until it runs."""
-        job = self.submit(COUNT, *cells, folder=folder)
-        job.until_printed()
-        return job
-
-
-def exchange(box: Box) -> FileExchange:
-    """Return the controller's exchange."""
-    return FileExchange(box.run_dir / "volumes" / "exchange", is_private=False)
-
-
-def delivery(box: Box, job: SubmittedJob) -> DeliveryRecord | None:
-    """Return what is on record of a job's delivery."""
-    try:
-        return exchange(box).record(job.name, layout.DELIVERY, DeliveryRecord)
-    except NotFound:
-        return None
-
-
-def until_delivered(box: Box, job: SubmittedJob, timeout: float = 90) -> DeliveryRecord:
-    """Wait for the record of a job's delivery."""
-    wait_for(f"{job.name} is delivered", lambda: delivery(box, job), timeout=timeout)
-    found = delivery(box, job)
-    assert found is not None
-    return found
-
-
-def until_held(box: Box, job: SubmittedJob, words: str) -> None:
-    """Wait until a job says that it is held, and why."""
-
-    def is_held() -> bool:
-        held = exchange(box).record(job.name, layout.HELD, HeldRecord)
-        return held is not None and words in held.message
-
-    wait_for(f"{job.name} is held: {words}", is_held, timeout=120)
-
-
-def couriers(box: Box, job: SubmittedJob) -> list[Any]:
-    """Return the pods of a job's couriers."""
-    labels = f"app.kubernetes.io/component=courier,jupyter-to-job.io/job={job.name}"
-    selector = f"--selector={labels}"
-    answer = box.kubectl("get", "pods", "-n", TEAM, selector, "-o=json")
-    items: list[Any] = json.loads(answer)["items"]
-    return items
-
-
-def until_no_couriers(box: Box, job: SubmittedJob) -> None:
-    """Wait until no courier's pod of a job is left."""
-    wait_for(f"no courier of {job.name} is left", lambda: not couriers(box, job), timeout=60)
-
-
-def results(place: Place, job: SubmittedJob) -> list[str]:
-    """Return the names in the claim that are of a job, but those of files in folders."""
-    return sorted(p.name for p in place.volume.folder.iterdir() if job.name in p.name)
 
 
 @pytest.mark.parametrize("file", sorted(FOLDER.iterdir()), ids=lambda file: file.stem)
@@ -309,20 +207,6 @@ def test_a_dev_pod_that_begins_again_on_another_node(box: Box, images: Images) -
         assert job.job()["delivery"]["state"] == "delivered"
 
 
-def find_couriers(job: SubmittedJob) -> set[int]:
-    """Return the process ids of a job's couriers, as this machine counts them."""
-    found = set()
-    for process in Path("/proc").iterdir():
-        if process.name.isdigit():
-            try:
-                line = (process / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if COURIER in line and job.name.encode() in line:
-                found.add(int(process.name))
-    return found
-
-
 def stop_when_it_writes(place: Place, job: SubmittedJob, known: frozenset[int]) -> int:
     """Stop the next courier of a job in the middle of its work; return its process id.
 
@@ -382,6 +266,72 @@ def test_two_couriers_and_a_dev_pod_at_once(box: Box, images: Images, dev_pod: D
     assert [path.name for path in made.parent.iterdir()] == ["made.bin"]
     assert record.path.endswith(f"{job.name}.ipynb")
     assert not list(place.volume.folder.glob(".jupyter-to-job-*"))
+
+
+def ask(box: Box, token: str, asked: Sequence[Call]) -> list[int]:
+    """Send requests with a token; return the status of each answer."""
+    headers = {"Authorization": f"Bearer {token}"}
+    with (
+        httpx.Client(base_url=f"{gateway_url(box)}/api/", headers=headers, timeout=60) as client,
+        ThreadPoolExecutor(8) as pool,
+    ):
+
+        def status(call: Call) -> int:
+            return client.request(call[0], call[1], content=call[2]).status_code
+
+        return list(pool.map(status, asked))
+
+
+def stop_courier(job: SubmittedJob) -> int:
+    """Stop a job's courier before it has done anything; return its process id."""
+    wait_for("there is a courier", lambda: find_couriers(job), timeout=90)
+    (pid,) = find_couriers(job)
+    os.kill(pid, signal.SIGSTOP)
+    return pid
+
+
+@BESIDE
+def test_a_couriers_token_is_good_for_its_own_job(
+    box: Box, images: Images, dev_pod: DevPod
+) -> None:
+    """Whoever takes it from a courier's pod cannot even tell whether the user has another job."""
+    other = SubmittedJob.submit(dev_pod, "others", "-f", "crowd", cells=("print('a secret')",))
+    assert other.until_ended()["owner"] == f"{TEAM}/ada"
+    before = files_of(box, other.name)
+    place = Place.make(box, images, "stolen")
+    job = place.submit("print('here')", MAKE.format(1))
+    pid = stop_courier(job)
+    try:
+        (pod,) = couriers(box, job)
+        read = ("cat", "/var/run/secrets/jupyter-to-job/token")
+        token = box.kubectl("exec", pod["metadata"]["name"], "-n", TEAM, "--", *read)
+        own, nothing = f"exchange/{job.name}", "{}"
+        deliverable = [("GET", f"{own}/{layout.DELIVERABLE}", "")]
+        wait_for("its courier is known", lambda: ask(box, token, deliverable) == [200])
+
+        hers = calls(Victim(dev_pod, other.name, other.name), other.name, before)
+        assert len(hers) > 150
+        assert set(ask(box, token, hers)) <= {404, 405}
+        kept = (layout.REQUEST, layout.ORIGIN, layout.SNAPSHOT, f"attempt-1/{layout.OUTCOME}")
+        assert ask(box, token, [("GET", f"{own}/{name}", "") for name in kept]) == [403] * 4
+        assert ask(box, token, [("PUT", f"{own}/{name}", nothing) for name in kept]) == [403] * 4
+        lists = [("GET", path, "") for path in ("jobs", f"jobs/{job.name}", "flavors", "events")]
+        blob = ("PUT", f"blobs/{'0' * 64}", "x")
+        assert ask(box, token, [*lists, blob, ("POST", "jobs", nothing)]) == [404] * 6
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+    until_delivered(box, job)
+    until_no_couriers(box, job)
+    assert results(place, job) == [job.name, f"{job.name}.ipynb"]
+    assert ask(box, token, [*deliverable, *lists, *hers[:10]]) == [403] * 15
+    assert files_of(box, other.name) == before
+
+
+@BESIDE
+def test_a_large_result_is_in_nobodys_memory(box: Box, images: Images) -> None:
+    """In small: the soak has 300 MB."""
+    check_result_by_courier(Place.make(box, images, "of-large"), megabytes=30, timeout=120)
 
 
 def test_how_long_it_takes(box: Box, images: Images, record_property: Any) -> None:

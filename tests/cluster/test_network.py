@@ -14,6 +14,7 @@ from tests.cluster.box.boot import Box
 from tests.cluster.box.cluster import Cluster
 from tests.cluster.box.images import Images
 from tests.cluster.box.wait import wait_for
+from tests.cluster.deliveries import Place, until_delivered
 from tests.cluster.network import (
     Pod,
     admits_address,
@@ -26,7 +27,6 @@ from tests.cluster.network import (
 from tests.cluster.product import DEV_PODS, NAMESPACE, RIVALS, TEAM, DevPod, start_dev_pod
 from tests.cluster.scenes import SubmittedJob, controller_pods
 from tests.cluster.side_by_side import once
-from tests.cluster.test_courier import Place, until_delivered
 
 pytestmark = pytest.mark.side_by_side
 DNS = {("UDP", 53), ("TCP", 53)}
