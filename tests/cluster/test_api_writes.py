@@ -9,7 +9,7 @@ from tests.cluster.box.boot import Box
 from tests.cluster.box.cluster import KubectlError
 from tests.cluster.box.wait import wait_for
 from tests.cluster.product import HOME, LISTED, NAMESPACE, TEAM, DevPod
-from tests.cluster.scenes import notebook, submit
+from tests.cluster.scenes import SubmittedJob, notebook, submit
 
 IDENTITIES = [
     f"system:serviceaccount:{NAMESPACE}:controller",
@@ -47,6 +47,19 @@ def test_writes_over_the_life_of_a_job(dev_pod: DevPod, box: Box) -> None:
     print(f"{len(made) / JOBS:g} writes a job: {said}")  # noqa: T201
     assert len({request.name for request in made if request.verb == "create"}) == JOBS, said
     assert len(made) <= MAX_WRITES * JOBS, said
+
+
+def test_a_cancel_is_one_delete(dev_pod: DevPod, box: Box) -> None:
+    """Its pod is told to end; its Job stays for who wants to look at it."""
+    job = SubmittedJob.counting(dev_pod, "one-delete")
+    printed = job.until_printed()
+    before = len(writes(box))
+    dev_pod.run("jupyter-to-job", "cancel", job.name)
+    ended = job.until_ended()
+    assert ended["state"] == "cancelled", ended
+    assert job.check_delivered(ended) and printed
+    deletes = [request for request in writes(box)[before:] if request.verb.startswith("delete")]
+    assert len(deletes) == 1, deletes
 
 
 def is_gone(box: Box, name: str) -> bool:

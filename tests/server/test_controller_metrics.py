@@ -20,12 +20,13 @@ from jupyter_to_job.exchange.disk_use import bytes_on_disk
 
 from ..processes import until
 from ..unit import exchanges
+from ..unit.test_operations import KUBECONFIG
 from .test_controller_process import Controller
 
 AUDIENCE = "jupyter-to-job"
 NAMES = {"name": "dev", "namespace": "team", "uid": "u-1"}
 POD = {
-    "metadata": NAMES,
+    "metadata": {**NAMES, "annotations": {"hub.jupyter.org/username": "ada"}},
     "spec": {"containers": [{"name": "notebook", "image": "image:1"}]},
 }
 MIB = 1 << 20
@@ -65,23 +66,23 @@ class _ApiServer(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def api_server() -> Iterator[int]:
-    """The port of an API server."""
+def kubeconfig(tmp_path: Path) -> Iterator[Path]:
+    """How to reach an API server."""
     with ThreadingHTTPServer(("127.0.0.1", 0), _ApiServer) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server.server_address[1]
+        path = tmp_path / "kubeconfig"
+        path.write_text(KUBECONFIG.format(server.server_address[1]))
+        yield path
         server.shutdown()
 
 
 @pytest.fixture
-def controller(exchange: Path, tmp_path: Path, api_server: int) -> Iterator[Controller]:
+def controller(exchange: Path, tmp_path: Path, kubeconfig: Path) -> Iterator[Controller]:
     """A controller whose exchange has a job with a file of three megabytes."""
     kept = FileExchange(exchange)
     exchanges.add(kept, "train-abcdefgh", owner="team/ada")
     (kept.directory("train-abcdefgh") / "inputs" / "more.bin").write_bytes(b"x" * 3 * MIB)
-    made = Controller(
-        exchange, tmp_path, api_server=api_server, DISK_RESERVE="5Mi", OWNER="service-account"
-    )
+    made = Controller(exchange, tmp_path, kubeconfig, DISK_RESERVE="5Mi")
     made.unlock()
     try:
         until(lambda: made.checks().get("gateway") == "ok", "it serves")

@@ -30,18 +30,19 @@ def free_port() -> int:
 class Controller:
     """A controller whose exchange another one has until `unlock`.
 
-    `api_server` is the port of its API server; without one that is away.
+    Without a `kubeconfig` its API server is away.
     """
 
     def __init__(
-        self, exchange: Path, folder: Path, api_server: int | None = None, **settings: str
+        self, exchange: Path, folder: Path, kubeconfig: Path | None = None, **settings: str
     ) -> None:
         exchange.mkdir(exist_ok=True)
         self._lock = (exchange / LOCK).open("a")
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         self.gateway, self.operations = free_port(), free_port()
-        kubeconfig = folder / "kubeconfig"
-        kubeconfig.write_text(KUBECONFIG.format(api_server or free_port()))
+        if kubeconfig is None:
+            kubeconfig = folder / "kubeconfig"
+            kubeconfig.write_text(KUBECONFIG.format(free_port()))
         command = [sys.executable, "-m", "jupyter_to_job.controller", "--port", str(self.gateway)]
         command += ["--operations-port", str(self.operations), "--kubeconfig", str(kubeconfig)]
         variables = {
