@@ -87,7 +87,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """
     own = [item for item in items if item.path.is_relative_to(Path(__file__).parent)]
     arrange(items)
-    items.sort(key=lambda item: item.get_closest_marker("last") is not None)
+    items.sort(key=_number_of_last)
     if not own or KUBECONFIG in os.environ:
         return
     try:
@@ -97,6 +97,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         first.add_marker(pytest.mark.skip(str(error)))
         config.hook.pytest_deselected(items=others)
         items[:] = [item for item in items if item not in others]
+
+
+def _number_of_last(item: pytest.Item) -> int:
+    mark = item.get_closest_marker("last")
+    return 0 if mark is None else mark.args[0] if mark.args else 1
 
 
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:

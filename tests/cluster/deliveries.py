@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from job_runner.protocol import layout
@@ -16,7 +16,7 @@ from tests.cluster.box.node import Hardware
 from tests.cluster.box.volumes import NODE_LABEL, Volume
 from tests.cluster.box.wait import wait_for
 from tests.cluster.peaks import command_lines
-from tests.cluster.product import HOME, TEAM, DevPod, dev_pod_manifest
+from tests.cluster.product import HOME, DevPod, dev_pod_manifest
 from tests.cluster.scenes import COUNT, SubmittedJob, notebook
 
 WORK = f"{HOME}/work"
@@ -27,7 +27,7 @@ COURIER = b"jupyter_to_job.agent.courier"
 class Place:
     """A dev pod of the box with a claim of its own, mounted at `work`."""
 
-    box: Box
+    pod: DevPod
     images: Images
     volume: Volume
     read_only: bool = False
@@ -35,37 +35,41 @@ class Place:
 
     @classmethod
     def make(
-        cls, box: Box, images: Images, name: str, *, shared: bool = False, size: str | None = None
+        cls,
+        beside: DevPod,
+        images: Images,
+        name: str,
+        *,
+        shared: bool = False,
+        size: str | None = None,
     ) -> Place:
-        """Make volume and claim, and start the dev pod."""
+        """Make volume and claim, and start the dev pod, in another one's namespace."""
+        box, namespace = box_of(beside), beside.namespace
         mode = "ReadWriteMany" if shared else "ReadWriteOnce"
         node = None if shared else T4.name
-        volume = box.add_volume(name, mode, claim=f"{TEAM}/{name}", node=node, size=size)
+        volume = box.add_volume(name, mode, claim=f"{namespace}/{name}", node=node, size=size)
         box.apply(volume.claim_manifest())
-        place = cls(box, images, volume)
+        place = cls(replace(beside, name=f"ada-{name}"), images, volume)
         place.start()
         return place
 
-    @property
-    def pod(self) -> DevPod:
-        """The dev pod."""
-        return DevPod(self.box, TEAM, f"ada-{self.volume.name}")
-
     def start(self) -> None:
         """Start the dev pod, on `node`."""
-        name = self.pod.name
-        manifest = dev_pod_manifest(self.images, TEAM, name, "ada", self.volume.name)
+        name, namespace = self.pod.name, self.pod.namespace
+        manifest = dev_pod_manifest(
+            self.images, namespace, name, "ada", self.volume.name, self.pod.controller
+        )
         spec = manifest["spec"]
         spec["nodeSelector"] = {NODE_LABEL: self.node.name}
         if self.read_only:
             spec["containers"][0]["volumeMounts"][-1]["readOnly"] = True
-        self.box.apply(manifest)
+        self.pod.cluster.apply(manifest)
         ready = ("--for=condition=Ready", "--timeout=60s")
-        self.box.kubectl("wait", f"pod/{name}", "-n", TEAM, *ready, timeout=70)
+        self.pod.cluster.kubectl("wait", f"pod/{name}", "-n", namespace, *ready, timeout=70)
 
     def stop(self) -> None:
         """Delete the dev pod; it is gone afterwards."""
-        self.box.kubectl("delete", "pod", self.pod.name, "-n", TEAM)
+        self.pod.cluster.kubectl("delete", "pod", self.pod.name, "-n", self.pod.namespace)
 
     def submit(self, *cells: str, folder: str = WORK, stem: str = "train") -> SubmittedJob:
         """Submit a notebook of the claim, to be run in a folder of its own."""
@@ -82,49 +86,55 @@ class Place:
         return job
 
 
-def exchange(box: Box) -> FileExchange:
-    """Return the controller's exchange."""
-    return FileExchange(box.run_dir / "volumes" / "exchange", is_private=False)
+def box_of(dev_pod: DevPod) -> Box:
+    """Return the box that a dev pod is on."""
+    assert isinstance(dev_pod.cluster, Box)
+    return dev_pod.cluster
 
 
-def delivery(box: Box, job: SubmittedJob) -> DeliveryRecord | None:
+def exchange_of(job: SubmittedJob) -> FileExchange:
+    """Return the exchange that a job is in."""
+    return job.dev_pod.controller.exchange(box_of(job.dev_pod))
+
+
+def delivery(job: SubmittedJob) -> DeliveryRecord | None:
     """Return what is on record of a job's delivery."""
     try:
-        return exchange(box).record(job.name, layout.DELIVERY, DeliveryRecord)
+        return exchange_of(job).record(job.name, layout.DELIVERY, DeliveryRecord)
     except NotFound:
         return None
 
 
-def until_delivered(box: Box, job: SubmittedJob, timeout: float = 90) -> DeliveryRecord:
+def until_delivered(job: SubmittedJob, timeout: float = 90) -> DeliveryRecord:
     """Wait for the record of a job's delivery."""
-    wait_for(f"{job.name} is delivered", lambda: delivery(box, job), timeout=timeout)
-    found = delivery(box, job)
+    wait_for(f"{job.name} is delivered", lambda: delivery(job), timeout=timeout)
+    found = delivery(job)
     assert found is not None
     return found
 
 
-def until_held(box: Box, job: SubmittedJob, words: str) -> None:
+def until_held(job: SubmittedJob, words: str) -> None:
     """Wait until a job says that it is held, and why."""
 
     def is_held() -> bool:
-        held = exchange(box).record(job.name, layout.HELD, HeldRecord)
+        held = exchange_of(job).record(job.name, layout.HELD, HeldRecord)
         return held is not None and words in held.message
 
     wait_for(f"{job.name} is held: {words}", is_held, timeout=120)
 
 
-def couriers(box: Box, job: SubmittedJob) -> list[Any]:
+def couriers(job: SubmittedJob) -> list[Any]:
     """Return the pods of a job's couriers."""
     labels = f"app.kubernetes.io/component=courier,jupyter-to-job.io/job={job.name}"
-    selector = f"--selector={labels}"
-    answer = box.kubectl("get", "pods", "-n", TEAM, selector, "-o=json")
+    pods = ("pods", "-n", job.dev_pod.namespace, f"--selector={labels}")
+    answer = job.dev_pod.cluster.kubectl("get", *pods, "-o=json")
     items: list[Any] = json.loads(answer)["items"]
     return items
 
 
-def until_no_couriers(box: Box, job: SubmittedJob) -> None:
+def until_no_couriers(job: SubmittedJob) -> None:
     """Wait until no courier's pod of a job is left."""
-    wait_for(f"no courier of {job.name} is left", lambda: not couriers(box, job), timeout=60)
+    wait_for(f"no courier of {job.name} is left", lambda: not couriers(job), timeout=60)
 
 
 def results(place: Place, job: SubmittedJob) -> list[str]:

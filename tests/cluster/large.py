@@ -15,6 +15,7 @@ from pathlib import Path
 
 from jupyter_to_job.domain.job import Submission
 from tests import notebooks
+from tests.cluster.controllers import kill_controller
 from tests.cluster.deliveries import (
     COURIER,
     results,
@@ -25,7 +26,7 @@ from tests.cluster.deliveries import Place as DeliveryPlace
 from tests.cluster.peaks import command_lines, peak_memory, peaks_of
 from tests.cluster.place import ClusterPlace
 from tests.cluster.product import DevPod
-from tests.cluster.scenes import AGENT, find_process, kill_controller, large_output
+from tests.cluster.scenes import AGENT, find_process, large_output
 from tests.cutting_proxy import CuttingProxy, cutting_proxy
 
 MIB = 1 << 20
@@ -117,8 +118,8 @@ def check_result_by_courier(place: DeliveryPlace, megabytes: int, timeout: float
     }
     with peaks_of(kinds) as peaks:
         pulled = command.until_ended(timeout)
-        until_delivered(place.box, courier, timeout)
-        until_no_couriers(place.box, courier)
+        until_delivered(courier, timeout)
+        until_no_couriers(courier)
     figures = ", ".join(f"{kind} {peak / MIB:.0f} MiB" for kind, peak in peaks.items())
     print(f"{megabytes} MB, most memory: {figures}")  # noqa: T201 - for `pytest -s`
     assert (pulled["state"], pulled["delivery"]["state"]) == ("succeeded", "delivered"), pulled

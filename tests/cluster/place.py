@@ -24,7 +24,7 @@ from jupyter_to_job.service.remote import RemoteJobs
 from jupyter_to_job.service.submitting.submission import Caller, local_environment
 from tests.cluster.box.boot import Box
 from tests.cluster.box.images import Images
-from tests.cluster.product import NAMESPACE, NOWHERE, TEAM, dev_pod_manifest
+from tests.cluster.product import FIRST, NAMESPACE, NOWHERE, TEAM, Controller, dev_pod_manifest
 from tests.cluster.scenes import RUNNER, find_process
 from tests.conformance.place import Place
 from tests.held_backend import Hold
@@ -132,7 +132,7 @@ class ClusterPlace(Place):
             self.service.delete(job.name)
 
 
-def gateway_url(box: Box) -> str:
+def gateway_url(box: Box, controller: Controller = FIRST) -> str:
     """Return the gateway's address for this machine, which knows no names of Services."""
-    service: Any = box.get("service", "gateway", NAMESPACE)
+    service: Any = box.get("service", controller.own("gateway"), NAMESPACE)
     return f"http://{service['spec']['clusterIP']}"

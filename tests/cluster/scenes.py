@@ -18,7 +18,8 @@ import psutil
 from tests.cluster.box.boot import A100, Box, is_ready
 from tests.cluster.box.cluster import Cluster, KubectlError
 from tests.cluster.box.wait import wait_for
-from tests.cluster.product import CONTROLLER, HOME, KEPT, NAMESPACE, DevPod
+from tests.cluster.controllers import until_served
+from tests.cluster.product import HOME, KEPT, DevPod
 
 COUNT = """\
 import itertools, os, time
@@ -145,9 +146,9 @@ class SubmittedJob:
         (pod,) = self.pods()
         return str(pod["metadata"]["name"])
 
-    def let_end(self) -> None:
-        """Let a counting job end."""
-        pod = ("-n", self.dev_pod.namespace, self.pod(), "-c", "notebook")
+    def let_end(self, pod_name: str | None = None) -> None:
+        """Let a counting job end, in its only pod if none is named."""
+        pod = ("-n", self.dev_pod.namespace, pod_name or self.pod(), "-c", "notebook")
         self.dev_pod.cluster.kubectl("exec", *pod, "--", "touch", "/tmp/go")
 
     def let_end_on_node(self) -> None:
@@ -248,47 +249,6 @@ def drain(cluster: Cluster, node: str, job: str) -> None:
 def delete_job(cluster: Cluster, namespace: str, job: str) -> None:
     """Delete the Job of a job by hand."""
     cluster.kubectl("delete", "job", job, "-n", namespace, "--wait=false")
-
-
-def until_served(dev_pod: DevPod) -> None:
-    """Wait until the gateway answers."""
-    command = "jupyter-to-job list >/dev/null 2>&1 && echo yes"
-    wait_for(
-        "the gateway answers",
-        lambda: "yes" in dev_pod.run("sh", "-c", command, check=False),
-        timeout=90,
-    )
-
-
-def kill_controller(dev_pod: DevPod) -> None:
-    """Kill the controller's pod without a word to it, and wait until another one serves."""
-    cluster = dev_pod.cluster
-    killed = controller_pods(cluster)
-    flags = ("--namespace", NAMESPACE, "--grace-period=0", "--force")
-    cluster.kubectl("delete", "pods", CONTROLLER, *flags)
-    wait_for("there is another controller", lambda: controller_pods(cluster) - killed, timeout=60)
-    ready = ("--for=condition=Ready", "--timeout=60s", "--namespace", NAMESPACE)
-    cluster.kubectl("wait", "pods", CONTROLLER, *ready, timeout=70)
-    until_served(dev_pod)
-
-
-def controller_pods(cluster: Cluster) -> set[str]:
-    """Return the names of the controller's pods."""
-    return set(cluster.kubectl("get", "pods", CONTROLLER, "-n", NAMESPACE, "-o=name").split())
-
-
-@contextmanager
-def without_controller(dev_pod: DevPod) -> Iterator[None]:
-    """Take the controller away for as long as the context lasts; it serves again after."""
-    cluster = dev_pod.cluster
-    scale = ("scale", "deployment/controller", "-n", NAMESPACE)
-    cluster.kubectl(*scale, "--replicas=0")
-    wait_for("the controller is gone", lambda: not controller_pods(cluster), timeout=60)
-    try:
-        yield
-    finally:
-        cluster.kubectl(*scale, "--replicas=1")
-        until_served(dev_pod)
 
 
 @contextmanager

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tests.cluster.controllers import kill_controller
 from tests.cluster.product import DevPod
-from tests.cluster.scenes import SubmittedJob, kill_controller
+from tests.cluster.scenes import SubmittedJob
 
 
 def test_while_jobs_queue_run_and_end(dev_pod: DevPod) -> None:

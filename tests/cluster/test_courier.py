@@ -12,7 +12,7 @@ import signal
 import statistics
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -22,14 +22,17 @@ import pytest
 import yaml
 
 from job_runner.protocol import layout
-from tests.cluster.box.boot import A100, Box
+from tests.cluster.box.boot import A100
+from tests.cluster.box.cluster import Cluster
 from tests.cluster.box.images import Images
 from tests.cluster.box.wait import wait_for
+from tests.cluster.controllers import add_controller, kill_controller
 from tests.cluster.deliveries import (
     WORK,
     Place,
+    box_of,
     couriers,
-    exchange,
+    exchange_of,
     find_couriers,
     results,
     until_delivered,
@@ -38,8 +41,9 @@ from tests.cluster.deliveries import (
 )
 from tests.cluster.large import check_result_by_courier
 from tests.cluster.place import gateway_url
-from tests.cluster.product import NAMESPACE, TEAM, DevPod
-from tests.cluster.scenes import SubmittedJob, kill_controller, notebook, until_served
+from tests.cluster.product import DevPod
+from tests.cluster.scenes import SubmittedJob, notebook, until_worker_is_free
+from tests.cluster.side_by_side import once
 from tests.cluster.test_attackers import Call, Victim, calls, files_of
 from tests.cluster.test_manifests import CONTROLLER, JOB_CONTROLLER, pod_of, try_to_create
 from tests.golden_couriers import FOLDER
@@ -50,34 +54,34 @@ MAKE = "open('made.bin', 'wb').write(bytes(range(256)) * {})"
 """A cell that creates a file of so many quarters of a kilobyte."""
 WITHIN = 10.0
 """Seconds beyond the wait in which 95 % of the results are delivered."""
+IS_STRICT = bool(os.environ.get("JUPYTER_TO_JOB_STRICT"))
+MEASURED = 20 if IS_STRICT else 8
+"""How many jobs that is measured of."""
 
 
-BESIDE = pytest.mark.side_by_side(among_themselves=True)
-"""The mark of tests that bear each other, but not the tests of other modules."""
+BESIDE = pytest.mark.side_by_side
 
 
-@pytest.fixture(scope="module", autouse=True)
-def impatience(dev_pod: DevPod) -> Iterator[None]:
-    """Have couriers start soon, as long as this module runs."""
-    cluster = dev_pod.cluster
-
-    def set_after(value: str) -> None:
-        deployment = ("deployment/controller", "-n", NAMESPACE)
-        cluster.kubectl("set", "env", *deployment, f"JUPYTER_TO_JOB_COURIER_AFTER={value}")
-        cluster.kubectl("rollout", "status", *deployment, "--timeout=90s", timeout=100)
-        until_served(dev_pod)
-
-    set_after(f"{AFTER}s")
-    yield
-    set_after("60s")
+@once
+def start_beside(dev_pod: DevPod, images: Images) -> DevPod:
+    """Start a controller whose couriers start soon; return a dev pod of it."""
+    settings = {"JUPYTER_TO_JOB_COURIER_AFTER": f"{AFTER}s"}
+    return add_controller(box_of(dev_pod), images, "couriers", settings)
 
 
+def make_place(dev_pod: DevPod, images: Images, name: str, **more: Any) -> Place:
+    """Make a place whose couriers start soon."""
+    return Place.make(start_beside(dev_pod, images), images, name, **more)
+
+
+@BESIDE
 @pytest.mark.parametrize("file", sorted(FOLDER.iterdir()), ids=lambda file: file.stem)
-def test_it_would_be_created(box: Box, file: Path) -> None:
+def test_it_would_be_created(cluster: Cluster, dev_pod: DevPod, file: Path) -> None:
     """By our controller, in a namespace that enforces the strictest Pod Security."""
+    assert dev_pod.cluster is cluster  # the namespace is there
     job = yaml.safe_load(file.read_text())
-    try_to_create(box, job, CONTROLLER)
-    pod = try_to_create(box, pod_of(job), JOB_CONTROLLER)
+    try_to_create(cluster, job, CONTROLLER)
+    pod = try_to_create(cluster, pod_of(job), JOB_CONTROLLER)
     assert (
         pod["spec"]["containers"][0]["args"]
         == job["spec"]["template"]["spec"]["containers"][0]["args"]
@@ -85,13 +89,13 @@ def test_it_would_be_created(box: Box, file: Path) -> None:
 
 
 @BESIDE
-def test_the_dev_pod_is_deleted_while_it_runs(box: Box, images: Images) -> None:
-    place = Place.make(box, images, "culled")
+def test_the_dev_pod_is_deleted_while_it_runs(dev_pod: DevPod, images: Images) -> None:
+    place = make_place(dev_pod, images, "culled")
     job = place.begin(MAKE.format(4))
     place.stop()
     job.let_end()
 
-    record = until_delivered(box, job)
+    record = until_delivered(job)
 
     assert record.path == f"{WORK}/{job.name}.ipynb".lstrip("/")
     assert record.artifacts == (f"{WORK}/{job.name}/made.bin".lstrip("/"),)
@@ -101,16 +105,16 @@ def test_the_dev_pod_is_deleted_while_it_runs(box: Box, images: Images) -> None:
     assert made.read_bytes() == bytes(range(256)) * 4
     for path in (result, made):  # its owner's, who may write to them
         assert (path.stat().st_uid, path.stat().st_gid) == (1000, 100)
-    until_no_couriers(box, job)
+    until_no_couriers(job)
     place.start()
     assert job.job()["delivery"]["state"] == "delivered"
 
 
 @BESIDE
-def test_a_claim_that_is_full_and_one_that_is_read_only(box: Box, images: Images) -> None:
+def test_a_claim_that_is_full_and_one_that_is_read_only(dev_pod: DevPod, images: Images) -> None:
     full, closed = (
-        Place.make(box, images, "full", size="4m"),
-        Place.make(box, images, "closed", shared=True),
+        make_place(dev_pod, images, "full", size="4m"),
+        make_place(dev_pod, images, "closed", shared=True),
     )
     # The result has no room, and comes when there is some.
     cells = ("print('x' * 3_000_000)",)
@@ -121,8 +125,8 @@ def test_a_claim_that_is_full_and_one_that_is_read_only(box: Box, images: Images
     for job in jobs:
         job.let_end()
 
-    until_held(box, jobs[0], "No space left")
-    until_held(box, jobs[1], "Permission denied")
+    until_held(jobs[0], "No space left")
+    until_held(jobs[1], "Permission denied")
 
     shown = [job.job()["delivery"] for job in jobs]
     assert [d["state"] for d in shown] == ["held", "held"]
@@ -131,21 +135,21 @@ def test_a_claim_that_is_full_and_one_that_is_read_only(box: Box, images: Images
     full.pod.run("rm", f"{WORK}/filler")
     closed.volume.folder.chmod(0o777)
     for job in jobs:
-        until_delivered(box, job)
+        until_delivered(job)
     assert results(closed, jobs[1]) == [f"{jobs[1].name}.ipynb"]
     assert jobs[0].name in full.pod.run("ls", WORK)
 
 
 @BESIDE
-def test_a_claim_that_the_dev_pod_may_only_read(box: Box, images: Images) -> None:
-    place = Place.make(box, images, "readable", shared=True)
+def test_a_claim_that_the_dev_pod_may_only_read(dev_pod: DevPod, images: Images) -> None:
+    place = make_place(dev_pod, images, "readable", shared=True)
     (place.volume.folder / "train.ipynb").write_text(notebook("print('here')"))
     place.stop()
     place.read_only = True
     place.start()
     job = place.submit()
 
-    until_held(box, job, "Read-only file system")
+    until_held(job, "Read-only file system")
 
     assert results(place, job) == []
     answer = place.pod.run("sh", "-c", f"jupyter-to-job deliver {job.name} 2>&1; echo code $?")
@@ -155,23 +159,23 @@ def test_a_claim_that_the_dev_pod_may_only_read(box: Box, images: Images) -> Non
 
 
 @BESIDE
-def test_a_folder_that_is_gone(box: Box, images: Images) -> None:
-    place = Place.make(box, images, "tidied")
+def test_a_folder_that_is_gone(dev_pod: DevPod, images: Images) -> None:
+    place = make_place(dev_pod, images, "tidied")
     job = place.begin(folder=f"{WORK}/old")
     place.pod.run("rm", "-r", f"{WORK}/old")
     place.stop()
     job.let_end()
 
-    until_held(box, job, "Make the folder again")
+    until_held(job, "Make the folder again")
 
     (place.volume.folder / "old").mkdir()
     (place.volume.folder / "old").chmod(0o777)
-    assert until_delivered(box, job).path.endswith(f"work/old/{job.name}.ipynb")
+    assert until_delivered(job).path.endswith(f"work/old/{job.name}.ipynb")
 
 
 @BESIDE
-def test_a_name_that_is_taken(box: Box, images: Images) -> None:
-    place = Place.make(box, images, "taken")
+def test_a_name_that_is_taken(dev_pod: DevPod, images: Images) -> None:
+    place = make_place(dev_pod, images, "taken")
     job = place.begin(MAKE.format(1))
     taken, folder = place.volume.folder / f"{job.name}.ipynb", place.volume.folder / job.name
     taken.write_text("mine")
@@ -179,7 +183,7 @@ def test_a_name_that_is_taken(box: Box, images: Images) -> None:
     (folder / "mine").write_text("mine")
     job.let_end()
 
-    record = until_delivered(box, job)
+    record = until_delivered(job)
 
     assert record.path.endswith(f"{job.name}-2.ipynb")
     assert record.artifacts[0].endswith(f"{job.name}-2/made.bin")
@@ -187,10 +191,11 @@ def test_a_name_that_is_taken(box: Box, images: Images) -> None:
     assert [path.name for path in folder.iterdir()] == ["mine"]
 
 
-@BESIDE
-def test_a_dev_pod_that_begins_again_on_another_node(box: Box, images: Images) -> None:
+@pytest.mark.side_by_side(2)
+def test_a_dev_pod_that_begins_again_on_another_node(dev_pod: DevPod, images: Images) -> None:
     """With the same claim, which all nodes share: it is the same workspace."""
-    place = Place.make(box, images, "moved", shared=True)
+    until_worker_is_free(box_of(dev_pod))
+    place = make_place(dev_pod, images, "moved", shared=True)
     first, second = place.begin(MAKE.format(1)), place.begin(MAKE.format(1))
     place.stop()
     place.node = A100
@@ -200,7 +205,7 @@ def test_a_dev_pod_that_begins_again_on_another_node(box: Box, images: Images) -
     waited = first.until_ended()
     assert waited["delivery"]["state"] == "delivered", waited
     second.let_end()  # nobody waits for this one
-    until_delivered(box, second)
+    until_delivered(second)
 
     for job in (first, second):
         assert results(place, job) == [job.name, f"{job.name}.ipynb"]
@@ -240,15 +245,15 @@ def stop_when_it_writes(place: Place, job: SubmittedJob, known: frozenset[int]) 
     raise AssertionError(f"no courier of {job.name} was caught while it wrote")
 
 
-def test_two_couriers_and_a_dev_pod_at_once(box: Box, images: Images, dev_pod: DevPod) -> None:
+def test_two_couriers_and_a_dev_pod_at_once(dev_pod: DevPod, images: Images) -> None:
     """The first courier is one of a controller that is gone."""
-    place = Place.make(box, images, "crowded")
+    place = make_place(dev_pod, images, "crowded")
     job = place.begin(MAKE.format(400_000))
     job.let_end()
     first = stop_when_it_writes(place, job, frozenset())
     with ThreadPoolExecutor(1) as pool:  # the next one may have delivered before all is served
         catching = pool.submit(stop_when_it_writes, place, job, frozenset([first]))
-        kill_controller(dev_pod)
+        kill_controller(place.pod)
         second = catching.result()
 
     with ThreadPoolExecutor(1) as pool:
@@ -258,8 +263,8 @@ def test_two_couriers_and_a_dev_pod_at_once(box: Box, images: Images, dev_pod: D
                 os.kill(pid, signal.SIGCONT)
         pulled.result()
 
-    record = until_delivered(box, job)
-    until_no_couriers(box, job)
+    record = until_delivered(job)
+    until_no_couriers(job)
     assert results(place, job) == [job.name, f"{job.name}.ipynb"]
     made = place.volume.folder / job.name / "made.bin"
     assert made.read_bytes() == bytes(range(256)) * 400_000
@@ -268,11 +273,12 @@ def test_two_couriers_and_a_dev_pod_at_once(box: Box, images: Images, dev_pod: D
     assert not list(place.volume.folder.glob(".jupyter-to-job-*"))
 
 
-def ask(box: Box, token: str, asked: Sequence[Call]) -> list[int]:
-    """Send requests with a token; return the status of each answer."""
+def ask(pod: DevPod, token: str, asked: Sequence[Call]) -> list[int]:
+    """Send requests with a token to a pod's gateway; return the status of each answer."""
+    url = f"{gateway_url(box_of(pod), pod.controller)}/api/"
     headers = {"Authorization": f"Bearer {token}"}
     with (
-        httpx.Client(base_url=f"{gateway_url(box)}/api/", headers=headers, timeout=60) as client,
+        httpx.Client(base_url=url, headers=headers, timeout=60) as client,
         ThreadPoolExecutor(8) as pool,
     ):
 
@@ -291,58 +297,58 @@ def stop_courier(job: SubmittedJob) -> int:
 
 
 @BESIDE
-def test_a_couriers_token_is_good_for_its_own_job(
-    box: Box, images: Images, dev_pod: DevPod
-) -> None:
+def test_a_couriers_token_is_good_for_its_own_job(dev_pod: DevPod, images: Images) -> None:
     """Whoever takes it from a courier's pod cannot even tell whether the user has another job."""
-    other = SubmittedJob.submit(dev_pod, "others", "-f", "crowd", cells=("print('a secret')",))
-    assert other.until_ended()["owner"] == f"{TEAM}/ada"
-    before = files_of(box, other.name)
-    place = Place.make(box, images, "stolen")
+    place = make_place(dev_pod, images, "stolen")
+    pod = place.pod
+    other = SubmittedJob.submit(pod, "others", "-f", "crowd", cells=("print('a secret')",))
+    assert other.until_ended()["owner"] == f"{pod.namespace}/ada"
+    before = files_of(pod, other.name)
     job = place.submit("print('here')", MAKE.format(1))
     pid = stop_courier(job)
     try:
-        (pod,) = couriers(box, job)
+        (courier,) = couriers(job)
         read = ("cat", "/var/run/secrets/jupyter-to-job/token")
-        token = box.kubectl("exec", pod["metadata"]["name"], "-n", TEAM, "--", *read)
+        name = courier["metadata"]["name"]
+        token = pod.cluster.kubectl("exec", name, "-n", pod.namespace, "--", *read)
         own, nothing = f"exchange/{job.name}", "{}"
         deliverable = [("GET", f"{own}/{layout.DELIVERABLE}", "")]
-        wait_for("its courier is known", lambda: ask(box, token, deliverable) == [200])
+        wait_for("its courier is known", lambda: ask(pod, token, deliverable) == [200])
 
-        hers = calls(Victim(dev_pod, other.name, other.name), other.name, before)
+        hers = calls(Victim(pod, other.name, other.name), other.name, before)
         assert len(hers) > 150
-        assert set(ask(box, token, hers)) <= {404, 405}
+        assert set(ask(pod, token, hers)) <= {404, 405}
         kept = (layout.REQUEST, layout.ORIGIN, layout.SNAPSHOT, f"attempt-1/{layout.OUTCOME}")
-        assert ask(box, token, [("GET", f"{own}/{name}", "") for name in kept]) == [403] * 4
-        assert ask(box, token, [("PUT", f"{own}/{name}", nothing) for name in kept]) == [403] * 4
+        assert ask(pod, token, [("GET", f"{own}/{name}", "") for name in kept]) == [403] * 4
+        assert ask(pod, token, [("PUT", f"{own}/{name}", nothing) for name in kept]) == [403] * 4
         lists = [("GET", path, "") for path in ("jobs", f"jobs/{job.name}", "flavors", "events")]
         blob = ("PUT", f"blobs/{'0' * 64}", "x")
-        assert ask(box, token, [*lists, blob, ("POST", "jobs", nothing)]) == [404] * 6
+        assert ask(pod, token, [*lists, blob, ("POST", "jobs", nothing)]) == [404] * 6
     finally:
         os.kill(pid, signal.SIGCONT)
 
-    until_delivered(box, job)
-    until_no_couriers(box, job)
+    until_delivered(job)
+    until_no_couriers(job)
     assert results(place, job) == [job.name, f"{job.name}.ipynb"]
-    assert ask(box, token, [*deliverable, *lists, *hers[:10]]) == [403] * 15
-    assert files_of(box, other.name) == before
+    assert ask(pod, token, [*deliverable, *lists, *hers[:10]]) == [403] * 15
+    assert files_of(pod, other.name) == before
 
 
 @BESIDE
-def test_a_large_result_is_in_nobodys_memory(box: Box, images: Images) -> None:
+def test_a_large_result_is_in_nobodys_memory(dev_pod: DevPod, images: Images) -> None:
     """In small: the soak has 300 MB."""
-    check_result_by_courier(Place.make(box, images, "of-large"), megabytes=30, timeout=120)
+    check_result_by_courier(make_place(dev_pod, images, "of-large"), megabytes=30, timeout=120)
 
 
-def test_how_long_it_takes(box: Box, images: Images, record_property: Any) -> None:
+def test_how_long_it_takes(dev_pod: DevPod, images: Images, record_property: Any) -> None:
     """From the outcome to the delivery, beyond the wait for a dev pod."""
-    place = Place.make(box, images, "measured")
-    jobs = [place.submit("print('here')", MAKE.format(1), stem=f"n{i}") for i in range(20)]
+    place = make_place(dev_pod, images, "measured")
+    jobs = [place.submit("print('here')", MAKE.format(1), stem=f"n{i}") for i in range(MEASURED)]
     for job in jobs:
-        until_delivered(box, job, timeout=240)
+        until_delivered(job, timeout=240)
     seconds = []
     for job in jobs:
-        directory = exchange(box).directory(job.name)
+        directory = exchange_of(job).directory(job.name)
         decided = (directory / "attempt-1" / layout.OUTCOME).stat().st_mtime
         seconds.append((directory / layout.DELIVERY).stat().st_mtime - decided - AFTER)
     seconds.sort()
@@ -350,7 +356,7 @@ def test_how_long_it_takes(box: Box, images: Images, record_property: Any) -> No
     figures = f"median {statistics.median(seconds):.1f} s, 95 % {slow:.1f} s, {seconds[-1]:.1f} s"
     record_property("couriers", figures)
     sys.stdout.write(f"outcome to delivered by courier, beyond {AFTER} s: {figures}\n")
-    if os.environ.get("JUPYTER_TO_JOB_STRICT"):
+    if IS_STRICT:
         assert slow <= WITHIN, figures
     for job in jobs:
-        until_no_couriers(box, job)
+        until_no_couriers(job)

@@ -8,10 +8,11 @@ import pytest
 
 from job_runner.protocol import layout
 from tests.cluster.box.boot import Box
-from tests.cluster.deliveries import exchange
+from tests.cluster.controllers import controller_restarts
+from tests.cluster.deliveries import exchange_of
 from tests.cluster.large import AGENT_MEMORY, MIB, check_memory_of_controller
 from tests.cluster.peaks import peaks_of
-from tests.cluster.product import CONTROLLER, NAMESPACE, DevPod
+from tests.cluster.product import DevPod
 from tests.cluster.scenes import AGENT, SubmittedJob, text_of
 
 pytestmark = pytest.mark.side_by_side
@@ -41,17 +42,8 @@ with open(journal / "00000002.jsonl", "wb") as file:
 """A cell that writes five files named like segments, and a line of 100 MB without an end."""
 
 
-def controllers(box: Box) -> list[tuple[str, int]]:
-    """Return the controller's pods, and how often each was started again."""
-    answer = box.kubectl("get", "pods", CONTROLLER, "-n", NAMESPACE, "-o=json")
-    return [
-        (pod["metadata"]["uid"], pod["status"]["containerStatuses"][0]["restartCount"])
-        for pod in json.loads(answer)["items"]
-    ]
-
-
 def test_it_writes_its_journal_itself(box: Box, dev_pod: DevPod) -> None:
-    before = controllers(box)
+    before = controller_restarts(box)
     neighbour = SubmittedJob.counting(dev_pod, "neighbour", "-f", "crowd")
     printed = neighbour.until_printed()
 
@@ -68,13 +60,13 @@ def test_it_writes_its_journal_itself(box: Box, dev_pod: DevPod) -> None:
     assert "as it was" in printed_by_it
     assert "segment" not in printed_by_it
     assert "the journal of this run ends here" in json.dumps(result)
-    folder = exchange(box).directory(hostile.name) / "attempt-1" / layout.JOURNAL
+    folder = exchange_of(hostile).directory(hostile.name) / "attempt-1" / layout.JOURNAL
     kept = sum(path.stat().st_size for path in folder.iterdir())
     assert kept < LONGEST + 8 * MIB
     assert not (folder / "99999999.jsonl").exists()
     assert 0 < peaks["agent"] < AGENT_MEMORY
     check_memory_of_controller()
-    assert controllers(box) == before
+    assert controller_restarts(box) == before
     neighbour.until_printed(more_than=printed)
     neighbour.let_end()
     neighbour.check_counted(neighbour.until_ended(), None, printed)

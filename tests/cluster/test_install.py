@@ -19,8 +19,9 @@ from tests.cluster.box.cluster import Cluster, KubectlError
 from tests.cluster.box.images import Images
 from tests.cluster.box.pki import Pki
 from tests.cluster.box.wait import wait_for
-from tests.cluster.product import CONTROLLER, HOME, NAMESPACE, ROOT, DevPod
-from tests.cluster.scenes import SubmittedJob, notebook, submit, text_of, until_served
+from tests.cluster.controllers import NOT_OF_OTHERS, controller_restarts, until_served
+from tests.cluster.product import FIRST, HOME, NAMESPACE, ROOT, DevPod
+from tests.cluster.scenes import SubmittedJob, notebook, submit, text_of
 from tests.docs.pages import page
 
 OVERLAYS = sorted(folder.name for folder in (ROOT / "k8s" / "overlays").iterdir())
@@ -78,17 +79,17 @@ def test_an_edited_catalog_takes_effect_without_a_restart(
         (catalog,) = (m for m in manifests if m["kind"] == "ConfigMap")
         cluster.kubectl("apply", "-f", "-", stdin=json.dumps(catalog))
         # The kubelet looks after a pod at once that changed, else once a minute.
-        flags = (CONTROLLER, "-n", NAMESPACE, "--overwrite")
-        cluster.kubectl("annotate", "pods", f"example.org/catalog={len(text)}", *flags)
+        mark = f"example.org/catalog={len(text)}"
+        cluster.kubectl("annotate", "pods", *FIRST.pods, mark, "--overwrite")
 
     def flavors() -> Any:
         return json.loads(dev_pod.run("jupyter-to-job", "flavors", "--json"))["flavors"]
 
     def says(text: str) -> bool:
-        return text in cluster.kubectl("logs", CONTROLLER, "-n", NAMESPACE, "--tail=-1")
+        return text in cluster.kubectl("logs", *FIRST.pods, "--tail=-1")
 
     overlay = product.write_overlay(tmp_path_factory.mktemp("k8s"), Images())
-    before = controller_pods(cluster)
+    before = controller_restarts(cluster)
     assert "added" not in flavors()
     flavor = "  added: {cpu: 1, memory: 1Gi, devices: [cpu]}\n"
     edited = product.FLAVORS.replace("flavors:\n", f"flavors:\n{flavor}")
@@ -101,16 +102,7 @@ def test_an_edited_catalog_takes_effect_without_a_restart(
 
     apply_catalog(product.FLAVORS)
     wait_for("the flavor is gone again", lambda: "added" not in flavors(), 150)
-    assert controller_pods(cluster) == before
-
-
-def controller_pods(cluster: Cluster) -> list[tuple[str, int]]:
-    """Return uid and restarts of the controller's pods."""
-    pods = json.loads(cluster.kubectl("get", "pods", CONTROLLER, "-n", NAMESPACE, "-o=json"))
-    return [
-        (pod["metadata"]["uid"], pod["status"]["containerStatuses"][0]["restartCount"])
-        for pod in pods["items"]
-    ]
+    assert controller_restarts(cluster) == before
 
 
 @pytest.fixture
@@ -200,9 +192,10 @@ def objects_of_ours(cluster: Cluster) -> set[str]:
 
 
 def objects_in(cluster: Cluster, namespace: str) -> set[str]:
-    """Return the objects of a namespace."""
+    """Return the objects of a namespace, but those of other controllers than the first one."""
     found = kinds(cluster, "--namespaced=true") - {"events", "events.events.k8s.io"}
-    return {name for kind in found for name in names(cluster, kind, "-n", namespace)}
+    flags = ("-n", namespace, NOT_OF_OTHERS)
+    return {name for kind in found for name in names(cluster, kind, *flags)}
 
 
 def kinds(cluster: Cluster, *flags: str) -> set[str]:

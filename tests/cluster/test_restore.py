@@ -6,11 +6,15 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.cluster.box.boot import Box
 from tests.cluster.box.cluster import KubectlError
+from tests.cluster.box.images import Images
 from tests.cluster.box.wait import wait_for
-from tests.cluster.product import HOME, TEAM, DevPod
-from tests.cluster.scenes import SubmittedJob, notebook, submit, without_controller
+from tests.cluster.controllers import add_controller, without_controller
+from tests.cluster.product import HOME, DevPod
+from tests.cluster.scenes import SubmittedJob, notebook, submit
 
 
 def copy(source: Path, target: Path) -> None:
@@ -26,14 +30,19 @@ def restore(backup: Path, exchange: Path) -> None:
     subprocess.run(["cp", "--archive", f"{backup}/.", exchange], check=True)
 
 
-def test_a_backup_is_put_back(box: Box, dev_pod: DevPod, tmp_path: Path) -> None:
-    exchange, backup = box.run_dir / "volumes" / "exchange", tmp_path / "backup"
+@pytest.mark.side_by_side(-1)
+def test_a_backup_is_put_back(
+    box: Box, images: Images, dev_pod: DevPod, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    assert dev_pod.cluster is box  # the first controller is there
+    mine = add_controller(box, images, "restored", {"JUPYTER_TO_JOB_COURIER_AFTER": "1h"})
+    exchange, backup = mine.controller.exchange(box).root, tmp_path_factory.mktemp("backup")
     runs, ends_later, waits, delivered_later = jobs = [
-        SubmittedJob.counting(dev_pod, stem, "-f", "crowd")
+        SubmittedJob.counting(mine, stem, "-f", "crowd")
         for stem in ("runs", "ends-later", "waits", "delivered-later")
     ]
-    dev_pod.write(f"{HOME}/delivered.ipynb", notebook("print('here')"))
-    delivered = dev_pod.job(submit(dev_pod, f"{HOME}/delivered.ipynb")["name"])
+    mine.write(f"{HOME}/delivered.ipynb", notebook("print('here')"))
+    delivered = mine.job(submit(mine, f"{HOME}/delivered.ipynb")["name"])
     assert delivered["delivery"]["state"] == "delivered"
     printed = {job: job.until_printed() for job in jobs}
     for job in (waits, delivered_later):
@@ -46,14 +55,14 @@ def test_a_backup_is_put_back(box: Box, dev_pod: DevPod, tmp_path: Path) -> None
     ends_later.let_end()
     for job in (ends_later, delivered_later):
         job.check_counted(job.until_ended(), None, printed[job])
-    unknown = SubmittedJob.counting(dev_pod, "unknown", "-f", "crowd")
+    unknown = SubmittedJob.counting(mine, "unknown", "-f", "crowd")
     unknown.until_printed()
     runs.until_printed(more_than=printed[runs])
-    with without_controller(dev_pod):
+    with without_controller(mine):
         restore(backup, exchange)
 
     # What had ended is there; of two that wait for their delivery one had been delivered since.
-    assert {**dev_pod.job(delivered["name"]), "events": None} == {**delivered, "events": None}
+    assert {**mine.job(delivered["name"]), "events": None} == {**delivered, "events": None}
     assert waits.job()["delivery"]["state"] == "pending"
     for job in (waits, delivered_later):
         job.check_counted(job.until_ended(), None, printed[job])
@@ -63,7 +72,7 @@ def test_a_backup_is_put_back(box: Box, dev_pod: DevPod, tmp_path: Path) -> None
     runs.check_counted(runs.until_ended(), None, printed[runs])
     ends_later.check_counted(ends_later.until_ended(), "Lost", printed[ends_later], copies=2)
     check_unknown(box, unknown)
-    again = SubmittedJob.counting(dev_pod, "unknown", "-f", "crowd")
+    again = SubmittedJob.counting(mine, "unknown", "-f", "crowd")
     again.until_printed()
     again.let_end()
     again.check_counted(again.until_ended(), None)
@@ -71,13 +80,15 @@ def test_a_backup_is_put_back(box: Box, dev_pod: DevPod, tmp_path: Path) -> None
 
 def check_unknown(box: Box, job: SubmittedJob) -> None:
     """Check a job that was submitted after the backup: its Job is found by the label, and goes."""
+    namespace = job.dev_pod.namespace
     show = f"jupyter-to-job show {job.name} 2>&1; echo code $?"
     assert "code 3" in job.dev_pod.run("sh", "-c", show)
-    box.kubectl("delete", "jobs", f"--selector=jupyter-to-job.io/job={job.name}", "-n", TEAM)
+    selector = f"--selector=jupyter-to-job.io/job={job.name}"
+    box.kubectl("delete", "jobs", selector, "-n", namespace)
 
     def is_gone() -> bool:
         try:
-            box.get("job", job.name, TEAM)
+            box.get("job", job.name, namespace)
         except KubectlError:
             return not job.pods()
         return False

@@ -19,14 +19,15 @@ from jupyter_to_job import __version__
 from tests.cluster import product
 from tests.cluster.box.boot import Box
 from tests.cluster.box.images import Images, wheel_for
+from tests.cluster.controllers import until_served
 from tests.cluster.imagebuild.build import build
-from tests.cluster.product import GATEWAY, HOME, DevPod, start_dev_pod
-from tests.cluster.scenes import SubmittedJob, notebook, submit, text_of, until_served
+from tests.cluster.product import FIRST, HOME, DevPod, start_dev_pod
+from tests.cluster.scenes import SubmittedJob, notebook, submit, text_of
 
 TAG = "next"
 MAJOR, MINOR, _ = __version__.split(".")
 NEXT = f"{MAJOR}.{int(MINOR) + 1}.0"
-ASK = f"import urllib.request as r; print(r.urlopen('{GATEWAY}/api/health').read().decode())"
+ASK = f"import urllib.request as r; print(r.urlopen('{FIRST.gateway}/api/health').read().decode())"
 
 
 def wheel_of_next(wheel: Path, folder: Path) -> Path:

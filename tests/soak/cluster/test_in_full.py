@@ -11,6 +11,7 @@ import pytest
 from tests.cluster.box.boot import A100, Box, is_ready
 from tests.cluster.box.images import Images
 from tests.cluster.box.wait import wait_for
+from tests.cluster.controllers import without_controller
 from tests.cluster.deliveries import Place as DeliveryPlace
 from tests.cluster.large import (
     MIB,
@@ -28,7 +29,6 @@ from tests.cluster.scenes import (
     large_output,
     output_size,
     without_api_server,
-    without_controller,
     without_worker,
 )
 
@@ -93,7 +93,7 @@ def test_a_result_of_300_megabytes_in_two_pieces(place: ClusterPlace) -> None:
 
 def test_a_result_of_300_megabytes_by_courier(box: Box, images: Images, dev_pod: DevPod) -> None:
     assert dev_pod.cluster is box  # the controller is there
-    check_result_by_courier(DeliveryPlace.make(box, images, "of-large"), MEGABYTES, timeout=900)
+    check_result_by_courier(DeliveryPlace.make(dev_pod, images, "of-large"), MEGABYTES, timeout=900)
 
 
 def test_output_of_five_megabytes_a_second(place: ClusterPlace) -> None:
