@@ -61,6 +61,7 @@ flavors:
   crowd-gpus: {{<<: *crowd-gpu, gpus: 2}}
   crowd-many: {{<<: *crowd-gpu, gpus: 8}}
   urgent: {{<<: *crowd-gpu, priority_class: urgent}}
+  queued: {{<<: *small, queue: of-gpus}}  # Kueue is not installed
 devices:
   cpu: {{title: CPU}}
   any: {{title: Any GPU, resource: nvidia.com/gpu, isolation: full}}

@@ -3,9 +3,6 @@
 They come before all other tests. The first of them starts them all, `AT_A_TIME` at once and in the
 order of the numbers in their marks (0 without one); each then waits for its own end, and ends as it
 did. Their fixtures are those of the whole session. What they share else is made `once`.
-
-Those marked `side_by_side(among_themselves=True)` need a cluster that their module set up: they run
-at their module's turn, beside the marked ones of that module alone.
 """
 
 from __future__ import annotations
@@ -39,7 +36,7 @@ class Lanes:
     def wait(self, item: pytest.Function) -> None:
         """Wait for the end of a test, and raise what it raised; start all if it is the first."""
         if item.nodeid not in self._runs:
-            self._start([each for each in item.session.items if is_beside(each, item)])
+            self._start([each for each in item.session.items if is_marked(each)])
         self._runs[item.nodeid].result()
 
     def seconds(self, item: pytest.Item) -> float | None:
@@ -80,19 +77,6 @@ def is_marked(item: pytest.Item) -> bool:
     return item.get_closest_marker(MARK) is not None
 
 
-def is_among_themselves(item: pytest.Item) -> bool:
-    """Tell whether a test with the mark runs beside those of its module alone."""
-    mark = item.get_closest_marker(MARK)
-    return bool(mark and mark.kwargs.get("among_themselves"))
-
-
-def is_beside(item: pytest.Item, other: pytest.Item) -> bool:
-    """Tell whether a test is one of those that run beside another, which has the mark."""
-    if not is_marked(item) or is_among_themselves(item) != is_among_themselves(other):
-        return False
-    return not is_among_themselves(item) or item.path == other.path
-
-
 def arrange(items: list[pytest.Item]) -> None:
     """Put the tests that run beside all others first, long ones and late ones at their end."""
     items.sort(key=_place_of)
@@ -103,7 +87,7 @@ def arrange(items: list[pytest.Item]) -> None:
 
 
 def _place_of(item: pytest.Item) -> tuple[bool, int]:
-    if not is_marked(item) or is_among_themselves(item):
+    if not is_marked(item):
         return True, 0
     return False, abs(number_of(item))
 

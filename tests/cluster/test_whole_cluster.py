@@ -1,4 +1,4 @@
-"""One controller for all namespaces: k8s/overlays/whole-cluster, applied, and without its rights."""
+"""A controller for all namespaces: k8s/overlays/whole-cluster, with its rights and without."""
 
 from __future__ import annotations
 
