@@ -1,16 +1,20 @@
 """What is done to a controller, and controllers beside the first one.
 
-Another controller is a copy of the first one, and has its account, which the cluster's policies
-know. It has settings, an exchange and a namespace of its own: whatever a test does to it disturbs
-no other test.
+Another controller is installed from the same overlay, and has the account of the first one, which
+the cluster's policies know. It has settings, an exchange and a namespace of its own: whatever a
+test does to it disturbs no other test.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from tests.cluster.box.boot import T4, Box
 from tests.cluster.box.cluster import Cluster
@@ -24,6 +28,7 @@ from tests.cluster.product import (
     add_namespace,
     add_variables,
     start_dev_pod,
+    write_overlay,
 )
 
 OTHER = "example.org/other-controller"
@@ -39,10 +44,11 @@ def add_controller(
     settings: Mapping[str, str],
     *,
     size: str | None = None,
+    components: Sequence[str] = (),
 ) -> DevPod:
     """Start a controller for the namespace of its name; return a dev pod there.
 
-    With a `size` (`64m`) its exchange can be filled up.
+    With a `size` (`64m`) its exchange can be filled up. `components` are those of `write_overlay`.
     """
     controller = Controller(name)
     add_namespace(box, name)
@@ -50,49 +56,52 @@ def add_controller(
     volume = box.add_volume(
         claim, "ReadWriteOnce", claim=f"{NAMESPACE}/{claim}", node=T4.name, size=size
     )
-    gateway = {"JUPYTER_TO_JOB_NAMESPACES": name, "JUPYTER_TO_JOB_GATEWAY_URL": controller.gateway}
-    box.apply(
-        {**(claimed := volume.claim_manifest()), "metadata": {**claimed["metadata"], **_LABELS}},
-        _service(box, controller),
-        _deployment(box, controller, {**gateway, **settings}),
-    )
-    until_rolled_out(box, controller)
+    box.apply(_labelled(volume.claim_manifest()))
+    deploy(box, images, controller, settings, components)
     return start_dev_pod(box, images, name, controller=controller)
 
 
-_LABELS = {"labels": {OTHER: "true"}}
+def deploy(
+    box: Box,
+    images: Images,
+    controller: Controller,
+    settings: Mapping[str, str],
+    components: Sequence[str] = (),
+) -> None:
+    """Apply what our overlay has for a controller under the names of another one; it is ready then.
 
-
-def _service(box: Box, controller: Controller) -> dict[str, Any]:
-    """Return the first controller's Service for another one."""
-    (port,) = box.get("service", "gateway", NAMESPACE)["spec"]["ports"]
-    kept = {key: port[key] for key in ("name", "port", "targetPort")}
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": controller.own("gateway"), "namespace": NAMESPACE, **_LABELS},
-        "spec": {"selector": _pod_label(controller), "ports": [kept]},
+    Again for another version of it.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        overlay = write_overlay(Path(folder), images, components)
+        manifests = list(yaml.safe_load_all(box.kubectl("kustomize", str(overlay))))
+    deployment, service = (
+        next(manifest for manifest in manifests if manifest["kind"] == kind)
+        for kind in ("Deployment", "Service")
+    )
+    label = {"app.kubernetes.io/name": controller.own("jupyter-to-job-controller")}
+    service["metadata"]["name"] = controller.own("gateway")
+    service["spec"]["selector"] = label
+    own = {
+        "JUPYTER_TO_JOB_NAMESPACES": controller.name,
+        "JUPYTER_TO_JOB_GATEWAY_URL": controller.gateway,
     }
+    add_variables(deployment, {**own, **settings})
+    deployment["metadata"]["name"] = controller.own("controller")
+    spec = deployment["spec"]
+    spec["selector"] = {"matchLabels": label}
+    spec["template"]["metadata"]["labels"] = {**label, OTHER: "true"}
+    pod = spec["template"]["spec"]
+    pod["containers"][0]["resources"]["requests"]["cpu"] = "20m"  # the node is for jobs
+    (exchange,) = (volume for volume in pod["volumes"] if volume["name"] == "exchange")
+    exchange["persistentVolumeClaim"]["claimName"] = controller.own("exchange")
+    box.apply(_labelled(service), _labelled(deployment))
+    until_rolled_out(box, controller)
 
 
-def _deployment(box: Box, controller: Controller, settings: Mapping[str, str]) -> dict[str, Any]:
-    """Return the first controller's Deployment for another one."""
-    found = box.get("deployment", "controller", NAMESPACE)
-    spec = found["spec"]
-    add_variables(found, settings)
-    spec["selector"] = {"matchLabels": _pod_label(controller)}
-    template = spec["template"]
-    template["metadata"]["labels"] = {**_pod_label(controller), OTHER: "true"}
-    (container,) = template["spec"]["containers"]
-    container["resources"]["requests"] = {"cpu": "20m"}  # the rest of the node is for jobs
-    (exchange,) = (v for v in template["spec"]["volumes"] if v["name"] == "exchange")
-    exchange["persistentVolumeClaim"] = {"claimName": controller.own("exchange")}
-    metadata = {"name": controller.own("controller"), "namespace": NAMESPACE, **_LABELS}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
-
-
-def _pod_label(controller: Controller) -> dict[str, str]:
-    return {"app.kubernetes.io/name": controller.own("jupyter-to-job-controller")}
+def _labelled(manifest: dict[str, Any]) -> dict[str, Any]:
+    """Return an object of another controller."""
+    return {**manifest, "metadata": {**manifest["metadata"], "labels": {OTHER: "true"}}}
 
 
 def until_rolled_out(cluster: Cluster, controller: Controller = FIRST) -> None:

@@ -10,7 +10,7 @@ from job_runner.protocol import layout
 from jupyter_to_job.domain.errors import NotFound
 from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.exchange.records import DeliveryRecord, HeldRecord
-from tests.cluster.box.boot import T4, Box
+from tests.cluster.box.boot import T4
 from tests.cluster.box.images import Images
 from tests.cluster.box.node import Hardware
 from tests.cluster.box.volumes import NODE_LABEL, Volume
@@ -44,7 +44,7 @@ class Place:
         size: str | None = None,
     ) -> Place:
         """Make volume and claim, and start the dev pod, in another one's namespace."""
-        box, namespace = box_of(beside), beside.namespace
+        box, namespace = beside.box, beside.namespace
         mode = "ReadWriteMany" if shared else "ReadWriteOnce"
         node = None if shared else T4.name
         volume = box.add_volume(name, mode, claim=f"{namespace}/{name}", node=node, size=size)
@@ -86,15 +86,9 @@ class Place:
         return job
 
 
-def box_of(dev_pod: DevPod) -> Box:
-    """Return the box that a dev pod is on."""
-    assert isinstance(dev_pod.cluster, Box)
-    return dev_pod.cluster
-
-
 def exchange_of(job: SubmittedJob) -> FileExchange:
     """Return the exchange that a job is in."""
-    return job.dev_pod.controller.exchange(box_of(job.dev_pod))
+    return job.dev_pod.controller.exchange(job.dev_pod.box)
 
 
 def delivery(job: SubmittedJob) -> DeliveryRecord | None:

@@ -24,7 +24,14 @@ from jupyter_to_job.service.remote import RemoteJobs
 from jupyter_to_job.service.submitting.submission import Caller, local_environment
 from tests.cluster.box.boot import Box
 from tests.cluster.box.images import Images
-from tests.cluster.product import FIRST, NAMESPACE, NOWHERE, TEAM, Controller, dev_pod_manifest
+from tests.cluster.product import (
+    FIRST,
+    NAMESPACE,
+    NOWHERE,
+    Controller,
+    DevPod,
+    dev_pod_manifest,
+)
 from tests.cluster.scenes import RUNNER, find_process
 from tests.conformance.place import Place
 from tests.held_backend import Hold
@@ -51,21 +58,26 @@ class OwnJobs(FileExchange):
 
 
 class ClusterPlace(Place):
-    """A workspace on this machine, whose users are owners of their own behind the gateway."""
+    """A workspace on this machine, whose users are owners of their own behind the gateway.
+
+    They have dev pods beside a given one.
+    """
 
     has_queue = KubernetesBackend.has_queue
     runs_code = True
     bound = 180.0
     pause = 0.25
 
-    def __init__(self, folder: Path, hold: Hold | None, box: Box, images: Images) -> None:
+    def __init__(self, folder: Path, hold: Hold | None, beside: DevPod, images: Images) -> None:
         super().__init__(folder, hold)
-        self.exchange = self.own = OwnJobs(box.run_dir / "volumes" / "exchange")
+        box, controller = beside.box, beside.controller
+        self.exchange = self.own = OwnJobs(controller.exchange(box).root)
         self._box = box
+        self._namespace = beside.namespace
         self._images = images
         self._folder = folder
         self._number = next(_numbers)
-        self.url = gateway_url(box)
+        self.url = gateway_url(box, controller)
         self._tokens: dict[str, Path] = {}
         self._lock = threading.Lock()
 
@@ -89,15 +101,15 @@ class ClusterPlace(Place):
 
     def _token_of_dev_pod(self, owner: str) -> Path:
         """Make a dev pod of an owner that is in this place only; return the file of its token."""
-        user = f"{owner}-{self._number}"
-        self.own.owners.add(f"{TEAM}/{user}")
+        user, namespace = f"{owner}-{self._number}", self._namespace
+        self.own.owners.add(f"{namespace}/{user}")
         name = f"dev-{self._number}-{len(self._tokens)}"
-        pod = dev_pod_manifest(self._images, TEAM, name, user)
+        pod = dev_pod_manifest(self._images, namespace, name, user)
         pod["spec"]["schedulingGates"] = [{"name": "example.org/never"}]
         self._box.apply(pod)
         bound = ("--bound-object-kind=Pod", f"--bound-object-name={name}")
         token = self._box.kubectl(
-            "create", "token", "default", "-n", TEAM, f"--audience={AUDIENCE}", *bound
+            "create", "token", "default", "-n", namespace, f"--audience={AUDIENCE}", *bound
         )
         file = self._folder / f"token-{name}"
         file.write_text(token)

@@ -237,6 +237,12 @@ class DevPod:
     variables: Mapping[str, str] = field(default_factory=dict, hash=False)
     controller: Controller = FIRST
 
+    @property
+    def box(self) -> Box:
+        """The cluster, where it is the box."""
+        assert isinstance(self.cluster, Box)
+        return self.cluster
+
     def run(self, *command: str, check: bool = True, timeout: float = 150) -> str:
         """Run a command in the pod and return what it printed on stdout.
 

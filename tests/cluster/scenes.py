@@ -29,6 +29,8 @@ for number in itertools.count():
         break
     time.sleep(0.1)
 """
+SOME_MORE = 4
+"""Numbers that a counting job has printed beyond those that are waited for."""
 EAT_MEMORY = "eaten = [bytearray(b'x') * (32 << 20) for _ in range(64)]"
 """A cell that takes two gigabytes."""
 FINAL = ("succeeded", "failed", "cancelled")
@@ -86,9 +88,10 @@ class SubmittedJob:
         cls, dev_pod: DevPod, stem: str, *options: str, cells: tuple[str, ...]
     ) -> SubmittedJob:
         """Write a notebook with these cells, and submit it."""
+        script = 'printf %s "$1" > "$2"; shift; exec jupyter-to-job submit "$@"'
         path = f"{HOME}/{stem}.ipynb"
-        dev_pod.write(path, notebook(*cells))
-        return cls(dev_pod, dev_pod.run("jupyter-to-job", "submit", path, *options).strip())
+        command = ("sh", "-c", script, "sh", notebook(*cells), path)
+        return cls(dev_pod, dev_pod.run(*command, *options).strip())
 
     @classmethod
     def counting(cls, dev_pod: DevPod, stem: str, *options: str) -> SubmittedJob:
@@ -108,17 +111,19 @@ class SubmittedJob:
         return len(numbers_in(self.log()))
 
     def until_printed(self, more_than: int = 0) -> int:
-        """Wait until a counting job has printed more numbers than that; return how many."""
+        """Wait until a counting job has printed more numbers than that; return how many at least.
+
+        It waits for some more, so that there is something to lose.
+        """
+        last = more_than + SOME_MORE
         # One `logs` follows until the number is there: the next thing printed ends it.
-        command = (
-            f"jupyter-to-job logs {self.name} --follow 2>&1 | grep -q -x {more_than} && echo yes"
-        )
+        command = f"jupyter-to-job logs {self.name} --follow 2>&1 | grep -q -x {last} && echo yes"
         wait_for(
             f"{self.name} has printed more than {more_than} numbers",
             lambda: "yes" in self.dev_pod.run("sh", "-c", command, check=False, timeout=150),
             timeout=150,
         )
-        return self.printed()
+        return last + 1
 
     def until(self, condition: Callable[[Any], bool]) -> Any:
         """Wait until the job, as `show --json` prints it, is so; return it."""
@@ -148,6 +153,9 @@ class SubmittedJob:
 
     def let_end(self, pod_name: str | None = None) -> None:
         """Let a counting job end, in its only pod if none is named."""
+        if isinstance(self.dev_pod.cluster, Box) and pod_name is None:
+            self.let_end_on_node()  # the shorter way
+            return
         pod = ("-n", self.dev_pod.namespace, pod_name or self.pod(), "-c", "notebook")
         self.dev_pod.cluster.kubectl("exec", *pod, "--", "touch", "/tmp/go")
 
@@ -187,12 +195,13 @@ class SubmittedJob:
     def check_delivered(self, job: Any, copies: int = 1) -> Any:
         """Check that there is one result, or as many as runs; return the one that is on record."""
         assert job["delivery"]["state"] == "delivered", job
-        names = self.dev_pod.run("ls", HOME).split()
-        found = [name for name in names if name.startswith(self.name)]
-        assert len(found) == copies, found
         delivered = job["delivery"]["path"].rpartition("/")[2]
+        script = f'cd {HOME} && ls && echo && cat "$1"'
+        names, _, text = self.dev_pod.run("sh", "-c", script, "sh", delivered).partition("\n\n")
+        found = [name for name in names.split() if name.startswith(self.name)]
+        assert len(found) == copies, found
         assert delivered in found
-        return self.dev_pod.read_json(f"{HOME}/{delivered}")
+        return json.loads(text)
 
     def check_counted(
         self, job: Any, reason: str | None, at_least: int = 0, *, copies: int = 1

@@ -12,7 +12,6 @@ from tests.cluster.box.cluster import KubectlError
 from tests.cluster.box.images import Images
 from tests.cluster.box.wait import wait_for
 from tests.cluster.controllers import add_controller
-from tests.cluster.deliveries import box_of
 from tests.cluster.product import HOME, NAMESPACE, DevPod
 from tests.cluster.scenes import SubmittedJob, notebook, submit
 
@@ -34,7 +33,7 @@ def requests(dev_pod: DevPod) -> list[Request]:
     return [
         request
         for account in (f"{NAMESPACE}:controller", f"{namespace}:default")
-        for request in box_of(dev_pod).audit.requests(f"system:serviceaccount:{account}")
+        for request in dev_pod.box.audit.requests(f"system:serviceaccount:{account}")
         if request.namespace == namespace
     ]
 

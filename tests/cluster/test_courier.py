@@ -30,7 +30,6 @@ from tests.cluster.controllers import add_controller, kill_controller
 from tests.cluster.deliveries import (
     WORK,
     Place,
-    box_of,
     couriers,
     exchange_of,
     find_couriers,
@@ -66,7 +65,7 @@ BESIDE = pytest.mark.side_by_side
 def start_beside(dev_pod: DevPod, images: Images) -> DevPod:
     """Start a controller whose couriers start soon; return a dev pod of it."""
     settings = {"JUPYTER_TO_JOB_COURIER_AFTER": f"{AFTER}s"}
-    return add_controller(box_of(dev_pod), images, "couriers", settings)
+    return add_controller(dev_pod.box, images, "couriers", settings)
 
 
 def make_place(dev_pod: DevPod, images: Images, name: str, **more: Any) -> Place:
@@ -194,7 +193,7 @@ def test_a_name_that_is_taken(dev_pod: DevPod, images: Images) -> None:
 @pytest.mark.side_by_side(2)
 def test_a_dev_pod_that_begins_again_on_another_node(dev_pod: DevPod, images: Images) -> None:
     """With the same claim, which all nodes share: it is the same workspace."""
-    until_worker_is_free(box_of(dev_pod))
+    until_worker_is_free(dev_pod.box)
     place = make_place(dev_pod, images, "moved", shared=True)
     first, second = place.begin(MAKE.format(1)), place.begin(MAKE.format(1))
     place.stop()
@@ -275,7 +274,7 @@ def test_two_couriers_and_a_dev_pod_at_once(dev_pod: DevPod, images: Images) -> 
 
 def ask(pod: DevPod, token: str, asked: Sequence[Call]) -> list[int]:
     """Send requests with a token to a pod's gateway; return the status of each answer."""
-    url = f"{gateway_url(box_of(pod), pod.controller)}/api/"
+    url = f"{gateway_url(pod.box, pod.controller)}/api/"
     headers = {"Authorization": f"Bearer {token}"}
     with (
         httpx.Client(base_url=url, headers=headers, timeout=60) as client,

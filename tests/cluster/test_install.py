@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,18 @@ import pytest
 import yaml
 
 from tests.cluster import product
+from tests.cluster.box.boot import Box
 from tests.cluster.box.cluster import Cluster, KubectlError
 from tests.cluster.box.images import Images
 from tests.cluster.box.pki import Pki
 from tests.cluster.box.wait import wait_for
-from tests.cluster.controllers import NOT_OF_OTHERS, controller_restarts, until_served
-from tests.cluster.product import FIRST, HOME, NAMESPACE, ROOT, DevPod
+from tests.cluster.controllers import (
+    NOT_OF_OTHERS,
+    add_controller,
+    controller_restarts,
+    until_served,
+)
+from tests.cluster.product import FIRST, HOME, NAMESPACE, ROOT, Controller, DevPod
 from tests.cluster.scenes import SubmittedJob, notebook, submit, text_of
 from tests.docs.pages import page
 
@@ -105,19 +112,16 @@ def test_an_edited_catalog_takes_effect_without_a_restart(
     assert controller_restarts(cluster) == before
 
 
-@pytest.fixture
-def restored(cluster: Cluster, images: Images, dev_pod: DevPod) -> Iterator[None]:
-    """Have the usual installation again afterwards."""
-    yield
-    product.apply(cluster, images)
-
-
+@pytest.mark.side_by_side
 def test_a_job_over_tls(
-    cluster: Cluster, images: Images, dev_pod: DevPod, restored: None, tmp_path: Path
+    box: Box, images: Images, dev_pod: DevPod, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    pki = Pki(tmp_path)
+    assert dev_pod.cluster is box  # the first controller is there
+    controller = Controller("secure")
+    url = controller.gateway.replace("http:", "https:")
+    pki = Pki(tmp_path_factory.mktemp("pki"))
     pki.authority("ca")
-    pki.issue("gateway", "/CN=gateway", f"DNS:gateway.{NAMESPACE}.svc")
+    pki.issue("gateway", "/CN=gateway", f"DNS:{url.partition('://')[2]}")
     files = {
         "tls.crt": pki.certificate("gateway"),
         "tls.key": pki.key("gateway"),
@@ -126,25 +130,28 @@ def test_a_job_over_tls(
     metadata = {"name": "gateway-tls", "namespace": NAMESPACE}
     content = {name: file.read_text() for name, file in files.items()}
     secret = {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls"}
-    cluster.apply({**secret, "metadata": metadata, "stringData": content})
-    product.apply(cluster, images, ["../tls"])
-    dev_pod.write(f"{HOME}/ca.crt", content["ca.crt"])
-    secure = DevPod(
-        cluster,
-        dev_pod.namespace,
-        dev_pod.name,
-        {
-            "JUPYTER_TO_JOB_GATEWAY": f"https://gateway.{NAMESPACE}.svc",
-            "JUPYTER_TO_JOB_GATEWAY_CA": f"{HOME}/ca.crt",
-        },
+    box.apply({**secret, "metadata": metadata, "stringData": content})
+    settings = {"JUPYTER_TO_JOB_GATEWAY_URL": url}
+    plain = add_controller(box, images, controller.name, settings, components=["../tls"])
+    plain.write(f"{HOME}/ca.crt", content["ca.crt"])
+    variables = {"GATEWAY": url, "GATEWAY_CA": f"{HOME}/ca.crt"}
+    secure = replace(
+        plain, variables={f"JUPYTER_TO_JOB_{name}": value for name, value in variables.items()}
     )
-    assert f"https://gateway.{NAMESPACE}.svc answers" in secure.run("jupyter-to-job", "doctor")
-    dev_pod.write(f"{HOME}/over-tls.ipynb", notebook("print('whispered')"))
+    assert f"{url} answers" in secure.run("jupyter-to-job", "doctor")
+    plain.write(f"{HOME}/over-tls.ipynb", notebook("print('whispered')"))
     job = submit(secure, f"{HOME}/over-tls.ipynb")
     assert job["state"] == "succeeded"
     assert "whispered" in text_of(secure.read_json(f"{HOME}/{job['name']}.ipynb"))
-    told = dev_pod.run("sh", "-c", "jupyter-to-job list 2>&1", check=False)
+    told = plain.run("sh", "-c", "jupyter-to-job list 2>&1", check=False)
     assert "cannot be reached" in told  # plain HTTP
+
+
+@pytest.fixture
+def restored(cluster: Cluster, images: Images, dev_pod: DevPod) -> Iterator[None]:
+    """Have the usual installation again afterwards."""
+    yield
+    product.apply(cluster, images)
 
 
 def uninstall_commands() -> list[list[str]]:

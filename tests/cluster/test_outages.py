@@ -7,7 +7,6 @@ import pytest
 from tests.cluster.box.boot import Box
 from tests.cluster.box.images import Images
 from tests.cluster.controllers import add_controller, without_controller
-from tests.cluster.deliveries import box_of
 from tests.cluster.product import HOME, DevPod
 from tests.cluster.scenes import FINAL, SubmittedJob, check_outages, without_api_server
 
@@ -19,7 +18,7 @@ class SmallExchange:
     """The exchange of a controller of its own, which can be full."""
 
     def __init__(self, dev_pod: DevPod) -> None:
-        self._box = box_of(dev_pod)
+        self._box = dev_pod.box
         self._folder = dev_pod.controller.exchange(self._box).root
 
     def leave(self, free: int) -> None:
@@ -63,6 +62,12 @@ def test_the_exchange_is_full_for_a_while(box: Box, images: Images, dev_pod: Dev
     second.check_counted(second.until_ended(), None, printed[1])
 
 
+@pytest.mark.side_by_side(-1)
+def test_the_gateway_is_away_for_a_while(box: Box, images: Images, dev_pod: DevPod) -> None:
+    assert dev_pod.cluster is box  # the first controller is there
+    check_outages(add_controller(box, images, "away", {}), (without_controller, 10))
+
+
 @pytest.mark.usefixtures("box")
-def test_the_gateway_and_then_the_api_server_are_away_for_a_while(dev_pod: DevPod) -> None:
-    check_outages(dev_pod, (without_controller, 10), (without_api_server, 15))
+def test_the_api_server_is_away_for_a_while(dev_pod: DevPod) -> None:
+    check_outages(dev_pod, (without_api_server, 15))

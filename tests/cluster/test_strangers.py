@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from jupyter_to_job.domain.names import job_name
 from tests.cluster.box.boot import Box
-from tests.cluster.box.cluster import Cluster
+from tests.cluster.box.cluster import Cluster, KubectlError
 from tests.cluster.box.wait import wait_for
 from tests.cluster.deliveries import exchange_of
 from tests.cluster.product import DevPod
@@ -51,19 +52,11 @@ def test_a_job_that_the_exchange_does_not_know(cluster: Cluster, dev_pod: DevPod
     unknown = SubmittedJob(dev_pod, job_name("unknown.ipynb", owner="nobody"))
     as_account(cluster, CONTROLLER, twin_of(known, unknown.name))
 
-    def is_refused() -> bool:
-        (pod,) = unknown.pods() or [None]
-        if pod is None or pod["status"]["phase"] != "Running":
-            return False
-        flags = (pod["metadata"]["name"], "-n", dev_pod.namespace, "-c", "agent")
-        return "not accepted" in cluster.kubectl("logs", *flags)
-
-    wait_for("its agent is refused", is_refused)
+    wait_for("there is its pod", lambda: len(unknown.pods()) == 1)
+    until_refused(unknown, unknown.pod())
     answer = dev_pod.run("sh", "-c", f"jupyter-to-job show {unknown.name} 2>&1; echo code $?")
     assert "code 3" in answer
     assert unknown.name not in dev_pod.run("jupyter-to-job", "list", "--all")
-    notebook = ("-n", dev_pod.namespace, unknown.pod(), "-c", "notebook")
-    assert unknown.name not in cluster.kubectl("exec", *notebook, "--", "ls", "/jupyter-to-job")
     assert cluster.get("job", unknown.name, dev_pod.namespace)["status"]["active"] == 1
 
     selector = f"--selector=jupyter-to-job.io/job={unknown.name}"  # as docs/operations.md says
@@ -75,7 +68,7 @@ def test_a_job_that_the_exchange_does_not_know(cluster: Cluster, dev_pod: DevPod
 
 
 def test_two_pods_of_one_job(box: Box, dev_pod: DevPod) -> None:
-    """Kubernetes says that it may happen: both run, and the first that succeeds is delivered."""
+    """Kubernetes says that it may happen. The second one runs nothing while there is the first."""
     job = SubmittedJob.counting(dev_pod, "twice", "-f", "crowd")
     printed = job.until_printed()
     (first,) = job.pods()
@@ -83,19 +76,32 @@ def test_two_pods_of_one_job(box: Box, dev_pod: DevPod) -> None:
     kept = ("generateName", "namespace", "labels", "annotations", "ownerReferences", "finalizers")
     second["metadata"] = {key: first["metadata"][key] for key in kept}
     del second["status"], second["spec"]["nodeName"]
-    directory = exchange_of(job).directory(job.name)
     with box.without_controller_manager():  # it would delete one of the two at once
         name = as_account(box, JOB_CONTROLLER, second)["metadata"]["name"]
-        journal = directory / "attempt-2" / "journal"
-        wait_for("both run", lambda: journal.exists() and any(journal.iterdir()))
-        assert job.job()["state"] == "running"
+        until_refused(job, name)
         job.let_end(first["metadata"]["name"])
         ended = job.until_ended()
+    attempts = exchange_of(job).directory(job.name).glob("attempt-*")
+    assert [attempt.name for attempt in attempts] == ["attempt-1"]
     job.check_counted(ended, None, printed)
     wait_for("the second pod has ended", lambda: has_ended(job, name))
     after = job.job()
     assert {**after, "events": None} == {**ended, "events": None}
     job.check_counted(after, None, printed)
+
+
+def until_refused(job: SubmittedJob, pod: str) -> None:
+    """Wait until the agent in a pod has started and is refused: the run does not begin there."""
+    cluster, pods = job.dev_pod.cluster, ("-n", job.dev_pod.namespace, pod)
+
+    def is_refused() -> bool:
+        with contextlib.suppress(KubectlError):  # the container is not there yet
+            return "not accepted" in cluster.kubectl("logs", *pods, "-c", "agent")
+        return False
+
+    wait_for("its agent is refused", is_refused)
+    files = cluster.kubectl("exec", *pods, "-c", "notebook", "--", "ls", "/jupyter-to-job")
+    assert job.name not in files
 
 
 def has_ended(job: SubmittedJob, name: str) -> bool:

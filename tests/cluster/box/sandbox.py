@@ -186,9 +186,12 @@ class Sandbox:
 
     def send_signal(self, name: str, number: signal.Signals) -> None:
         """Send a signal to a program."""
-        for pid in _children(self._programs[name].pid):  # nsenter waits outside for the program
+        outside = self._programs[name].pid  # nsenter, which waits there for the program
+        for pid in _children(outside):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
+        if number == signal.SIGCONT:  # nsenter stops with the program
+            os.kill(outside, number)
 
     def tail(self, name: str) -> str:
         """The end of a program's log."""

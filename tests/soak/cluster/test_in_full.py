@@ -78,7 +78,7 @@ def test_a_node_loses_its_power(box: Box, dev_pod: DevPod) -> None:
 def place(tmp_path: Path, box: Box, images: Images, dev_pod: DevPod) -> Iterator[ClusterPlace]:
     """A workspace on this machine; the controller is installed with the dev pod."""
     assert dev_pod.cluster is box
-    with closing(ClusterPlace(tmp_path, None, box, images)) as made:
+    with closing(ClusterPlace(tmp_path, None, dev_pod, images)) as made:
         made.bound = 900.0
         yield made
 
