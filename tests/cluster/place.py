@@ -12,7 +12,6 @@ import signal
 import sys
 import threading
 from pathlib import Path
-from typing import Any
 
 from job_runner.protocol import layout
 from jupyter_to_job.backends.kubernetes import KubernetesBackend
@@ -22,13 +21,9 @@ from jupyter_to_job.domain.job import Job
 from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.service.remote import RemoteJobs
 from jupyter_to_job.service.submitting.submission import Caller, local_environment
-from tests.cluster.box.boot import Box
 from tests.cluster.box.images import Images
 from tests.cluster.product import (
-    FIRST,
-    NAMESPACE,
     NOWHERE,
-    Controller,
     DevPod,
     dev_pod_manifest,
 )
@@ -77,7 +72,7 @@ class ClusterPlace(Place):
         self._images = images
         self._folder = folder
         self._number = next(_numbers)
-        self.url = gateway_url(box, controller)
+        self.url = controller.url(box)
         self._tokens: dict[str, Path] = {}
         self._lock = threading.Lock()
 
@@ -142,9 +137,3 @@ class ClusterPlace(Place):
         """Delete the jobs that are left, and with them what they hold."""
         for job in self.service.find().jobs:
             self.service.delete(job.name)
-
-
-def gateway_url(box: Box, controller: Controller = FIRST) -> str:
-    """Return the gateway's address for this machine, which knows no names of Services."""
-    service: Any = box.get("service", controller.own("gateway"), NAMESPACE)
-    return f"http://{service['spec']['clusterIP']}"

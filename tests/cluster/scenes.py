@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import json
 import os
 import signal
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -131,11 +134,23 @@ class SubmittedJob:
 
         def is_so() -> bool:
             nonlocal latest
+            if not condition(self._glimpse()):
+                return False
             latest = self.job()
             return condition(latest)
 
         wait_for(f"{self.name} is so", is_so)
         return latest
+
+    def _glimpse(self) -> Any:
+        """Return the job as the gateway answers; on the box from here, which costs no process."""
+        if isinstance(self.dev_pod.cluster, Box):
+            gateway = self.dev_pod.controller.url(self.dev_pod.box)
+            headers = {"Authorization": f"Bearer {token_of(self.dev_pod)}"}
+            asked = urllib.request.Request(f"{gateway}/api/jobs/{self.name}", headers=headers)
+            with contextlib.suppress(OSError):
+                return json.load(urllib.request.urlopen(asked, timeout=10))
+        return self.job()  # also where the dev pod was replaced, or the gateway is away
 
     def pods(self) -> list[Any]:
         """Return its pods."""
@@ -216,6 +231,12 @@ class SubmittedJob:
         numbers = numbers_in(text_of(self.check_delivered(job, copies)))
         assert numbers == list(range(len(numbers)))
         assert len(numbers) >= at_least
+
+
+@functools.cache
+def token_of(dev_pod: DevPod) -> str:
+    """Return a dev pod's token for the gateway."""
+    return dev_pod.run("cat", "/var/run/secrets/jupyter-to-job/token").strip()
 
 
 def numbers_in(text: str) -> list[int]:

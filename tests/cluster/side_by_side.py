@@ -12,7 +12,7 @@ import functools
 import inspect
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
@@ -20,6 +20,8 @@ import pytest
 
 MARK = "side_by_side"
 AT_A_TIME = 6
+LONGEST = 12
+"""Tests that a summary names."""
 Made = TypeVar("Made")
 
 
@@ -32,6 +34,7 @@ class Lanes:
         self._pool = ThreadPoolExecutor(AT_A_TIME)
         self._runs: dict[str, Future[None]] = {}
         self._seconds: dict[str, float] = {}
+        self._begun = self._ended = time.monotonic()
 
     def wait(self, item: pytest.Function) -> None:
         """Wait for the end of a test, and raise what it raised; start all if it is the first."""
@@ -43,6 +46,10 @@ class Lanes:
         """Return how long a test ran, without its waiting in line."""
         return self._seconds.get(item.nodeid)
 
+    def summary(self) -> str:
+        """Return how long all took, and which took longest."""
+        return f"side by side in {self._ended - self._begun:.0f} s: {told(self._seconds)}"
+
     def close(self) -> None:
         """Start no more tests, and wait for those that run."""
         self._pool.shutdown(cancel_futures=True)
@@ -53,6 +60,7 @@ class Lanes:
             assert isinstance(item, pytest.Function)
             with contextlib.suppress(pytest.skip.Exception):  # pytest skips it for the same reason
                 calls.append((item, self._arguments(item)))
+        self._begun = time.monotonic()
         for item, arguments in calls:  # all fixtures are there
             self._runs[item.nodeid] = self._pool.submit(self._run, item, arguments)
 
@@ -69,7 +77,15 @@ class Lanes:
         try:
             item.function(**arguments)
         finally:
-            self._seconds[item.nodeid] = time.monotonic() - started
+            self._ended = time.monotonic()
+            self._seconds[item.nodeid] = self._ended - started
+
+
+def told(seconds: Mapping[str, float]) -> str:
+    """Return for people how long tests took."""
+    longest = sorted(seconds, key=seconds.__getitem__, reverse=True)[:LONGEST]
+    names = "".join(f"\n  {seconds[name]:5.0f} s {name}" for name in longest)
+    return f"{len(seconds)} tests of {sum(seconds.values()):.0f} s, the longest{names}"
 
 
 def is_marked(item: pytest.Item) -> bool:

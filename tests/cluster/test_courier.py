@@ -39,7 +39,6 @@ from tests.cluster.deliveries import (
     until_no_couriers,
 )
 from tests.cluster.large import check_result_by_courier
-from tests.cluster.place import gateway_url
 from tests.cluster.product import DevPod
 from tests.cluster.scenes import SubmittedJob, notebook, until_worker_is_free
 from tests.cluster.side_by_side import once
@@ -274,7 +273,7 @@ def test_two_couriers_and_a_dev_pod_at_once(dev_pod: DevPod, images: Images) -> 
 
 def ask(pod: DevPod, token: str, asked: Sequence[Call]) -> list[int]:
     """Send requests with a token to a pod's gateway; return the status of each answer."""
-    url = f"{gateway_url(pod.box, pod.controller)}/api/"
+    url = f"{pod.controller.url(pod.box)}/api/"
     headers = {"Authorization": f"Bearer {token}"}
     with (
         httpx.Client(base_url=url, headers=headers, timeout=60) as client,

@@ -79,7 +79,8 @@ class PodRecord:
     ends or has ended it (EvictionByEvictionAPI, ...), "" without one; `waiting` why it waits.
     `begun`: its main container has started. `deletion_grace` is how many seconds a pod has that
     is being deleted. `gone`: it was removed; `lost`: its node is away, and nothing more is heard of
-    it. `created` is unix time.
+    it; `lingers`: its main container ended a while ago, and its agent has not. `created` is unix
+    time.
     """
 
     namespace: str
@@ -102,6 +103,7 @@ class PodRecord:
     ended: ContainerEnd | None
     gone: bool = False
     lost: bool = False
+    lingers: bool = False
 
     @property
     def terminal(self) -> bool:

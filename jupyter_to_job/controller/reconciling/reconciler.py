@@ -265,8 +265,8 @@ class Reconciler:
         if job is not None and record is None and not await self._is_gone(job):
             self._queue.add_after(name, STALE_WATCH_INTERVAL)
             return
-        for lost, seconds in self.objects.losses(pods):  # no event tells of that
-            self._queue.add_after(lost, seconds)
+        for each, seconds in self.objects.moments(pods):  # no event tells of them
+            self._queue.add_after(each, seconds)
         step = next_step(seen)
         if not isinstance(step, Wait):
             await self._take(step, name, files)
