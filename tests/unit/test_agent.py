@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -388,6 +389,40 @@ def test_a_restarted_agent_sends_the_rest_of_a_pod_that_ends(
     again = start(url)
     again.fetch()
     again.send_until_ended()
+    assert failures == [] and exchange.read(JOB, SEGMENT) == LINE
+    assert exchange.read(JOB, "attempt-1/sent-outcome.json") == documents.encode(OUTCOME)
+
+
+@pytest.mark.parametrize("is_away", [False, True])
+def test_artifacts_have_only_so_much_time(
+    url: str,
+    exchange: FileExchange,
+    folder: Path,
+    start: Start,
+    monkeypatch: pytest.MonkeyPatch,
+    is_away: bool,
+) -> None:
+    """The GPU is held meanwhile. A gateway that is away is waited for, and nothing is lost."""
+    agent = start(url)
+    agent.fetch()
+    artifacts = run_in(folder) / layout.ARTIFACTS
+    artifacts.mkdir()
+    for name in ("a", "b"):
+        (artifacts / name).write_bytes(b"x")
+    append, failures = GatewayConnection.append, [Unavailable("Away.")] * (3 if is_away else 0)
+
+    def slow(gateway: GatewayConnection, path: str, *rest: Any) -> Any:
+        if layout.ARTIFACTS in path:
+            if failures:
+                raise failures.pop()
+            time.sleep(0.0 if is_away else 0.6)
+        return append(gateway, path, *rest)
+
+    monkeypatch.setattr(GatewayConnection, "append", slow)
+    monkeypatch.setattr(agent_module, "MAX_ARTIFACTS_TIME", 0.5)
+    agent.send_until_ended()
+    sent = [exchange.size(JOB, f"attempt-1/artifacts/{name}") for name in ("a", "b")]
+    assert sent == [1, 1 if is_away else None]
     assert failures == [] and exchange.read(JOB, SEGMENT) == LINE
     assert exchange.read(JOB, "attempt-1/sent-outcome.json") == documents.encode(OUTCOME)
 
