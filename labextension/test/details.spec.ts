@@ -25,6 +25,7 @@ import { job, TRANS } from './fixtures';
 
 const RECORD: JobRecord = {
   snapshot_sha256: 'a'.repeat(64),
+  result_sha256: null,
   kernel: 'python3',
   interpreter: '/usr/bin/python3',
   host: 'here',
@@ -34,6 +35,7 @@ const RECORD: JobRecord = {
   inputs: [],
   files: [],
   retention: 7 * 86_400,
+  delivered: null,
   kept_until: null,
   cleared: null,
   cleared_reason: null,
