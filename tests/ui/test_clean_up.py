@@ -6,11 +6,10 @@ import json
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 
-import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from tests.ui.lab import NOTHING_RUNS, Lab
+from tests.ui.lab import Lab
 from tests.ui.steps import THEMES, choose_theme, toast, visit, wait_until
 
 SUBMIT = """async () => (await jupyterapp.commands.execute('jupyter-to-job:submit',
@@ -26,7 +25,6 @@ def grow_old(lab: Lab, name: str) -> None:
     path.write_text(json.dumps({**outcome, "finished": moment.strftime("%Y-%m-%dT%H:%M:%SZ")}))
 
 
-@pytest.mark.parametrize("lab", [NOTHING_RUNS], indirect=True)
 def test_old_results_go_and_edited_ones_stay(
     lab: Lab, open_lab: Callable[[], Page], screenshot: Callable[[str], None]
 ) -> None:

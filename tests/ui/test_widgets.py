@@ -130,12 +130,12 @@ def test_progress_bars_move(
     assert cell(live, 1).get_by_role("progressbar").count() <= 2
     (lab.root / "reports" / "further").touch()
 
-    printed = cell(live, 2).locator(".jp-OutputArea pre")
+    printed = cell(live, 2).locator(".jp-OutputArea pre")  # another one for each text
     steps = []
     for _ in range(3):
         expect(printed).to_have_text(re.compile(r"^\d+/1000 ━{30} loss: [\d.]+$"))
         before = printed.inner_text()
-        steps.append(printed.screenshot())
+        steps.append(cell(live, 2).screenshot())
         expect(printed).not_to_have_text(before, timeout=END_TIMEOUT)
     assert len(set(steps)) == 3
     screenshot("live-keras")
