@@ -59,11 +59,13 @@ def prose(text: str) -> str:
 def man_page() -> str:
     """Return the whole page."""
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    (site,) = re.findall('^Documentation = "(.+)"$', project, re.MULTILINE)
+    (home,) = re.findall('^Homepage = "(.+)"$', project, re.MULTILINE)
     (_, _, context), *below = walk(command_line, PROGRAM)
     lines = [
         '.\\" Made by scripts/docs.',
         f'.TH JUPYTER\\-TO\\-JOB 1 "" "Jupyter to Job {__version__}" "User Commands"',
+        ".ad l",  # no word is stretched or cut
+        ".nh",
         ".SH NAME",
         rf"jupyter\-to\-job \- {escape('submit notebooks as jobs and get them back executed')}",
         ".SH SYNOPSIS",
@@ -88,7 +90,7 @@ def man_page() -> str:
         ".SH TAB COMPLETION",
         *_paragraphs(inspect.cleandoc(command_line.epilog or "")),
         ".SH SEE ALSO",
-        escape(site),
+        escape(home),
     ]
     return re.sub(r"^(\.SH .*\n)\.PP\n", r"\1", "\n".join(lines) + "\n", flags=re.MULTILINE)
 
