@@ -9,7 +9,7 @@ import type { CommandRegistry } from '@lumino/commands';
 import { type ReactElement, useState } from 'react';
 
 import type { ResultColumn } from '../jobs/sweep';
-import { StateIcon } from '../panel/stateIcon';
+import { StateIcon } from '../ui/stateIcon';
 import { noteText, stateText } from '../ui/statusText';
 import { columnTitle, type Row, valueOf, valueText } from './columns';
 import { JobName } from './jobName';
@@ -32,7 +32,6 @@ export function Matrix({ model, ...services }: Props): ReactElement {
   const { trans } = services;
   const [limit, setLimit] = useState(FIRST_ROWS);
   const { columns, rows } = model;
-  const numbers = new Set(model.numberColumns.map(({ name }) => name));
   return (
     <>
       <div className="jp-ToJobResults-scroller" tabIndex={0}>
@@ -40,26 +39,7 @@ export function Matrix({ model, ...services }: Props): ReactElement {
           <caption className="jp-ToJobResults-hidden">
             {trans.__('Results of the runs of %1', model.group)}
           </caption>
-          <thead>
-            <tr>
-              <Heading model={model} column={JOB} {...services} />
-              <Heading model={model} column={STATE} {...services} />
-              {columns.map(column => (
-                <Heading
-                  key={column.name}
-                  model={model}
-                  column={column}
-                  isNumber={numbers.has(column.name)}
-                  {...services}
-                />
-              ))}
-              <th scope="col" className="jp-mod-actions">
-                <span className="jp-ToJobResults-hidden">
-                  {trans.__('Actions')}
-                </span>
-              </th>
-            </tr>
-          </thead>
+          <Head model={model} columns={columns} {...services} />
           <tbody>
             {rows.slice(0, limit).map(row => (
               <MatrixRow
@@ -82,6 +62,35 @@ export function Matrix({ model, ...services }: Props): ReactElement {
         </button>
       )}
     </>
+  );
+}
+
+type HeadProps = Props & { columns: readonly ResultColumn[] };
+
+function Head({ model, columns, ...services }: HeadProps): ReactElement {
+  const { trans } = services;
+  const numbers = new Set(model.numberColumns.map(({ name }) => name));
+  return (
+    <thead>
+      <tr>
+        <Heading model={model} column={JOB} {...services} />
+        <Heading model={model} column={STATE} {...services} />
+        {columns.map(column => (
+          <Heading
+            key={column.name}
+            model={model}
+            column={column}
+            isNumber={numbers.has(column.name)}
+            {...services}
+          />
+        ))}
+        <th scope="col" className="jp-mod-actions">
+          <span className="jp-ToJobResults-hidden">
+            {trans.__('Actions')}
+          </span>
+        </th>
+      </tr>
+    </thead>
   );
 }
 

@@ -7,7 +7,7 @@ import { memo, type MouseEvent, type ReactElement } from 'react';
 import { mainCommandOf } from '../jobCommands';
 import { formatParameters } from '../jobs/filter';
 import { elapsedSeconds, isFinal, type Job } from '../jobs/job';
-import { StateIcon } from '../panel/stateIcon';
+import { StateIcon } from '../ui/stateIcon';
 import { formatDuration, formatExactly } from '../ui/format';
 import { ProgressBar, useNow } from '../ui/progress';
 import { failureText, progressText, usageText } from '../ui/statusText';
