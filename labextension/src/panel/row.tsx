@@ -12,7 +12,7 @@ import { ElapsedTime, type JobTextProps, ProgressBar } from '../ui/progress';
 import { noteText, statusText, usageText } from '../ui/statusText';
 import { openJobMenu } from './menu';
 import { Remark } from './remark';
-import { StateIcon } from './stateIcon';
+import { StateIcon } from '../ui/stateIcon';
 import { WaitDetails } from './waitDetails';
 
 export type RowServices = {

@@ -9,7 +9,7 @@ import type { CommandRegistry } from '@lumino/commands';
 import { type ReactElement, useState } from 'react';
 
 import type { ResultColumn } from '../jobs/sweep';
-import { StateIcon } from '../panel/stateIcon';
+import { StateIcon } from '../ui/stateIcon';
 import { noteText, stateText } from '../ui/statusText';
 import { columnTitle, type Row, valueOf, valueText } from './columns';
 import { JobName } from './jobName';
@@ -39,7 +39,7 @@ export function Matrix({ model, ...services }: Props): ReactElement {
           <caption className="jp-ToJobResults-hidden">
             {trans.__('Results of the runs of %1', model.group)}
           </caption>
-          <MatrixHead model={model} {...services} />
+          <Head model={model} columns={columns} {...services} />
           <tbody>
             {rows.slice(0, limit).map(row => (
               <MatrixRow
@@ -65,7 +65,9 @@ export function Matrix({ model, ...services }: Props): ReactElement {
   );
 }
 
-function MatrixHead({ model, ...services }: Props): ReactElement {
+type HeadProps = Props & { columns: readonly ResultColumn[] };
+
+function Head({ model, columns, ...services }: HeadProps): ReactElement {
   const { trans } = services;
   const numbers = new Set(model.numberColumns.map(({ name }) => name));
   return (
@@ -73,7 +75,7 @@ function MatrixHead({ model, ...services }: Props): ReactElement {
       <tr>
         <Heading model={model} column={JOB} {...services} />
         <Heading model={model} column={STATE} {...services} />
-        {model.columns.map(column => (
+        {columns.map(column => (
           <Heading
             key={column.name}
             model={model}
@@ -83,7 +85,9 @@ function MatrixHead({ model, ...services }: Props): ReactElement {
           />
         ))}
         <th scope="col" className="jp-mod-actions">
-          <span className="jp-ToJobResults-hidden">{trans.__('Actions')}</span>
+          <span className="jp-ToJobResults-hidden">
+            {trans.__('Actions')}
+          </span>
         </th>
       </tr>
     </thead>
