@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
+import urllib.request
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.ui.lab import Lab
+from tests.ui.lab import TOKEN, Lab
 from tests.ui.steps import (
     END_TIMEOUT,
     ask,
@@ -18,6 +21,7 @@ from tests.ui.steps import (
     row,
     show,
     toast,
+    wait_until,
 )
 
 SUBMIT = """async path => (await jupyterapp.commands.execute('jupyter-to-job:submit',
@@ -29,6 +33,18 @@ while pathlib.Path('hold').exists():
 ONE_AT_A_TIME = {"variables": {"JUPYTER_TO_JOB_CAPACITY": "cpu=1,memory=8Gi"}}
 
 
+def forecast(lab: Lab) -> dict[str, Any]:
+    """Return what the server says of a job before it is sent."""
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{lab.port}/jupyter-to-job/api/preflight",
+        json.dumps({"notebook": "reports/study.ipynb"}).encode(),
+        {"Authorization": f"token {TOKEN}", "Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        wait: dict[str, Any] = json.load(answer)["wait"]
+    return wait
+
+
 @pytest.mark.parametrize("lab", [ONE_AT_A_TIME], indirect=True)
 def test_a_waiting_job_says_for_what_and_how_long(
     lab: Lab, open_lab: Callable[[], Page], screenshot: Callable[[str], None]
@@ -37,6 +53,7 @@ def test_a_waiting_job_says_for_what_and_how_long(
     page = open_lab()
     first = page.evaluate(SUBMIT, "reports/study.ipynb")
     expect(toast(page, f"{first} finished")).to_be_visible(timeout=END_TIMEOUT)
+    wait_until(lambda: forecast(lab)["run"] is not None, "nothing is estimated")
     (lab.root / "reports" / "hold").touch()
     names = [page.evaluate(SUBMIT, "reports/study.ipynb") for _ in range(3)]
     panel = show(page)

@@ -18,8 +18,9 @@ export async function confirmCleanUp(props: Props): Promise<boolean> {
   const { model, trans } = props;
   const body = ReactWidget.create(<CleanUp {...props} />);
   body.addClass('jp-ToJob-cleanUp');
+  const title = trans.__('Clean Up Old Results');
   const dialog = new Dialog({
-    title: trans.__('Clean Up Old Results'),
+    title,
     body,
     defaultButton: 0, // Enter takes the harmless button.
     focusNodeSelector: 'select',
@@ -28,6 +29,7 @@ export async function confirmCleanUp(props: Props): Promise<boolean> {
       Dialog.warnButton({ label: trans.__('Remove') })
     ]
   });
+  dialog.node.setAttribute('aria-label', title);
   const remove = dialog.node.querySelector<HTMLButtonElement>(
     '.jp-Dialog-footer .jp-mod-warn'
   );
