@@ -83,7 +83,7 @@ def main() -> int:
     )
     options = parser.parse_args()
     print_machine()
-    product.FLAVORS = product.FLAVORS.replace("cpu: 200m", f"cpu: {options.cpu}")
+    product.FLAVORS = product.FLAVORS.replace("cpu: 100m", f"cpu: {options.cpu}")
     with (
         tempfile.TemporaryDirectory(prefix="jupyter-to-job-") as folder,
         Box.boot(Path(folder), limits_cpu=True) as box,

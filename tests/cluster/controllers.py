@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import yaml
@@ -46,7 +47,7 @@ def add_controller(
     size: str | None = None,
     components: Sequence[str] = (),
 ) -> DevPod:
-    """Start a controller for the namespace of its name; return a dev pod there.
+    """Start a controller for the namespace of its name; return a dev pod there. Both stay.
 
     With a `size` (`64m`) its exchange can be filled up. `components` are those of `write_overlay`.
     """
@@ -58,7 +59,25 @@ def add_controller(
     )
     box.apply(_labelled(volume.claim_manifest()))
     deploy(box, images, controller, settings, components)
-    return start_dev_pod(box, images, name, controller=controller)
+    return start_dev_pod(box, images, name, cpu="100m", controller=controller)
+
+
+@contextmanager
+def own_controller(
+    box: Box,
+    images: Images,
+    name: str,
+    settings: Mapping[str, str] = MappingProxyType({}),
+    *,
+    size: str | None = None,
+    components: Sequence[str] = (),
+) -> Iterator[DevPod]:
+    """Have such a controller for as long as the context lasts; then its place is free again."""
+    dev_pod = add_controller(box, images, name, settings, size=size, components=components)
+    yield dev_pod
+    controller = dev_pod.controller
+    box.kubectl("delete", *controller.deployment, "--wait=false")
+    box.kubectl("delete", "pod", dev_pod.name, "-n", dev_pod.namespace, "--wait=false")
 
 
 def deploy(

@@ -41,7 +41,7 @@ it. Else the plan would change between a dialog and its SEND when the node is gi
 FLAVORS = f"""
 apiVersion: jupyter-to-job.io/v1
 default: {{flavor: small, device: cpu}}
-x-small: &small {{cpu: 200m, memory: 512Mi, max_runtime: 10m, devices: [cpu]}}
+x-small: &small {{cpu: 100m, memory: 512Mi, max_runtime: 10m, devices: [cpu]}}
 x-gpu: &gpu
   <<: *small
   gpus: 1
@@ -98,7 +98,7 @@ devices:
     resource: nvidia.com/gpu
     node_selector: {{nvidia.com/gpu.product: none}}
 """
-"""Eight small jobs at a time have room on one of the nodes, which has a machine's two cores."""
+"""Ten small jobs at a time have room on a node, which has a machine's two cores."""
 NOWHERE = {"flavor": "gpu-1", "device": "nowhere"}
 """For jobs that find no node, and wait."""
 

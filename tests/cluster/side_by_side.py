@@ -20,6 +20,8 @@ import pytest
 
 MARK = "side_by_side"
 AT_A_TIME = 6
+IN_LINE = 900
+"""Seconds that a test may take with its waiting in line: each wait of its own is bounded, too."""
 LONGEST = 12
 """Tests that a summary names."""
 Made = TypeVar("Made")
@@ -100,6 +102,7 @@ def arrange(items: list[pytest.Item]) -> None:
         if is_marked(item):
             assert isinstance(item, pytest.Function)
             item.fixturenames.append("lanes")
+            item.add_marker(pytest.mark.timeout(IN_LINE))
 
 
 def _place_of(item: pytest.Item) -> tuple[bool, int]:

@@ -11,7 +11,7 @@ from tests.cluster.box.boot import Box
 from tests.cluster.box.cluster import KubectlError
 from tests.cluster.box.images import Images
 from tests.cluster.box.wait import wait_for
-from tests.cluster.controllers import add_controller
+from tests.cluster.controllers import own_controller
 from tests.cluster.product import HOME, NAMESPACE, DevPod
 from tests.cluster.scenes import SubmittedJob, notebook, submit
 
@@ -62,7 +62,13 @@ def test_writes_and_reads_over_the_life_of_a_job(box: Box, images: Images, dev_p
     The dev pod is read once, and all else is known by watches.
     """
     assert dev_pod.cluster is box  # the first controller is there
-    mine = add_controller(box, images, "counted", {})
+    with own_controller(box, images, "counted") as mine:
+        check_requests(mine)
+        check_cancel(mine)
+
+
+def check_requests(mine: DevPod) -> None:
+    """Check what jobs cost that are the only ones of their controller."""
     mine.write(f"{HOME}/counted.ipynb", notebook("print('one')", "print('two')"))
     for _ in range(JOBS):
         job = submit(mine, f"{HOME}/counted.ipynb")
@@ -76,7 +82,6 @@ def test_writes_and_reads_over_the_life_of_a_job(box: Box, images: Images, dev_p
     assert len({request.name for request in made if request.verb == "create"}) == JOBS, said
     assert len(made) <= MAX_WRITES * JOBS, said
     assert reads(mine) == [f"get pods/{mine.name}"]
-    check_cancel(mine)
 
 
 def check_cancel(mine: DevPod) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.cluster.box.boot import Box
 from tests.cluster.box.images import Images
-from tests.cluster.controllers import add_controller, kill_controller
+from tests.cluster.controllers import kill_controller, own_controller
 from tests.cluster.product import DevPod
 from tests.cluster.scenes import SubmittedJob, until_worker_is_free
 
@@ -16,7 +16,12 @@ def test_while_jobs_queue_run_and_end(box: Box, images: Images, dev_pod: DevPod)
     """Three jobs for two GPUs: the third one says why it waits, and has its turn."""
     assert dev_pod.cluster is box  # the first controller is there
     until_worker_is_free(box)
-    mine = add_controller(box, images, "killed", {})
+    with own_controller(box, images, "killed") as mine:
+        check_jobs(mine)
+
+
+def check_jobs(mine: DevPod) -> None:
+    """Check that jobs go on which run, end and queue."""
     gpu = ("-f", "crowd-gpu", "-d", "a100")
     running, ending = (SubmittedJob.counting(mine, stem, *gpu) for stem in ("running", "ending"))
     printed = {job: job.until_printed() for job in (running, ending)}

@@ -23,8 +23,8 @@ from tests.cluster.box.pki import Pki
 from tests.cluster.box.wait import wait_for
 from tests.cluster.controllers import (
     NOT_OF_OTHERS,
-    add_controller,
     controller_restarts,
+    own_controller,
     until_served,
 )
 from tests.cluster.product import FIRST, HOME, NAMESPACE, ROOT, Controller, DevPod
@@ -132,8 +132,14 @@ def test_a_job_over_tls(
     secret = {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls"}
     box.apply({**secret, "metadata": metadata, "stringData": content})
     settings = {"JUPYTER_TO_JOB_GATEWAY_URL": url}
-    plain = add_controller(box, images, controller.name, settings, components=["../tls"])
-    plain.write(f"{HOME}/ca.crt", content["ca.crt"])
+    tls = {"components": ["../tls"]}
+    with own_controller(box, images, controller.name, settings, **tls) as plain:
+        plain.write(f"{HOME}/ca.crt", content["ca.crt"])
+        check_over_tls(plain, url)
+
+
+def check_over_tls(plain: DevPod, url: str) -> None:
+    """Check a job of a dev pod that has the certificate, and that plain HTTP is not answered."""
     variables = {"GATEWAY": url, "GATEWAY_CA": f"{HOME}/ca.crt"}
     secure = replace(
         plain, variables={f"JUPYTER_TO_JOB_{name}": value for name, value in variables.items()}

@@ -9,13 +9,11 @@ import pytest
 
 from tests.cluster.box.boot import Box
 from tests.cluster.box.images import Images
-from tests.cluster.controllers import add_controller
+from tests.cluster.controllers import own_controller
 from tests.cluster.large import MIB, check_large_input, check_large_result
 from tests.cluster.live import check_live
 from tests.cluster.place import ClusterPlace
 from tests.cluster.product import DevPod
-
-pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.mark.side_by_side
@@ -23,8 +21,11 @@ def test_an_input_while_the_controller_is_killed(
     box: Box, images: Images, dev_pod: DevPod, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     assert dev_pod.cluster is box  # the first controller is there
-    mine = add_controller(box, images, "large", {})
-    with closing(ClusterPlace(tmp_path_factory.mktemp("input"), None, mine, images)) as place:
+    folder = tmp_path_factory.mktemp("input")
+    with (
+        own_controller(box, images, "large") as mine,
+        closing(ClusterPlace(folder, None, mine, images)) as place,
+    ):
         check_large_input(place, mine, size=200 * MIB)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.cluster.box.boot import Box
 from tests.cluster.box.images import Images
-from tests.cluster.controllers import add_controller, without_controller
+from tests.cluster.controllers import own_controller, without_controller
 from tests.cluster.product import HOME, DevPod
 from tests.cluster.scenes import FINAL, SubmittedJob, check_outages, without_api_server
 
@@ -40,7 +40,12 @@ def test_the_exchange_is_full_for_a_while(box: Box, images: Images, dev_pod: Dev
     """Nothing new is taken below the reserve, and runs end; without any room their ends wait."""
     assert dev_pod.cluster is box  # the first controller is there
     settings = {"JUPYTER_TO_JOB_DISK_RESERVE": str(RESERVE)}
-    mine = add_controller(box, images, "small", settings, size="128m")
+    with own_controller(box, images, "small", settings, size="128m") as mine:
+        check_full(mine)
+
+
+def check_full(mine: DevPod) -> None:
+    """Check what becomes of runs that end meanwhile."""
     exchange = SmallExchange(mine)
     first, second = (
         SubmittedJob.counting(mine, stem, "-f", "crowd") for stem in ("first", "second")
@@ -65,7 +70,8 @@ def test_the_exchange_is_full_for_a_while(box: Box, images: Images, dev_pod: Dev
 @pytest.mark.side_by_side(-1)
 def test_the_gateway_is_away_for_a_while(box: Box, images: Images, dev_pod: DevPod) -> None:
     assert dev_pod.cluster is box  # the first controller is there
-    check_outages(add_controller(box, images, "away", {}), (without_controller, 10))
+    with own_controller(box, images, "away") as mine:
+        check_outages(mine, (without_controller, 10))
 
 
 @pytest.mark.usefixtures("box")

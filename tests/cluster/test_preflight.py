@@ -13,7 +13,7 @@ from tests.cluster.box.boot import Box
 from tests.cluster.box.cluster import Cluster
 from tests.cluster.box.images import Images
 from tests.cluster.box.wait import wait_for
-from tests.cluster.controllers import add_controller
+from tests.cluster.controllers import own_controller
 from tests.cluster.product import HOME, NAMESPACE, NOWHERE, TEAM, DevPod
 from tests.cluster.scenes import SubmittedJob, notebook, submit
 
@@ -149,12 +149,12 @@ def test_pod_security_refuses(dev_pod: DevPod) -> None:
 def test_rules_of_the_namespace(box: Box, images: Images, dev_pod: DevPod) -> None:
     """In one of its own, as they would be in the way of others."""
     assert dev_pod.cluster is box  # the first controller is there
-    mine = add_controller(box, images, "ruled", {})
-    write_asked(mine)
-    check_what_is_tried(box, mine)
-    check_quota_that_is_too_small(mine)
-    check_quota_without_room(mine)
-    check_limit_range(mine)
+    with own_controller(box, images, "ruled") as mine:
+        write_asked(mine)
+        check_what_is_tried(box, mine)
+        check_quota_that_is_too_small(mine)
+        check_quota_without_room(mine)
+        check_limit_range(mine)
 
 
 def check_what_is_tried(box: Box, mine: DevPod) -> None:

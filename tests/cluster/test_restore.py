@@ -12,7 +12,7 @@ from tests.cluster.box.boot import Box
 from tests.cluster.box.cluster import KubectlError
 from tests.cluster.box.images import Images
 from tests.cluster.box.wait import wait_for
-from tests.cluster.controllers import add_controller, without_controller
+from tests.cluster.controllers import own_controller, without_controller
 from tests.cluster.product import HOME, DevPod
 from tests.cluster.scenes import SubmittedJob, notebook, submit
 
@@ -35,8 +35,14 @@ def test_a_backup_is_put_back(
     box: Box, images: Images, dev_pod: DevPod, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     assert dev_pod.cluster is box  # the first controller is there
-    mine = add_controller(box, images, "restored", {"JUPYTER_TO_JOB_COURIER_AFTER": "1h"})
-    exchange, backup = mine.controller.exchange(box).root, tmp_path_factory.mktemp("backup")
+    settings = {"JUPYTER_TO_JOB_COURIER_AFTER": "1h"}
+    with own_controller(box, images, "restored", settings) as mine:
+        check_backup(mine, tmp_path_factory.mktemp("backup"))
+
+
+def check_backup(mine: DevPod, backup: Path) -> None:
+    """Check jobs in each state that are copied, and put back after they went on."""
+    box, exchange = mine.box, mine.controller.exchange(mine.box).root
     runs, ends_later, waits, delivered_later = jobs = [
         SubmittedJob.counting(mine, stem, "-f", "crowd")
         for stem in ("runs", "ends-later", "waits", "delivered-later")

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cluster.box.boot import Box
 from tests.cluster.box.images import Images
-from tests.cluster.controllers import add_controller
+from tests.cluster.controllers import own_controller
 from tests.cluster.product import HOME, DevPod
 from tests.cluster.scenes import notebook
 from tests.cluster.test_volumes import preflight
@@ -16,11 +16,16 @@ from tests.cluster.test_volumes import preflight
 VARIABLE = "JUPYTER_TO_JOB_UNPINNED_IMAGES"
 
 
-@pytest.mark.side_by_side
+@pytest.mark.side_by_side(-1)
 def test_it_is_told_and_refused(box: Box, images: Images, dev_pod: DevPod) -> None:
     """Our images come from no registry, so their digests are not known to the cluster."""
     assert dev_pod.cluster is box  # the first controller is there
-    strict = add_controller(box, images, "strict", {VARIABLE: "false"})  # as it is by default
+    with own_controller(box, images, "strict", {VARIABLE: "false"}) as strict:  # the default
+        check_refused(strict)
+
+
+def check_refused(strict: DevPod) -> None:
+    """Check what the dialog and SEND say."""
     path = f"{HOME}/unpinned.ipynb"
     strict.write(path, notebook("print('never')"))
     told = {p["code"]: p for p in preflight(strict, path, "any")["problems"]}
@@ -33,4 +38,4 @@ def test_it_is_told_and_refused(box: Box, images: Images, dev_pod: DevPod) -> No
     assert VARIABLE in answer
     assert "code 4" in answer
     assert json.loads(strict.run("jupyter-to-job", "list", "--all", "--json")) == []
-    assert box.kubectl("get", "jobs", "-n", strict.namespace, "-o=name") == ""
+    assert strict.cluster.kubectl("get", "jobs", "-n", strict.namespace, "-o=name") == ""

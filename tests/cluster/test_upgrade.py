@@ -17,7 +17,7 @@ import pytest
 from jupyter_to_job import __version__
 from tests.cluster.box.boot import Box
 from tests.cluster.box.images import Images, wheel_for
-from tests.cluster.controllers import add_controller, deploy, until_served
+from tests.cluster.controllers import deploy, own_controller, until_served
 from tests.cluster.imagebuild.build import build
 from tests.cluster.product import HOME, DevPod, start_dev_pod
 from tests.cluster.scenes import SubmittedJob, notebook, submit, text_of
@@ -75,7 +75,13 @@ def test_an_upgrade_and_the_way_back_lose_nothing(
     box: Box, images: Images, dev_pod: DevPod, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     assert dev_pod.cluster is box  # the first controller is there
-    mine = add_controller(box, images, "upgraded", {})
+    with own_controller(box, images, "upgraded") as mine:
+        check_upgrade(mine, images, tmp_path_factory.mktemp("next"))
+
+
+def check_upgrade(mine: DevPod, images: Images, folder: Path) -> None:
+    """Check jobs that run and wait while the controller is replaced, and replaced again."""
+    box = mine.box
     group = ("--group", "upgrade", "--group-limit", "1")
     running = SubmittedJob.counting(mine, "upgraded", *group)
     printed = running.until_printed()
@@ -83,7 +89,7 @@ def test_an_upgrade_and_the_way_back_lose_nothing(
     queued.until(lambda job: job["state"] == "queued" and job["message"])
     assert version_of_gateway(mine) == __version__
 
-    next_images = build_next(box, images, tmp_path_factory.mktemp("next"))
+    next_images = build_next(box, images, folder)
     deploy(box, next_images, mine.controller, {})
     until_served(mine)
     assert version_of_gateway(mine) == NEXT

@@ -224,7 +224,7 @@ def test_no_token_and_no_secret_is_in_a_jobs_pod(box: Box, dev_pod: DevPod, imag
     assert ran["spec"]["nodeSelector"]["kubernetes.io/arch"]
 
 
-@pytest.mark.side_by_side
+@pytest.mark.side_by_side(2)  # the image has a digest then, which test_unpinned_images must not see
 def test_the_code_that_runs_is_the_code_that_was_seen(
     box: Box, dev_pod: DevPod, images: Images
 ) -> None:

@@ -16,7 +16,7 @@ from tests.cluster.side_by_side import once
 
 pytestmark = pytest.mark.side_by_side
 SETTINGS = {
-    "JUPYTER_TO_JOB_START_LIMITS": "container=4s,agent=6s,unschedulable=5s",
+    "JUPYTER_TO_JOB_START_LIMITS": "container=3s,agent=20s,unschedulable=5s",
     "JUPYTER_TO_JOB_GATEWAY_URL": f"http://nobody.{NAMESPACE}.svc",  # for agents
 }
 NO_NODE = ("-f", NOWHERE["flavor"], "-d", NOWHERE["device"])
@@ -50,7 +50,7 @@ def test_its_agent_reaches_nobody(box: Box, images: Images, dev_pod: DevPod) -> 
     assert dev_pod.cluster is box  # the first controller is there
     mine = start_beside(box, images)
     job = SubmittedJob.submit(mine, "agentless", cells=("print('never')",))
-    check_given_up(job, "BackendError", "did not arrive within 6 s")
+    check_given_up(job, "BackendError", "did not arrive within 20 s")
 
 
 def test_its_container_cannot_be_created(box: Box, images: Images, dev_pod: DevPod) -> None:
@@ -59,7 +59,7 @@ def test_its_container_cannot_be_created(box: Box, images: Images, dev_pod: DevP
     mine = start_with_settings(start_beside(box, images), images)
     box.kubectl("delete", "configmap", "settings", "-n", mine.namespace)
     job = SubmittedJob.submit(mine, "unset", cells=("print('never')",))
-    words = 'The container cannot be created within 4 s: configmap "settings" not found'
+    words = 'The container cannot be created within 3 s: configmap "settings" not found'
     check_given_up(job, "BackendError", words)
 
 
