@@ -170,14 +170,7 @@ export function DeviceChoice({ model }: ModelProps): ReactElement | null {
   if (catalog === null) {
     return null;
   }
-  const places = several?.list(catalog);
-  const devices =
-    places === undefined
-      ? listDevices(catalog, model.flavor)
-      : devicesOf(
-          catalog,
-          places.map(({ flavor }) => flavor)
-        );
+  const devices = devicesToChoose(model, catalog);
   const isChoice = devices.length > 1;
   const [present, absent] = partition(
     devices,
@@ -215,6 +208,17 @@ export function DeviceChoice({ model }: ModelProps): ReactElement | null {
       )}
     </fieldset>
   );
+}
+
+/** The devices of the chosen flavor, or of all chosen ones. */
+function devicesToChoose(model: SubmitModel, catalog: Catalog) {
+  const places = model.sweep.several?.list(catalog);
+  return places === undefined
+    ? listDevices(catalog, model.flavor)
+    : devicesOf(
+        catalog,
+        places.map(({ flavor }) => flavor)
+      );
 }
 
 type DeviceProps = ModelProps & {

@@ -85,9 +85,7 @@ function Head({ model, columns, ...services }: HeadProps): ReactElement {
           />
         ))}
         <th scope="col" className="jp-mod-actions">
-          <span className="jp-ToJobResults-hidden">
-            {trans.__('Actions')}
-          </span>
+          <span className="jp-ToJobResults-hidden">{trans.__('Actions')}</span>
         </th>
       </tr>
     </thead>
