@@ -211,7 +211,7 @@ export function DeviceChoice({ model }: ModelProps): ReactElement | null {
 }
 
 /** The devices of the chosen flavor, or of all chosen ones. */
-function devicesToChoose(model: SubmitModel, catalog: Catalog) {
+function devicesToChoose(model: ModelProps['model'], catalog: Catalog) {
   const places = model.sweep.several?.list(catalog);
   return places === undefined
     ? listDevices(catalog, model.flavor)
