@@ -85,17 +85,23 @@ function CleanUp({ model, trans }: Props): ReactElement {
         {trans.__('Keep the newest result of each notebook')}
       </label>
       <p role="status">{statusText(model, trans)}</p>
-      <ul aria-label={trans.__('Old results')} tabIndex={0}>
-        {(model.results ?? []).map(({ path, size, finished }) => (
-          <li key={path}>
-            <code>{path}</code>{' '}
-            <small>
-              {formatBytes(size)} · {formatMoment(finished, Date.now())}
-            </small>
-          </li>
-        ))}
-      </ul>
+      <ResultList model={model} trans={trans} />
     </>
+  );
+}
+
+function ResultList({ model, trans }: Props): ReactElement {
+  return (
+    <ul aria-label={trans.__('Old results')} tabIndex={0}>
+      {(model.results ?? []).map(({ path, size, finished }) => (
+        <li key={path}>
+          <code>{path}</code>{' '}
+          <small>
+            {formatBytes(size)} · {formatMoment(finished, Date.now())}
+          </small>
+        </li>
+      ))}
+    </ul>
   );
 }
 
