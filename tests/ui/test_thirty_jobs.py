@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from functools import partial
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, ViewportSize, expect
 
 from tests.ui.lab import Lab
 from tests.ui.old_jobs import add_old_jobs
@@ -30,9 +31,9 @@ from tests.ui.test_table import SHOW_TABLE, action, line, lines, table
 COUNT = 30
 TABLE = ".jp-ToJobTable"
 DETAILS = ".jp-MainAreaWidget:not(.lm-mod-hidden) > .jp-ToJob-details"
-ZOOMED = {"width": 640, "height": 400}
+ZOOMED: ViewportSize = {"width": 640, "height": 400}
 """What 200 % leaves of a window of 1280 by 800."""
-USUAL = {"width": 1400, "height": 900}
+USUAL: ViewportSize = {"width": 1400, "height": 900}
 CLOSE_ALL = "() => jupyterapp.commands.execute('application:close-all')"
 CHINESE = {"locale": "zh_CN"}
 
@@ -66,6 +67,11 @@ def show_details(page: Page, name: str) -> Locator:
     return view
 
 
+def is_whole(view: Locator) -> bool:
+    """Tell whether nothing of a view is cut off."""
+    return bool(view.evaluate(CUT_OFF) == [])
+
+
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("lab", [MACHINE], indirect=True)
 def test_in_each_theme_and_size(
@@ -93,7 +99,7 @@ def test_in_each_theme_and_size(
             assert_accessible(page, DETAILS)
             screenshot(f"thirty-{state}-{theme}")
         page.set_viewport_size(ZOOMED)
-        wait_until(lambda view=view: view.evaluate(CUT_OFF) == [], "the details are cut off")
+        wait_until(partial(is_whole, view), "the details are cut off")
         assert_reachable(view)
         screenshot(f"thirty-{state}-zoomed")
         page.set_viewport_size(USUAL)
