@@ -31,12 +31,12 @@ def find_picture(result: BinaryIO, metric: str) -> Picture:
         document = json.load(result)
     except (ValueError, RecursionError) as error:
         raise NotFound(f"The result cannot be read: {error}.") from error
-    found = None
+    picture = None
     for output in _outputs(document, metric):
-        found = _picture_in(output.get("data")) or found
-    if found is None:
+        picture = _picture_in(output.get("data")) or picture
+    if picture is None:
         raise NotFound(f"The result shows no picture of {metric!r}.")
-    return found
+    return picture
 
 
 def _outputs(document: Any, metric: str) -> Iterator[dict[str, Any]]:

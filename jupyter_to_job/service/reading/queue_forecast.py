@@ -151,14 +151,14 @@ class QueueForecasts:
         """
         host = request.environment.host
         with self._building:
-            known = self._forecasts.get(host)
-            if known is None or not known.counts_for(request.name, submitted):
+            forecast = self._forecasts.get(host)
+            if forecast is None or not forecast.counts_for(request.name, submitted):
                 made, made_at = times.now(), time.monotonic()
                 queue = self._queue_of(request)
-                places = {other.name: place for place, other in enumerate(queue)}
+                places = {queued.name: place for place, queued in enumerate(queue)}
                 starts = self._play(queue[:MAX_QUEUE], past)
-                known = self._forecasts[host] = _Forecast(made, made_at, places, starts)
-            return known
+                forecast = self._forecasts[host] = _Forecast(made, made_at, places, starts)
+            return forecast
 
     def _queue_of(self, request: Request) -> list[Request]:
         """Return the jobs that wait on a job's host and may start at some time, next first."""
@@ -166,11 +166,11 @@ class QueueForecasts:
         placements = self.backend.queue_status(waiting)
         host = request.environment.host
         queue = [
-            other
-            for name, other in waiting.items()
-            if other.environment.host == host and _may_start(placements.get(name, _NOWHERE))
+            queued
+            for name, queued in waiting.items()
+            if queued.environment.host == host and _may_start(placements.get(name, _NOWHERE))
         ]
-        return sorted(queue, key=lambda other: other.queue_key)
+        return sorted(queue, key=lambda queued: queued.queue_key)
 
     def _play(self, queue: Sequence[Request], past: PastRuns) -> list[Estimate | None]:
         """Return the estimates of the first jobs of a queue."""
