@@ -10,11 +10,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ..backends.kubernetes.mounts import MountPlan
-from ..domain.errors import BadInput, Conflict, JobsError, NotFound, Unavailable
+from ..domain.errors import BadInput, Conflict, JobsError, NotFound, Refused, Unavailable
 from ..domain.job import Changes, Job, Submission
 from ..domain.preflight import Preflight, Problem
 from ..domain.run_place import RunPlace
 from ..domain.transfer import Transfer
+from ..domain.wait import JobWait, Need
 from ..exchange import Request
 from ..exchange.index import IndexRow
 from ..flavors.catalog import Choice
@@ -71,7 +72,7 @@ class GatewayJobs(JobService):
                 sees_workspace=False,
                 identify_notebook=lambda path: str(volume_path(caller.origin, path)),
                 place_run=self._place_run,
-                admit=partial(require_image, self._dev_pod),
+                admit=self._admit,
             ),
             wake=lambda *_: None,  # the reconciler in this process needs no waking
         )
@@ -132,7 +133,8 @@ class GatewayJobs(JobService):
             return Preflight(tuple(problems), isolated=True)
         request = submissions.trial(submission, self._caller)
         plan = self._plan_mounts(choice, Path("/", submission.notebook))
-        problems += [*self._lack_of_room(), *dev_pod_problems(self._dev_pod, choice, plan)]
+        problems += [*self._lack_of_room(), *self._lack_of_queue(choice)]
+        problems += dev_pod_problems(self._dev_pod, choice, plan)
         lack = self._planner.lack(choice, self._origin)
         if lack is not None:
             problems.append(Problem("no_node", lack.message, lack.hint, blocking=False))
@@ -140,11 +142,22 @@ class GatewayJobs(JobService):
             isolated=request.isolated,
             mounts=request.mounts,
             plan=plan_of(request, self._origin),
+            wait=self._wait_for(request, choice),
         )
         if self._checks is not None:
             problems += self._checks.problems(request, self._origin)
             found = replace(found, image=self._checks.image(request, self._origin))
         return replace(found, problems=tuple(problems))
+
+    def _wait_for(self, request: Request, choice: Choice) -> JobWait:
+        """Return what a job would wait for: fewer devices of its kind are free than it needs."""
+        wait = self._context.forecasts.of_trial(request)
+        units = self._planner.units(self._context.catalog(), self._origin).get(choice.device_name)
+        needed = choice.flavor.gpus
+        if units is None or units.free is None or units.free >= needed:
+            return wait
+        need = Need(choice.device_name, str(needed), str(units.free))
+        return replace(wait, needs=(need,))
 
     def _require_nodes(self) -> None:
         """Raise Unavailable until the nodes are known, or are known not to be told.
@@ -156,6 +169,18 @@ class GatewayJobs(JobService):
                 "The controller is starting: which volumes a job can mount is not known yet.",
                 "Try again in a moment.",
             )
+
+    def _admit(self, choice: Choice) -> None:
+        """Raise Refused for a choice that no job of this dev pod may run with."""
+        require_image(self._dev_pod, choice)
+        self._planner.require_queue(choice)
+
+    def _lack_of_queue(self, choice: Choice) -> Iterator[Problem]:
+        """Yield that a choice's jobs would wait for a Kueue that is not there."""
+        try:
+            self._planner.require_queue(choice)
+        except Refused as error:
+            yield Problem("no_kueue", error.message, error.hint)
 
     def _lack_of_room(self) -> Iterator[Problem]:
         """Yield why the exchange takes no new job."""

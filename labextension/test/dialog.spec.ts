@@ -384,7 +384,8 @@ describe('Memory', () => {
       max_runtime: 60,
       isolated: true,
       inputs: ['data/*.csv'],
-      name: 'mine'
+      name: 'mine',
+      output: null
     };
     const newest = job({
       parameters: { rate: 1 },

@@ -1,7 +1,8 @@
 /**
  * Remembers the choices for each notebook, so that it can be submitted again with two keystrokes.
  * The newest job of the notebook knows them, in whichever page or terminal it was submitted. Only
- * the suggested files that were declined are in no job: JupyterLab's state has them.
+ * the suggested files that were declined and the names of environment variables are in no job:
+ * JupyterLab's state has them.
  */
 import type { IStateDB } from '@jupyterlab/statedb';
 import type { ReadonlyPartialJSONValue } from '@lumino/coreutils';
@@ -9,8 +10,14 @@ import type { ReadonlyPartialJSONValue } from '@lumino/coreutils';
 import { type Choices, choicesOfJob, type Job } from '../jobs/job';
 import type { IJobs } from '../tokens';
 
-/** Choices for one notebook, and the suggested files that were declined. */
-export type RememberedChoices = { choices?: Choices; declined?: string[] };
+/**
+ * Choices for one notebook, the suggested files that were declined, and the names of environment
+ * variables, whose values are not remembered.
+ */
+export type RememberedChoices = { choices?: Choices } & Kept;
+
+/** What JupyterLab's state keeps of a notebook. */
+type Kept = { declined?: string[]; variables?: string[] };
 
 /** What is remembered of the loaded jobs, and then of all jobs if it is not in those. */
 export type Memories = {
@@ -32,10 +39,10 @@ export class ChoiceMemory {
 
   /** Load what is remembered of a notebook, without waiting for the server. */
   async load(path: string): Promise<Memories> {
-    const declined = await this._loadDeclined(path);
+    const kept = await this._loadKept(path);
     const toMemory = (job: Job | null | undefined): RememberedChoices => ({
       ...(job && { choices: choicesOfJob(job) }),
-      declined
+      ...kept
     });
     const newest = this._jobs.getNewestOf(path);
     return {
@@ -47,12 +54,20 @@ export class ChoiceMemory {
     };
   }
 
-  /** Save the declined files. Never fails: a lost memory must not disturb a submission. */
-  async save(path: string, declined: string[]): Promise<void> {
+  /** Save what no job knows. Never fails: a lost memory must not disturb a submission. */
+  async save(
+    path: string,
+    declined: string[],
+    variables: string[] = []
+  ): Promise<void> {
     const entries = await this._loadEntries();
     const others = entries.filter(([notebook]) => notebook !== path);
+    const kept: Kept = {
+      ...(declined.length > 0 && { declined }),
+      ...(variables.length > 0 && { variables })
+    };
     const added: MemoryEntry[] =
-      declined.length > 0 ? [[path, { declined }]] : [];
+      Object.keys(kept).length > 0 ? [[path, kept]] : [];
     this._entries = [...added, ...others].slice(0, MAX_NOTEBOOKS);
     const value = this._entries as unknown as ReadonlyPartialJSONValue;
     await this._state?.save(KEY, value).catch(error => {
@@ -60,9 +75,13 @@ export class ChoiceMemory {
     });
   }
 
-  private async _loadDeclined(path: string): Promise<string[]> {
+  private async _loadKept(path: string): Promise<Kept> {
     const entries = await this._loadEntries();
-    return entries.find(([notebook]) => notebook === path)?.[1].declined ?? [];
+    const kept = entries.find(([notebook]) => notebook === path)?.[1];
+    return {
+      declined: kept?.declined ?? [],
+      ...(kept?.variables && { variables: kept.variables })
+    };
   }
 
   /** Load all entries, once: only this page writes them while it lives. */
@@ -77,7 +96,7 @@ export class ChoiceMemory {
   private _entries: MemoryEntry[] | null = null;
 }
 
-type MemoryEntry = [path: string, remembered: { declined?: string[] }];
+type MemoryEntry = [path: string, remembered: Kept];
 
 /** Whether a stored entry has our format: another version may have written it. */
 function isEntry(entry: unknown): entry is MemoryEntry {
