@@ -128,6 +128,7 @@ class PretendApiServer:
     def _make(self) -> None:
         self._install()
         self.add_namespace("team")
+        self.documents["/apis"] = {"groups": [{"name": "batch"}]}
         self.documents["/version"] = {"gitVersion": "v1.34.4", "minor": "34"}
         for name in ("own-jobs",):
             of_policy = shipped(f"policies/{name}.yaml")

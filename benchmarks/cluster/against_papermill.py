@@ -71,7 +71,7 @@ def main() -> int:
     parser.add_argument("--cpu", default="1", help="of the notebook's container")
     options = parser.parse_args()
     print_machine()
-    product.FLAVORS = product.FLAVORS.replace("cpu: 200m", f"cpu: {options.cpu}")
+    product.FLAVORS = product.FLAVORS.replace("cpu: 100m", f"cpu: {options.cpu}")
     with (
         tempfile.TemporaryDirectory(prefix="jupyter-to-job-") as folder,
         Box.boot(Path(folder), limits_cpu=True) as box,

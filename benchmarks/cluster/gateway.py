@@ -10,11 +10,11 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from jupyter_to_job.controller.feed.gateway_feed import GatewayFeed
 from tornado.netutil import bind_sockets
 
 from jupyter_to_job.backends.kubernetes import JobPods, KubernetesBackend
 from jupyter_to_job.controller.cluster.watches import ALL_NAMESPACES
+from jupyter_to_job.controller.feed.gateway_feed import GatewayFeed
 from jupyter_to_job.controller.gateway import http_server
 from jupyter_to_job.controller.handler import GatewayContext
 from jupyter_to_job.controller.intake.attempt_budgets import AttemptBudgets

@@ -3,7 +3,8 @@
 From the API server's audit log: when the Job was created, and when the kubelet last told of the
 pod, which is its end. From the job's directory: when the runner began and ended, what lies
 between, and when the result was in the dev pod. From the dev pod: when the job was sent. One job
-runs at a time, and after each the same Job is created and deleted once more by itself.
+runs at a time, and after each the same Job is created and deleted once more by itself. Between
+them run jobs that create a file, if its size is given.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import math
 import statistics
 import tempfile
 import time
@@ -31,9 +33,12 @@ from tests.cluster.product import HOME, NAMESPACE, TEAM, DevPod
 
 from ..machine import print_machine
 from ..runner.measure import notebook
+from . import targets
 
 CONTROLLER = f"system:serviceaccount:{NAMESPACE}:controller"
 CELLS = ["import time", "time.sleep(2)"]
+MAKE = "import os; open('made.bin', 'wb').write(os.urandom({}_000_000))"
+"""A cell that creates a file of so many megabytes."""
 SEND = f"""
 import json, sys, time
 from pathlib import Path
@@ -41,33 +46,44 @@ from jupyter_to_job.domain.job import Submission
 from jupyter_to_job.wiring import connect
 from jupyter_to_job.wiring.settings import Settings
 jobs = connect(Settings.load(), Path("{HOME}"))
-submission = Submission("train.ipynb", flavor="gpu-1", device="any")
+submission = Submission(sys.argv[1], flavor="gpu-1", device="any", isolated=True)
 jobs.preflight(submission)  # as the dialog does, before SEND
 sent = time.time()
 print(json.dumps([sent, jobs.submit(submission)[0].name]))
 """
 """Sends a job in the dev pod as JupyterLab's server does, with a connection that is open."""
-ROWS = {
-    "the same Job alone, created": ("bare", "nothing"),
-    "SEND to Job created": ("answered", "sent"),
-    "agent has the files": ("files", "created"),
-    "runner has begun": ("start", "created"),
-    "kernel's process has started": ("process", "created"),
-    "first cell": ("cell", "created"),
-    "pod ended, after the runner": ("ended", "finished"),
-    "outcome written to delivered": ("delivered", "outcome"),
+Row = tuple[str, str, tuple[float, float] | None]
+ROWS: dict[str, Row] = {
+    "the same Job alone, created": ("bare", "nothing", None),
+    "SEND to Job created": ("answered", "sent", None),
+    "agent has the files": ("files", "created", None),
+    "runner has begun": ("start", "created", None),
+    "kernel's process has started": ("process", "created", None),
+    "first cell": ("cell", "created", targets.POD_STARTED),
+    "pod ended, after the runner": ("ended", "finished", targets.POD_ENDED),
+    "outcome written to delivered": ("delivered", "outcome", targets.DELIVERED),
 }
-"""What is printed: seconds from the second moment to the first."""
+"""What is printed: seconds from the second moment to the first, and what median and 95 % may be."""
+
+FILE_ROWS: dict[str, Row] = {
+    title: (end, begin, (targets.FILES, targets.FILES))
+    for title, (end, begin, _) in ROWS.items()
+    if end in ("ended", "delivered")
+}
+"""The rows that files make longer."""
 
 
-def main() -> None:
-    """Boot, run the jobs, print the medians."""
+def main() -> int:
+    """Boot, run the jobs, print the medians; return 1 if a target is missed."""
     parser = argparse.ArgumentParser(prog="benchmarks.cluster.pods", description=__doc__)
     parser.add_argument("--jobs", type=int, default=9)
     parser.add_argument("--cpu", default="1", help="of the notebook's container")
+    parser.add_argument(
+        "--artifacts", type=int, default=0, metavar="MB", help="as many further jobs create this"
+    )
     options = parser.parse_args()
     print_machine()
-    product.FLAVORS = product.FLAVORS.replace("cpu: 200m", f"cpu: {options.cpu}")
+    product.FLAVORS = product.FLAVORS.replace("cpu: 100m", f"cpu: {options.cpu}")
     with (
         tempfile.TemporaryDirectory(prefix="jupyter-to-job-") as folder,
         Box.boot(Path(folder), limits_cpu=True) as box,
@@ -78,12 +94,25 @@ def main() -> None:
         product.install(box, images)
         pod = product.start_dev_pod(box, images)
         pod.write(f"{HOME}/train.ipynb", notebook(CELLS))
-        _show([_measure(box, pod) for _ in range(options.jobs)])
+        pod.write(f"{HOME}/makes.ipynb", notebook([*CELLS, MAKE.format(options.artifacts)]))
+        plain, makers = [], []
+        for _ in range(options.jobs):
+            plain.append(_measure(box, pod, "train.ipynb"))
+            if options.artifacts:
+                makers.append(_measure(box, pod, "makes.ipynb"))
+    missed = _show(f"{len(plain)} jobs", plain, ROWS)
+    bare, submitted = (_median(plain, *ROWS[title][:2]) for title in list(ROWS)[:2])
+    if submitted > targets.SUBMITTED * bare:
+        missed.append(f"SEND to Job created: {submitted / bare:.1f} times a bare Job")
+    if makers:
+        missed += _show(f"{len(makers)} jobs with {options.artifacts} MB", makers, FILE_ROWS)
+    print("\nmissed: " + "; ".join(missed) if missed else "\nall targets are met")
+    return 1 if missed else 0
 
 
-def _measure(box: Box, dev_pod: DevPod) -> dict[str, float]:
+def _measure(box: Box, dev_pod: DevPod, path: str) -> dict[str, float]:
     """Run a job until its pod has ended; return the moments of its life in unix seconds."""
-    sent, name = json.loads(dev_pod.run("python", "-c", SEND))
+    sent, name = json.loads(dev_pod.run("python", "-c", SEND, path))
     dev_pod.run("jupyter-to-job", "wait", name)
     wait_for("the pod has ended", lambda: ended_pods(box, name))
     (pod,) = ended_pods(box, name)
@@ -179,14 +208,24 @@ def _agent_moment(box: Box, pod: str) -> float:
     return datetime.fromisoformat(line.split()[0][:26] + "+00:00").timestamp()
 
 
-def _show(moments: Sequence[dict[str, float]]) -> None:
-    print(f"\nseconds, of {len(moments)} jobs            median     95 %  of the jobs")
-    for title, (end, begin) in ROWS.items():
-        seconds = sorted(m[end] - m[begin] for m in moments)
-        most = seconds[min(len(seconds) - 1, round(0.95 * len(seconds)))]
+def _median(jobs: Sequence[dict[str, float]], end: str, begin: str) -> float:
+    return statistics.median(job[end] - job[begin] for job in jobs)
+
+
+def _show(what: str, jobs: Sequence[dict[str, float]], rows: dict[str, Row]) -> list[str]:
+    """Print the seconds of jobs; return which targets they missed."""
+    print(f"\n{f'seconds, of {what}':32} {'median':>8} {'95 %':>8}  of the jobs")
+    missed = []
+    for title, (end, begin, target) in rows.items():
+        seconds = sorted(job[end] - job[begin] for job in jobs)
+        found = _median(jobs, end, begin), seconds[math.ceil(0.95 * len(seconds)) - 1]
         shown = " ".join(f"{s:.2f}" for s in seconds)
-        print(f"  {title:30} {statistics.median(seconds):8.3f} {most:8.3f}  {shown}", flush=True)
+        print(f"  {title:30} {found[0]:8.3f} {found[1]:8.3f}  {shown}", flush=True)
+        for name, figure, most in zip(("median", "95 %"), found, target or (), strict=False):
+            if figure > most:
+                missed.append(f"{title}, {what}: {name} {figure:.2f} s")
+    return missed
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -39,6 +39,8 @@ MIN_RETRY_DELAY, MAX_RETRY_DELAY = 0.2, 30.0
 """Seconds before a failed request is sent again: the first time, and at most."""
 REFUSAL_PATIENCE = 60.0
 """Seconds for which a refused request is repeated in a pod that is told to end."""
+MAX_ARTIFACTS_TIME = 60.0
+"""Seconds that sending artifacts may take while the gateway answers: the pod holds a GPU."""
 PIECE_SIZE = 4 << 20
 """Bytes that are sent in one request, at most."""
 MAX_OUTCOME = 32 << 20
@@ -71,6 +73,8 @@ class Agent:
         self._stop = stop
         self._attempt = 0
         self._is_watched = False
+        self._away_time = 0.0
+        """Seconds for which the gateway did not answer, or could not do what it was asked."""
         self._sent: dict[str, int] = {}
         self._refused: set[str] = set()
         """The journal's segments of which the gateway takes no more."""
@@ -175,18 +179,33 @@ class Agent:
                     _log.warning("%s: no more of %r is sent: %s", self._job, path, error)
 
     def _send_artifacts(self) -> None:
-        """Send the files that the run created. A refused one does not stop the others."""
+        """Send the files that the run created. A refused one does not stop the others.
+
+        What is left after `MAX_ARTIFACTS_TIME` is named in the outcome, and missing: its delivery
+        says so.
+        """
+        begun, away_before = time.monotonic(), self._away_time
+
+        def is_late() -> bool:
+            away_time = self._away_time - away_before
+            return time.monotonic() - begun - away_time > MAX_ARTIFACTS_TIME
+
         for path in self._folder.files(self._local(layout.ARTIFACTS)):
             try:
-                self._send_file(path)
-                if path not in self._sent:
+                self._send_file(path, is_late)
+                if path not in self._sent and not is_late():
                     self._with_retries(partial(self._put, _path_in_attempt(path), b""))
             except JobsError as error:
                 _log.warning("%s: %r is not sent: %s", self._job, path, error)
+            if is_late():
+                _log.warning("%s: the time for artifacts is over after %r", self._job, path)
+                return
 
-    def _send_file(self, path: str) -> None:
-        """Send the bytes of a file that were not sent yet."""
-        while data := self._folder.read(path, self._sent.get(path, 0), PIECE_SIZE):
+    def _send_file(self, path: str, is_late: Callable[[], bool] = lambda: False) -> None:
+        """Send the bytes of a file that were not sent yet, until it `is_late`."""
+        while not is_late() and (
+            data := self._folder.read(path, self._sent.get(path, 0), PIECE_SIZE)
+        ):
             self._with_retries(partial(self._append, path, data))
 
     def _append(self, path: str, data: bytes) -> None:
@@ -213,6 +232,7 @@ class Agent:
         """
         delay, refused_since = MIN_RETRY_DELAY, 0.0
         while True:
+            begun = time.monotonic()
             try:
                 return action()
             except (Refused, NotFound) as error:
@@ -230,6 +250,7 @@ class Agent:
             elif self._stop.wait(delay):
                 raise Stopped
             delay = min(2 * delay, MAX_RETRY_DELAY)
+            self._away_time += time.monotonic() - begun
 
 
 def _path_in_attempt(path: str) -> str:

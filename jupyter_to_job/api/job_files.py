@@ -6,7 +6,7 @@ import contextlib
 
 from ..domain.errors import BadInput, NoRoute, NotFound
 from ..service.difference import compare
-from ..service.export import export_formats, export_notebook
+from ..service.export import MAX_EXPORT, export_formats, export_notebook
 from ..service.port import Jobs
 from ..workspace import Workspace
 from .http import ApiRequest, ApiResponse
@@ -62,7 +62,7 @@ def answer_export(
     with_code = _FLAGS.get(request.query.get("code", "true"))
     if with_code is None or file_format not in _TYPES:
         raise BadInput("format is html or pdf, and code is true or false.")
-    with contextlib.closing(jobs.notebook(name).file) as notebook:
+    with contextlib.closing(jobs.notebook(name, MAX_EXPORT).file) as notebook:
         if workspace is None:
             raise NoRoute("A controller exports nothing.")
         document = export_notebook(notebook, name, file_format, with_code=with_code)

@@ -14,7 +14,7 @@ from ..domain.job import Job, State, Submission
 from ..domain.results import results_of
 from ..domain.sweep import Run
 from ..domain.transfer import Transfers
-from ..service.pictures import find_picture
+from ..service.pictures import MAX_RESULT, find_picture
 from ..service.port import Jobs, Page, all_jobs
 from ..workspace import Workspace
 from .errors import error_response
@@ -36,8 +36,10 @@ from .without_outputs import without_outputs
 Handler = Callable[..., ApiResponse]
 MAX_PAGE = 500
 MAX_CURSOR = 200
-_SLOW = ("/notebook", "/cells", "/snapshot", "/difference", "/export", "/picture", "/result")
+_SLOW = ("/notebook", "/cells", "/snapshot", "/export", "/picture")
 """Ends of paths whose answer is made of a whole notebook or journal, or of many files."""
+_OF_WORKSPACE = ("/difference", "/result")
+"""Ends of paths of a job that are about a file of the workspace."""
 
 
 @dataclass(frozen=True)
@@ -80,15 +82,15 @@ def takes_large(request: ApiRequest) -> bool:
 
 
 def touches_workspace(request: ApiRequest) -> bool:
-    """Tell whether a request reads files of the workspace for a job."""
-    return takes_large(request) or action(request) == "execute"
+    """Tell whether a request is about files of the workspace."""
+    is_of_job = request.path.startswith("jobs/") and request.path.endswith(_OF_WORKSPACE)
+    is_any = is_of_job or request.path == "old-results"
+    return is_any or takes_large(request) or action(request) == "execute"
 
 
 def is_slow(request: ApiRequest) -> bool:
     """Tell whether a request may take as long as copying files or building a notebook does."""
-    return (
-        touches_workspace(request) or request.path.endswith(_SLOW) or request.path == "old-results"
-    )
+    return touches_workspace(request) or request.path.endswith(_SLOW) or request.path == "results"
 
 
 class _Call(NamedTuple):
@@ -281,7 +283,7 @@ def _picture(call: _Call, name: str) -> ApiResponse:
     metric = call.request.query.get("metric")
     if not metric:
         raise BadInput("metric is missing.", "Name the metric whose picture to show.")
-    with call.jobs.notebook(name).file as result:
+    with call.jobs.notebook(name, MAX_RESULT).file as result:
         return picture_response(find_picture(result, metric))
 
 

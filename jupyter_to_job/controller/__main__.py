@@ -15,7 +15,7 @@ from ..backends.kubernetes import JobPods, KubernetesBackend
 from ..backends.kubernetes.manifest import sample_template
 from ..backends.kubernetes.pod_patch import PodPatchFile
 from ..backends.kubernetes.records import Manifest
-from ..domain.errors import BadInput
+from ..domain.errors import BadInput, Refused
 from ..domain.quantities import parse_duration
 from ..exchange import FileExchange
 from ..exchange.retention import Policy
@@ -27,6 +27,7 @@ from .callers.tenants import Tenants
 from .certificate import Certificate
 from .cluster.cluster import Cluster, require_pod_template
 from .cluster.node_watch import NodeWatch
+from .cluster.whole_cluster import require_rights_everywhere
 from .cluster_events import ClusterEvents
 from .couriers.couriers import Couriers
 from .couriers.manifest import CourierPods
@@ -86,7 +87,10 @@ def main() -> None:
     except BadInput as error:
         parser.error(str(error))
     rules = Rules(tenants, wait_limits, pods, pod_patch, certificate)
-    asyncio.run(run(settings, rules, options))
+    try:
+        asyncio.run(run(settings, rules, options))
+    except Refused as error:
+        parser.error(str(error))
 
 
 @dataclass(frozen=True)
@@ -170,7 +174,7 @@ class Controller:
             KubernetesBackend(self._on_request, reconciler.placement_of),
             Identities(cluster, rules.tenants, reconciler, couriers=self._couriers),
             self._on_change,
-            PodPlanner(nodes.nodes, rules.pod_patch, nodes.is_starting, nodes.requests),
+            pod_planner(rules, nodes, reconciler),
         )
         checks = ClusterChecks(cluster, reconciler.manifest, reconciler.kernels)
         events = RecentEvents(cluster, exchange, reconciler.objects)
@@ -202,7 +206,10 @@ class Controller:
         server.listen(port)
         readiness.set("gateway", passed)
         parts = (self._reconciler, self._couriers, self._context.feed, self._nodes, self._events)
-        more = [self._certificate.keep_current()]
+        more = [
+            self._certificate.keep_current(),
+            require_rights_everywhere(self._reconciler.namespaces, self.watches()),
+        ]
         if self._context.core.has_hooks():
             more.append(keep_notifier(self._context.core.exchange.root))
         try:
@@ -212,6 +219,17 @@ class Controller:
             # Before anything that requests need is gone: a client that is cut off tries again.
             await server.close_all_connections()
             self._housekeeping.stop()
+
+
+def pod_planner(rules: Rules, nodes: NodeWatch, reconciler: Reconciler) -> PodPlanner:
+    """Return what plans the pods of jobs, from what is known of the cluster."""
+    return PodPlanner(
+        nodes.nodes,
+        rules.pod_patch,
+        nodes.is_starting,
+        nodes.requests,
+        reconciler.groups.lacks_kueue,
+    )
 
 
 def gateway_context(

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ..backends.kubernetes.mounts import MountPlan
-from ..domain.errors import BadInput, Conflict, JobsError, NotFound, Unavailable
+from ..domain.errors import BadInput, Conflict, JobsError, NotFound, Refused, Unavailable
 from ..domain.job import Changes, Job, Submission
 from ..domain.preflight import Preflight, Problem
 from ..domain.run_place import RunPlace
@@ -72,7 +72,7 @@ class GatewayJobs(JobService):
                 sees_workspace=False,
                 identify_notebook=lambda path: str(volume_path(caller.origin, path)),
                 place_run=self._place_run,
-                admit=partial(require_image, self._dev_pod),
+                admit=self._admit,
             ),
             wake=lambda *_: None,  # the reconciler in this process needs no waking
         )
@@ -133,7 +133,8 @@ class GatewayJobs(JobService):
             return Preflight(tuple(problems), isolated=True)
         request = submissions.trial(submission, self._caller)
         plan = self._plan_mounts(choice, Path("/", submission.notebook))
-        problems += [*self._lack_of_room(), *dev_pod_problems(self._dev_pod, choice, plan)]
+        problems += [*self._lack_of_room(), *self._lack_of_queue(choice)]
+        problems += dev_pod_problems(self._dev_pod, choice, plan)
         lack = self._planner.lack(choice, self._origin)
         if lack is not None:
             problems.append(Problem("no_node", lack.message, lack.hint, blocking=False))
@@ -168,6 +169,18 @@ class GatewayJobs(JobService):
                 "The controller is starting: which volumes a job can mount is not known yet.",
                 "Try again in a moment.",
             )
+
+    def _admit(self, choice: Choice) -> None:
+        """Raise Refused for a choice that no job of this dev pod may run with."""
+        require_image(self._dev_pod, choice)
+        self._planner.require_queue(choice)
+
+    def _lack_of_queue(self, choice: Choice) -> Iterator[Problem]:
+        """Yield that a choice's jobs would wait for a Kueue that is not there."""
+        try:
+            self._planner.require_queue(choice)
+        except Refused as error:
+            yield Problem("no_kueue", error.message, error.hint)
 
     def _lack_of_room(self) -> Iterator[Problem]:
         """Yield why the exchange takes no new job."""

@@ -14,6 +14,7 @@ from ..backends.kubernetes.lacks import Lack, find_lack
 from ..backends.kubernetes.mounts import MountPlan, plan_mounts
 from ..backends.kubernetes.nodes import NodeNeeds, NodeRecord
 from ..backends.kubernetes.pod_patch import mount_paths
+from ..backends.kubernetes.queues import refuse_queue
 from ..backends.kubernetes.records import Manifest
 from ..backends.port import Units
 from ..flavors.catalog import Catalog, Choice
@@ -25,7 +26,7 @@ class PodPlanner:
     `nodes` returns the cluster's nodes, None where they are not known. `patch` returns the
     administrator's patch in force. `is_starting` tells that nodes were not asked for yet: whatever
     is planned now may be another plan in a moment. `requests` returns what the pods of all nodes
-    asked for, None where that is not known.
+    asked for, None where that is not known. `lacks_kueue` tells that Kueue is not installed.
     """
 
     def __init__(
@@ -34,11 +35,13 @@ class PodPlanner:
         patch: Callable[[], Manifest] = dict,
         is_starting: Callable[[], bool] = lambda: False,
         requests: Callable[[], Collection[PodRequests] | None] = lambda: None,
+        lacks_kueue: Callable[[], bool] = lambda: False,
     ) -> None:
         self.is_starting = is_starting
         self._nodes = nodes
         self._patch = patch
         self._requests = requests
+        self._lacks_kueue = lacks_kueue
 
     def architecture_of(self, node_name: str | None) -> str | None:
         """Return a node's processor architecture, None where it is not known."""
@@ -63,6 +66,12 @@ class PodPlanner:
     def lack(self, choice: Choice, origin: Manifest) -> Lack | None:
         """Return what no node has of what a choice needs."""
         return find_lack(choice, self._nodes(), origin["architecture"], self._patch())
+
+    def require_queue(self, choice: Choice) -> None:
+        """Raise Refused for a choice whose jobs would wait for a Kueue that is not there."""
+        queue = choice.flavor.queue
+        if queue is not None and self._lacks_kueue():
+            raise refuse_queue(choice.flavor_name, queue)
 
     def units(self, catalog: Catalog, origin: Manifest) -> Mapping[str, Units]:
         """Return how many units of each device there are; none where nobody knows."""

@@ -212,6 +212,14 @@ def no_group(group: str) -> NotFound:
     return NotFound(f"There is no group {group!r}.")
 
 
+def too_large_notebook(max_size: int) -> TooLarge:
+    """Return the error for a notebook that is not parsed or converted for a browser."""
+    return TooLarge(
+        f"The notebook is over {max_size >> 20} MiB.",
+        "Open it to see its pictures; `jupyter-to-job export` exports it.",
+    )
+
+
 def no_room(what: str, error: OSError) -> Unavailable:
     """Return the error for a temporary file that cannot be written; `what` begins the message."""
     import tempfile  # every command imports this module, and few need this

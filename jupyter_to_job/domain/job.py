@@ -63,8 +63,9 @@ class Submission:
     `packages` are those of the kernel's environment, for a run elsewhere. `group` is a label of
     jobs that belong together; at most `group_limit` of them run at once when this job starts.
     `rerun_of` is the job that this one runs again. `results` is the folder where the result goes by
-    the settings if no `output` was asked for. `plan` is what preflight said of the job, as its
-    answer has it: where the job would run otherwise, it is refused.
+    the settings if no `output` was asked for: of a browser as they have it. `plan` is what
+    preflight said of the job, as its answer has it: where the job would run otherwise, it is
+    refused.
     """
 
     notebook: str

@@ -15,8 +15,8 @@ from typing import Any, BinaryIO
 
 from ..domain.errors import BadNotebook, TooLarge
 
-MAX_COMPARED = 64 << 20
-"""Bytes of a notebook that is read for a comparison: a larger one would take seconds."""
+MAX_COMPARED = 8 << 20
+"""Bytes of a notebook that is read for a comparison: while it is parsed nobody is answered."""
 _SIMILAR = 0.5
 """From this ratio on, two sources are the same cell, changed."""
 Cell = dict[str, Any]
@@ -43,14 +43,18 @@ def compare(snapshot: BinaryIO, current: BinaryIO) -> dict[str, Any]:
 
     Outputs and metadata do not count. Raises BadNotebook and TooLarge.
     """
-    before, after = _cells(snapshot, "The snapshot"), _cells(current, "The notebook")
-    differences = [_difference(before, after, pair) for pair in align(before, after)]
+    old_cells, new_cells = _cells(snapshot, "The snapshot"), _cells(current, "The notebook")
+    differences = [_difference(old_cells, new_cells, pair) for pair in align(old_cells, new_cells)]
     return {"cells": [asdict(difference) for difference in differences]}
 
 
-def align(before: list[Cell], after: list[Cell]) -> Iterator[Pair]:
+def align(old_cells: list[Cell], new_cells: list[Cell]) -> Iterator[Pair]:
     """Yield the indices of cells that belong together, in order."""
-    return iter(_by_nbdime(before, after) if find_spec("nbdime") else _by_difflib(before, after))
+    return iter(
+        _by_nbdime(old_cells, new_cells)
+        if find_spec("nbdime")
+        else _by_difflib(old_cells, new_cells)
+    )
 
 
 def _cells(file: BinaryIO, label: str) -> list[Cell]:
@@ -71,7 +75,7 @@ def _compared(cell: Cell) -> Cell:
     return {"cell_type": cell["cell_type"], "source": cell["source"]}
 
 
-def _by_nbdime(before: list[Cell], after: list[Cell]) -> Iterator[Pair]:
+def _by_nbdime(old_cells: list[Cell], new_cells: list[Cell]) -> Iterator[Pair]:
     from nbdime import diff_notebooks
     from nbformat import from_dict
 
@@ -79,66 +83,68 @@ def _by_nbdime(before: list[Cell], after: list[Cell]) -> Iterator[Pair]:
     empty: Cell = {"metadata": {}, "outputs": [], "execution_count": None}
     notebooks = [
         from_dict({**document, "cells": [{**empty, **cell} for cell in cells]})
-        for cells in (before, after)
+        for cells in (old_cells, new_cells)
     ]
     changes = {entry.key: entry.diff for entry in diff_notebooks(*notebooks)}
-    first = second = 0
+    old_index = new_index = 0
     for entry in changes.get("cells", ()):
-        while first < entry.key:
-            yield first, second
-            first, second = first + 1, second + 1
+        while old_index < entry.key:
+            yield old_index, new_index
+            old_index, new_index = old_index + 1, new_index + 1
         if entry.op == "addrange":
             for _ in entry.valuelist:
-                yield None, second
-                second += 1
+                yield None, new_index
+                new_index += 1
         elif entry.op == "removerange":
             for _ in range(entry.length):
-                yield first, None
-                first += 1
+                yield old_index, None
+                old_index += 1
         else:
-            yield first, second
-            first, second = first + 1, second + 1
-    for index in range(first, len(before)):
-        yield index, second + index - first
+            yield old_index, new_index
+            old_index, new_index = old_index + 1, new_index + 1
+    for index in range(old_index, len(old_cells)):
+        yield index, new_index + index - old_index
 
 
-def _by_difflib(before: list[Cell], after: list[Cell]) -> Iterator[Pair]:
-    first_keys, second_keys = map(_keys, (before, after))
-    matcher = difflib.SequenceMatcher(None, first_keys, second_keys, autojunk=False)
-    for kind, first, first_end, second, second_end in matcher.get_opcodes():
+def _by_difflib(old_cells: list[Cell], new_cells: list[Cell]) -> Iterator[Pair]:
+    old_keys, new_keys = map(_keys, (old_cells, new_cells))
+    matcher = difflib.SequenceMatcher(None, old_keys, new_keys, autojunk=False)
+    for kind, old_index, old_end, new_index, new_end in matcher.get_opcodes():
         if kind == "equal":
-            yield from zip(range(first, first_end), range(second, second_end), strict=True)
+            yield from zip(range(old_index, old_end), range(new_index, new_end), strict=True)
             continue
-        for index in range(first, first_end):
-            is_similar = (_are_similar(before[index], after[n]) for n in range(second, second_end))
+        for index in range(old_index, old_end):
+            is_similar = (
+                _are_similar(old_cells[index], new_cells[n]) for n in range(new_index, new_end)
+            )
             offset = next((n for n, similar in enumerate(is_similar) if similar), None)
             if offset is None:
                 yield index, None
                 continue
-            yield from ((None, n) for n in range(second, second + offset))
-            yield index, second + offset
-            second += offset + 1
-        yield from ((None, n) for n in range(second, second_end))
+            yield from ((None, n) for n in range(new_index, new_index + offset))
+            yield index, new_index + offset
+            new_index += offset + 1
+        yield from ((None, n) for n in range(new_index, new_end))
 
 
 def _keys(cells: list[Cell]) -> list[tuple[str, str]]:
     return [(cell["cell_type"], cell["source"]) for cell in cells]
 
 
-def _are_similar(cell: Cell, other: Cell) -> bool:
-    if cell["cell_type"] != other["cell_type"]:
+def _are_similar(cell: Cell, candidate: Cell) -> bool:
+    if cell["cell_type"] != candidate["cell_type"]:
         return False
-    matcher = difflib.SequenceMatcher(None, _lines(cell), _lines(other), autojunk=False)
+    matcher = difflib.SequenceMatcher(None, _lines(cell), _lines(candidate), autojunk=False)
     if matcher.ratio() >= _SIMILAR:
         return True
-    matcher = difflib.SequenceMatcher(None, cell["source"], other["source"])
+    matcher = difflib.SequenceMatcher(None, cell["source"], candidate["source"])
     return matcher.real_quick_ratio() >= _SIMILAR and matcher.quick_ratio() >= _SIMILAR
 
 
-def _difference(before: list[Cell], after: list[Cell], pair: Pair) -> CellDifference:
-    first, second = pair
-    old = None if first is None else before[first]
-    new = None if second is None else after[second]
+def _difference(old_cells: list[Cell], new_cells: list[Cell], pair: Pair) -> CellDifference:
+    old_index, new_index = pair
+    old = None if old_index is None else old_cells[old_index]
+    new = None if new_index is None else new_cells[new_index]
     cell = new or old or {}
     if old is None or new is None:
         kind, sign = ("added", "+") if old is None else ("removed", "-")
@@ -146,17 +152,17 @@ def _difference(before: list[Cell], after: list[Cell], pair: Pair) -> CellDiffer
     else:
         kind = "same" if _compared(old) == _compared(new) else "changed"
         lines = list(_changed_lines(_lines(old), _lines(new)))
-    return CellDifference(kind, cell["cell_type"], first, second, lines)
+    return CellDifference(kind, cell["cell_type"], old_index, new_index, lines)
 
 
 def _changed_lines(old: list[str], new: list[str]) -> Iterator[tuple[str, str]]:
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    for kind, first, first_end, second, second_end in matcher.get_opcodes():
+    for kind, old_index, old_end, new_index, new_end in matcher.get_opcodes():
         if kind == "equal":
-            yield from ((" ", line) for line in old[first:first_end])
+            yield from ((" ", line) for line in old[old_index:old_end])
         else:
-            yield from (("-", line) for line in old[first:first_end])
-            yield from (("+", line) for line in new[second:second_end])
+            yield from (("-", line) for line in old[old_index:old_end])
+            yield from (("+", line) for line in new[new_index:new_end])
 
 
 def _lines(cell: Cell) -> list[str]:

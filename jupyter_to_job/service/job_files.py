@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from job_runner.protocol import layout, times
@@ -12,15 +12,11 @@ from job_runner.protocol import layout, times
 from ..domain.errors import Damaged, NotFound
 from ..domain.job_record import CellReceipt, JobRecord, SentFile
 from ..exchange import FileExchange, Request
-from ..exchange.gateway import Gateway
 from ..exchange.records import ClearedRecord, DeliveryRecord
-from ..exchange.result_download import fetch_notebook
 from ..exchange.retention import Policy, delivered_at, raise_if_cleared
 from .delivery import find_delivered_attempt
 from .port import OpenNotebook
 from .reading.cell_receipts import read_receipts
-
-_RECEIPT_FIELDS = tuple(field.name for field in fields(CellReceipt))
 
 
 @dataclass(frozen=True)
@@ -95,26 +91,3 @@ class StoredFiles:
                 env = [variable["name"] for variable in document.get("env") or ()]
                 return {"image": document.get("image"), "env": env}
         return {}
-
-
-@dataclass(frozen=True)
-class RemoteFiles:
-    """Implements `service.port.JobFiles` over a controller's REST."""
-
-    gateway: Gateway
-    path: str
-    convert: Callable[[str], str]
-
-    def record(self) -> JobRecord:
-        """See the port."""
-        document = self.gateway.call("GET", f"{self.path}/record").json()
-        return JobRecord.from_json(document).with_paths(self.convert)
-
-    def cells(self) -> list[CellReceipt]:
-        """See the port."""
-        cells = self.gateway.call("GET", f"{self.path}/cells").json()["cells"]
-        return [CellReceipt(**{k: cell.get(k) for k in _RECEIPT_FIELDS}) for cell in cells]
-
-    def snapshot(self) -> OpenNotebook:
-        """See the port."""
-        return OpenNotebook(*fetch_notebook(self.gateway, f"{self.path}/snapshot"))

@@ -173,6 +173,7 @@ class JobService:
         submission = rerun.resubmission(request, changes)
         if caller.sees_workspace:
             submission = caller.with_results(submission)
+        submission = replace(submission, results=submission.results or request.results)
         return self.submit_frozen(submission, frozen, caller, transfer)[0]
 
     # Reading --------------------------------------------------------------------------------
@@ -242,8 +243,11 @@ class JobService:
         job_dir, is_final = self._journals(name)
         return read_records(job_dir, offset, final=is_final)
 
-    def notebook(self, name: str) -> OpenNotebook:
+    def notebook(self, name: str, max_size: int | None = None) -> OpenNotebook:
         """See the port."""
+        return self._open_notebook(name).within(max_size)
+
+    def _open_notebook(self, name: str) -> OpenNotebook:
         exchange = self._exchange
         self._own_request(name)
         raise_if_cleared(exchange, name)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import binascii
 import json
-import os
 from collections.abc import Iterator
 from typing import Any, BinaryIO, NamedTuple
 
 from job_runner.protocol.metrics import TAG
 
-from ..domain.errors import NotFound, TooLarge
+from ..domain.errors import NotFound
 
-MAX_RESULT = 64 << 20
-"""Bytes of a result in which a picture is looked for: it has to be read whole."""
+MAX_RESULT = 8 << 20
+"""Bytes of a result in which a picture is looked for: while it is parsed nobody is answered."""
 _KINDS = ("image/png", "image/svg+xml", "image/jpeg")
 _MARKS = ("scrapbook", "papermill")
 """The fields of an output's metadata in which scrapbook and older papermill name a metric."""
@@ -27,20 +26,17 @@ class Picture(NamedTuple):
 
 
 def find_picture(result: BinaryIO, metric: str) -> Picture:
-    """Return the last picture that a result shows for a metric. Raises NotFound and TooLarge."""
-    if os.fstat(result.fileno()).st_size > MAX_RESULT:
-        message = f"The result is over {MAX_RESULT >> 20} MiB."
-        raise TooLarge(message, "Open the result to see its pictures.")
+    """Return the last picture that a result shows for a metric. Raises NotFound."""
     try:
         document = json.load(result)
     except (ValueError, RecursionError) as error:
         raise NotFound(f"The result cannot be read: {error}.") from error
-    found = None
+    picture = None
     for output in _outputs(document, metric):
-        found = _picture_in(output.get("data")) or found
-    if found is None:
+        picture = _picture_in(output.get("data")) or picture
+    if picture is None:
         raise NotFound(f"The result shows no picture of {metric!r}.")
-    return found
+    return picture
 
 
 def _outputs(document: Any, metric: str) -> Iterator[dict[str, Any]]:

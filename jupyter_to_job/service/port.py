@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from job_runner.protocol.journal.journal import Record
 
+from ..domain.errors import too_large_notebook
 from ..domain.job import Changes, Deleted, Job, State, Submission
 from ..domain.job_record import CellReceipt, JobRecord
 from ..domain.preflight import Preflight
@@ -52,6 +54,13 @@ class OpenNotebook(NamedTuple):
 
     file: BinaryIO
     sha256: str | None = None
+
+    def within(self, max_size: int | None) -> OpenNotebook:
+        """Return itself. Closes the file and raises TooLarge for more than `max_size` bytes."""
+        if max_size is not None and os.fstat(self.file.fileno()).st_size > max_size:
+            self.file.close()
+            raise too_large_notebook(max_size)
+        return self
 
 
 class JobFiles(Protocol):
@@ -143,10 +152,11 @@ class Jobs(Protocol):
         Offsets count bytes over all attempts in order. An answer is at most 1 MiB.
         """
 
-    def notebook(self, name: str) -> OpenNotebook:
+    def notebook(self, name: str, max_size: int | None = None) -> OpenNotebook:
         """Open the result, or the part that exists so far. The caller closes its file.
 
-        Raises Cleared, and TooLarge for a run that has not ended and has printed very much.
+        Raises Cleared, and TooLarge for a run that has not ended and has printed very much, or a
+        notebook of more than `max_size` bytes.
         """
 
     def flavors(self) -> dict[str, Any]:

@@ -36,10 +36,10 @@ from ..exchange.patience import Patience
 from ..exchange.result_download import fetch_notebook
 from ..workspace import Frozen, resolve_output
 from ..workspace.publishing.sign import MAX_SIGNED_IN_POD
-from .job_files import RemoteFiles
 from .port import OpenNotebook, Page, Records, Text
 from .publication import sign
 from .remote_delivery import deliver_remotely
+from .remote_files import RemoteFiles
 from .submitting.packages import packages_of
 from .submitting.preflight import check_kernel, inspect_files
 from .submitting.submission import Caller, freeze_submission
@@ -83,7 +83,7 @@ class RemoteJobs:
 
         Both are looked for at the same time: somebody waits for the answer.
         """
-        body = self._body(submission)
+        body = self._body(replace(submission, results=None))  # checked on this side
         with ThreadPoolExecutor(1) as pool:
             asked = pool.submit(self._gateway.call, "POST", "preflight", json=body)
             files = inspect_files(submission, self._caller)
@@ -202,9 +202,9 @@ class RemoteJobs:
         response = self._gateway.call("GET", _path(name, "/journal"), params={"offset": offset})
         return Records(**response.json())
 
-    def notebook(self, name: str) -> OpenNotebook:
+    def notebook(self, name: str, max_size: int | None = None) -> OpenNotebook:
         """See the port: fetched into a file without a name."""
-        return OpenNotebook(*fetch_notebook(self._gateway, _path(name, "/notebook")))
+        return OpenNotebook(*fetch_notebook(self._gateway, _path(name, "/notebook"), max_size))
 
     def flavors(self) -> dict[str, Any]:
         """See the port."""
@@ -240,10 +240,8 @@ class RemoteJobs:
     ) -> tuple[Submission, dict[str, Any]]:
         """Freeze, and send the files; return what a submission's body says of them."""
         submission = self._caller.with_results(submission)
-        if submission.results is not None:  # the gateway knows no settings of this side
-            submission = replace(submission, output=submission.results, results=None)
         submission, frozen = freeze_submission(self._tree, submission, self._caller.input_cap)
-        self._caller.make_folder_of(submission.output)
+        self._caller.make_folder_of(submission.output or submission.results)
         inputs = self._upload(frozen, transfer, patience)
         transfer.confirm()
         packages = self._packages(frozen.kernel)
@@ -291,6 +289,7 @@ class RemoteJobs:
             "group": submission.group,
             "group_limit": submission.group_limit,
             "rerun_of": submission.rerun_of,
+            "results": self._absolute_or_none(submission.results),
             "plan": submission.plan,
         }
         return {
@@ -301,7 +300,7 @@ class RemoteJobs:
             "isolated": submission.isolated,
             "env": submission.env,
             "max_runtime": submission.max_runtime,
-            "output": None if submission.output is None else self._absolute(submission.output),
+            "output": self._absolute_or_none(submission.output),
             "name": submission.name,
             "priority": submission.priority,
             **{name: value for name, value in newer.items() if value is not None},
@@ -310,6 +309,9 @@ class RemoteJobs:
     def _absolute(self, path: str) -> str:
         absolute = str(PurePosixPath(self._tree.root, path)).lstrip("/")
         return f"{absolute}/" if path.endswith("/") else absolute  # a resolved output's
+
+    def _absolute_or_none(self, path: str | None) -> str | None:
+        return None if path is None else self._absolute(path)
 
     def _relative(self, path: str) -> str:
         if not self._is_inside(path):

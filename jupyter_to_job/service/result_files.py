@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from typing import Any
 
 from ..domain.errors import BadInput
 from ..domain.results import Results
@@ -28,10 +29,19 @@ def to_parquet(results: Results) -> bytes:
             "Parquet needs pyarrow, which is not installed.",
             "Install it with: pip install 'jupyter-to-job[results]'",
         ) from error
-    number = pyarrow.float64()
-    table = pyarrow.table(
-        {c.name: pyarrow.array(c.values, number if c.is_empty else None) for c in results.columns}
-    )
+    arrays = []
+    for column in results.columns:
+        try:
+            kind = pyarrow.float64() if column.is_empty else None
+            arrays.append(pyarrow.array(column.values, kind))
+        except (pyarrow.ArrowException, ValueError, OverflowError):  # no type of Parquet has them
+            arrays.append(pyarrow.array(map(_text, column.values), pyarrow.string()))
+    table = pyarrow.table(arrays, names=[_text(column.name) for column in results.columns])
     data = io.BytesIO()
     pyarrow.parquet.write_table(table, data)
     return data.getvalue()
+
+
+def _text(value: Any) -> str | None:
+    """Return a value as text, without the lone surrogates that JSON may have and UTF-8 has not."""
+    return None if value is None else str(value).encode(errors="replace").decode()

@@ -2,7 +2,6 @@
 import type { ILayoutRestorer, JupyterFrontEnd } from '@jupyterlab/application';
 import { MainAreaWidget, WidgetTracker } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
-import type { LabIcon } from '@jupyterlab/ui-components';
 import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 import type { Widget } from '@lumino/widgets';
 
@@ -15,7 +14,6 @@ import { activate, addToMainArea } from './ui/place';
 
 export type JobViewOptions = {
   command: string;
-  icon?: LabIcon;
   /** The command's label and caption for a job, undefined for one that is not loaded. */
   label: (job?: Job) => string;
   caption: (job?: Job) => string;
@@ -56,7 +54,6 @@ export function addJobView(
   commands.addCommand(command, {
     label: args => label(findJob(args)),
     caption: args => caption(findJob(args)),
-    icon: options.icon,
     describedBy: { args: describeJobArguments(trans) },
     isEnabled: args => jobNameOf(args) !== '',
     isVisible: args => jobNameOf(args) !== '',

@@ -327,6 +327,8 @@ export type Submission = {
   max_runtime?: Duration;
   /** @description A file, or a folder: one that is there, or with a slash at its end one that is made. */
   output?: string | null;
+  /** @description Folder where the result goes if no output is asked for, as a setting has it: results/{notebook}/. A controller wants a path. */
+  results?: string | null;
   /** @description The first part of the job's name. */
   name?: string | null;
   /** @default 0 */
@@ -367,6 +369,8 @@ export type Sweep = {
   max_runtime?: Duration;
   /** @description A file, or a folder: one that is there, or with a slash at its end one that is made. */
   output?: string | null;
+  /** @description Folder where the result goes if no output is asked for, as a setting has it: results/{notebook}/. A controller wants a path. */
+  results?: string | null;
   /** @description The first part of the job's name. */
   name?: string | null;
   /** @default 0 */
@@ -524,6 +528,8 @@ export type Device = {
   free: number | null;
   /** @description Units that there are; null if unknown, or if it is autoscaled. */
   total: number | null;
+  /** @description The name of an earlier device that has the same units here. */
+  same_as: string | null;
 };
 export type Logs = {
   text: string;

@@ -9,6 +9,7 @@ import type {
 import { isConfirmed, type Question } from './jobCommands';
 import { isFinal, type Job } from './jobs/job';
 import { jobsOf, standingJobs } from './jobs/sweep';
+import type { IPreferences } from './settings/preferences';
 import type { IJobs } from './tokens';
 import { showError } from './ui/errors';
 
@@ -25,6 +26,7 @@ const AT_ONCE = 4;
 type Services = {
   commands: CommandRegistry;
   jobs: IJobs;
+  preferences: IPreferences;
   trans: TranslationBundle;
 };
 
@@ -35,6 +37,8 @@ type GroupAction = {
   /** The jobs of a group that the command acts on, in the order in which it does. */
   select: (jobs: readonly Job[]) => Job[];
   question?: (selected: Job[], group: string) => Question | null;
+  /** The setting by which the user is asked; always without one. */
+  confirmation?: 'confirmCancel' | 'confirmDelete';
   run: (job: Job) => Promise<unknown>;
 };
 
@@ -77,6 +81,7 @@ function groupActions({ jobs, trans }: Services): GroupAction[] {
       label: trans.__('Cancel Jobs of the Group'),
       caption: trans.__('End all that has not ended'),
       select: inOrderOfCancelling,
+      confirmation: 'confirmCancel',
       question: (selected, group) =>
         selected.every(({ state }) => state === 'queued')
           ? null
@@ -85,7 +90,7 @@ function groupActions({ jobs, trans }: Services): GroupAction[] {
     },
     {
       id: GroupCommandIDs.rerunFailed,
-      label: trans.__('Rerun What Failed'),
+      label: trans.__('Rerun Failed Jobs'),
       caption: trans.__('Run the failed jobs again as they were frozen'),
       select: failedJobs,
       run: ({ name }) => jobs.rerun(name)
@@ -95,6 +100,7 @@ function groupActions({ jobs, trans }: Services): GroupAction[] {
       label: trans.__('Delete Jobs of the Group…'),
       caption: trans.__('Forget the jobs; delivered notebooks stay'),
       select: members => [...members],
+      confirmation: 'confirmDelete',
       question: (selected, group) =>
         deleteQuestion(selected.length, group, trans),
       run: ({ name }) => jobs.delete(name)
@@ -150,10 +156,17 @@ function inOrderOfCancelling(jobs: readonly Job[]): Job[] {
 }
 
 function addCommand(services: Services, action: GroupAction): void {
-  const { commands, jobs, trans } = services;
+  const { commands, jobs, preferences, trans } = services;
   const { id, label, caption, select, question, run } = action;
+  const asksFirst = ({ ask }: ReadonlyPartialJSONObject) =>
+    typeof ask === 'boolean'
+      ? ask
+      : action.confirmation === undefined ||
+        preferences.current[action.confirmation];
   const isSomething = (args: ReadonlyPartialJSONObject) =>
     select(jobsOf(jobs.all, groupOf(args))).length > 0;
+  /** Groups on which it acts now: a second press must not run jobs twice. */
+  const underWay = new Set<string>();
   commands.addCommand(id, {
     label,
     caption,
@@ -162,10 +175,14 @@ function addCommand(services: Services, action: GroupAction): void {
     isEnabled: args => groupOf(args) !== '',
     execute: async args => {
       const group = groupOf(args);
+      if (underWay.has(group)) {
+        return 0;
+      }
+      underWay.add(group);
       try {
         await jobs.loadGroup(group);
         const selected = select(jobsOf(jobs.all, group));
-        const asked = args.ask === false ? null : question?.(selected, group);
+        const asked = asksFirst(args) ? question?.(selected, group) : null;
         if (selected.length === 0 || (asked && !(await isConfirmed(asked)))) {
           return 0;
         }
@@ -173,6 +190,8 @@ function addCommand(services: Services, action: GroupAction): void {
       } catch (error) {
         showError(error, trans, false);
         return 0;
+      } finally {
+        underWay.delete(group);
       }
     }
   });

@@ -25,6 +25,7 @@ import { job, TRANS } from './fixtures';
 
 const RECORD: JobRecord = {
   snapshot_sha256: 'a'.repeat(64),
+  result_sha256: null,
   kernel: 'python3',
   interpreter: '/usr/bin/python3',
   host: 'here',
@@ -34,6 +35,7 @@ const RECORD: JobRecord = {
   inputs: [],
   files: [],
   retention: 7 * 86_400,
+  delivered: null,
   kept_until: null,
   cleared: null,
   cleared_reason: null,
@@ -152,7 +154,10 @@ describe('receipts of cells', () => {
   it('have the columns that are known', () => {
     const columns = receiptColumns(cells, TRANS);
     expect(columns.map(({ id }) => id)).toEqual(['wall', 'cpu', 'gpu']);
-    expect(columns[0]!.text(cells[1]!)).toBe('8 s');
+    expect(columns[0]!.text(cells[1]!)).toBe('8.00 s');
+    const [wall] = receiptColumns([receipt({ wall: 0.002 })], TRANS);
+    expect(wall!.text(receipt({ wall: 0.002 }))).toBe('<0.01 s');
+    expect(wall!.text(receipt({ wall: 65 }))).toBe('1 min 5 s');
     expect(columns[2]!.text(cells[1]!)).toBe('50 % · 1 GiB');
     expect(columns[2]!.text(cells[0]!)).toBe('–');
   });
@@ -271,6 +276,7 @@ describe('DetailsModel', () => {
     const { model, jobs, api } = create(job());
     await settle();
     await model.log.load();
+    expect(model.log.value).toEqual({ text: 'hello', isCut: false });
     const running = job({ state: 'running' });
     for (let count = 0; count < 5; count += 1) {
       (jobs.changed as Signal<IJobs, Job>).emit(running);

@@ -65,6 +65,7 @@ const DEVICE = {
   title: '',
   description: '',
   autoscaled: false,
+  same_as: null,
   free: null,
   total: null
 };

@@ -7,6 +7,7 @@ import type { Job } from '../src/jobs/job';
 import { Jobs } from '../src/jobs/model';
 import { PanelModel } from '../src/panel/model';
 import { groupText } from '../src/ui/groupProgress';
+import { RegistryPreferences } from '../src/settings/preferences';
 import { job, TRANS } from './fixtures';
 
 const settle = () => new Promise(resolve => setTimeout(resolve, 5));
@@ -152,7 +153,8 @@ describe('the commands of a group', () => {
     );
     members.forEach(each => jobs.update(each));
     const commands = new CommandRegistry();
-    addGroupCommands({ commands, jobs, trans: TRANS });
+    const preferences = new RegistryPreferences();
+    addGroupCommands({ commands, jobs, preferences, trans: TRANS });
     const run = (id: string, args = {}) =>
       commands.execute(id, { group: 'night', ...args });
     return { commands, calls, run };
@@ -188,12 +190,13 @@ describe('the commands of a group', () => {
       member(1, { state: 'running' }),
       member(2, { state: 'queued' })
     );
-    void run(GroupCommandIDs.cancel);
+    const asked = run(GroupCommandIDs.cancel);
     await settle();
     expect(calls).toEqual([]);
     const dialog = document.querySelector('.jp-Dialog')!;
     expect(dialog.textContent).toContain('Their runs end.');
     dialog.querySelector<HTMLElement>('.jp-mod-reject')!.click();
+    expect(await asked).toBe(0);
     await run(GroupCommandIDs.cancel, { ask: false });
     expect(calls).toEqual(['cancel m-2', 'cancel m-1']);
   });

@@ -118,7 +118,9 @@ describe('ResultsModel', () => {
     const rows = RESULTS.rows.map(row => ({ ...row, loss: null }));
     const { model } = await open({ ...RESULTS, rows });
     expect([model.best, model.bestJob]).toEqual([null, null]);
-    expect(model.plot).toEqual({ x: 'lr', y: 'lr', series: '' });
+    expect(model.plot).toEqual({ x: 'lr', y: 'seconds', series: '' });
+    const outcomes = model.outcomeColumns.map(({ name }) => name);
+    expect(outcomes).toEqual(['seconds']);
   });
 
   it('plots the first metric over the first number that is varied', async () => {
@@ -190,13 +192,19 @@ describe('the plot', () => {
     const [a, b, d] = drawing.points;
     expect(b!.x).toBeLessThan(a!.x);
     expect(a!.x).toBeLessThan(d!.x);
-    expect(drawing.xTicks.map(({ text }) => text)).toEqual([
-      '0.001',
-      '0.01',
-      '0.1',
-      '1',
-      '10'
-    ]);
+    const ticks = drawing.xTicks.map(({ text }) => text);
+    expect(ticks).toEqual(['0.001', '0.1', '10']); // the values of the sweep
+  });
+
+  it('has round ticks where the values have no room beside each other', () => {
+    const rows = Array.from({ length: 100 }, (_, index) => ({
+      job: String(index),
+      lr: index,
+      loss: 0.5
+    }));
+    const columns = { x: lr, y: loss, series: undefined };
+    const ticks = draw(rows, columns, TRANS).xTicks.map(({ text }) => text);
+    expect(ticks).toEqual(['0', '50', '100']);
   });
 
   it('has a place for each text', () => {
@@ -261,7 +269,7 @@ if x == 1: y = 2`;
       ['layers', '[\n    64,  # first ]\n    32,\n]'],
       ['name', '"a # b"'],
       ['text', "'''one\nlr = 5\n'''"],
-      ['seed', '0;']
+      ['seed', '0']
     ]);
   });
 
@@ -285,6 +293,14 @@ if x == 1: y = 2`;
       'n'
     ]);
     expect([...findValues('a = "open\nb = [1,').keys()]).toEqual(['a', 'b']);
+    const two = 'lr = 0.1; epochs = 5  # both\n';
+    expect(applyEdits(two, editParameters(two, { lr: '0.01' }))).toBe(
+      'lr = 0.01; epochs = 5  # both\n'
+    );
+    const chained = 'x = y = 1\n';
+    expect(applyEdits(chained, editParameters(chained, { x: '2' }))).toBe(
+      'x = y = 1\nx = 2'
+    );
     expect(findValues('a == 1\nb')).toEqual(new Map());
   });
 

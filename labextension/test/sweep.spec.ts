@@ -1,5 +1,5 @@
 /** Several jobs of one submission: values, how they are combined, and what is sent. */
-import type { Preflight } from '../src/api';
+import type { Estimate, Preflight, Wait } from '../src/api';
 import { SubmitModel } from '../src/dialog/model';
 import { ParameterForm } from '../src/dialog/parameters';
 import { parseValues } from '../src/dialog/parameterValues';
@@ -150,6 +150,12 @@ describe('SeveralPlaces', () => {
   });
 });
 
+function waitOf([low, likely, high, runs]: number[]): Wait {
+  const run = { low, likely, high, runs } as Estimate;
+  const needs = [{ resource: 'cpu', amount: '2', free: '1' }];
+  return { time: '2026-11-24T10:00:00Z', needs, before: 2, start: null, run };
+}
+
 type Sent = {
   choices: Choices;
   fields: SweepFields;
@@ -185,9 +191,12 @@ async function open(answers: (null | ApiError)[] = []) {
       asked.push(submission);
       const problem = { code: 'no', hint: '', blocking: false };
       const message = `Not on ${submission.flavor}.`;
+      const isLarge = submission.flavor === 'large';
       return Promise.resolve({
         ...answer,
-        problems: submission.flavor === 'large' ? [{ ...problem, message }] : []
+        mounts: isLarge ? ['/home'] : ['/data', '/home'],
+        wait: waitOf(isLarge ? [20, 24, 30, 3] : [10, 12, 15, 1]),
+        problems: isLarge ? [{ ...problem, message }] : []
       });
     },
     withdraw: () => Promise.resolve()
@@ -253,6 +262,14 @@ describe('a sweep in the dialog', () => {
     expect(model.problems.map(({ message }) => message)).toEqual([
       'Not on large.'
     ]);
+    expect(model.presentPreflight).toMatchObject({
+      mounts: ['/home'],
+      wait: {
+        needs: [],
+        before: null,
+        run: { low: 10, likely: 21, high: 30, runs: 4 }
+      }
+    });
     expect(sweepText(model.sweep, TRANS)).toBe('4 jobs: lr (2) × flavor (2)');
     await model.send();
     expect(sent[0]?.fields.runs[3]).toEqual({
@@ -268,7 +285,7 @@ describe('a sweep in the dialog', () => {
     vary('lr', '1, 2, 3');
     vary('seed', '1, 2');
     model.change(() => (model.sweep.combination = 'zip'));
-    expect(model.problems[0]?.message).toContain('lr: 3, seed: 2');
+    expect(model.problems[0]?.message).toContain('lr (3), seed (2)');
     model.change(() => {
       Object.assign(model.sweep, {
         combination: 'grid',

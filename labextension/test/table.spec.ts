@@ -12,6 +12,7 @@ import {
 import { createJobsActions, runForJobs } from '../src/table/manyJobs';
 import { TableModel } from '../src/table/model';
 import { Selection } from '../src/table/selection';
+import { RegistryPreferences } from '../src/settings/preferences';
 import { job, TRANS } from './fixtures';
 
 const isConfirmed = jest.fn<Promise<{ button: { accept: boolean } }>, []>();
@@ -306,6 +307,7 @@ describe('several jobs', () => {
     const actions = createJobsActions({
       commands: commands as unknown as CommandRegistry,
       jobs,
+      preferences: new RegistryPreferences(),
       trans: TRANS
     });
     const run = (id: string, told: string[] = []) =>

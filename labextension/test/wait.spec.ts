@@ -6,6 +6,7 @@ import {
   forecastText,
   roundEstimate,
   startTimeText,
+  sweepForecastText,
   waitReason
 } from '../src/ui/waitText';
 import { job } from './fixtures';
@@ -44,6 +45,16 @@ it('says estimates with their range, and what they come from', () => {
     /^Starts at about \d\d:10 \(\d\d:08 to \d\d:20\), estimated from 9 earlier runs\.$/
   );
   expect(startTimeText({ ...WAIT, start: null }, 0, trans)).toBeNull();
+});
+
+it('speaks of several jobs before they are sent', () => {
+  expect(sweepForecastText(WAIT, trans)).toBe(
+    'Each needs 2 CPUs; free now: 1. 28 jobs are before them. ' +
+      'The first starts in about 10 min (8 min to 20 min), estimated from 9 earlier runs. ' +
+      'Each runs about 1 min, estimated from 1 earlier run.'
+  );
+  const unknown = { ...WAIT, needs: [], before: 0, start: null, run: null };
+  expect(sweepForecastText(unknown, trans)).toBe('');
 });
 
 it('rounds estimates', () => {

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections import defaultdict
 from collections.abc import Generator, Iterator
 from contextlib import closing
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -17,9 +19,10 @@ from tests.cluster.box.programs import build_programs
 from tests.cluster.box.requirements import CannotRunError, check
 from tests.cluster.product import DevPod, install, start_dev_pod
 from tests.cluster.scenes import keep_worker
-from tests.cluster.side_by_side import Lanes, arrange
+from tests.cluster.side_by_side import MARK, Lanes, arrange, told
 
 KUBECONFIG = "JUPYTER_TO_JOB_KUBECONFIG"
+LANES = pytest.StashKey[Lanes]()
 
 
 @pytest.fixture(scope="session")
@@ -62,7 +65,7 @@ def images(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Images
 def dev_pod(cluster: Cluster, images: Images) -> DevPod:
     """A dev pod beside an installed controller."""
     install(cluster, images)
-    return start_dev_pod(cluster, images, cpu="600m")  # nearly all commands run there
+    return start_dev_pod(cluster, images, cpu="300m")  # nearly all commands run there
 
 
 @pytest.fixture(scope="session")
@@ -77,6 +80,7 @@ def lanes(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Lanes]:
     """The tests that run side by side; none of them runs any more when the cluster ends."""
     assert cluster
     with closing(Lanes(request)) as lanes:
+        request.config.stash[LANES] = lanes
         yield lanes
 
 
@@ -87,7 +91,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """
     own = [item for item in items if item.path.is_relative_to(Path(__file__).parent)]
     arrange(items)
-    items.sort(key=lambda item: item.get_closest_marker("last") is not None)
+    items.sort(key=_number_of_last)
     if not own or KUBECONFIG in os.environ:
         return
     try:
@@ -97,6 +101,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         first.add_marker(pytest.mark.skip(str(error)))
         config.hook.pytest_deselected(items=others)
         items[:] = [item for item in items if item not in others]
+
+
+def _number_of_last(item: pytest.Item) -> int:
+    mark = item.get_closest_marker("last")
+    return 0 if mark is None else mark.args[0] if mark.args else 1
 
 
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
@@ -121,3 +130,17 @@ def pytest_runtest_makereport(
     if report.failed and isinstance(cluster, Cluster):
         report.sections.append(("cluster", cluster.snapshot()))
     return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how long the tests took that ran side by side, and how long the others."""
+    lanes = terminalreporter.config.stash.get(LANES, None)
+    if lanes is None:
+        return
+    alone: defaultdict[str, float] = defaultdict(float)
+    for report in chain.from_iterable(terminalreporter.stats.values()):
+        if isinstance(report, pytest.TestReport) and MARK not in report.keywords:
+            alone[report.nodeid] += report.duration
+    terminalreporter.section("time")
+    terminalreporter.write_line(lanes.summary())
+    terminalreporter.write_line(f"alone: {told(alone)}")

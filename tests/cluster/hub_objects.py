@@ -73,6 +73,8 @@ def _spawner(image: str, values: dict[str, Any]) -> dict[str, Any]:
         "fs_gid": 100,
         "mem_guarantee": "1G",
         "start_timeout": START_TIMEOUT,
+        "http_timeout": START_TIMEOUT,  # half a minute is short on a machine that is as busy
+        "cpu_guarantee": 0.1,
         "storage_pvc_ensure": True,
         "storage_capacity": "10Gi",
         "storage_access_modes": ["ReadWriteOnce"],

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import threading
 import time
 from dataclasses import replace
@@ -16,9 +15,18 @@ from pathlib import Path
 
 from jupyter_to_job.domain.job import Submission
 from tests import notebooks
+from tests.cluster.controllers import kill_controller
+from tests.cluster.deliveries import (
+    COURIER,
+    results,
+    until_delivered,
+    until_no_couriers,
+)
+from tests.cluster.deliveries import Place as DeliveryPlace
+from tests.cluster.peaks import command_lines, peak_memory, peaks_of
 from tests.cluster.place import ClusterPlace
 from tests.cluster.product import DevPod
-from tests.cluster.scenes import AGENT, find_process, kill_controller, large_output
+from tests.cluster.scenes import AGENT, find_process, large_output
 from tests.cutting_proxy import CuttingProxy, cutting_proxy
 
 MIB = 1 << 20
@@ -28,6 +36,8 @@ REFUSED = 64 * MIB
 """Bytes that went to nobody: what was in the buffers of connections to a killed controller."""
 CONTROLLER, CONTROLLER_MEMORY = b"jupyter_to_job.controller", 400 * MIB
 AGENT_MEMORY = 128 * MIB
+RECEIVER_MEMORY = {"fold": 200 * MIB, "courier": 96 * MIB, "command": 128 * MIB}
+"""Bytes in memory of what puts a result together, and of the two that write it to a claim."""
 DIGEST = """\
 import hashlib
 digest = hashlib.sha256()
@@ -92,6 +102,41 @@ def check_large_result(place: ClusterPlace, megabytes: int) -> None:
     check_memory_of_controller()
 
 
+def check_result_by_courier(place: DeliveryPlace, megabytes: int, timeout: float) -> None:
+    """Check a result that a courier brings to a claim, and one that a command of its dev pod does.
+
+    Neither of them, nor what puts the results together, has one in memory.
+    """
+    command, courier = (
+        place.submit(*large_output(megabytes), stem=stem) for stem in ("pulled", "couriered")
+    )
+    finish = (b"job_runner\0finish\0",)
+    kinds = {
+        "fold": (*finish, courier.name.encode()),
+        "courier": (COURIER, courier.name.encode()),
+        "command": (b"/bin/jupyter-to-job\0wait\0", command.name.encode()),
+    }
+    with peaks_of(kinds) as peaks:
+        pulled = command.until_ended(timeout)
+        until_delivered(courier, timeout)
+        until_no_couriers(courier)
+    figures = ", ".join(f"{kind} {peak / MIB:.0f} MiB" for kind, peak in peaks.items())
+    print(f"{megabytes} MB, most memory: {figures}")  # noqa: T201 - for `pytest -s`
+    assert (pulled["state"], pulled["delivery"]["state"]) == ("succeeded", "delivered"), pulled
+    for job in (command, courier):
+        assert results(place, job) == [f"{job.name}.ipynb"]
+        assert count_of(b"x", place.volume.folder / f"{job.name}.ipynb") >= megabytes * 1_000_000
+    for kind, peak in peaks.items():
+        assert 0 < peak < RECEIVER_MEMORY[kind], figures
+    check_memory_of_controller()
+
+
+def count_of(byte: bytes, path: Path) -> int:
+    """Return how often a byte is in a file that may be large."""
+    with path.open("rb") as file:
+        return sum(chunk.count(byte) for chunk in iter(lambda: file.read(MIB), b""))
+
+
 def write_random(path: Path, size: int) -> str:
     """Write a file that nothing can make smaller; return its digest."""
     digest = hashlib.sha256()
@@ -109,30 +154,8 @@ def until_sent(proxy: CuttingProxy, count: int) -> None:
         time.sleep(0.01)
 
 
-def peak_memory(pid: int | None) -> int:
-    """Return the most memory that a process had at a time, in bytes; 0 if there is none."""
-    try:
-        status = Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return 0
-    found = re.search(r"VmHWM:\s+(\d+)", status)
-    return int(found[1]) << 10 if found else 0
-
-
 def check_memory_of_controller() -> None:
     """Check that no controller of this machine ever had much in memory."""
-    peaks = [
-        peak_memory(int(process.name))
-        for process in Path("/proc").iterdir()
-        if process.name.isdigit() and CONTROLLER in command_line(process)
-    ]
+    peaks = [peak_memory(pid) for pid, line in command_lines() if CONTROLLER in line]
     assert peaks
     assert max(peaks) < CONTROLLER_MEMORY
-
-
-def command_line(process: Path) -> bytes:
-    """Return a process's command line; none of one that has ended."""
-    try:
-        return (process / "cmdline").read_bytes()
-    except OSError:
-        return b""

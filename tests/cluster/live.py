@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import statistics
 import subprocess
 import sys
 import threading
@@ -17,8 +18,11 @@ from tests import notebooks
 from tests.cluster.place import ClusterPlace
 from tests.cluster.product import ROOT
 
-PROMISED = 2.0 if os.environ.get("JUPYTER_TO_JOB_STRICT") else 10.0
-"""Seconds from an output to its reader; five times as many where others use the machine, too."""
+PROMISED = 2.0
+"""Seconds from an output to its reader: what half of them are under."""
+IS_ALONE = bool(os.environ.get("JUPYTER_TO_JOB_STRICT"))
+MEDIAN, LATEST = (PROMISED, 2 * PROMISED) if IS_ALONE else (2.5 * PROMISED, 5 * PROMISED)
+"""Seconds that a half, and 99 of 100, may take: more where others use the machine, too."""
 CELLS = 5
 PRINT = """\
 import time
@@ -44,7 +48,7 @@ class Delays:
     def report(self) -> str:
         """Return the figures for people."""
         return ", ".join(
-            f"{name} {sorted(d)[len(d) // 2]:.2f} s, 99 % {at_99_percent(d):.2f} s ({len(d)})"
+            f"{name} {statistics.median(d):.2f} s, 99 % {at_99_percent(d):.2f} s ({len(d)})"
             for name, d in vars(self).items()
         )
 
@@ -75,7 +79,8 @@ def check_live(place: ClusterPlace, rate: int, seconds: float) -> None:
     for delays in (loud, quiet):
         for name, figures in vars(delays).items():
             assert len(figures) >= 3, name
-            assert at_99_percent(figures) < PROMISED, (name, delays.report())
+            assert statistics.median(figures) < MEDIAN, (name, delays.report())
+            assert at_99_percent(figures) < LATEST, (name, delays.report())
 
 
 def watch(service: Jobs, name: str, delays: Delays) -> None:

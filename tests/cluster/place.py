@@ -12,7 +12,6 @@ import signal
 import sys
 import threading
 from pathlib import Path
-from typing import Any
 
 from job_runner.protocol import layout
 from jupyter_to_job.backends.kubernetes import KubernetesBackend
@@ -22,9 +21,12 @@ from jupyter_to_job.domain.job import Job
 from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.service.remote import RemoteJobs
 from jupyter_to_job.service.submitting.submission import Caller, local_environment
-from tests.cluster.box.boot import Box
 from tests.cluster.box.images import Images
-from tests.cluster.product import NAMESPACE, NOWHERE, TEAM, dev_pod_manifest
+from tests.cluster.product import (
+    NOWHERE,
+    DevPod,
+    dev_pod_manifest,
+)
 from tests.cluster.scenes import RUNNER, find_process
 from tests.conformance.place import Place
 from tests.held_backend import Hold
@@ -51,21 +53,26 @@ class OwnJobs(FileExchange):
 
 
 class ClusterPlace(Place):
-    """A workspace on this machine, whose users are owners of their own behind the gateway."""
+    """A workspace on this machine, whose users are owners of their own behind the gateway.
+
+    They have dev pods beside a given one.
+    """
 
     has_queue = KubernetesBackend.has_queue
     runs_code = True
     bound = 180.0
     pause = 0.25
 
-    def __init__(self, folder: Path, hold: Hold | None, box: Box, images: Images) -> None:
+    def __init__(self, folder: Path, hold: Hold | None, beside: DevPod, images: Images) -> None:
         super().__init__(folder, hold)
-        self.exchange = self.own = OwnJobs(box.run_dir / "volumes" / "exchange")
+        box, controller = beside.box, beside.controller
+        self.exchange = self.own = OwnJobs(controller.exchange(box).root)
         self._box = box
+        self._namespace = beside.namespace
         self._images = images
         self._folder = folder
         self._number = next(_numbers)
-        self.url = gateway_url(box)
+        self.url = controller.url(box)
         self._tokens: dict[str, Path] = {}
         self._lock = threading.Lock()
 
@@ -89,15 +96,15 @@ class ClusterPlace(Place):
 
     def _token_of_dev_pod(self, owner: str) -> Path:
         """Make a dev pod of an owner that is in this place only; return the file of its token."""
-        user = f"{owner}-{self._number}"
-        self.own.owners.add(f"{TEAM}/{user}")
+        user, namespace = f"{owner}-{self._number}", self._namespace
+        self.own.owners.add(f"{namespace}/{user}")
         name = f"dev-{self._number}-{len(self._tokens)}"
-        pod = dev_pod_manifest(self._images, TEAM, name, user)
+        pod = dev_pod_manifest(self._images, namespace, name, user)
         pod["spec"]["schedulingGates"] = [{"name": "example.org/never"}]
         self._box.apply(pod)
         bound = ("--bound-object-kind=Pod", f"--bound-object-name={name}")
         token = self._box.kubectl(
-            "create", "token", "default", "-n", TEAM, f"--audience={AUDIENCE}", *bound
+            "create", "token", "default", "-n", namespace, f"--audience={AUDIENCE}", *bound
         )
         file = self._folder / f"token-{name}"
         file.write_text(token)
@@ -130,9 +137,3 @@ class ClusterPlace(Place):
         """Delete the jobs that are left, and with them what they hold."""
         for job in self.service.find().jobs:
             self.service.delete(job.name)
-
-
-def gateway_url(box: Box) -> str:
-    """Return the gateway's address for this machine, which knows no names of Services."""
-    service: Any = box.get("service", "gateway", NAMESPACE)
-    return f"http://{service['spec']['clusterIP']}"

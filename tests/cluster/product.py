@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import shutil
 import tempfile
@@ -13,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from jupyter_to_job.exchange import FileExchange
 from tests.cluster.box.boot import T4, Box
 from tests.cluster.box.cluster import Cluster
 from tests.cluster.box.images import Images
@@ -23,7 +25,6 @@ from tests.cluster.box.wait import wait_for
 ROOT = Path(__file__).parents[2]
 DEVICE_COUNTS = ROOT / "k8s" / "components" / "device-counts"
 NAMESPACE = "jupyter-to-job"
-GATEWAY = f"http://gateway.{NAMESPACE}.svc"
 TEAM, RIVALS, LEAVING, LIMITED, HUB = LISTED = "team", "rivals", "leaving", "limited", "jhub"
 """The namespaces of dev pods that the controller serves."""
 LATER = "later"
@@ -37,12 +38,10 @@ KEPT = "node.kubernetes.io/kept"
 Its prefix is that of taints that pass, as a cordoned node's: the plan of a job does not depend on
 it. Else the plan would change between a dialog and its SEND when the node is given back.
 """
-CONTROLLER = "--selector=app.kubernetes.io/name=jupyter-to-job-controller"
-"""The flag of kubectl that selects the controller's pods."""
 FLAVORS = f"""
 apiVersion: jupyter-to-job.io/v1
 default: {{flavor: small, device: cpu}}
-x-small: &small {{cpu: 200m, memory: 512Mi, max_runtime: 10m, devices: [cpu]}}
+x-small: &small {{cpu: 100m, memory: 512Mi, max_runtime: 10m, devices: [cpu]}}
 x-gpu: &gpu
   <<: *small
   gpus: 1
@@ -63,6 +62,7 @@ flavors:
   crowd-gpus: {{<<: *crowd-gpu, gpus: 2}}
   crowd-many: {{<<: *crowd-gpu, gpus: 8}}
   urgent: {{<<: *crowd-gpu, priority_class: urgent}}
+  queued: {{<<: *small, queue: of-gpus}}  # Kueue is not installed
 devices:
   cpu: {{title: CPU}}
   any: {{title: Any GPU, resource: nvidia.com/gpu, isolation: full}}
@@ -98,7 +98,7 @@ devices:
     resource: nvidia.com/gpu
     node_selector: {{nvidia.com/gpu.product: none}}
 """
-"""Eight small jobs at a time have room on one of the nodes, which has a machine's two cores."""
+"""Ten small jobs at a time have room on a node, which has a machine's two cores."""
 NOWHERE = {"flavor": "gpu-1", "device": "nowhere"}
 """For jobs that find no node, and wait."""
 
@@ -149,9 +149,9 @@ def write_overlay(folder: Path, images: Images, components: Sequence[str] = ()) 
         kustomization["configMapGenerator"][0]["files"] = ["flavors.yaml", "pod-patch.yaml"]
         kustomization["components"] = ["../components/device-counts", *components]
     with _edited(site / "controller.yaml") as deployment:
-        _add_variables(deployment, SETTINGS)
+        add_variables(deployment, SETTINGS)
     with _edited(overlay / "namespaces.yaml") as deployment:
-        _add_variables(deployment, {"JUPYTER_TO_JOB_NAMESPACES": ",".join((*LISTED, LATER))})
+        add_variables(deployment, {"JUPYTER_TO_JOB_NAMESPACES": ",".join((*LISTED, LATER))})
     with _edited(overlay / "kustomization.yaml") as kustomization:
         kustomization["resources"].remove("dev-namespace")
         kustomization["resources"] += LISTED
@@ -162,7 +162,7 @@ def write_overlay(folder: Path, images: Images, components: Sequence[str] = ()) 
     return overlay
 
 
-def _add_variables(deployment: Any, variables: dict[str, str]) -> None:
+def add_variables(deployment: Any, variables: Mapping[str, str]) -> None:
     """Set variables of the controller, in place of those of the same name."""
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     kept = [entry for entry in container["env"] if entry["name"] not in variables]
@@ -192,8 +192,48 @@ def namespace_manifest(name: str) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
+class Controller:
+    """A controller of the cluster; others than the first one have a name (`controllers.py`)."""
+
+    name: str = ""
+
+    def own(self, kind: str) -> str:
+        """Return the name of what the first controller has under the name of `kind`."""
+        return f"{kind}-{self.name}" if self.name else kind
+
+    @property
+    def deployment(self) -> tuple[str, ...]:
+        """The words of a command of kubectl that name its Deployment."""
+        return (f"deployment/{self.own('controller')}", "-n", NAMESPACE)
+
+    @property
+    def pods(self) -> tuple[str, ...]:
+        """The words of a command of kubectl that select its pods."""
+        label = f"app.kubernetes.io/name={self.own('jupyter-to-job-controller')}"
+        return (f"--selector={label}", "-n", NAMESPACE)
+
+    @property
+    def gateway(self) -> str:
+        """The gateway's address for pods."""
+        return f"http://{self.own('gateway')}.{NAMESPACE}.svc"
+
+    @functools.cache  # noqa: B019 - for as long as the tests run
+    def url(self, box: Box) -> str:
+        """Return its gateway's address for this machine, which knows no names of Services."""
+        service: Any = box.get("service", self.own("gateway"), NAMESPACE)
+        return f"http://{service['spec']['clusterIP']}"
+
+    def exchange(self, box: Box) -> FileExchange:
+        """Return its exchange, which is a volume of the box."""
+        return FileExchange(box.run_dir / "volumes" / self.own("exchange"), is_private=False)
+
+
+FIRST = Controller()
+
+
+@dataclass(frozen=True)
 class DevPod:
-    """A dev pod: no GPU, no rights in the cluster, a token for the gateway.
+    """A dev pod: no GPU, no rights in the cluster, a token for the gateway of its controller.
 
     Its commands have these further `variables`.
     """
@@ -202,6 +242,13 @@ class DevPod:
     namespace: str
     name: str
     variables: Mapping[str, str] = field(default_factory=dict, hash=False)
+    controller: Controller = FIRST
+
+    @property
+    def box(self) -> Box:
+        """The cluster, where it is the box."""
+        assert isinstance(self.cluster, Box)
+        return self.cluster
 
     def run(self, *command: str, check: bool = True, timeout: float = 150) -> str:
         """Run a command in the pod and return what it printed on stdout.
@@ -262,6 +309,7 @@ def start_dev_pod(
     claim: str | None = None,
     user: str = "ada",
     cpu: str = "20m",
+    controller: Controller = FIRST,
 ) -> DevPod:
     """Start a dev pod in a namespace that enforces the strictest Pod Security.
 
@@ -272,12 +320,12 @@ def start_dev_pod(
         "the namespace has its service account",
         lambda: "default" in cluster.kubectl("get", "serviceaccounts", "-n", namespace, "-o=name"),
     )
-    pod = dev_pod_manifest(images, namespace, name, user, claim)
+    pod = dev_pod_manifest(images, namespace, name, user, claim, controller)
     pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] = cpu
-    return start_pod(cluster, pod)
+    return start_pod(cluster, pod, controller)
 
 
-def start_pod(cluster: Cluster, pod: dict[str, Any]) -> DevPod:
+def start_pod(cluster: Cluster, pod: dict[str, Any], controller: Controller = FIRST) -> DevPod:
     """Start a dev pod of a manifest, and wait until it is ready."""
     name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
     if isinstance(cluster, Box):  # of which tests take the other node away
@@ -285,11 +333,16 @@ def start_pod(cluster: Cluster, pod: dict[str, Any]) -> DevPod:
     cluster.apply(pod)
     ready = ("--for=condition=Ready", "--timeout=120s")
     cluster.kubectl("wait", f"pod/{name}", "-n", namespace, *ready, timeout=130)
-    return DevPod(cluster, namespace, name)
+    return DevPod(cluster, namespace, name, controller=controller)
 
 
 def dev_pod_manifest(
-    images: Images, namespace: str, name: str, user: str, claim: str | None = None
+    images: Images,
+    namespace: str,
+    name: str,
+    user: str,
+    claim: str | None = None,
+    controller: Controller = FIRST,
 ) -> dict[str, Any]:
     """Return a dev pod that says whose it is, and has a token for the gateway and no other."""
     token = {"audience": "jupyter-to-job", "expirationSeconds": 3600, "path": "token"}
@@ -298,7 +351,7 @@ def dev_pod_manifest(
         "image": images.notebook,
         "command": ["sleep", "3600"],
         "env": [
-            {"name": "JUPYTER_TO_JOB_GATEWAY", "value": GATEWAY},
+            {"name": "JUPYTER_TO_JOB_GATEWAY", "value": controller.gateway},
             {"name": "JUPYTERHUB_API_TOKEN", "value": "secret-of-the-hub"},
         ],
         "resources": {"requests": {"cpu": "20m"}},

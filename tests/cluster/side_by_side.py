@@ -3,9 +3,6 @@
 They come before all other tests. The first of them starts them all, `AT_A_TIME` at once and in the
 order of the numbers in their marks (0 without one); each then waits for its own end, and ends as it
 did. Their fixtures are those of the whole session. What they share else is made `once`.
-
-Those marked `side_by_side(among_themselves=True)` need a cluster that their module set up: they run
-at their module's turn, beside the marked ones of that module alone.
 """
 
 from __future__ import annotations
@@ -15,7 +12,7 @@ import functools
 import inspect
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
@@ -23,6 +20,10 @@ import pytest
 
 MARK = "side_by_side"
 AT_A_TIME = 6
+IN_LINE = 900
+"""Seconds that a test may take with its waiting in line: each wait of its own is bounded, too."""
+LONGEST = 12
+"""Tests that a summary names."""
 Made = TypeVar("Made")
 
 
@@ -35,16 +36,21 @@ class Lanes:
         self._pool = ThreadPoolExecutor(AT_A_TIME)
         self._runs: dict[str, Future[None]] = {}
         self._seconds: dict[str, float] = {}
+        self._begun = self._ended = time.monotonic()
 
     def wait(self, item: pytest.Function) -> None:
         """Wait for the end of a test, and raise what it raised; start all if it is the first."""
         if item.nodeid not in self._runs:
-            self._start([each for each in item.session.items if is_beside(each, item)])
+            self._start([each for each in item.session.items if is_marked(each)])
         self._runs[item.nodeid].result()
 
     def seconds(self, item: pytest.Item) -> float | None:
         """Return how long a test ran, without its waiting in line."""
         return self._seconds.get(item.nodeid)
+
+    def summary(self) -> str:
+        """Return how long all took, and which took longest."""
+        return f"side by side in {self._ended - self._begun:.0f} s: {told(self._seconds)}"
 
     def close(self) -> None:
         """Start no more tests, and wait for those that run."""
@@ -56,6 +62,7 @@ class Lanes:
             assert isinstance(item, pytest.Function)
             with contextlib.suppress(pytest.skip.Exception):  # pytest skips it for the same reason
                 calls.append((item, self._arguments(item)))
+        self._begun = time.monotonic()
         for item, arguments in calls:  # all fixtures are there
             self._runs[item.nodeid] = self._pool.submit(self._run, item, arguments)
 
@@ -72,25 +79,20 @@ class Lanes:
         try:
             item.function(**arguments)
         finally:
-            self._seconds[item.nodeid] = time.monotonic() - started
+            self._ended = time.monotonic()
+            self._seconds[item.nodeid] = self._ended - started
+
+
+def told(seconds: Mapping[str, float]) -> str:
+    """Return for people how long tests took."""
+    longest = sorted(seconds, key=seconds.__getitem__, reverse=True)[:LONGEST]
+    names = "".join(f"\n  {seconds[name]:5.0f} s {name}" for name in longest)
+    return f"{len(seconds)} tests of {sum(seconds.values()):.0f} s, the longest{names}"
 
 
 def is_marked(item: pytest.Item) -> bool:
     """Tell whether a test has the mark."""
     return item.get_closest_marker(MARK) is not None
-
-
-def is_among_themselves(item: pytest.Item) -> bool:
-    """Tell whether a test with the mark runs beside those of its module alone."""
-    mark = item.get_closest_marker(MARK)
-    return bool(mark and mark.kwargs.get("among_themselves"))
-
-
-def is_beside(item: pytest.Item, other: pytest.Item) -> bool:
-    """Tell whether a test is one of those that run beside another, which has the mark."""
-    if not is_marked(item) or is_among_themselves(item) != is_among_themselves(other):
-        return False
-    return not is_among_themselves(item) or item.path == other.path
 
 
 def arrange(items: list[pytest.Item]) -> None:
@@ -100,10 +102,11 @@ def arrange(items: list[pytest.Item]) -> None:
         if is_marked(item):
             assert isinstance(item, pytest.Function)
             item.fixturenames.append("lanes")
+            item.add_marker(pytest.mark.timeout(IN_LINE))
 
 
 def _place_of(item: pytest.Item) -> tuple[bool, int]:
-    if not is_marked(item) or is_among_themselves(item):
+    if not is_marked(item):
         return True, 0
     return False, abs(number_of(item))
 

@@ -21,7 +21,6 @@ from tests.cluster.box.cluster import Cluster
 from tests.cluster.box.images import Images
 from tests.cluster.product import (
     HOME,
-    NAMESPACE,
     RIVALS,
     TEAM,
     DevPod,
@@ -120,10 +119,10 @@ def start_attackers(cluster: Cluster, images: Images) -> dict[str, DevPod]:
     return {where: pod.result() for where, pod in starting.items()}
 
 
-def files_of(cluster: Cluster, job: str) -> dict[str, str]:
-    """Return the digests of the files in a job's directory."""
-    controller = ("-n", NAMESPACE, "deployment/controller")
-    answer = cluster.kubectl("exec", *controller, "--", "python3", "-c", DIGESTS, job)
+def files_of(dev_pod: DevPod, job: str) -> dict[str, str]:
+    """Return the digests of the files in the directory of a job of a dev pod."""
+    controller = dev_pod.controller.deployment
+    answer = dev_pod.cluster.kubectl("exec", *controller, "--", "python3", "-c", DIGESTS, job)
     found: dict[str, str] = json.loads(answer)
     return found
 
@@ -168,7 +167,7 @@ def test_no_route_leads_to_another_users_job(
     victim, attackers = start_victim(dev_pod), start_attackers(cluster, images)
     nobody = job_name("secret.ipynb", owner="nobody")
     jobs = (victim.ended, victim.running)
-    before = {job: files_of(cluster, job) for job in jobs}
+    before = {job: files_of(dev_pod, job) for job in jobs}
     asked = {job: calls(victim, job, before[job]) for job in jobs}
     unknown: dict[Call, Any] = {}
     for job in jobs:
@@ -184,7 +183,7 @@ def test_no_route_leads_to_another_users_job(
             assert status in allowed, (call, text)
             answer = (status, without_request_id(text).replace(job, nobody))
             assert answer == unknown[twin], call
-    after = {job: files_of(cluster, job) for job in jobs}
+    after = {job: files_of(dev_pod, job) for job in jobs}
     assert after[victim.ended] == before[victim.ended]
     assert after[victim.running].keys() == before[victim.running].keys()
     states = [victim.dev_pod.job(job)["state"] for job in jobs]
@@ -226,7 +225,7 @@ def test_nobody_submits_what_another_user_sent(
 ) -> None:
     """Who knows the digest of a file learns nothing by it, and gets no job that has the file."""
     victim, attackers = start_victim(dev_pod), start_attackers(cluster, images)
-    digest = files_of(cluster, victim.ended)[layout.SNAPSHOT]
+    digest = files_of(dev_pod, victim.ended)[layout.SNAPSHOT]
     body = json.dumps({"notebook": "home/jovyan/a.ipynb", "expected_sha256": digest})
     asked = [("HEAD", f"blobs/{digest}", ""), ("POST", "jobs", body)]
     assert [status for status, _ in ask(victim.dev_pod, asked[:1])] == [200]

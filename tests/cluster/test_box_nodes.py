@@ -20,7 +20,14 @@ def box(box: Box) -> Iterator[Box]:
 
 
 def worker_is_ready(box: Box) -> bool:
+    """Tell whether it is; raises `ProgramError`, with the log, if a program of it has ended."""
+    box.worker.node.sandbox.check_all_running()
     return is_ready(box.get("node", A100.name))
+
+
+def knows_end(box: Box) -> bool:
+    """Tell whether the API server knows that the pod has ended."""
+    return phases(box, "doomed") == ["Failed"]
 
 
 def test_what_ran_on_a_node_without_power_has_ended_when_it_is_back(
@@ -35,8 +42,7 @@ def test_what_ran_on_a_node_without_power_has_ended_when_it_is_back(
     assert phases(box, "doomed") == ["Running"]  # as far as anybody can know
     box.worker.power_on()
 
-    wait_for("its end is known", lambda: phases(box, "doomed") == ["Failed"])
-    wait_for("the node is Ready", lambda: worker_is_ready(box))
+    wait_for("the node is Ready", lambda: worker_is_ready(box) and knows_end(box))
     # Images and volumes are on its disk.
     box.apply(job("next", images.notebook, "true", on=A100, gpus=1))
     wait_for("the next Job runs", lambda: phases(box, "next") == ["Succeeded"])

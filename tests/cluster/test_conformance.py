@@ -72,9 +72,9 @@ def parametrizations(function: Callable[..., None]) -> list[dict[str, Any]]:
 class Runs:
     """The tests of the core as they run, `AT_A_TIME` of them."""
 
-    def __init__(self, folder: Path, box: Box, images: Images) -> None:
+    def __init__(self, folder: Path, beside: DevPod, images: Images) -> None:
         self._folder = folder
-        self._box = box
+        self._beside = beside
         self._images = images
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(AT_A_TIME)
@@ -110,7 +110,7 @@ class Runs:
 
     def _make_place(self, hold: Any = None) -> ClusterPlace:
         folder = Path(tempfile.mkdtemp(dir=self._folder))
-        place = ClusterPlace(folder, hold, self._box, self._images)
+        place = ClusterPlace(folder, hold, self._beside, self._images)
         self._places.enter_context(closing(place))
         return place
 
@@ -133,7 +133,7 @@ def runs(
     if not isinstance(cluster, Box):
         pytest.skip("the exchange of another cluster is not on this machine")
     assert dev_pod.cluster is cluster  # the controller is there
-    with closing(Runs(tmp_path_factory.mktemp("places"), cluster, images)) as runs:
+    with closing(Runs(tmp_path_factory.mktemp("places"), dev_pod, images)) as runs:
         yield runs
 
 

@@ -39,6 +39,7 @@ OF_THIS_CATALOG = {
     "NVIDIA-A100-SXM4-40GB, Tesla-T4.",
     "No node has the device h100: no such node has the label "
     "nvidia.com/gpu.product=NVIDIA-H100-80GB-HBM3, but NVIDIA-A100-SXM4-40GB, Tesla-T4.",
+    "Kueue is not installed, and there is 1 flavor with a queue (queued): such jobs are refused.",
     "Flavor crowd-many fits no node: This flavor asks for 8 nvidia.com/gpu, and no node with Any "
     "GPU has over 2 nvidia.com/gpu.",
 }
@@ -131,6 +132,7 @@ def test_a_missing_policy(cluster: Cluster) -> None:
     assert remedy == "kubectl apply -k k8s/policies"
 
 
+@pytest.mark.side_by_side
 def test_a_controller_that_is_elsewhere(cluster: Cluster) -> None:
     ran = subprocess.run(
         [COMMAND, "doctor", "--cluster", "-n", "kube-system"],
@@ -177,6 +179,7 @@ def test_free_devices_follow_the_jobs_that_hold_them(dev_pod: DevPod) -> None:
     until_free(dev_pod, "t4", 2)
 
 
+@pytest.mark.side_by_side
 def test_the_events_of_a_job_that_waits(dev_pod: DevPod) -> None:
     options = ("-f", NOWHERE["flavor"], "-d", NOWHERE["device"])
     job = SubmittedJob.submit(dev_pod, "waits", *options, cells=("1",))

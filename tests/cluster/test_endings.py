@@ -90,5 +90,11 @@ def test_a_quota_that_frees_up_later(cluster: Cluster, dev_pod: DevPod, images: 
     job = SubmittedJob.submit(limited, "quota", cells=("print('at last')",))
     waiting = job.until(lambda job: job["reason"] == "QuotaExceeded")
     assert waiting["state"] == "queued"
+    # Now its Job is taken, and not its pod: the dev pod has the only place.
+    cluster.apply({**quota, "spec": {"hard": {"pods": "1"}}})
+    refused = job.until(lambda job: "FailedCreate" in {e["reason"] for e in job["events"]})
+    assert (refused["state"], refused["reason"]) == ("queued", "QuotaExceeded"), refused
+    assert "has no room now: the job asks for 1 pods" in refused["message"], refused
+    assert all(event["time"] for event in refused["events"])
     cluster.kubectl("delete", "resourcequota", "none", "-n", LIMITED)
     assert job.until_ended()["state"] == "succeeded"

@@ -10,8 +10,7 @@ from urllib.parse import urlsplit
 
 from tests.cluster.box.boot import Box
 from tests.cluster.box.cluster import Cluster
-from tests.cluster.place import gateway_url
-from tests.cluster.product import NAMESPACE, DevPod
+from tests.cluster.product import FIRST, NAMESPACE, DevPod
 
 BODY = 128 << 20
 ROUTES = (
@@ -82,7 +81,7 @@ def pour(address: tuple[str, int], route: str, token: str, enough: Event) -> tup
 
 
 def test_large_bodies_from_nobody(dev_pod: DevPod, box: Box) -> None:
-    url = urlsplit(gateway_url(box))
+    url = urlsplit(FIRST.url(box))
     address = (str(url.hostname), url.port or 80)
     measure(dev_pod, 100)  # whatever is loaded at first is loaded
     _, before = memory(box, "reset")

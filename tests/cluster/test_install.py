@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,19 @@ import pytest
 import yaml
 
 from tests.cluster import product
+from tests.cluster.box.boot import Box
 from tests.cluster.box.cluster import Cluster, KubectlError
 from tests.cluster.box.images import Images
 from tests.cluster.box.pki import Pki
 from tests.cluster.box.wait import wait_for
-from tests.cluster.product import CONTROLLER, HOME, NAMESPACE, ROOT, DevPod
-from tests.cluster.scenes import SubmittedJob, notebook, submit, text_of, until_served
+from tests.cluster.controllers import (
+    NOT_OF_OTHERS,
+    controller_restarts,
+    own_controller,
+    until_served,
+)
+from tests.cluster.product import FIRST, HOME, NAMESPACE, ROOT, Controller, DevPod
+from tests.cluster.scenes import SubmittedJob, notebook, submit, text_of
 from tests.docs.pages import page
 
 OVERLAYS = sorted(folder.name for folder in (ROOT / "k8s" / "overlays").iterdir())
@@ -78,17 +86,17 @@ def test_an_edited_catalog_takes_effect_without_a_restart(
         (catalog,) = (m for m in manifests if m["kind"] == "ConfigMap")
         cluster.kubectl("apply", "-f", "-", stdin=json.dumps(catalog))
         # The kubelet looks after a pod at once that changed, else once a minute.
-        flags = (CONTROLLER, "-n", NAMESPACE, "--overwrite")
-        cluster.kubectl("annotate", "pods", f"example.org/catalog={len(text)}", *flags)
+        mark = f"example.org/catalog={len(text)}"
+        cluster.kubectl("annotate", "pods", *FIRST.pods, mark, "--overwrite")
 
     def flavors() -> Any:
         return json.loads(dev_pod.run("jupyter-to-job", "flavors", "--json"))["flavors"]
 
     def says(text: str) -> bool:
-        return text in cluster.kubectl("logs", CONTROLLER, "-n", NAMESPACE, "--tail=-1")
+        return text in cluster.kubectl("logs", *FIRST.pods, "--tail=-1")
 
     overlay = product.write_overlay(tmp_path_factory.mktemp("k8s"), Images())
-    before = controller_pods(cluster)
+    before = controller_restarts(cluster)
     assert "added" not in flavors()
     flavor = "  added: {cpu: 1, memory: 1Gi, devices: [cpu]}\n"
     edited = product.FLAVORS.replace("flavors:\n", f"flavors:\n{flavor}")
@@ -101,31 +109,19 @@ def test_an_edited_catalog_takes_effect_without_a_restart(
 
     apply_catalog(product.FLAVORS)
     wait_for("the flavor is gone again", lambda: "added" not in flavors(), 150)
-    assert controller_pods(cluster) == before
+    assert controller_restarts(cluster) == before
 
 
-def controller_pods(cluster: Cluster) -> list[tuple[str, int]]:
-    """Return uid and restarts of the controller's pods."""
-    pods = json.loads(cluster.kubectl("get", "pods", CONTROLLER, "-n", NAMESPACE, "-o=json"))
-    return [
-        (pod["metadata"]["uid"], pod["status"]["containerStatuses"][0]["restartCount"])
-        for pod in pods["items"]
-    ]
-
-
-@pytest.fixture
-def restored(cluster: Cluster, images: Images, dev_pod: DevPod) -> Iterator[None]:
-    """Have the usual installation again afterwards."""
-    yield
-    product.apply(cluster, images)
-
-
+@pytest.mark.side_by_side
 def test_a_job_over_tls(
-    cluster: Cluster, images: Images, dev_pod: DevPod, restored: None, tmp_path: Path
+    box: Box, images: Images, dev_pod: DevPod, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    pki = Pki(tmp_path)
+    assert dev_pod.cluster is box  # the first controller is there
+    controller = Controller("secure")
+    url = controller.gateway.replace("http:", "https:")
+    pki = Pki(tmp_path_factory.mktemp("pki"))
     pki.authority("ca")
-    pki.issue("gateway", "/CN=gateway", f"DNS:gateway.{NAMESPACE}.svc")
+    pki.issue("gateway", "/CN=gateway", f"DNS:{url.partition('://')[2]}")
     files = {
         "tls.crt": pki.certificate("gateway"),
         "tls.key": pki.key("gateway"),
@@ -134,25 +130,33 @@ def test_a_job_over_tls(
     metadata = {"name": "gateway-tls", "namespace": NAMESPACE}
     content = {name: file.read_text() for name, file in files.items()}
     secret = {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls"}
-    cluster.apply({**secret, "metadata": metadata, "stringData": content})
-    product.apply(cluster, images, ["../tls"])
-    dev_pod.write(f"{HOME}/ca.crt", content["ca.crt"])
-    secure = DevPod(
-        cluster,
-        dev_pod.namespace,
-        dev_pod.name,
-        {
-            "JUPYTER_TO_JOB_GATEWAY": f"https://gateway.{NAMESPACE}.svc",
-            "JUPYTER_TO_JOB_GATEWAY_CA": f"{HOME}/ca.crt",
-        },
+    box.apply({**secret, "metadata": metadata, "stringData": content})
+    settings = {"JUPYTER_TO_JOB_GATEWAY_URL": url}
+    with own_controller(box, images, controller.name, settings, components=["../tls"]) as plain:
+        plain.write(f"{HOME}/ca.crt", content["ca.crt"])
+        check_over_tls(plain, url)
+
+
+def check_over_tls(plain: DevPod, url: str) -> None:
+    """Check a job of a dev pod that has the certificate, and that plain HTTP is not answered."""
+    variables = {"GATEWAY": url, "GATEWAY_CA": f"{HOME}/ca.crt"}
+    secure = replace(
+        plain, variables={f"JUPYTER_TO_JOB_{name}": value for name, value in variables.items()}
     )
-    assert f"https://gateway.{NAMESPACE}.svc answers" in secure.run("jupyter-to-job", "doctor")
-    dev_pod.write(f"{HOME}/over-tls.ipynb", notebook("print('whispered')"))
+    assert f"{url} answers" in secure.run("jupyter-to-job", "doctor")
+    plain.write(f"{HOME}/over-tls.ipynb", notebook("print('whispered')"))
     job = submit(secure, f"{HOME}/over-tls.ipynb")
     assert job["state"] == "succeeded"
     assert "whispered" in text_of(secure.read_json(f"{HOME}/{job['name']}.ipynb"))
-    told = dev_pod.run("sh", "-c", "jupyter-to-job list 2>&1", check=False)
+    told = plain.run("sh", "-c", "jupyter-to-job list 2>&1", check=False)
     assert "cannot be reached" in told  # plain HTTP
+
+
+@pytest.fixture
+def restored(cluster: Cluster, images: Images, dev_pod: DevPod) -> Iterator[None]:
+    """Have the usual installation again afterwards."""
+    yield
+    product.apply(cluster, images)
 
 
 def uninstall_commands() -> list[list[str]]:
@@ -200,9 +204,10 @@ def objects_of_ours(cluster: Cluster) -> set[str]:
 
 
 def objects_in(cluster: Cluster, namespace: str) -> set[str]:
-    """Return the objects of a namespace."""
+    """Return the objects of a namespace, but those of other controllers than the first one."""
     found = kinds(cluster, "--namespaced=true") - {"events", "events.events.k8s.io"}
-    return {name for kind in found for name in names(cluster, kind, "-n", namespace)}
+    flags = ("-n", namespace, NOT_OF_OTHERS)
+    return {name for kind in found for name in names(cluster, kind, *flags)}
 
 
 def kinds(cluster: Cluster, *flags: str) -> set[str]:

@@ -14,6 +14,8 @@ from tests.cluster.box.boot import Box
 from tests.cluster.box.cluster import Cluster
 from tests.cluster.box.images import Images
 from tests.cluster.box.wait import wait_for
+from tests.cluster.controllers import controller_pods
+from tests.cluster.deliveries import Place, until_delivered
 from tests.cluster.network import (
     Pod,
     admits_address,
@@ -24,9 +26,8 @@ from tests.cluster.network import (
     selected,
 )
 from tests.cluster.product import DEV_PODS, NAMESPACE, RIVALS, TEAM, DevPod, start_dev_pod
-from tests.cluster.scenes import SubmittedJob, controller_pods
+from tests.cluster.scenes import SubmittedJob
 from tests.cluster.side_by_side import once
-from tests.cluster.test_courier import Place, until_delivered
 
 pytestmark = pytest.mark.side_by_side
 DNS = {("UDP", 53), ("TCP", 53)}
@@ -146,7 +147,7 @@ def test_a_courier_reaches_the_gateway_and_nothing_else(
     assert policy["spec"]["policyTypes"] == ["Ingress", "Egress"]
     assert "ingress" not in policy["spec"]
 
-    place = Place.make(box, images, "networked")
+    place = Place.make(dev_pod, images, "networked")
     job = place.begin()
     runner = (TEAM, job.pod())
     place.stop()
@@ -160,4 +161,4 @@ def test_a_courier_reaches_the_gateway_and_nothing_else(
 
     wait_for("there is a courier", is_seen, timeout=150)
     assert runner not in seen
-    until_delivered(box, job)
+    until_delivered(job)

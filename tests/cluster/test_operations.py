@@ -12,7 +12,7 @@ import pytest
 
 from tests.cluster.box.cluster import Cluster
 from tests.cluster.box.wait import wait_for
-from tests.cluster.product import CONTROLLER, HOME, NAMESPACE, TEAM, DevPod
+from tests.cluster.product import FIRST, HOME, NAMESPACE, TEAM, DevPod
 from tests.cluster.scenes import SubmittedJob, notebook, submit
 
 pytestmark = pytest.mark.side_by_side
@@ -22,7 +22,7 @@ PORT = 9090
 
 def controller(cluster: Cluster) -> str:
     """Return the name of the controller's pod."""
-    found = cluster.kubectl("get", "pods", CONTROLLER, "-n", NAMESPACE, "-o=name").split()
+    found = cluster.kubectl("get", "pods", *FIRST.pods, "-o=name").split()
     return found[0].partition("/")[2]
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from tests.cluster.box.boot import Box
 from tests.cluster.box.cluster import Cluster
+from tests.cluster.box.images import Images
 from tests.cluster.box.wait import wait_for
+from tests.cluster.controllers import own_controller
 from tests.cluster.product import HOME, NAMESPACE, NOWHERE, TEAM, DevPod
 from tests.cluster.scenes import SubmittedJob, notebook, submit
 
@@ -37,33 +40,25 @@ for number in range(rounds):
 print(json.dumps({{"seconds": seconds, **found.to_json()}}, default=vars))
 """
 """What the server extension does for the dialog, in the dev pod."""
-Add = Callable[[str, dict[str, Any]], None]
+BESIDE = pytest.mark.side_by_side
 
 
-@pytest.fixture(scope="module", autouse=True)
-def asked(dev_pod: DevPod) -> None:
+def write_asked(dev_pod: DevPod) -> None:
+    """Write the notebook that preflight is asked about, and what it needs."""
     dev_pod.write(f"{HOME}/asked.ipynb", notebook("import helpers", "print(1)"))
     dev_pod.write(f"{HOME}/helpers.py", "")
 
 
-@pytest.fixture
-def add(cluster: Cluster) -> Iterator[Add]:
-    """Adds a quota or a limit range to the dev pods' namespace."""
-    added: list[str] = []
-
-    def apply(kind: str, spec: dict[str, Any]) -> None:
-        metadata = {"name": "preflight", "namespace": TEAM}
-        cluster.apply({"apiVersion": "v1", "kind": kind, "metadata": metadata, "spec": spec})
-        added.append(kind)
-        if kind == "ResourceQuota":
-            wait_for(
-                "the quota holds",
-                lambda: "hard" in cluster.get("resourcequota", "preflight", TEAM).get("status", {}),
-            )
-
-    yield apply
-    for kind in added:
-        cluster.kubectl("delete", kind, "preflight", "-n", TEAM, "--ignore-not-found")
+@contextmanager
+def rule(dev_pod: DevPod, kind: str, spec: dict[str, Any]) -> Iterator[None]:
+    """Have a quota or a limit range in a dev pod's namespace for as long as the context lasts."""
+    cluster, metadata = dev_pod.cluster, {"name": "preflight", "namespace": dev_pod.namespace}
+    cluster.apply({"apiVersion": "v1", "kind": kind, "metadata": metadata, "spec": spec})
+    if kind == "ResourceQuota":
+        name = ("resourcequota", "preflight", dev_pod.namespace)
+        wait_for("the quota holds", lambda: "hard" in cluster.get(*name).get("status", {}))
+    yield
+    cluster.kubectl("delete", kind, "preflight", "-n", dev_pod.namespace)
 
 
 def preflight(dev_pod: DevPod, **asked: Any) -> Any:
@@ -95,6 +90,7 @@ def codes(found: Any) -> dict[str, bool]:
 
 
 def test_nothing_is_in_the_way_and_it_is_told_in_time(dev_pod: DevPod, cluster: Cluster) -> None:
+    write_asked(dev_pod)
     found = preflight(dev_pod, rounds=ROUNDS)
     first, *others = found["seconds"]
     times = ", ".join(f"{seconds:.3f}" for seconds in others)
@@ -108,65 +104,105 @@ def test_nothing_is_in_the_way_and_it_is_told_in_time(dev_pod: DevPod, cluster: 
     assert "preflight" not in made
 
 
-def test_job_and_pod_are_both_tried(dev_pod: DevPod, box: Box) -> None:
-    """The policy that keeps pods with our label ours lets the controller try one."""
-    controller = f"system:serviceaccount:{NAMESPACE}:controller"
-    before = len([r for r in box.audit.requests(controller) if r.is_dry_run])
-    preflight(dev_pod, max_runtime=77)
-    dry_runs = [r for r in box.audit.requests(controller) if r.is_dry_run]
-    tried = {(r.resource, r.code) for r in dry_runs[before:]}
-    assert tried == {("jobs", 201), ("pods", 201)}
-
-
-def test_a_device_that_no_node_has(dev_pod: DevPod) -> None:
+@BESIDE
+def test_what_no_node_has(dev_pod: DevPod) -> None:
+    """A device, or as much of one."""
+    write_asked(dev_pod)
     found = preflight(dev_pod, **NOWHERE)
     assert codes(found) == {"no_node": False}
     (problem,) = told(found)
     assert problem["message"] == "No node has the device A GPU that no node has now."
-
-
-def test_more_of_a_device_than_any_node_has(dev_pod: DevPod) -> None:
     assert codes(preflight(dev_pod, flavor="crowd-gpus", device="any")) == {}
     assert codes(preflight(dev_pod, flavor="crowd-many", device="any")) == {"no_node": False}
 
 
+@BESIDE
+def test_a_queue_where_kueue_is_not_installed(dev_pod: DevPod) -> None:
+    """Its jobs would wait for ever, so the dialog blocks them, and SEND is refused."""
+    write_asked(dev_pod)
+    words = (
+        "Jobs of the flavor queued wait in the queue 'of-gpus' of Kueue, and this cluster has no "
+        "Kueue."
+    )
+    (problem,) = told(preflight(dev_pod, flavor="queued"))
+    assert (problem["code"], problem["blocking"]) == ("no_kueue", True)
+    assert problem["message"] == words
+    assert "Choose another flavor" in problem["hint"]
+    command = (
+        f"jupyter-to-job submit {HOME}/asked.ipynb --name unqueued -f queued 2>&1; echo code $?"
+    )
+    answer = dev_pod.run("sh", "-c", command)
+    assert words in answer
+    assert "code 4" in answer
+    assert "unqueued-" not in dev_pod.run("jupyter-to-job", "list", "--all")
+
+
+@BESIDE
 def test_pod_security_refuses(dev_pod: DevPod) -> None:
+    write_asked(dev_pod)
     (problem,) = told(preflight(dev_pod, flavor="unconfined"))
     assert (problem["code"], problem["blocking"]) == ("cluster_refuses", True)
     assert "Pod Security (restricted) refuses the pod: forbidden AppArmor" in problem["message"]
 
 
-def test_a_quota_that_is_too_small(dev_pod: DevPod, add: Add) -> None:
-    """The job that is sent all the same waits with the same sentence."""
-    add("ResourceQuota", {"hard": {"count/jobs.batch": "0"}})
-    problem = until_told(dev_pod, "over_quota")
-    assert problem["blocking"]
-    assert problem["message"] == (
-        "The namespace's quota 'preflight' is too small: the job asks for 1 Jobs of 0 allowed."
-    )
-    job = SubmittedJob.submit(dev_pod, "refused", cells=("1",))
-    wait_for("it says why it waits", lambda: job.job()["reason"] == "QuotaExceeded", timeout=60)
-    assert job.job()["message"] == f"{problem['message']} {problem['hint']}"
-    dev_pod.run("jupyter-to-job", "delete", job.name)
+@BESIDE
+def test_rules_of_the_namespace(box: Box, images: Images, dev_pod: DevPod) -> None:
+    """In one of its own, as they would be in the way of others."""
+    assert dev_pod.cluster is box  # the first controller is there
+    with own_controller(box, images, "ruled") as mine:
+        write_asked(mine)
+        check_what_is_tried(box, mine)
+        check_quota_that_is_too_small(mine)
+        check_quota_without_room(mine)
+        check_limit_range(mine)
 
 
-def test_a_quota_without_room_now(dev_pod: DevPod, add: Add) -> None:
-    add("ResourceQuota", {"hard": {"pods": "1"}})  # the dev pod is one
-    # Another time limit is another Job: the answer to the one before is remembered for a moment.
-    problem = until_told(dev_pod, "over_quota", max_runtime=301)
-    assert not problem["blocking"]
-    assert "has no room now: the job asks for 1 pods, and " in problem["message"]
+def check_what_is_tried(box: Box, mine: DevPod) -> None:
+    """Check that both Job and pod are: a policy lets only the controller try a pod of ours."""
+    assert codes(preflight(mine)) == {}
+    controller = f"system:serviceaccount:{NAMESPACE}:controller"
+    dry_runs = [r for r in box.audit.requests(controller) if r.is_dry_run]
+    tried = {(r.resource, r.code) for r in dry_runs if r.namespace == mine.namespace}
+    assert tried == {("jobs", 201), ("pods", 201)}
 
 
-def test_a_limit_range(dev_pod: DevPod, add: Add) -> None:
-    add("LimitRange", {"limits": [{"type": "Container", "max": {"memory": "256Mi"}}]})
-    problem = until_told(dev_pod, "cluster_refuses")
-    assert problem["blocking"]
-    assert "maximum memory usage per Container is 256Mi, but limit is 512Mi" in problem["message"]
+def check_quota_that_is_too_small(mine: DevPod) -> None:
+    """Check that the job that is sent all the same waits with the same sentence."""
+    with rule(mine, "ResourceQuota", {"hard": {"count/jobs.batch": "0"}}):
+        problem = until_told(mine, "over_quota", max_runtime=301)
+        assert problem["blocking"]
+        assert problem["message"] == (
+            "The namespace's quota 'preflight' is too small: the job asks for 1 Jobs of 0 allowed."
+        )
+        job = SubmittedJob.submit(mine, "refused", cells=("1",))
+        waits = job.until(lambda job: job["reason"] == "QuotaExceeded")
+        assert waits["message"] == f"{problem['message']} {problem['hint']}"
+        mine.run("jupyter-to-job", "delete", job.name)
 
 
+def check_quota_without_room(mine: DevPod) -> None:
+    """Check what is said of a quota that the dev pod fills."""
+    with rule(mine, "ResourceQuota", {"hard": {"pods": "1"}}):
+        # Another time limit is another Job: the answer to one before is remembered for a moment.
+        problem = until_told(mine, "over_quota", max_runtime=302)
+        assert not problem["blocking"]
+        assert "has no room now: the job asks for 1 pods, and " in problem["message"]
+
+
+def check_limit_range(mine: DevPod) -> None:
+    """Check that it is named with what it allows."""
+    limits = {"limits": [{"type": "Container", "max": {"memory": "256Mi"}}]}
+    with rule(mine, "LimitRange", limits):
+        problem = until_told(mine, "cluster_refuses", max_runtime=303)
+        assert problem["blocking"]
+        said = "maximum memory usage per Container is 256Mi, but limit is 512Mi"
+        assert said in problem["message"]
+
+
+@BESIDE
 def test_kernels_that_earlier_jobs_found_and_did_not_find(dev_pod: DevPod) -> None:
     """The image is the dev pod's own, so what is missing here blocks; jobs had to find it out."""
+    write_asked(dev_pod)
     plain = f"{HOME}/plain.ipynb"
     dev_pod.write(plain, notebook("1"))
     found = submit(dev_pod, plain)
@@ -184,7 +220,9 @@ def test_kernels_that_earlier_jobs_found_and_did_not_find(dev_pod: DevPod) -> No
     assert codes(preflight(dev_pod, notebook="alien.ipynb")) == {"no_kernel": True}
 
 
+@BESIDE
 def test_submit_says_it(dev_pod: DevPod) -> None:
+    write_asked(dev_pod)
     options = ("-f", NOWHERE["flavor"], "-d", NOWHERE["device"])
     command = ("jupyter-to-job", "submit", f"{HOME}/asked.ipynb", *options)
     lines = dev_pod.run("sh", "-c", '"$@" 2>&1', "sh", *command).splitlines()

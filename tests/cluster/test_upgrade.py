@@ -1,4 +1,4 @@
-"""An upgrade as docs/install.md has it, with jobs under way, and back again.
+"""An upgrade with jobs under way, and back again: the overlay is applied with other images.
 
 The next minor version is this one under another number, in images of its own. So what is shown is
 that old and new processes meet, that each says which it is, and that a change of the controller
@@ -9,24 +9,23 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from jupyter_to_job import __version__
-from tests.cluster import product
 from tests.cluster.box.boot import Box
 from tests.cluster.box.images import Images, wheel_for
+from tests.cluster.controllers import deploy, own_controller, until_served
 from tests.cluster.imagebuild.build import build
-from tests.cluster.product import GATEWAY, HOME, DevPod, start_dev_pod
-from tests.cluster.scenes import SubmittedJob, notebook, submit, text_of, until_served
+from tests.cluster.product import HOME, DevPod, start_dev_pod
+from tests.cluster.scenes import SubmittedJob, notebook, submit, text_of
 
 TAG = "next"
 MAJOR, MINOR, _ = __version__.split(".")
 NEXT = f"{MAJOR}.{int(MINOR) + 1}.0"
-ASK = f"import urllib.request as r; print(r.urlopen('{GATEWAY}/api/health').read().decode())"
+ASK = "import sys, urllib.request as r; print(r.urlopen(sys.argv[1]).read().decode())"
 
 
 def wheel_of_next(wheel: Path, folder: Path) -> Path:
@@ -44,11 +43,10 @@ def wheel_of_next(wheel: Path, folder: Path) -> Path:
     return copy
 
 
-@pytest.fixture
-def next_images(box: Box, images: Images, tmp_path: Path) -> Images:
-    """Images of the next minor version, on all nodes."""
-    wheel = wheel_of_next(wheel_for(tmp_path, front_end=False), tmp_path)
-    archive = tmp_path / "next.tar"
+def build_next(box: Box, images: Images, folder: Path) -> Images:
+    """Build images of the next minor version, and load them on all nodes."""
+    wheel = wheel_of_next(wheel_for(folder, front_end=False), folder)
+    archive = folder / "next.tar"
     build(wheel, archive, TAG, ["controller", "notebook"])
     box.load_image(archive)
     archive.unlink()
@@ -60,15 +58,9 @@ def _next_name(name: str) -> str:
     return f"{name.rpartition(':')[0]}:{TAG}"
 
 
-@pytest.fixture
-def restored(box: Box, images: Images, dev_pod: DevPod) -> Iterator[None]:
-    """Have the usual installation again afterwards."""
-    yield
-    product.apply(box, images)
-
-
 def version_of_gateway(dev_pod: DevPod) -> str:
-    return str(json.loads(dev_pod.run("python3", "-c", ASK))["version"])
+    url = f"{dev_pod.controller.gateway}/api/health"
+    return str(json.loads(dev_pod.run("python3", "-c", ASK, url))["version"])
 
 
 def image_of_agent(job: SubmittedJob) -> str:
@@ -78,19 +70,29 @@ def image_of_agent(job: SubmittedJob) -> str:
     return str(agent["image"])
 
 
+@pytest.mark.side_by_side(-1)
 def test_an_upgrade_and_the_way_back_lose_nothing(
-    box: Box, images: Images, next_images: Images, dev_pod: DevPod, restored: None
+    box: Box, images: Images, dev_pod: DevPod, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    group = ("--group", "upgrade", "--group-limit", "1")
-    running = SubmittedJob.counting(dev_pod, "upgraded", *group)
-    printed = running.until_printed()
-    queued = SubmittedJob.counting(dev_pod, "upgraded-later", *group)
-    queued.until(lambda job: job["state"] == "queued" and job["message"])
-    assert version_of_gateway(dev_pod) == __version__
+    assert dev_pod.cluster is box  # the first controller is there
+    with own_controller(box, images, "upgraded") as mine:
+        check_upgrade(mine, images, tmp_path_factory.mktemp("next"))
 
-    product.apply(box, next_images)
-    until_served(dev_pod)
-    assert version_of_gateway(dev_pod) == NEXT
+
+def check_upgrade(mine: DevPod, images: Images, folder: Path) -> None:
+    """Check jobs that run and wait while the controller is replaced, and replaced again."""
+    box = mine.box
+    group = ("--group", "upgrade", "--group-limit", "1")
+    running = SubmittedJob.counting(mine, "upgraded", *group)
+    printed = running.until_printed()
+    queued = SubmittedJob.counting(mine, "upgraded-later", *group)
+    queued.until(lambda job: job["state"] == "queued" and job["message"])
+    assert version_of_gateway(mine) == __version__
+
+    next_images = build_next(box, images, folder)
+    deploy(box, next_images, mine.controller, {})
+    until_served(mine)
+    assert version_of_gateway(mine) == NEXT
     running.until_printed(more_than=printed)
     assert image_of_agent(running) == images.controller, "it began with the old agent"
     running.let_end()
@@ -98,10 +100,17 @@ def test_an_upgrade_and_the_way_back_lose_nothing(
     printed = queued.until_printed()
     assert image_of_agent(queued) == next_images.controller, "it begins with the new agent"
 
-    newer = start_dev_pod(box, next_images, name="jupyter-next", user="ada-next")
+    newer = start_dev_pod(
+        box,
+        next_images,
+        mine.namespace,
+        "jupyter-next",
+        user="ada-next",
+        controller=mine.controller,
+    )
     assert NEXT in newer.run("jupyter-to-job", "--version")
-    product.apply(box, images)
-    until_served(dev_pod)
+    deploy(box, images, mine.controller, {})
+    until_served(mine)
     queued.until_printed(more_than=printed)
     queued.let_end()
     queued.check_counted(queued.until_ended(), None, printed)

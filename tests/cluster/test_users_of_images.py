@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from tests.cluster.box.cluster import Cluster
 from tests.cluster.box.images import Images
-from tests.cluster.product import TEAM, DevPod, dev_pod_manifest
+from tests.cluster.product import HUB, TEAM, DevPod, dev_pod_manifest
 from tests.cluster.scenes import SubmittedJob, notebook, submit, text_of
 from tests.cluster.test_volumes import preflight
 
@@ -20,10 +23,10 @@ def start(cluster: Cluster, pod: dict[str, Any]) -> DevPod:
     """Start a dev pod whose commands run in the notebook's container."""
     pod["metadata"]["annotations"]["kubectl.kubernetes.io/default-container"] = "notebook"
     cluster.apply(pod)
-    name = pod["metadata"]["name"]
+    name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
     ready = ("--for=condition=Ready", "--timeout=60s")
-    cluster.kubectl("wait", f"pod/{name}", "-n", TEAM, *ready, timeout=70)
-    return DevPod(cluster, TEAM, name)
+    cluster.kubectl("wait", f"pod/{name}", "-n", namespace, *ready, timeout=70)
+    return DevPod(cluster, namespace, name)
 
 
 def run(dev_pod: DevPod) -> tuple[str, Any]:
@@ -108,3 +111,42 @@ def test_only_the_image_says_which_user_it_is(
     told = {p["code"]: p for p in preflight(mine, "/tmp/whose.ipynb", "any")["problems"]}
     assert not told["user_unknown"]["blocking"]
     assert "runAsUser" in told["user_unknown"]["hint"]
+
+
+@contextmanager
+def pod_security(cluster: Cluster, namespace: str, level: str) -> Iterator[None]:
+    """Have a namespace enforce another level of Pod Security for a moment."""
+    label = "pod-security.kubernetes.io/enforce"
+
+    def enforce(value: str) -> None:
+        cluster.kubectl("label", "namespace", namespace, f"{label}={value}", "--overwrite")
+
+    enforce(level)
+    try:
+        yield
+    finally:
+        enforce("restricted")
+
+
+def test_a_dev_pod_of_root_is_told_and_refused(
+    cluster: Cluster, images: Images, dev_pod: DevPod
+) -> None:
+    assert dev_pod.cluster is cluster
+    pod = dev_pod_manifest(images, HUB, "zoe-of-root", "zoe-of-root")
+    pod["spec"]["securityContext"] |= {"runAsUser": 0, "runAsNonRoot": False}
+    with pod_security(cluster, HUB, "baseline"):
+        mine = start(cluster, pod)
+    try:
+        path = "/tmp/whose.ipynb"
+        mine.write(path, notebook(CELL))
+        told = {p["code"]: p for p in preflight(mine, path, "any")["problems"]}
+        assert told["runs_as_root"]["blocking"]
+        assert "runAsUser" in told["runs_as_root"]["hint"]
+
+        answer = mine.run("sh", "-c", f"jupyter-to-job submit {path} 2>&1; echo code $?")
+
+        assert "Your pod runs as root (runAsUser 0), and jobs never do." in answer
+        assert "code 4" in answer
+        assert json.loads(mine.run("jupyter-to-job", "list", "--json")) == []
+    finally:
+        cluster.kubectl("delete", "pod", mine.name, "-n", HUB, "--wait=false")

@@ -17,7 +17,8 @@ from tests.cluster.product import (
     dev_pod_manifest,
     start_dev_pod,
 )
-from tests.cluster.scenes import SubmittedJob, notebook, submit, text_of
+from tests.cluster.scenes import SubmittedJob, notebook, submit, text_of, until_worker_is_free
+from tests.cluster.side_by_side import once
 
 WORK = f"{HOME}/work"
 CELLS = (
@@ -89,12 +90,9 @@ def start_with_claim(box: Box, images: Images, name: str, mode: str, node: str |
     return dev_pod
 
 
-@pytest.fixture(scope="module")
-def one_node(dev_pod: DevPod, images: Images) -> DevPod:
-    """A dev pod on node-t4, with a claim of that node."""
-    box = dev_pod.cluster
-    if not isinstance(box, Box):
-        pytest.skip("needs the box, where volumes are on one node")
+@once
+def start_on_one_node(box: Box, images: Images) -> DevPod:
+    """Start a dev pod on node-t4, with a claim of that node."""
     return start_with_claim(box, images, "of-one-node", "ReadWriteOnce", T4.name)
 
 
@@ -110,9 +108,11 @@ def check_in_place(dev_pod: DevPod, job: Any) -> Any:
     return pod
 
 
+@pytest.mark.side_by_side(2)
 def test_a_shared_claim_is_as_in_the_editor(box: Box, dev_pod: DevPod, images: Images) -> None:
     """On the other node, with nothing declared."""
     assert dev_pod.namespace == TEAM
+    until_worker_is_free(box)
     shared = start_with_claim(box, images, "of-all-nodes", "ReadWriteMany", None)
     before = preflight(shared, f"{WORK}/train.ipynb", "a100")
     assert (before["isolated"], before["mounts"]) == (False, [WORK])
@@ -122,8 +122,13 @@ def test_a_shared_claim_is_as_in_the_editor(box: Box, dev_pod: DevPod, images: I
     assert check_in_place(shared, job)["spec"]["nodeName"] == A100.name
 
 
-def test_a_claim_of_one_node_and_a_device_on_the_other(box: Box, one_node: DevPod) -> None:
-    assert isinstance(box, Box)
+@pytest.mark.side_by_side(2)
+def test_a_claim_of_one_node_and_a_device_on_the_other(
+    box: Box, dev_pod: DevPod, images: Images
+) -> None:
+    assert dev_pod.namespace == TEAM
+    until_worker_is_free(box)
+    one_node = start_on_one_node(box, images)
     before = preflight(one_node, f"{WORK}/train.ipynb", "a100")
     assert (before["isolated"], before["mounts"]) == (True, [])
     (told,) = [p["message"] for p in before["problems"] if p["code"] == "volume_left"]
@@ -144,8 +149,12 @@ def test_a_claim_of_one_node_and_a_device_on_the_other(box: Box, one_node: DevPo
     assert "of-one-node" not in json.dumps(pod["spec"])
 
 
-def test_the_same_claim_and_a_device_on_its_own_node(box: Box, one_node: DevPod) -> None:
-    assert isinstance(box, Box)
+@pytest.mark.side_by_side
+def test_the_same_claim_and_a_device_on_its_own_node(
+    box: Box, dev_pod: DevPod, images: Images
+) -> None:
+    assert dev_pod.namespace == TEAM
+    one_node = start_on_one_node(box, images)
     before = preflight(one_node, f"{WORK}/train.ipynb", "t4")
     assert (before["isolated"], before["mounts"]) == (False, [WORK])
 
@@ -157,6 +166,7 @@ def test_the_same_claim_and_a_device_on_its_own_node(box: Box, one_node: DevPod)
     assert T4.name in json.dumps(required)
 
 
+@pytest.mark.side_by_side
 def test_no_token_and_no_secret_is_in_a_jobs_pod(box: Box, dev_pod: DevPod, images: Images) -> None:
     """In environment, files and /proc of a job whose dev pod has all of these, behind a proxy."""
     name = "ada-with-secrets"
@@ -214,6 +224,7 @@ def test_no_token_and_no_secret_is_in_a_jobs_pod(box: Box, dev_pod: DevPod, imag
     assert ran["spec"]["nodeSelector"]["kubernetes.io/arch"]
 
 
+@pytest.mark.side_by_side(2)  # the image has a digest then, which test_unpinned_images must not see
 def test_the_code_that_runs_is_the_code_that_was_seen(
     box: Box, dev_pod: DevPod, images: Images
 ) -> None:

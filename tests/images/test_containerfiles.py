@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,11 +52,11 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def buildah(tmp_path_factory: pytest.TempPathFactory) -> Buildah:
+def buildah(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Buildah]:
     """A builder that has the base image."""
-    made = Buildah(tmp_path_factory.mktemp("buildah"))
-    made.make_base()
-    return made
+    with closing(Buildah(tmp_path_factory.mktemp("buildah"))) as made:
+        made.make_base()
+        yield made
 
 
 @pytest.fixture(scope="module")

@@ -21,8 +21,9 @@ DRIVER = r"""
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-/* Two GPUs of 8 GiB and a part of a third. What each reports tells which was asked. */
-typedef struct { char name[48]; unsigned long long used; unsigned busy; } gpu;
+/* Two GPUs of 8 GiB and a part of a third. What each reports tells which was asked. At the first
+ * look 4 GiB are in use, others'; from then on more, by what the run is supposed to use. */
+typedef struct { char name[48]; unsigned long long used; unsigned busy, looks; } gpu;
 static gpu gpus[] = {{"GPU-aaaa-1", 1ull << 30, 10}, {"GPU-bbbb-2", 2ull << 30, 50}};
 static gpu part = {"MIG-cccc-3", 3ull << 30, 0};
 typedef struct { unsigned gpu, memory; } rates;
@@ -58,7 +59,8 @@ int nvmlDeviceGetUtilizationRates(gpu *handle, rates *seen) {
     return handle == &part ? 3 : 0;
 }
 int nvmlDeviceGetMemoryInfo(gpu *handle, memory *seen) {
-    seen->total = 8ull << 30, seen->used = handle->used, seen->free = seen->total - seen->used;
+    seen->total = 8ull << 30, seen->used = (4ull << 30) + (handle->looks++ ? handle->used : 0);
+    seen->free = seen->total - seen->used;
     return 0;
 }
 int nvmlDeviceGetComputeRunningProcesses_v3(gpu *handle, unsigned *count, process *list) {
@@ -140,6 +142,30 @@ def test_numbers_of_gpus_mean_something_only_in_a_known_order(
     assert (None if seen is None else seen[0]) == memory
 
 
+def test_in_a_container_the_memory_of_others_never_counts(driver: str, tmp_path: Path) -> None:
+    """The driver shows the run's processes there, but only once they use a GPU."""
+    script = textwrap.dedent(
+        f"""
+        from pathlib import Path
+        from job_runner.resources import gpu
+        gpu._PID_NAMESPACE = Path("/proc/self/ns/mnt")
+        file = Path({str(tmp_path / "pid")!r})
+        file.write_text("0")
+        read = gpu.open_nvml({{"CUDA_VISIBLE_DEVICES": "0"}})
+        before = read([77]).memory
+        file.write_text("77")
+        print(before, read([77]).memory)
+        """
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "LD_LIBRARY_PATH": driver, "NVML_PID_FILE": str(tmp_path / "pid")},
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    assert ran.stdout.split() == [b"0", b"%d" % (123 << 20)]
+
+
 def look(
     driver: str, environment: dict[str, str], **pretended: str
 ) -> tuple[int | None, float | None] | None:
@@ -148,8 +174,9 @@ def look(
         f"""
         from job_runner.resources import gpu
         read = gpu.open_nvml({environment!r})
-        seen = None if read is None else read([1 << 30])
-        print(None if seen is None else (seen.memory, seen.utilisation))
+        seen = None if read is None else [read([1 << 30]) for _ in range(2)]
+        assert seen is None or seen[0].memory == 0, "the memory of others"
+        print(None if seen is None else (seen[1].memory, seen[1].utilisation))
         """
     )
     ran = subprocess.run(
@@ -164,10 +191,11 @@ def look(
 
 def test_a_run_with_a_gpu_has_it_on_its_receipt(job: Make, driver: str, tmp_path: Path) -> None:
     looks = tmp_path / "looks"
-    used = job(notebook(wait_for_looks(2, looks)), env={"CUDA_VISIBLE_DEVICES": "1"})
+    used = job(notebook(wait_for_looks(4, looks)), env={"CUDA_VISIBLE_DEVICES": "1"})
     assert used.run(LD_LIBRARY_PATH=driver, NVML_LOOKS=str(looks)) == 0
     usage = used.outcome().usage
-    assert (usage["gpu_memory_peak"], usage["gpu_memory_mean"]) == (2 * GIB, 2 * GIB)
+    assert usage["gpu_memory_peak"] == 2 * GIB
+    assert GIB < usage["gpu_memory_mean"] < 2 * GIB
     assert (usage["gpu_utilisation_peak"], usage["gpu_utilisation_mean"]) == (0.5, 0.5)
 
 
@@ -181,7 +209,8 @@ def test_what_the_runs_own_processes_use(job: Make, driver: str, tmp_path: Path)
     assert used.run(LD_LIBRARY_PATH=driver, NVML_PID_FILE=str(file), NVML_LOOKS=str(looks)) == 0
     usage = used.outcome().usage
     assert usage["gpu_utilisation_peak"] == 0.1
-    assert usage["gpu_memory_peak"] in (123 << 20, GIB)  # before it was known: all that is used
+    # In a container, before it was known: by how much the use of the whole GPU grew.
+    assert usage["gpu_memory_peak"] in (123 << 20, GIB)
     assert usage["gpu_memory_mean"] < GIB
 
 

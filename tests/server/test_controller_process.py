@@ -28,15 +28,21 @@ def free_port() -> int:
 
 
 class Controller:
-    """A controller whose API server is away, and whose exchange another one has until `unlock`."""
+    """A controller whose exchange another one has until `unlock`.
 
-    def __init__(self, exchange: Path, folder: Path, **settings: str) -> None:
+    Without a `kubeconfig` its API server is away.
+    """
+
+    def __init__(
+        self, exchange: Path, folder: Path, kubeconfig: Path | None = None, **settings: str
+    ) -> None:
         exchange.mkdir(exist_ok=True)
         self._lock = (exchange / LOCK).open("a")
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         self.gateway, self.operations = free_port(), free_port()
-        kubeconfig = folder / "kubeconfig"
-        kubeconfig.write_text(KUBECONFIG.format(free_port()))
+        if kubeconfig is None:
+            kubeconfig = folder / "kubeconfig"
+            kubeconfig.write_text(KUBECONFIG.format(free_port()))
         command = [sys.executable, "-m", "jupyter_to_job.controller", "--port", str(self.gateway)]
         command += ["--operations-port", str(self.operations), "--kubeconfig", str(kubeconfig)]
         variables = {

@@ -6,12 +6,15 @@ import html
 import json
 import re
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from jupyter_server.serverapp import ServerApp
 
-from jupyter_to_job.service import export
+from jupyter_to_job.api import job_files, routes
+from jupyter_to_job.service import difference, export, pictures
 
 from . import openapi
 from .test_routes import API, ended, post, refusal, write_notebook
@@ -116,6 +119,43 @@ async def test_a_pdf_without_its_programs(
     request = jp_fetch(*API, "jobs", name, "export", params={"format": "pdf"})
     status, error = await refusal(request)
     assert status == 400 and "XeLaTeX" in error["message"]
+
+
+async def test_notebooks_that_are_too_large(
+    jp_fetch: Fetch, jp_root_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody is answered while one is parsed, and a conversion takes many times its size."""
+    assert pictures.MAX_RESULT == difference.MAX_COMPARED == 8 << 20
+    for module, limit in (
+        (routes, "MAX_RESULT"), (difference, "MAX_COMPARED"), (job_files, "MAX_EXPORT"),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, limit, 10)
+    write_notebook(jp_root_dir, "train.ipynb", CODE)
+    name = await submitted(jp_fetch)
+    for what in ("picture", "difference", "export"):
+        request = jp_fetch(*API, "jobs", name, what, params={"metric": "accuracy"})
+        status, error = await refusal(request)
+        assert (status, error["code"]) == (413, "too_large"), what
+        assert error["hint"]
+
+
+async def test_what_a_server_without_files_refuses(
+    jp_fetch: Fetch, jp_root_dir: Path, jp_serverapp: ServerApp
+) -> None:
+    """Its root is no folder with the users' notebooks: whatever is there is nobody's."""
+    write_notebook(jp_root_dir, "train.ipynb", CODE)
+    name = await submitted(jp_fetch)
+    settings = jp_serverapp.web_app.settings
+    context = replace(settings["jupyter_to_job"], rootless="The files are elsewhere.")
+    settings["jupyter_to_job"] = context
+    for method, *path in (
+        ("GET", "jobs", name, "difference"),
+        ("DELETE", "jobs", name, "result"),
+        ("GET", "old-results"),
+    ):
+        status, error = await refusal(jp_fetch(*API, *path, method=method))
+        assert (status, error["message"]) == (403, "The files are elsewhere."), path
+    assert (await read(jp_fetch, name, "cells"))["cells"]
 
 
 async def test_a_cleared_job(jp_fetch: Fetch, jp_root_dir: Path, exchange: Path) -> None:

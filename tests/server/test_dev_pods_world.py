@@ -38,6 +38,7 @@ apiVersion: jupyter-to-job.io/v1
 default: {flavor: small, device: near}
 flavors:
   small: {cpu: 1, gpus: 1, devices: [near, far, ready]}
+  queued: {cpu: 1, gpus: 1, devices: [near], queue: gpus}
 devices:
   near: {resource: example.org/gpu, node_selector: {kind: near}}
   far: {resource: example.org/gpu, node_selector: {kind: far}}
@@ -83,6 +84,7 @@ def dev_pod(
     path: str = "/home",
     is_starting: Callable[[], bool] = lambda: False,
     rules: Tenants | None = None,
+    lacks_kueue: Callable[[], bool] = lambda: False,
     status: Any = None,
     **spec: Any,
 ) -> Iterator[DevPod]:
@@ -93,7 +95,7 @@ def dev_pod(
     identities = Identities(cluster, rules or tenants(), cluster, Clock())
     catalog = exchange.root.parent / "flavors.yaml"
     catalog.write_text(CATALOG)
-    planner = PodPlanner(lambda: nodes, lambda: patch or {}, is_starting)
+    planner = PodPlanner(lambda: nodes, lambda: patch or {}, is_starting, lacks_kueue=lacks_kueue)
     with (
         serve(exchange, identities, catalog, planner) as url,
         httpx.Client(base_url=f"{url}/api/", trust_env=False, timeout=20) as client,
@@ -232,6 +234,25 @@ def test_an_image_that_is_not_told_yet_is_waited_for(
         threading.Timer(identity.IMAGE_INTERVAL / 2, lambda: statuses.__setitem__(0, told)).start()
         job = pod.submit()
     assert (exchange.document(job["name"], layout.ORIGIN) or {})["image"] == PINNED_IMAGE
+
+
+def test_a_queue_where_kueue_is_not_installed(exchange: FileExchange) -> None:
+    """Its jobs would wait for ever."""
+    with dev_pod(exchange, "ReadWriteMany", NODES) as pod:
+        old = pod.submit(flavor="queued")
+    with dev_pod(exchange, "ReadWriteMany", NODES, lacks_kueue=lambda: True) as pod:
+        problems = pod.post("preflight", notebook="home/a.ipynb", flavor="queued")["problems"]
+        refused = [pod.submit(flavor="queued"), pod.post(f"jobs/{old['name']}/rerun")]
+        others = pod.post("preflight", notebook="home/a.ipynb")["problems"]
+        assert pod.submit()["flavor"] == "small"
+    (problem,) = (problem for problem in problems if problem["code"] == "no_kueue")
+    assert problem["blocking"]
+    assert "queue 'gpus' of Kueue, and this cluster has no Kueue" in problem["message"]
+    assert "ask your administrator" in problem["hint"]
+    for answer in refused:
+        assert answer["error"]["message"] == problem["message"]
+        assert answer["error"]["code"] == "refused"
+    assert "no_kueue" not in {problem["code"] for problem in others}
 
 
 @pytest.mark.parametrize(

@@ -127,9 +127,11 @@ def test_types_are_up_to_date(tmp_path: Path) -> None:
     assert made.read_text() == TYPES.read_text(), "run `npm run types`"
 
 
-def in_order(operation: openapi.Operation) -> tuple[str, str]:
-    """Sort what makes jobs first, and what deletes last."""
-    return {"GET": "g", "POST": "c", "DELETE": "z"}[operation.method], str(operation)
+def in_order(operation: openapi.Operation) -> tuple[str, int, str]:
+    """Sort what makes jobs first, and what deletes last: of a job its parts before itself."""
+    rank = {"GET": "g", "POST": "c", "DELETE": "z"}[operation.method]
+    depth = operation.template.count("/") if rank == "z" else 0
+    return rank, -depth, str(operation)
 
 
 async def test_answers_are_what_the_file_says(jp_fetch: Fetch, jp_root_dir: Path) -> None:

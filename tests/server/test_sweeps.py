@@ -6,14 +6,19 @@ import base64
 import csv
 import io
 import json
+import threading
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import nbformat.v4 as v4
 import pandas as pd
 import pytest
+from jupyter_server.serverapp import ServerApp
 
+from ..processes import BOUND
 from .test_openapi import DOT, RECORD_PICTURE
 from .test_routes import API, ended, post, refusal, write_notebook
 
@@ -94,6 +99,25 @@ async def test_what_is_wrong_is_refused_before_anything_is_recorded(
     status, error = await refusal(jp_fetch(*API, "results", params={"group": "none"}))
     assert (status, error["code"]) == (404, "not_found")
     assert (await refusal(jp_fetch(*API, "results")))[0] == 400
+
+
+async def test_a_table_is_made_where_no_quick_request_waits(
+    jp_fetch: Fetch, jp_root_dir: Path, jp_serverapp: ServerApp
+) -> None:
+    write_train(jp_root_dir)
+    await post(jp_fetch, "sweeps", body=body(group="night"))
+    settings = jp_serverapp.web_app.settings
+    context = settings["jupyter_to_job"]
+    with ThreadPoolExecutor(1) as busy:
+        go_on = threading.Event()
+        busy.submit(go_on.wait, BOUND)
+        settings["jupyter_to_job"] = replace(context, quick=busy)
+        try:
+            answer = await jp_fetch(*API, "results", params={"group": "night"})
+        finally:
+            settings["jupyter_to_job"] = context
+            go_on.set()
+    assert len(json.loads(answer.body)["rows"]) == len(RUNS)
 
 
 async def test_results_as_files(jp_fetch: Fetch, jp_root_dir: Path) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,8 @@ BUSY_POD: Object = {
 class ApiServer:
     """Namespaces with Jobs, pods and events. `forbidden` namespaces are answered with 403.
 
+    `groups` are the API groups, and with `*` among the namespaces all of them may be read at once.
+
     `nodes` and `all_pods` are the statuses with which nodes, and pods over the cluster, are
     answered.
     """
@@ -65,6 +67,7 @@ class ApiServer:
         self.namespaces = {"good", "bad"}
         self.forbidden: set[str] = set()
         self.nodes = self.all_pods = 403
+        self.groups, self.groups_status = ["batch"], 200
         self.jobs: dict[str, list[Object]] = {}
         self.pods: dict[str, list[Object]] = {}
         self.events: dict[str, list[Object]] = {}
@@ -79,6 +82,9 @@ class ApiServer:
                 (r"/apis/batch/v1/namespaces/([^/]+)/(jobs)", _Objects, {"server": self}),
                 (core, _Objects, {"server": self}),
                 (r"/api/v1/namespaces/([^/]+)", _Namespace, {"server": self}),
+                (r"/apis/", _Groups, {"server": self}),
+                (r"/apis/batch/v1/(jobs)", _InAll, {"server": self}),
+                (r"/api/v1/(events)", _InAll, {"server": self}),
                 (r"/api/v1/(nodes)", _OfCluster, {"server": self}),
                 (r"/api/v1/(pods)", _OfCluster, {"server": self}),
                 (r"/.*", _Everywhere, {"server": self}),
@@ -95,6 +101,17 @@ class _Handler(web.RequestHandler):
         self.set_status(code)
         self.finish({"kind": "Status", "code": code, "message": f"because of {code}"})
 
+    async def answer_all(self, kind: str) -> None:
+        """Answer with the objects of all namespaces."""
+        if "*" not in self.server.namespaces:
+            self.fail(403)
+        elif self.get_query_argument("watch", "") in ("true", "True"):
+            await asyncio.sleep(0.2)
+            self.finish("")
+        else:
+            items = [item for found in getattr(self.server, kind).values() for item in found]
+            self.finish({"metadata": {"resourceVersion": "1"}, "items": items})
+
 
 class _Namespace(_Handler):
     def get(self, name: str) -> None:
@@ -104,10 +121,20 @@ class _Namespace(_Handler):
             self.finish({"metadata": {"name": name}})
 
 
+class _Groups(_Handler):
+    def get(self) -> None:
+        if self.server.groups_status != 200:
+            self.fail(self.server.groups_status)
+            return
+        self.finish({"kind": "APIGroupList", "groups": [{"name": n} for n in self.server.groups]})
+
+
 class _OfCluster(_Handler):
     async def get(self, kind: str) -> None:
         status = self.server.nodes if kind == "nodes" else self.server.all_pods
-        if status != 200:
+        if "labelSelector=" in self.request.query:  # of our pods
+            await self.answer_all(kind)
+        elif status != 200:
             self.fail(status)
         elif self.get_query_argument("watch", "") in ("true", "True"):
             await asyncio.sleep(0.2)
@@ -115,6 +142,11 @@ class _OfCluster(_Handler):
         else:
             item = NODE if kind == "nodes" else BUSY_POD
             self.finish({"metadata": {"resourceVersion": "1"}, "items": [item]})
+
+
+class _InAll(_Handler):
+    async def get(self, kind: str) -> None:
+        await self.answer_all(kind)
 
 
 class _Everywhere(_Handler):
@@ -128,7 +160,10 @@ class _Objects(_Handler):
             self.fail(403)
         elif self.get_query_argument("watch", "") in ("true", "True"):
             await asyncio.sleep(0.2)
-            self.finish("")
+            for item in getattr(self.server, kind).get(namespace, []):
+                versioned = {**item, "metadata": {**item["metadata"], "resourceVersion": "1"}}
+                self.write(json.dumps({"type": "MODIFIED", "object": versioned}) + "\n")
+            self.finish()
         else:
             items = getattr(self.server, kind).get(namespace, [])
             self.finish({"metadata": {"resourceVersion": "1"}, "items": items})
@@ -144,9 +179,29 @@ class _Objects(_Handler):
 
 @asynccontextmanager
 async def reconciling(
-    server: ApiServer, exchange: FileExchange, tmp_path: Path
+    server: ApiServer,
+    exchange: FileExchange,
+    tmp_path: Path,
+    namespaces: Collection[str] = ("good", "bad"),
 ) -> AsyncIterator[Reconciler]:
-    """Run a reconciler for the namespaces `good` and `bad` against the API server."""
+    """Run a reconciler for these namespaces against the API server."""
+    with serving(server, tmp_path) as kubeconfig:
+        async with Cluster.connect(str(kubeconfig)) as cluster:
+            pods = JobPods("agent:1", "http://gateway")
+            served = frozenset(namespaces)
+            reconciler = Reconciler(cluster, exchange, pods, served, lambda _: None)
+            task = asyncio.create_task(reconciler.run())
+            try:
+                yield reconciler
+            finally:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+
+
+@contextmanager
+def serving(server: ApiServer, tmp_path: Path) -> Iterator[Path]:
+    """Serve on the running loop; yield the kubeconfig."""
     socket, port = bind_unused_port()
     http = HTTPServer(server.application())
     http.add_socket(socket)
@@ -155,17 +210,10 @@ async def reconciling(
     context = {"name": "x", "context": {"cluster": "x", "user": "x"}}
     document = {"clusters": [named], "contexts": [context], "current-context": "x"}
     kubeconfig.write_text(json.dumps({**document, "users": [{"name": "x", "user": {}}]}))
-    async with Cluster.connect(str(kubeconfig)) as cluster:
-        pods = JobPods("agent:1", "http://gateway")
-        reconciler = Reconciler(cluster, exchange, pods, frozenset(["good", "bad"]), lambda _: None)
-        task = asyncio.create_task(reconciler.run())
-        try:
-            yield reconciler
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
-            http.stop()
+    try:
+        yield kubeconfig
+    finally:
+        http.stop()
 
 
 async def until(condition: Callable[[], object]) -> None:
@@ -176,13 +224,14 @@ async def until(condition: Callable[[], object]) -> None:
     await asyncio.wait_for(wait(), 60)
 
 
-def add_job(exchange: FileExchange, name: str, namespace: str) -> str:
+def add_job(exchange: FileExchange, name: str, namespace: str, **changes: Any) -> str:
     """Record a job of a dev pod in a namespace."""
     origin = {
         "namespace": namespace, "service_account": "default", "security_context": {},
         "image_pull_secrets": [], "env": {}, "image": "notebook:1",
     }  # fmt: skip
-    assert exchange.create(exchanges.request(name, **REQUEST), exchanges.RESULT, origin=origin)
+    request = exchanges.request(name, **{**REQUEST, **changes})
+    assert exchange.create(request, exchanges.RESULT, origin=origin)
     return name
 
 
@@ -214,7 +263,8 @@ async def test_a_missing_role_harms_no_other_namespace(
         server.forbidden.clear()  # the administrator applied the Role
         await until(lambda: "bad/second-aaaaaaaa" in server.created)
         assert "works again" in caplog.text
-    assert not any("namespaces" not in path for path in server.asked)  # none over the cluster
+    over_cluster = {path for path in server.asked if "namespaces" not in path}
+    assert over_cluster == {"/apis/"}
 
 
 async def test_a_namespace_that_is_gone_ends_what_ran_there(
@@ -294,6 +344,18 @@ async def test_devices_are_counted_where_the_right_is_given(
         assert planner.units(catalog, {"architecture": "arm64"}) == units
         assert ("/api/v1/pods" in server.asked) == counts_devices
         task.cancel()
+
+
+async def test_all_namespaces_at_once(jobs: FileExchange, tmp_path: Path) -> None:
+    add_job(jobs, "third-aaaaaaaa", "unlisted")
+    server = ApiServer()
+    server.namespaces.update(["*", "unlisted"])
+    async with reconciling(server, jobs, tmp_path, ["*"]) as reconciler:
+        await until(lambda: len(server.created) == 3)
+        assert "unlisted/third-aaaaaaaa" in server.created
+        await until(lambda: reconciler.objects.is_synced("whichever"))
+    asked = {path for path in server.asked if "/namespaces/" not in path}
+    assert {"/apis/batch/v1/jobs", "/api/v1/pods", "/api/v1/events"} <= asked
 
 
 async def test_records_of_one_namespace_are_not_those_of_another(

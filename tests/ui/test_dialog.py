@@ -103,6 +103,8 @@ def test_what_was_chosen_is_what_runs_and_is_remembered(
     panel = open_notebook(page, "reports", "train.ipynb")
     ask(page, panel)
     expect(flavor(page, "Small")).to_be_checked()
+    expect(flavor(page, "Huge")).to_have_count(0)  # folded away
+    dialog(page).get_by_text("2 more are not available here").click()
     expect(flavor(page, "Huge")).to_be_disabled()
     expect(dialog(page).get_by_text("Needs 64 CPUs; there are 4 CPUs in all.")).to_be_visible()
     expect(flavor(page, "Research")).to_be_disabled()

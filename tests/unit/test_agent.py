@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
@@ -10,121 +9,31 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from job_runner.protocol import documents, layout, liveness
-from job_runner.protocol.journal import journal
 from jupyter_to_job.agent import agent as agent_module
 from jupyter_to_job.agent.agent import Agent, Stopped
-from jupyter_to_job.agent.gateway_connection import GatewayConnection
-from jupyter_to_job.agent.shared_folder import SharedFolder, create_file
+from jupyter_to_job.agent.shared_folder import create_file
 from jupyter_to_job.controller.feed.gateway_feed import GatewayFeed
-from jupyter_to_job.domain.errors import Damaged, JobsError, NotFound, Refused, Unavailable
-from jupyter_to_job.exchange import FileExchange, InputFile
+from jupyter_to_job.domain.errors import Damaged
+from jupyter_to_job.exchange import FileExchange
 
 from ..gateways import context_of, own_process, serving
 from ..processes import until
-from . import exchanges
+from .agents import JOB, LARGE, LINE, MAX_MEMORY, SEGMENT, SNAPSHOT, Start, record_job, run_in
+from .agents import exchange as exchange
+from .agents import folder as folder
+from .agents import start as start
+from .agents import start_process as start_process
+from .agents import stop as stop
+from .agents import token as token
+from .agents import url as url
 from .exchanges import OUTCOME
-
-JOB = "train-abcdefgh"
-SNAPSHOT = json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": []}).encode()
-SEGMENT = "attempt-1/journal/00000001.jsonl"
-LINE = journal.encode({"k": "start", "t": 1.0})
-MIB = 1 << 20
-MAX_MEMORY = 128 * MIB
-LARGE = 1024 * MIB
-
-
-def record_job(exchange: FileExchange, input_size: int = 4) -> None:
-    """Record a job with one input, all zeros."""
-    digest = hashlib.sha256()
-    for _ in range(input_size // MIB):
-        digest.update(bytes(MIB))
-    digest.update(bytes(input_size % MIB))
-
-    def write(target: Path) -> InputFile:
-        with target.open("wb") as file:
-            file.truncate(input_size)
-        return InputFile("data/zeros.bin", digest.hexdigest(), input_size)
-
-    sha256 = hashlib.sha256(SNAPSHOT).hexdigest()
-    request = exchanges.request(JOB, owner="ada", snapshot_sha256=sha256)
-    assert exchange.create(request, SNAPSHOT, {"data/zeros.bin": write})
-
-
-@pytest.fixture
-def exchange(tmp_path: Path) -> FileExchange:
-    made = FileExchange(tmp_path / "exchange")
-    record_job(made)
-    return made
-
-
-@pytest.fixture
-def url(exchange: FileExchange) -> Iterator[str]:
-    with context_of(exchange) as context, serving(context) as url:
-        yield url
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """The folder that agent and runner share."""
-    made = tmp_path / "shared"
-    made.mkdir()
-    return made
-
-
-@pytest.fixture
-def token(tmp_path: Path) -> Path:
-    made = tmp_path / "token"
-    made.write_text(f"{JOB}/pod-1")
-    return made
-
-
-Start = Callable[[str], Agent]
-
-
-@pytest.fixture
-def stop() -> threading.Event:
-    return threading.Event()
-
-
-@pytest.fixture
-def start(folder: Path, token: Path, stop: threading.Event) -> Start:
-    """Start an agent of the gateway at a URL."""
-    return lambda url: Agent(
-        GatewayConnection(url, token, JOB), JOB, SharedFolder(folder), "pod-1", stop
-    )
-
-
-@pytest.fixture
-def start_process(folder: Path, token: Path) -> Iterator[Callable[[str], subprocess.Popen[bytes]]]:
-    """Start an agent's program."""
-    with contextlib.ExitStack() as stack:
-
-        def start(url: str) -> subprocess.Popen[bytes]:
-            options = ["--gateway", url, "--token-file", str(token), "--folder", str(folder)]
-            command = [sys.executable, "-m", "jupyter_to_job.agent", JOB, *options]
-            process = subprocess.Popen(command, env={**os.environ, "POD_UID": "pod-1"})
-            stack.enter_context(process)
-            stack.callback(process.kill)
-            return process
-
-        yield start
-
-
-def run_in(folder: Path) -> Path:
-    """Write what a runner writes that has ended; return its attempt's directory."""
-    claim = liveness.claim_attempt(folder / JOB, 1)
-    (claim.directory / layout.JOURNAL / "00000001.jsonl").write_bytes(LINE)
-    (claim.directory / layout.OUTCOME).write_bytes(documents.encode(OUTCOME))
-    claim.release()
-    return claim.directory
 
 
 def test_it_sends_what_a_run_left(
@@ -322,106 +231,6 @@ def test_it_sends_more_often_while_somebody_watches(
     assert exchange.size(JOB, SEGMENT) == 2 * len(LINE)  # at the end all is sent at once
 
 
-def test_it_ends_by_itself_with_the_run(
-    url: str,
-    exchange: FileExchange,
-    folder: Path,
-    start_process: Callable[[str], subprocess.Popen[bytes]],
-) -> None:
-    process = start_process(url)
-    until((folder / JOB).exists, "the job's files")
-    claim = liveness.claim_attempt(folder / JOB, 1)
-    (claim.directory / layout.JOURNAL / "00000001.jsonl").write_bytes(LINE)
-    (claim.directory / layout.OUTCOME).write_bytes(documents.encode(OUTCOME))
-    until(lambda: exchange.size(JOB, SEGMENT) == len(LINE), "the journal")
-    assert process.poll() is None  # the runner lives: the kubelet would start the agent again
-    assert exchange.size(JOB, "attempt-1/sent-outcome.json") is None
-    claim.release()
-    assert process.wait(30) == 0
-    assert exchange.read(JOB, "attempt-1/sent-outcome.json") == documents.encode(OUTCOME)
-    assert start_process(url).wait(30) == 0  # the kubelet has started it again all the same
-
-
-def test_it_goes_on_until_it_is_told_if_the_runner_was_killed(
-    url: str,
-    exchange: FileExchange,
-    folder: Path,
-    start_process: Callable[[str], subprocess.Popen[bytes]],
-) -> None:
-    process = start_process(url)
-    until((folder / JOB).exists, "the job's files")
-    claim = liveness.claim_attempt(folder / JOB, 1)
-    segment = claim.directory / layout.JOURNAL / "00000001.jsonl"
-    segment.write_bytes(LINE)
-    claim.release()
-    until(lambda: exchange.size(JOB, SEGMENT) == len(LINE), "the journal")
-    segment.write_bytes(2 * LINE)
-    until(lambda: exchange.size(JOB, SEGMENT) == 2 * len(LINE), "the rest")
-    segment.write_bytes(3 * LINE)
-    process.terminate()
-    assert process.wait(30) == 0
-    assert exchange.size(JOB, SEGMENT) == 3 * len(LINE)
-
-
-@pytest.mark.parametrize("error", [Unavailable("Away."), Refused("Who?"), NotFound("None.")])
-def test_a_restarted_agent_sends_the_rest_of_a_pod_that_ends(
-    url: str,
-    exchange: FileExchange,
-    folder: Path,
-    start: Start,
-    stop: threading.Event,
-    monkeypatch: pytest.MonkeyPatch,
-    error: JobsError,
-) -> None:
-    """The controller does not answer, or does not know the pod, for a moment."""
-    start(url).fetch()
-    run_in(folder)
-    stop.set()
-    put, failures = GatewayConnection.put, [error, error]
-
-    def fail_twice(*arguments: Any) -> Any:
-        if failures:
-            raise failures.pop()
-        return put(*arguments)
-
-    monkeypatch.setattr(GatewayConnection, "put", fail_twice)
-    again = start(url)
-    again.fetch()
-    again.send_until_ended()
-    assert failures == [] and exchange.read(JOB, SEGMENT) == LINE
-    assert exchange.read(JOB, "attempt-1/sent-outcome.json") == documents.encode(OUTCOME)
-
-
-def test_too_many_files_are_not_named(
-    url: str, exchange: FileExchange, folder: Path, start: Start
-) -> None:
-    """Of its end nothing else is lost."""
-    agent = start(url)
-    agent.fetch()
-    files = [{"path": "x" * 500, "size": 1, "sha256": "0" * 64}] * 9000
-    outcome = {**OUTCOME, "artifacts": files}
-    (run_in(folder) / layout.OUTCOME).write_bytes(documents.encode(outcome))
-    agent.send_until_ended()
-    sent = exchange.read(JOB, "attempt-1/sent-outcome.json")
-    assert sent is not None and json.loads(sent)["artifacts"] is None
-
-
-def test_it_ends_with_its_pod_while_the_gateway_is_away(
-    folder: Path, start_process: Callable[[str], subprocess.Popen[bytes]]
-) -> None:
-    process = start_process("http://127.0.0.1:9")
-
-    def has_handler() -> bool:
-        status = Path(f"/proc/{process.pid}/status").read_text()
-        caught = re.search(r"^SigCgt:\s+(\w+)", status, re.M)
-        return caught is not None and bool(int(caught[1], 16) & 1 << 14)
-
-    until(has_handler, "the handler of SIGTERM")
-    process.terminate()
-    assert process.wait(30) == 0
-    assert list(folder.iterdir()) == []
-
-
 def test_a_large_input_takes_little_memory(
     tmp_path: Path, folder: Path, start_process: Callable[[str], subprocess.Popen[bytes]]
 ) -> None:
@@ -447,17 +256,3 @@ def test_its_start_imports_little() -> None:
     ours = {name for name in loaded if name.startswith("jupyter_to_job.")}
     assert {name.split(".")[1] for name in ours} == {"agent", "domain", "logs"}
     assert not {"httpx", "asyncio", "pydantic", "tornado", "yaml", "kubernetes"} & set(loaded)
-
-
-def test_it_hears_sigterm_before_it_imports_anything() -> None:
-    """The first process of a container ignores a signal that comes before its handler."""
-    program = """if True:
-        import signal, sys
-        install = signal.signal
-        signal.signal = lambda *arguments: (print(*sys.modules), install(*arguments))
-        import jupyter_to_job.agent.__main__
-    """
-    command = [sys.executable, "-c", program]
-    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    ours = {name for name in loaded if name.startswith("jupyter_to_job.")}
-    assert ours == {"jupyter_to_job.agent", "jupyter_to_job.agent.__main__"}

@@ -112,6 +112,15 @@ def tainted(server: PretendApiServer) -> None:
     set_catalog("devices: [t4, spot]", "devices: [t4, spot], queue: q")(server)
 
 
+def test_a_queue_needs_kueue(server: PretendApiServer) -> None:
+    set_catalog("devices: [cpu]", "devices: [cpu], queue: q")(server)
+    (message,) = faults(doctor()[0])["catalog"]
+    assert message.startswith("Kueue is not installed, and there is 1 flavor with a queue (small)")
+    server.documents["/apis"]["groups"].append({"name": "kueue.x-k8s.io"})
+    found, code = doctor()
+    assert (faults(found), code) == ({}, 0)
+
+
 def not_ready(server: PretendApiServer) -> None:
     waiting = {"reason": "ImagePullBackOff", "message": "no such image"}
     server.pod["status"] = {

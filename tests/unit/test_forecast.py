@@ -156,6 +156,23 @@ def test_runs_of_the_same_notebook_and_flavor_count() -> None:
     assert limited is not None and limited.high == 10
 
 
+def test_an_estimate_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page has hundreds of waiting jobs, and is asked for all the time."""
+    past = PastRuns()
+    rows = [row("a", 60)]
+    past.update(rows)
+    first, limited = past.estimate(asked()), past.estimate(asked(max_runtime=10))
+    with monkeypatch.context() as patch:
+        patch.setattr(Draws, "draw", None)  # calling it would fail
+        assert (past.estimate(asked()), past.estimate(asked(max_runtime=10))) == (first, limited)
+        past.update(rows)
+        assert past.estimate(asked()) == first
+    past.update([*rows, row("b", 600)])
+    newer = past.estimate(asked())
+    assert first is not None and newer is not None
+    assert newer.runs == 2 and newer.high > first.high
+
+
 def test_more_runs_make_an_estimate_narrower() -> None:
     widths = []
     for count in (1, 5, MAX_RUNS, 3 * MAX_RUNS):

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from jupyter_to_job.backends.kubernetes import PodRecord
+from jupyter_to_job.backends.kubernetes import ContainerEnd, PodRecord
 from jupyter_to_job.backends.kubernetes.records import RefusalRecord
-from jupyter_to_job.controller.cluster.job_objects import SILENCE, JobObjects
+from jupyter_to_job.controller.cluster.job_objects import LINGERING, SILENCE, JobObjects
 from jupyter_to_job.exchange.records import ClusterJob
 
 from ..pretend_cluster import Clock
@@ -122,6 +122,21 @@ def test_only_a_pod_that_is_deleted_can_be_lost(world: World) -> None:
     world.objects.hear(RUNNING.uid)
     world.clock.now += 1e6
     assert world.objects.seconds_until_lost(world.pod) is None and not world.has_lost()
+
+
+def test_an_agent_that_stays_after_the_run_lingers(world: World) -> None:
+    ended = replace(RUNNING, ended=ContainerEnd(1, "Error", "No module named job_runner"))
+    assert world.objects.moments([RUNNING]) == []
+    world.see(ended)
+    assert not world.pod.lingers
+    assert world.objects.moments([ended]) == [("train-abcdefgh", LINGERING)]
+    world.clock.now += LINGERING
+    world.see(ended)  # news of it do not begin the time anew
+    assert world.pod == replace(ended, lingers=True)
+    assert world.objects.moments([ended]) == []
+    for over in (replace(ended, phase="Failed"), replace(ended, deleting=True)):
+        world.see(over)
+        assert not world.pod.lingers
 
 
 def test_why_no_pod_is_created(world: World) -> None:

@@ -39,6 +39,8 @@ OTHER = replace(RUNNING, uid="pod-2", created=1.0)
 TOO_LONG = ("ImageUnavailable", "The image cannot be pulled.")
 KILLED = replace(RUNNING, phase="Failed", ended=ContainerEnd(137, "Error", ""))
 OOM = replace(RUNNING, phase="Failed", ended=ContainerEnd(137, "OOMKilled", ""))
+WITHOUT_US = replace(RUNNING, ended=ContainerEnd(1, "Error", "No module named job_runner"))
+RAN = replace(RUNNING, ended=ContainerEnd(0, "Completed", ""))
 EVICTED = replace(KILLED, disruption="EvictionByEvictionAPI")
 AWAY = replace(RUNNING, deleting=True, disruption="DeletionByTaintManager")
 LOST_NODE = replace(AWAY, lost=True)
@@ -129,6 +131,12 @@ SECOND = SeenAttempt(AttemptStatus(2, alive=True), "pod-2")
         # Its Job was deleted, and left it behind.
         (seen(RUNNING, attempts=(CLAIMED,), record=None), "DeletePod"),
         (seen(PENDING, record=None), "DeletePod"),
+        # Its agent did not hear that it is to end, and has nothing to send, or it sends the rest.
+        (seen(WITHOUT_US, attempts=(CLAIMED,)), "Wait"),
+        (seen(replace(WITHOUT_US, lingers=True), attempts=(CLAIMED,)), "DeletePod"),
+        (seen(replace(WITHOUT_US, lingers=True)), "DeletePod"),
+        (seen(replace(WITHOUT_US, deleting=True), attempts=(CLAIMED,)), "Wait"),
+        (seen(replace(RAN, lingers=True), attempts=(CLAIMED,)), "Wait"),
         # Its node is away: nothing more is heard, and the Job makes no other pod.
         (seen(LOST_NODE, attempts=(CLAIMED,)), "pod.json NodeLost"),
         (seen(LOST_NODE, attempts=(WITH_WORD,)), "end 1 NodeLost"),

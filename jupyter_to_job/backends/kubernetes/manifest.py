@@ -17,7 +17,7 @@ from ...exchange import Request
 from .mounts import EXCHANGE, SHARED_MEMORY, job_volumes, mounts_claim, node_of
 from .nodes import ARCHITECTURE, REQUIRED
 from .pod_patch import patched
-from .records import AGENT, JOB_LABEL, NONCE, NOTEBOOK, PREFIX, REQUEST_ID, Manifest
+from .records import AGENT, JOB_LABEL, NONCE, NOTEBOOK, PREFIX, QUEUE_LABEL, REQUEST_ID, Manifest
 from .start_command import start_command
 
 AUDIENCE = "jupyter-to-job"
@@ -79,7 +79,7 @@ def job_manifest(request: Request, origin: Manifest, pods: JobPods) -> Manifest:
         "annotations": {**extra["annotations"], **annotations},
     }
     queue = request.flavor_spec.get("queue")
-    queue_label = {"kueue.x-k8s.io/queue-name": queue} if queue else {}
+    queue_label = {QUEUE_LABEL: queue} if queue else {}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",

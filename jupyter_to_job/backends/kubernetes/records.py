@@ -20,6 +20,8 @@ AGENT = "agent"
 """Names of the two containers of a job pod."""
 COURIER = "courier"
 """Name of the container of a courier's pod."""
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+"""Kueue's label of a Job: the local queue in which it waits."""
 COMPONENT = "app.kubernetes.io/component"
 """The label that tells the Jobs of couriers from those that run jobs."""
 
@@ -33,7 +35,8 @@ Manifest = dict[str, Any]
 class JobRecord:
     """A Kubernetes Job with our label. `nonce` is what the controller gave the Job that it made.
 
-    `message` says why it failed. `courier_of` is the job that it delivers, "" if it runs one.
+    `message` says why it failed. `courier_of` is the job that it delivers, "" if it runs one. A
+    `suspended` one gets no pods; `queue` is the queue of Kueue that it waits in, "" without one.
     """
 
     namespace: str
@@ -44,6 +47,8 @@ class JobRecord:
     nonce: str = ""
     deleting: bool = False
     courier_of: str = ""
+    suspended: bool = False
+    queue: str = ""
 
 
 @dataclass(frozen=True)
@@ -74,7 +79,8 @@ class PodRecord:
     ends or has ended it (EvictionByEvictionAPI, ...), "" without one; `waiting` why it waits.
     `begun`: its main container has started. `deletion_grace` is how many seconds a pod has that
     is being deleted. `gone`: it was removed; `lost`: its node is away, and nothing more is heard of
-    it. `created` is unix time.
+    it; `lingers`: its main container ended a while ago, and its agent has not. `created` is unix
+    time.
     """
 
     namespace: str
@@ -97,6 +103,7 @@ class PodRecord:
     ended: ContainerEnd | None
     gone: bool = False
     lost: bool = False
+    lingers: bool = False
 
     @property
     def terminal(self) -> bool:
@@ -124,6 +131,8 @@ def job_record(document: Manifest) -> JobRecord:
         nonce=(metadata.get("annotations") or {}).get(NONCE, ""),
         deleting="deletionTimestamp" in metadata,
         courier_of=labels[JOB_LABEL] if labels.get(COMPONENT) == COURIER else "",
+        suspended=bool(document.get("spec", {}).get("suspend")),
+        queue=labels.get(QUEUE_LABEL, ""),
     )
 
 

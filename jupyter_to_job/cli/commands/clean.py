@@ -51,18 +51,18 @@ def clean_command(
 
     service, workspace = session.connect(), open_workspace(session.settings(), session.workspace())
     seconds = 0 if older_than.strip() == "0" else parse_duration(older_than)
-    found = find_old_results(all_jobs(service), workspace, seconds, keep)
+    old_results = find_old_results(all_jobs(service), workspace, seconds, keep)
     if jobs or group:
         names = set(selection.select_names(service, jobs, group))
-        found = [old for old in found if old.job.name in names]
-    if not found:
+        old_results = [old for old in old_results if old.job.name in names]
+    if not old_results:
         output.print_note("There are no old results.")
     elif not yes:
-        _ask(found)
-    removals, code = _remove(service, workspace, found)
+        _ask(old_results)
+    removals, code = _remove(service, workspace, old_results)
     if as_json:
         output.print_json([{"job": name, **vars(removal)} for name, removal in removals])
-    elif found:
+    elif old_results:
         count = sum(len(removal.removed) for _, removal in removals)
         size = format_bytes(sum(removal.size for _, removal in removals))
         click.echo(f"{formats.plural(count, 'file')} removed, {size}.")
@@ -70,11 +70,11 @@ def clean_command(
 
 
 def _remove(
-    service: Jobs, workspace: Workspace, found: list[OldResult]
+    service: Jobs, workspace: Workspace, old_results: list[OldResult]
 ) -> tuple[list[tuple[str, Removal]], int]:
     """Remove results; return what was removed of each job, and the worst exit code."""
     removals, code = [], exits.SUCCEEDED
-    for old in found:
+    for old in old_results:
         name = old.job.name
         try:
             removal = remove_result(service, workspace, name)
@@ -88,14 +88,14 @@ def _remove(
     return removals, code
 
 
-def _ask(found: list[OldResult]) -> None:
+def _ask(old_results: list[OldResult]) -> None:
     """List the results and ask; exit if the answer is no. Raises BadInput without a terminal."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise BadInput("There is no terminal to ask on.", "Say --yes to remove old results.")
-    for old in found:
+    for old in old_results:
         output.print_note(f"{old.path} ({format_bytes(old.size)})")
-    size = format_bytes(sum(old.size for old in found))
-    question = f"Remove {formats.plural(len(found), 'result')}, {size}?"
+    size = format_bytes(sum(old.size for old in old_results))
+    question = f"Remove {formats.plural(len(old_results), 'result')}, {size}?"
     if not click.confirm(question, err=True):
         output.print_note("Nothing was done.")
         raise SystemExit(exits.INTERRUPTED)

@@ -115,6 +115,12 @@ def _print_catalog(catalog: dict[str, Any]) -> None:
         click.echo()
     for reason, names in reasons.items():
         click.echo(f"Not here: {', '.join(names)}. {reason}")
+    twins: dict[str, list[str]] = {}
+    for name, device in devices.items():
+        if device.get("same_as"):  # an older controller does not say it
+            twins.setdefault(device["same_as"], []).append(name)
+    for first, names in twins.items():
+        click.echo(f"The same cards here: {', '.join([first, *names])}.")
 
 
 def _column(title: str, texts: list[str], drop: int = 0, min_width: int | None = None) -> Column:

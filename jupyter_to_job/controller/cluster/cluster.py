@@ -55,6 +55,7 @@ class Cluster:
         self._batch = client.BatchV1Api(api)
         self._authentication = client.AuthenticationV1Api(api)
         self._events = client.EventsV1Api(api)
+        self._groups = client.ApisApi(api)
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -140,6 +141,16 @@ class Cluster:
         except NotFound:
             return False
         return True
+
+    async def api_groups(self) -> frozenset[str]:
+        """Return the names of the API groups that the cluster serves."""
+        with translate_errors():
+            document = await read_json(
+                await self._groups.get_api_versions_without_preload_content(
+                    _request_timeout=REQUEST_TIMEOUT
+                )
+            )
+        return frozenset(group["name"] for group in document["groups"])
 
     async def create_job(self, manifest: Manifest) -> str:
         """Create a Job, and return its uid.

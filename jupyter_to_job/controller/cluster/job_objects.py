@@ -22,6 +22,8 @@ from .watches import Watches
 
 SILENCE = 60.0
 """Seconds without a word of the agent after which a pod that should be gone counts as lost."""
+LINGERING = 20.0
+"""Seconds after the end of a pod's main container from which its agent counts as lingering."""
 _DARK_NODE = "DeletionByTaintManager"
 
 
@@ -50,6 +52,8 @@ class JobObjects:
         """The uid of the Job that made a known pod: one that is orphaned does not tell any more."""
         self._deleted_since: dict[str, float] = {}
         """When each known pod was first seen to be deleted."""
+        self._ended_since: dict[str, float] = {}
+        """When the main container of each known pod was first seen to have ended."""
         self._heard_at: dict[str, float] = {}
         """When the agent of each known pod was last heard: one without output is silent."""
 
@@ -70,6 +74,8 @@ class JobObjects:
         self._known_pods[pod.job_uid][pod.uid] = pod
         if pod.deleting:
             self._deleted_since.setdefault(pod.uid, self._clock())
+        if pod.ended is not None:
+            self._ended_since.setdefault(pod.uid, self._clock())
 
     async def run(self) -> None:
         """Watch for ever."""
@@ -144,8 +150,11 @@ class JobObjects:
     def _as_it_is(self, pod: PodRecord) -> PodRecord:
         if self._pods.get(pod.namespace, pod.uid) is None:
             return replace(pod, gone=True)
-        until_lost = self.seconds_until_lost(pod)
-        return pod if until_lost is None or until_lost > 0 else replace(pod, lost=True)
+        return replace(
+            pod,
+            lost=self.seconds_until_lost(pod) == 0,
+            lingers=self._seconds_until_lingering(pod) == 0,
+        )
 
     def hear(self, pod_uid: str) -> None:
         """Note that a pod's agent has just spoken."""
@@ -165,14 +174,28 @@ class JobObjects:
         silent_since = max(deleted_since + grace, self._heard_at.get(pod.uid, 0.0))
         return max(0.0, silent_since + SILENCE - self._clock())
 
-    def losses(self, pods: Iterable[PodRecord]) -> list[tuple[str, float]]:
-        """Return the jobs of pods that may come to count as lost, and the seconds until then."""
-        moments = [(pod.job, self.seconds_until_lost(pod)) for pod in pods]
-        return [(job, seconds) for job, seconds in moments if seconds is not None]
+    def _seconds_until_lingering(self, pod: PodRecord) -> float | None:
+        """Return when a pod counts as lingering, None if it does not come to that."""
+        ended_since = self._ended_since.get(pod.uid)
+        if ended_since is None or pod.terminal or pod.deleting:
+            return None
+        return max(0.0, ended_since + LINGERING - self._clock())
+
+    def moments(self, pods: Iterable[PodRecord]) -> list[tuple[str, float]]:
+        """Return the jobs of pods that come to count as lost or lingering, and when, in seconds."""
+        found: list[tuple[str, float]] = []
+        for pod in pods:
+            until_lost = self.seconds_until_lost(pod)
+            if until_lost is not None:
+                found.append((pod.job, until_lost))
+            elif until_lingering := self._seconds_until_lingering(pod):  # 0: nothing may be due
+                found.append((pod.job, until_lingering))
+        return found
 
     def forget(self, job: ClusterJob) -> None:
         """Forget the pods of a Job that is gone, and whose job has ended."""
         for uid in self._known_pods.pop(job.uid, {}):
             self._maker.pop(uid, None)
             self._deleted_since.pop(uid, None)
+            self._ended_since.pop(uid, None)
             self._heard_at.pop(uid, None)

@@ -171,13 +171,17 @@ def next_step(seen: Seen) -> Step:
 
 
 def _step_beside_pod(seen: Seen) -> Step:
-    """Return what is to be done while a pod lives: it waits too long, or its Job was deleted."""
+    """Return what is to be done while a pod lives.
+
+    It waits too long, or its Job was deleted, or its agent was told to end before it could hear
+    that, because the image without our package had failed so soon: there is nothing to be sent.
+    """
     if seen.waited:
         return RecordStop(*seen.waited)
     going_on = [pod for pod in seen.living if not pod.deleting]
-    if seen.is_job_deleted and going_on:
-        return DeletePod(going_on[0])
-    return Wait()
+    if not seen.is_job_deleted:
+        going_on = [p for p in going_on if p.lingers and failure_of(p)[0] == "RunnerMissing"]
+    return DeletePod(going_on[0]) if going_on else Wait()
 
 
 def _end_of(attempt: SeenAttempt, seen: Seen) -> RecordPodEnd | EndAttempt | None:

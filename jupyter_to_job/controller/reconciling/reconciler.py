@@ -29,6 +29,7 @@ from ...domain.errors import BadInput, Conflict, Damaged, JobsError, NotFound, R
 from ...domain.state import Placement
 from ...exchange import FileExchange, Request
 from ...exchange.records import ClusterJob
+from ..cluster.api_groups import ApiGroups
 from ..cluster.cluster import Cluster
 from ..cluster.job_objects import JobObjects
 from ..job_tracker import JobTracker
@@ -57,8 +58,10 @@ from .next_step import (
     Wait,
     next_step,
 )
+from .queues import require_queue, suspended_placement
 from .run_admission import RunAdmission
 from .tracked_jobs import tracked_job
+from .unrecorded_jobs import find_job, known_job
 from .wait_limits import WaitLimits, WaitTimes
 from .work_queue import WorkQueue
 
@@ -111,6 +114,7 @@ class Reconciler:
         self._queue.measure(self.tracker.metrics, "jobs")
         self._wait_times = WaitTimes(self.wait_limits, self._queue.add_after)
         self.objects = JobObjects(self.cluster, self.namespaces, self._on_event)
+        self.groups = ApiGroups(self.cluster)
         self.kernels = KnownKernels()
         self.runs = RunAdmission(self.cluster, self.exchange, self.tracker, self.enqueue)
         self._groups = GroupLimits(self.enqueue)
@@ -136,10 +140,13 @@ class Reconciler:
 
     def placement_of(self, job: str) -> Placement | None:
         """Return where a job stands that has not started; None if nothing is known yet."""
-        pod = self.pod_of(job)
+        pod, record = self.pod_of(job), self._jobs.get(job)
+        if record is not None and (pod is None or pod.is_over):
+            suspended = suspended_placement(record, self.objects, self.groups)
+            if suspended is not None:
+                return suspended
         if pod is not None:
             return placement_of(pod)
-        record = self._jobs.get(job)
         refusal = self.objects.refusal_of(record) if record else None
         return placement_of_refusal(refusal) if refusal else self._refusals.get(job)
 
@@ -162,7 +169,7 @@ class Reconciler:
     async def run(self) -> None:
         """Run informers, resync and workers for ever."""
         workers = (self._work() for _ in range(WORKERS))
-        await asyncio.gather(self.objects.run(), self._resync(), *workers)
+        await asyncio.gather(self.objects.run(), self.groups.run(), self._resync(), *workers)
 
     async def _resync(self) -> None:
         """Queue all unfinished jobs at regular intervals."""
@@ -258,8 +265,8 @@ class Reconciler:
         if job is not None and record is None and not await self._is_gone(job):
             self._queue.add_after(name, STALE_WATCH_INTERVAL)
             return
-        for lost, seconds in self.objects.losses(pods):  # no event tells of that
-            self._queue.add_after(lost, seconds)
+        for each, seconds in self.objects.moments(pods):  # no event tells of them
+            self._queue.add_after(each, seconds)
         step = next_step(seen)
         if not isinstance(step, Wait):
             await self._take(step, name, files)
@@ -274,12 +281,9 @@ class Reconciler:
 
     async def _adopt(self, name: str, files: JobFiles) -> ClusterJob | None:
         """Record a Job that was created just before the controller ended, if there is one."""
-        nonce, namespace = files.origin.get("nonce"), files.origin.get("namespace", "")
-        record = self.objects.named(namespace, name)
-        if record is None or not nonce or record.nonce != nonce:
-            return None
-        job = ClusterJob(namespace, name, record.uid)
-        await asyncio.to_thread(write_job, self.exchange, name, job)
+        job = known_job(self.objects, name, files)
+        if job is not None:
+            await asyncio.to_thread(write_job, self.exchange, name, job)
         return job
 
     async def _take(self, step: Step, name: str, files: JobFiles) -> None:
@@ -306,6 +310,7 @@ class Reconciler:
             self._refusals[name] = placement
             return
         try:
+            require_queue(files.request, self.groups)
             await require_same_claims(self.cluster, files.request, files.origin)
             manifest = await asyncio.to_thread(self.manifest, files.request, files.origin)
         except (BadInput, Conflict, Refused) as error:  # the administrator may mend the patch
@@ -366,7 +371,7 @@ class Reconciler:
             self.objects.forget(seen.job)
             self._wait_times.forget(seen.pods)
         if files.deleted:
-            await self._remove(name, seen.job or await self._find_unrecorded(name, files))
+            await self._remove(name, seen.job or await find_job(self.cluster, name, files))
         elif seen.job is not None and seen.record is not None and files.ended_at is not None:
             retention = JOB_KEPT if seen.record.finished else STRAY_KEPT
             # The pod wrote when it ended: it cannot have its Job kept for longer.
@@ -375,13 +380,6 @@ class Reconciler:
                 await self.cluster.delete_job(seen.job)
             else:
                 self._queue.add_after(name, remaining)
-
-    async def _find_unrecorded(self, name: str, files: JobFiles) -> ClusterJob | None:
-        """Return the Job whose creation was not answered in time, and that no watch told of yet."""
-        nonce, namespace = files.origin.get("nonce"), files.origin.get("namespace", "")
-        record = await self.cluster.find_job(namespace, name) if nonce else None
-        is_ours = record is not None and record.nonce == nonce
-        return ClusterJob(namespace, name, record.uid) if record and is_ours else None
 
     async def _remove(self, name: str, job: ClusterJob | None) -> None:
         """Remove a job's Job, and then its directory: nothing tells of the Job any more."""

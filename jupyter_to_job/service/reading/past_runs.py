@@ -45,11 +45,12 @@ class _Run(NamedTuple):
 
 
 class PastRuns:
-    """The run times of jobs that succeeded. Parsing a row happens once."""
+    """The run times of jobs that succeeded. A row is parsed once, and an estimate made once."""
 
     def __init__(self) -> None:
         self._runs: dict[tuple[str, str], _Run | None] = {}
         self._seconds: dict[_Kind, list[float]] = {}
+        self._estimates: dict[tuple[_Kind, int | None], Estimate] = {}
         self._rows: Sequence[IndexRow] = ()
 
     def update(self, rows: Sequence[IndexRow]) -> None:
@@ -71,10 +72,11 @@ class PastRuns:
                 if len(seconds[kind]) < MAX_RUNS:
                     seconds[kind].append(run.seconds)
         self._seconds = dict(seconds)
+        self._estimates = {}
 
     def own(self, request: Request) -> Sequence[float]:
         """Return the seconds of earlier runs of a job's notebook with its flavor and device."""
-        return self._seconds.get(_Kind(request.source, request.flavor, request.device), ())
+        return self._seconds.get(_kind_of(request), ())
 
     def similar(self, request: Request) -> Sequence[float]:
         """Return the seconds of the runs that are nearest to a job, none if there is none.
@@ -89,14 +91,19 @@ class PastRuns:
 
     def estimate(self, request: Request) -> Estimate | None:
         """Return how long a job runs; None if its notebook never ran with its flavor."""
+        # Taken first: what is made of older runs while `update` goes on is in an older dictionary.
+        estimates = self._estimates
         seconds = self.own(request)
         if not seconds:
             return None
-        samples = []
-        for number in range(SAMPLES):
-            draws = Draws(self, number)
-            samples += [draws.draw(request) or 0.0 for _ in seconds]
-        return Estimate.of(samples, len(seconds))
+        key = _kind_of(request), request.max_runtime
+        if key not in estimates:
+            samples = []
+            for number in range(SAMPLES):
+                draws = Draws(self, number)
+                samples += [draws.draw(request) or 0.0 for _ in seconds]
+            estimates[key] = Estimate.of(samples, len(seconds))
+        return estimates[key]
 
 
 class Draws:
@@ -109,7 +116,7 @@ class Draws:
     def __init__(self, past: PastRuns, number: int) -> None:
         self._past = past
         self._random = random.Random(number)  # noqa: S311 - no secret
-        self._factors: dict[int, float] = {}
+        self._factors: dict[int, tuple[float, Sequence[float]]] = {}
         self.used: dict[int, int] = {}
         """The number of earlier runs of each kind that was drawn from."""
 
@@ -139,9 +146,14 @@ class Draws:
         key = id(seconds)
         if key not in self._factors:
             spread = SPREAD / math.sqrt(len(seconds))
-            self._factors[key] = math.exp(self._random.gauss(0.0, spread))
+            # Another thread may update the runs: kept, they leave their id to no others.
+            self._factors[key] = math.exp(self._random.gauss(0.0, spread)), seconds
             self.used[key] = len(seconds)
-        return self._factors[key]
+        return self._factors[key][0]
+
+
+def _kind_of(request: Request) -> _Kind:
+    return _Kind(request.source, request.flavor, request.device)
 
 
 def _limited(seconds: float, request: Request) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
@@ -30,16 +31,29 @@ MAX_QUEUE = 100
 """Jobs of a queue that are played through. Those behind them go on at the same pace."""
 FORECAST_TTL = 5.0
 """Seconds for which a forecast and the earlier runs count: a page asks for many jobs at once."""
+MAX_OWNERS = 100
+"""Owners whose earlier runs are kept in memory."""
 _NOWHERE = Placement()
+_MAY_START = (None, GROUP_LIMIT)
+"""The reasons of jobs that wait for their turn. Others are too large for ever."""
 
 
 @dataclass(frozen=True)
 class _Forecast:
-    """The estimates of a host's queue, of its first jobs, and the places of all."""
+    """The estimates of a host's queue, of its first jobs, and the places of all.
 
+    `made` is when it was made, and `made_at` the same by a clock that is never set.
+    """
+
+    made: str
     made_at: float
     places: Mapping[str, int]
     starts: Sequence[Estimate | None]
+
+    def counts_for(self, job: str, submitted: str) -> bool:
+        """Tell whether it says of a job what a new one would."""
+        is_recent = time.monotonic() - self.made_at < FORECAST_TTL
+        return is_recent and (job in self.places or submitted < self.made)
 
     def start_of(self, job: str) -> Estimate | None:
         """Return when a job starts; None if nobody knows."""
@@ -59,6 +73,15 @@ class _Forecast:
 
 
 @dataclass
+class _OwnersRuns:
+    """The earlier runs of an owner, and when they were read."""
+
+    past: PastRuns = field(default_factory=PastRuns)
+    read_at: float = -math.inf
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+@dataclass
 class QueueForecasts:
     """Forecasts for one process. Several threads may use it."""
 
@@ -66,67 +89,76 @@ class QueueForecasts:
     backend: Backend
     lister: JobLister
     reader: JobReader
-    _past: dict[str, tuple[PastRuns, float]] = field(default_factory=dict)
+    _owners: OrderedDict[str, _OwnersRuns] = field(default_factory=OrderedDict)
     _forecasts: dict[str, _Forecast] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _building: threading.Lock = field(default_factory=threading.Lock)
 
     def with_wait(self, job: Job, request: Request) -> Job:
-        """Return a waiting job with what it waits for; others, and without a queue, as they are."""
+        """Return a waiting job with what is known of its wait; others as they are."""
         backend = self.backend
         if job.state is not State.QUEUED or job.cancel_requested:
             return job
+        past = self._past_of(request.owner)
+        wait = JobWait(times.now(), run=past.estimate(request))
         if not isinstance(backend, QueueForecaster):
-            return job
-        with self._lock:
-            past = self._past_of(request.owner)
-            wait = JobWait(
-                times.now(),
-                needs=backend.needs(request),
-                before=None if job.position is None else job.position - 1,
-                start=self._forecast(request, past).start_of(request.name),
-                run=past.estimate(request),
-            )
+            return job if wait.run is None else replace(job, wait=wait)
+        submitted = request.submitted if job.reason in _MAY_START else ""
+        wait = replace(
+            wait,
+            needs=backend.needs(request),
+            before=None if job.position is None else job.position - 1,
+            start=self._forecast(request, past, submitted).start_of(request.name),
+        )
         return replace(job, wait=wait)
 
     def of_trial(self, request: Request) -> JobWait:
         """Return what a job that is not submitted yet would wait for."""
         backend = self.backend
-        with self._lock:
-            past = self._past_of(request.owner)
-            wait = JobWait(times.now(), run=past.estimate(request))
-            if not isinstance(backend, QueueForecaster):
-                return wait
-            waiting = self._queue_of(request)
-            before = sum(other.queue_key < request.queue_key for other in waiting)
-            needs = backend.needs(request)
-            if not before and not needs:
-                return replace(wait, before=0)
-            if before >= MAX_QUEUE:
-                start = self._forecast(request, past).start_at(before)
-            else:
-                queue = [*waiting[:before], request]
-                start = self._play(queue, past)[-1]
-            return replace(wait, needs=needs, before=before, start=start)
+        past = self._past_of(request.owner)
+        wait = JobWait(times.now(), run=past.estimate(request))
+        if not isinstance(backend, QueueForecaster):
+            return wait
+        waiting = self._queue_of(request)
+        before = sum(other.queue_key < request.queue_key for other in waiting)
+        needs = backend.needs(request)
+        if not before and not needs:
+            return replace(wait, before=0)
+        if before >= MAX_QUEUE:
+            start = self._forecast(request, past).start_at(before)
+        else:
+            queue = [*waiting[:before], request]
+            start = self._play(queue, past)[-1]
+        return replace(wait, needs=needs, before=before, start=start)
 
     def _past_of(self, owner: str) -> PastRuns:
-        past, read_at = self._past.get(owner, (PastRuns(), -math.inf))
-        if time.monotonic() - read_at > FORECAST_TTL:
-            past.update(self.lister.ended(owner))
-            self._past[owner] = past, time.monotonic()
-        return past
+        """Return an owner's earlier runs. Reading them keeps no other owner waiting."""
+        with self._lock:
+            runs = self._owners.setdefault(owner, _OwnersRuns())
+            self._owners.move_to_end(owner)
+            if len(self._owners) > MAX_OWNERS:
+                self._owners.popitem(last=False)
+        with runs.lock:
+            if time.monotonic() - runs.read_at > FORECAST_TTL:
+                runs.past.update(self.lister.ended(owner))
+                runs.read_at = time.monotonic()
+        return runs.past
 
-    def _forecast(self, request: Request, past: PastRuns) -> _Forecast:
-        """Return the forecast of a job's queue, which may be a moment old."""
+    def _forecast(self, request: Request, past: PastRuns, submitted: str = "") -> _Forecast:
+        """Return the forecast of a job's queue, which may be a moment old.
+
+        A job that was `submitted` since then, and may start, has a place in it.
+        """
         host = request.environment.host
-        known = self._forecasts.get(host)
-        is_recent = known is not None and time.monotonic() - known.made_at < FORECAST_TTL
-        if known is not None and is_recent and request.name in known.places:
-            return known
-        queue = self._queue_of(request)
-        places = {other.name: place for place, other in enumerate(queue)}
-        starts = self._play(queue[:MAX_QUEUE], past)
-        forecast = self._forecasts[host] = _Forecast(time.monotonic(), places, starts)
-        return forecast
+        with self._building:
+            forecast = self._forecasts.get(host)
+            if forecast is None or not forecast.counts_for(request.name, submitted):
+                made, made_at = times.now(), time.monotonic()
+                queue = self._queue_of(request)
+                places = {queued.name: place for place, queued in enumerate(queue)}
+                starts = self._play(queue[:MAX_QUEUE], past)
+                forecast = self._forecasts[host] = _Forecast(made, made_at, places, starts)
+            return forecast
 
     def _queue_of(self, request: Request) -> list[Request]:
         """Return the jobs that wait on a job's host and may start at some time, next first."""
@@ -134,11 +166,11 @@ class QueueForecasts:
         placements = self.backend.queue_status(waiting)
         host = request.environment.host
         queue = [
-            other
-            for name, other in waiting.items()
-            if other.environment.host == host and _may_start(placements.get(name, _NOWHERE))
+            queued
+            for name, queued in waiting.items()
+            if queued.environment.host == host and _may_start(placements.get(name, _NOWHERE))
         ]
-        return sorted(queue, key=lambda other: other.queue_key)
+        return sorted(queue, key=lambda queued: queued.queue_key)
 
     def _play(self, queue: Sequence[Request], past: PastRuns) -> list[Estimate | None]:
         """Return the estimates of the first jobs of a queue."""
@@ -182,4 +214,4 @@ class QueueForecasts:
 
 def _may_start(placement: Placement) -> bool:
     """Tell whether a job waits for its turn: it has no slot yet, and is not too large for ever."""
-    return not placement.starting and placement.reason in (None, GROUP_LIMIT)
+    return not placement.starting and placement.reason in _MAY_START

@@ -26,6 +26,7 @@ from ...exchange.request import Environment, digest_of
 from ...workspace import (
     Frozen,
     Workspace,
+    check_template,
     freeze,
     freeze_input,
     make_folder,
@@ -114,13 +115,16 @@ class Caller:
         return Workspace(Path(self.workspace), [Path(root) for root in self.roots])
 
     def with_results(self, submission: Submission) -> Submission:
-        """Return a submission with the folder of its result, where the settings choose it.
+        """Return a submission with the folder of its result, where settings choose it.
 
-        Raises BadInput where that leads out of the workspace.
+        Those of a browser come with the submission. Raises BadInput for what is no folder, or leads
+        out of the workspace.
         """
-        if submission.output is not None or not self.results:
-            return submission
-        folder = results_folder(self.open_workspace(), submission.notebook, self.results)
+        template = submission.results or self.results
+        if submission.output is not None or not template:
+            return replace(submission, results=None)
+        check_template(template)
+        folder = results_folder(self.open_workspace(), submission.notebook, template)
         return replace(submission, results=folder)
 
     def make_folder_of(self, output: str | None) -> None:

@@ -18,8 +18,9 @@ export async function confirmCleanUp(props: Props): Promise<boolean> {
   const { model, trans } = props;
   const body = ReactWidget.create(<CleanUp {...props} />);
   body.addClass('jp-ToJob-cleanUp');
+  const title = trans.__('Clean Up Old Results');
   const dialog = new Dialog({
-    title: trans.__('Clean Up Old Results'),
+    title,
     body,
     defaultButton: 0, // Enter takes the harmless button.
     focusNodeSelector: 'select',
@@ -28,6 +29,7 @@ export async function confirmCleanUp(props: Props): Promise<boolean> {
       Dialog.warnButton({ label: trans.__('Remove') })
     ]
   });
+  dialog.node.setAttribute('aria-label', title);
   const remove = dialog.node.querySelector<HTMLButtonElement>(
     '.jp-Dialog-footer .jp-mod-warn'
   );
@@ -83,17 +85,23 @@ function CleanUp({ model, trans }: Props): ReactElement {
         {trans.__('Keep the newest result of each notebook')}
       </label>
       <p role="status">{statusText(model, trans)}</p>
-      <ul aria-label={trans.__('Old results')} tabIndex={0}>
-        {(model.results ?? []).map(({ path, size, finished }) => (
-          <li key={path}>
-            <code>{path}</code>{' '}
-            <small>
-              {formatBytes(size)} · {formatMoment(finished, Date.now())}
-            </small>
-          </li>
-        ))}
-      </ul>
+      <ResultList model={model} trans={trans} />
     </>
+  );
+}
+
+function ResultList({ model, trans }: Props): ReactElement {
+  return (
+    <ul aria-label={trans.__('Old results')} tabIndex={0}>
+      {(model.results ?? []).map(({ path, size, finished }) => (
+        <li key={path}>
+          <code>{path}</code>{' '}
+          <small>
+            {formatBytes(size)} · {formatMoment(finished, Date.now())}
+          </small>
+        </li>
+      ))}
+    </ul>
   );
 }
 

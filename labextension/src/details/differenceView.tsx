@@ -59,7 +59,7 @@ function ChangedCell({ cell, trans }: CellProps): ReactElement {
   const titles = {
     same: '',
     added: trans.__('Cell %1 is new', place),
-    removed: trans.__('Cell %1 was removed', place),
+    removed: trans.__('Cell %1, as it was submitted, was removed', place),
     changed: trans.__('Cell %1 has changed', place)
   };
   const classes: Record<string, string> = {
@@ -67,7 +67,7 @@ function ChangedCell({ cell, trans }: CellProps): ReactElement {
     '-': 'jp-mod-old'
   };
   return (
-    <div className="jp-ToJob-difference">
+    <div className="jp-ToJob-changed-cell">
       <h4>{titles[kind]}</h4>
       <pre tabIndex={0} aria-label={titles[kind]} role="region">
         {lines.map(([mark = ' ', text = ''], index) => (

@@ -25,7 +25,7 @@ export function progressFacts(
   const { progress, submitted, started, finished } = job;
   const seconds = elapsedSeconds(job, now);
   const moment = (time: string | null) =>
-    time === null ? null : formatMoment(time, now);
+    time === null ? null : formatMoment(time, now, true);
   return facts([
     [
       trans.__('Cells'),

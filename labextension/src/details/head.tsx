@@ -21,12 +21,12 @@ export function DetailsHead(props: Props): ReactElement {
   const { model, trans } = props;
   const { job, name } = model;
   return (
-    <header className="jp-ToJob-details-head">
+    <div className="jp-ToJob-details-head">
       <h2>{name}</h2>
       {job !== null && <JobStanding job={job} trans={trans} />}
       <Problem {...props} />
       {job !== null && !model.isDeleted && <Actions {...props} job={job} />}
-    </header>
+    </div>
   );
 }
 

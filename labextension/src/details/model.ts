@@ -12,7 +12,10 @@ import { Resource } from './resource';
 const REFRESH_MS = 2000;
 
 /** The bytes of the journal from whose end the log is shown. */
-export const LOG_BYTES = 64 << 10;
+const LOG_BYTES = 64 << 10;
+
+/** The last text of a log, and whether there is more before it. */
+export type LogEnding = { text: string; isCut: boolean };
 
 export class DetailsModel {
   constructor(
@@ -46,9 +49,9 @@ export class DetailsModel {
   readonly difference = this._resource<Difference>(() =>
     this.api.getDifference(this.name)
   );
-  readonly log = this._resource<string>(async () => {
-    const { text } = await this.api.readLogs(this.name, -LOG_BYTES);
-    return text;
+  readonly log = this._resource<LogEnding>(async () => {
+    const { text, next } = await this.api.readLogs(this.name, -LOG_BYTES);
+    return { text, isCut: next > LOG_BYTES };
   });
 
   /** The job as it stands; null before it is known. */

@@ -6,20 +6,13 @@ import { errorText } from '../ui/errors';
 import type { Fact } from './facts';
 import type { Resource } from './resource';
 
-type SectionProps = { title: string; isWide?: boolean; children: ReactNode };
+type SectionProps = { title: string; children: ReactNode };
 
 /** A section with a heading. */
-export function Section({
-  title,
-  isWide = false,
-  children
-}: SectionProps): ReactElement {
+export function Section({ title, children }: SectionProps): ReactElement {
   const id = useId();
   return (
-    <section
-      className={`jp-ToJob-section${isWide ? ' jp-mod-wide' : ''}`}
-      aria-labelledby={id}
-    >
+    <section className="jp-ToJob-section" aria-labelledby={id}>
       <h3 id={id}>{title}</h3>
       {children}
     </section>
@@ -37,7 +30,7 @@ export function FoldedSection({
   const [isOpen, setOpen] = useState(false);
   const id = useId();
   return (
-    <section className="jp-ToJob-section jp-mod-wide" aria-labelledby={id}>
+    <section className="jp-ToJob-section" aria-labelledby={id}>
       <h3 id={id}>
         <button
           className="jp-ToJob-fold"

@@ -20,7 +20,7 @@ export function receiptColumns(
   trans: TranslationBundle
 ): ReceiptColumn[] {
   const duration = (seconds: number | null) =>
-    seconds === null ? '–' : formatDuration(seconds, trans);
+    seconds === null ? '–' : durationText(seconds, trans);
   const bytes = (amount: number | null) =>
     amount === null ? null : formatBytes(amount);
   const columns: ReceiptColumn[] = [
@@ -59,6 +59,14 @@ export function receiptColumns(
   return columns.filter(({ amount }) =>
     cells.some(cell => amount(cell) !== null)
   );
+}
+
+/** Most cells take so little that one decimal does not tell them apart. */
+function durationText(seconds: number, trans: TranslationBundle): string {
+  if (seconds >= 9.995) {
+    return formatDuration(seconds, trans);
+  }
+  return trans.__('%1 s', seconds < 0.005 ? '<0.01' : seconds.toFixed(2));
 }
 
 /** Each cell's share of the largest amount, from 0 to 1; null where it is not known. */

@@ -114,7 +114,7 @@ function CellName({
           {state === 'failed' ? trans.__('Failed') : trans.__('Running')}
         </strong>
       )}
-      <code title={title}>{title}</code>
+      {cell !== null && <code title={title}>{title}</code>}
     </>
   );
 }

@@ -4,10 +4,11 @@ import type { CommandRegistry } from '@lumino/commands';
 import { type ReactElement, useCallback } from 'react';
 
 import type { JobRecord } from '../api';
+import { CommandIDs } from '../jobCommands';
 import { isFinal, type Job, resultPath } from '../jobs/job';
 import { eventText } from '../ui/eventText';
 import { formatBytes, formatMoment } from '../ui/format';
-import { openResult, openSource } from '../ui/openResult';
+import { openSource } from '../ui/openResult';
 import { ViewCommandIDs } from '../viewCommands';
 import { DifferenceView } from './differenceView';
 import { ExportSection } from './exportSection';
@@ -22,7 +23,7 @@ import {
   valueFacts
 } from './facts';
 import { plainLog } from './logText';
-import type { DetailsModel } from './model';
+import type { DetailsModel, LogEnding } from './model';
 import { notificationText } from './notificationText';
 import { FactList, FoldedSection, isInside, Loaded, Section } from './parts';
 import { ReceiptTable } from './receiptTable';
@@ -46,14 +47,20 @@ export function Sections(props: JobProps): ReactElement {
   const { model, job, trans } = props;
   return (
     <div className="jp-ToJob-sections">
-      <OverviewSections {...props} />
-      <Section title={trans.__('What each cell used')} isWide>
+      <div className="jp-ToJob-columns">
+        <OverviewSections {...props} />
+      </div>
+      <Section title={trans.__('What each cell used')}>
         <Loaded resource={model.cells} trans={trans}>
           {cells => <ReceiptTable cells={cells} trans={trans} />}
         </Loaded>
       </Section>
       <Loaded resource={model.record} trans={trans}>
-        {record => <RecordSections {...props} record={record} />}
+        {record => (
+          <div className="jp-ToJob-columns">
+            <RecordSections {...props} record={record} />
+          </div>
+        )}
       </Loaded>
       <ToldSections job={job} trans={trans} />
       <ContentSections {...props} />
@@ -84,7 +91,9 @@ function OverviewSections(props: JobProps): ReactElement {
           ) : (
             <button
               className="jp-ToJob-link"
-              onClick={() => void openResult(commands, path, trans)}
+              onClick={() =>
+                void commands.execute(CommandIDs.open, { name: job.name })
+              }
             >
               {path}
             </button>
@@ -180,7 +189,7 @@ function ToldSections({ job, trans }: ToldProps): ReactElement {
         </Section>
       )}
       {events !== null && events.length > 0 && (
-        <Section title={trans.__('What the cluster says')} isWide>
+        <Section title={trans.__('What the cluster says')}>
           <ul className="jp-ToJob-files">
             {[...events].reverse().map((event, index) => (
               <li key={index}>
@@ -211,7 +220,7 @@ function ContentSections(props: JobProps): ReactElement {
     <>
       <FoldedSection title={trans.__('Log')} onOpen={() => void log.load()}>
         <Loaded resource={log} trans={trans}>
-          {text => <LogEnd text={text} name={job.name} trans={trans} />}
+          {log => <LogEnd log={log} name={job.name} trans={trans} />}
         </Loaded>
       </FoldedSection>
       <FoldedSection
@@ -234,21 +243,27 @@ function ContentSections(props: JobProps): ReactElement {
   );
 }
 
-type LogProps = { text: string; name: string; trans: TranslationBundle };
+type LogProps = { log: LogEnding; name: string; trans: TranslationBundle };
 
-/** The end of the log. The other view follows it. */
-function LogEnd({ text, name, trans }: LogProps): ReactElement {
-  const plain = plainLog(text);
-  return plain === '' ? (
-    <p>{trans.__('Nothing was printed.')}</p>
-  ) : (
-    <pre
-      className="jp-ToJob-log"
-      tabIndex={0}
-      role="region"
-      aria-label={trans.__('Text that %1 printed', name)}
-    >
-      {plain}
-    </pre>
+/** The end of the log. The other view follows it, and has the beginning. */
+function LogEnd({ log, name, trans }: LogProps): ReactElement {
+  const plain = plainLog(log.text);
+  if (plain === '') {
+    return <p>{trans.__('Nothing was printed.')}</p>;
+  }
+  return (
+    <>
+      {log.isCut && (
+        <p>{trans.__('This is the end. Show Logs has more of it.')}</p>
+      )}
+      <pre
+        className="jp-ToJob-log"
+        tabIndex={0}
+        role="region"
+        aria-label={trans.__('Text that %1 printed', name)}
+      >
+        {plain}
+      </pre>
+    </>
   );
 }

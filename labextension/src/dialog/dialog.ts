@@ -122,6 +122,7 @@ export class SubmitDialog extends Dialog<unknown> {
         : trans.__('SEND');
     if (label !== null && label.textContent !== text) {
       label.textContent = text;
+      this._sendButton.setAttribute('aria-label', text);
     }
   }
 

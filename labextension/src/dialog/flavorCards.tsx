@@ -12,7 +12,7 @@ import { catalogText } from '../ui/catalogText';
 import { formatDuration, formatMemory, parseCpus } from '../ui/format';
 import { explainUnavailable } from '../ui/serverText';
 import { devicesOf } from './places';
-import type { ModelProps } from './section';
+import { Folded, type ModelProps } from './section';
 
 /** The flavors as radio buttons that look like cards. */
 export function FlavorCards({ model }: ModelProps): ReactElement {
@@ -23,25 +23,54 @@ export function FlavorCards({ model }: ModelProps): ReactElement {
       role={model.sweep.several === null ? 'radiogroup' : 'group'}
     >
       <legend>{trans.__('Flavor: how much it gets')}</legend>
-      <div className="jp-ToJobDialog-cards">
-        {catalog === null ? (
+      {catalog === null ? (
+        <div className="jp-ToJobDialog-cards">
           <div
             className="jp-ToJobDialog-card jp-mod-empty"
             aria-hidden="true"
           />
-        ) : (
-          Object.keys(catalog.flavors).map(name => (
-            <FlavorCard
-              key={name}
-              model={model}
-              catalog={catalog}
-              name={name}
-            />
-          ))
-        )}
-      </div>
+        </div>
+      ) : (
+        <AllCards model={model} catalog={catalog} />
+      )}
     </fieldset>
   );
+}
+
+/** The flavors that can be chosen, and behind a word those that cannot. */
+function AllCards({ model, catalog }: Omit<CardProps, 'name'>): ReactElement {
+  const [available, unavailable] = partition(
+    Object.keys(catalog.flavors),
+    name => unavailableReason(catalog, name) === null
+  );
+  const cards = (names: string[]) => (
+    <div className="jp-ToJobDialog-cards">
+      {names.map(name => (
+        <FlavorCard key={name} model={model} catalog={catalog} name={name} />
+      ))}
+    </div>
+  );
+  const count = unavailable.length;
+  return available.length === 0 || count === 0 ? (
+    cards([...available, ...unavailable])
+  ) : (
+    <>
+      {cards(available)}
+      <Folded
+        label={model.trans._n(
+          '%1 more is not available here',
+          '%1 more are not available here',
+          count
+        )}
+      >
+        {cards(unavailable)}
+      </Folded>
+    </>
+  );
+}
+
+function partition<T>(items: T[], isFirst: (item: T) => boolean): [T[], T[]] {
+  return [items.filter(isFirst), items.filter(item => !isFirst(item))];
 }
 
 type CardProps = ModelProps & { catalog: Catalog; name: string };
@@ -141,15 +170,22 @@ export function DeviceChoice({ model }: ModelProps): ReactElement | null {
   if (catalog === null) {
     return null;
   }
-  const places = several?.list(catalog);
-  const devices =
-    places === undefined
-      ? listDevices(catalog, model.flavor)
-      : devicesOf(
-          catalog,
-          places.map(({ flavor }) => flavor)
-        );
+  const devices = devicesToChoose(model, catalog);
   const isChoice = devices.length > 1;
+  const [present, absent] = partition(
+    devices,
+    ([, device]) => !isAbsent(device)
+  );
+  const options = (some: typeof devices) =>
+    some.map(([name, device]) => (
+      <DeviceOption
+        key={name}
+        model={model}
+        name={name}
+        device={device}
+        isChoice={isChoice}
+      />
+    ));
   const role = several === null ? 'radiogroup' : 'group';
   return devices.length === 0 ? null : (
     <fieldset
@@ -157,17 +193,32 @@ export function DeviceChoice({ model }: ModelProps): ReactElement | null {
       role={isChoice ? role : undefined}
     >
       <legend>{trans.__('Device: which kind it runs on')}</legend>
-      {devices.map(([name, device]) => (
-        <DeviceOption
-          key={name}
-          model={model}
-          name={name}
-          device={device}
-          isChoice={isChoice}
-        />
-      ))}
+      {options(present.length > 0 ? present : absent)}
+      {present.length > 0 && absent.length > 0 && (
+        <Folded
+          isOpen={absent.some(([name]) => name === model.device) || undefined}
+          label={trans._n(
+            '%1 more is not available here',
+            '%1 more are not available here',
+            absent.length
+          )}
+        >
+          {options(absent)}
+        </Folded>
+      )}
     </fieldset>
   );
+}
+
+/** The devices of the chosen flavor, or of all chosen ones. */
+function devicesToChoose(model: ModelProps['model'], catalog: Catalog) {
+  const places = model.sweep.several?.list(catalog);
+  return places === undefined
+    ? listDevices(catalog, model.flavor)
+    : devicesOf(
+        catalog,
+        places.map(({ flavor }) => flavor)
+      );
 }
 
 type DeviceProps = ModelProps & {
@@ -182,7 +233,13 @@ function DeviceOption(props: DeviceProps): ReactElement {
   const { title, description } = device;
   const id = useId();
   const free = freeText(device, trans);
+  const twin = model.catalog?.devices[device.same_as ?? ''];
   const details = [
+    twin &&
+      trans.__(
+        'Here the same cards as %1.',
+        catalogText(twin.title, trans) || device.same_as
+      ),
     catalogText(description, trans),
     device.isolation && isolationText(device.isolation, trans)
   ];
@@ -246,6 +303,11 @@ function DeviceInput(props: DeviceInputProps): ReactElement {
       onChange={() => model.change(() => several.toggleDevice(name, catalog!))}
     />
   );
+}
+
+/** Whether there is none of a device, and none is added when jobs wait. */
+function isAbsent({ total, autoscaled }: Device): boolean {
+  return total === 0 && !autoscaled;
 }
 
 /** How many units of a device are free; null if nothing is known. */

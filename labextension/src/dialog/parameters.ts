@@ -27,6 +27,8 @@ export type ParameterField = {
   isChanged: boolean;
   /** Whether the text is of several values, each of which makes jobs of its own. */
   isSeveral: boolean;
+  /** How many values there are; 0 if one of them is invalid. */
+  count: number;
   /** Whether the notebook declares it. What it does not declare is set before its first cell. */
   isDeclared: boolean;
   error: string | null;
@@ -170,6 +172,7 @@ export class ParameterForm {
         formatValue(change === undefined ? defaultValue : change.value, kind),
       isChanged: change !== undefined || several !== undefined,
       isSeveral: several !== undefined,
+      count: several === undefined ? 1 : (several.values?.length ?? 0),
       isDeclared,
       error:
         (change && isInvalid(change)) || (several && !several.values)

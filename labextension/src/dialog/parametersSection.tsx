@@ -74,6 +74,7 @@ function ParameterInput({ field, model }: ParameterProps): ReactElement {
         label={label}
         text={text}
         onType={setText}
+        rows={['int', 'float', 'bool'].includes(kind) ? 1 : 3}
         help={severalHelp(field, trans)}
         error={error}
       />
@@ -99,11 +100,18 @@ function ParameterInput({ field, model }: ParameterProps): ReactElement {
   );
 }
 
-/** How several values of a kind are written. */
+/** How many values there are, or how several of a kind are written. */
 function severalHelp(
-  { kind }: ParameterField,
+  { kind, count }: ParameterField,
   trans: TranslationBundle
 ): string {
+  if (count > 1) {
+    return trans._n(
+      '%1 value, a job for each',
+      '%1 values, a job for each',
+      count
+    );
+  }
   switch (kind) {
     case 'int':
     case 'float':

@@ -17,6 +17,20 @@ export function Section(props: {
   );
 }
 
+/** Choices that cannot be made here: they take no room until somebody wants to know. */
+export function Folded(props: {
+  label: string;
+  isOpen?: boolean;
+  children: ReactNode;
+}): ReactElement {
+  return (
+    <details className="jp-ToJobDialog-folded" open={props.isOpen}>
+      <summary>{props.label}</summary>
+      {props.children}
+    </details>
+  );
+}
+
 type TextFieldProps = {
   label: ReactNode;
   text: string;
@@ -53,9 +67,9 @@ export function TextField(props: TextFieldProps): ReactElement {
 
 /** A field of several lines, for several values. */
 export function TextArea(
-  props: Omit<TextFieldProps, 'placeholder' | 'isNumeric'>
+  props: Omit<TextFieldProps, 'placeholder' | 'isNumeric'> & { rows: number }
 ): ReactElement {
-  const { label, text, onType, help, error } = props;
+  const { label, text, onType, help, error, rows } = props;
   const id = useId();
   return (
     <div className="jp-ToJobDialog-row">
@@ -63,7 +77,7 @@ export function TextArea(
       <textarea
         id={id}
         className="jp-mod-styled"
-        rows={2}
+        rows={rows}
         value={text}
         spellCheck={false}
         autoComplete="off"

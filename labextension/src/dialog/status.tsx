@@ -102,7 +102,7 @@ function SendProgress({ model }: ModelProps): ReactElement | null {
       </p>
     );
   }
-  if (copyProgress !== null) {
+  if (copyProgress !== null && copyProgress.total > 0) {
     const { bytes, total } = copyProgress;
     return (
       <label className="jp-ToJobDialog-copying">

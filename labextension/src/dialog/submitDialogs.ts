@@ -37,12 +37,7 @@ export class SubmitDialogs implements ISubmitDialog {
     const memories = source.ignoresMemory
       ? { now: {}, later: null }
       : await this._loadMemories(source.path);
-    const model = new SubmitModel(
-      source,
-      this._api,
-      this._trans,
-      memories.now
-    );
+    const model = new SubmitModel(source, this._api, this._trans, memories.now);
     if (memories.later !== null) {
       model.awaitRemembered(memories.later);
     }

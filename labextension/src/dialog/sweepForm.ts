@@ -95,11 +95,11 @@ export class SweepForm {
     }
     if (count === null) {
       const lengths = this.axes.map(
-        ({ name, runs }) => `${name}: ${runs.length}`
+        ({ name, runs }) => `${name} (${runs.length})`
       );
       const hint = trans.__('Or try every combination of them.');
       const text = trans.__(
-        'Values side by side have to be equally many: %1.',
+        'Side by side, all need equally many values: %1.',
         lengths.join(trans.__(', '))
       );
       problems.push(formProblem(text, hint));
@@ -119,7 +119,7 @@ export class SweepForm {
         'It has letters, digits, “-”, “_” and “.”, and begins and ends with a letter or digit.'
       );
       problems.push(
-        formProblem(trans.__('The group cannot be called so.'), hint)
+        formProblem(trans.__('This cannot be the name of a group.'), hint)
       );
     }
     if (this.limit.trim() && !/^[1-9]\d{0,5}$/.test(this.limit.trim())) {

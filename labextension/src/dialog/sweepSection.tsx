@@ -47,7 +47,7 @@ export function SweepSection({ model }: ModelProps): ReactElement | null {
           label={trans.__('Group')}
           text={sweep.group}
           onType={group => set({ group })}
-          placeholder={trans.__('A name is made')}
+          placeholder={trans.__('A name is made for it')}
           help={trans.__(
             'The jobs are shown, compared and cancelled together under it.'
           )}
@@ -67,12 +67,12 @@ export function SweepSection({ model }: ModelProps): ReactElement | null {
 function CombinationChoice({ model }: ModelProps): ReactElement {
   const { sweep, trans } = model;
   const { axes } = sweep;
-  const names = axes.map(({ name }) => name).join(trans.__(', '));
+  const names = axes.map(({ name }) => name).join(' × ');
   const options: [Combination, string, string][] = [
     [
       'grid',
       trans.__('Every combination (grid)'),
-      trans.__('Each value of %1 with each other one.', names)
+      trans.__('Each value with each value of the others: %1.', names)
     ],
     [
       'zip',

@@ -40,7 +40,13 @@ type GroupFields = 'group' | 'group_limit' | 'rerun_of';
 /** Fields that a user can choose, and that a browser sends as they are. */
 type ChoiceFields = Exclude<
   keyof Request,
-  NotebookFields | GroupFields | 'packages' | 'parameters' | 'inputs' | 'plan'
+  | NotebookFields
+  | GroupFields
+  | 'packages'
+  | 'parameters'
+  | 'inputs'
+  | 'plan'
+  | 'results'
 >;
 
 /** The user's choices for a job. The server fills in the rest from the catalog. */
@@ -66,6 +72,11 @@ export function planField(plan: Submission['plan']): Pick<Submission, 'plan'> {
 /** Whether a cluster can tell why a job waits. */
 export function isWaitingOnCluster({ backend, state }: Job): boolean {
   return backend === 'kubernetes' && ['queued', 'starting'].includes(state);
+}
+
+/** What a job is called in full: its own name has only letters that the cluster allows. */
+export function fullName({ asked, notebook }: Job): string {
+  return asked?.name ?? notebook;
 }
 
 /** The choices with which a job was submitted. An older server tells only a part of them. */

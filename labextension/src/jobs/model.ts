@@ -202,10 +202,7 @@ export class Jobs implements IJobs {
     if (this._deletedNames.has(job.name) || (wasSettled && !isSettled(job))) {
       return;
     }
-    if (
-      previous !== undefined &&
-      JSON.stringify(previous) === JSON.stringify(job)
-    ) {
+    if (previous !== undefined && contentOf(previous) === contentOf(job)) {
       return;
     }
     this._jobs.set(job);
@@ -383,4 +380,10 @@ export class Jobs implements IJobs {
   private _refresh: Promise<void> = Promise.resolve();
   private _nextRefresh: Promise<void> | null = null;
   private _pageLoad: Promise<void> | null = null;
+}
+
+/** What of a job may differ: not when it was asked what the job waits for. */
+function contentOf(job: Job): string {
+  const { wait } = job;
+  return JSON.stringify(wait ? { ...job, wait: { ...wait, time: '' } } : job);
 }

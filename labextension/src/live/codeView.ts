@@ -73,7 +73,7 @@ function showNotebook(
     live.executionCount = execution_count ?? null;
     for (const { data } of outputs ?? []) {
       const bytes = (data as Record<string, { bytes?: number }>)?.[OMITTED];
-      live.outputs.addText('stderr', notices.omitted(bytes?.bytes ?? 0));
+      live.outputs.addText('stdout', notices.omitted(bytes?.bytes ?? 0));
     }
   });
 }

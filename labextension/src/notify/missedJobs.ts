@@ -10,6 +10,9 @@ import { sortKey } from '../jobs/orderedJobs';
 /** How many unsettled jobs are kept, and how many jobs are asked for at most. */
 const MAX_JOBS = 500;
 
+/** How many names one request has: proxies refuse URLs of more than 8 kB. */
+const NAMES_AT_ONCE = 50;
+
 /** What the user knew when a page was last in sight. */
 export type Known = {
   /** The sort key of the newest job; empty if there was none. */
@@ -44,10 +47,11 @@ export async function findMissed(
       : (await client.list({ limit: MAX_JOBS })).jobs;
   const names = new Set(jobs.map(({ name }) => name));
   const absent = known.unsettled.filter(name => !names.has(name));
-  const older =
-    absent.length === 0
-      ? []
-      : (await client.list({ limit: MAX_JOBS, name: absent.join(',') })).jobs;
+  const older: Job[] = [];
+  for (let at = 0; at < absent.length; at += NAMES_AT_ONCE) {
+    const name = absent.slice(at, at + NAMES_AT_ONCE).join(',');
+    older.push(...(await client.list({ limit: MAX_JOBS, name })).jobs);
+  }
   const unsettled = new Set(known.unsettled);
   return [...jobs, ...older].filter(
     job =>

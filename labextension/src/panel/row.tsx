@@ -5,14 +5,14 @@ import type { CommandRegistry } from '@lumino/commands';
 import { memo, type MouseEvent, type ReactElement } from 'react';
 
 import { CommandIDs, mainCommandOf } from '../jobCommands';
-import { isFinal, isWaitingOnCluster, type Job } from '../jobs/job';
+import { fullName, isFinal, isWaitingOnCluster, type Job } from '../jobs/job';
 import type { IJobs } from '../tokens';
 import { formatExactly, formatMoment } from '../ui/format';
 import { ElapsedTime, type JobTextProps, ProgressBar } from '../ui/progress';
 import { noteText, statusText, usageText } from '../ui/statusText';
 import { openJobMenu } from './menu';
 import { Remark } from './remark';
-import { StateIcon } from './stateIcon';
+import { StateIcon } from '../ui/stateIcon';
 import { WaitDetails } from './waitDetails';
 
 export type RowServices = {
@@ -52,7 +52,7 @@ export const JobRow = memo(function JobRow(props: Props): ReactElement {
           className="jp-ToJob-name"
           data-main
           tabIndex={tabIndex}
-          title={commands.caption(mainCommand, { name })}
+          title={`${fullName(job)}\n${commands.caption(mainCommand, { name })}`}
           onClick={() => void commands.execute(mainCommand, { name })}
         >
           {name}

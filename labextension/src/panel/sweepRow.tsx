@@ -73,7 +73,7 @@ function SweepActions(props: Props): ReactElement {
       )}
       {button(
         GroupCommandIDs.rerunFailed,
-        trans.__('Rerun What Failed (%1)', failed),
+        trans.__('Rerun Failed (%1)', failed),
         trans.__('Rerun what failed of %1 (%2)', group, failed)
       )}
       {button(

@@ -15,7 +15,6 @@ import { addJobView } from '../addJobView';
 import type { DetailsServices } from '../details/view';
 import { Client } from '../jobs/client';
 import { IJobs } from '../tokens';
-import { jobsIcon } from '../ui/icons';
 import { ViewCommandIDs } from '../viewCommands';
 
 type CreateServices = (notebook: string) => DetailsServices;
@@ -48,7 +47,6 @@ const plugin: JupyterFrontEndPlugin<void> = {
     };
     addJobView(app, jobs, restorer, trans, {
       command: ViewCommandIDs.details,
-      icon: jobsIcon,
       label: () => trans.__('Show Details'),
       caption: () => trans.__('See all that is known of the job'),
       title: name => trans.__('Details of %1', name),

@@ -3,6 +3,7 @@ import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
+import type { Contents } from '@jupyterlab/services';
 import {
   ITranslator,
   nullTranslator,
@@ -48,7 +49,8 @@ const plugin: JupyterFrontEndPlugin<void> = {
           : await findMissed(known, jobs.all, new Client(settings));
       await Promise.all([preferences.ready, restored, untilVisible()]);
       if (missed.length > 0 && preferences.current.tellMissed) {
-        showToast(missedToast(missed, commands, trans), trans);
+        const { contents } = serviceManager;
+        showToast(missedToast(missed, commands, contents, trans), trans);
       }
     };
     void untilLoaded(jobs)
@@ -66,6 +68,7 @@ export default plugin;
 export function missedToast(
   missed: Job[],
   commands: CommandRegistry,
+  contents: Contents.IManager,
   trans: TranslationBundle
 ): Toast {
   const [job] = missed;
@@ -74,7 +77,7 @@ export function missedToast(
     return {
       type,
       text: trans.__('While you were away: %1', text),
-      actions: openActions(job!, commands, trans)
+      actions: openActions(job!, commands, trans, contents)
     };
   }
   const callback = () => void commands.execute(CommandIDs.showJobs);

@@ -38,19 +38,22 @@ const plugin: JupyterFrontEndPlugin<void> = {
       trans,
       () => void commands.execute(CommandIDs.showJobs)
     );
+    const tellSubmitted = (job: Job) => {
+      const text = trans.__('Submitted as %1', job.name);
+      const actions = detailsActions(job.name, commands, trans);
+      toasts.show(job, { type: 'info', text, actions });
+    };
+    const groups = new GroupToasts(jobs, trans, {
+      isShown,
+      tellSubmitted,
+      showResults: group =>
+        void commands.execute(GroupCommandIDs.results, { group })
+    });
     jobs.submitted.connect((_, job: Job) => {
-      if (preferences.current.toasts === 'all') {
-        const text = trans.__('Submitted as %1', job.name);
-        const actions = detailsActions(job.name, commands, trans);
-        toasts.show(job, { type: 'info', text, actions });
+      if (preferences.current.toasts === 'all' && !groups.takesRerun(job)) {
+        tellSubmitted(job);
       }
     });
-    const groups = new GroupToasts(
-      jobs,
-      trans,
-      isShown,
-      group => void commands.execute(GroupCommandIDs.results, { group })
-    );
     jobs.sweepSubmitted.connect((_, swept) => {
       if (preferences.current.toasts === 'all') {
         groups.onSubmitted(swept);

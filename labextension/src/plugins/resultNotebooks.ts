@@ -23,7 +23,7 @@ import {
 } from '../resultNotebook/provenance';
 import { IJobs } from '../tokens';
 import { showError } from '../ui/errors';
-import { findFailedCell } from '../ui/openResult';
+import { findFailedCell, openSource } from '../ui/openResult';
 
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-to-job:result-notebooks',
@@ -84,7 +84,7 @@ class Results {
       hasFailed: failed !== -1,
       openSource: () =>
         failed === -1
-          ? run('docmanager:open', { path: provenance.notebook })
+          ? void openSource(commands, provenance.notebook, this._trans)
           : run(CommandIDs.sourceCell, {
               index: findFailedCell(panel.content)
             }),

@@ -20,6 +20,7 @@ import {
 import { describeJobArguments, jobNameOf } from '../jobCommands';
 import { Client } from '../jobs/client';
 import type { ResultsView } from '../results/view';
+import { IPreferences, RegistryPreferences } from '../settings/preferences';
 import { USE_PARAMETERS, useParameters } from '../submit/useParameters';
 import { IJobs } from '../tokens';
 import { showError } from '../ui/errors';
@@ -31,17 +32,19 @@ const plugin: JupyterFrontEndPlugin<void> = {
   description: 'Compares the jobs of a group, and acts on all of them.',
   autoStart: true,
   requires: [IJobs],
-  optional: [ILayoutRestorer, ITranslator],
+  optional: [ILayoutRestorer, ITranslator, IPreferences],
   activate: (
     app: JupyterFrontEnd,
     jobs: IJobs,
     restorer: ILayoutRestorer | null,
-    translator: ITranslator | null
+    translator: ITranslator | null,
+    optionalPreferences: IPreferences | null
   ): void => {
+    const preferences = optionalPreferences ?? new RegistryPreferences();
     const trans = (translator ?? nullTranslator).load('jupyter_to_job');
     const { commands, serviceManager } = app;
     const client = new Client(serviceManager.serverSettings);
-    addGroupCommands({ commands, jobs, trans });
+    addGroupCommands({ commands, jobs, preferences, trans });
     addResultsCommand(app, jobs, client, restorer, trans);
     commands.addCommand(USE_PARAMETERS, {
       label: trans.__('Use These Parameters'),
@@ -121,6 +124,8 @@ function createWidget(
 ): MainAreaWidget<ResultsView> {
   const { group } = content;
   const widget = new MainAreaWidget({ content });
+  // JupyterLab calls every main area the same.
+  content.node.setAttribute('aria-label', trans.__('Results of %1', group));
   widget.id = `jupyter-to-job-results-${group}`;
   widget.title.label = trans.__('Results of %1', group);
   widget.title.icon = jobsIcon;

@@ -21,6 +21,7 @@ import type {
 } from '@lumino/coreutils';
 
 import { CommandIDs } from '../jobCommands';
+import { IPreferences, RegistryPreferences } from '../settings/preferences';
 import type { TableModel, TableState } from '../table/model';
 import type { JobsTable, TableServices } from '../table/table';
 import { IJobs } from '../tokens';
@@ -36,22 +37,30 @@ const plugin: JupyterFrontEndPlugin<void> = {
     'Shows all jobs in a table, to sort, search, select and compare.',
   autoStart: true,
   requires: [IJobs],
-  optional: [ILayoutRestorer, ICommandPalette, ISettingRegistry, ITranslator],
+  optional: [
+    ILayoutRestorer,
+    ICommandPalette,
+    ISettingRegistry,
+    ITranslator,
+    IPreferences
+  ],
   activate: (
     { commands, shell }: JupyterFrontEnd,
     jobs: IJobs,
     restorer: ILayoutRestorer | null,
     palette: ICommandPalette | null,
     settings: ISettingRegistry | null,
-    translator: ITranslator | null
+    translator: ITranslator | null,
+    optionalPreferences: IPreferences | null
   ): void => {
+    const preferences = optionalPreferences ?? new RegistryPreferences();
     const trans = (translator ?? nullTranslator).load('jupyter_to_job');
     const tracker = new WidgetTracker<TableWidget>({
       namespace: 'jupyter-to-job-table'
     });
     const open = createOpener(
       tracker,
-      () => createWidget({ jobs, commands, trans }, settings),
+      () => createWidget({ jobs, commands, preferences, trans }, settings),
       widget => addToMainArea(shell, widget, 'Jobs')
     );
     commands.addCommand(CommandIDs.showTable, {

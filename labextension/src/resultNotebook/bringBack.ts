@@ -13,7 +13,15 @@ const WIDGET_STATE = 'application/vnd.jupyter.widget-state+json';
 const WIDGET_VIEW = 'application/vnd.jupyter.widget-view+json';
 
 /** The part of JupyterLab's shared notebook that its interface does not name. */
-type YNotebook = { undoManager: { stopCapturing: () => void } };
+type YNotebook = {
+  undoManager: { stopCapturing: () => void; undoStack: readonly unknown[] };
+};
+
+/** The newest step that undo takes back; undefined if there is none. */
+export function newestStep({ content }: NotebookPanel): unknown {
+  const shared = content.model?.sharedModel as Partial<YNotebook> | undefined;
+  return shared?.undoManager?.undoStack.at(-1);
+}
 
 /** The cells of an open notebook, and what the result has for them. */
 export function matchNotebook(
@@ -40,7 +48,7 @@ export function isToCopy({ kind, source, result }: Match): boolean {
 }
 
 /**
- * Copy the outputs of these cells. One undo takes all of it back: as for other changes of cells,
+ * Copy the outputs of these cells. One undo takes them back: as for other changes of cells,
  * each of them is replaced. JupyterLab 4.6 confuses text when it undoes a change of outputs alone.
  * Outputs that are not trusted in the result are not trusted in the source.
  */

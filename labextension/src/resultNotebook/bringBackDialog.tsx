@@ -20,8 +20,9 @@ export async function confirmCopy(props: Props): Promise<boolean> {
   const count = matches.filter(isToCopy).length;
   const body = ReactWidget.create(<BringBack {...props} />);
   body.addClass('jp-ToJob-bringBack');
+  const title = trans.__('Bring Outputs Back');
   const dialog = new Dialog({
-    title: trans.__('Bring Outputs Back'),
+    title,
     body,
     buttons:
       count === 0
@@ -37,6 +38,7 @@ export async function confirmCopy(props: Props): Promise<boolean> {
             })
           ]
   });
+  dialog.node.setAttribute('aria-label', title);
   const { button } = await dialog.launch();
   return button.accept;
 }
@@ -52,7 +54,7 @@ function BringBack({ matches, provenance, trans }: Props): ReactElement {
       <p>
         {hasCopies
           ? trans.__(
-              'Outputs of %1 are copied into %2 where the code is the same. One undo takes all of it back.',
+              'Outputs of %1 are copied into %2 where the code is the same. One undo takes the outputs back.',
               job,
               notebook
             )

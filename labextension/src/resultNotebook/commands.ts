@@ -5,8 +5,16 @@ import type { Contents } from '@jupyterlab/services';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { CommandRegistry } from '@lumino/commands';
 
+import { formatBytes } from '../ui/format';
+import { LARGE } from '../ui/openResult';
 import { showToast } from '../ui/toast';
-import { copyOutputs, isToCopy, leftOutText, matchNotebook } from './bringBack';
+import {
+  copyOutputs,
+  isToCopy,
+  leftOutText,
+  matchNotebook,
+  newestStep
+} from './bringBack';
 import { confirmCopy } from './bringBackDialog';
 import { codeCells, findSource } from './matchCells';
 import type { Provenance } from './provenance';
@@ -62,8 +70,7 @@ export async function bringOutputsBack(
   source: NotebookPanel | null
 ): Promise<void> {
   const { contents, trans } = services;
-  const file = await contents.get(path, { type: 'notebook', content: true });
-  const result = file.content as nbformat.INotebookContent;
+  const result = await loadResult(path, contents, trans);
   const panel = source ?? (await openNotebook(services, provenance.notebook));
   if (panel === null) {
     const text = trans.__(
@@ -85,12 +92,46 @@ export async function bringOutputsBack(
     'Outputs of %1 cells were copied.',
     count
   );
-  const undo = {
-    label: trans.__('Undo'),
-    callback: () => void panel.content.model?.sharedModel.undo()
-  };
+  const undo = { label: trans.__('Undo'), callback: createUndo(panel, trans) };
   const text = [copied, leftOutText(current, trans)].join(' ').trim();
   showToast({ type: 'success', text, actions: [undo] }, trans);
+}
+
+/** Load a result, unless its outputs would make the notebook too large to work in. */
+async function loadResult(
+  path: string,
+  contents: Contents.IManager,
+  trans: TranslationBundle
+): Promise<nbformat.INotebookContent> {
+  const { size } = await contents.get(path, { content: false });
+  if (size !== undefined && size > LARGE) {
+    throw new Error(
+      trans.__(
+        'The result has %1: its outputs would make the notebook too large to work in.',
+        formatBytes(size)
+      )
+    );
+  }
+  const file = await contents.get(path, { type: 'notebook', content: true });
+  return file.content as nbformat.INotebookContent;
+}
+
+/** What takes back the newest change, unless the user has changed something since. */
+function createUndo(
+  panel: NotebookPanel,
+  trans: TranslationBundle
+): () => void {
+  const copying = newestStep(panel);
+  return () => {
+    if (newestStep(panel) === copying) {
+      panel.content.model?.sharedModel.undo();
+      return;
+    }
+    const hint = trans.__(
+      'The notebook has changed since. Undo Cell Operation in its Edit menu takes back one change after the other.'
+    );
+    showToast({ type: 'info', text: hint }, trans);
+  };
 }
 
 function cellsOf({ content }: NotebookPanel): nbformat.ICell[] {

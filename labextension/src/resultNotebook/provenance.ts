@@ -34,12 +34,16 @@ export function resultProvenance(
   path: string,
   delivered: (job: string) => string | null
 ): Provenance | null {
-  const metadata = model.sharedModel.getMetadata() as Record<string, unknown>;
+  // By their keys: a copy of all metadata may have megabytes of widgets.
+  const metadata = {
+    jupyter_to_job: model.getMetadata('jupyter_to_job') as unknown,
+    papermill: model.getMetadata('papermill') as JSONObject | undefined
+  };
   const provenance = provenanceOf(metadata);
   if (provenance === null || path === provenance.notebook) {
     return null;
   }
-  const { output_path } = (metadata.papermill ?? {}) as JSONObject;
+  const { output_path } = metadata.papermill ?? {};
   const isThere =
     path === output_path ||
     path === delivered(provenance.job) ||

@@ -26,12 +26,12 @@ function ResultBar(props: Props): ReactElement {
   return (
     <>
       <span>{trans.__('Result of %1', job)}</span>
-      <button className="jp-mod-styled jp-mod-reject" onClick={openSource}>
+      <button className="jp-ToJob-action" onClick={openSource}>
         {hasFailed
           ? trans.__('Failed Cell in the Source')
           : trans.__('Open Source')}
       </button>
-      <button className="jp-mod-styled jp-mod-reject" onClick={bringBack}>
+      <button className="jp-ToJob-action" onClick={bringBack}>
         {trans.__('Bring Outputs Back…')}
       </button>
     </>

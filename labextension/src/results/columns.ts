@@ -25,9 +25,13 @@ export function listColumns(
       return false;
     }
     const isEmpty = rows.every(row => valueOf(row, column.name) === null);
-    const isOutcome = column.kind === 'metric' || column.kind === 'usage';
-    return showsAll || (!isEmpty && (isOutcome || column.differs));
+    return showsAll || (!isEmpty && (isOutcome(column) || column.differs));
   });
+}
+
+/** Whether a column has what came out of the runs, and not what went into them. */
+export function isOutcome({ kind }: Pick<ResultColumn, 'kind'>): boolean {
+  return kind === 'metric' || kind === 'usage';
 }
 
 export function valueOf(row: Results['rows'][number], name: string): Value {

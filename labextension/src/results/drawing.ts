@@ -10,10 +10,13 @@ import {
   valueText
 } from './columns';
 import type { PlotChoice } from './model';
-import { createOrdinal, createScale } from './scales';
+import { createOrdinal, createScale, formatTick, type Scale } from './scales';
 
 /** How many series have a shape of their own; further ones share the last. */
 export const MAX_SERIES = 6;
+
+/** How many ticks have room on the horizontal axis. */
+const MAX_TICKS = 8;
 
 export type Point = {
   job: string;
@@ -80,23 +83,41 @@ function createXScale(values: readonly Value[]): {
 } {
   if (values.every(value => typeof value === 'number')) {
     const scale = createScale(values);
-    const ticks = scale.ticks.map(({ value, text }) => ({
-      place: scale.place(value),
-      text
-    }));
+    const ticks = ownTicks(values, scale) ?? scale.ticks;
     return {
       place: value => scale.place(Number(value)),
-      ticks,
+      ticks: ticks.map(({ value, text }) => ({
+        place: scale.place(value),
+        text
+      })),
       isNumeric: true
     };
   }
   const scale = createOrdinal(values.map(String));
-  const ticks = scale.ticks.map(({ value, text }) => ({ place: value, text }));
+  const step = Math.ceil(scale.ticks.length / MAX_TICKS);
+  const ticks = scale.ticks
+    .filter((_, index) => index % step === 0)
+    .map(({ value, text }) => ({ place: value, text }));
   return {
     place: value => scale.place(String(value)),
     ticks,
     isNumeric: false
   };
+}
+
+/** Ticks at the values themselves, as a sweep has few; null if they have no room beside each other. */
+function ownTicks(
+  values: readonly number[],
+  scale: Scale
+): Scale['ticks'] | null {
+  const distinct = [...new Set(values)].sort((a, b) => a - b);
+  const places = distinct.map(scale.place);
+  const isRoomy = places.every(
+    (place, index) => index === 0 || place - places[index - 1]! >= 1 / MAX_TICKS
+  );
+  return isRoomy
+    ? distinct.map(value => ({ value, text: formatTick(value) }))
+    : null;
 }
 
 /** The mean of each series at each place, where a series has several places. */

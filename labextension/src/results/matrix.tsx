@@ -8,12 +8,11 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { CommandRegistry } from '@lumino/commands';
 import { type ReactElement, useState } from 'react';
 
-import { CommandIDs } from '../jobCommands';
 import type { ResultColumn } from '../jobs/sweep';
-import { USE_PARAMETERS } from '../submit/useParameters';
-import { statusText } from '../ui/statusText';
-import { ViewCommandIDs } from '../viewCommands';
+import { StateIcon } from '../ui/stateIcon';
+import { noteText, stateText } from '../ui/statusText';
 import { columnTitle, type Row, valueOf, valueText } from './columns';
+import { JobName } from './jobName';
 import { openRunMenu } from './menu';
 import type { ResultsModel } from './model';
 import { Picture, type PictureStore } from './pictures';
@@ -40,21 +39,7 @@ export function Matrix({ model, ...services }: Props): ReactElement {
           <caption className="jp-ToJobResults-hidden">
             {trans.__('Results of the runs of %1', model.group)}
           </caption>
-          <thead>
-            <tr>
-              <Heading model={model} column={JOB} {...services} />
-              <Heading model={model} column={STATE} {...services} />
-              {columns.map(column => (
-                <Heading
-                  key={column.name}
-                  model={model}
-                  column={column}
-                  {...services}
-                />
-              ))}
-              <th scope="col">{trans.__('Actions')}</th>
-            </tr>
-          </thead>
+          <Head model={model} columns={columns} {...services} />
           <tbody>
             {rows.slice(0, limit).map(row => (
               <MatrixRow
@@ -80,6 +65,33 @@ export function Matrix({ model, ...services }: Props): ReactElement {
   );
 }
 
+type HeadProps = Props & { columns: readonly ResultColumn[] };
+
+function Head({ model, columns, ...services }: HeadProps): ReactElement {
+  const { trans } = services;
+  const numbers = new Set(model.numberColumns.map(({ name }) => name));
+  return (
+    <thead>
+      <tr>
+        <Heading model={model} column={JOB} {...services} />
+        <Heading model={model} column={STATE} {...services} />
+        {columns.map(column => (
+          <Heading
+            key={column.name}
+            model={model}
+            column={column}
+            isNumber={numbers.has(column.name)}
+            {...services}
+          />
+        ))}
+        <th scope="col" className="jp-mod-actions">
+          <span className="jp-ToJobResults-hidden">{trans.__('Actions')}</span>
+        </th>
+      </tr>
+    </thead>
+  );
+}
+
 const JOB: ResultColumn = {
   name: 'job',
   field: 'job',
@@ -90,8 +102,10 @@ const JOB: ResultColumn = {
 const STATE: ResultColumn = { ...JOB, name: 'state', field: 'state' };
 
 /** A column's head, which sorts by the column. */
-function Heading(props: Props & { column: ResultColumn }): ReactElement {
-  const { model, column, trans } = props;
+function Heading(
+  props: Props & { column: ResultColumn; isNumber?: boolean }
+): ReactElement {
+  const { model, column, isNumber, trans } = props;
   const { sorting } = model;
   const isSorted = sorting?.column === column.name;
   const Caret = sorting?.isDescending
@@ -106,7 +120,7 @@ function Heading(props: Props & { column: ResultColumn }): ReactElement {
   return (
     <th
       scope="col"
-      className={`jp-mod-${column.kind}`}
+      className={isNumber ? 'jp-mod-number' : undefined}
       aria-sort={
         !isSorted
           ? undefined
@@ -136,39 +150,33 @@ function MatrixRow(props: RowProps): ReactElement {
   const isBest = name === model.bestJob;
   const job = model.jobs.get(name);
   return (
-    <tr className={isBest ? 'jp-mod-best' : undefined} data-job={name}>
+    <tr
+      className={`jp-mod-${job?.state ?? String(row.state)}${isBest ? ' jp-mod-best' : ''}`}
+      data-job={name}
+    >
       <th scope="row">
-        <JobName {...props} name={name} />
+        <JobName commands={props.commands} name={name} />
         {isBest && (
           <span className="jp-ToJobResults-best">{trans.__('★ Best')}</span>
         )}
       </th>
-      <td>{job === undefined ? String(row.state) : statusText(job, trans)}</td>
+      <td title={(job && noteText(job, trans)) ?? undefined}>
+        {job === undefined ? (
+          String(row.state)
+        ) : (
+          <span className="jp-ToJobResults-state">
+            <StateIcon state={job.state} />
+            {stateText(job, trans)}
+          </span>
+        )}
+      </td>
       {columns.map(column => (
         <Cell key={column.name} {...props} column={column} name={name} />
       ))}
-      <td>
+      <td className="jp-mod-actions">
         <RowActions {...props} name={name} />
       </td>
     </tr>
-  );
-}
-
-/** The job's name, which opens its details, or else its result. */
-function JobName(props: RowProps & { name: string }): ReactElement {
-  const { commands, name } = props;
-  const command =
-    [ViewCommandIDs.details, CommandIDs.open, CommandIDs.watch].find(
-      id => commands.hasCommand(id) && commands.isVisible(id, { name })
-    ) ?? CommandIDs.watch;
-  return (
-    <button
-      className="jp-ToJobResults-name"
-      title={commands.caption(command, { name })}
-      onClick={() => void commands.execute(command, { name })}
-    >
-      {name}
-    </button>
   );
 }
 
@@ -198,25 +206,14 @@ function Cell(props: CellProps): ReactElement {
 function RowActions(props: RowProps & { name: string }): ReactElement {
   const { commands, name, trans } = props;
   return (
-    <span className="jp-ToJobResults-actions">
-      {commands.isVisible(USE_PARAMETERS, { name }) && (
-        <button
-          aria-label={trans.__('Use the parameters of %1', name)}
-          title={commands.caption(USE_PARAMETERS, { name })}
-          onClick={() => void commands.execute(USE_PARAMETERS, { name })}
-        >
-          {trans.__('Use These Parameters')}
-        </button>
-      )}
-      <button
-        className="jp-mod-more"
-        aria-haspopup="menu"
-        aria-label={trans.__('More actions for %1', name)}
-        title={trans.__('More actions')}
-        onClick={event => openRunMenu(event, name, commands)}
-      >
-        <ellipsesIcon.react tag="span" aria-hidden="true" />
-      </button>
-    </span>
+    <button
+      className="jp-ToJobResults-actions"
+      aria-haspopup="menu"
+      aria-label={trans.__('More actions for %1', name)}
+      title={trans.__('More actions')}
+      onClick={event => openRunMenu(event, name, commands)}
+    >
+      <ellipsesIcon.react tag="span" aria-hidden="true" />
+    </button>
   );
 }

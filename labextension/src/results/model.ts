@@ -8,6 +8,7 @@ import { jobsOf, type ResultColumn, type Results } from '../jobs/sweep';
 import type { IJobs } from '../tokens';
 import {
   compareValues,
+  isOutcome,
   listColumns,
   numberColumns,
   type Row,
@@ -81,9 +82,14 @@ export class ResultsModel implements IDisposable {
       : listColumns(this.results, this.showsAll);
   }
 
-  /** The columns by which a run can be the best, and that a plot can show. */
+  /** The columns of numbers. */
   get numberColumns(): ResultColumn[] {
     return this.results === null ? [] : numberColumns(this.results);
+  }
+
+  /** The numbers that came out of the runs: by them one is the best, and a plot shows them. */
+  get outcomeColumns(): ResultColumn[] {
+    return this.numberColumns.filter(isOutcome);
   }
 
   /** The rows, sorted. */
@@ -103,7 +109,7 @@ export class ResultsModel implements IDisposable {
 
   /** What makes a run the best one: what was chosen, or else the first metric; null without any. */
   get best(): Best | null {
-    const columns = this.numberColumns;
+    const columns = this.outcomeColumns;
     const chosen = columns.find(({ name }) => name === this._best?.column);
     if (chosen !== undefined) {
       return this._best;
@@ -145,10 +151,9 @@ export class ResultsModel implements IDisposable {
     const varied = columns.filter(
       ({ kind, differs }) => kind === 'parameter' && differs
     );
-    const numbers = this.numberColumns;
     const parameter =
-      numbers.find(column => varied.includes(column)) ?? varied[0];
-    const y = this.best?.column ?? numbers[0]?.name;
+      this.numberColumns.find(column => varied.includes(column)) ?? varied[0];
+    const y = this.best?.column ?? this.outcomeColumns[0]?.name;
     return {
       x: known(this._plot?.x) ?? parameter?.name ?? 'job',
       y: known(this._plot?.y) ?? y ?? '',

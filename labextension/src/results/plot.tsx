@@ -7,19 +7,19 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { ReactElement } from 'react';
 
 import type { ResultColumn } from '../jobs/sweep';
-import { columnTitle, type Row } from './columns';
+import { columnTitle, isOutcome, type Row } from './columns';
 import { draw, type Drawing, MAX_SERIES } from './drawing';
 import type { PlotChoice, ResultsModel } from './model';
 
 const WIDTH = 640;
 const HEIGHT = 320;
-const MARGIN = { left: 76, right: 16, top: 12, bottom: 48 };
+const MARGIN = { left: 76, right: 32, top: 12, bottom: 48 };
 
 type Props = { model: ResultsModel; trans: TranslationBundle };
 
 export function Plot({ model, trans }: Props): ReactElement | null {
   const { results, plot } = model;
-  if (results === null || model.numberColumns.length === 0) {
+  if (results === null || model.outcomeColumns.length === 0) {
     return null;
   }
   const find = (name: string) =>
@@ -55,7 +55,7 @@ export function Plot({ model, trans }: Props): ReactElement | null {
 }
 
 function PlotControls({ model, trans }: Props): ReactElement {
-  const { plot, numberColumns } = model;
+  const { plot, outcomeColumns } = model;
   const shown = model.columns.filter(({ pictures }) => !pictures);
   const choice = (
     field: keyof PlotChoice,
@@ -81,11 +81,12 @@ function PlotControls({ model, trans }: Props): ReactElement {
   const varied = shown.filter(
     ({ name, differs }) => differs || name === plot.x
   );
+  const settings = varied.filter(column => !isOutcome(column));
   return (
     <figcaption>
-      {choice('y', trans.__('Plot'), numberColumns)}
+      {choice('y', trans.__('Plot'), outcomeColumns)}
       {choice('x', trans.__('over'), varied)}
-      {choice('series', trans.__('for each'), varied, trans.__('(all)'))}
+      {choice('series', trans.__('split by'), settings, '—')}
     </figcaption>
   );
 }
@@ -157,7 +158,7 @@ function Axes({ drawing, xTitle, yTitle }: ChartProps): ReactElement {
           </text>
         </g>
       ))}
-      {fewTicks(drawing.xTicks).map(({ place, text }) => (
+      {drawing.xTicks.map(({ place, text }) => (
         <text key={text} x={toX(place)} y={bottom + 16} textAnchor="middle">
           {shorten(text)}
         </text>
@@ -173,12 +174,6 @@ function Axes({ drawing, xTitle, yTitle }: ChartProps): ReactElement {
       </text>
     </g>
   );
-}
-
-/** Ticks that have room beside each other. */
-function fewTicks<T>(ticks: readonly T[]): T[] {
-  const step = Math.ceil(ticks.length / 8);
-  return ticks.filter((_, index) => index % step === 0);
 }
 
 function shorten(text: string): string {

@@ -80,7 +80,8 @@ function niceStep(step: number): number {
   return (factor ?? 10) * power;
 }
 
-function formatTick(value: number): string {
+/** A value at a tick. */
+export function formatTick(value: number): string {
   const rounded = Number(value.toPrecision(10));
   const size = Math.abs(rounded);
   return size !== 0 && (size >= 1e6 || size < 1e-3)

@@ -1,6 +1,6 @@
 /** The results of a group side by side, in the main area. */
 import type { TranslationBundle } from '@jupyterlab/translation';
-import { HTMLSelect, ReactWidget } from '@jupyterlab/ui-components';
+import { ReactWidget } from '@jupyterlab/ui-components';
 import type { CommandRegistry } from '@lumino/commands';
 import type { ReactElement } from 'react';
 
@@ -10,10 +10,10 @@ import type { IJobs } from '../tokens';
 import { errorText, showError } from '../ui/errors';
 import { GroupProgress } from '../ui/groupProgress';
 import { useModel } from '../ui/useModel';
-import { columnTitle } from './columns';
+import { BestRun } from './bestRun';
 import { saveFile } from './download';
 import { Matrix, type MatrixServices } from './matrix';
-import { type Best, ResultsModel } from './model';
+import { ResultsModel } from './model';
 import { PictureStore } from './pictures';
 import { Plot } from './plot';
 
@@ -31,10 +31,8 @@ export class ResultsView extends ReactWidget {
     private readonly _services: ResultsServices
   ) {
     super();
-    const { jobs, resultsApi, trans } = _services;
+    const { jobs, resultsApi } = _services;
     this.addClass('jp-ToJobResults');
-    this.node.setAttribute('role', 'region');
-    this.node.setAttribute('aria-label', trans.__('Results of %1', group));
     this._model = new ResultsModel(group, jobs, resultsApi);
     this._pictures = new PictureStore(resultsApi);
   }
@@ -80,8 +78,9 @@ function Content(props: Props): ReactElement {
         )
       ) : (
         <>
+          <BestRun model={model} commands={commands} trans={trans} />
           <Plot model={model} trans={trans} />
-          <Controls {...props} />
+          <AllColumns {...props} />
           <Matrix
             model={model}
             commands={commands}
@@ -146,59 +145,25 @@ function Head(props: Props): ReactElement {
       <div className="jp-ToJobResults-commands">
         {command(
           GroupCommandIDs.rerunFailed,
-          trans.__('Rerun What Failed (%1)', failed)
+          trans.__('Rerun Failed (%1)', failed)
         )}
         {command(GroupCommandIDs.cancel, trans.__('Cancel'))}
-        {download('csv', trans.__('CSV'))}
-        {download('parquet', trans.__('Parquet'))}
+        {download('csv', trans.__('Download CSV'))}
+        {download('parquet', trans.__('Download Parquet'))}
       </div>
     </header>
   );
 }
 
-/** What is the best run, and which columns are shown. */
-function Controls({ model, trans }: Props): ReactElement {
-  const { best, numberColumns, showsAll } = model;
-  const setBest = (changes: Partial<Best>) =>
-    model.set({ best: { column: '', goal: 'max', ...best, ...changes } });
+function AllColumns({ model, trans }: Props): ReactElement {
   return (
-    <div className="jp-ToJobResults-controls">
-      {numberColumns.length > 0 && (
-        <span>
-          <label>
-            {trans.__('The best run has the')}{' '}
-            <HTMLSelect
-              value={best?.goal ?? 'max'}
-              onChange={({ target }) =>
-                setBest({ goal: target.value as Best['goal'] })
-              }
-            >
-              <option value="max">{trans.__('largest')}</option>
-              <option value="min">{trans.__('smallest')}</option>
-            </HTMLSelect>
-          </label>{' '}
-          <HTMLSelect
-            aria-label={trans.__('By which value a run is the best')}
-            value={best?.column ?? ''}
-            onChange={({ target }) => setBest({ column: target.value })}
-          >
-            {best === null && <option value="">—</option>}
-            {numberColumns.map(column => (
-              <option key={column.name} value={column.name}>
-                {columnTitle(column, trans)}
-              </option>
-            ))}
-          </HTMLSelect>
-        </span>
-      )}
-      <label>
-        <input
-          type="checkbox"
-          checked={showsAll}
-          onChange={({ target }) => model.set({ showsAll: target.checked })}
-        />{' '}
-        {trans.__('All columns')}
-      </label>
-    </div>
+    <label className="jp-ToJobResults-all">
+      <input
+        type="checkbox"
+        checked={model.showsAll}
+        onChange={({ target }) => model.set({ showsAll: target.checked })}
+      />{' '}
+      {trans.__('All columns')}
+    </label>
   );
 }

@@ -7,10 +7,14 @@ import type { JSONValue } from '@lumino/coreutils';
 /** A piece of a source, and what replaces it. */
 export type Edit = { start: number; end: number; text: string };
 
-/** `name = `, `name: type = ` or R's `name <- ` at the beginning of a line. */
-const ASSIGNMENT = /([A-Za-z_][\w.]*)[ \t]*(?::[^=\n]*)?(?:=(?!=)|<-)[ \t]*/y;
+/** `name = `, `name: type = ` or R's `name <- ` at the beginning of a statement. */
+const ASSIGNMENT =
+  /[ \t]*([A-Za-z_][\w.]*)[ \t]*(?::[^=\n]*)?(?:=(?!=)|<-)[ \t]*/y;
 
-/** Find the place of each name's value; of a name that is assigned again, the last one. */
+/**
+ * Find the place of each name's value; of a name that is assigned again, the last one. A value that
+ * is assigned to several names, `a = b = 1`, has no place: it cannot be changed for one of them.
+ */
 export function findValues(
   source: string
 ): Map<string, { start: number; end: number }> {
@@ -22,7 +26,11 @@ export function findValues(
     const start = match === null ? offset : ASSIGNMENT.lastIndex;
     const { end, next } = scanStatement(source, start);
     if (match !== null) {
-      found.set(match[1]!, { start, end });
+      if (CHAINED.test(source.slice(start, end))) {
+        found.delete(match[1]!);
+      } else {
+        found.set(match[1]!, { start, end });
+      }
     }
     offset = next;
   }
@@ -67,10 +75,13 @@ export function applyEdits(source: string, edits: readonly Edit[]): string {
   );
 }
 
+/** A value that begins with one more assignment. */
+const CHAINED = /^[A-Za-z_][\w.]*[ \t]*(?:=(?!=)|<-)/;
+
 const OPENING = '([{';
 const CLOSING = ')]}';
 
-/** Find where a statement ends, without its comment, and where the next line begins. */
+/** Find where a statement ends, without its comment, and where the next one begins. */
 function scanStatement(
   source: string,
   start: number
@@ -84,7 +95,7 @@ function scanStatement(
       index = endOfLine(source, index);
       continue;
     }
-    if (character === '\n' && depth === 0) {
+    if ((character === '\n' || character === ';') && depth === 0) {
       break;
     }
     if (character === '"' || character === "'") {

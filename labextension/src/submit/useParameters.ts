@@ -38,7 +38,9 @@ export async function useParameters(
   const panel = widget as Partial<NotebookPanel> | undefined;
   if (panel?.content === undefined || panel.context === undefined) {
     throw new CannotSubmit(
-      trans.__('Its source is open in another page, where nothing was changed.')
+      trans.__(
+        'Its source was opened in another page, and nothing was changed there.'
+      )
     );
   }
   await Promise.all([panel.context.ready, panel.revealed]);

@@ -4,6 +4,7 @@ import type { CommandRegistry } from '@lumino/commands';
 
 import { CommandIDs, isConfirmed, type Question } from '../jobCommands';
 import { isFinal, type Job, resultPath } from '../jobs/job';
+import type { IPreferences } from '../settings/preferences';
 import type { IJobs } from '../tokens';
 import { errorText } from '../ui/errors';
 import { showToast } from '../ui/toast';
@@ -20,7 +21,7 @@ export type JobsAction = {
   /** What a button of no job says. */
   caption: string;
   appliesTo: (job: Job) => boolean;
-  /** What to ask before; null if nothing is lost. */
+  /** What to ask before; null if nothing is lost, or the user wants no question. */
   question: (jobs: readonly Job[]) => Question | null;
   run: (job: Job) => Promise<unknown>;
   /** What is being done. */
@@ -32,6 +33,7 @@ export type JobsAction = {
 type Services = {
   commands: CommandRegistry;
   jobs: IJobs;
+  preferences: IPreferences;
   trans: TranslationBundle;
 };
 
@@ -86,7 +88,7 @@ function repeatingActions({ commands, jobs, trans }: Services): JobsAction[] {
   ];
 }
 
-function cancelAction({ jobs, trans }: Services): JobsAction {
+function cancelAction({ jobs, preferences, trans }: Services): JobsAction {
   return {
     id: 'cancel',
     label: trans.__('Cancel'),
@@ -94,7 +96,8 @@ function cancelAction({ jobs, trans }: Services): JobsAction {
     appliesTo: job => !isFinal(job) && !job.cancel_requested,
     question: selected => {
       const { length } = selected;
-      return selected.every(({ state }) => state === 'queued')
+      return !preferences.current.confirmCancel ||
+        selected.every(({ state }) => state === 'queued')
         ? null
         : {
             title: trans._n('Cancel %1 job?', 'Cancel %1 jobs?', length),
@@ -112,13 +115,16 @@ function cancelAction({ jobs, trans }: Services): JobsAction {
   };
 }
 
-function deleteAction({ jobs, trans }: Services): JobsAction {
+function deleteAction({ jobs, preferences, trans }: Services): JobsAction {
   return {
     id: 'delete',
     label: trans.__('Delete…'),
     caption: trans.__('Forget the selected jobs; delivered notebooks stay'),
     appliesTo: () => true,
     question: selected => {
+      if (!preferences.current.confirmDelete) {
+        return null;
+      }
       const unfinished = selected.filter(job => !isFinal(job)).length;
       const sentences = [
         trans.__(

@@ -6,10 +6,10 @@ import { memo, type MouseEvent, type ReactElement } from 'react';
 
 import { mainCommandOf } from '../jobCommands';
 import { formatParameters } from '../jobs/filter';
-import { elapsedSeconds, isFinal, type Job } from '../jobs/job';
-import { StateIcon } from '../panel/stateIcon';
+import { elapsedSeconds, fullName, isFinal, type Job } from '../jobs/job';
 import { formatDuration, formatExactly } from '../ui/format';
 import { ProgressBar, useNow } from '../ui/progress';
+import { StateIcon } from '../ui/stateIcon';
 import { failureText, progressText, usageText } from '../ui/statusText';
 import { ViewCommandIDs } from '../viewCommands';
 import type { Column } from './columns';
@@ -107,7 +107,7 @@ function CellContent(props: CellProps): ReactElement {
         <button
           className="jp-ToJobTable-link"
           tabIndex={tabIndex}
-          title={commands.caption(command, { name })}
+          title={`${fullName(job)}\n${commands.caption(command, { name })}`}
           onClick={() => void commands.execute(command, { name })}
         >
           {name}

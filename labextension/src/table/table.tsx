@@ -9,6 +9,7 @@ import type { MouseEvent, ReactElement } from 'react';
 import '../../style/table.css';
 
 import { ConnectionNotice } from '../panel/head';
+import type { IPreferences } from '../settings/preferences';
 import type { IJobs } from '../tokens';
 import { useModel } from '../ui/useModel';
 import { JobGrid } from './grid';
@@ -18,6 +19,7 @@ import { SelectionActions, TableFilters } from './toolbar';
 
 export type TableServices = {
   jobs: IJobs;
+  preferences: IPreferences;
   commands: CommandRegistry;
   trans: TranslationBundle;
 };

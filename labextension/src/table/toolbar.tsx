@@ -100,23 +100,14 @@ export function SelectionActions(props: ActionsProps): ReactElement {
       role="group"
       aria-label={trans.__('Selected jobs')}
     >
-      {actions.map(action => {
-        const count = selectedJobs.filter(action.appliesTo).length;
-        return (
-          <button
-            key={action.id}
-            aria-disabled={count === 0}
-            title={action.caption}
-            onClick={() => {
-              if (count > 0) {
-                run(action);
-              }
-            }}
-          >
-            {count > 0 ? `${action.label} (${count})` : action.label}
-          </button>
-        );
-      })}
+      {actions.map(action => (
+        <ActionButton
+          key={action.id}
+          action={action}
+          count={selectedJobs.filter(action.appliesTo).length}
+          run={run}
+        />
+      ))}
       {commands.hasCommand(ViewCommandIDs.results) && (
         <button
           aria-disabled={group === null}
@@ -140,6 +131,28 @@ export function SelectionActions(props: ActionsProps): ReactElement {
       )}
       <TableCounts model={model} trans={trans} />
     </div>
+  );
+}
+
+type ButtonProps = Pick<ActionsProps, 'run'> & {
+  action: JobsAction;
+  /** Selected jobs to which it applies. */
+  count: number;
+};
+
+function ActionButton({ action, count, run }: ButtonProps): ReactElement {
+  return (
+    <button
+      aria-disabled={count === 0}
+      title={action.caption}
+      onClick={() => {
+        if (count > 0) {
+          run(action);
+        }
+      }}
+    >
+      {count > 0 ? `${action.label} (${count})` : action.label}
+    </button>
   );
 }
 

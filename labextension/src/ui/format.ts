@@ -27,13 +27,26 @@ export function formatDuration(
     .join(' ');
 }
 
-/** Format a time as `14:05`, or with its date if it is not on the day of `now`. */
-export function formatMoment(time: string, now: number): string {
+/**
+ * Format a time as `14:05`, or `14:05:09` with its seconds, and with its date if it is not on the
+ * day of `now`.
+ */
+export function formatMoment(
+  time: string,
+  now: number,
+  hasSeconds = false
+): string {
   const digits = (part: number) => String(part).padStart(2, '0');
   const dayOf = (moment: Date) =>
     `${moment.getFullYear()}-${digits(moment.getMonth() + 1)}-${digits(moment.getDate())}`;
   const moment = new Date(time);
-  const clock = `${digits(moment.getHours())}:${digits(moment.getMinutes())}`;
+  const clock = [
+    moment.getHours(),
+    moment.getMinutes(),
+    ...(hasSeconds ? [moment.getSeconds()] : [])
+  ]
+    .map(digits)
+    .join(':');
   const day = dayOf(moment);
   return day === dayOf(new Date(now)) ? clock : `${day} ${clock}`;
 }

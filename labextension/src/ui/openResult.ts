@@ -12,7 +12,7 @@ import { showError } from './errors';
 import { formatBytes } from './format';
 
 /** Bytes of a notebook above which the user is asked how to open it. */
-const LARGE = 20_000_000;
+export const LARGE = 20_000_000;
 
 const OPEN_WITHOUT_OUTPUTS = 'jupyter-to-job:open-without-outputs';
 

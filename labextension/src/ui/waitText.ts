@@ -14,6 +14,9 @@ const STEPS: readonly [limit: number, step: number][] = [
   [Infinity, 21_600]
 ];
 
+/** How long after its latest moment an estimate is still shown: it is not exact. */
+const OVERDUE_MS = 60_000;
+
 /** Why a job waits: `Needs 2 CPUs, 1 is free. 28 jobs are before it.` Null if nothing is known. */
 export function waitReason(
   { needs, before }: Wait,
@@ -30,14 +33,21 @@ export function waitReason(
   return sentences.join(' ') || null;
 }
 
-/** When a waiting job starts, by the clock; null if nobody knows. */
+/** When a waiting job starts, by the clock; null if nobody knows, or if that time is over. */
 export function startTimeText(
   { start, time }: Wait,
   now: number,
   trans: TranslationBundle
 ): string | null {
-  if (start === null || start.runs === 0) {
+  if (
+    start === null ||
+    start.runs === 0 ||
+    Date.parse(time) + start.high * 1000 < now - OVERDUE_MS
+  ) {
     return null;
+  }
+  if (Date.parse(time) + start.high * 1000 < now) {
+    return null; // It was wrong.
   }
   const clock = (seconds: number) =>
     formatMoment(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -195,6 +196,16 @@ class Box(Cluster):
             yield
         finally:
             self.control_plane.start_api_server()
+
+    @contextmanager
+    def without_controller_manager(self) -> Iterator[None]:
+        """Stop Kubernetes' own controllers for as long as the context lasts; they go on after."""
+        name = "kube-controller-manager"
+        self.sandbox.send_signal(name, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.sandbox.send_signal(name, signal.SIGCONT)
 
     def stop(self) -> None:
         """End the cluster and remove its files."""

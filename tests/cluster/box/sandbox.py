@@ -181,11 +181,17 @@ class Sandbox:
 
     def kill(self, name: str) -> None:
         """Kill a program, at once and without a word to it."""
-        program = self._programs.pop(name)
-        for pid in _children(program.pid):  # nsenter waits outside for the program
+        self.send_signal(name, signal.SIGKILL)
+        self._programs.pop(name).wait(timeout=10)
+
+    def send_signal(self, name: str, number: signal.Signals) -> None:
+        """Send a signal to a program."""
+        outside = self._programs[name].pid  # nsenter, which waits there for the program
+        for pid in _children(outside):
             with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        program.wait(timeout=10)
+                os.kill(pid, number)
+        if number == signal.SIGCONT:  # nsenter stops with the program
+            os.kill(outside, number)
 
     def tail(self, name: str) -> str:
         """The end of a program's log."""

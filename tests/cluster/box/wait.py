@@ -5,6 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+MAX_PAUSE = 1.0
+"""Seconds between two looks in the end: one costs the machine a process, or several in a pod."""
+
 
 def wait_for(what: str, condition: Callable[[], object], timeout: float = 90.0) -> None:
     """Return once `condition()` is true; `TimeoutError`, naming `what`, after `timeout` seconds."""
@@ -14,4 +17,4 @@ def wait_for(what: str, condition: Callable[[], object], timeout: float = 90.0) 
         if time.monotonic() > deadline:
             raise TimeoutError(f"{what}: not after {timeout:g} s")
         time.sleep(pause)
-        pause = min(pause * 1.5, 0.25)
+        pause = min(pause * 1.5, MAX_PAUSE)

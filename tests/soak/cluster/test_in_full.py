@@ -11,7 +11,14 @@ import pytest
 from tests.cluster.box.boot import A100, Box, is_ready
 from tests.cluster.box.images import Images
 from tests.cluster.box.wait import wait_for
-from tests.cluster.large import MIB, check_large_input, check_large_result
+from tests.cluster.controllers import without_controller
+from tests.cluster.deliveries import Place as DeliveryPlace
+from tests.cluster.large import (
+    MIB,
+    check_large_input,
+    check_large_result,
+    check_result_by_courier,
+)
 from tests.cluster.live import check_live
 from tests.cluster.place import ClusterPlace
 from tests.cluster.product import DevPod
@@ -22,7 +29,6 @@ from tests.cluster.scenes import (
     large_output,
     output_size,
     without_api_server,
-    without_controller,
     without_worker,
 )
 
@@ -72,7 +78,7 @@ def test_a_node_loses_its_power(box: Box, dev_pod: DevPod) -> None:
 def place(tmp_path: Path, box: Box, images: Images, dev_pod: DevPod) -> Iterator[ClusterPlace]:
     """A workspace on this machine; the controller is installed with the dev pod."""
     assert dev_pod.cluster is box
-    with closing(ClusterPlace(tmp_path, None, box, images)) as made:
+    with closing(ClusterPlace(tmp_path, None, dev_pod, images)) as made:
         made.bound = 900.0
         yield made
 
@@ -83,6 +89,11 @@ def test_an_input_of_two_gigabytes(place: ClusterPlace, dev_pod: DevPod) -> None
 
 def test_a_result_of_300_megabytes_in_two_pieces(place: ClusterPlace) -> None:
     check_large_result(place, MEGABYTES)
+
+
+def test_a_result_of_300_megabytes_by_courier(box: Box, images: Images, dev_pod: DevPod) -> None:
+    assert dev_pod.cluster is box  # the controller is there
+    check_result_by_courier(DeliveryPlace.make(dev_pod, images, "of-large"), MEGABYTES, timeout=900)
 
 
 def test_output_of_five_megabytes_a_second(place: ClusterPlace) -> None:

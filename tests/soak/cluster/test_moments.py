@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.cluster.box.cluster import KubectlError
+from tests.cluster.controllers import kill_controller
 from tests.cluster.product import DevPod
 from tests.cluster.scenes import (
     AGENT,
@@ -20,7 +21,6 @@ from tests.cluster.scenes import (
     delete_job,
     evict,
     find_process,
-    kill_controller,
 )
 
 Ending = tuple[str, "str | None"]

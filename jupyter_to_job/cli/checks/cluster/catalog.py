@@ -10,6 +10,7 @@ import yaml
 
 from ....backends.kubernetes.lacks import find_lack
 from ....backends.kubernetes.nodes import NodeNeeds, NodeRecord, node_record
+from ....backends.kubernetes.queues import KUEUE
 from ....domain.errors import BadCatalog
 from ....domain.quantities import format_resource
 from ...display import formats
@@ -51,8 +52,25 @@ def check(api: ClusterApi, installation: Installation) -> Iterator[CheckResult]:
         result = _device(name, choice, nodes, patch)
         yield result
         fitting |= {name} if result.level is Level.OK else set()
+    yield from _queues(api, catalog)
     for name in catalog.flavors:
         yield from _flavor(catalog, name, nodes, patch, fitting)
+
+
+def _queues(api: ClusterApi, catalog: Catalog) -> Iterator[CheckResult]:
+    """Yield whether Kueue is there, if flavors have queues of it."""
+    having = [name for name, flavor in catalog.flavors.items() if flavor.queue]
+    if not having:
+        return
+    groups = {group["name"] for group in api.get("/apis")["groups"]}
+    what = f"{formats.plural(len(having), 'flavor')} with a queue ({', '.join(having)})"
+    if KUEUE in groups:
+        yield ok(f"Kueue is installed, for {what}")
+    else:
+        yield problem(
+            f"Kueue is not installed, and there is {what}: such jobs are refused.",
+            "Install Kueue, or take `queue` out of these flavors.",
+        )
 
 
 def _patch(installation: Installation) -> Manifest:

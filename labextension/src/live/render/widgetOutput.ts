@@ -54,6 +54,7 @@ export class WidgetOutput extends Widget implements IRenderMime.IRenderer {
     this._view?.dispose();
     this._view = createView(this._services, this._id);
     this.node.replaceChildren(this._view.node);
+    this._remark = null;
     this._updateRemark();
   }
 

@@ -1,0 +1,39 @@
+"""Kueue's local queues: a flavor may name one, in which its Jobs wait, suspended."""
+
+from __future__ import annotations
+
+from ...domain.errors import Refused
+from ...domain.state import Placement
+from .records import JobRecord
+
+KUEUE = "kueue.x-k8s.io"
+"""Its API group, which is there where it is installed."""
+_HINT = (
+    "Choose another flavor, or ask your administrator: Kueue is installed, or `queue` taken out of "
+    "the flavor in the catalog."
+)
+
+
+def refuse_queue(flavor: str, queue: str) -> Refused:
+    """Return the error of a flavor whose jobs would wait for a Kueue that is not there."""
+    return Refused(
+        f"Jobs of the flavor {flavor} wait in the queue {queue!r} of Kueue, and this cluster has "
+        "no Kueue.",
+        _HINT,
+    )
+
+
+def placement_of_suspended(record: JobRecord, *, lacks_kueue: bool) -> Placement:
+    """Return where a job stands whose Job is suspended: it has no pod, and no event may say why."""
+    if not record.queue:
+        return Placement(
+            reason="BackendError",
+            message="Its Kubernetes Job is suspended. Who suspended it has to let it go on.",
+        )
+    if lacks_kueue:
+        message = (
+            f"It waits in the queue {record.queue!r} of Kueue, and this cluster has no Kueue by "
+            "now. Cancel it and choose another flavor, or ask your administrator."
+        )
+        return Placement(reason="BackendError", message=message)
+    return Placement(message=f"It waits in the queue {record.queue!r} of Kueue.")
