@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from job_runner.resources.monitor import gpu_pause
+
 from .jobs import Job, notebook
 
 Make = Callable[..., Job]
@@ -77,6 +79,19 @@ int nvmlDeviceGetComputeRunningProcesses_v3(gpu *handle, unsigned *count, proces
 }
 """
 GIB = 1 << 30
+
+
+@pytest.mark.parametrize(
+    ("cost", "elapsed", "pause"),
+    [
+        (0.0003, 0.001, 0.25),
+        (40 * 0.0003 + 0.004, 10.0, 0.25),  # one sample was slow
+        (40 * 0.004, 10.0, 2.0),  # all are: many GPUs
+        (0.004, 0.004, 0.596),
+    ],
+)
+def test_how_often_gpus_are_sampled(cost: float, elapsed: float, pause: float) -> None:
+    assert gpu_pause(cost, elapsed) == pytest.approx(pause)
 
 
 def wait_for_looks(count: int, looks: Path) -> str:
