@@ -56,9 +56,7 @@ export class ChoiceMemory {
     return {
       now: toMemory(newest),
       later:
-        newest === undefined
-          ? this._findNewestOf(path).then(toMemory)
-          : null
+        newest === undefined ? this._findNewestOf(path).then(toMemory) : null
     };
   }
 
@@ -74,8 +72,7 @@ export class ChoiceMemory {
   /** The choices of a job, without the parameters that were varied in its group. */
   private _choicesOf(job: Job): Choices {
     const { parameters, ...choices } = choicesOfJob(job);
-    const members =
-      job.group === null ? [] : jobsOf(this._jobs.all, job.group);
+    const members = job.group === null ? [] : jobsOf(this._jobs.all, job.group);
     const varied = variedParameters(
       members.filter(({ notebook }) => notebook === job.notebook)
     );
