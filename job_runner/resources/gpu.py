@@ -87,7 +87,7 @@ class _GpuReader:
     def __init__(self, nvml: Any, devices: list[Any]) -> None:
         self._nvml = nvml
         self._devices = devices
-        self._least_used: dict[int, int] = {}
+        self._least_used = [self._used(device) for device in devices]
         # In a container an old driver lists the host's process ids, and a newer one only the
         # container's: both look the same until the run uses a GPU.
         self._knows_processes = _is_initial_namespace()
@@ -112,12 +112,18 @@ class _GpuReader:
                 return int(sum(amounts))
         except self._nvml.NVMLError:  # the driver is too old, or does not allow it
             self._knows_processes = False
+        used, least = self._used(device), self._least_used[index]
+        if used is None or least is None:
+            return None
+        self._least_used[index] = min(used, least)
+        return max(used - least, 0)
+
+    def _used(self, device: Any) -> int | None:
+        """Return the bytes of a GPU that are in use, whoever uses them."""
         try:
-            used = int(self._nvml.nvmlDeviceGetMemoryInfo(device).used)
+            return int(self._nvml.nvmlDeviceGetMemoryInfo(device).used)
         except self._nvml.NVMLError:
             return None
-        self._least_used[index] = min(used, self._least_used.get(index, used))
-        return used - self._least_used[index]
 
     def _utilisation(self, device: Any) -> float | None:
         try:

@@ -21,7 +21,7 @@ from .usage import Usage
 _MAX_INTERVAL, _MIN_INTERVAL = 1.0, 0.1
 """Seconds between two samples, far from the limit and near it."""
 _GPU_INTERVAL = 0.25
-"""Seconds between two samples of the GPUs: a product of half a second is never missed."""
+"""Seconds between two samples of the GPUs, so that work of half a second is not missed."""
 _MAX_GROWTH = 2 << 30
 """Bytes a second that one core can fill."""
 _COST_DIVISOR = 150
@@ -114,12 +114,11 @@ class Monitor:
 
     def _watch_gpus(self) -> None:
         read = gpu.open_nvml(self._environ)
+        start, start_cpu = time.monotonic(), time.thread_time()
         while read is not None and not self._closed.is_set():
-            begin = time.thread_time()
-            sample = read(self._pids)
-            cost = time.thread_time() - begin
-            self._call_in_loop(partial(self._add_gpus, sample))
-            self._closed.wait(max(_GPU_INTERVAL, min(_COST_DIVISOR * cost, _MAX_COST_INTERVAL)))
+            self._call_in_loop(partial(self._add_gpus, read(self._pids)))
+            cost, elapsed = time.thread_time() - start_cpu, time.monotonic() - start
+            self._closed.wait(gpu_pause(cost, elapsed))
 
     def _add_gpus(self, sample: gpu.GpuSample) -> None:
         if not self._closed.is_set():
@@ -129,3 +128,12 @@ class Monitor:
         """Have the loop run `callback`. Once the loop is closed nobody needs it any more."""
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(callback)
+
+
+def gpu_pause(cost: float, elapsed: float) -> float:
+    """Return the seconds until the next sample of the GPUs, after `cost` CPU seconds of `elapsed`.
+
+    All samples together count, because a driver is slow once in a while: a pause after each slow
+    sample would be a gap in which work is missed.
+    """
+    return max(_GPU_INTERVAL, min(_COST_DIVISOR * cost - elapsed, _MAX_COST_INTERVAL))

@@ -281,9 +281,9 @@ def _remove_result(call: _Call, name: str) -> ApiResponse:
 
 def _picture(call: _Call, name: str) -> ApiResponse:
     metric = call.request.query.get("metric")
-    if not metric:
-        raise BadInput("metric is missing.", "Name the metric whose picture to show.")
     with call.jobs.notebook(name, MAX_RESULT).file as result:
+        if not metric:
+            raise BadInput("metric is missing.", "Name the metric whose picture to show.")
         return picture_response(find_picture(result, metric))
 
 

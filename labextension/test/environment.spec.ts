@@ -58,8 +58,10 @@ it('remembers names of variables, and no value', async () => {
     }
   } as unknown as IStateDB;
   const jobs = {
+    all: [],
     getNewestOf: () => undefined,
-    findNewestOf: () => Promise.resolve(null)
+    findNewestOf: () => Promise.resolve(null),
+    loadGroup: () => Promise.resolve()
   };
   const memory = new ChoiceMemory(jobs, state);
   await memory.save('a.ipynb', [], ['HF_TOKEN']);

@@ -17,7 +17,7 @@ import yaml
 
 from tests.cluster import product
 from tests.cluster.box.boot import Box
-from tests.cluster.box.cluster import Cluster, KubectlError
+from tests.cluster.box.cluster import Cluster
 from tests.cluster.box.images import Images
 from tests.cluster.box.pki import Pki
 from tests.cluster.box.wait import wait_for
@@ -177,10 +177,10 @@ def test_uninstalling_leaves_the_exchange_alone(
     for words in uninstall_commands():
         cluster.kubectl(*(str(overlay) if word == shipped else word for word in words), timeout=120)
 
-    left = {"namespaces/jupyter-to-job", "persistentvolumeclaims/exchange"}
+    left = {"namespace/jupyter-to-job", "persistentvolumeclaim/exchange"}
     assert objects_of_ours(cluster) == left
-    others = {"configmaps/kube-root-ca.crt", "serviceaccounts/default", "secrets/gateway-tls"}
-    assert objects_in(cluster, NAMESPACE) - others == {"persistentvolumeclaims/exchange"}
+    others = {"configmap/kube-root-ca.crt", "serviceaccount/default", "secret/gateway-tls"}
+    assert objects_in(cluster, NAMESPACE) - others == {"persistentvolumeclaim/exchange"}
     wait_for("no pod is left", lambda: not our_pods(cluster), 60)
     told = dev_pod.run("sh", "-c", "jupyter-to-job list 2>&1; echo exit $?", check=False)
     assert "exit 5" in told
@@ -200,14 +200,13 @@ def our_pods(cluster: Cluster) -> str:
 
 def objects_of_ours(cluster: Cluster) -> set[str]:
     """Return the objects with our label, of every kind and namespace."""
-    return {name for kind in kinds(cluster) for name in names(cluster, kind, "-A", PART_OF)}
+    return names(cluster, kinds(cluster), "-A", PART_OF)
 
 
 def objects_in(cluster: Cluster, namespace: str) -> set[str]:
     """Return the objects of a namespace, but those of other controllers than the first one."""
     found = kinds(cluster, "--namespaced=true") - {"events", "events.events.k8s.io"}
-    flags = ("-n", namespace, NOT_OF_OTHERS)
-    return {name for kind in found for name in names(cluster, kind, *flags)}
+    return names(cluster, found, "-n", namespace, NOT_OF_OTHERS)
 
 
 def kinds(cluster: Cluster, *flags: str) -> set[str]:
@@ -215,10 +214,6 @@ def kinds(cluster: Cluster, *flags: str) -> set[str]:
     return set(cluster.kubectl("api-resources", "--verbs=list", "-o=name", *flags).split())
 
 
-def names(cluster: Cluster, kind: str, *flags: str) -> set[str]:
-    """Return the objects of a kind as `kind/name`."""
-    try:
-        listed = json.loads(cluster.kubectl("get", kind, "-o=json", *flags))["items"]
-    except KubectlError:  # gone since, or not served
-        return set()
-    return {f"{kind}/{each['metadata']['name']}" for each in listed}
+def names(cluster: Cluster, of: set[str], *flags: str) -> set[str]:
+    """Return the objects of some kinds as `kind/name`."""
+    return set(cluster.kubectl("get", ",".join(sorted(of)), "-o=name", *flags).split())

@@ -47,7 +47,7 @@ def test_old_results_go_and_edited_ones_stay(
     asked = page.get_by_role("dialog", name="Clean Up Old Results")
     listed = asked.get_by_role("listitem")
     expect(listed).to_have_count(3)  # the newest one stays
-    expect(asked.get_by_text("3 notebooks of ")).to_be_visible()
+    expect(asked.get_by_text("3 notebooks will be removed, ")).to_be_visible()
     for theme in THEMES:
         choose_theme(page, theme)
         screenshot(f"clean-up-{theme}")

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 
-from playwright.sync_api import Locator, Page, expect
+import pytest
+from playwright.sync_api import Locator, Page, Response, expect
 
 from tests.ui.lab import Lab
 from tests.ui.steps import END_TIMEOUT, choose_theme, toast
-from tests.ui.test_everyone import assert_accessible, assert_accessible_in_all_themes
+from tests.ui.test_everyone import (
+    MACHINE,
+    STEPS,
+    assert_accessible,
+    assert_accessible_in_all_themes,
+)
+from tests.ui.test_pressed import let_go, pressed
 
 SUBMIT = "async job => (await jupyterapp.commands.execute('jupyter-to-job:submit', job)).name"
 SHOW = """async name => {
@@ -76,7 +84,7 @@ def test_details_of_a_job_that_succeeded(
     view.get_by_role("button", name="The notebook as it was submitted").click()
     snapshot = section(view, "The notebook as it was submitted")
     expect(snapshot.locator(".jp-Cell")).to_have_count(3)
-    assert_accessible(page, ".jp-ToJob-details-head", ".jp-ToJob-difference", ".jp-ToJob-log")
+    assert_accessible(page, ".jp-ToJob-details-head", ".jp-ToJob-changed-cell", ".jp-ToJob-log")
     difference.scroll_into_view_if_needed()
     screenshot("details-difference")
 
@@ -119,3 +127,34 @@ def test_details_of_a_job_that_failed(
     page.get_by_role("menuitem", name="Delete Job…").click()
     page.get_by_role("button", name="Delete Job").click()
     expect(view).to_contain_text("This job was deleted.")
+
+
+@pytest.mark.parametrize("lab", [MACHINE], indirect=True)
+def test_no_control_of_the_details_moves_while_news_arrive(
+    lab: Lab, open_lab: Callable[[], Page]
+) -> None:
+    lab.write("a.ipynb", STEPS)
+    page = open_lab()
+    name = page.evaluate(SUBMIT, {"path": "a.ipynb", "flavor": "small"})
+    page.evaluate(SHOW, name)
+    view = details(page, name)
+    state = view.get_by_role("status").first
+    expect(state).to_contain_text("Running", timeout=END_TIMEOUT)
+    expect(section(view, "What each cell used").get_by_role("row")).to_have_count(2)
+    controls = view.locator("button").filter(visible=True).element_handles()
+    assert len(controls) >= 10
+    for control in controls[:-1]:
+        with pressed(page, control), page.expect_response(re.compile(f"{name}/cells")):
+            pass  # it prints all the time, which is news
+        let_go(page)
+
+    def tells_the_end(response: Response) -> bool:
+        return "/api/jobs" in response.url and '"succeeded"' in response.text()
+
+    with pressed(page, controls[-1]):
+        with page.expect_response(tells_the_end):
+            (lab.root / "go").touch()
+        page.wait_for_timeout(200)  # in which the view would show it
+        expect(state).to_contain_text("Running")
+    let_go(page)
+    expect(state).to_contain_text("Succeeded")

@@ -14,19 +14,22 @@ import pandas as pd
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.ui.lab import Lab
+from tests.ui.lab import NOTHING_RUNS, Lab
 from tests.ui.steps import (
     END_TIMEOUT,
     ask,
     asked,
     choose_theme,
     dialog,
+    file_item,
     jobs_panel,
     open_file,
     send_button,
     show,
     toast,
 )
+from tests.ui.test_everyone import assert_accessible, assert_accessible_in_all_themes
+from tests.ui.test_languages import CHINESE, assert_translated
 
 CATALOG = """\
 apiVersion: jupyter-to-job.io/v1
@@ -189,6 +192,7 @@ def test_parameters_of_the_best_run_are_put_into_the_notebook(
     dialog(page).get_by_role("radio", name="Side by side").check()
     expect(dialog(page).get_by_text("need equally many values: lr (3), name (2)")).to_be_visible()
     expect(send_button(page)).to_be_disabled()
+    assert_accessible(page, ".jp-ToJobDialog")
     dialog(page).get_by_label("name", exact=True).fill("a\nb\nbest, by far")
     asked(page)
     send_button(page).click()
@@ -200,6 +204,7 @@ def test_parameters_of_the_best_run_are_put_into_the_notebook(
     expect(view.locator("svg path.jp-mod-series0")).to_have_count(3)
     picture = view.get_by_role("button", name="Show curve").first
     expect(picture).to_be_visible()
+    assert_accessible_in_all_themes(page, ".jp-ToJobResults")
     for theme in ("dark", "light"):
         choose_theme(page, theme)
         screenshot(f"sweep-curves-{theme}")
@@ -211,6 +216,9 @@ def test_parameters_of_the_best_run_are_put_into_the_notebook(
     view.get_by_role("button", name="Use the parameters of").click()
     editor = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Cell .cm-content").first
     expect(editor).to_have_text("lr = 1.0  # how fastname = 'best, by far'")
+    again = ask(page, page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)"))
+    expect(again.locator("summary", has_text="Parameters (2)")).to_be_visible()  # none differs
+    again.get_by_role("button", name="Cancel").click()
     editor.click()
     page.keyboard.press("Control+z")
     expect(editor).to_have_text("lr = 0.1  # how fastname = 'a'")
@@ -245,3 +253,42 @@ def test_a_group_is_cancelled_and_deleted_after_one_question(
         "button", name="Delete Jobs"
     ).click()
     expect(panel.get_by_role("article")).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    "lab",
+    [
+        {
+            "catalog": CATALOG,
+            "settings": {"@jupyterlab/translation-extension/plugin": {"locale": "zh_TW"}},
+            **NOTHING_RUNS,
+        }
+    ],
+    indirect=True,
+)
+def test_a_sweep_is_said_in_chinese(
+    lab: Lab, open_lab: Callable[[], Page], screenshot: Callable[[str], None]
+) -> None:
+    words = CHINESE["zh_TW"]
+    lab.write("train.ipynb", "lr = 0.1\nname = 'a'", "print(lr)", tags=("parameters",))
+    page = open_lab()
+    file_item(page, "train.ipynb").dblclick()
+    page.locator(".jp-NotebookPanel-toolbar").get_by_role("button", name=words.submit).click()
+    asking = page.get_by_role("dialog", name=words.submit)
+    asking.locator("summary", has_text="參數").click()
+    for name, text in {"lr": "0.1, 0.2, 0.3", "name": "a"}.items():
+        asking.get_by_role("button", name=f"{name} 用多個值").click()
+        asking.get_by_label(name, exact=True).fill(text)
+    asking.get_by_role("checkbox", name="在多種規格或裝置上執行").check()
+    expect(asking.get_by_text(words.checking)).to_have_count(0)
+    assert_translated(asking, "zh_TW")
+    screenshot("sweep-dialog-zh_TW")
+    asking.get_by_role("button", name=words.send).click()
+    told = toast(page, "3 個作業")
+    told.get_by_role("button", name="結果").click()
+    view = page.get_by_role("region", name="的結果")
+    expect(view.get_by_text("成功 3 個")).to_be_visible(timeout=END_TIMEOUT)
+    assert_translated(view, "zh_TW")
+    page.get_by_role("tab", name=re.compile(f"^{words.jobs}")).click()
+    assert_translated(page.get_by_role("region", name=words.jobs), "zh_TW")
+    screenshot("sweep-results-zh_TW")

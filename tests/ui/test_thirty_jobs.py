@@ -103,6 +103,27 @@ def test_in_each_theme_and_size(
         assert_reachable(view)
         screenshot(f"thirty-{state}-zoomed")
         page.set_viewport_size(USUAL)
+    cancel_and_open_several(page, jobs)
+
+
+def cancel_and_open_several(page: Page, jobs: dict[str, str]) -> None:
+    """Each action takes those of the selected jobs to which it applies."""
+    show_table(page)
+    table(page).get_by_role("checkbox", name="Select all shown jobs").uncheck()
+    unfinished = [jobs[state] for state in ("running", "starting", "queued")]
+    for name in (*unfinished, jobs["succeeded"], jobs["failed"]):
+        line(page, name).get_by_role("checkbox").check()
+    expect(table(page).get_by_role("status")).to_have_text("5 selected")
+    expect(action(page, "Rerun")).to_have_text("Rerun (2)")
+    action(page, "Cancel").click()
+    page.get_by_role("dialog").get_by_role("button", name="Cancel 3 Jobs").click()
+    for name in unfinished:
+        expect(line(page, name)).to_contain_text("Cancelled", timeout=END_TIMEOUT)
+    for name in unfinished:
+        line(page, name).get_by_role("checkbox").uncheck()
+    action(page, "Open").click()
+    for name in (jobs["succeeded"], jobs["failed"]):
+        expect(page.get_by_role("tab", name=f"{name}.ipynb")).to_be_attached()
 
 
 @pytest.mark.timeout(1200)
@@ -175,3 +196,5 @@ def find_and_read_by_keys(page: Page, name: str) -> None:
     press(page, "Enter")
     expect(view.locator(".jp-ToJob-snapshot .jp-Cell").first).to_be_visible()
     press(page, "Tab")
+    expect(view.get_by_role("region", name=f"Cells of {name}")).to_be_focused()
+    assert_accessible(page, ".jp-ToJob-details-head", ".jp-ToJob-log", ".jp-ToJob-fold")

@@ -23,6 +23,8 @@ from .drafts import copy, digest_of, draft_file, draft_name, remove_drafts
 
 NAME_MAX = 255
 """Bytes of a file name at most, on all common file systems."""
+PATH_MAX = 4096
+"""Bytes of a path at most, as Linux has it: a deeper folder could be made, and never be named."""
 _SUFFIX = ".ipynb"
 _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV}
 _HINTS = {
@@ -93,6 +95,8 @@ def resolve_output(workspace: Workspace, output: str) -> str:
     workspace.real(str(folder))
     if any(len(os.fsencode(name)) > NAME_MAX for name in (*folder.parts, stem + _SUFFIX)):
         raise BadInput(f"A name in the output is over {NAME_MAX} bytes.", "Shorten it.")
+    if len(os.fsencode(real)) >= PATH_MAX:
+        raise BadInput("The path of the output is too long for the file system.", "Shorten it.")
     return output
 
 

@@ -116,8 +116,8 @@ function statusText(model: CleanUpModel, trans: TranslationBundle): string {
   return results.length === 0
     ? trans.__('There are no such results.')
     : trans._n(
-        '%1 notebook of %2 is removed:',
-        '%1 notebooks of %2 are removed:',
+        '%1 notebook will be removed, %2:',
+        '%1 notebooks will be removed, %2 in all:',
         results.length,
         formatBytes(size)
       );

@@ -212,10 +212,11 @@ function ContentSections(props: JobProps): ReactElement {
   const { model, job, trans, notebookServices } = props;
   const { snapshot, difference, log } = model;
   const content = snapshot.value;
-  const create = useCallback(
-    () => createSnapshotNotebook(content!, notebookServices),
-    [content, notebookServices]
-  );
+  const { name } = job;
+  const create = useCallback(() => {
+    const label = trans.__('Cells of %1', name);
+    return createSnapshotNotebook(content!, notebookServices, label);
+  }, [content, notebookServices, name, trans]);
   return (
     <>
       <FoldedSection title={trans.__('Log')} onOpen={() => void log.load()}>

@@ -35,7 +35,8 @@ class SnapshotNotebook extends StaticNotebook {
 
 export function createSnapshotNotebook(
   content: nbformat.INotebookContent,
-  { rendermime, editorServices, translator }: NotebookServices
+  { rendermime, editorServices, translator }: NotebookServices,
+  label: string
 ): StaticNotebook {
   const { factoryService, mimeTypeService } = editorServices;
   const widget = new SnapshotNotebook({
@@ -51,6 +52,10 @@ export function createSnapshotNotebook(
       scrollPastEnd: false
     }
   });
+  const { outerNode } = widget;
+  outerNode.tabIndex = 0; // makes it scrollable by keyboard
+  outerNode.setAttribute('role', 'region');
+  outerNode.setAttribute('aria-label', label);
   // Disable the shortcuts of notebooks that can be run and edited.
   for (const name of ['jpKernelUser', 'jpUndoer', 'jpCodeRunner']) {
     delete widget.node.dataset[name];

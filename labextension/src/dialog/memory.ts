@@ -2,12 +2,14 @@
  * Remembers the choices for each notebook, so that it can be submitted again with two keystrokes.
  * The newest job of the notebook knows them, in whichever page or terminal it was submitted. Only
  * the suggested files that were declined and the names of environment variables are in no job:
- * JupyterLab's state has them.
+ * JupyterLab's state has them. What a sweep has varied is left out: the values of its last run are
+ * nobody's choice, and would override those that the notebook was given since.
  */
 import type { IStateDB } from '@jupyterlab/statedb';
 import type { ReadonlyPartialJSONValue } from '@lumino/coreutils';
 
 import { type Choices, choicesOfJob, type Job } from '../jobs/job';
+import { jobsOf, variedParameters } from '../jobs/sweep';
 import type { IJobs } from '../tokens';
 
 /**
@@ -31,9 +33,15 @@ const KEY = 'jupyter-to-job:choices';
 /** How many notebooks are remembered. The one submitted longest ago is dropped first. */
 const MAX_NOTEBOOKS = 50;
 
+/** What the memory needs of the jobs. */
+export type KnownJobs = Pick<
+  IJobs,
+  'all' | 'getNewestOf' | 'findNewestOf' | 'loadGroup'
+>;
+
 export class ChoiceMemory {
   constructor(
-    private readonly _jobs: Pick<IJobs, 'getNewestOf' | 'findNewestOf'>,
+    private readonly _jobs: KnownJobs,
     private readonly _state: IStateDB | null
   ) {}
 
@@ -41,16 +49,39 @@ export class ChoiceMemory {
   async load(path: string): Promise<Memories> {
     const kept = await this._loadKept(path);
     const toMemory = (job: Job | null | undefined): RememberedChoices => ({
-      ...(job && { choices: choicesOfJob(job) }),
+      ...(job && { choices: this._choicesOf(job) }),
       ...kept
     });
     const newest = this._jobs.getNewestOf(path);
     return {
       now: toMemory(newest),
       later:
-        newest === undefined
-          ? this._jobs.findNewestOf(path).then(toMemory)
-          : null
+        newest === undefined ? this._findNewestOf(path).then(toMemory) : null
+    };
+  }
+
+  /** Find the newest job of a notebook, and load the group that it belongs to. */
+  private async _findNewestOf(path: string): Promise<Job | null> {
+    const newest = await this._jobs.findNewestOf(path);
+    if (newest !== null && newest.group !== null) {
+      await this._jobs.loadGroup(newest.group).catch(() => undefined);
+    }
+    return newest;
+  }
+
+  /** The choices of a job, without the parameters that were varied in its group. */
+  private _choicesOf(job: Job): Choices {
+    const { parameters, ...choices } = choicesOfJob(job);
+    const members = job.group === null ? [] : jobsOf(this._jobs.all, job.group);
+    const varied = variedParameters(
+      members.filter(({ notebook }) => notebook === job.notebook)
+    );
+    const kept = Object.entries(parameters ?? {}).filter(
+      ([name]) => !varied.has(name)
+    );
+    return {
+      ...choices,
+      ...(kept.length > 0 && { parameters: Object.fromEntries(kept) })
     };
   }
 

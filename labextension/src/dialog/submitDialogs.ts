@@ -11,17 +11,14 @@ import type { INotebookSource } from '../source';
 import type { IJobs, ISubmitDialog } from '../tokens';
 import { withDefaults } from './defaultChoices';
 import { SubmitDialog } from './dialog';
-import { ChoiceMemory, type Memories } from './memory';
+import { ChoiceMemory, type KnownJobs, type Memories } from './memory';
 import { SubmitModel } from './model';
 
 /** Opens submit dialogs, and submits without one. */
 export class SubmitDialogs implements ISubmitDialog {
   constructor(
     private readonly _api: IDialogApi,
-    private readonly _jobs: Pick<
-      IJobs,
-      'copyProgressed' | 'getNewestOf' | 'findNewestOf'
-    >,
+    private readonly _jobs: KnownJobs & Pick<IJobs, 'copyProgressed'>,
     state: IStateDB | null,
     private readonly _trans: TranslationBundle,
     private readonly _settings: IPreferences | null = null

@@ -2,7 +2,7 @@
  * Sweeps and groups: the runs that several values make, and how the jobs of a group stand. The
  * command line has the same rules.
  */
-import type { JSONValue } from '@lumino/coreutils';
+import { JSONExt, type JSONValue } from '@lumino/coreutils';
 
 import type { Run as AnyRun, Sweep } from '../api';
 import { isFinal, type Job, type Submission } from './job';
@@ -88,6 +88,20 @@ export function standingJobs(jobs: readonly Job[]): Job[] {
         !(['failed', 'cancelled'].includes(state) && rerun.has(name))
     )
     .sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
+}
+
+/** The names of the parameters that are not the same in all of these jobs. */
+export function variedParameters(jobs: readonly Job[]): Set<string> {
+  const valueOf = ({ parameters }: Job, name: string) =>
+    (parameters as Record<string, JSONValue>)[name] ?? null;
+  const names = jobs.flatMap(({ parameters }) => Object.keys(parameters));
+  return new Set(
+    names.filter(name =>
+      jobs.some(
+        job => !JSONExt.deepEqual(valueOf(job, name), valueOf(jobs[0]!, name))
+      )
+    )
+  );
 }
 
 /** How many jobs of a group are in which state. */

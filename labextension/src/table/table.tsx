@@ -108,7 +108,7 @@ function TableContent(props: Props): ReactElement {
   return (
     <>
       <div className="jp-ToJobTable-top">
-        <TableFilters model={model} trans={trans} />
+        <TableFilters model={model} commands={commands} trans={trans} />
         <SelectionActions {...props} run={run} />
         <ConnectionNotice jobs={jobs} trans={trans} />
       </div>

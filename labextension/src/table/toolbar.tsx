@@ -13,7 +13,10 @@ import type { TableModel } from './model';
 
 type Props = { model: TableModel; trans: TranslationBundle };
 
-export function TableFilters({ model, trans }: Props): ReactElement {
+type FiltersProps = Props & { commands: CommandRegistry };
+
+export function TableFilters(props: FiltersProps): ReactElement {
+  const { model, commands, trans } = props;
   const { state, query, notebook, group } = model.state;
   const { notebooks, groups } = model.choices;
   return (
@@ -48,6 +51,14 @@ export function TableFilters({ model, trans }: Props): ReactElement {
         />
       )}
       <ColumnMenu model={model} trans={trans} />
+      {commands.hasCommand(ViewCommandIDs.cleanUp) && (
+        <button
+          title={commands.caption(ViewCommandIDs.cleanUp)}
+          onClick={() => void commands.execute(ViewCommandIDs.cleanUp)}
+        >
+          {trans.__('Clean Up…')}
+        </button>
+      )}
     </div>
   );
 }
@@ -119,14 +130,6 @@ export function SelectionActions(props: ActionsProps): ReactElement {
           }}
         >
           {trans.__('Compare Results')}
-        </button>
-      )}
-      {commands.hasCommand(ViewCommandIDs.cleanUp) && (
-        <button
-          title={commands.caption(ViewCommandIDs.cleanUp)}
-          onClick={() => void commands.execute(ViewCommandIDs.cleanUp)}
-        >
-          {trans.__('Clean Up…')}
         </button>
       )}
       <TableCounts model={model} trans={trans} />
