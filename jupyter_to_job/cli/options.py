@@ -62,7 +62,7 @@ PARAMETERS: tuple[Callable[[Any], Any], ...] = (
     click.option("-r", "--raw", "text_parameters", nargs=2, multiple=True, metavar="NAME TEXT",
                  shell_complete=_complete_parameter,
                  help="A parameter that is text, whatever it looks like."),
-    click.option("--params-file", type=click.Path(path_type=Path),
+    click.option("--params-file", metavar="FILE", type=click.Path(path_type=Path),
                  help="Parameters in a file of YAML or JSON; -p and -r win over it."),
 )  # fmt: skip
 UNSET = click.option("--unset", multiple=True, metavar="NAME", shell_complete=_complete_parameter,
