@@ -102,7 +102,7 @@ def test_details_of_a_job_that_failed(
 ) -> None:
     lab.write("a.ipynb", "print('before')", "1 / 0", "print('after')")
     page = open_lab()
-    name = page.evaluate(SUBMIT, {"path": "a.ipynb"})
+    name = page.evaluate(SUBMIT, {"path": "a.ipynb", "ask": False})
     failed = toast(page, f"{name} failed")
     expect(failed).to_be_visible(timeout=END_TIMEOUT)
     failed.get_by_role("button", name="Details").click()
