@@ -216,7 +216,7 @@ def too_large_notebook(max_size: int) -> TooLarge:
     """Return the error for a notebook that is not parsed or converted for a browser."""
     return TooLarge(
         f"The notebook is over {max_size >> 20} MiB.",
-        "Open it to see its pictures; `jupyter-to-job export` exports it.",
+        "Open it to see its pictures; the command line exports it as HTML or PDF.",
     )
 
 
