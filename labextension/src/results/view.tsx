@@ -137,7 +137,7 @@ function Head(props: Props): ReactElement {
     </button>
   );
   return (
-    <header className="jp-ToJobResults-head">
+    <div className="jp-ToJobResults-head">
       <div className="jp-ToJobResults-standing">
         <h2>{trans.__('Results of %1', group)}</h2>
         <GroupProgress group={group} jobs={members} trans={trans} />
@@ -151,7 +151,7 @@ function Head(props: Props): ReactElement {
         {download('csv', trans.__('Download CSV'))}
         {download('parquet', trans.__('Download Parquet'))}
       </div>
-    </header>
+    </div>
   );
 }
 
