@@ -75,10 +75,16 @@ class Diagnosis:
             if kind is OutOfMemoryMatch.GPU and self._sees_gpus:
                 return endings.gpu_out_of_memory(failure, text)
             return endings.out_of_memory(failure, text, memory)
-        module = error_patterns.missing_module(failure)
-        advice = "" if module is None else missing_module_advice(self._request, module)
-        end = endings.cell_error(failure, advice)
+        end = endings.cell_error(failure, self._advice(failure))
         return endings.with_oom_note(end, memory) if end.reason == "CellError" else end
+
+    def _advice(self, failure: CellFailure) -> str:
+        module = error_patterns.missing_module(failure)
+        if module is not None:
+            return missing_module_advice(self._request, module)
+        if self._sees_gpus and error_patterns.is_gpu_library_error(failure):
+            return endings.FULL_GPU_ADVICE
+        return ""
 
     def kernel_died(self, status: int | None, last_log_line: str, cell: CellPlace | None) -> End:
         """Return the end for a kernel that died in `cell`, None between two cells."""

@@ -40,7 +40,10 @@ SUCCESS = End(None, None, Exit.SUCCEEDED)
 
 INPUT_REFUSED = "StdinNotImplementedError"
 """The class of ipykernel's exception for a cell that asks for input where nobody can answer."""
+FULL_GPU_ADVICE = "GPU libraries fail like that when the GPU's memory is full: try a smaller batch."
 _KEPT = "what was printed is kept"
+_MAX_LINE = 300
+"""Characters of an exception's text that a message shows."""
 _LARGER = "Choose a larger flavor, or load less at a time."
 _SIGNALS = {
     "SIGSEGV": "a native library crashed",
@@ -268,4 +271,5 @@ def _capitalize(text: str) -> str:
 
 
 def _first_line(text: object) -> str:
-    return (str(text).strip().splitlines() or [""])[0][:300].rstrip(".")
+    line = (str(text).strip().splitlines() or [""])[0]
+    return line.rstrip(".") if len(line) <= _MAX_LINE else f"{line[:_MAX_LINE]}…"

@@ -57,6 +57,8 @@ _GPU = re.compile(
     (CUDA|HIP|XPU|MPS\ backend)\ out\ of\ memory            # torch's allocators
     | (CUDA|HIP)\ error:\ out\ of\ memory                   # torch, from the driver
     | (CU(BLAS|DNN|SOLVER|SPARSE)|HIPBLAS|ROCBLAS)_STATUS_(ALLOC_FAILED|NOT_ENOUGH_WORKSPACE)
+    | CURAND_STATUS_ALLOCATION_FAILED | CUFFT_ALLOC_FAILED
+    | CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED
     | cudaErrorMemoryAllocation | hipErrorOutOfMemory       # CuPy, RMM, XGBoost
     | CUDA_ERROR_OUT_OF_MEMORY                              # the driver's: numba, TensorFlow
     | bad_alloc:\ (out_of_memory:\ )?(CUDA|RMM)             # RMM, also of a full pool
@@ -65,6 +67,11 @@ _GPU = re.compile(
     """,
     re.VERBOSE,
 )
+_GPU_LIBRARY = re.compile(
+    r"(CUDNN|CUBLAS|CUSOLVER)_STATUS_(INTERNAL_ERROR|NOT_INITIALIZED)|CUFFT_INTERNAL_ERROR"
+)
+"""What the same libraries also say of a GPU without memory for their own needs, and of much else.
+"""
 _TENSORFLOW = re.compile(r"OOM when allocating tensor(?:[^\n]*?device:(?P<device>GPU|CPU))?")
 _XLA = re.compile(
     r"RESOURCE_EXHAUSTED: .*([Oo]ut of memory|Failed to allocate)"
@@ -116,6 +123,11 @@ def is_lost_worker(failure: CellFailure) -> bool:
     """Tell whether the exception reports that another process of the run is gone."""
     lines = (f"{name}: {text}" for name, text in failure.chain())
     return any(_LOST_PROCESS.search(line) is not None for line in lines)
+
+
+def is_gpu_library_error(failure: CellFailure) -> bool:
+    """Tell whether a library of the GPU's vendor failed without saying why."""
+    return any(_GPU_LIBRARY.search(text) is not None for _, text in failure.chain())
 
 
 def missing_module(failure: CellFailure) -> str | None:

@@ -78,16 +78,22 @@ def _find_partition(nvml: Any, uuid: str) -> Any:
 
 
 class _GpuReader:
-    """Samples the same GPUs again and again."""
+    """Samples the same GPUs again and again.
+
+    Where the driver does not say what the run's processes use, what a whole GPU has in use above
+    its least counts: others, and the driver itself, had that before the run used anything.
+    """
 
     def __init__(self, nvml: Any, devices: list[Any]) -> None:
         self._nvml = nvml
         self._devices = devices
-        # In a container process ids differ from the driver's: the run's are not in its list.
+        self._least_used = [self._used(device) for device in devices]
+        # In a container an old driver lists the host's process ids, and a newer one only the
+        # container's: both look the same until the run uses a GPU.
         self._knows_processes = _is_initial_namespace()
 
     def __call__(self, pids: Collection[int]) -> GpuSample:
-        memory = [self._memory(device, pids) for device in self._devices]
+        memory = [self._memory(index, pids) for index in range(len(self._devices))]
         rates = [self._utilisation(device) for device in self._devices]
         reported = [rate for rate in rates if rate is not None]
         return GpuSample(
@@ -95,8 +101,9 @@ class _GpuReader:
             sum(reported) / len(reported) if reported else None,
         )
 
-    def _memory(self, device: Any, pids: Collection[int]) -> int | None:
-        """Return the bytes that the processes use on a GPU, or all used bytes of the GPU."""
+    def _memory(self, index: int, pids: Collection[int]) -> int | None:
+        """Return the bytes that the processes use on a GPU, or by how many its use has grown."""
+        device = self._devices[index]
         try:
             running = self._nvml.nvmlDeviceGetComputeRunningProcesses(device)
             amounts = [process.usedGpuMemory for process in running if process.pid in pids]
@@ -105,6 +112,14 @@ class _GpuReader:
                 return int(sum(amounts))
         except self._nvml.NVMLError:  # the driver is too old, or does not allow it
             self._knows_processes = False
+        used, least = self._used(device), self._least_used[index]
+        if used is None or least is None:
+            return None
+        self._least_used[index] = min(used, least)
+        return max(used - least, 0)
+
+    def _used(self, device: Any) -> int | None:
+        """Return the bytes of a GPU that are in use, whoever uses them."""
         try:
             return int(self._nvml.nvmlDeviceGetMemoryInfo(device).used)
         except self._nvml.NVMLError:

@@ -1,7 +1,8 @@
 """Samples what a kernel and its processes use, for the usage record and the memory limit.
 
 A thread of its own does it, because reading a process may block. It samples as often as the free
-memory may be used up: ten times a second at most, and less often where sampling is expensive.
+memory may be used up: ten times a second at most, and less often where sampling is expensive. So
+does another one with the GPUs, four times a second: the driver itself looks five times.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from .usage import Usage
 
 _MAX_INTERVAL, _MIN_INTERVAL = 1.0, 0.1
 """Seconds between two samples, far from the limit and near it."""
+_GPU_INTERVAL = 0.25
+"""Seconds between two samples of the GPUs, so that work of half a second is not missed."""
 _MAX_GROWTH = 2 << 30
 """Bytes a second that one core can fill."""
 _COST_DIVISOR = 150
@@ -111,9 +114,11 @@ class Monitor:
 
     def _watch_gpus(self) -> None:
         read = gpu.open_nvml(self._environ)
+        start, start_cpu = time.monotonic(), time.thread_time()
         while read is not None and not self._closed.is_set():
             self._call_in_loop(partial(self._add_gpus, read(self._pids)))
-            self._closed.wait(_MAX_INTERVAL)
+            cost, elapsed = time.thread_time() - start_cpu, time.monotonic() - start
+            self._closed.wait(gpu_pause(cost, elapsed))
 
     def _add_gpus(self, sample: gpu.GpuSample) -> None:
         if not self._closed.is_set():
@@ -123,3 +128,12 @@ class Monitor:
         """Have the loop run `callback`. Once the loop is closed nobody needs it any more."""
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(callback)
+
+
+def gpu_pause(cost: float, elapsed: float) -> float:
+    """Return the seconds until the next sample of the GPUs, after `cost` CPU seconds of `elapsed`.
+
+    All samples together count, because a driver is slow once in a while: a pause after each slow
+    sample would be a gap in which work is missed.
+    """
+    return max(_GPU_INTERVAL, min(_COST_DIVISOR * cost - elapsed, _MAX_COST_INTERVAL))

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from job_runner.resources.monitor import gpu_pause
+
 from .jobs import Job, notebook
 
 Make = Callable[..., Job]
@@ -21,8 +23,9 @@ DRIVER = r"""
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-/* Two GPUs of 8 GiB and a part of a third. What each reports tells which was asked. */
-typedef struct { char name[48]; unsigned long long used; unsigned busy; } gpu;
+/* Two GPUs of 8 GiB and a part of a third. What each reports tells which was asked. At the first
+ * look 4 GiB are in use, others'; from then on more, by what the run is supposed to use. */
+typedef struct { char name[48]; unsigned long long used; unsigned busy, looks; } gpu;
 static gpu gpus[] = {{"GPU-aaaa-1", 1ull << 30, 10}, {"GPU-bbbb-2", 2ull << 30, 50}};
 static gpu part = {"MIG-cccc-3", 3ull << 30, 0};
 typedef struct { unsigned gpu, memory; } rates;
@@ -58,7 +61,8 @@ int nvmlDeviceGetUtilizationRates(gpu *handle, rates *seen) {
     return handle == &part ? 3 : 0;
 }
 int nvmlDeviceGetMemoryInfo(gpu *handle, memory *seen) {
-    seen->total = 8ull << 30, seen->used = handle->used, seen->free = seen->total - seen->used;
+    seen->total = 8ull << 30, seen->used = (4ull << 30) + (handle->looks++ ? handle->used : 0);
+    seen->free = seen->total - seen->used;
     return 0;
 }
 int nvmlDeviceGetComputeRunningProcesses_v3(gpu *handle, unsigned *count, process *list) {
@@ -67,7 +71,7 @@ int nvmlDeviceGetComputeRunningProcesses_v3(gpu *handle, unsigned *count, proces
     if (*count < 2) { fclose(file); *count = 2; return 7; }
     memset(list, 0, 2 * sizeof(process));
     list[0].pid = 1, list[0].used = 5ull << 30;
-    list[1].used = 123ull << 20;
+    list[1].used = is("NVML_NO_AMOUNTS") ? ~0ull : 123ull << 20;
     if (fscanf(file, "%u", &list[1].pid) != 1) list[1].pid = 0;
     fclose(file);
     *count = 2;
@@ -75,6 +79,19 @@ int nvmlDeviceGetComputeRunningProcesses_v3(gpu *handle, unsigned *count, proces
 }
 """
 GIB = 1 << 30
+
+
+@pytest.mark.parametrize(
+    ("cost", "elapsed", "pause"),
+    [
+        (0.0003, 0.001, 0.25),
+        (40 * 0.0003 + 0.004, 10.0, 0.25),  # one sample was slow
+        (40 * 0.004, 10.0, 2.0),  # all are: many GPUs
+        (0.004, 0.004, 0.596),
+    ],
+)
+def test_how_often_gpus_are_sampled(cost: float, elapsed: float, pause: float) -> None:
+    assert gpu_pause(cost, elapsed) == pytest.approx(pause)
 
 
 def wait_for_looks(count: int, looks: Path) -> str:
@@ -140,6 +157,41 @@ def test_numbers_of_gpus_mean_something_only_in_a_known_order(
     assert (None if seen is None else seen[0]) == memory
 
 
+def test_in_a_container_the_memory_of_others_never_counts(driver: str, tmp_path: Path) -> None:
+    """The driver shows the run's processes there, but only once they use a GPU.
+
+    Until then the growth of what is in use counts.
+    """
+    script = textwrap.dedent(
+        f"""
+        from pathlib import Path
+        from job_runner.resources import gpu
+        gpu._PID_NAMESPACE = Path("/proc/self/ns/mnt")
+        file = Path({str(tmp_path / "pid")!r})
+        file.write_text("0")
+        read = gpu.open_nvml({{"CUDA_VISIBLE_DEVICES": "0"}})
+        before = read([77]).memory
+        file.write_text("77")
+        print(before, read([77]).memory)
+        """
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "LD_LIBRARY_PATH": driver, "NVML_PID_FILE": str(tmp_path / "pid")},
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    assert list(map(int, ran.stdout.split())) == [GIB, 123 << 20]
+
+
+def test_a_driver_that_lists_processes_without_their_memory(driver: str, tmp_path: Path) -> None:
+    """As on Windows: the growth of what is in use counts."""
+    file = tmp_path / "pid"
+    file.write_text(str(1 << 30))
+    pretended = {"NVML_PID_FILE": str(file), "NVML_NO_AMOUNTS": "1"}
+    assert look(driver, {"CUDA_VISIBLE_DEVICES": "0"}, **pretended) == (GIB, 0.1)
+
+
 def look(
     driver: str, environment: dict[str, str], **pretended: str
 ) -> tuple[int | None, float | None] | None:
@@ -181,7 +233,8 @@ def test_what_the_runs_own_processes_use(job: Make, driver: str, tmp_path: Path)
     assert used.run(LD_LIBRARY_PATH=driver, NVML_PID_FILE=str(file), NVML_LOOKS=str(looks)) == 0
     usage = used.outcome().usage
     assert usage["gpu_utilisation_peak"] == 0.1
-    assert usage["gpu_memory_peak"] in (123 << 20, GIB)  # before it was known: all that is used
+    # In a container, before it was known: by how much the use of the whole GPU grew.
+    assert usage["gpu_memory_peak"] in (123 << 20, GIB)
     assert usage["gpu_memory_mean"] < GIB
 
 

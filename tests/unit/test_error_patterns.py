@@ -40,6 +40,7 @@ GPU = {
         "RuntimeError",
         "MPS backend out of memory (MPS allocated: 17.26 GB, other allocations: 768.00 KB)",
     ),
+    "CuPy, cuRAND": ("CURANDError", "CURAND_STATUS_ALLOCATION_FAILED"),
     "TensorFlow": (
         "ResourceExhaustedError",
         "OOM when allocating tensor with shape[500,17,17,4032] and type float on "
@@ -62,6 +63,11 @@ GPU = {
         "JaxRuntimeError",
         "RESOURCE_EXHAUSTED: Failed to allocate request for 2.99GiB (3206250496B) "
         "on device ordinal 0",
+    ),
+    "JAX 0.11": (
+        "JaxRuntimeError",
+        "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 1.00TiB with allocator "
+        "GPU_0_bfc on device 0. [tf-allocator-allocation-error='']",
     ),
     "JAX, old": (
         "RuntimeError",
@@ -150,6 +156,30 @@ NEITHER = {
 def test_whose_memory_was_not_enough(name: str, value: str, whose: OutOfMemoryMatch | None) -> None:
     found = error_patterns.find_out_of_memory(CellFailure(name, value, CellPlace(0, 1)))
     assert (None if found is None else found[0]) is whose
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("RuntimeError", "cuDNN error: CUDNN_STATUS_INTERNAL_ERROR"),
+        ("CuFFTError", "CUFFT_INTERNAL_ERROR"),
+        ("CUSOLVERError", "CUSOLVER_STATUS_INTERNAL_ERROR"),
+    ],
+)
+def test_an_error_that_a_full_gpu_may_have_caused(name: str, value: str) -> None:
+    """All of these were seen on a full GPU, and none of them says so."""
+    failure = CellFailure(name, value, CellPlace(0, 1))
+    end = build_diagnosis(CUDA_VISIBLE_DEVICES="0").cell_failed(failure)
+    assert end.reason == "CellError" and str(end.message).endswith(endings.FULL_GPU_ADVICE)
+    end = build_diagnosis(CUDA_VISIBLE_DEVICES="").cell_failed(failure)
+    assert str(end.message).endswith(f"{value}.")
+
+
+def test_a_long_text_is_cut_visibly() -> None:
+    """As torch's, which also lists the processes on the GPU."""
+    text = f"CUDA out of memory. {'Process 1 has 2 GiB. ' * 20}"
+    end = build_diagnosis().cell_failed(CellFailure("OutOfMemoryError", text, CellPlace(0, 1)))
+    assert "CUDA out of memory" in str(end.message) and "…)" in str(end.message)
 
 
 def chained_failure(cause: Exception, *, explicit: bool) -> CellFailure:
