@@ -132,8 +132,7 @@ def test_a_job_over_tls(
     secret = {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls"}
     box.apply({**secret, "metadata": metadata, "stringData": content})
     settings = {"JUPYTER_TO_JOB_GATEWAY_URL": url}
-    tls = {"components": ["../tls"]}
-    with own_controller(box, images, controller.name, settings, **tls) as plain:
+    with own_controller(box, images, controller.name, settings, components=["../tls"]) as plain:
         plain.write(f"{HOME}/ca.crt", content["ca.crt"])
         check_over_tls(plain, url)
 

@@ -96,8 +96,8 @@ class Buildah:
             shutil.copy(ROOT / name, context / name)
         (context / "dist").mkdir(exist_ok=True)
         shutil.copy(wheel, context / "dist")
-        flags = ("--isolation=chroot", "--pull-never", f"--build-arg=VERSION={version}")
-        flags += ("--layers",)  # the images share their first stages
+        # Layers: the images share their first stages.
+        flags = ("--isolation=chroot", "--pull-never", "--layers", f"--build-arg=VERSION={version}")
         name = f"localhost/{containerfile.parent.name}"
         self.run("build", *flags, f"--file={containerfile}", f"--tag={name}", str(context))
         return name

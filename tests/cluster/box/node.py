@@ -124,7 +124,10 @@ class Node:
 
     def start(self) -> None:
         """kubelet, kube-proxy and device plugin; the API server must be ready."""
-        self.sandbox.start("kubelet", self._kubelet())
+        # containerd answers before it knows the containers that it had, and a kubelet that asks it
+        # too early ends. It is started again, as systemd does.
+        tries = 'for try in 1 2 3 4 5 6; do "$@"; sleep 2; done; exit 1'
+        self.sandbox.start("kubelet", ["sh", "-c", tries, "sh", *self._kubelet()])
         self.sandbox.start("kube-proxy", self._proxy())
         plugin = [str(self.programs / "gpu-plugin"), f"--count={self.hardware.gpus}"]
         self.sandbox.start("gpu-plugin", [*plugin, f"--directory={DEVICE_PLUGINS}"])
