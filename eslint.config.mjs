@@ -3,13 +3,11 @@ import tseslint from 'typescript-eslint';
 /** The folders of labextension/src: each may import from those below it only. */
 const LAYERS = [
   ['plugins'],
-  ['table', 'details'],
-  ['panel', 'live', 'results', 'resultNotebook', 'notify', 'statusBar'],
-  ['addJobView', 'groupCommands'],
+  ['panel', 'live'],
   ['jobCommands'],
   ['submit', 'dialog'],
   ['ui'],
-  ['jobs', 'settings']
+  ['jobs']
 ];
 
 const layers = LAYERS.flatMap((layer, depth) =>

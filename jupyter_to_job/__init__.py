@@ -4,11 +4,7 @@
 that this package costs a kernel nothing.
 """
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from .library.record import record
-    from .library.results import results
+from typing import Any
 
 __version__ = "0.1.0"
 __all__ = ["record", "results"]

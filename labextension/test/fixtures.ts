@@ -40,7 +40,6 @@ export function job(changes: Partial<Job> = {}): Job {
     group: null,
     rerun_of: null,
     metrics: null,
-    wait: null,
     ...changes
   };
 }
@@ -65,7 +64,6 @@ const DEVICE = {
   title: '',
   description: '',
   autoscaled: false,
-  same_as: null,
   free: null,
   total: null
 };
@@ -98,8 +96,6 @@ export function preflight(changes: Partial<Preflight> = {}): Preflight {
     kernel: 'python3',
     image: null,
     plan: null,
-    wait: null,
-    results: null,
     ...changes
   };
 }

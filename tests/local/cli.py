@@ -46,8 +46,7 @@ class Cli:
 
     @property
     def environment(self) -> dict[str, str]:
-        others = ("JUPYTER", "IPYTHON", "NO_COLOR", "FORCE_COLOR")
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(others)}
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "IPYTHON"))}
         settings = {
             "HOME": str(self.home),
             "JUPYTER_TO_JOB_EXCHANGE": self.exchange.as_uri(),

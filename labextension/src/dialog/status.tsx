@@ -1,14 +1,11 @@
 /** The status area: problems with their hints, errors, and the progress of sending. */
-import type { TranslationBundle } from '@jupyterlab/translation';
 import type { ReactElement } from 'react';
 
 import type { Problem } from '../api';
 import { errorText } from '../ui/errors';
 import { formatBytes } from '../ui/format';
-import { explainCode } from '../ui/serverText';
 import type { SubmitModel } from './model';
 import type { ModelProps } from './section';
-import { sweepText } from './sweepSection';
 
 /** The id of the area, which describes the SEND button. */
 export const STATUS_ID = 'jp-ToJobDialog-answer';
@@ -33,7 +30,6 @@ export function StatusArea({ model }: ModelProps): ReactElement {
         </div>
         <div role="status">
           <ProblemList model={model} />
-          <SweepCount model={model} />
           <SendProgress model={model} />
         </div>
       </div>
@@ -59,38 +55,25 @@ function RequestError({ model }: ModelProps): ReactElement | null {
 }
 
 function ProblemList({ model }: ModelProps): ReactElement | null {
-  const { problems, trans } = model;
+  const { problems } = model;
   return problems.length === 0 ? null : (
     <ul className="jp-ToJobDialog-problems">
       {problems.map((problem, index) => (
-        <ProblemItem
-          key={`${index} ${problem.code}`}
-          problem={problem}
-          trans={trans}
-        />
+        <ProblemItem key={`${index} ${problem.code}`} {...problem} />
       ))}
     </ul>
   );
 }
 
-type ProblemProps = { problem: Problem; trans: TranslationBundle };
-
-function ProblemItem({ problem, trans }: ProblemProps): ReactElement {
-  const { blocking, code, hint, message } = problem;
+function ProblemItem({ message, hint, blocking }: Problem): ReactElement {
   return (
     <li
       className={`jp-ToJobDialog-problem${blocking ? ' jp-mod-blocking' : ''}`}
     >
-      <span>{explainCode(code, message, trans)}</span>{' '}
+      <span>{message}</span>{' '}
       {hint && <span className="jp-ToJobDialog-help">{hint}</span>}
     </li>
   );
-}
-
-/** How many jobs will be sent, if several. */
-function SweepCount({ model }: ModelProps): ReactElement | null {
-  const text = sweepText(model.sweep, model.trans);
-  return text === null ? null : <p className="jp-ToJobDialog-count">{text}</p>;
 }
 
 function SendProgress({ model }: ModelProps): ReactElement | null {
@@ -102,7 +85,7 @@ function SendProgress({ model }: ModelProps): ReactElement | null {
       </p>
     );
   }
-  if (copyProgress !== null && copyProgress.total > 0) {
+  if (copyProgress !== null) {
     const { bytes, total } = copyProgress;
     return (
       <label className="jp-ToJobDialog-copying">

@@ -10,7 +10,7 @@ import { jobsIcon } from '../ui/icons';
 import { useKeptFocus } from '../ui/useKeptFocus';
 import { useModel } from '../ui/useModel';
 import { announceChanges } from './announcer';
-import { ConnectionNotice, ListControls, PanelHeading } from './head';
+import { ConnectionNotice, ListControls } from './head';
 import { JobList } from './list';
 import type { PanelModel } from './model';
 
@@ -111,9 +111,9 @@ function PanelContent({
   useKeptFocus(container, findFocusTarget);
   return (
     <>
-      <PanelHeading commands={commands} trans={trans} />
+      <h2 className="jp-ToJob-heading">{trans.__('Jobs')}</h2>
       <ListControls model={model} trans={trans} />
-      <ConnectionNotice jobs={model.jobs} trans={trans} />
+      <ConnectionNotice model={model} trans={trans} />
       <JobList model={model} commands={commands} trans={trans} />
       <Announcements jobs={model.jobs} trans={trans} />
     </>

@@ -8,7 +8,6 @@ import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
 import { SubmitDialogs } from '../dialog/submitDialogs';
 import { Client } from '../jobs/client';
-import { IPreferences } from '../settings/preferences';
 import { IJobs, ISubmitDialog } from '../tokens';
 
 const plugin: JupyterFrontEndPlugin<ISubmitDialog> = {
@@ -17,20 +16,18 @@ const plugin: JupyterFrontEndPlugin<ISubmitDialog> = {
   autoStart: true,
   provides: ISubmitDialog,
   requires: [IJobs],
-  optional: [IStateDB, ITranslator, IPreferences],
+  optional: [IStateDB, ITranslator],
   activate: (
     { serviceManager }: JupyterFrontEnd,
     jobs: IJobs,
     state: IStateDB | null,
-    translator: ITranslator | null,
-    preferences: IPreferences | null
+    translator: ITranslator | null
   ): ISubmitDialog =>
     new SubmitDialogs(
       new Client(serviceManager.serverSettings),
       jobs,
       state,
-      (translator ?? nullTranslator).load('jupyter_to_job'),
-      preferences
+      (translator ?? nullTranslator).load('jupyter_to_job')
     )
 };
 

@@ -4,21 +4,11 @@ import {
   type TranslationBundle
 } from '@jupyterlab/translation';
 
-import { elapsedSeconds, isFinal, type Job } from '../jobs/job';
+import { elapsedSeconds, type Job } from '../jobs/job';
 import { formatBytes, formatDuration } from './format';
-import { startTimeText, waitReason } from './waitText';
 
-/** The status in a few words, with the run's time once it has ended. */
+/** The status in a few words. */
 export function statusText(job: Job, trans: TranslationBundle): string {
-  const text = stateText(job, trans);
-  const seconds = isFinal(job) ? elapsedSeconds(job) : null;
-  return seconds === null
-    ? text
-    : trans.__('%1 after %2', text, formatDuration(seconds, trans));
-}
-
-/** The status in a word or two. */
-export function stateText(job: Job, trans: TranslationBundle): string {
   if (job.cancel_requested && job.finished === null) {
     return trans.__('Being cancelled');
   }
@@ -30,11 +20,11 @@ export function stateText(job: Job, trans: TranslationBundle): string {
     case 'running':
       return trans.__('Running');
     case 'succeeded':
-      return trans.__('Succeeded');
+      return withElapsed(job, trans.__('Succeeded'), trans);
     case 'failed':
-      return trans.__('Failed');
+      return withElapsed(job, trans.__('Failed'), trans);
     case 'cancelled':
-      return trans.__('Cancelled');
+      return withElapsed(job, trans.__('Cancelled'), trans);
   }
 }
 
@@ -45,6 +35,13 @@ function queuedText({ position }: Job, trans: TranslationBundle): string {
   return position === 1
     ? trans.__('Queued: next in line')
     : trans.__('Queued: place %1 in line', position);
+}
+
+function withElapsed(job: Job, text: string, trans: TranslationBundle): string {
+  const seconds = elapsedSeconds(job);
+  return seconds === null
+    ? text
+    : trans.__('%1 after %2', text, formatDuration(seconds, trans));
 }
 
 /** A note below the status: why the job failed or waits, and why its result was not delivered. */
@@ -62,17 +59,9 @@ export function noteText(job: Job, trans: TranslationBundle): string | null {
 }
 
 function waitingText(job: Job, trans: TranslationBundle): string | null {
-  if (job.state !== 'queued') {
-    return null;
-  }
-  if (job.reason !== null) {
-    return capitalize(reasonText(job.reason, trans) ?? job.reason);
-  }
-  // An older server does not send it.
-  const sentences = job.wait
-    ? [waitReason(job.wait, trans), startTimeText(job.wait, Date.now(), trans)]
-    : [];
-  return sentences.filter(Boolean).join(' ') || null;
+  return job.state === 'queued' && job.reason !== null
+    ? capitalize(reasonText(job.reason, trans) ?? job.reason)
+    : null;
 }
 
 function capitalize(text: string): string {
@@ -97,21 +86,6 @@ export function progressText(
  * known: `Used 0.9 of 4 CPU, 1.2 of 16 GiB; small would have been enough.`
  */
 export function usageText(job: Job, trans: TranslationBundle): string | null {
-  const { enough, larger } = job.usage ?? {};
-  const used = usageFigures(job, trans).join(trans.__(', '));
-  if (used === '') {
-    return null;
-  }
-  if (typeof enough === 'string') {
-    return trans.__('Used %1; %2 would have been enough.', used, enough);
-  }
-  return typeof larger === 'string'
-    ? trans.__('Used %1; %2 has more memory.', used, larger)
-    : trans.__('Used %1.', used);
-}
-
-/** What an ended job used of its resources, as far as it is known. */
-export function usageFigures(job: Job, trans: TranslationBundle): string[] {
   const usage = job.usage ?? {};
   // An unknown number is NaN, with which each comparison is false.
   const numberOf = (key: string) => Number(usage[key] ?? NaN);
@@ -119,7 +93,7 @@ export function usageFigures(job: Job, trans: TranslationBundle): string[] {
   const memoryPeak = numberOf('memory_peak');
   const memoryLimit = numberOf('memory_given');
   const gpuShare = numberOf('gpu_utilisation_mean');
-  return [
+  const figures = [
     cpu >= 0 &&
       cores > 0 &&
       trans.__('%1 of %2 CPU', cpu.toFixed(1), Number(cores.toFixed(2))),
@@ -129,7 +103,17 @@ export function usageFigures(job: Job, trans: TranslationBundle): string[] {
     usage.gpu_idle === true
       ? trans.__('no GPU')
       : gpuShare >= 0 && trans.__('%1 % of its GPU', Math.round(gpuShare * 100))
-  ].filter(text => text !== false);
+  ].filter(Boolean);
+  if (figures.length === 0) {
+    return null;
+  }
+  const used = figures.join(trans.__(', '));
+  if (typeof usage.enough === 'string') {
+    return trans.__('Used %1; %2 would have been enough.', used, usage.enough);
+  }
+  return typeof usage.larger === 'string'
+    ? trans.__('Used %1; %2 has more memory.', used, usage.larger)
+    : trans.__('Used %1.', used);
 }
 
 /** Format used bytes of a limit, both in the limit's unit: `1.2 of 16 GiB`, `0.05 of 16 GiB`. */
