@@ -57,6 +57,7 @@ audit: ## Check licences, and known vulnerabilities (needs the internet)
 lab: ## Open JupyterLab with the button on the demo notebook (ARGS=--no-browser: print its URL)
 	@scripts/install lab
 	@mkdir -p demo && cp -r examples/digits demo/
+	@scripts/python-version .venv-lab/bin/python demo/digits/digits.ipynb
 	@cd demo && ../.venv-lab/bin/jupyter lab $(AS_ROOT) --LabApp.default_url=/lab/tree/digits/digits.ipynb $(ARGS)
 
 pictures: ## Make the README's pictures anew, after the browser tests

@@ -3,11 +3,13 @@ import tseslint from 'typescript-eslint';
 /** The folders of labextension/src: each may import from those below it only. */
 const LAYERS = [
   ['plugins'],
-  ['panel', 'live'],
+  ['table', 'details'],
+  ['panel', 'live', 'results', 'resultNotebook', 'notify', 'statusBar'],
+  ['addJobView', 'groupCommands'],
   ['jobCommands'],
   ['submit', 'dialog'],
   ['ui'],
-  ['jobs']
+  ['jobs', 'settings']
 ];
 
 const layers = LAYERS.flatMap((layer, depth) =>

@@ -4,7 +4,11 @@
 that this package costs a kernel nothing.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .library.record import record
+    from .library.results import results
 
 __version__ = "0.1.0"
 __all__ = ["record", "results"]

@@ -18,7 +18,7 @@ from tornado.testing import bind_unused_port
 
 from jupyter_to_job.backends.memory import MemoryBackend
 from jupyter_to_job.controller.callers.identity import AgentPod, DevPod, Identities, Identity
-from jupyter_to_job.controller.feed.feed import GatewayFeed
+from jupyter_to_job.controller.feed.gateway_feed import GatewayFeed
 from jupyter_to_job.controller.gateway import READER_LIMITS, http_server
 from jupyter_to_job.controller.handler import GatewayContext
 from jupyter_to_job.controller.intake.attempt_budgets import AttemptBudgets

@@ -14,7 +14,7 @@ from tornado.netutil import bind_sockets
 
 from jupyter_to_job.backends.kubernetes import JobPods, KubernetesBackend
 from jupyter_to_job.controller.cluster.watches import ALL_NAMESPACES
-from jupyter_to_job.controller.feed.feed import GatewayFeed
+from jupyter_to_job.controller.feed.gateway_feed import GatewayFeed
 from jupyter_to_job.controller.gateway import http_server
 from jupyter_to_job.controller.handler import GatewayContext
 from jupyter_to_job.controller.intake.attempt_budgets import AttemptBudgets

@@ -60,7 +60,7 @@ def finish_job(
         return Exit.BUSY
     try:
         if number == numbers[-1]:
-            liveness.sweep_claims(job_dir)
+            liveness.remove_claim_drafts(job_dir)
         if read_outcome(directory) is not None:
             return Exit.SUCCEEDED
         sent = _sent_outcome(directory)
@@ -155,7 +155,7 @@ def _never_started(job_dir: Path, number: int, end: End) -> int:
     except liveness.AttemptExists:
         return Exit.BUSY
     try:
-        liveness.sweep_claims(job_dir)
+        liveness.remove_claim_drafts(job_dir)
         result, usage = WrittenResult(None, Progress()), Usage().to_json()
         write_ending(job_dir, claim.directory, end, result, None, usage)
     finally:

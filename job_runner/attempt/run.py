@@ -40,7 +40,7 @@ def run_job(job_dir: Path, number: int | None) -> int:
     if request.get("request_id"):  # by which log lines on other machines are found, too
         log_line(f"{job_dir.name}: attempt {number} request_id={request['request_id']}")
     try:
-        liveness.sweep_claims(job_dir)
+        liveness.remove_claim_drafts(job_dir)
         with claim.keep_heartbeat():
             return _run_claimed(job_dir, claim, request)
     except OSError as error:

@@ -109,7 +109,7 @@ def claim_attempt(job_dir: Path, number: int) -> Claim:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def sweep_claims(job_dir: Path) -> None:
+def remove_claim_drafts(job_dir: Path) -> None:
     """Remove the drafts of runners that were killed while they claimed an attempt of this job.
 
     Only the holder of the latest attempt may call it: unfinished claims are too late by then.

@@ -63,6 +63,7 @@ class SubmitBody(_Choices):
     isolated: bool = False
     priority: int = Field(default=0, ge=-100, le=100)
     packages: dict[str, list[str]] | None = None
+    results: str | None = None
     group: str | None = None
     group_limit: int | None = Field(default=None, ge=1)
     rerun_of: str | None = Field(default=None, max_length=MAX_LENGTH, pattern=f"^{JOB_NAME}$")

@@ -14,15 +14,32 @@ from ..domain.job import Job, State, Submission
 from ..domain.results import results_of
 from ..domain.sweep import Run
 from ..domain.transfer import Transfers
+from ..service.pictures import MAX_RESULT, find_picture
 from ..service.port import Jobs, Page, all_jobs
+from ..workspace import Workspace
 from .errors import error_response
 from .http import ApiRequest, ApiResponse
+from .job_files import (
+    NOTEBOOK,
+    answer_cells,
+    answer_difference,
+    answer_export,
+    answer_record,
+    answer_snapshot,
+)
 from .large_body import split_body
+from .old_results import answer_old_results, answer_removal
 from .ranges import file_response
+from .results import picture_response, results_response
+from .without_outputs import without_outputs
 
 Handler = Callable[..., ApiResponse]
 MAX_PAGE = 500
 MAX_CURSOR = 200
+_SLOW = ("/notebook", "/cells", "/snapshot", "/export", "/picture")
+"""Ends of paths whose answer is made of a whole notebook or journal, or of many files."""
+_OF_WORKSPACE = ("/difference", "/result")
+"""Ends of paths of a job that are about a file of the workspace."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +47,12 @@ class RequestContext:
     """Server-side context of a request.
 
     `events`: whether the caller may subscribe to them. `transfers`: uploads in progress.
+    `workspace`: the files that the caller's notebooks are among; a gateway sees none.
     """
 
     events: bool = True
     transfers: Transfers = field(default_factory=Transfers)
+    workspace: Workspace | None = None
 
 
 def handle(jobs: Jobs, request: ApiRequest, context: RequestContext | None = None) -> ApiResponse:
@@ -63,13 +82,15 @@ def takes_large(request: ApiRequest) -> bool:
 
 
 def touches_workspace(request: ApiRequest) -> bool:
-    """Tell whether a request reads files of the workspace for a job."""
-    return takes_large(request) or action(request) == "execute"
+    """Tell whether a request is about files of the workspace."""
+    is_of_job = request.path.startswith("jobs/") and request.path.endswith(_OF_WORKSPACE)
+    is_any = is_of_job or request.path == "old-results"
+    return is_any or takes_large(request) or action(request) == "execute"
 
 
 def is_slow(request: ApiRequest) -> bool:
     """Tell whether a request may take as long as copying files or building a notebook does."""
-    return touches_workspace(request) or request.path.endswith("/notebook")
+    return touches_workspace(request) or request.path.endswith(_SLOW) or request.path == "results"
 
 
 class _Call(NamedTuple):
@@ -171,7 +192,7 @@ def _results(call: _Call) -> ApiResponse:
     jobs = all_jobs(call.jobs, group=group)
     if not jobs:
         raise no_group(group)
-    return ApiResponse.json(200, results_of(jobs).to_json())
+    return results_response(results_of(jobs), group, call.request.query.get("format", "json"))
 
 
 def _withdraw(call: _Call, key: str) -> ApiResponse:
@@ -221,8 +242,49 @@ def _logs(call: _Call, name: str) -> ApiResponse:
 
 
 def _notebook(call: _Call, name: str) -> ApiResponse:
+    outputs = call.request.query.get("outputs", "true")
+    if outputs not in ("true", "false"):
+        raise BadInput("outputs is true or false.")
     file, sha256 = call.jobs.notebook(name)
-    return file_response(call.request, file, sha256, "application/x-ipynb+json")
+    if outputs == "false":
+        file, sha256 = without_outputs(file), None
+    return file_response(call.request, file, sha256, NOTEBOOK)
+
+
+def _record(call: _Call, name: str) -> ApiResponse:
+    return answer_record(call.jobs, name, call.context.workspace)
+
+
+def _cells(call: _Call, name: str) -> ApiResponse:
+    return answer_cells(call.jobs, name)
+
+
+def _snapshot(call: _Call, name: str) -> ApiResponse:
+    return answer_snapshot(call.jobs, call.request, name)
+
+
+def _difference(call: _Call, name: str) -> ApiResponse:
+    return answer_difference(call.jobs, name, call.context.workspace)
+
+
+def _export(call: _Call, name: str) -> ApiResponse:
+    return answer_export(call.jobs, call.request, name, call.context.workspace)
+
+
+def _old_results(call: _Call) -> ApiResponse:
+    return answer_old_results(call.jobs, call.request, call.context.workspace)
+
+
+def _remove_result(call: _Call, name: str) -> ApiResponse:
+    return answer_removal(call.jobs, name, call.context.workspace)
+
+
+def _picture(call: _Call, name: str) -> ApiResponse:
+    metric = call.request.query.get("metric")
+    with call.jobs.notebook(name, MAX_RESULT).file as result:
+        if not metric:
+            raise BadInput("metric is missing.", "Name the metric whose picture to show.")
+        return picture_response(find_picture(result, metric))
 
 
 def _health(call: _Call) -> ApiResponse:
@@ -251,6 +313,14 @@ ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("GET", _JOB + r"/journal", _journal),
     ("GET", _JOB + r"/logs", _logs),
     ("GET", _JOB + r"/notebook", _notebook),
+    ("GET", _JOB + r"/picture", _picture),
+    ("GET", _JOB + r"/record", _record),
+    ("GET", _JOB + r"/cells", _cells),
+    ("GET", _JOB + r"/snapshot", _snapshot),
+    ("GET", _JOB + r"/difference", _difference),
+    ("GET", _JOB + r"/export", _export),
+    ("DELETE", _JOB + r"/result", _remove_result),
+    ("GET", r"old-results", _old_results),
     ("POST", r"preflight", _preflight),
     ("GET", r"health", _health),
 )

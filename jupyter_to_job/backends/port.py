@@ -6,13 +6,14 @@ of new records, and asks it about the jobs that have not started.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from ..domain.state import Placement
+from ..domain.wait import Need
 from ..exchange import Request
 
 
@@ -58,3 +59,24 @@ class Backend(Protocol):
 
     def resources(self) -> Mapping[str, Resource] | None:
         """Return this backend's resources by name; None if it cannot know them."""
+
+
+@runtime_checkable
+class QueueForecaster(Protocol):
+    """What a backend may implement beside: it knows what the jobs of its queue wait for."""
+
+    def needs(self, request: Request) -> tuple[Need, ...]:
+        """Return the resources of which less is free now than a waiting job needs."""
+
+    def forecast(
+        self,
+        queue: Sequence[Request],
+        run_time: Callable[[Request], float | None],
+        remaining: Callable[[str], float | None],
+    ) -> Sequence[float | None]:
+        """Return in how many seconds each job starts, of the first of one host's queue in order.
+
+        `run_time` says how many seconds a waiting job will run, and `remaining` how many one of a
+        name that has started still does; None: nobody knows. It is None of a job of which nobody
+        can say it.
+        """

@@ -11,6 +11,7 @@ import click
 from ..domain.errors import JobsError
 from . import exits
 from .display import output
+from .options import WORDS
 
 SECTIONS = {
     "Run notebooks": {
@@ -29,6 +30,7 @@ SECTIONS = {
         "cancel": "End jobs; what they have printed so far is delivered.",
         "deliver": "Publish results that could not be published before.",
         "delete": "Forget jobs, ending those that run. Delivered notebooks stay.",
+        "clean": "Remove old results from the workspace, after a question.",
     },
     "Set up": {
         "flavors": "Show what can be asked for.",
@@ -37,7 +39,7 @@ SECTIONS = {
 }
 """The help of all commands by section and name, in the order in which `--help` shows them."""
 _HELP = {name: text for section in SECTIONS.values() for name, text in section.items()}
-_MODULES = dict.fromkeys(SECTIONS["Act"], "manage")
+_MODULES = dict.fromkeys(("cancel", "deliver", "delete"), "manage")
 """By command: the module of `commands` that defines it, where it is not called the same."""
 
 
@@ -60,6 +62,8 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find a command. The error for an unknown name suggests a similar one."""
+        if ctx.resilient_parsing:  # Tab was pressed
+            ctx.meta[WORDS] = tuple(args)
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
@@ -127,8 +131,10 @@ class Commands(click.Group):
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="""\b
-    Tab completion, for bash in ~/.bashrc (zsh_source, fish_source likewise):
+    Tab completion, for bash in ~/.bashrc (zsh in ~/.zshrc: zsh_source):
       eval "$(_JUPYTER_TO_JOB_COMPLETE=bash_source jupyter-to-job)"
+    and for fish in ~/.config/fish/completions/jupyter-to-job.fish:
+      _JUPYTER_TO_JOB_COMPLETE=fish_source jupyter-to-job | source
     """,
 )
 @click.version_option(package_name="jupyter-to-job")

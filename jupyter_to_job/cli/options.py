@@ -11,11 +11,14 @@ import click
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+WORDS = "jupyter_to_job.words"
+"""Key of a context's `meta` during Tab completion: the words before the one that is typed."""
+
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 WAIT = click.option("--wait", is_flag=True, help="Return when the result is delivered.")
 
 
-def _complete(kind: str) -> Callable[[Any, Any, str], list[CompletionItem]]:
+def complete_names(kind: str) -> Callable[[Any, Any, str], list[CompletionItem]]:
     """Return the function that completes a job, group, flavor or device when Tab is pressed."""
 
     def complete(_ctx: Any, _param: Any, incomplete: str) -> list[CompletionItem]:
@@ -26,32 +29,45 @@ def _complete(kind: str) -> Callable[[Any, Any, str], list[CompletionItem]]:
     return complete
 
 
-JOB = click.argument("job", shell_complete=_complete("job"))
-JOBS = click.argument("jobs", metavar="[JOB...]", nargs=-1, shell_complete=_complete("job"))
+def _complete_parameter(context: Any, option: Any, incomplete: str) -> list[CompletionItem]:
+    """Complete the name of a parameter when Tab is pressed behind `-p`, and no value."""
+    if context.meta[WORDS][-1] not in option.opts:
+        return []
+    from .completion import find_parameters
+
+    return find_parameters(context, incomplete, of_job_only=option.nargs == 1)
+
+
+JOB = click.argument("job", shell_complete=complete_names("job"))
+JOBS = click.argument("jobs", metavar="[JOB...]", nargs=-1, shell_complete=complete_names("job"))
 """Names and patterns: `selection` finds the jobs, and complains if neither a group was named."""
-GROUP = click.option("--group", metavar="GROUP", shell_complete=_complete("group"),
+GROUP = click.option("--group", metavar="GROUP", shell_complete=complete_names("group"),
                      help="All jobs of this group, or those of it that are named.")  # fmt: skip
 YES = click.option("-y", "--yes", is_flag=True, help="Do not ask, however many there are.")
-FLAVOR = click.option("-f", "--flavor", metavar="FLAVOR", shell_complete=_complete("flavor"),
+FLAVOR = click.option("-f", "--flavor", metavar="FLAVOR", shell_complete=complete_names("flavor"),
                       help="How much; `jupyter-to-job flavors` has them.")  # fmt: skip
-DEVICE = click.option("-d", "--device", metavar="DEVICE", shell_complete=_complete("device"),
+DEVICE = click.option("-d", "--device", metavar="DEVICE", shell_complete=complete_names("device"),
                       help="Which kind of machine.")  # fmt: skip
 FLAVORS = click.option("-f", "--flavor", metavar="FLAVOR", multiple=True,
-                       shell_complete=_complete("flavor"),
+                       shell_complete=complete_names("flavor"),
                        help="How much; `jupyter-to-job flavors` has them. Several: a sweep."
                        )  # fmt: skip
 DEVICES = click.option("-d", "--device", metavar="DEVICE", multiple=True,
-                       shell_complete=_complete("device"),
+                       shell_complete=complete_names("device"),
                        help="Which kind of machine. Several: a sweep.")  # fmt: skip
 PARAMETERS: tuple[Callable[[Any], Any], ...] = (
     click.option("-p", "--parameter", "parsed_parameters", nargs=2, multiple=True,
-                 metavar="NAME VALUE",
+                 metavar="NAME VALUE", shell_complete=_complete_parameter,
                  help="A parameter. The value is JSON if it reads as JSON, else text."),
     click.option("-r", "--raw", "text_parameters", nargs=2, multiple=True, metavar="NAME TEXT",
+                 shell_complete=_complete_parameter,
                  help="A parameter that is text, whatever it looks like."),
-    click.option("--params-file", type=click.Path(path_type=Path),
+    click.option("--params-file", metavar="FILE", type=click.Path(path_type=Path),
                  help="Parameters in a file of YAML or JSON; -p and -r win over it."),
 )  # fmt: skip
+UNSET = click.option("--unset", multiple=True, metavar="NAME", shell_complete=_complete_parameter,
+                     help="A parameter of the earlier job that this one does not get."
+                     )  # fmt: skip
 LIMITS: tuple[Callable[[Any], Any], ...] = (
     click.option("--max-runtime", metavar="TIME", help="Limit: 90s, 45m, 1h30m or 1d."),
     click.option("--priority", type=click.IntRange(-100, 100), help="Higher goes first."),

@@ -11,7 +11,7 @@ import click
 from ..domain.errors import NotFound, no_group
 from ..domain.job import Job, State
 from ..service.port import Jobs, all_jobs
-from . import exits
+from . import exits, session
 from .display import formats, output
 
 ASK_ABOVE = 10
@@ -51,13 +51,12 @@ def find_matching(service: Jobs, arguments: Sequence[str], group: str | None) ->
     """
     jobs = all_jobs(service, group=group)[::-1]
     if group is not None and not jobs:
-        raise no_group(group)
+        raise NotFound(no_group(group).message, session.LIST_HINT)
     patterns = [a for a in arguments if group is not None or is_pattern(a)]
     place = f" in the group {group}" if group else ""
     for pattern in patterns:
         if not any(fnmatchcase(job.name, pattern) for job in jobs):
-            hint = "See `jupyter-to-job list --all`."
-            raise NotFound(f"No job{place} matches {pattern!r}.", hint)
+            raise NotFound(f"No job{place} matches {pattern!r}.", session.LIST_HINT)
     if not patterns:
         return jobs
     return [job for job in jobs if any(fnmatchcase(job.name, pattern) for pattern in patterns)]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..service.port import Jobs
     from ..wiring import Settings
 
+LIST_HINT = "See `jupyter-to-job list --all`."
 MAX_NAMES = 500
 """Names of the newest jobs, among which those are looked for that somebody meant."""
 
@@ -50,16 +51,15 @@ def connect(root: Path | None = None) -> Jobs:
 
 
 def with_name_hint(service: Jobs, name: str, action: Callable[[str], Job]) -> Job:
-    """Return `action(name)`. If there is no such job, raise NotFound with similar names."""
+    """Return `action(name)`. If there is no such job, raise NotFound with what to do about it."""
     try:
         return action(name)
     except Cleared:
         raise
     except NotFound as error:
         names = _similar_names(service, name)
-        if not names:
-            raise
-        raise NotFound(error.message, f"Did you mean {' or '.join(names)}?") from error
+        hint = f"Did you mean {' or '.join(names)}?" if names else error.hint or LIST_HINT
+        raise NotFound(error.message, hint) from error
 
 
 def _similar_names(service: Jobs, name: str) -> list[str]:

@@ -31,7 +31,7 @@ from .cluster.whole_cluster import require_rights_everywhere
 from .cluster_events import ClusterEvents
 from .couriers.couriers import Couriers
 from .couriers.manifest import CourierPods
-from .feed.feed import GatewayFeed
+from .feed.gateway_feed import GatewayFeed
 from .gateway import READER_LIMITS, http_server
 from .handler import GatewayContext
 from .intake.attempt_budgets import AttemptBudgets
@@ -129,7 +129,7 @@ async def run(settings: Settings, rules: Rules, options: argparse.Namespace) -> 
         async with only_writer(exchange.root), connection as cluster:
             readiness.set("lock", passed)
             readiness.set("exchange", ExchangeCheck(exchange.root))
-            exchange.sweep()
+            exchange.remove_leftovers()
             core = Controller(settings, rules, exchange, cluster, metrics)
             readiness.set("watches", watches_check(core.watches))
             await core.serve(options.port, readiness)
@@ -260,6 +260,7 @@ def gateway_context(
         limits=READER_LIMITS,
         admit_job=budgets.admit_job,
         has_hooks=lambda: bool(settings.hook_files()),
+        policy=Policy.parse(settings.retention, settings.exchange_cap),
     )
     return GatewayContext(
         core=core,

@@ -22,7 +22,7 @@ from ..exchange.gateway import PRODUCT
 from ..service.jobs import ServiceContext
 from .callers.identity import DevPod, Identities, Identity
 from .callers.volumes import JobOrigins
-from .feed.feed import GatewayFeed
+from .feed.gateway_feed import GatewayFeed
 from .intake.exchange_routes import ExchangeRoutes
 from .intake.intake import IncomingBody, Intake
 from .jobs import GatewayJobs

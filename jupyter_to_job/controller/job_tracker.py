@@ -29,7 +29,7 @@ OTHER = "Other"
 
 
 @dataclass(frozen=True)
-class SeenJob:
+class TrackedJob:
     """A job at one moment. `job` is its Job on record; `outcomes` are those of its attempts."""
 
     request: Request
@@ -79,7 +79,7 @@ class JobTracker:
         """Tell whether a job was shown before."""
         return name in self._jobs
 
-    def see(self, name: str, sight: SeenJob) -> None:
+    def see(self, name: str, sight: TrackedJob) -> None:
         """Take in how a job stands, and tell of what has changed since the last time."""
         now = _Known(
             sight.state,
@@ -121,7 +121,7 @@ class JobTracker:
             if known.state.final:
                 self.metrics.deliveries.labels(known.delivery.value).inc(change)
 
-    def _start(self, now: _Known, seen: SeenJob) -> None:
+    def _start(self, now: _Known, seen: TrackedJob) -> None:
         """Measure how long a job has waited, once it runs, or has run meanwhile."""
         waited = max(0.0, self._clock() - now.submitted)
         begun = [times.parse(o.started).timestamp() for o in seen.outcomes if o.started is not None]
@@ -130,7 +130,7 @@ class JobTracker:
         if begun or now.state is State.RUNNING:
             self.metrics.waiting.labels(seen.request.device).observe(waited)
 
-    def _end(self, now: _Known, seen: SeenJob) -> None:
+    def _end(self, now: _Known, seen: TrackedJob) -> None:
         metrics, request = self.metrics, seen.request
         metrics.ended.labels(now.state.value, now.reason, request.flavor, request.device).inc()
         longest = max(0.0, self._clock() - now.submitted)
@@ -155,7 +155,7 @@ class JobTracker:
         elif now.state is State.FAILED:
             self._tell(job, FAIL, "JobFailed", f"{now.reason}: {more}")
 
-    def _deliver(self, now: _Known, seen: SeenJob) -> None:
+    def _deliver(self, now: _Known, seen: TrackedJob) -> None:
         if now.delivery is DeliveryState.DELIVERED and now.ended_at is not None:
             self.metrics.delivery.observe(max(0.0, self._clock() - now.ended_at))
         if seen.job is None:

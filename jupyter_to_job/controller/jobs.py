@@ -15,6 +15,7 @@ from ..domain.job import Changes, Job, Submission
 from ..domain.preflight import Preflight, Problem
 from ..domain.run_place import RunPlace
 from ..domain.transfer import Transfer
+from ..domain.wait import JobWait, Need
 from ..exchange import Request
 from ..exchange.index import IndexRow
 from ..flavors.catalog import Choice
@@ -141,11 +142,22 @@ class GatewayJobs(JobService):
             isolated=request.isolated,
             mounts=request.mounts,
             plan=plan_of(request, self._origin),
+            wait=self._wait_for(request, choice),
         )
         if self._checks is not None:
             problems += self._checks.problems(request, self._origin)
             found = replace(found, image=self._checks.image(request, self._origin))
         return replace(found, problems=tuple(problems))
+
+    def _wait_for(self, request: Request, choice: Choice) -> JobWait:
+        """Return what a job would wait for: fewer devices of its kind are free than it needs."""
+        wait = self._context.forecasts.of_trial(request)
+        units = self._planner.units(self._context.catalog(), self._origin).get(choice.device_name)
+        needed = choice.flavor.gpus
+        if units is None or units.free is None or units.free >= needed:
+            return wait
+        need = Need(choice.device_name, str(needed), str(units.free))
+        return replace(wait, needs=(need,))
 
     def _require_nodes(self) -> None:
         """Raise Unavailable until the nodes are known, or are known not to be told.

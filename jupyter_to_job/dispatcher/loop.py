@@ -101,7 +101,7 @@ class Dispatcher:
         """
         # Reap first: a child may have exited while the previous lease was given up.
         self.poll(self._processes.reap())
-        self._processes.sweep(self._active)
+        self._processes.remove_leftovers(self._active)
         work_time, child_ended = time.monotonic(), False
         while time.monotonic() - work_time < idle and lease.renew():
             if self.poll(self._processes.reap() if child_ended else set()):

@@ -194,7 +194,7 @@ class Processes:
         for kind in ("run", "finish", "settle"):
             self._log_path(job, kind).unlink(missing_ok=True)
 
-    def sweep(self, jobs: Container[str]) -> None:
+    def remove_leftovers(self, jobs: Container[str]) -> None:
         """Remove files of killed dispatchers that belong to none of `jobs`."""
         documents.remove_drafts(self._folder)
         for log in self._folder.glob("*.*.log"):

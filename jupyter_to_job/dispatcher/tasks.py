@@ -28,7 +28,7 @@ def retain(exchange: FileExchange) -> int:
     from ..exchange.retention import Policy, enforce
     from ..wiring import Settings
 
-    exchange.sweep()
+    exchange.remove_leftovers()
     settings = Settings.load()
     for name in enforce(exchange, Policy.parse(settings.retention, settings.exchange_cap)):
         sys.stderr.write(f"{name}: cleared\n")

@@ -204,12 +204,20 @@ class TimedOut(Unavailable):
 
 def no_job(name: str) -> NotFound:
     """Return the error for a job that does not exist, or is another owner's: nobody sees which."""
-    return NotFound(f"There is no job {name!r}.", "See `jupyter-to-job list --all`.")
+    return NotFound(f"There is no job {name!r}.")
 
 
 def no_group(group: str) -> NotFound:
-    """Return the error for a group that no job belongs to."""
-    return NotFound(f"No job is in a group {group!r}.", "See `jupyter-to-job list --all`.")
+    """Return the error for a group that no job belongs to. Its name may be mistyped."""
+    return NotFound(f"There is no group {group!r}.")
+
+
+def too_large_notebook(max_size: int) -> TooLarge:
+    """Return the error for a notebook that is not parsed or converted for a browser."""
+    return TooLarge(
+        f"The notebook is over {max_size >> 20} MiB.",
+        "Open it to see its pictures; the command line exports it as HTML or PDF.",
+    )
 
 
 def no_room(what: str, error: OSError) -> Unavailable:

@@ -11,6 +11,7 @@ from job_runner.protocol.metrics import Metric
 from job_runner.protocol.progress import Progress
 
 from .notification import HookNotification
+from .wait import JobWait
 
 
 class State(str, Enum):
@@ -61,8 +62,10 @@ class Submission:
     `input_digests` has the sha256 of each input by path, for inputs that a gateway got as blobs.
     `packages` are those of the kernel's environment, for a run elsewhere. `group` is a label of
     jobs that belong together; at most `group_limit` of them run at once when this job starts.
-    `rerun_of` is the job that this one runs again. `plan` is what preflight said of the job, as its
-    answer has it: where the job would run otherwise, it is refused.
+    `rerun_of` is the job that this one runs again. `results` is the folder where the result goes by
+    the settings if no `output` was asked for: of a browser as they have it. `plan` is what
+    preflight said of the job, as its answer has it: where the job would run otherwise, it is
+    refused.
     """
 
     notebook: str
@@ -81,6 +84,7 @@ class Submission:
     group: str | None = None
     group_limit: int | None = None
     rerun_of: str | None = None
+    results: str | None = None
     content: bytes | None = None
     expected_sha256: str | None = None
     plan: dict[str, str] | None = None
@@ -116,13 +120,14 @@ class Asked:
 
     The flavor limits `max_runtime`, and a backend may isolate a run by itself. `inputs` are files,
     folders and patterns as they were given. `name` is the first part of the job's name; None: it
-    is the notebook's.
+    is the notebook's. `output` is the place of the result; None: the settings say it.
     """
 
     max_runtime: int | None = None
     isolated: bool = False
     inputs: tuple[str, ...] = ()
     name: str | None = None
+    output: str | None = None
 
 
 @dataclass(frozen=True)
@@ -149,7 +154,8 @@ class Job:
     `left_behind` says of each other one why it does not. `events` are the cluster's latest, the
     oldest first; None where they were not asked for, or nobody can tell them now. `asked` is None
     where it is not known. `metrics` are what the run recorded, by name; None while it has not
-    ended. `notifications` are what hooks were told, where that was asked for.
+    ended. `notifications` are what hooks were told, where that was asked for. `wait` is what a
+    waiting job waits for, where somebody looks at it: a feed of changes does not say it.
     """
 
     name: str
@@ -184,6 +190,7 @@ class Job:
     rerun_of: str | None = None
     metrics: dict[str, Metric] | None = None
     notifications: tuple[HookNotification, ...] = ()
+    wait: JobWait | None = None
 
     @property
     def decided(self) -> bool:
@@ -197,7 +204,8 @@ class Job:
             delivery = replace(delivery, path=convert(delivery.path))
         asked = self.asked
         if asked is not None:
-            asked = replace(asked, inputs=tuple(map(convert, asked.inputs)))
+            output = None if asked.output is None else convert(asked.output)
+            asked = replace(asked, inputs=tuple(map(convert, asked.inputs)), output=output)
         return replace(
             self,
             notebook=convert(self.notebook),
@@ -221,6 +229,8 @@ class Job:
             document["asked"] = {**vars(self.asked), "inputs": list(self.asked.inputs)}
         if self.metrics is not None:
             document["metrics"] = {name: vars(metric) for name, metric in self.metrics.items()}
+        if self.wait is not None:
+            document["wait"] = self.wait.to_json()
         document["delivery"] = {**vars(self.delivery), "state": self.delivery.state.value}
         return document
 
@@ -234,6 +244,7 @@ class Job:
         asked = values.get("asked")
         metrics = values.get("metrics")
         notifications = values.get("notifications") or ()
+        wait = values.get("wait")
         values.update(
             state=State(values["state"]),
             inputs=tuple(values.get("inputs") or ()),
@@ -246,6 +257,7 @@ class Job:
                 HookNotification(**_known(HookNotification, n)) for n in notifications
             ),
             progress=Progress(**_known(Progress, values.get("progress") or {})),
+            wait=None if wait is None else JobWait.from_json(wait),
             delivery=Delivery(**delivery),
             asked=asked
             and Asked(**{**_known(Asked, asked), "inputs": tuple(asked.get("inputs", ()))}),

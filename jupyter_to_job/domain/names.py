@@ -22,10 +22,28 @@ _NAME = re.compile(JOB_NAME)
 
 
 def slug(text: str) -> str:
-    """Return `text` as lower-case ASCII words joined by dashes; `notebook` if nothing is left."""
-    ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    """Return `text` as lower-case ASCII words joined by dashes; `notebook` if nothing is left.
+
+    Accents are left out, and other scripts are written in Latin letters.
+    """
+    ascii_text = (
+        text if text.isascii() else "".join(map(_latin, unicodedata.normalize("NFC", text)))
+    )
     words = re.sub(r"[^a-z0-9]+", "-", ascii_text.lower()).strip("-")
     return words[: MAX_LENGTH - SUFFIX - 1].strip("-") or "notebook"
+
+
+def _latin(character: str) -> str:
+    """Return a character in ASCII: its letter without accents, or a transliteration of it."""
+    plain = unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode()
+    kind = unicodedata.category(character)[0]
+    if plain or kind == "M":  # an accent that no character has of its own
+        return plain
+    if kind not in "LN":  # a symbol's name would be longer than what it stands for
+        return "-"
+    from anyascii import anyascii  # most names need no tables
+
+    return anyascii(character)
 
 
 def key_digest(owner: str, notebook: str, key: str) -> str:

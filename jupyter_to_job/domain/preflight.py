@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from .wait import JobWait
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -70,7 +72,9 @@ class Preflight:
     would happen in a scratch copy of the inputs. `mounts` are the folders that the run would see at
     the same place, where that is the backend's choice and not this machine's. `image` is None where
     jobs run in no image. `plan` is what all this depends on, in a form that a submission sends
-    back; None where it cannot be said.
+    back; None where it cannot be said. `wait` is what the job would wait for, None if it is
+    refused. `results` is the folder where the result goes by the settings if no other place is
+    asked for; None: beside the notebook.
     """
 
     problems: tuple[Problem, ...] = ()
@@ -84,21 +88,25 @@ class Preflight:
     mounts: tuple[str, ...] = ()
     image: JobImage | None = None
     plan: dict[str, str] | None = None
+    wait: JobWait | None = None
+    results: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON types."""
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
+        document = {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
+        return {**document, "wait": None if self.wait is None else self.wait.to_json()}
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Preflight:
         """Read a gateway's answer: the fields that need no workspace."""
-        image = document.get("image")
+        image, wait = document.get("image"), document.get("wait")
         return cls(
             tuple(Problem(**p) for p in document["problems"]),
             isolated=document["isolated"],
             mounts=tuple(document["mounts"]),
             image=None if image is None else _image(image),
             plan=document.get("plan"),  # an older gateway has none
+            wait=None if wait is None else JobWait.from_json(wait),
         )
 
 

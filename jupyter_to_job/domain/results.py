@@ -24,12 +24,15 @@ class ResultColumn:
     """One column. `kind` is `job`, `parameter`, `metric` or `usage`: what it tells of a job.
 
     Values have one type: numbers, true or false, or text; None where a job has none. Of a picture
-    it is the MIME type.
+    it is the MIME type. `field` is the parameter's or metric's own name, which `name` is not where
+    another column has it. `pictures`: the metric is a picture in one of the jobs at least.
     """
 
     name: str
     kind: str
     values: tuple[Any, ...]
+    field: str = ""
+    pictures: bool = False
 
     @property
     def is_empty(self) -> bool:
@@ -94,7 +97,14 @@ class Results:
         rows = zip(*(column.values for column in self.columns), strict=True)
         return {
             "columns": [
-                {"name": c.name, "kind": c.kind, "differs": c.differs} for c in self.columns
+                {
+                    "name": c.name,
+                    "kind": c.kind,
+                    "differs": c.differs,
+                    "field": c.field or c.name,
+                    "pictures": c.pictures,
+                }
+                for c in self.columns
             ],
             "rows": [dict(zip(names, row, strict=True)) for row in rows],
         }
@@ -121,7 +131,9 @@ def results_of(jobs: Iterable[Job]) -> Results:
             while title in titles:  # a notebook may call them as it likes
                 title = f"{kind}.{title}"
             titles.add(title)
-            columns.append(_column(title, kind, (row_values.get(name) for row_values in values)))
+            column = _column(title, kind, (row_values.get(name) for row_values in values))
+            pictures = kind == "metric" and any(_shows_picture(job, name) for job in rows)
+            columns.append(replace(column, field=name, pictures=pictures))
     columns += [_column(name, "usage", map(read, rows)) for name, read in _TRAILING_COLUMNS.items()]
     return Results(tuple(columns))
 
@@ -162,6 +174,11 @@ def _parameters_of(job: Job) -> dict[str, Any]:
 def _metrics_of(job: Job) -> dict[str, Any]:
     metrics = job.metrics or {}
     return {name: metric.picture or metric.value for name, metric in metrics.items()}
+
+
+def _shows_picture(job: Job, name: str) -> bool:
+    metric = (job.metrics or {}).get(name)
+    return metric is not None and metric.picture is not None
 
 
 def _column(name: str, kind: str, values: Iterable[Any]) -> ResultColumn:

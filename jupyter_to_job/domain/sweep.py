@@ -64,7 +64,10 @@ def zip_together(axes: Sequence[Axis]) -> list[Run]:
     lengths = {axis.name: len(axis.runs) for axis in axes if len(axis.runs) > 1}
     if len(set(lengths.values())) > 1:
         counts = ", ".join(f"{name} has {count}" for name, count in lengths.items())
-        raise BadInput(f"--zip needs equally many values: {counts}.", "--grid combines them all.")
+        raise BadInput(
+            f"Values that are taken together have to be equally many: {counts}.",
+            "A grid combines them all.",
+        )
     count = max(lengths.values(), default=1)
     if count > MAX_RUNS:
         raise BadInput(f"These are {count} runs, and {MAX_RUNS} is the most.", "Leave some out.")

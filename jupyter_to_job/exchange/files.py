@@ -60,7 +60,7 @@ class FileExchange(FilePieces):
         """Whether times of files can be relied on here: on a network file system they cannot."""
         return not is_network(self.root)
 
-    def sweep(self) -> None:
+    def remove_leftovers(self) -> None:
         """Delete drafts, removed jobs and unused claims that killed processes left an hour ago."""
         for path in [*self.root.glob(".new-*"), *self.root.glob(".old-*")]:
             if _is_leftover(path):
@@ -131,7 +131,7 @@ class FileExchange(FilePieces):
                 if _claim(path, name):
                     return name
                 with contextlib.suppress(FileNotFoundError):  # swept just now
-                    os.utime(path, follow_symlinks=False)  # keeps `sweep` from removing it
+                    os.utime(path, follow_symlinks=False)  # keeps `remove_leftovers` from it
                     return _read_claim(path)
 
     def claimed_name(self, key: str) -> str | None:

@@ -77,6 +77,7 @@ class Request:
     `request_id` is the id by which log lines about the job are found; None: not known.
     `group` is a label of jobs that belong together. This job starts only while fewer than
     `group_limit` of them run; None: no limit. `rerun_of` is the job that this one runs again.
+    `results` is the `output` that the settings chose; None: the submitter did, or nobody.
     """
 
     name: str
@@ -120,6 +121,7 @@ class Request:
     group: str | None = None
     group_limit: int | None = None
     rerun_of: str | None = None
+    results: str | None = None
 
     @property
     def asked(self) -> Asked:
@@ -136,6 +138,7 @@ class Request:
                 else self.inputs_asked
             ),
             name=self.name_asked,
+            output=self.output if self.results is None else None,
         )
 
     @cached_property

@@ -87,6 +87,15 @@ def enforce(exchange: FileExchange, policy: Policy, moment: float | None = None)
     return cleared
 
 
+def delivered_at(exchange: FileExchange, name: str) -> float | None:
+    """Return when the retention of a job began, in unix seconds; None while it has not."""
+    try:
+        candidate = _candidate(exchange, name)
+    except (JobsError, ValueError, OSError):  # it is kept
+        return None
+    return None if candidate is None else candidate.since
+
+
 def raise_if_cleared(exchange: FileExchange, job: str) -> None:
     """Raise Cleared if the job's snapshot, journal and result were cleared, with the date."""
     cleared = exchange.record(job, layout.CLEARED, ClearedRecord)

@@ -16,7 +16,7 @@ from tornado.ioloop import IOLoop
 from ..api.events import DELETED_SCHEMA_ID, JOB_SCHEMA_ID, SCHEMAS, SUBMISSION_SCHEMA_ID
 from ..domain.job import Deleted, Job
 from ..domain.transfer import Transfers
-from ..wiring import Settings, connect
+from ..wiring import Settings, connect, open_workspace
 from .feed import Feed
 from .handlers import JobsHandler, ServerContext
 from .puller import ResultPuller
@@ -54,7 +54,10 @@ class JobsExtension(ExtensionApp):
             ThreadPoolExecutor(WORKERS, "jupyter-to-job-slow"),
         )
         transfers = Transfers(self._emit_transfer)
-        self.settings["jupyter_to_job"] = ServerContext(jobs, quick, slow, transfers, rootless)
+        workspace = open_workspace(settings, root)
+        self.settings["jupyter_to_job"] = ServerContext(
+            jobs, quick, slow, transfers, workspace, rootless
+        )
         self._puller = ResultPuller(jobs, self.log)
         self._feed = Feed(jobs, self._emit_change, self.log, self._puller)
 

@@ -29,6 +29,7 @@ from ..api.routes import action, is_slow, takes_large, touches_workspace
 from ..domain.errors import JobsError, Refused, TooLarge
 from ..domain.transfer import Transfers
 from ..service.port import Jobs
+from ..workspace import Workspace
 from .body import MAX_BODY, MAX_DRAIN, MAX_SUBMISSION, Body
 
 RESOURCE = "jupyter-to-job"
@@ -51,6 +52,7 @@ class ServerContext:
     quick: ThreadPoolExecutor
     slow: ThreadPoolExecutor
     transfers: Transfers
+    workspace: Workspace
     rootless: str | None = None
 
 
@@ -153,7 +155,7 @@ class JobsHandler(ExtensionHandlerMixin, APIHandler):
             return
         # Whether the server would let the caller subscribe to its events.
         may_listen = path != "health" or await self._is_authorized("execute", "events")
-        api_context = RequestContext(may_listen, context.transfers)
+        api_context = RequestContext(may_listen, context.transfers, context.workspace)
         pool = context.slow if is_slow(request) else context.quick
         await self._send(await self._in(pool, partial(handle, context.jobs, request, api_context)))
 

@@ -25,7 +25,8 @@ def describe(
 ) -> dict[str, Any]:
     """Return `{default, flavors, devices}` as `GET flavors` answers it.
 
-    `resources` is the backend's view; None where it has none: then everything may fit. `units` has
+    `resources` is the backend's view; None where it has none: then everything may fit. What tells
+    nodes apart does not count there, so that two devices may be the same (`same_as`). `units` has
     the numbers of devices that somebody else has counted.
     """
     flavors = {}
@@ -33,16 +34,18 @@ def describe(
         entry = flavor.model_dump(mode="json", exclude={"allowed", "env", "labels", "annotations"})
         allowed, reason = _available(catalog, name, groups, resources)
         flavors[name] = {**entry, "allowed": allowed, "unavailable_reason": reason}
-    devices = {
-        name: {
+    devices = {}
+    for name, device in catalog.devices.items():
+        counted = units.get(name) or _units(device, resources)
+        has_twins = resources is not None and counted.total != 0
+        devices[name] = {
             "title": device.title,
             "description": device.description,
             "isolation": device.isolation,
             "autoscaled": device.autoscaled,
-            **(units.get(name) or _units(device, resources))._asdict(),
+            "same_as": _twin(catalog, name) if has_twins else None,
+            **counted._asdict(),
         }
-        for name, device in catalog.devices.items()
-    }
     return {"default": catalog.default.model_dump(), "flavors": flavors, "devices": devices}
 
 
@@ -81,6 +84,16 @@ def _misfit(catalog: Catalog, name: str, resources: Resources) -> str | None:
             has = f"there {'is' if total == 1 else 'are'} {format_resource(resource, total)} in all"
         reasons.append((not total, f"Needs {format_resource(resource, need)}; {has}."))
     return min(reasons, key=lambda reason: reason[0])[1]
+
+
+def _twin(catalog: Catalog, name: str) -> str | None:
+    """Return the first device of a catalog that takes the same resources; None for the first."""
+    from ..flavors.catalog import device_unit
+
+    unit = device_unit(catalog.devices[name])
+    same = (other for other, device in catalog.devices.items() if device_unit(device) == unit)
+    first = next(same)
+    return None if first == name or not unit else first
 
 
 def _units(device: Device, resources: Resources | None) -> Units:

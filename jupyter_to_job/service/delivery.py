@@ -146,7 +146,7 @@ class _AttemptFiles:
         content = self._exchange.open(self._name, path)
         if folded.sha256 is None or content is None:
             message = f"The result of {self._name} is damaged, and so is its journal."
-            raise Damaged(message, "Run it again with `jupyter-to-job rerun`.")
+            raise Damaged(message, "Run it again.")
         message = ""
         if folded.sha256 != self._sha256:
             message = (

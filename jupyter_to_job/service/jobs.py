@@ -23,14 +23,16 @@ from ..domain.transfer import Transfer
 from ..exchange import FileExchange, Request
 from ..exchange.index import IndexRow
 from ..exchange.records import NotificationsRecord
-from ..exchange.retention import raise_if_cleared
+from ..exchange.retention import Policy, raise_if_cleared
 from ..workspace import Frozen, resolve_output
 from .catalog import describe
 from .delivery import deliver, find_delivered_attempt
+from .job_files import StoredFiles
 from .port import OpenNotebook, Page, Records, Text
 from .reading.changes import ChangeFeed, JobOwner
 from .reading.journal_reader import partial_notebook, read_records, read_text
 from .reading.listing import JobLister, ListEntry
+from .reading.queue_forecast import QueueForecasts
 from .reading.view import JobReader
 from .submitting import rerun
 from .submitting.preflight import preflight
@@ -55,6 +57,7 @@ class ServiceContext:
 
     `output_cap` is how many bytes of output a job may keep; None: as many as it likes. `limits` is
     how much of the journal of a running job is taken into memory. `admit_job` may refuse a job.
+    `policy` says how long jobs are kept.
     """
 
     exchange: FileExchange
@@ -64,10 +67,12 @@ class ServiceContext:
     limits: FoldLimits = NO_LIMITS
     admit_job: AdmitJob = lambda _owner, _size, _added: None
     has_hooks: Callable[[], bool] = bool
+    policy: Policy | None = None
 
     def __post_init__(self) -> None:
         self.reader = JobReader(self.exchange, self.backend.alive, self.limits.line)
         self.lister = JobLister(self.exchange, self.backend, self.reader)
+        self.forecasts = QueueForecasts(self.exchange, self.backend, self.lister, self.reader)
         self.submissions = SubmissionService(
             self.exchange,
             self.backend,
@@ -131,6 +136,7 @@ class JobService:
     def _freeze(self, submission: Submission) -> tuple[Submission, Frozen]:
         """Return the submission with its output resolved, and the frozen files."""
         workspace = self._caller.open_workspace()
+        submission = self._caller.with_results(submission)
         return freeze_submission(workspace, submission, self._caller.input_cap)
 
     def submit_frozen(
@@ -151,7 +157,8 @@ class JobService:
 
     def preflight(self, submission: Submission) -> Preflight:
         """See the port."""
-        return preflight(self._context.submissions, submission, self._caller)
+        context = self._context
+        return preflight(context.submissions, submission, self._caller, context.forecasts.of_trial)
 
     def rerun(self, name: str, changes: Changes, transfer: Transfer | None = None) -> Job:
         """See the port."""
@@ -164,15 +171,19 @@ class JobService:
         share = not caller.sees_workspace  # runs of the local backend may write to their inputs
         frozen = rerun.stored_snapshot(self._exchange, request, share=share)
         submission = rerun.resubmission(request, changes)
+        if caller.sees_workspace:
+            submission = caller.with_results(submission)
+        submission = replace(submission, results=submission.results or request.results)
         return self.submit_frozen(submission, frozen, caller, transfer)[0]
 
     # Reading --------------------------------------------------------------------------------
 
     def get(self, name: str) -> Job:
         """See the port."""
-        job = self._read_job(self._own_request(name))
+        request = self._own_request(name)
+        job = self._read_job(request)
         self._wake_backend([name] if not job.decided else [])
-        return job
+        return self._context.forecasts.with_wait(job, request)
 
     def details(self, name: str) -> Job:
         """See the port: no cluster tells anything of a job on this machine."""
@@ -182,6 +193,13 @@ class JobService:
             if record is not None:
                 return replace(job, notifications=record.notifications)
         return job
+
+    def files(self, name: str) -> StoredFiles:
+        """See the port."""
+        request = self._own_request(name)
+        convert = path_converter(request, self._caller.workspace)
+        context = self._context
+        return StoredFiles(self._exchange, request, convert, context.policy, context.limits.line)
 
     def find(
         self,
@@ -205,7 +223,10 @@ class JobService:
             job = entry.job()
             if job is None or (states and job.state not in states):  # it changed just now
                 continue
-            jobs.append(self._for_reader(job, entry.subject))
+            job = self._for_reader(job, entry.subject)
+            if isinstance(entry.subject, Request):
+                job = self._context.forecasts.with_wait(job, entry.subject)
+            jobs.append(job)
             final_entry = entry
         else:
             final_entry = None
@@ -222,8 +243,11 @@ class JobService:
         job_dir, is_final = self._journals(name)
         return read_records(job_dir, offset, final=is_final)
 
-    def notebook(self, name: str) -> OpenNotebook:
+    def notebook(self, name: str, max_size: int | None = None) -> OpenNotebook:
         """See the port."""
+        return self._open_notebook(name).within(max_size)
+
+    def _open_notebook(self, name: str) -> OpenNotebook:
         exchange = self._exchange
         self._own_request(name)
         raise_if_cleared(exchange, name)
@@ -359,9 +383,16 @@ def with_paths_for(job: Job, subject: Request | IndexRow, workspace: str) -> Job
     """Make a job's paths relative to the reader's workspace: `../` leads out of it."""
     if subject.workspace in ("", workspace):  # nothing is known of an unreadable request
         return job
+    return job.with_paths(path_converter(subject, workspace))
+
+
+def path_converter(subject: Request | IndexRow, workspace: str) -> Callable[[str], str]:
+    """Return what makes a path of the submitter's workspace one of the reader's."""
+    if subject.workspace in ("", workspace):
+        return str
 
     def convert(path: str) -> str:
         converted = posixpath.relpath(posixpath.join(subject.workspace, path), workspace)
         return f"{converted}/" if path.endswith("/") else converted  # an output that is a folder
 
-    return job.with_paths(convert)
+    return convert

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from job_runner.protocol.journal.journal import Record
 
+from ..domain.errors import too_large_notebook
 from ..domain.job import Changes, Deleted, Job, State, Submission
+from ..domain.job_record import CellReceipt, JobRecord
 from ..domain.preflight import Preflight
 from ..domain.sweep import Run
 from ..domain.transfer import Transfer
@@ -51,6 +54,26 @@ class OpenNotebook(NamedTuple):
 
     file: BinaryIO
     sha256: str | None = None
+
+    def within(self, max_size: int | None) -> OpenNotebook:
+        """Return itself. Closes the file and raises TooLarge for more than `max_size` bytes."""
+        if max_size is not None and os.fstat(self.file.fileno()).st_size > max_size:
+            self.file.close()
+            raise too_large_notebook(max_size)
+        return self
+
+
+class JobFiles(Protocol):
+    """One job in detail. Each method raises errors of `domain.errors` and nothing else."""
+
+    def record(self) -> JobRecord:
+        """Return where the job ran, its files, and how long they are kept."""
+
+    def cells(self) -> list[CellReceipt]:
+        """Return what the cells used that have begun. Raises Cleared."""
+
+    def snapshot(self) -> OpenNotebook:
+        """Open the notebook as it was frozen. The caller closes its file. Raises Cleared."""
 
 
 PAGE_SIZE = 500
@@ -98,6 +121,9 @@ class Jobs(Protocol):
     def details(self, name: str) -> Job:
         """Return the job as `get` does, with its `notifications`, and its `events` on a cluster."""
 
+    def files(self, name: str) -> JobFiles:
+        """Return what belongs to a job. Raises NotFound, here or when it is read."""
+
     def find(
         self,
         states: Sequence[State] = (),
@@ -126,10 +152,11 @@ class Jobs(Protocol):
         Offsets count bytes over all attempts in order. An answer is at most 1 MiB.
         """
 
-    def notebook(self, name: str) -> OpenNotebook:
+    def notebook(self, name: str, max_size: int | None = None) -> OpenNotebook:
         """Open the result, or the part that exists so far. The caller closes its file.
 
-        Raises Cleared, and TooLarge for a run that has not ended and has printed very much.
+        Raises Cleared, and TooLarge for a run that has not ended and has printed very much, or a
+        notebook of more than `max_size` bytes.
         """
 
     def flavors(self) -> dict[str, Any]:

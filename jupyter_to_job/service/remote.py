@@ -39,6 +39,7 @@ from ..workspace.publishing.sign import MAX_SIGNED_IN_POD
 from .port import OpenNotebook, Page, Records, Text
 from .publication import sign
 from .remote_delivery import deliver_remotely
+from .remote_files import RemoteFiles
 from .submitting.packages import packages_of
 from .submitting.preflight import check_kernel, inspect_files
 from .submitting.submission import Caller, freeze_submission
@@ -82,7 +83,7 @@ class RemoteJobs:
 
         Both are looked for at the same time: somebody waits for the answer.
         """
-        body = self._body(submission)
+        body = self._body(replace(submission, results=None))  # checked on this side
         with ThreadPoolExecutor(1) as pool:
             asked = pool.submit(self._gateway.call, "POST", "preflight", json=body)
             files = inspect_files(submission, self._caller)
@@ -98,6 +99,7 @@ class RemoteJobs:
             mounts=remote.mounts,
             image=remote.image,
             plan=remote.plan,
+            wait=remote.wait,
         )
 
     def rerun(self, name: str, changes: Changes, transfer: Transfer | None = None) -> Job:
@@ -110,7 +112,9 @@ class RemoteJobs:
         if not changes.unset:
             del body["unset"]  # an older controller does not know it
         if changes.output is not None:
-            body["output"] = self._absolute(resolve_output(self._tree, changes.output))
+            output = resolve_output(self._tree, changes.output)
+            self._caller.make_folder_of(output)
+            body["output"] = self._absolute(output)
         if transfer is not None:
             transfer.confirm()  # nothing is copied from here
         response = self._post(_path(name, "/rerun"), body, changes.idempotency_key, Patience())
@@ -128,6 +132,10 @@ class RemoteJobs:
     def details(self, name: str) -> Job:
         """See the port."""
         return self._job(self._gateway.call("GET", _path(name)).json())
+
+    def files(self, name: str) -> RemoteFiles:
+        """See the port."""
+        return RemoteFiles(self._gateway, _path(name), self._relative)
 
     def find(
         self,
@@ -194,9 +202,9 @@ class RemoteJobs:
         response = self._gateway.call("GET", _path(name, "/journal"), params={"offset": offset})
         return Records(**response.json())
 
-    def notebook(self, name: str) -> OpenNotebook:
+    def notebook(self, name: str, max_size: int | None = None) -> OpenNotebook:
         """See the port: fetched into a file without a name."""
-        return OpenNotebook(*fetch_notebook(self._gateway, _path(name, "/notebook")))
+        return OpenNotebook(*fetch_notebook(self._gateway, _path(name, "/notebook"), max_size))
 
     def flavors(self) -> dict[str, Any]:
         """See the port."""
@@ -231,7 +239,9 @@ class RemoteJobs:
         self, submission: Submission, transfer: Transfer, patience: Patience
     ) -> tuple[Submission, dict[str, Any]]:
         """Freeze, and send the files; return what a submission's body says of them."""
+        submission = self._caller.with_results(submission)
         submission, frozen = freeze_submission(self._tree, submission, self._caller.input_cap)
+        self._caller.make_folder_of(submission.output or submission.results)
         inputs = self._upload(frozen, transfer, patience)
         transfer.confirm()
         packages = self._packages(frozen.kernel)
@@ -279,6 +289,7 @@ class RemoteJobs:
             "group": submission.group,
             "group_limit": submission.group_limit,
             "rerun_of": submission.rerun_of,
+            "results": self._absolute_or_none(submission.results),
             "plan": submission.plan,
         }
         return {
@@ -289,7 +300,7 @@ class RemoteJobs:
             "isolated": submission.isolated,
             "env": submission.env,
             "max_runtime": submission.max_runtime,
-            "output": None if submission.output is None else self._absolute(submission.output),
+            "output": self._absolute_or_none(submission.output),
             "name": submission.name,
             "priority": submission.priority,
             **{name: value for name, value in newer.items() if value is not None},
@@ -298,6 +309,9 @@ class RemoteJobs:
     def _absolute(self, path: str) -> str:
         absolute = str(PurePosixPath(self._tree.root, path)).lstrip("/")
         return f"{absolute}/" if path.endswith("/") else absolute  # a resolved output's
+
+    def _absolute_or_none(self, path: str | None) -> str | None:
+        return None if path is None else self._absolute(path)
 
     def _relative(self, path: str) -> str:
         if not self._is_inside(path):

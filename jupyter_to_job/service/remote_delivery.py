@@ -104,8 +104,7 @@ class _RemoteFiles:
     def results(self) -> Iterator[Result]:
         """See `ResultFiles`."""
         name = self._deliverable.name
-        hint = "Run it again with `jupyter-to-job rerun`."
-        missing = Damaged(f"The result of {name} is gone.", hint)
+        missing = Damaged(f"The result of {name} is gone.", "Run it again.")
         yield Result(self._open(layout.RESULT, missing), self._deliverable.sha256)
 
     def artifact(self, path: str) -> BinaryIO:

@@ -14,10 +14,12 @@ from ..backends.port import Backend
 from ..domain.quantities import parse_quantity
 from ..exchange import FileExchange
 from ..exchange.ownership import keep_others_from_writing
+from ..exchange.retention import Policy
 from ..flavors import CatalogFile
 from ..service.jobs import JobService, ServiceContext
 from ..service.port import Jobs
 from ..service.submitting.submission import Caller, local_environment
+from ..workspace import Workspace
 from .kernels import configured_manager, kernel_resolver
 from .settings import Settings
 
@@ -38,7 +40,7 @@ def connect(
     `kernel_manager` returns the manager that resolves kernels; by default the one that Jupyter's
     configuration names.
     """
-    roots = [Path(path).expanduser().absolute() for path in settings.roots.split(":") if path]
+    roots = _roots(settings)
     caller = Caller(
         # A gateway knows its callers itself, and a pod's user may have no name.
         owner="" if settings.gateway else _user(),
@@ -47,6 +49,7 @@ def connect(
         environment=local_environment(sys.executable),
         enforce_memory=settings.enforce_memory,
         roots=tuple(map(str, roots)),
+        results=settings.results,
         input_cap=int(parse_quantity(settings.input_cap)),
         resolve_kernel=kernel_resolver(kernel_manager),
     )
@@ -66,8 +69,19 @@ def connect(
         catalog.current,
         settings.output_limit(),
         has_hooks=lambda: bool(settings.hook_files()),
+        policy=Policy.parse(settings.retention, settings.exchange_cap),
     )
     return JobService(context, caller, only_inside=only_inside)
+
+
+def open_workspace(settings: Settings, root: Path) -> Workspace:
+    """Return the files below the folder that a server's paths count from."""
+    return Workspace(root.resolve(), _roots(settings))
+
+
+def _roots(settings: Settings) -> list[Path]:
+    """Return the folders outside of a workspace that links in it may lead to."""
+    return [Path(path).expanduser().absolute() for path in settings.roots.split(":") if path]
 
 
 def _backend(settings: Settings, exchange: FileExchange) -> Backend:

@@ -56,6 +56,9 @@ class Settings(HasTraits):
     roots = Unicode(
         "", help="Folders outside the workspace that links in it may lead to, separated by `:`."
     )
+    results = Unicode(
+        "", help="Folder for results, e.g. results/{notebook}/; default: beside the notebook."
+    )
     input_cap = Unicode("4Gi", help="How much the inputs of one job may be in all.")
     output_cap = Unicode(
         "2Gi", help="How much output of one job is kept; what is over it is dropped, or `none`."
@@ -237,10 +240,17 @@ def _capacity(text: str) -> None:
     configured(text)
 
 
+def _results(text: str) -> None:
+    from ..workspace import check_template
+
+    check_template(text)
+
+
 _FORMS: dict[str, Callable[[str], object]] = {
     "capacity": _capacity,
     "retention": _retention,
     "exchange_cap": parse_quantity,
+    "results": _results,
     "input_cap": parse_quantity,
     "output_cap": _output_cap,
     "courier_after": _delay,

@@ -5,6 +5,7 @@ from .freezing.inputs import Input, Plan, StoredFile, plan_inputs
 from .freezing.notebook_summary import summarize_notebook
 from .paths import Workspace, open_regular
 from .publishing.publish import CannotPublish, Published, publish, resolve_output
+from .publishing.results_folder import check_template, make_folder, results_folder
 from .suggesting.suggest import suggest
 
 __all__ = [
@@ -15,12 +16,15 @@ __all__ = [
     "Published",
     "StoredFile",
     "Workspace",
+    "check_template",
     "freeze",
     "freeze_input",
+    "make_folder",
     "open_regular",
     "plan_inputs",
     "publish",
     "resolve_output",
+    "results_folder",
     "suggest",
     "summarize_notebook",
 ]

@@ -52,6 +52,10 @@ class Workspace:
             )
         return resolved
 
+    def base_of(self, real: Path) -> Path:
+        """Return the root, or a folder that links may lead to, which a resolved path is below."""
+        return next(base for base in self._bases if real.is_relative_to(base))
+
     @contextlib.contextmanager
     def folder(self, path: str) -> Iterator[int]:
         """Open a folder and yield its descriptor. Raises BadInput and OSError."""
@@ -70,8 +74,7 @@ class Workspace:
             return open_regular(real.name, path, folder)
 
     def _open_real(self, real: Path) -> contextlib.AbstractContextManager[int]:
-        # The path is below one of the bases. Any of them will do.
-        base = next(base for base in self._bases if real.is_relative_to(base))
+        base = self.base_of(real)
         return open_folder(base, real.relative_to(base).parts)
 
 

@@ -100,6 +100,139 @@ export type Job = {
   } | null;
   /** @description What hooks were told of it. Only `GET /jobs/{name}` looks at that. */
   notifications: HookNotification[];
+  /** @description What a queued job waits for. Answers to requests that change it do not look at that. */
+  wait: Wait | null;
+};
+/** @description What a job waits for, and estimates from earlier runs. None of it is a promise. */
+export type Wait = {
+  /**
+   * Format: date-time
+   * @description When it was so.
+   */
+  time: string;
+  /** @description Resources of which less is free than it needs. */
+  needs: Need[];
+  /** @description Jobs before it in the queue; null where the backend has none. */
+  before: number | null;
+  /** @description Seconds until it starts; null - nobody knows. */
+  start: Estimate | null;
+  /** @description Seconds that it runs; null where its notebook never succeeded with its flavor and device. */
+  run: Estimate | null;
+};
+export type Need = {
+  /** @description `cpu`, `memory` in bytes, or units of an accelerator. */
+  resource: string;
+  amount: string;
+  free: string;
+};
+/** @description Seconds. In four of five cases it is between `low` and `high`. */
+export type Estimate = {
+  low: number;
+  likely: number;
+  high: number;
+  /** @description The number of earlier runs that it comes from. */
+  runs: number;
+};
+export type JobRecord = {
+  snapshot_sha256: string;
+  /** @description The kernel's name; null - the one that the notebook names. */
+  kernel: string | null;
+  /** @description The submitter's Python, where the job runs on the same machine. */
+  interpreter: string | null;
+  host: string | null;
+  /** @description The image of the submitter's container on a cluster. */
+  image: string | null;
+  /** @description Names of the variables that the submitter set. Their values are nowhere. */
+  env: string[];
+  /** @description Names of the variables that came along from the submitter's environment. */
+  variables: string[];
+  inputs: PlannedInput[];
+  /** @description Files that the run created and that were copied to the workspace. */
+  files: string[];
+  /** @description The digest of the notebook that was delivered. */
+  result_sha256: string | null;
+  /**
+   * Format: date-time
+   * @description null while it is not delivered.
+   */
+  delivered: string | null;
+  /** @description Seconds after its delivery for which a job is kept; null - for ever. */
+  retention: number | null;
+  /**
+   * Format: date-time
+   * @description null while it is not delivered.
+   */
+  kept_until: string | null;
+  /**
+   * Format: date-time
+   * @description When snapshot, log and result were removed.
+   */
+  cleared: string | null;
+  cleared_reason: string | null;
+  /** @description Formats of the export. */
+  exports: ('html' | 'pdf')[];
+};
+export type Removal = {
+  /** @description Paths of files that were removed. */
+  removed: string[];
+  /** @description Their bytes. */
+  size: number;
+  /** @description Paths of files that were changed since and stay. */
+  changed: string[];
+};
+export type OldResults = {
+  results: OldResult[];
+};
+export type OldResult = {
+  /** @description The name of its job. */
+  job: string;
+  /** @description The notebook that was submitted. */
+  notebook: string;
+  path: string;
+  /** @description The notebook's bytes. */
+  size: number;
+  /** Format: date-time */
+  finished: string;
+};
+export type CellReceipts = {
+  cells: CellReceipt[];
+};
+/** @description What a cell used; null where that is not known. */
+export type CellReceipt = {
+  /** @description Its index in the notebook that was sent; null - the run's own cell with the parameters. */
+  cell: number | null;
+  /** @description The first line of its code. */
+  title: string;
+  /** @enum {unknown} */
+  state: 'running' | 'done' | 'failed';
+  /** Format: date-time */
+  started: string | null;
+  /** @description Seconds. */
+  wall: number | null;
+  /** @description Seconds of all processors. */
+  cpu: number | null;
+  /** @description Bytes. */
+  memory_peak: number | null;
+  /** @description From 0 to 1. */
+  gpu_utilisation: number | null;
+  /** @description Bytes. */
+  gpu_memory_peak: number | null;
+};
+export type Difference = {
+  /** @description Its path in the workspace. */
+  notebook: string;
+  cells: CellDifference[];
+};
+export type CellDifference = {
+  /** @enum {unknown} */
+  kind: 'same' | 'changed' | 'removed' | 'added';
+  cell_type: string;
+  /** @description Its index in the snapshot. */
+  before: number | null;
+  /** @description Its index in the notebook as it is now. */
+  after: number | null;
+  /** @description The mark of a line - a space, `-` (only in the snapshot) or `+` (only now) - and its text. */
+  lines: string[][];
 };
 export type HookNotification = {
   /** @description The hook's name. */
@@ -133,6 +266,8 @@ export type Asked = {
   inputs: string[];
   /** @description The first part of the job's name. */
   name: string | null;
+  /** @description The place of the result; null - the settings say it. */
+  output: string | null;
 };
 export type Metric = {
   /** @description Any JSON. null for a picture, and for a value that was too large. */
@@ -160,6 +295,10 @@ export type ResultColumn = {
   kind: 'job' | 'parameter' | 'metric' | 'usage';
   /** @description Whether two jobs differ in it. */
   differs: boolean;
+  /** @description The own name of the parameter or metric; `name` is another one where a column has it already. */
+  field: string;
+  /** @description Whether it is a metric that is a picture. Its values are MIME types then. */
+  pictures: boolean;
 };
 export type Page = {
   jobs: Job[];
@@ -186,8 +325,10 @@ export type Submission = {
     [key: string]: string;
   };
   max_runtime?: Duration;
-  /** @description A file or an existing folder. */
+  /** @description A file, or a folder: one that is there, or with a slash at its end one that is made. */
   output?: string | null;
+  /** @description Folder where the result goes if no output is asked for, as a setting has it: results/{notebook}/. A controller wants a path. */
+  results?: string | null;
   /** @description The first part of the job's name. */
   name?: string | null;
   /** @default 0 */
@@ -226,8 +367,10 @@ export type Sweep = {
     [key: string]: string;
   };
   max_runtime?: Duration;
-  /** @description A file or an existing folder. */
+  /** @description A file, or a folder: one that is there, or with a slash at its end one that is made. */
   output?: string | null;
+  /** @description Folder where the result goes if no output is asked for, as a setting has it: results/{notebook}/. A controller wants a path. */
+  results?: string | null;
   /** @description The first part of the job's name. */
   name?: string | null;
   /** @default 0 */
@@ -292,6 +435,10 @@ export type Preflight = {
   /** @description The image that the job would run in; null where jobs run in none. */
   image: JobImage | null;
   plan: Plan | null;
+  /** @description What the job would wait for; null where it would be refused. */
+  wait: Wait | null;
+  /** @description Folder where the result goes by the settings if no other place is asked for; null: beside the notebook. */
+  results: string | null;
 };
 /** @description What this answer depends on. Sent back with the submission it is refused (plan_changed) where the job would run otherwise by then. */
 export type Plan = {
@@ -381,6 +528,8 @@ export type Device = {
   free: number | null;
   /** @description Units that there are; null if unknown, or if it is autoscaled. */
   total: number | null;
+  /** @description The name of an earlier device that has the same units here. */
+  same_as: string | null;
 };
 export type Logs = {
   text: string;

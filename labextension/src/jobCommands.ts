@@ -1,5 +1,6 @@
 /** The commands that act on one job. Each takes the job's name as its argument. */
 import { Clipboard, Dialog, showDialog } from '@jupyterlab/apputils';
+import type { Contents } from '@jupyterlab/services';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { CommandRegistry } from '@lumino/commands';
 import type {
@@ -10,20 +11,27 @@ import type {
 import type { IJournalApi } from './jobs/client';
 import { formatCommandLine } from './jobs/commandLine';
 import { choicesOfJob, isFinal, type Job, resultPath } from './jobs/job';
+import type { IPreferences } from './settings/preferences';
 import { createRerunSource } from './submit/rerunSource';
 import { SUBMIT } from './submit/submitArguments';
 import type { IJobs, ISubmitDialog } from './tokens';
 import { showError } from './ui/errors';
 import { openActions, openResult, openSource } from './ui/openResult';
 import { showToast } from './ui/toast';
+import { ViewCommandIDs } from './viewCommands';
 
 export const CommandIDs = {
   showJobs: 'jupyter-to-job:show-jobs',
+  desktop: 'jupyter-to-job:desktop-notifications',
+  showTable: 'jupyter-to-job:show-table',
   open: 'jupyter-to-job:open-result',
   watch: 'jupyter-to-job:watch',
   logs: 'jupyter-to-job:logs',
   cancel: 'jupyter-to-job:cancel',
   source: 'jupyter-to-job:open-source',
+  sourceCell: 'jupyter-to-job:source-cell',
+  bringBack: 'jupyter-to-job:bring-back',
+  openWithoutOutputs: 'jupyter-to-job:open-without-outputs',
   submitCurrent: 'jupyter-to-job:submit-current',
   rerun: 'jupyter-to-job:rerun',
   rerunWith: 'jupyter-to-job:rerun-with-changes',
@@ -37,6 +45,8 @@ export type CommandServices = {
   jobs: IJobs;
   journalApi: IJournalApi;
   dialog: ISubmitDialog | null;
+  preferences: IPreferences;
+  contents?: Contents.IManager;
   trans: TranslationBundle;
 };
 
@@ -45,10 +55,19 @@ type JobAction = {
   label: string;
   caption: string;
   appliesTo: (job: Job) => boolean;
-  /** What to ask before it runs, unless the argument `ask` is false. */
+  /** What to ask before it runs, unless the argument `ask` or this setting is false. */
+  confirmation?: 'confirmCancel' | 'confirmDelete';
   question?: (job: Job) => Question | null;
   run: (job: Job) => Promise<unknown>;
 };
+
+/** The command that shows a job: its details, or else its result, or else what it writes. */
+export function mainCommandOf(job: Job, commands: CommandRegistry): string {
+  if (commands.hasCommand(ViewCommandIDs.details)) {
+    return ViewCommandIDs.details;
+  }
+  return resultPath(job) === null ? CommandIDs.watch : CommandIDs.open;
+}
 
 /** Add all commands except those that open a view, which their plugin adds. */
 export function addJobCommands(services: CommandServices): void {
@@ -71,7 +90,7 @@ export function describeJobArguments(
   const ask = {
     type: 'boolean',
     description: trans.__(
-      'Whether to ask before something is lost: true if left out'
+      'Whether to ask before something is lost; if left out the setting counts'
     )
   };
   return {
@@ -90,9 +109,13 @@ export function jobNameOf(args: ReadonlyPartialJSONObject): string {
 
 function addCommand(
   services: CommandServices,
-  { id, label, caption, appliesTo, question, run }: JobAction
+  { id, label, caption, appliesTo, confirmation, question, run }: JobAction
 ): void {
-  const { commands, jobs, trans } = services;
+  const { commands, jobs, preferences, trans } = services;
+  const asksFirst = ({ ask }: ReadonlyPartialJSONObject) =>
+    typeof ask === 'boolean'
+      ? ask
+      : confirmation === undefined || preferences.current[confirmation];
   const findJob = (args: ReadonlyPartialJSONObject) =>
     jobs.get(jobNameOf(args));
   commands.addCommand(id, {
@@ -109,8 +132,8 @@ function addCommand(
     execute: async args => {
       try {
         const job = await jobs.find(jobNameOf(args));
-        const confirmation = args.ask === false ? null : question?.(job);
-        if (confirmation && !(await isConfirmed(confirmation))) {
+        const asked = asksFirst(args) ? question?.(job) : null;
+        if (asked && !(await isConfirmed(asked))) {
           return null;
         }
         return await run(job);
@@ -123,14 +146,18 @@ function addCommand(
 }
 
 function resultActions(services: CommandServices): JobAction[] {
-  const { commands, jobs, trans } = services;
+  const { commands, contents, jobs, trans } = services;
   return [
     {
       id: CommandIDs.open,
       label: trans.__('Open Result'),
       caption: trans.__('Open the executed notebook'),
       appliesTo: job => resultPath(job) !== null,
-      run: job => openResult(commands, resultPath(job) ?? '', trans)
+      run: job =>
+        openResult(commands, resultPath(job) ?? '', trans, {
+          name: job.name,
+          contents
+        })
     },
     {
       id: CommandIDs.deliver,
@@ -156,15 +183,18 @@ function resultActions(services: CommandServices): JobAction[] {
 }
 
 /** Notify the user of the outcome of a second delivery: the job's end was notified before. */
-function notifyDelivery(job: Job, { commands, trans }: CommandServices): Job {
+function notifyDelivery(
+  job: Job,
+  { commands, contents, trans }: CommandServices
+): Job {
   const { name, delivery } = job;
-  const actions = openActions(job, commands, trans);
-  if (actions.length > 0) {
+  const actions = openActions(job, commands, trans, contents);
+  if (resultPath(job) !== null) {
     const text = trans.__('The result of %1 was delivered', name);
     showToast({ type: 'success', text, actions }, trans);
   } else if (delivery.state === 'held') {
     const text = trans.__('Not delivered: %1', delivery.message ?? '');
-    showToast({ type: 'warning', text }, trans);
+    showToast({ type: 'warning', text, actions }, trans);
   }
   return job;
 }
@@ -176,6 +206,7 @@ function endingActions({ jobs, trans }: CommandServices): JobAction[] {
       label: trans.__('Cancel Job'),
       caption: trans.__('End the run; what it wrote so far is delivered'),
       appliesTo: job => !isFinal(job) && !job.cancel_requested,
+      confirmation: 'confirmCancel',
       question: ({ name, state }) =>
         state === 'queued'
           ? null
@@ -194,6 +225,7 @@ function endingActions({ jobs, trans }: CommandServices): JobAction[] {
       label: trans.__('Delete Job…'),
       caption: trans.__('Forget the job; a delivered notebook stays'),
       appliesTo: () => true,
+      confirmation: 'confirmDelete',
       question: job => ({
         title: trans.__('Delete %1?', job.name),
         body: isFinal(job)
@@ -261,9 +293,11 @@ function rerunActions({
   ];
 }
 
-type Question = { title: string; body: string; yes: string; no: string };
+/** What is asked before something is lost. */
+export type Question = { title: string; body: string; yes: string; no: string };
 
-async function isConfirmed(question: Question): Promise<boolean> {
+/** Ask; resolves to whether the user said yes. */
+export async function isConfirmed(question: Question): Promise<boolean> {
   const { title, body, yes, no } = question;
   const { button } = await showDialog({
     title,

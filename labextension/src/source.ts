@@ -1,5 +1,6 @@
 /** A notebook that can be submitted, as the dialog sees it. */
 import type { Choices, Job, Submission } from './jobs/job';
+import type { SweepFields, SweptJobs } from './jobs/sweep';
 
 /** A notebook that is ready to be submitted. */
 export interface INotebookSource {
@@ -28,4 +29,11 @@ export interface INotebookSource {
     idempotencyKey: string,
     plan?: Submission['plan']
   ): Promise<Job>;
+  /** Submit several jobs of it, in the same way. Left out where there can be only one. */
+  submitSweep?(
+    choices: Choices,
+    fields: SweepFields,
+    idempotencyKey: string,
+    plan?: Submission['plan']
+  ): Promise<SweptJobs>;
 }

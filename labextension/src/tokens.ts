@@ -9,6 +9,7 @@ import type {
   Job,
   Submission
 } from './jobs/job';
+import type { SweepSubmission, SweptJobs } from './jobs/sweep';
 import type { INotebookSource } from './source';
 
 /** The state of the event stream; `forbidden` if the server does not let this user subscribe. */
@@ -22,6 +23,8 @@ export interface IJobs {
   readonly removed: ISignal<IJobs, string>;
   /** This page submitted a job. */
   readonly submitted: ISignal<IJobs, Job>;
+  /** This page submitted several jobs of a notebook at once, for which `submitted` is silent. */
+  readonly sweepSubmitted: ISignal<IJobs, SweptJobs>;
   /**
    * A job that this page submitted or saw unfinished is settled (see `isSettled`). Emitted once a
    * job.
@@ -46,6 +49,8 @@ export interface IJobs {
   readonly unfinishedCount: number;
   /** The loaded job of that name. */
   get(name: string): Job | undefined;
+  /** The names of a job's parameters in which the loaded jobs of its notebook differ. */
+  getDistinctParameters(job: Job): readonly string[];
   /**
    * The loaded job of that name, or else the server's answer.
    *
@@ -60,6 +65,13 @@ export interface IJobs {
   findNewestOf(notebook: string): Promise<Job | null>;
   /** Submit a notebook. Each call makes one job, except for calls with the same idempotency key. */
   submit(submission: Submission, idempotencyKey?: string): Promise<Job>;
+  /** Submit several jobs of a notebook in one group. The same idempotency key makes no new ones. */
+  submitSweep(
+    submission: SweepSubmission,
+    idempotencyKey?: string
+  ): Promise<SweptJobs>;
+  /** Load all jobs of a group, once: from then on events keep them up to date. */
+  loadGroup(group: string): Promise<void>;
   /** Run a job again as it was frozen, with changes. This makes a new job. */
   rerun(name: string, changes?: Changes, idempotencyKey?: string): Promise<Job>;
   /** Cancel a job. What it wrote so far is delivered. */
@@ -84,7 +96,7 @@ export const IJobs = new Token<IJobs>(
 
 /** Submits notebooks, with or without the dialog. */
 export interface ISubmitDialog {
-  /** Open the dialog; resolves to the job, or to null if the user cancels. */
+  /** Open the dialog; resolves to the job, of several to the first, or to null if cancelled. */
   ask(source: INotebookSource): Promise<Job | null>;
   /**
    * Submit without the dialog, with the source's initial choices.

@@ -1,3 +1,6 @@
 import './base.css';
 import './dialog.css';
+import './notify.css';
 import './panel.css';
+import './results.css';
+import './widgets.css';

@@ -1,7 +1,6 @@
 /** What the dialog's model decides: choices, when to ask, what blocks, and how it sends. */
 import type { Catalog, Preflight } from '../src/api';
 import { LatestQuery } from '../src/dialog/latestQuery';
-import { ChoiceMemory } from '../src/dialog/memory';
 import { SubmitModel } from '../src/dialog/model';
 import { describeRunPlace } from '../src/dialog/runPlace';
 import { ApiError, type IDialogApi } from '../src/jobs/client';
@@ -369,74 +368,5 @@ describe('Asker', () => {
     answer('four');
     await settle();
     expect(told).toEqual(['three']);
-  });
-});
-
-describe('Memory', () => {
-  const known = (...jobs: Job[]) => ({
-    getNewestOf: (notebook: string) =>
-      jobs.find(each => each.notebook === notebook),
-    findNewestOf: () => Promise.resolve(job({ flavor: 'found', priority: 2 }))
-  });
-
-  it('takes the choices of the newest job, loaded or not', async () => {
-    const asked = {
-      max_runtime: 60,
-      isolated: true,
-      inputs: ['data/*.csv'],
-      name: 'mine'
-    };
-    const newest = job({
-      parameters: { rate: 1 },
-      inputs: ['data/a.csv'],
-      max_runtime: 50,
-      asked
-    });
-    const memory = new ChoiceMemory(known(newest), null);
-    const loaded = await memory.load('study.ipynb');
-    expect(loaded.later).toBeNull();
-    expect(loaded.now.choices).toEqual({
-      flavor: 'small',
-      device: 'cpu',
-      parameters: { rate: 1 },
-      inputs: ['data/*.csv'],
-      isolated: true,
-      max_runtime: 60,
-      name: 'mine'
-    });
-    const { now, later } = await memory.load('other.ipynb');
-    expect(now.choices).toBeUndefined();
-    expect((await later)!.choices).toEqual({
-      flavor: 'found',
-      device: 'cpu',
-      priority: 2
-    });
-  });
-
-  it('forgets the notebook that was submitted longest ago', async () => {
-    const memory = new ChoiceMemory(known(), null);
-    for (let count = 0; count < 51; count++) {
-      await memory.save(`${count}.ipynb`, [`${count}`]);
-    }
-    expect((await memory.load('0.ipynb')).now.declined).toEqual([]);
-    expect((await memory.load('50.ipynb')).now.declined).toEqual(['50']);
-  });
-
-  it('does without a store that fails, or holds something else', async () => {
-    const broken = {
-      fetch: () =>
-        Promise.resolve([
-          ['a.ipynb'],
-          7,
-          ['b', { choices: {}, declined: ['c'] }]
-        ]),
-      save: () => Promise.reject(new Error('full'))
-    };
-    jest.spyOn(console, 'warn').mockImplementation(() => undefined);
-    const memory = new ChoiceMemory(known(), broken as never);
-    expect((await memory.load('a.ipynb')).now.declined).toEqual([]);
-    expect((await memory.load('b')).now.declined).toEqual(['c']);
-    await memory.save('a.ipynb', ['b']);
-    expect((await memory.load('a.ipynb')).now.declined).toEqual(['b']);
   });
 });

@@ -40,6 +40,7 @@ export function job(changes: Partial<Job> = {}): Job {
     group: null,
     rerun_of: null,
     metrics: null,
+    wait: null,
     ...changes
   };
 }
@@ -64,6 +65,7 @@ const DEVICE = {
   title: '',
   description: '',
   autoscaled: false,
+  same_as: null,
   free: null,
   total: null
 };
@@ -96,6 +98,8 @@ export function preflight(changes: Partial<Preflight> = {}): Preflight {
     kernel: 'python3',
     image: null,
     plan: null,
+    wait: null,
+    results: null,
     ...changes
   };
 }

@@ -24,7 +24,11 @@ function panel(...known: Partial<Job>[]): { model: PanelModel; jobs: Jobs } {
 }
 
 const shown = ({ rows }: PanelModel) =>
-  rows.map(row => (row.kind === 'job' ? row.job.name : `[${row.notebook}]`));
+  rows.map(row =>
+    row.kind === 'job'
+      ? row.job.name
+      : `[${row.kind === 'group' ? row.notebook : row.group}]`
+  );
 
 describe('PanelModel', () => {
   it('filters by state and by words in whatever place', () => {
@@ -42,6 +46,17 @@ describe('PanelModel', () => {
     model.set({ filter: 'waiting' });
     expect(shown(model)).toEqual(['j-1']);
     expect(model.isFiltered).toBe(true);
+  });
+
+  it('reveals a job, whatever hides it', () => {
+    const { model } = panel({ notebook: 'a.ipynb' }, { notebook: 'b.ipynb' });
+    model.set({ query: 'b.ipynb', filter: 'failed', isGrouped: true });
+    model.toggleGroup('a.ipynb');
+    model.reveal('no-such-job');
+    expect(model.revealedKey).toBeNull();
+    model.reveal('j-0');
+    expect(model.revealedKey).toBe('j-0');
+    expect(shown(model)).toContain('j-0');
   });
 
   it('groups by notebook, the newest first, and folds groups', () => {
@@ -166,7 +181,13 @@ describe('words', () => {
   });
 
   it('give a command that a shell takes as it was', () => {
-    const asked = { max_runtime: 60, isolated: false, inputs: [], name: 'x' };
+    const asked = {
+      max_runtime: 60,
+      isolated: false,
+      inputs: [],
+      name: 'x',
+      output: null
+    };
     expect(formatCommandLine(job({ max_runtime: 50, asked }))).toBe(
       'jupyter-to-job submit study.ipynb -f small -d cpu --max-runtime 60 --name x'
     );
@@ -180,7 +201,8 @@ describe('words', () => {
         max_runtime: null,
         isolated: true,
         inputs: ['*.csv'],
-        name: null
+        name: null,
+        output: null
       }
     });
     expect(formatCommandLine(strange)).toBe(

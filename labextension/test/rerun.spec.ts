@@ -5,7 +5,12 @@ import { createRerunSource } from '../src/submit/rerunSource';
 import type { IJobs } from '../src/tokens';
 import { job, TRANS } from './fixtures';
 
-const ASKED = { inputs: [], max_runtime: null, name: null };
+const ASKED = {
+  inputs: [],
+  max_runtime: null,
+  name: null,
+  output: null
+};
 const API = { getNotebook: () => Promise.reject(new Error()) };
 
 /** A rerun of a job, and what is sent of it. */

@@ -7,39 +7,18 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator
-
-import click
+from collections.abc import Callable
 
 from jupyter_to_job.cli.main import main as command_line
 from jupyter_to_job.domain.errors import BadCatalog
 from jupyter_to_job.flavors import parse_catalog
 
+from . import man_page
+from .commands import PROGRAM, walk
 from .pages import PAGES, Page
 from .rest_reference import reference
 
-PROGRAM = "jupyter-to-job"
-COLUMNS = 80
 _PART = re.compile(r"(<!-- scripts/docs: ([\w-]+) -->\n).*?(^<!-- end -->)", re.DOTALL | re.M)
-
-
-def walk(
-    command: click.Command, name: str, parent: click.Context | None = None
-) -> Iterator[tuple[str, click.Command, click.Context]]:
-    """Yield a command and all below it, each with its full name and context."""
-    context = click.Context(
-        command,
-        info_name=name,
-        parent=parent,
-        terminal_width=COLUMNS - 2,  # click leaves two columns free
-        **command.context_settings,
-    )
-    yield context.command_path, command, context
-    if isinstance(command, click.Group):
-        for child in command.list_commands(context):
-            child_command = command.get_command(context, child)
-            assert child_command is not None
-            yield from walk(child_command, child, context)
 
 
 def commands(_page: Page) -> str:
@@ -84,6 +63,7 @@ def main() -> int:
         if text != page.text:
             page.path.write_text(text, encoding="utf-8")
             sys.stdout.write(f"{page}\n")
+    man_page.PATH.write_text(man_page.man_page(), encoding="utf-8")
     return 0
 
 

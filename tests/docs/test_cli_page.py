@@ -14,7 +14,8 @@ from jupyter_to_job.api.errors import error_response
 from jupyter_to_job.cli import exits
 from jupyter_to_job.domain.errors import BY_CODE
 
-from .generate import COLUMNS, PROGRAM, regenerate
+from .commands import COLUMNS, PROGRAM
+from .generate import regenerate
 from .pages import PAGES, Page, page
 
 CLI = page("docs/cli.md")

@@ -10,9 +10,12 @@ PAGE = page("docs/jupyterlab.md")
 HEADING = "## From other extensions and from commands"
 COMMAND = re.compile(r"\bjupyter-to-job:[a-z-]+")
 CONSTANT = re.compile(
-    r"^(?:export )?const (?:[A-Z_]+|CommandIDs) = (?:'|\{).*?;$", re.MULTILINE | re.DOTALL
+    r"^(?:export )?const (?:[A-Z_]+|\w*CommandIDs) = (?:'|\{).*?;$", re.MULTILINE | re.DOTALL
 )
-ADDS = re.compile(r"\.addCommand\(|^export const (?:CommandIDs|SUBMIT)", re.MULTILINE)
+ADDS = re.compile(
+    r"\.addCommand\(|^export const (?:\w*CommandIDs|SUBMIT|USE_PARAMETERS|ViewCommandIDs)",
+    re.MULTILINE,
+)
 KEPT = {"jupyter-to-job:panel-grouped"}
 """Names of what is remembered."""
 

@@ -46,7 +46,8 @@ class Cli:
 
     @property
     def environment(self) -> dict[str, str]:
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "IPYTHON"))}
+        others = ("JUPYTER", "IPYTHON", "NO_COLOR", "FORCE_COLOR")
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(others)}
         settings = {
             "HOME": str(self.home),
             "JUPYTER_TO_JOB_EXCHANGE": self.exchange.as_uri(),

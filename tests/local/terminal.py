@@ -29,7 +29,7 @@ class Terminal:
         self._seen = b""
         self._master, slave = os.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        shown = {k: v for k, v in env.items() if k not in ("COLUMNS", "LINES", "NO_COLOR")}
+        shown = {k: v for k, v in env.items() if k not in ("COLUMNS", "LINES")}
 
         def claim() -> None:  # so that Ctrl-C reaches it
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)

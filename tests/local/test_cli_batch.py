@@ -83,12 +83,14 @@ def test_a_job_in_full(cli: Cli) -> None:
     running = cli.run("deliver", name)
     assert running.returncode == 1 and "it is running" in running.stderr
     shown = cli.run("show", name).stdout
-    assert "running cell  1" in shown and "runs for" in shown
+    assert "running cell  1 of 2\n" in shown and "runs for" in shown
     cli.release()
     assert cli.run("wait", name).returncode == 0
     shown = cli.run("show", name).stdout
     assert f"{name}  succeeded" in shown
-    assert re.search(r"memory +[\d.]+ MiB at most", shown)
+    assert re.search(
+        r"memory +[\d.<]+ of [\d.]+ GiB at most, [\d.<]+ of [\d.]+ GiB on average\n", shown
+    )
     assert re.search(rf"notebook +{name}\.ipynb", shown)
 
 
@@ -174,7 +176,9 @@ def test_the_newest_fifty_and_a_hint(cli: Cli) -> None:
     assert len(cli.json("list", "--all")) == 52
     assert [job["name"] for job in cli.json("list", "--state", "running")] == [blocker]
     assert cli.json("list", "--state", "failed") == []
-    assert cli.run("list", "--state", "failed").stderr == "No job is failed.\n"
+    assert cli.run("list", "--state", "failed").stderr == "No job has the state failed.\n"
+    told = cli.run("list", blocker, "--state", "failed").stderr
+    assert told == "None of these jobs has the state failed.\n"
     names = [job["name"] for job in cli.json("list", "--all")]
     assert cli.run("delete", *names).returncode == 0
     until(lambda: cli.json("list") == [], "all are gone")

@@ -1,4 +1,4 @@
-"""Settings that are wrong, `doctor`, and Tab completion."""
+"""Settings that are wrong, and `doctor`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from .. import notebooks
 from .cli import COMMAND, Cli
 
 
@@ -141,37 +140,3 @@ def test_doctor_behind_a_gateway_that_is_away(cli: Cli) -> None:
     assert found["gateway"] == {"problem"}
     assert not {"kernels", "exchange", "dispatcher"} & set(found)
     assert cli.run("list").returncode == 5
-
-
-def complete(cli: Cli, *words: str) -> list[str]:
-    """Return what Tab offers behind the words, the last of which is being typed."""
-    ran = subprocess.run(
-        [COMMAND],
-        env={
-            **cli.environment,
-            "_JUPYTER_TO_JOB_COMPLETE": "bash_complete",
-            "COMP_WORDS": " ".join(["jupyter-to-job", *words]),
-            "COMP_CWORD": str(len(words)),
-        },
-        cwd=cli.workspace,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert ran.stderr == ""
-    return [line.partition(",")[2] for line in ran.stdout.splitlines() if line]
-
-
-def test_tab_completes(cli: Cli) -> None:
-    cli.capacity = "cpu=1,memory=2Gi"
-    notebooks.write(cli.workspace / "a.ipynb", "1")
-    names = [cli.submit("a.ipynb", "--name", name) for name in ("old", "new")]
-    assert complete(cli, "show", "") == names[::-1]
-    assert complete(cli, "cancel", names[0], "ne") == names[1:]
-    assert complete(cli, "submit", "-f", "sm") == ["small"]
-    assert "cpu" in complete(cli, "submit", "--device", "")
-    assert complete(cli, "d") == ["deliver", "delete", "doctor"]
-    assert "--follow" in complete(cli, "logs", "--")
-    cli.variables["JUPYTER_TO_JOB_BACKEND"] = "abacus"
-    assert complete(cli, "show", "") == []

@@ -18,7 +18,7 @@ from .terminal import INTERRUPT
 def test_bars_tell_what_goes_on(cli: Cli) -> None:
     name = cli.submit_waiting()
     seen = cli.on_terminal("wait", name)
-    seen.until_shown(rf"{name} +━+ +0/2 +\d:\d\d +cell 1")
+    seen.until_shown(rf"{name} +━+ +0/2 +\d:\d\d +cell 1 of 2")
     cli.release()
     text = seen.until_ended()
     assert seen.process.returncode == 0
@@ -70,6 +70,39 @@ def test_tracebacks_are_coloured_on_terminals_only(cli: Cli) -> None:
     seen.until_ended()
     assert "\x1b[" in seen.raw
     assert seen.text.startswith("text\n")
+
+
+@pytest.mark.parametrize("command", ["logs", "show", "doctor"])
+def test_colours_heed_what_programs_agree_on(cli: Cli, command: str) -> None:
+    notebooks.write(cli.workspace / "a.ipynb", "1 / 0")
+    name = cli.json("submit", "a.ipynb", "--wait", code=1)["name"]
+    arguments = [command] if command == "doctor" else [command, name]
+
+    def piped(**variables: str) -> str:
+        cli.variables = variables
+        return cli.run(*arguments).stdout
+
+    def on_terminal(**variables: str) -> str:
+        cli.variables = variables
+        seen = cli.on_terminal(*arguments)
+        seen.until_ended()
+        return seen.raw
+
+    assert "\x1b[" in on_terminal() and "\x1b[" not in piped()
+    assert "\x1b[" not in on_terminal(NO_COLOR="1")
+    assert "\x1b[" in on_terminal(NO_COLOR="")
+    assert "\x1b[" in piped(FORCE_COLOR="1")
+    assert "\x1b[" not in piped(FORCE_COLOR="1", NO_COLOR="1")
+
+
+def test_bars_without_colours(cli: Cli) -> None:
+    cli.variables = {"NO_COLOR": "1"}
+    name = cli.submit_waiting()
+    seen = cli.on_terminal("wait", name)
+    seen.until_shown("cell 1")
+    cli.release()
+    seen.until_ended()
+    assert not re.search(r"\x1b\[[0-9;]*[34][0-9]", seen.raw)
 
 
 def test_an_interrupted_follow_says_how_to_return(cli: Cli) -> None:

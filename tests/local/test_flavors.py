@@ -50,6 +50,7 @@ def test_a_laptop_shows_what_it_cannot_do_and_why(cli: Cli) -> None:
     assert described["flavors"]["gpu-1"]["allowed"] is True
     assert "nvidia.com/gpu" in described["flavors"]["gpu-1"]["unavailable_reason"]
     assert described["devices"]["nvidia"]["total"] == 0
+    assert "same cards" not in shown.stdout
 
 
 def test_the_catalogs_variables_reach_the_notebook(cli: Cli, admins: Path) -> None:
@@ -77,7 +78,10 @@ def test_pretended_gpus_make_it_available(cli: Cli) -> None:
     described = cli.json("flavors")
     assert described["flavors"]["gpu-1"]["unavailable_reason"] is None
     assert described["devices"]["nvidia"]["free"] == described["devices"]["nvidia"]["total"] == 2
-    assert "2 of 2" in cli.run("flavors").stdout
+    assert [d["same_as"] for d in described["devices"].values() if d["same_as"]] == ["nvidia"] * 2
+    shown = cli.run("flavors").stdout
+    assert "2 of 2" in shown
+    assert "The same cards here: nvidia, t4, a100." in shown
 
 
 def test_a_flavor_for_others(cli: Cli, admins: Path) -> None:

@@ -228,7 +228,7 @@ def test_the_same_key_again(cli: Cli) -> None:
         (("submit", "a.ipynb", "--params-file", "text.ipynb"), 2, "holds no parameters"),
         (("submit", "a.ipynb", "--params-file", "cut.yaml"), 2, "JSON: line 2, column 2: expected"),
         (("submit", "a.ipynb", "-p", "a b", "1"), 2, "'a b' cannot be the name"),
-        (("submit", "a.ipynb", "--output", "none/"), 2, "no folder none/"),
+        (("submit", "a.ipynb", "--output", "a.ipynb/"), 2, "Cannot write a.ipynb"),
         (("submit", "aa.ipynb"), 2, "Did you mean a.ipynb?"),
         (("submit", "missing.ipynb"), 2, "missing.ipynb"),
         (("submit", "text.ipynb"), 2, "no notebook"),

@@ -162,7 +162,7 @@ def test_a_folder_that_is_gone(cli: Cli, instead: str) -> None:
     cli.release()
     held = until_delivery_is(cli, name, "held")
     assert held["state"] == "succeeded"
-    assert "jupyter-to-job deliver" in held["delivery"]["message"]
+    assert held["delivery"]["message"].endswith(", then deliver it again.")
     (cli.workspace / "out").unlink(missing_ok=True)
     (cli.workspace / "was").rename(cli.workspace / "out")
     publishers = [cli.start("deliver", name) for _ in range(4)]

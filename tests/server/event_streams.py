@@ -17,7 +17,7 @@ from tornado.testing import bind_unused_port
 from job_runner.protocol.journal import journal
 from jupyter_to_job.backends.kubernetes import KubernetesBackend
 from jupyter_to_job.controller.callers.identity import AgentPod, DevPod, Identity
-from jupyter_to_job.controller.feed.feed import GatewayFeed
+from jupyter_to_job.controller.feed.gateway_feed import GatewayFeed
 from jupyter_to_job.controller.gateway import http_server
 from jupyter_to_job.controller.handler import GatewayContext
 from jupyter_to_job.controller.intake.attempt_budgets import AttemptBudgets

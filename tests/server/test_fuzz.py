@@ -67,8 +67,9 @@ class Prober:
         self._before = now
 
     def _check(self, operation: openapi.Operation, answer: Any, shown: str) -> None:
+        kind = answer.headers.get("content-type", [""])[0]
         try:
-            openapi.validate_answer(operation, answer.status_code, answer.content)
+            openapi.validate_answer(operation, answer.status_code, answer.content, kind)
         except Exception as error:
             raise AssertionError(f"{shown}: {answer.status_code} {error}") from error
 

@@ -13,7 +13,7 @@ import pytest
 
 from job_runner.protocol import documents, layout
 from jupyter_to_job.controller import events, request_log
-from jupyter_to_job.controller.feed import feed
+from jupyter_to_job.controller.feed import gateway_feed
 from jupyter_to_job.domain.errors import Refused, Unavailable
 from jupyter_to_job.exchange import FileExchange, Request
 from jupyter_to_job.service.jobs import ServiceContext
@@ -133,7 +133,7 @@ async def test_at_most_four_events_a_second(place: Place) -> None:
     took = time.monotonic() - began
     await until(lambda: heard and heard[-1][1] == agent.sent, "the last state")
     hearing.cancel()
-    assert 2 <= len(heard) <= took * feed.MAX_EVENTS + 2
+    assert 2 <= len(heard) <= took * gateway_feed.MAX_EVENTS + 2
     sizes = [size for _, size in heard]
     assert sizes == sorted(set(sizes))
 
@@ -349,7 +349,7 @@ async def test_who_may_follow(place: Place, monkeypatch: pytest.MonkeyPatch) -> 
     assert (await place.ask("GET", "events", f"agent:{JOB}")).code == 404
     place.tokens.faults["nobody"] = Refused("This token is not accepted.")
     assert (await place.ask("GET", "events", "nobody")).code == 403
-    monkeypatch.setattr(feed, "MAX_STREAMS", 2)
+    monkeypatch.setattr(gateway_feed, "MAX_STREAMS", 2)
     for _ in range(2):
         await place.follow("me")
     assert (await place.ask("GET", "events", "me")).code == 503

@@ -55,7 +55,7 @@ async def test_all_of_it(
     assert found["problems"] == []
     assert found["kernel"] == "python3"
     assert found["inputs"] == [{"path": "data/train.csv", "size": 4}]
-    assert (found["ignored"], found["input_cap"]) == (1, 4 << 30)
+    assert (found["ignored"], found["input_cap"], found["results"]) == (1, 4 << 30, None)
     assert found["parameters"] == [
         {
             "name": "alpha",
@@ -84,6 +84,8 @@ async def test_what_would_be_refused(jp_fetch: Fetch, jp_root_dir: Path) -> None
         ({"parameters": {"beta": 1}}, "unknown_parameter", False),
         ({"output": "gone/x.ipynb"}, "not_writable", False),
         ({"output": "../x.ipynb"}, "bad_input", True),
+        ({"output": "../x/"}, "bad_input", True),
+        ({"output": "helpers.py/runs/"}, "not_writable", True),
         ({"expected_sha256": "0" * 64}, "stale", True),
         ({"notebook": "gone.ipynb"}, "bad_notebook", True),
     ):
@@ -140,3 +142,13 @@ async def test_where_nothing_can_be_chosen_there_is_no_plan(
 ) -> None:
     write(jp_root_dir)
     assert (await preflight(jp_fetch, flavor="enormous"))["plan"] is None
+
+
+async def test_what_a_job_would_wait_for(
+    jp_fetch: Fetch, jp_root_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(jp_root_dir)
+    found = await preflight(jp_fetch)
+    wait = found["wait"]
+    assert (wait["before"], wait["needs"], wait["start"], wait["run"]) == (0, [], None, None)
+    assert (await preflight(jp_fetch, flavor="nonsense"))["wait"] is None

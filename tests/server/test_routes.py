@@ -80,6 +80,13 @@ async def test_submitted_to_delivered(jp_fetch: Fetch, jp_root_dir: Path) -> Non
     etag = whole.headers["ETag"]
     rest = await jp_fetch(*notebook, headers={"Range": "bytes=9-", "If-Range": etag})
     assert (rest.code, rest.body, rest.headers["ETag"]) == (206, whole.body[9:], etag)
+    bare = await jp_fetch(*notebook, params={"outputs": "false"})
+    assert "ETag" not in bare.headers
+    (cell,) = json.loads(bare.body)["cells"]
+    assert (cell["source"], cell["execution_count"]) == (["print(6 * 7)"], 1)
+    assert "application/vnd.jupyter-to-job.omitted+json" in cell["outputs"][0]["data"]
+    refused = await jp_fetch(*notebook, params={"outputs": "some"}, raise_error=False)
+    assert refused.code == 400
 
 
 async def test_the_open_document_is_what_runs(jp_fetch: Fetch, jp_root_dir: Path) -> None:
@@ -217,7 +224,9 @@ async def test_rerun_journal_and_preflight(jp_fetch: Fetch, jp_root_dir: Path) -
 
 async def test_unknown_jobs_and_routes_are_404(jp_fetch: Fetch) -> None:
     for path in (("jobs", "train-aaaaaaaa"), ("jobs", "..%2f..%2fetc"), ("nothing",)):
-        assert (await refusal(jp_fetch(*API, *path)))[0] == 404
+        status, error = await refusal(jp_fetch(*API, *path))
+        assert status == 404
+        assert "jupyter-to-job list" not in str(error)  # a browser has no command line
 
 
 async def test_every_route_wants_a_token(jp_serverapp: ServerApp, http_server_client: Any) -> None:

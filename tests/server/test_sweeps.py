@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import base64
+import csv
+import io
 import json
+import threading
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import nbformat.v4 as v4
+import pandas as pd
+import pytest
+from jupyter_server.serverapp import ServerApp
 
+from ..processes import BOUND
+from .test_openapi import DOT, RECORD_PICTURE
 from .test_routes import API, ended, post, refusal, write_notebook
 
 Fetch = Callable[..., Awaitable[Any]]
@@ -88,3 +99,79 @@ async def test_what_is_wrong_is_refused_before_anything_is_recorded(
     status, error = await refusal(jp_fetch(*API, "results", params={"group": "none"}))
     assert (status, error["code"]) == (404, "not_found")
     assert (await refusal(jp_fetch(*API, "results")))[0] == 400
+
+
+async def test_a_table_is_made_where_no_quick_request_waits(
+    jp_fetch: Fetch, jp_root_dir: Path, jp_serverapp: ServerApp
+) -> None:
+    write_train(jp_root_dir)
+    await post(jp_fetch, "sweeps", body=body(group="night"))
+    settings = jp_serverapp.web_app.settings
+    context = settings["jupyter_to_job"]
+    with ThreadPoolExecutor(1) as busy:
+        go_on = threading.Event()
+        busy.submit(go_on.wait, BOUND)
+        settings["jupyter_to_job"] = replace(context, quick=busy)
+        try:
+            answer = await jp_fetch(*API, "results", params={"group": "night"})
+        finally:
+            settings["jupyter_to_job"] = context
+            go_on.set()
+    assert len(json.loads(answer.body)["rows"]) == len(RUNS)
+
+
+async def test_results_as_files(jp_fetch: Fetch, jp_root_dir: Path) -> None:
+    write_train(jp_root_dir)
+    made = json.loads((await post(jp_fetch, "sweeps", body=body(group="night"))).body)
+    names = [job["name"] for job in made["jobs"]]
+    for name in names:
+        await ended(jp_fetch, name)
+
+    async def results(kind: str) -> Any:
+        return await jp_fetch(*API, "results", params={"group": "night", "format": kind})
+
+    rows = json.loads((await results("json")).body)["rows"]
+    text = await results("csv")
+    assert text.headers["Content-Disposition"] == 'attachment; filename="night.csv"'
+    read = list(csv.DictReader(io.StringIO(text.body.decode())))
+    assert [row["job"] for row in read] == names
+    assert [int(row["double"]) for row in read] == [row["double"] for row in rows]
+    frame = pd.read_parquet(io.BytesIO((await results("parquet")).body))
+    expected = pd.DataFrame(rows).replace({None: float("nan")})
+    pd.testing.assert_frame_equal(frame, expected, check_dtype=False)
+    status, error = await refusal(results("excel"))
+    assert status == 400 and "json, csv or parquet" in error["message"]
+
+
+SVG = '<svg xmlns="http://www.w3.org/2000/svg"/>'
+
+
+@pytest.mark.parametrize(
+    ("source", "metric", "kind", "data"),
+    [
+        (RECORD_PICTURE, "dot", "image/png", base64.b64decode(DOT)),
+        (f"from IPython.display import SVG\nSVG({SVG!r})", "line", "image/svg+xml", SVG.encode()),
+    ],
+    ids=["recorded", "tagged"],
+)
+async def test_a_picture_of_a_metric(
+    jp_fetch: Fetch, jp_root_dir: Path, source: str, metric: str, kind: str, data: bytes
+) -> None:
+    cell = v4.new_code_cell(source, metadata={"tags": ["metric:line"]})
+    document = v4.new_notebook(cells=[cell])
+    (jp_root_dir / "draws.ipynb").write_text(json.dumps(document))
+    await post(jp_fetch, "jobs", body={"notebook": "draws.ipynb", "group": "night"})
+    (name,) = [job["name"] for job in await listed(jp_fetch)]
+    await ended(jp_fetch, name)
+    table = json.loads((await jp_fetch(*API, "results", params={"group": "night"})).body)
+    (column,) = [column for column in table["columns"] if column["name"] == metric]
+    assert column["pictures"] and column["field"] == metric
+    assert table["rows"][0][metric] == kind
+
+    answer = await jp_fetch(*API, "jobs", name, "picture", params={"metric": metric})
+    assert answer.headers["Content-Type"] == kind
+    assert answer.headers["Content-Security-Policy"].startswith("sandbox")
+    assert answer.body.strip() == data
+    picture = jp_fetch(*API, "jobs", name, "picture", params={"metric": "other"})
+    assert (await refusal(picture))[0] == 404
+    assert (await refusal(jp_fetch(*API, "jobs", name, "picture")))[0] == 400

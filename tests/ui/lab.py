@@ -24,9 +24,9 @@ from pathlib import Path
 
 import psutil
 
-START_SECONDS = 90
+START_SECONDS = 300
 TOKEN = "a-token-of-the-ui-tests"  # the server lives for one test, on the loopback interface
-Settings = dict[str, dict[str, str]]
+Settings = dict[str, dict[str, object]]
 QUIET: Settings = {"@jupyterlab/apputils-extension/notification": {"fetchNews": "false"}}
 DARK: Settings = {"@jupyterlab/apputils-extension/themes": {"theme": "JupyterLab Dark"}}
 NOTHING_RUNS = {"variables": {"JUPYTER_TO_JOB_BACKEND": "memory"}}
@@ -64,6 +64,29 @@ class Lab:
     def url(self) -> str:
         """JupyterLab with a fresh layout."""
         return f"http://127.0.0.1:{self.port}/lab?reset&token={TOKEN}"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables of its user: nothing of the caller's Jupyter, every folder of its own."""
+        home = self.base / "home"
+        home.mkdir(parents=True, exist_ok=True)
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("JUPYTER", "IPYTHON", "JPY_", "XDG_", "PYTHON"))
+        }
+        return {
+            **kept,
+            "HOME": str(home),
+            "TMPDIR": self.scratch,
+            "PATH": os.pathsep.join([str(Path(self.python).parent), os.environ["PATH"]]),
+            "JUPYTER_CONFIG_DIR": str(self.base / "config"),
+            "JUPYTER_DATA_DIR": str(self.base / "data"),
+            "JUPYTER_RUNTIME_DIR": str(self.base / "runtime"),
+            "JUPYTERLAB_SETTINGS_DIR": str(self.base / "settings"),
+            "JUPYTERLAB_WORKSPACES_DIR": str(self.base / "workspaces"),
+            **self.variables,
+        }
 
     def write(
         self, path: str, *cells: str, tags: tuple[str, ...] = (), kernel: str = "python3"
@@ -123,7 +146,7 @@ class Lab:
         with (self.base / "server.log").open("ab") as log:
             self.process = subprocess.Popen(
                 command,
-                env=self._environment(),
+                env=self.environment,
                 cwd=self.root,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -137,28 +160,6 @@ class Lab:
             return process.environ().get("HOME") == str(self.base / "home")
         except (psutil.AccessDenied, psutil.NoSuchProcess, psutil.ZombieProcess):
             return False
-
-    def _environment(self) -> dict[str, str]:
-        """Nothing of the caller's Jupyter, and every folder of its own."""
-        home = self.base / "home"
-        home.mkdir(parents=True, exist_ok=True)
-        kept = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith(("JUPYTER", "IPYTHON", "JPY_", "XDG_", "PYTHON"))
-        }
-        return {
-            **kept,
-            "HOME": str(home),
-            "TMPDIR": self.scratch,
-            "PATH": os.pathsep.join([str(Path(self.python).parent), os.environ["PATH"]]),
-            "JUPYTER_CONFIG_DIR": str(self.base / "config"),
-            "JUPYTER_DATA_DIR": str(self.base / "data"),
-            "JUPYTER_RUNTIME_DIR": str(self.base / "runtime"),
-            "JUPYTERLAB_SETTINGS_DIR": str(self.base / "settings"),
-            "JUPYTERLAB_WORKSPACES_DIR": str(self.base / "workspaces"),
-            **self.variables,
-        }
 
     def _write_settings(self) -> None:
         for plugin, values in {**QUIET, **self.settings}.items():

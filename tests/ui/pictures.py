@@ -16,7 +16,7 @@ from tests.ui.chromium import SCREENSHOTS
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 SHOWN = (
-    *("demo-dialog", "demo-live", "demo-result", "dialog-zh_TW"),
+    *("demo-dialog", "demo-live", "demo-result", "dialog-zh_TW", "sweep-results"),
     *("cluster-dialog-light", "cluster-panel-light"),
 )
 """Those of clusters are by `tests/cluster`. What no test has kept stays as it is."""

@@ -9,22 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, Route, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.ui.lab import DARK, NOTHING_RUNS, Lab
 from tests.ui.steps import (
     END_TIMEOUT,
-    POST,
     SOURCES,
     ask,
     asked,
     button,
     cells,
-    close_word_of_lost_connection,
     dialog,
     file_item,
     flavor,
-    give_up,
     job_names,
     open_notebook,
     outputs,
@@ -103,6 +100,8 @@ def test_what_was_chosen_is_what_runs_and_is_remembered(
     panel = open_notebook(page, "reports", "train.ipynb")
     ask(page, panel)
     expect(flavor(page, "Small")).to_be_checked()
+    expect(flavor(page, "Huge")).to_have_count(0)  # folded away
+    dialog(page).get_by_text("2 more are not available here").click()
     expect(flavor(page, "Huge")).to_be_disabled()
     expect(dialog(page).get_by_text("Needs 64 CPUs; there are 4 CPUs in all.")).to_be_visible()
     expect(flavor(page, "Research")).to_be_disabled()
@@ -324,93 +323,3 @@ def test_files_go_along_and_errors_keep_what_was_typed(
     dialog(page).get_by_text("Cancel", exact=True).click()
     assert "# mine" in "".join(cells(lab.root / "reports" / "study.ipynb")[0]["source"])
     assert job_names(lab) == set()
-
-
-def test_a_slow_submission_is_called_off_and_sent_again(
-    lab: Lab, open_lab: Callable[[], Page]
-) -> None:
-    lab.write("reports/study.ipynb", "print('once')")
-    page = open_lab()
-    panel = open_notebook(page, "reports", "study.ipynb")
-    ask(page, panel)
-    held: list[Route] = []
-    page.route(POST, lambda route: held.append(route))  # a network that takes its time
-    with page.expect_request(POST):
-        send_button(page).click()
-    expect(dialog(page).get_by_text("Sending…")).to_be_visible()
-    with page.expect_response(re.compile("/submissions/")) as withdrawn:
-        page.keyboard.press("Escape")
-    assert withdrawn.value.status == 204, withdrawn.value.text()
-    held[0].continue_()
-    page.unroute(POST)
-    expect(dialog(page).get_by_text("Called off: nothing was submitted.")).to_be_visible()
-    assert job_names(lab) == set()
-
-    close_word_of_lost_connection(page)
-    page.context.set_offline(True)
-    send_button(page).click()
-    expect(dialog(page).get_by_role("alert")).to_contain_text("Sending again is safe")
-    page.context.set_offline(False)
-    send_button(page).click()
-    name = told_name(page)
-    assert job_names(lab) == {name}
-    expect(dialog(page)).to_have_count(0)
-
-    # A server that answers nothing at all: whoever does not wait for it is let go.
-    ask(page, panel)
-    page.route(re.compile("/api/(jobs|submissions/)"), lambda _: None)
-    send_button(page).click()
-    expect(dialog(page).get_by_text("Sending…")).to_be_visible()
-    page.keyboard.press("Escape")
-    expect(dialog(page).get_by_text("Calling off…")).to_be_visible()
-    page.keyboard.press("Escape")
-    expect(dialog(page)).to_have_count(0)
-    expect(button(panel)).to_be_enabled()
-
-
-@pytest.mark.parametrize("lab", [NOTHING_RUNS], indirect=True)
-def test_a_submission_whose_answer_is_lost_is_one_job(
-    lab: Lab, open_lab: Callable[[], Page]
-) -> None:
-    lab.write("reports/study.ipynb", "print('once')")
-    page = open_lab()
-    panel = open_notebook(page, "reports", "study.ipynb")
-
-    def cut(route: Route) -> None:
-        assert route.fetch().status == 201
-        route.abort("connectionreset")
-
-    ask(page, panel)
-    page.route(POST, cut, times=1)
-    send_button(page).click()
-    name = told_name(page)  # it was sent again without a word
-    expect(dialog(page)).to_have_count(0)
-    assert job_names(lab) == {name}
-
-    ask(page, panel)
-    page.route(POST, give_up)
-    send_button(page).click()
-    expect(dialog(page).get_by_role("alert")).to_contain_text("Sending again is safe")
-    (taken,) = job_names(lab) - {name}
-    page.unroute(POST)
-    send_button(page).dblclick()
-    expect(toast(page, f"Submitted as {taken}")).to_be_visible()
-    assert job_names(lab) == {name, taken}
-
-
-def test_other_extensions_submit_without_a_dialog(lab: Lab, open_lab: Callable[[], Page]) -> None:
-    lab.write("reports/study.ipynb", "x = 1", "print(x)", tags=("parameters",))
-    page = open_lab()
-    path = "reports/study.ipynb"
-    arguments = {"path": path, "flavor": "medium", "parameters": {"x": 2}, "name": "other"}
-    execute = "([id, args]) => jupyterapp.commands.execute(id, args)"
-    job = page.evaluate(execute, ["jupyter-to-job:submit", arguments])
-    assert job["name"].startswith("other-")
-    assert (job["flavor"], job["parameters"]) == ("medium", {"x": 2})
-    described = page.evaluate("() => jupyterapp.commands.describedBy('jupyter-to-job:submit')")
-    assert {"path", "ask", "flavor", "device", "parameters"} <= set(described["args"]["properties"])
-    expect(dialog(page)).to_have_count(0)
-    expect(toast(page, f"{job['name']} finished")).to_be_visible(timeout=END_TIMEOUT)
-    assert "2\n" in outputs(lab.root / "reports" / f"{job['name']}.ipynb")
-    assert cells(lab.root / path)[0]["source"] == "x = 1"
-    assert button(page).count() == 0, "no notebook was opened for it"

@@ -155,7 +155,8 @@ def test_every_screen_in_every_theme_size_and_colour(
     page.evaluate(RUN, ["jupyter-to-job:rerun", "no-such-job"])
     expect(toast(page, "no-such-job")).to_be_visible()
     badge = "li[data-id=jupyter-to-job-jobs]"
-    assert_accessible_in_all_themes(page, PANEL, badge, ".Toastify__toast-body")
+    assert_accessible_in_all_themes(page, PANEL, badge, ".jp-ToJob-status")
+    assert_accessible_in_all_themes(page, ".Toastify__toast-body")
     screenshot("panel-contrast")
     panel = page.locator(PANEL)
     row = page.get_by_role("article", name=jobs["running"])
@@ -229,9 +230,11 @@ def look_at_dialog(lab: Lab, page: Page, screenshot: Callable[[str], None]) -> N
     for section in dialog(page).locator("summary").all():
         section.click()
     dialog(page).get_by_label("epochs", exact=True).fill("many")
+    dialog(page).get_by_role("button", name="Add a Variable").click()
+    dialog(page).get_by_label("Name of the variable").fill("HF_TOKEN")
     dialog(page).get_by_label("Isolated").check()
     dialog(page).get_by_label("Add a file").fill("nothing.csv")
-    dialog(page).get_by_role("button", name="Add").click()
+    dialog(page).get_by_role("button", name="Add", exact=True).click()
     expect(problems(page).first).to_be_visible()
     assert_accessible_in_all_themes(page, ASKED)
     screenshot("dialog-contrast")

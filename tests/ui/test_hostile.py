@@ -80,7 +80,7 @@ def test_what_others_wrote_is_text(lab: Lab, open_lab: Callable[[], Page]) -> No
     value.fill(HOSTILE)
     dialog(page).get_by_label("Isolated").check()
     dialog(page).get_by_label("Add a file").fill(f"A {HOSTILE}")
-    dialog(page).get_by_role("button", name="Add").click()
+    dialog(page).get_by_role("button", name="Add", exact=True).click()
     said = [f"{letter} {HOSTILE}" for letter in "SDCTA"]
     shows(
         dialog(page),

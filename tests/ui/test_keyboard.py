@@ -107,6 +107,7 @@ DIALOG = """
 PANEL_TREE = """
 - region "Jobs":
   - heading "Jobs" [level=2]
+  - button "Desktop Notifications of Jobs"
   - search "Jobs":
     - searchbox "Search jobs"
     - combobox "Which jobs"

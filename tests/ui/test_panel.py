@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from datetime import datetime, timedelta
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.ui.lab import DARK, Lab
+from tests.ui.old_jobs import NOTEBOOKS, add_old_jobs
 from tests.ui.steps import (
     END_TIMEOUT,
     at_most,
@@ -261,7 +261,6 @@ def test_who_may_not_listen_is_told_and_refreshes(
 
 
 MANY = 10_000
-NOTEBOOKS = 40
 FRAMES = 120
 SMOOTH = 50
 """Milliseconds that the page may take for a frame while a list of many is scrolled."""
@@ -299,32 +298,6 @@ TAKES = """([label, event, value]) => new Promise(resolve => {
 """Changes a field as a user does, and returns how long it takes until that is shown."""
 
 
-def multiply(lab: Lab, name: str, count: int) -> None:
-    """Make many jobs of one that was delivered: of other notebooks, and each older by a minute."""
-    (model,) = (path.parent for path in lab.base.glob(f"**/{name}/request.json"))
-    request, outcome, delivery = (
-        json.loads((model / path).read_text())
-        for path in ("request.json", "attempt-1/outcome.json", "delivery.json")
-    )
-    submitted = datetime.fromisoformat(request["submitted"].replace("Z", "+00:00"))
-    for number in range(count):
-        other = f"old-{number:0>8}".translate(LETTERS)
-        moment = (submitted - timedelta(minutes=number + 1)).strftime("%Y-%m-%dT%H:%M:%SZ")
-        notebook = f"reports/study-{number % NOTEBOOKS}.ipynb"
-        folder = model.parent / other
-        (folder / "attempt-1").mkdir(parents=True)
-        for path, document in (
-            ("request.json", {**request, "name": other, "submitted": moment, "notebook": notebook}),
-            ("attempt-1/outcome.json", outcome),
-            ("delivery.json", {**delivery, "path": f"reports/{other}.ipynb"}),
-        ):
-            (folder / path).write_text(json.dumps(document))
-
-
-LETTERS = str.maketrans("0189", "wxyz")
-"""Job names end with eight of a-z and 2-7."""
-
-
 @pytest.mark.timeout(900)
 def test_ten_thousand_jobs_are_as_smooth_as_fifty(
     lab: Lab, open_lab: Callable[[], Page], screenshot: Callable[[str], None]
@@ -334,11 +307,7 @@ def test_ten_thousand_jobs_are_as_smooth_as_fifty(
     name = submit(page, open_notebook(page, "reports", "a.ipynb"))
     panel = show(page)
     delivered(row(panel, name))
-    assert lab.process is not None
-    lab.process.kill()  # it would tell of each, and they are to be old ones
-    lab.process.wait()
-    multiply(lab, name, MANY)
-    lab.start()
+    add_old_jobs(lab, name, MANY)
     open_lab()
     show(page)
     search = panel.get_by_role("searchbox", name="Search jobs")

@@ -19,7 +19,7 @@ from job_runner.protocol import documents, layout, liveness
 from jupyter_to_job.agent import agent as agent_module
 from jupyter_to_job.agent.agent import Agent, Stopped
 from jupyter_to_job.agent.shared_folder import create_file
-from jupyter_to_job.controller.feed.feed import GatewayFeed
+from jupyter_to_job.controller.feed.gateway_feed import GatewayFeed
 from jupyter_to_job.domain.errors import Damaged
 from jupyter_to_job.exchange import FileExchange
 

@@ -49,6 +49,11 @@ def test_usage_leaves_out_what_is_unknown() -> None:
         ("memory", "1 MiB at most"),
         ("CPU", "1.50 cores at most, 0.25 cores on average"),
     ]
+    limits = {"memory_given": 2**31, "cpu_given": 2.0, "memory_peak": 2**27, "memory_mean": 2**26}
+    assert formats.usage({**figures, **limits}) == [
+        ("memory", "0.1 of 2 GiB at most, 0.06 of 2 GiB on average"),
+        ("CPU", "1.50 of 2 cores at most, 0.25 of 2 cores on average"),
+    ]
 
 
 @pytest.mark.parametrize(

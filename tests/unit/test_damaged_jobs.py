@@ -135,7 +135,7 @@ def test_it_says_what_to_do_and_can_be_deleted(tmp_path: Path, name: str) -> Non
     (scene.victim / name).write_text("{")
     job = scene.check()
     assert job is not None and (job.state, job.reason) == (State.FAILED, "Damaged")
-    assert name.rpartition("/")[2] in (job.message or "") and "delete" in (job.message or "")
+    assert name.rpartition("/")[2] in (job.message or "") and "deleting it" in (job.message or "")
     assert scene.jobs.get(VICTIM) == job
     scene.jobs.delete(VICTIM)
     assert VICTIM not in {job.name for job in scene.jobs.find().jobs}

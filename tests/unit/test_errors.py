@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -96,3 +98,21 @@ def test_exit_code_of_ended_jobs(states: list[str], code: int) -> None:
     }  # fmt: skip
     jobs = [Job.from_json({**asked, "state": State(state)}) for state in states]
     assert exits.code_of_jobs(jobs) == code
+
+
+def messages(module: Path) -> Iterator[str]:
+    """Yield the texts of the errors that a module makes, with `{}` for what is filled in."""
+    names = {cls.__name__ for cls in tree()}
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in names:
+            yield from (re.sub(r"{[^}]*}", "{}", ast.unparse(argument)) for argument in node.args)
+
+
+def test_errors_name_no_commands_where_a_browser_shows_them() -> None:
+    """A user of JupyterLab may have no terminal. Only what repairs a server is a command."""
+    root = Path(errors.__file__).parents[1]
+    modules = [m for m in root.rglob("*.py") if "cli" not in m.relative_to(root).parts]
+    found = [(m.name, text) for m in modules for text in messages(m)]
+    assert len(found) > 300
+    commands = re.compile(r"`jupyter-to-job (?!doctor|flavors check)| --[a-z]")
+    assert [each for each in found if commands.search(each[1])] == []

@@ -126,5 +126,5 @@ def test_empty_claims_are_swept_and_others_kept(
     old = time.time() - LEFTOVER_SECONDS - 1
     for key in ("empty", f"{KEY}-1"):
         os.utime(exchange.root / KEYS / key, (old, old), follow_symlinks=False)
-    exchange.sweep()
+    exchange.remove_leftovers()
     assert {p.name for p in (exchange.root / KEYS).iterdir()} == {f"{KEY}-1", "young"}

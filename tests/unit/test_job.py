@@ -14,6 +14,7 @@ FIELDS = {
     "max_runtime", "priority", "backend", "name", "state", "cancel_requested", "reason", "message",
     "position", "progress", "delivery", "usage", "submitted", "started", "finished", "journal",
     "mounts", "left_behind", "events", "asked", "group", "rerun_of", "metrics", "notifications",
+    "wait",
 }  # fmt: skip
 
 JOB = Job(

@@ -9,7 +9,7 @@ import pytest
 
 from job_runner.protocol import times
 from job_runner.protocol.outcome import CellCounts, Outcome
-from jupyter_to_job.controller.job_tracker import JobTracker, SeenJob, units_of
+from jupyter_to_job.controller.job_tracker import JobTracker, TrackedJob, units_of
 from jupyter_to_job.controller.metrics import Metrics
 from jupyter_to_job.domain.job import DeliveryState, State
 from jupyter_to_job.exchange.records import ClusterJob
@@ -24,7 +24,7 @@ ON_GPUS = {
     "device_spec": {"resource": "nvidia.com/gpu"},
 }
 REQUEST = request(NAME, submitted=times.from_unix(SUBMITTED), **ON_GPUS)
-QUEUED = SeenJob(
+QUEUED = TrackedJob(
     REQUEST,
     ClusterJob("team", NAME, "u-1"),
     State.QUEUED,
@@ -52,7 +52,7 @@ def outcome(begun: float, ended: float, **changes: Any) -> Outcome:
     return Outcome(**{**values, **changes})
 
 
-def ended(at: float = 110.0, **changes: Any) -> SeenJob:
+def ended(at: float = 110.0, **changes: Any) -> TrackedJob:
     """Return a job that ran from the tenth second on."""
     values: dict[str, Any] = {
         "state": State.SUCCEEDED,
@@ -75,7 +75,7 @@ class Scene:
         assert job.uid == "u-1"
         self.told.append((action, reason, note))
 
-    def see(self, seconds: float, seen: SeenJob) -> None:
+    def see(self, seconds: float, seen: TrackedJob) -> None:
         self.now = SUBMITTED + seconds
         self.tracker.see(NAME, seen)
 

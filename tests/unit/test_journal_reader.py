@@ -110,6 +110,14 @@ def test_a_record_that_is_too_large_is_named(job: Path) -> None:
     assert "x" * MAX_ANSWER in read_text(job, 0, final=True).text
 
 
+def test_of_a_widget_that_is_too_large_its_model_is_named(job: Path) -> None:
+    state = {"value": "x" * MAX_ANSWER}
+    large = {"t": 1.0, "k": "widget", "i": 1, "id": "0f-a_1", "state": state}
+    write(job, [large])
+    (omitted,) = read_records(job, 0, final=True).records
+    assert (omitted["of"], omitted["i"], omitted["id"]) == ("widget", 1, "0f-a_1")
+
+
 def test_damage_is_marked_and_a_torn_end_is_not_there_yet(job: Path) -> None:
     write(job, [output(0), output(1), output(2)])
     path = layout.attempt_dir(job, 1) / layout.JOURNAL / "00000001.jsonl"

@@ -20,7 +20,7 @@ import pytest
 
 from jupyter_to_job.domain.errors import BadInput
 from jupyter_to_job.workspace import CannotPublish, Published, Workspace, publish, resolve_output
-from jupyter_to_job.workspace.publishing.drafts import draft_file, draft_folder, sweep
+from jupyter_to_job.workspace.publishing.drafts import draft_file, draft_folder, remove_drafts
 
 from ..processes import until
 
@@ -207,7 +207,7 @@ def test_drafts_are_swept_once_nobody_holds_them(tmp_path: Path) -> None:
     kept.touch()
     folder = os.open(tmp_path, os.O_RDONLY)
     with draft_file(folder) as (file, _), draft_folder(folder) as (made, _):
-        sweep(folder)
+        remove_drafts(folder)
         assert {p.name for p in tmp_path.iterdir()} == {file, made, kept.name}
     assert [p.name for p in tmp_path.iterdir()] == [kept.name]
     os.close(folder)
@@ -285,7 +285,9 @@ def test_killed_at_random(tmp_path: Path, seed: int) -> None:
 # What can never be published at ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize("output", ["../b.ipynb", "/b.ipynb", "x" * 256, "gone/", "a\0b"])
+@pytest.mark.parametrize(
+    "output", ["../b.ipynb", "/b.ipynb", "x" * 256, "x" * 256 + "/", "../b/", "a\0b"]
+)
 def test_an_output_that_can_never_be(tmp_path: Path, output: str) -> None:
     with pytest.raises(BadInput):
         resolve_output(Workspace(tmp_path), output)
@@ -295,7 +297,7 @@ def test_an_output_that_can_never_be(tmp_path: Path, output: str) -> None:
     ("output", "resolved"),
     [
         ("b.ipynb", "b.ipynb"), ("b", "b"), ("gone/b.ipynb", "gone/b.ipynb"),
-        ("there", "there/"), ("there/", "there/"), (".", "./"), ("", "./"),
+        ("there", "there/"), ("there/", "there/"), ("gone/", "gone/"), (".", "./"), ("", "./"),
     ],
 )  # fmt: skip
 def test_what_an_output_means_is_decided_once(tmp_path: Path, output: str, resolved: str) -> None:

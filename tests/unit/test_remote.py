@@ -94,6 +94,25 @@ def test_rerun(jobs: RemoteJobs, ended_job: Job, workspace: Path, exchange: File
         jobs.rerun(ended_job.name, Changes(output="../outside"))
 
 
+def test_a_folder_that_settings_choose(
+    jobs: RemoteJobs, workspace: Path, exchange: FileExchange
+) -> None:
+    """A gateway does not take it for the user's own wish."""
+    asked = Submission("dir/train.ipynb", results="results/{notebook}")
+    found = jobs.preflight(asked)
+    assert found.results == "dir/results/train/"
+    assert all(not problem.blocking for problem in found.problems)
+    job = jobs.deliver(jobs.submit(asked)[0].name)
+    assert job.delivery.path == f"dir/results/train/{job.name}.ipynb"
+    assert job.asked and (job.output, job.asked.output) == ("dir/results/train/", None)
+    again = jobs.rerun(job.name, Changes())
+    assert again.asked and (again.output, again.asked.output) == (job.output, None)
+    own = jobs.submit(replace(asked, output="own.ipynb"))[0]
+    assert own.asked and (own.output, own.asked.output) == ("own.ipynb", "own.ipynb")
+    with pytest.raises(BadInput, match="no folder for results"):
+        jobs.submit(replace(asked, results="{name}/"))
+
+
 def test_a_sweep_is_frozen_once(
     jobs: RemoteJobs, workspace: Path, exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
 ) -> None:

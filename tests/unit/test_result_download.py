@@ -15,8 +15,11 @@ import pytest
 from job_runner.protocol import documents, layout
 from jupyter_to_job.api import ApiRequest
 from jupyter_to_job.api.ranges import file_response
-from jupyter_to_job.domain.errors import Damaged, NotFound, Unavailable
+from jupyter_to_job.backends.memory import MemoryBackend
+from jupyter_to_job.domain.errors import Damaged, NotFound, TooLarge, Unavailable
 from jupyter_to_job.exchange import FileExchange, patience
+from jupyter_to_job.flavors import load_catalog
+from jupyter_to_job.service.jobs import JobService, ServiceContext
 from jupyter_to_job.service.remote import RemoteJobs
 from jupyter_to_job.service.submitting.submission import Caller
 
@@ -102,6 +105,21 @@ def test_the_gateway_is_another_one_half_way(
     with opened.file as file:
         assert file.read() == data
     assert opened.sha256 == hashlib.sha256(data).hexdigest()
+
+
+def test_what_is_too_large_is_not_fetched(
+    jobs: RemoteJobs, proxy: CuttingProxy, exchange: FileExchange, data: bytes
+) -> None:
+    with pytest.raises(TooLarge, match="over 1 MiB"):
+        jobs.notebook(JOB, 1 << 20)
+    assert proxy.received < SIZE
+    context = ServiceContext(exchange, MemoryBackend(exchange), load_catalog)
+    at_hand = JobService(context, Caller("ada", "/"), wake=lambda *_: None)
+    with pytest.raises(TooLarge, match="over 1 MiB"):
+        at_hand.notebook(JOB, 1 << 20)
+    for service in (jobs, at_hand):
+        with service.notebook(JOB, len(data)).file as file:
+            assert file.read() == data
 
 
 def test_another_result_between_two_ranges(

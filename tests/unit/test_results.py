@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from job_runner.protocol.metrics import Metric
 from jupyter_to_job.domain.errors import BadInput
 from jupyter_to_job.domain.job import Delivery, DeliveryState, Job, State
 from jupyter_to_job.domain.results import Results, results_of, standing
+from jupyter_to_job.service.result_files import to_parquet
 
 BLANK = Job(
     name="a-aaaaaaaa", owner="me", notebook="a.ipynb", flavor="small", device="cpu", parameters={},
@@ -92,6 +95,16 @@ def test_a_picture_is_named_by_its_type() -> None:
     shown = job("a", metrics=None)
     found = results_of([replace(shown, metrics={"curve": Metric(None, "image/png", 2)})])
     assert values(found, "curve") == ["image/png"]
+
+
+def test_parquet_has_what_json_has() -> None:
+    """Numbers beyond 64 bits, and text that UTF-8 cannot have, become text that it has."""
+    odd: dict[str, Any] = {"text": "a\ud800", "\udfff": 1}
+    jobs = [job("a", odd), job("b", {"text": "b"}, usage={"memory_peak": 2**70})]
+    frame = pd.read_parquet(io.BytesIO(to_parquet(results_of(jobs))))
+    assert list(frame["text"]) == ["a?", "b"]
+    assert frame["?"][0] == 1
+    assert list(frame["memory_peak"].fillna("")) == ["", str(2**70)]
 
 
 def test_what_was_run_again_is_left_out() -> None:

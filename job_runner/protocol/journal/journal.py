@@ -47,7 +47,9 @@ Short reads would block a server's event loop: each one wakes the loop's thread,
 5 ms more for Python's lock. The loop stood still for 50 ms while a thread read a journal in pieces
 of a few KiB, and for 20 ms with this size.
 """
-_RECORD_START = re.compile(rb'\{"t":(\d+(?:\.\d+)?),"k":"(\w+)"(?:,"i":(\d{1,9}))?[,}]')
+_RECORD_START = re.compile(
+    rb'\{"t":(\d+(?:\.\d+)?),"k":"(\w+)"(?:,"i":(\d{1,9}))?(?:,"id":"([\w-]{1,99})")?[,}]'
+)
 """The start of a record, as runners write it."""
 _OUTPUT_KINDS = (b"output", b"update_display", b"widget")
 
@@ -293,6 +295,8 @@ def _omitted(line: bytes, size: int) -> Record:
         record |= {"of": head[2].decode(), "t": float(head[1])}
         if head[3] is not None:
             record["i"] = int(head[3])
+        if head[4] is not None:
+            record["id"] = head[4].decode()
     return record
 
 

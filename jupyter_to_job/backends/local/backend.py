@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from job_runner.protocol import liveness
 
 from ...domain.errors import JobsError, NeverFits, Unavailable
 from ...domain.state import Placement
+from ...domain.wait import Need
 from ...exchange import FileExchange, Request
 from ...exchange.request import Demand
 from ...exchange.stamps import StampCache, stamp_of
@@ -20,8 +21,10 @@ from ..port import Resource
 from . import hosts
 from .capacity import admit
 from .dispatcher_process import ensure_dispatcher
+from .forecast import forecast_starts
 from .gpus import DRIVER_TIMEOUT, GPU
 from .placed_queue import HostQueue, PlacedQueue
+from .queue import demand_of
 from .slots import Machine, SlotReport, read_slots, sum_of
 
 _MACHINE_TTL = 60.0
@@ -33,9 +36,10 @@ _START_TIME = 5.0
 
 
 class LocalBackend:
-    """Implements `backends.port.Backend`; `capacity_setting` as in JUPYTER_TO_JOB_CAPACITY.
+    """Implements `backends.port.Backend` and `QueueForecaster`.
 
-    `silence`: seconds without a heartbeat after which another host's jobs are taken over.
+    `capacity_setting` is as in JUPYTER_TO_JOB_CAPACITY. `silence`: seconds without a heartbeat
+    after which another host's jobs are taken over.
     """
 
     name = "local"
@@ -83,7 +87,7 @@ class LocalBackend:
         except OSError as error:
             raise Unavailable(
                 f"The dispatcher could not be started: {error.strerror}.",
-                f"{jobs[0]} is recorded; `jupyter-to-job wait {jobs[0]}` tries again.",
+                f"{jobs[0]} is recorded, and looking at it tries again.",
             ) from error
         if started is None:
             return  # one runs
@@ -119,7 +123,40 @@ class LocalBackend:
             for name, amount in report.total.items()
         }
 
+    def needs(self, request: Request) -> tuple[Need, ...]:
+        """See the port."""
+        slots, demand = self._slots_for(request), demand_of(request)
+        if slots is None:
+            return ()
+        used, zero = sum_of(slots.allocations.values()), Decimal(0)
+        free = {n: max(zero, total - used.get(n, zero)) for n, total in slots.total.items()}
+        return tuple(
+            Need(name, f"{amount.normalize():f}", f"{free[name].normalize():f}")
+            for name, amount in demand.items()
+            if name in free and free[name] < amount
+        )
+
+    def forecast(
+        self,
+        queue: Sequence[Request],
+        run_time: Callable[[Request], float | None],
+        remaining: Callable[[str], float | None],
+    ) -> Sequence[float | None]:
+        """See the port."""
+        slots = self._slots_for(queue[0]) if queue else None
+        if slots is None:
+            return [None] * len(queue)
+        return forecast_starts(slots, queue, run_time, remaining)
+
     # Inside ---------------------------------------------------------------------------------
+
+    def _slots_for(self, request: Request) -> SlotReport | None:
+        """Return the slots of the host where a job waits; None while nobody knows them."""
+        host = request.environment.host or hosts.this_host()
+        slots = self._slots_of(host)
+        if slots is None and host == hosts.this_host():
+            return self._expected_slots(demand_of(request).keys())
+        return slots
 
     def _current_machine(self) -> Machine:
         if time.monotonic() - self._machine_time > _MACHINE_TTL:

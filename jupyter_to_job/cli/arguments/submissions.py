@@ -24,14 +24,11 @@ def build_submissions(
     Those of a sweep have what all of its runs have in common.
     """
     output = options["output"]
-    if output and not Path(output).is_dir():
-        if selected.is_batch:
-            raise BadInput(
-                f"--output {output} is no folder, and the results of a batch need one.",
-                "Make the folder first.",
-            )
-        if output.endswith("/"):
-            raise BadInput(f"There is no folder {output} for --output.", "Make the folder first.")
+    if output and selected.is_batch and not output.endswith("/") and not Path(output).is_dir():
+        raise BadInput(
+            f"--output {output} is no folder, and the results of a batch need one.",
+            "Write a slash at its end, and it is made.",
+        )
     group = options["group"]
     if sweep is not None and group is None:
         group = group_name(options["name"] or selected.sources[0].path, options["idempotency_key"])
@@ -51,7 +48,7 @@ def build_submissions(
             Submission(
                 notebook=source.path,
                 inputs=tuple(i and _workspace_path(i, source.root) for i in options["inputs"]),
-                output=_workspace_path(output, source.root) if output else None,
+                output=_output_path(output, source.root) if output else None,
                 **common,
             ),
         )
@@ -106,7 +103,7 @@ def submission_of(job: Job, changes: Changes) -> Submission:
         inputs=wishes.inputs,
         isolated=wishes.isolated,
         max_runtime=changes.max_runtime or wishes.max_runtime,
-        output=job.output,
+        output=job.asked.output if job.asked else job.output,
         name=wishes.name,
         priority=job.priority if changes.priority is None else changes.priority,
         group=job.group,
@@ -124,6 +121,12 @@ def _workspace_path(path: str, root: Path) -> str:
             "Copy it there, or submit from a folder that holds both.",
         )
     return absolute.relative_to(root).as_posix()
+
+
+def _output_path(output: str, root: Path) -> str:
+    """Convert an output as `_workspace_path` does; a slash at its end stays."""
+    path = _workspace_path(output, root)
+    return f"{path}/" if output.endswith("/") else path
 
 
 def _split_variable(text: str) -> tuple[str, str]:

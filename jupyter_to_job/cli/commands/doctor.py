@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -137,10 +136,8 @@ def _repair(result: CheckResult, *, ask: bool) -> bool:
 
 
 def _print_result(area: str, result: CheckResult) -> None:
-    level = f"{result.level.value:<8}"
-    if sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
-        level = click.style(level, fg=_COLOURS[result.level])
-    click.echo(f"{level} {area:<11} {_wrap(result.message, INDENT)}")
+    level = output.style(f"{result.level.value:<8}", fg=_COLOURS[result.level])
+    output.print_styled(f"{level} {area:<11} {_wrap(result.message, INDENT)}")
     if result.fix:
         click.echo(f"{'':{INDENT - 1}} -> {_wrap(result.fix, INDENT + 3)}")
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ...domain.errors import BadInput, Conflict
+from ...service.export import HINT, require_pdf_exporter
 from .. import options, selection, session
 from ..display import output
 
@@ -19,9 +18,6 @@ if TYPE_CHECKING:
 
     from ...domain.job import Job
     from ...service.port import Jobs
-
-
-_HINT = "HTML needs no other programs, and every browser prints it to a PDF."
 
 
 @click.command("export")
@@ -76,7 +72,9 @@ def _exporter(format_name: str, *, with_code: bool) -> Exporter:
     )
 
     try:
-        exporter_class = get_exporter(_pdf_exporter() if format_name == "pdf" else format_name)
+        exporter_class = get_exporter(
+            require_pdf_exporter() if format_name == "pdf" else format_name
+        )
     except (ExporterNameError, ExporterDisabledError) as error:
         names = ", ".join(sorted(get_export_names()))
         raise BadInput(f"There is no format {format_name!r}.", f"There are: {names}.") from error
@@ -86,18 +84,6 @@ def _exporter(format_name: str, *, with_code: bool) -> Exporter:
         exclude_output_prompt=not with_code,
     )
     return exporter
-
-
-def _pdf_exporter() -> str:
-    """Return the name of the PDF exporter that has what it needs here."""
-    if shutil.which("xelatex") and shutil.which("pandoc"):
-        return "pdf"
-    if find_spec("playwright") is not None:
-        return "webpdf"
-    raise BadInput(
-        "A PDF needs XeLaTeX and Pandoc, or Playwright with Chromium, and neither is here.",
-        f"Install one of them. {_HINT}",
-    )
 
 
 def _target(job: Job, wish: Path | None, extension: str) -> Path:
@@ -143,5 +129,5 @@ def _convert(exporter: Exporter, notebook: NotebookNode, title: str) -> tuple[An
         text, resources = exporter.from_notebook_node(notebook, resources)
     except Exception as error:
         first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise BadInput(f"nbconvert cannot export {title}: {first_line}", _HINT) from error
+        raise BadInput(f"nbconvert cannot export {title}: {first_line}", HINT) from error
     return text, resources

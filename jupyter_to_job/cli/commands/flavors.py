@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from job_runner.protocol.units import format_duration
+from job_runner.protocol.units import format_bytes, format_duration
 
+from ...domain.quantities import parse_quantity
 from .. import exits, options, session
 from ..display import formats, output
 
@@ -89,8 +90,8 @@ def _print_catalog(catalog: dict[str, Any]) -> None:
         [
             _column("FLAVOR", [_mark_default(name, default["flavor"]) for name in flavors]),
             _column("TITLE", [f["title"] for f in flavors.values()], drop=4, min_width=12),
-            _column("CPU", [f["cpu"] for f in flavors.values()]),
-            _column("MEMORY", [f["memory"] for f in flavors.values()]),
+            _column("CPU", [f"{parse_quantity(f['cpu']):g}" for f in flavors.values()]),
+            _column("MEMORY", [_bytes(f["memory"]) for f in flavors.values()]),
             _column("GPUS", [str(f["gpus"] or "") for f in flavors.values()]),
             _column("TIME", [_runtime_limit(f["max_runtime"]) for f in flavors.values()], drop=2),
             _column("HERE", ["no" if f["unavailable_reason"] else "yes" for f in flavors.values()]),
@@ -114,6 +115,12 @@ def _print_catalog(catalog: dict[str, Any]) -> None:
         click.echo()
     for reason, names in reasons.items():
         click.echo(f"Not here: {', '.join(names)}. {reason}")
+    twins: dict[str, list[str]] = {}
+    for name, device in devices.items():
+        if device.get("same_as"):  # an older controller does not say it
+            twins.setdefault(device["same_as"], []).append(name)
+    for first, names in twins.items():
+        click.echo(f"The same cards here: {', '.join([first, *names])}.")
 
 
 def _column(title: str, texts: list[str], drop: int = 0, min_width: int | None = None) -> Column:
@@ -125,6 +132,10 @@ def _column(title: str, texts: list[str], drop: int = 0, min_width: int | None =
 
 def _mark_default(name: str, default: str) -> str:
     return f"{name}*" if name == default else name
+
+
+def _bytes(quantity: str) -> str:
+    return format_bytes(float(parse_quantity(quantity)))
 
 
 def _runtime_limit(seconds: int | None) -> str:

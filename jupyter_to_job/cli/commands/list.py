@@ -7,7 +7,7 @@ import click
 from ...domain.job import Job, State
 from ...service.port import all_jobs
 from .. import options, selection, session
-from ..display import formats, output
+from ..display import formats, output, waits
 
 PAGE_SIZE = 50
 
@@ -50,7 +50,8 @@ def list_command(
     elif listed:
         _print_table(listed, group)
     else:
-        output.print_note(f"No job is {state}." if state else "No jobs.")
+        which = "None of these jobs" if jobs or group is not None else "No job"
+        output.print_note(f"{which} has the state {state}." if state else "No jobs.")
     output.flush()  # the table comes before the notes, where both go to one terminal
     if has_more:
         output.print_note(f"These are the newest {PAGE_SIZE}; --all lists all.")
@@ -75,6 +76,9 @@ def _print_table(jobs: list[Job], group: str | None) -> None:
     results = [
         job.delivery.path or (job.delivery.state.value if job.state.final else "") for job in jobs
     ]
+    waiting = [job.wait for job in jobs]
+    needs = ["" if wait is None else waits.needs(wait) for wait in waiting]
+    starts = ["" if wait is None else waits.start(wait) for wait in waiting]
     groups = [(job.group or "") if group is None else "" for job in jobs]
     print_table(
         [
@@ -83,6 +87,8 @@ def _print_table(jobs: list[Job], group: str | None) -> None:
             Column("CELLS", [formats.cells(job) for job in jobs], drop=2),
             Column("SUBMITTED", [formats.ago(job.submitted) for job in jobs], drop=1),
             Column("FLAVOR", [f"{job.flavor}/{job.device}" for job in jobs], drop=4),
+            Column("NEEDS", needs, drop=7, min_width=8),
+            Column("STARTS (ESTIMATE)", starts, drop=6, min_width=12),
             Column("GROUP", groups, drop=5, min_width=8),
             Column("RESULT", results, drop=3, min_width=20, keep_end=True),
         ]

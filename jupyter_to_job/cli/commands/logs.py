@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 
@@ -23,8 +22,8 @@ from ..waiting import POLL_INTERVAL, explain_deletion, follow_changes
 def logs_command(job: str, *, follow: bool) -> None:
     """Print a JOB's text output and tracebacks.
 
-    Where the output is no terminal, colours are left out, and so is what a line showed before it
-    was written over, as progress bars do.
+    Where the output is no terminal, colours are left out (unless FORCE_COLOR is set), and so is
+    what a line showed before it was written over, as progress bars do.
     """
     service = session.connect()
     status = session.with_name_hint(service, job, service.get)
@@ -50,7 +49,7 @@ class _LogPrinter:
         self._service = service
         self._name = name
         self._is_terminal = sys.stdout.isatty()
-        self._colours = self._is_terminal and not os.environ.get("NO_COLOR")
+        self._colours = output.has_colours()
         self._lines = StreamText()
         self._offset = 0
         self._in_line = False
@@ -61,7 +60,9 @@ class _LogPrinter:
         """Print everything that was not printed yet."""
         while not self.has_ended:
             chunk = self._service.logs(self._name, self._offset)
-            text = output.coloured(chunk.text) if self._is_terminal else chunk.text
+            text = chunk.text
+            if self._is_terminal or self._colours:
+                text = output.coloured(text)
             text = text if self._colours else click.unstyle(text)
             output.write(text if self._is_terminal else self._lines.feed(text))
             if chunk.text:

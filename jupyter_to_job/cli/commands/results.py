@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +9,8 @@ import click
 
 from job_runner.protocol.units import format_bytes, format_duration
 
-from ...domain.errors import BadInput
 from ...domain.results import ResultColumn, Results, results_of
+from ...service.result_files import to_csv, to_parquet
 from .. import options, selection, session
 from ..display import output
 
@@ -57,11 +55,11 @@ def results_command(
         results = results.sorted_by(name, descending=descending)
     winner = results.best(best) if best is not None else None
     if parquet is not None:
-        _write_parquet(results, parquet)
+        parquet.write_bytes(to_parquet(results))
     if as_json:
         output.print_json({**results.to_json(), **({} if best is None else {"best": winner})})
     elif as_csv:
-        output.write(_csv(results))
+        output.write(to_csv(results))
     elif parquet is None:
         _print_table(results, winner)
 
@@ -72,31 +70,6 @@ def _find(arguments: tuple[str, ...], group: str | None) -> list[Job]:
         return selection.find_matching(service, arguments, group)
     names = selection.select_names(service, arguments, group)
     return [session.with_name_hint(service, name, service.get) for name in names]
-
-
-def _csv(results: Results) -> str:
-    """Return the table as CSV: a value that is missing is empty."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([column.name for column in results.columns])
-    writer.writerows(zip(*(column.values for column in results.columns), strict=True))
-    return text.getvalue()
-
-
-def _write_parquet(results: Results, path: Path) -> None:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise BadInput(
-            "Parquet needs pyarrow, which is not installed.",
-            "Install it with: pip install 'jupyter-to-job[results]'",
-        ) from error
-    number = pyarrow.float64()
-    table = pyarrow.table(
-        {c.name: pyarrow.array(c.values, number if c.is_empty else None) for c in results.columns}
-    )
-    pyarrow.parquet.write_table(table, path)
 
 
 def _print_table(results: Results, best: str | None) -> None:

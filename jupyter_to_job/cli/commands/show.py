@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,7 +13,7 @@ from job_runner.protocol.units import format_duration
 
 from ...domain.job import DeliveryState, Job
 from .. import options, session
-from ..display import formats, output
+from ..display import formats, output, waits
 
 Row = tuple[str, str]
 MAX_INPUTS = 3
@@ -37,8 +36,8 @@ def show_command(job: str, *, as_json: bool) -> None:
 
 def _print_details(job: Job) -> None:
     """Print a job in sections, leaving out every row without a value."""
-    bold = sys.stdout.isatty()
-    click.echo(click.style(job.name, bold=bold) + f"  {output.plain(formats.state(job))}")
+    name = output.style(job.name, bold=True)
+    output.print_styled(f"{name}  {output.plain(formats.state(job))}")
     if job.message:
         output.print_line(job.message)
     for title, rows in (
@@ -52,18 +51,24 @@ def _print_details(job: Job) -> None:
     ):
         lines = [f"  {name:<13} {value}" for name, value in rows if value]
         if lines:
-            click.echo(f"\n{click.style(title, bold=bold)}")
+            output.print_styled(f"\n{output.style(title, bold=True)}")
             output.print_line("\n".join(lines))
 
 
 def _progress(job: Job) -> Iterator[Row]:
-    yield "cells", formats.cells(job)
-    if job.progress.current_cell is not None:
-        yield "running cell", str(job.progress.current_cell + 1)
+    yield "code cells", formats.cells(job)
+    yield "running cell", formats.running_cell(job)
     for name in ("submitted", "started", "finished"):
         moment = getattr(job, name)
         yield name, f"{moment[:19].replace('T', ' ')} UTC, {formats.ago(moment)}" if moment else ""
     yield "waits for", formats.waiting_text(job)
+    if job.wait is not None:
+        yield "why", waits.why(job.wait) if not job.message else ""
+        for name, text, estimate in (
+            ("starts", waits.start(job.wait), job.wait.start),
+            ("will run", waits.run(job.wait), job.wait.run),
+        ):
+            yield name, ", ".join(filter(None, (text, waits.basis(estimate)))) if text else ""
     yield "took" if job.finished else "runs for", formats.elapsed_text(job)
 
 

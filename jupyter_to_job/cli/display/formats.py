@@ -57,6 +57,15 @@ def cells(job: Job) -> str:
     return f"{done}/{total}" if total or done else ""
 
 
+def running_cell(job: Job) -> str:
+    """Return the running cell as `3 of 7`, by its place in the notebook that was sent; or ""."""
+    progress = job.progress
+    if progress.current_cell is None:
+        return ""
+    place = str(progress.current_cell + 1)
+    return f"{place} of {progress.cells}" if progress.cells else place
+
+
 def state(job: Job) -> str:
     """Return a job's state, with its reason or its place in the queue."""
     if job.cancel_requested:
@@ -82,23 +91,31 @@ def plural(count: int, noun: str) -> str:
 def usage(figures: dict[str, Any]) -> list[tuple[str, str]]:
     """Return names and texts of a job's usage; figures that are unknown are left out."""
     kinds = (
-        ("memory", "memory", format_bytes),
-        ("CPU", "cpu", lambda cores: f"{cores:.2f} cores"),
-        ("GPU memory", "gpu_memory", format_bytes),
-        ("GPU busy", "gpu_utilisation", lambda share: f"{share:.0%}"),
+        ("memory", "memory", _bytes_of),
+        ("CPU", "cpu", _cores_of),
+        ("GPU memory", "gpu_memory", _bytes_of),
+        ("GPU busy", "gpu_utilisation", lambda share, _limit: f"{share:.0%}"),
     )
     lines = []
     for title, key, format_amount in kinds:
         peak, mean = figures.get(f"{key}_peak"), figures.get(f"{key}_mean")
         limit = figures.get(f"{key}_given")
-        parts = [f"{format_amount(peak)} at most"] if peak is not None else []
-        parts += [f"{format_amount(mean)} on average"] if mean is not None else []
-        parts += [f"of {format_amount(limit)}"] if parts and limit else []
+        parts = [f"{format_amount(peak, limit)} at most"] if peak is not None else []
+        parts += [f"{format_amount(mean, limit)} on average"] if mean is not None else []
         if parts:
             lines.append((title, ", ".join(parts)))
     if figures.get("cpu_seconds") is not None:
         lines.append(("CPU time", format_duration(figures["cpu_seconds"])))
     return lines
+
+
+def _bytes_of(amount: float, limit: float | None) -> str:
+    """Return bytes in the unit of their limit, so that the two can be compared."""
+    return format_bytes_of(amount, limit) if limit else format_bytes(amount)
+
+
+def _cores_of(amount: float, limit: float | None) -> str:
+    return f"{amount:.2f} of {limit:g} cores" if limit else f"{amount:.2f} cores"
 
 
 def receipt(job: Job) -> str | None:

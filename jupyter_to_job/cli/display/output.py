@@ -85,6 +85,28 @@ def coloured(text: str) -> str:
     return _SEQUENCE.sub(lambda match: match[0] if match["kept"] else "", text)
 
 
+def has_colours() -> bool:
+    """Tell whether stdout gets colours and bold text: a terminal does.
+
+    Programs agree on two variables for it: NO_COLOR, which wins, and FORCE_COLOR for a pager.
+    """
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def style(text: str, **styles: Any) -> str:
+    """Return a text for stdout in click's styles, where stdout has colours; else as it is."""
+    return click.style(text, **styles) if has_colours() else text
+
+
+def print_styled(text: str) -> None:
+    """Print a line of the answer with what `style` put into it."""
+    click.echo(text, color=True)  # click would decide by the terminal alone
+
+
 def print_line(text: str) -> None:
     """Print a line of the answer: as it is for a program, harmless on a terminal."""
     click.echo(plain(text) if sys.stdout.isatty() else text)

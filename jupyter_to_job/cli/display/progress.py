@@ -153,6 +153,6 @@ def _activity(job: Job) -> str:
     if job.position is not None:
         return f"queued, place {job.position} in line"
     if job.state is State.RUNNING and not job.cancel_requested:
-        cell = job.progress.current_cell
-        return "running" if cell is None else f"cell {cell + 1}"
+        cell = formats.running_cell(job)
+        return f"cell {cell}" if cell else "running"
     return formats.state(job)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from ...domain.errors import JobsError
-from ...domain.job import Job
+from ...domain.job import DeliveryState, Job
 from . import formats, output
 
 
@@ -47,6 +47,8 @@ def _print_line(job: Job) -> None:
         output.print_note(f"{job.name} {receipt}.")
     if job.delivery.path is None and job.delivery.message:
         output.print_note(f"Not delivered: {job.delivery.message}")
+        if job.delivery.state is DeliveryState.HELD:
+            output.print_note(f"Then: jupyter-to-job deliver {job.name}")
 
 
 def _print_table(

@@ -167,7 +167,7 @@ class Budgets:
             raise StorageFull(
                 f"Your jobs use {format_bytes(used)} of the {format_bytes(self.caps.owner)} that "
                 "are yours on the controller.",
-                "Delete jobs that you do not need any more (`jupyter-to-job delete`).",
+                "Delete jobs that you do not need any more.",
             )
 
     def _free(self) -> int:

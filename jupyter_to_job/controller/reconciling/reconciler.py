@@ -60,7 +60,7 @@ from .next_step import (
 )
 from .queues import require_queue, suspended_placement
 from .run_admission import RunAdmission
-from .seen_jobs import seen_job
+from .tracked_jobs import tracked_job
 from .unrecorded_jobs import find_job, known_job
 from .wait_limits import WaitLimits, WaitTimes
 from .work_queue import WorkQueue
@@ -258,7 +258,7 @@ class Reconciler:
             pods=pods,
             attempts=files.attempts,
         )
-        self.tracker.see(name, seen_job(files, seen, self.placement_of(name)))
+        self.tracker.see(name, tracked_job(files, seen, self.placement_of(name)))
         if seen.has_ended:
             await self._tidy(name, files, seen)
             return

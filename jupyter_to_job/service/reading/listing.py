@@ -100,6 +100,18 @@ class JobLister:
             parts.append(self._waiting_entries(waiting, placements, before))
         return heapq.merge(*parts, key=_BY_AGE, reverse=True)
 
+    def ended(self, owner: str) -> Sequence[IndexRow]:
+        """Return the rows of an owner's ended jobs, oldest first.
+
+        On a network file system there is no index, and there are none.
+        """
+        if not self._exchange.is_local:
+            return ()
+        waiting = self.waiting_requests()
+        names = (name for name in self._snapshot().unsettled if name not in waiting)
+        self.read_jobs(self._read_owned(owner, names), {})  # what has ended gets its row
+        return self._snapshot().settled.get(owner, ())
+
     def _waiting_entries(
         self,
         waiting: Mapping[str, Request],

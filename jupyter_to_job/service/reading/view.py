@@ -258,7 +258,7 @@ def waiting_job(request: Request, placement: Placement) -> Job:
 def _damaged_job(request: Request, error: Damaged) -> Job:
     """Return a job whose record cannot be read, with what to do about it."""
     remedy = error.hint or "`jupyter-to-job doctor --fix` mends what can be mended"
-    message = f"{error.message} {remedy.rstrip('.')}; `jupyter-to-job delete` removes the job."
+    message = f"{error.message} {remedy.rstrip('.')}; deleting it removes it."
     status = JobStatus(State.FAILED, DAMAGED, message)
     delivery = Delivery(DeliveryState.NONE, None, "A damaged job is not delivered.")
     return replace(_job(request, status), delivery=delivery)

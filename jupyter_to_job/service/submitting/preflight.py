@@ -9,28 +9,25 @@ Codes are stable: `bad_notebook`, `stale`, `unknown_choice`, `refused`, `never_f
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import PurePosixPath
-
-from job_runner.protocol.parameters import parse_default
+from pathlib import Path, PurePosixPath
 
 from ...domain.errors import BadInput, BadNotebook, JobsError, TooLarge, UnknownChoice
 from ...domain.job import Submission
 from ...domain.preflight import JobImage, Parameter, PlannedInput, Preflight, Problem
 from ...domain.submission_rules import validate_submission
 from ...domain.suggestions import nearest_name
+from ...domain.wait import JobWait
+from ...exchange import Request
 from ...exchange.request import Environment
 from ...workspace import Plan, Workspace, freeze, plan_inputs, resolve_output, suggest
+from .parameters import inspect_parameters
 from .plan import plan_of
 from .submission import DEFAULT_KERNEL, Caller, SubmissionService
-
-INSPECT_TIMEOUT = 30.0
-"""Seconds for reading a notebook's parameters."""
 
 
 def inspect_files(submission: Submission, caller: Caller) -> Preflight:
@@ -38,14 +35,23 @@ def inspect_files(submission: Submission, caller: Caller) -> Preflight:
     workspace = caller.open_workspace()
     report = _inspect_notebook(workspace, submission, caller.environment)
     plan, input_problems = _plan(workspace, submission, caller.input_cap)
-    problems = (*report.problems, *input_problems, *_output_problems(workspace, submission))
+    output_problems = tuple(_output_problems(workspace, submission, caller))
+    problems = (*report.problems, *input_problems, *output_problems)
     return replace(
         report,
         problems=problems,
         inputs=tuple(PlannedInput(i.path, i.size) for i in plan.files),
         ignored=plan.ignored,
         input_cap=caller.input_cap,
+        results=_usual_folder(submission, caller),
     )
+
+
+def _usual_folder(submission: Submission, caller: Caller) -> str | None:
+    """Return where the result goes if no other place is asked for."""
+    with contextlib.suppress(BadInput):  # told where it matters
+        return caller.with_results(replace(submission, output=None)).results
+    return None
 
 
 def _inspect_notebook(
@@ -126,12 +132,21 @@ def _missing_kernel(kernel: str | None, caller: Caller) -> Iterator[Problem]:
         yield problem_of(error, "no_kernel")
 
 
-def preflight(service: SubmissionService, submission: Submission, caller: Caller) -> Preflight:
-    """Return all that is known where this process reaches workspace and backend."""
+def preflight(
+    service: SubmissionService,
+    submission: Submission,
+    caller: Caller,
+    wait_of: Callable[[Request], JobWait],
+) -> Preflight:
+    """Return all that is known where this process reaches workspace and backend.
+
+    `wait_of` returns what a request would wait for.
+    """
     report = inspect_files(submission, caller)
     problems = tuple(check_choice(service, submission, report.kernel, caller))
     with contextlib.suppress(JobsError):  # told above
-        report = replace(report, plan=plan_of(service.trial(submission, caller), caller.origin))
+        trial = service.trial(submission, caller)
+        report = replace(report, plan=plan_of(trial, caller.origin), wait=wait_of(trial))
     return replace(
         report,
         problems=report.problems + problems,
@@ -144,27 +159,43 @@ def problem_of(error: JobsError, code: str | None = None) -> Problem:
     return Problem(code or error.code, error.message, error.hint)
 
 
-def _output_problems(workspace: Workspace, submission: Submission) -> Iterator[Problem]:
+def _output_problems(
+    workspace: Workspace, submission: Submission, caller: Caller
+) -> Iterator[Problem]:
     """Yield why the result could not be published: it would be held."""
-    if submission.output is not None:
-        try:
-            resolve_output(workspace, submission.output)
-        except JobsError as error:
-            yield problem_of(error)
-            return
     try:
-        target = workspace.real(submission.output or submission.notebook)
+        submission = caller.with_results(submission)
+        output = submission.output or submission.results
+        output = None if output is None else resolve_output(workspace, output)
+    except JobsError as error:
+        yield problem_of(error)
+        return
+    path = PurePosixPath(output or submission.notebook)
+    parent = path if output is not None and output.endswith("/") else path.parent
+    try:
+        folder = workspace.real(str(parent))
     except BadInput:
         return  # reading the notebook has reported it
-    folder = target if submission.output is not None and target.is_dir() else target.parent
-    if not os.access(folder, os.W_OK | os.X_OK):
-        parent = PurePosixPath(submission.output or submission.notebook).parent
+    if parent is path and not folder.is_dir():
+        yield from _new_folder_problems(folder, parent)
+    elif not os.access(folder, os.W_OK | os.X_OK):
         state = "cannot be written to" if folder.is_dir() else "is not there"
         yield Problem(
             "not_writable",
             f"The folder {parent} {state}: the result would be held.",
             "Mend it before the job ends, or choose another place for the result.",
             blocking=False,
+        )
+
+
+def _new_folder_problems(folder: Path, name: PurePosixPath) -> Iterator[Problem]:
+    """Yield why a folder cannot be made at submission, with those above it."""
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        yield Problem(
+            "not_writable",
+            f"The folder {name} for the result cannot be made.",
+            "Choose another place for the result.",
         )
 
 
@@ -200,26 +231,7 @@ def _parameters(
 
 
 def _inspect(source: bytes, environment: Environment) -> tuple[Parameter, ...] | None:
-    """Run `job_runner inspect`, as a process: a server does not need what that imports."""
     with tempfile.NamedTemporaryFile(suffix=".ipynb") as file:
         file.write(source)
         file.flush()
-        ran = subprocess.run(
-            [environment.interpreter, "-m", "job_runner", "inspect", file.name],
-            env=environment.variables,
-            cwd="/",  # `-m` looks for modules here first, and notebooks have files of any name
-            capture_output=True,
-            text=True,
-            timeout=INSPECT_TIMEOUT,
-            check=False,
-        )
-    if ran.returncode != 0:
-        line = (ran.stderr.strip().splitlines() or [f"exit status {ran.returncode}"])[-1]
-        message = line.removeprefix("job_runner: ").rstrip(".")
-        if ran.returncode == 2:
-            raise BadNotebook(f"{message}.")
-        raise ValueError(message)
-    parameters = json.loads(ran.stdout)
-    if parameters is None:
-        return None
-    return tuple(Parameter(value=parse_default(p["default"]), **p) for p in parameters)
+        return inspect_parameters(Path(file.name), environment)

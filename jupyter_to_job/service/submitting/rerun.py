@@ -58,7 +58,7 @@ def resubmission(request: Request, changes: Changes) -> Submission:
     same_flavor = changes.flavor in (None, request.flavor)
     asked, unset = request.asked, set(changes.unset)
     limit = None if "max_runtime" in unset else asked.max_runtime
-    output = None if "output" in unset else request.output
+    output = None if "output" in unset else asked.output
     return Submission(
         notebook=request.notebook,
         flavor=changes.flavor or request.flavor,

@@ -23,7 +23,16 @@ from ...domain.submission_rules import validate_submission
 from ...domain.transfer import Transfer
 from ...exchange import FileExchange, Request
 from ...exchange.request import Environment, digest_of
-from ...workspace import Frozen, Workspace, freeze, freeze_input, resolve_output
+from ...workspace import (
+    Frozen,
+    Workspace,
+    check_template,
+    freeze,
+    freeze_input,
+    make_folder,
+    resolve_output,
+    results_folder,
+)
 from ..catalog import fitting
 from .alternatives import alternative_flavors
 from .plan import plan_of, require_plan
@@ -35,7 +44,7 @@ _MAX_NAME_DRAWS = 8
 _NOT_COMPARED = frozenset(
     [
         *("idempotency_key", "content", "expected_sha256", "input_digests", "packages"),
-        *("group", "group_limit", "rerun_of", "plan"),
+        *("group", "group_limit", "rerun_of", "results", "plan"),
     ]
 )
 """Fields in which equal submissions may differ: the snapshot has its own digest."""
@@ -67,6 +76,7 @@ class Caller:
     - `enforce_memory`: whether the runner holds its kernel to the flavor's memory. A container
       does that by itself.
     - `roots`: the folders outside the workspace that links in it may lead to.
+    - `results`: the folder for results, as the setting has it; "": beside the notebook.
     - `input_cap`: the bytes that the inputs may have in all.
     - `identify_notebook`: returns what tells the notebook at a path from others of this owner; by
       default its path.
@@ -82,6 +92,7 @@ class Caller:
     sees_workspace: bool = True
     enforce_memory: bool = False
     roots: tuple[str, ...] = ()
+    results: str = ""
     input_cap: int | None = None
     identify_notebook: Callable[[str], str] = str
     resolve_kernel: KernelResolver | None = None
@@ -102,6 +113,27 @@ class Caller:
     def open_workspace(self) -> Workspace:
         """Return the caller's file tree, where this process reaches it."""
         return Workspace(Path(self.workspace), [Path(root) for root in self.roots])
+
+    def with_results(self, submission: Submission) -> Submission:
+        """Return a submission with the folder of its result, where settings choose it.
+
+        Those of a browser come with the submission. Raises BadInput for what is no folder, or leads
+        out of the workspace.
+        """
+        template = submission.results or self.results
+        if submission.output is not None or not template:
+            return replace(submission, results=None)
+        check_template(template)
+        folder = results_folder(self.open_workspace(), submission.notebook, template)
+        return replace(submission, results=folder)
+
+    def make_folder_of(self, output: str | None) -> None:
+        """Make the folder that a resolved output names, if this process reaches the workspace.
+
+        Raises CannotPublish.
+        """
+        if output is not None and output.endswith("/") and self.sees_workspace:
+            make_folder(self.open_workspace(), output)
 
 
 @dataclass(frozen=True)
@@ -149,6 +181,7 @@ class SubmissionService:
             require_plan(submission.plan, plan_of(request, caller.origin))
             name = self._name(submission, frozen, caller, key, draw)
             request = replace(request, name=name, kernel_spec=kernel_spec, key=key)
+            caller.make_folder_of(request.output)
             # The first name of a key follows from the key: a later submission claims it again.
             claim = f"{key}-1" if key is not None and draw == 0 else None
             created = self._create(request, frozen, caller, transfer, claim)
@@ -330,7 +363,8 @@ def _fields_as_submitted(submission: Submission) -> dict[str, Any]:
         "name_asked": submission.name,
         "packages": submission.packages,
         "priority": submission.priority,
-        "output": submission.output,
+        "output": submission.output or submission.results,
+        "results": None if submission.output else submission.results,
         "group": submission.group,
         "group_limit": submission.group_limit,
         "rerun_of": submission.rerun_of,

@@ -22,7 +22,7 @@ from job_runner.protocol.units import format_bytes
 
 from ...domain.errors import BadInput, Damaged, TooLarge
 from ..paths import Workspace, open_regular
-from .drafts import copy, digest_of, draft_folder, sweep
+from .drafts import copy, digest_of, draft_folder, remove_drafts
 from .publish import as_cannot_publish, candidates
 
 _OUTSIDE = "workspace"
@@ -122,7 +122,7 @@ def publish_artifacts(
     path = PurePosixPath(result)
     folder = str(path.parent)
     with as_cannot_publish(str(PurePosixPath(folder, name))), workspace.folder(folder) as opened:
-        sweep(opened)
+        remove_drafts(opened)
         published, lost = _publish(opened, name, artifacts, _mode_of(opened, path.name))
     targets = (artifact.target for artifact in artifacts if artifact.target not in lost)
     paths = tuple(str(PurePosixPath(folder, published, target)) for target in targets)

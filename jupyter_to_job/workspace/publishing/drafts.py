@@ -1,4 +1,4 @@
-"""Temporary files and folders beside a target, and the sweep of those of killed processes.
+"""Temporary files and folders beside a target, and the removal of those of killed processes.
 
 Each draft is locked by the process that makes it. A lock ends with its process, so a draft with a
 free lock is abandoned: the next process that publishes in that folder removes it.
@@ -58,7 +58,7 @@ def draft_folder(folder: int) -> Iterator[tuple[str, int]]:
         os.close(descriptor)
 
 
-def sweep(folder: int) -> None:
+def remove_drafts(folder: int) -> None:
     """Remove the drafts that killed publishers left in an open folder."""
     with os.scandir(folder) as entries:
         names = [entry.name for entry in entries if _NAME.fullmatch(entry.name)]
@@ -138,7 +138,7 @@ def _make_locked(folder: int, make: Callable[[str, int], int | None]) -> tuple[s
             pass
         except OSError:
             return name, descriptor
-        # A sweep removed this one before it was locked.
+        # Another process removed this one before it was locked.
         os.close(descriptor)
 
 

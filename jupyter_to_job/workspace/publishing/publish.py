@@ -19,10 +19,12 @@ from typing import BinaryIO
 
 from ...domain.errors import BadInput, Damaged
 from ..paths import READ_SIZE, Workspace, open_regular
-from .drafts import copy, digest_of, draft_file, draft_name, sweep
+from .drafts import copy, digest_of, draft_file, draft_name, remove_drafts
 
 NAME_MAX = 255
 """Bytes of a file name at most, on all common file systems."""
+PATH_MAX = 4096
+"""Bytes of a path at most, as Linux has it: a deeper folder could be made, and never be named."""
 _SUFFIX = ".ipynb"
 _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV}
 _HINTS = {
@@ -66,7 +68,7 @@ def publish(
     folder, stem = _target(notebook, output, name)
     path = str(folder / f"{stem}{_SUFFIX}")
     with as_cannot_publish(path), workspace.folder(str(folder)) as opened:
-        sweep(opened)
+        remove_drafts(opened)
         with draft_file(opened, mode) as (draft, file):
             digest = copy(content, file)
             if sha256 is not None and digest != sha256:
@@ -79,22 +81,22 @@ def publish(
 
 
 def resolve_output(workspace: Workspace, output: str) -> str:
-    """Decide at submission what an `output` means: an existing folder, or else a file.
+    """Decide at submission what an `output` means: a folder, or else a file.
 
-    Returns a folder with a slash at its end: so it still means a folder after it was removed. The
-    folder of a file may be missing until the job has ended. Raises BadInput where nothing can ever
-    be published.
+    A folder has a slash at its end, or is there. It is returned with the slash: so it still means a
+    folder after it was removed. The folder of a file may be missing until the job has ended. Raises
+    BadInput where nothing can ever be published.
     """
     real = workspace.real(output)
     with contextlib.suppress(OSError):  # a name that is too long, for one
-        if real.is_dir():
-            return output if output.endswith("/") else f"{output or '.'}/"
-    if output.endswith("/"):
-        raise BadInput(f"{output!r} is no folder.", "Make it first.")
+        if not output.endswith("/") and real.is_dir():
+            output = f"{output or '.'}/"
     folder, stem = _target(".", output, "")
     workspace.real(str(folder))
-    if len(os.fsencode(stem + _SUFFIX)) > NAME_MAX:
-        raise BadInput(f"The name of the output is over {NAME_MAX} bytes.", "Shorten it.")
+    if any(len(os.fsencode(name)) > NAME_MAX for name in (*folder.parts, stem + _SUFFIX)):
+        raise BadInput(f"A name in the output is over {NAME_MAX} bytes.", "Shorten it.")
+    if len(os.fsencode(real)) >= PATH_MAX:
+        raise BadInput("The path of the output is too long for the file system.", "Shorten it.")
     return output
 
 
@@ -119,7 +121,7 @@ def as_cannot_publish(path: str) -> Iterator[None]:
         remedy = _HINTS.get(error.errno or 0, "Mend the folder")
         raise CannotPublish(
             f"Cannot write {path}: {error.strerror}.",
-            f"{remedy}; then `jupyter-to-job deliver` takes it up again.",
+            f"{remedy}, then deliver it again.",
         ) from error
 
 

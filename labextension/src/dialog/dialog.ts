@@ -113,6 +113,17 @@ export class SubmitDialog extends Dialog<unknown> {
       'aria-disabled',
       String(isBlocked || sendingKey !== null)
     );
+    const { count, isActive } = this._model.sweep;
+    const { trans } = this._model;
+    const label = this._sendButton.querySelector('.jp-Dialog-buttonLabel');
+    const text =
+      isActive && count !== null
+        ? trans._n('SEND %1 JOB', 'SEND %1 JOBS', count)
+        : trans.__('SEND');
+    if (label !== null && label.textContent !== text) {
+      label.textContent = text;
+      this._sendButton.setAttribute('aria-label', text);
+    }
   }
 
   private readonly _sendButton: Element;

@@ -4,6 +4,8 @@ import { Panel } from '@lumino/widgets';
 import type { ReactElement } from 'react';
 
 import { useModel } from '../ui/useModel';
+import { forecastText, sweepForecastText } from '../ui/waitText';
+import { EnvironmentSection } from './environmentSection';
 import { FilesSection } from './filesSection';
 import { DeviceChoice, FlavorCards } from './flavorCards';
 import type { SubmitModel } from './model';
@@ -12,6 +14,7 @@ import { ParametersSection } from './parametersSection';
 import { describeRunPlace } from './runPlace';
 import type { ModelProps } from './section';
 import { StatusArea } from './status';
+import { SeveralPlacesChoice, SweepSection } from './sweepSection';
 
 /**
  * The dialog's body. It is a panel around the React widget: JupyterLab's dialog waits for a React
@@ -41,6 +44,18 @@ function RunPlace({ model }: ModelProps): ReactElement {
   );
 }
 
+/** What the jobs would wait for, and estimates; always rendered for the same reason. */
+function Forecast({ model }: ModelProps): ReactElement {
+  const { presentPreflight, sweep, trans } = model;
+  const toText = sweep.isActive ? sweepForecastText : forecastText;
+  const wait = presentPreflight?.wait ?? null; // an older server does not send it
+  return (
+    <p className="jp-ToJobDialog-place" aria-live="polite">
+      {wait === null ? '' : toText(wait, trans)}
+    </p>
+  );
+}
+
 function FormContent({ model }: ModelProps): ReactElement {
   useModel(model);
   const { source } = model;
@@ -54,9 +69,13 @@ function FormContent({ model }: ModelProps): ReactElement {
         {source.note && <p className="jp-ToJobDialog-note">{source.note}</p>}
         <FlavorCards model={model} />
         <DeviceChoice model={model} />
+        <SeveralPlacesChoice model={model} />
         <RunPlace model={model} />
+        <Forecast model={model} />
         <ParametersSection model={model} />
+        <SweepSection model={model} />
         {source.takesFiles && <FilesSection model={model} />}
+        <EnvironmentSection model={model} />
         <MoreSection model={model} />
       </div>
       <StatusArea model={model} />

@@ -1,16 +1,25 @@
 /**
  * Remembers the choices for each notebook, so that it can be submitted again with two keystrokes.
  * The newest job of the notebook knows them, in whichever page or terminal it was submitted. Only
- * the suggested files that were declined are in no job: JupyterLab's state has them.
+ * the suggested files that were declined and the names of environment variables are in no job:
+ * JupyterLab's state has them. What a sweep has varied is left out: the values of its last run are
+ * nobody's choice, and would override those that the notebook was given since.
  */
 import type { IStateDB } from '@jupyterlab/statedb';
 import type { ReadonlyPartialJSONValue } from '@lumino/coreutils';
 
 import { type Choices, choicesOfJob, type Job } from '../jobs/job';
+import { jobsOf, variedParameters } from '../jobs/sweep';
 import type { IJobs } from '../tokens';
 
-/** Choices for one notebook, and the suggested files that were declined. */
-export type RememberedChoices = { choices?: Choices; declined?: string[] };
+/**
+ * Choices for one notebook, the suggested files that were declined, and the names of environment
+ * variables, whose values are not remembered.
+ */
+export type RememberedChoices = { choices?: Choices } & Kept;
+
+/** What JupyterLab's state keeps of a notebook. */
+type Kept = { declined?: string[]; variables?: string[] };
 
 /** What is remembered of the loaded jobs, and then of all jobs if it is not in those. */
 export type Memories = {
@@ -24,35 +33,72 @@ const KEY = 'jupyter-to-job:choices';
 /** How many notebooks are remembered. The one submitted longest ago is dropped first. */
 const MAX_NOTEBOOKS = 50;
 
+/** What the memory needs of the jobs. */
+export type KnownJobs = Pick<
+  IJobs,
+  'all' | 'getNewestOf' | 'findNewestOf' | 'loadGroup'
+>;
+
 export class ChoiceMemory {
   constructor(
-    private readonly _jobs: Pick<IJobs, 'getNewestOf' | 'findNewestOf'>,
+    private readonly _jobs: KnownJobs,
     private readonly _state: IStateDB | null
   ) {}
 
   /** Load what is remembered of a notebook, without waiting for the server. */
   async load(path: string): Promise<Memories> {
-    const declined = await this._loadDeclined(path);
+    const kept = await this._loadKept(path);
     const toMemory = (job: Job | null | undefined): RememberedChoices => ({
-      ...(job && { choices: choicesOfJob(job) }),
-      declined
+      ...(job && { choices: this._choicesOf(job) }),
+      ...kept
     });
     const newest = this._jobs.getNewestOf(path);
     return {
       now: toMemory(newest),
       later:
-        newest === undefined
-          ? this._jobs.findNewestOf(path).then(toMemory)
-          : null
+        newest === undefined ? this._findNewestOf(path).then(toMemory) : null
     };
   }
 
-  /** Save the declined files. Never fails: a lost memory must not disturb a submission. */
-  async save(path: string, declined: string[]): Promise<void> {
+  /** Find the newest job of a notebook, and load the group that it belongs to. */
+  private async _findNewestOf(path: string): Promise<Job | null> {
+    const newest = await this._jobs.findNewestOf(path);
+    if (newest !== null && newest.group !== null) {
+      await this._jobs.loadGroup(newest.group).catch(() => undefined);
+    }
+    return newest;
+  }
+
+  /** The choices of a job, without the parameters that were varied in its group. */
+  private _choicesOf(job: Job): Choices {
+    const { parameters, ...choices } = choicesOfJob(job);
+    const members = job.group === null ? [] : jobsOf(this._jobs.all, job.group);
+    const varied = variedParameters(
+      members.filter(({ notebook }) => notebook === job.notebook)
+    );
+    const kept = Object.entries(parameters ?? {}).filter(
+      ([name]) => !varied.has(name)
+    );
+    return {
+      ...choices,
+      ...(kept.length > 0 && { parameters: Object.fromEntries(kept) })
+    };
+  }
+
+  /** Save what no job knows. Never fails: a lost memory must not disturb a submission. */
+  async save(
+    path: string,
+    declined: string[],
+    variables: string[] = []
+  ): Promise<void> {
     const entries = await this._loadEntries();
     const others = entries.filter(([notebook]) => notebook !== path);
+    const kept: Kept = {
+      ...(declined.length > 0 && { declined }),
+      ...(variables.length > 0 && { variables })
+    };
     const added: MemoryEntry[] =
-      declined.length > 0 ? [[path, { declined }]] : [];
+      Object.keys(kept).length > 0 ? [[path, kept]] : [];
     this._entries = [...added, ...others].slice(0, MAX_NOTEBOOKS);
     const value = this._entries as unknown as ReadonlyPartialJSONValue;
     await this._state?.save(KEY, value).catch(error => {
@@ -60,9 +106,13 @@ export class ChoiceMemory {
     });
   }
 
-  private async _loadDeclined(path: string): Promise<string[]> {
+  private async _loadKept(path: string): Promise<Kept> {
     const entries = await this._loadEntries();
-    return entries.find(([notebook]) => notebook === path)?.[1].declined ?? [];
+    const kept = entries.find(([notebook]) => notebook === path)?.[1];
+    return {
+      declined: kept?.declined ?? [],
+      ...(kept?.variables && { variables: kept.variables })
+    };
   }
 
   /** Load all entries, once: only this page writes them while it lives. */
@@ -77,7 +127,7 @@ export class ChoiceMemory {
   private _entries: MemoryEntry[] | null = null;
 }
 
-type MemoryEntry = [path: string, remembered: { declined?: string[] }];
+type MemoryEntry = [path: string, remembered: Kept];
 
 /** Whether a stored entry has our format: another version may have written it. */
 function isEntry(entry: unknown): entry is MemoryEntry {

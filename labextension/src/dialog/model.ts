@@ -3,7 +3,6 @@
  * user interface; the form renders it and calls its methods.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
-import { UUID } from '@lumino/coreutils';
 import type { IDisposable } from '@lumino/disposable';
 import { Signal } from '@lumino/signaling';
 
@@ -18,17 +17,17 @@ import { ApiError, type IDialogApi } from '../jobs/client';
 import type { Choices, CopyProgress } from '../jobs/job';
 import type { INotebookSource } from '../source';
 import { durationText } from '../ui/format';
+import { EnvironmentForm } from './environment';
 import { FileList } from './files';
 import { findFormProblems, type TextFields } from './formProblems';
-import { LatestQuery } from './latestQuery';
 import type { RememberedChoices } from './memory';
 import { ParameterForm } from './parameters';
+import { PreflightQuery } from './preflightQuery';
+import { NO_KEY, SubmissionKey } from './submissionKey';
+import { SweepForm } from './sweepForm';
 
 /** Backends whose queue takes priorities into account. */
 const QUEUEING_BACKENDS = ['local', 'memory'];
-
-/** The key of a submission whose choices are not known yet: there is nothing to withdraw. */
-const NO_KEY = '';
 
 /** One submission, from the first choice to the job. Only its own methods change its state. */
 export class SubmitModel implements IDisposable {
@@ -40,15 +39,13 @@ export class SubmitModel implements IDisposable {
     debounceMs?: number
   ) {
     this._setInitial(rememberedChoices);
-    this._preflightQuery = new LatestQuery(
+    this._preflightQuery = new PreflightQuery(
       async choices => {
         await source.ready;
-        return this._api.checkSubmission({
-          ...source.toSubmission(),
-          ...choices
-        });
+        const submission = { ...source.toSubmission(), ...choices };
+        return this._api.checkSubmission(submission);
       },
-      (answer, error) => this._onPreflight(answer, error),
+      error => this._onPreflight(error),
       debounceMs
     );
   }
@@ -59,6 +56,8 @@ export class SubmitModel implements IDisposable {
   submission: Promise<Job | null> = Promise.resolve(null);
   parameters!: ParameterForm;
   files!: FileList;
+  environment!: EnvironmentForm;
+  sweep!: SweepForm;
   texts!: TextFields;
 
   /** Something that the form shows has changed. */
@@ -69,8 +68,6 @@ export class SubmitModel implements IDisposable {
 
   /** The catalog; null until it is loaded. */
   catalog: Catalog | null = null;
-
-  preflight: Preflight | null = null;
 
   /** The error of the latest request, a submission or another one; null if it succeeded. */
   failure: { error: unknown; isSubmission: boolean } | null = null;
@@ -93,14 +90,17 @@ export class SubmitModel implements IDisposable {
     return this._preflightQuery.isPending;
   }
 
+  /** Preflight's latest answer, which may be about earlier choices; null without any. */
+  get preflight(): Preflight | null {
+    return this._preflightQuery.answer;
+  }
+
   /**
    * What preflight says of the present flavor, device and isolation; null until it has answered for
    * them. The dialog says where the run works by this, and sends its plan along.
    */
   get presentPreflight(): Preflight | null {
-    return this._answeredPlace === placeOf(this.choices)
-      ? this.preflight
-      : null;
+    return this._preflightQuery.answerFor(this._samples);
   }
 
   /** The flavor to submit with: the chosen one if it is available. */
@@ -126,11 +126,12 @@ export class SubmitModel implements IDisposable {
     const { maxRuntime, name, output, priority } = this.texts;
     const parameters = this.parameters.values;
     const inputs = this.files.paths;
+    const env = this.environment.values;
     return {
       ...(this.flavor && { flavor: this.flavor }),
       ...(this.device && { device: this.device }),
       ...(Object.keys(parameters).length > 0 && { parameters }),
-      ...(this._env && { env: this._env }),
+      ...(Object.keys(env).length > 0 && { env }),
       ...(this.source.takesFiles && inputs.length > 0 && { inputs }),
       ...(this.source.takesFiles &&
         this.files.isIsolated && { isolated: true }),
@@ -151,7 +152,11 @@ export class SubmitModel implements IDisposable {
   }
 
   private get _formProblems(): Problem[] {
-    return findFormProblems(this.texts, this.parameters, this.trans);
+    return [...findFormProblems(this, this.trans), ...this.sweep.problems];
+  }
+
+  private get _samples(): Choices[] {
+    return this.sweep.samples(this.choices);
   }
 
   /** Whether sending would fail, also because the server extension is missing or too old. */
@@ -167,7 +172,7 @@ export class SubmitModel implements IDisposable {
   /** Set the catalog, a new or a cached one. */
   setCatalog(catalog: Catalog): void {
     this.catalog = catalog;
-    if (this._checkedChoices !== JSON.stringify(this.choices)) {
+    if (!this._preflightQuery.isAbout(this._samples)) {
       this._checkChoices(true);
     }
     this._emitChanged();
@@ -226,7 +231,7 @@ export class SubmitModel implements IDisposable {
       update();
       this.failure = null;
       this.isWithdrawn = false;
-      if (this._formProblems.length === 0) {
+      if (!this._formProblems.some(({ blocking }) => blocking)) {
         this._checkChoices(false);
       }
       this._emitChanged();
@@ -285,11 +290,12 @@ export class SubmitModel implements IDisposable {
       const choices = this.choices;
       this.sendingKey = this._idempotencyKey(choices);
       const plan = this.presentPreflight?.plan;
-      return await this.source.submit(choices, this.sendingKey, plan);
+      const key = this.sendingKey;
+      return await this.sweep.submit(this.source, choices, key, plan);
     } catch (error) {
       if (error instanceof ApiError && error.code === 'withdrawn') {
         this.isWithdrawn = true;
-        this._lastRequest = null; // The server refuses a withdrawn key from now on.
+        this._key.discard();
       } else {
         this._setFailure(error, true);
         if (error instanceof ApiError && error.code === 'plan_changed') {
@@ -312,9 +318,10 @@ export class SubmitModel implements IDisposable {
     };
     this._flavor = initial.flavor;
     this._device = initial.device;
-    this._env = initial.env;
     this.parameters = new ParameterForm(this.trans, initial.parameters);
     this.files = new FileList(initial, remembered.declined);
+    this.environment = new EnvironmentForm(initial.env, remembered.variables);
+    this.sweep = new SweepForm(this);
     this.texts = {
       maxRuntime: durationText(initial.max_runtime),
       name: initial.name ?? '',
@@ -324,19 +331,14 @@ export class SubmitModel implements IDisposable {
   }
 
   private _checkChoices(isImmediate: boolean): void {
-    this._checkedChoices = JSON.stringify(this.choices);
-    this._checkedPlace = placeOf(this.choices);
-    this._preflightQuery.ask(this.choices, isImmediate);
+    this._preflightQuery.ask(this._samples, isImmediate);
   }
 
-  private _onPreflight(answer: Preflight | null, error: unknown): void {
-    if (answer === null) {
-      this._checkedChoices = null; // so that the next catalog asks again
+  private _onPreflight(error: unknown): void {
+    if (error !== null) {
       this._setFailure(error, false);
       return;
     }
-    this.preflight = answer;
-    this._answeredPlace = this._checkedPlace;
     this._takePreflight();
     this._emitChanged();
   }
@@ -348,7 +350,7 @@ export class SubmitModel implements IDisposable {
     }
     this.parameters.setParameters(this.preflight.parameters);
     this.files.onPreflight(this.preflight);
-    if (this._checkedChoices !== JSON.stringify(this.choices)) {
+    if (!this._preflightQuery.isAbout(this._samples)) {
       this._checkChoices(true);
     }
   }
@@ -358,13 +360,8 @@ export class SubmitModel implements IDisposable {
     this._emitChanged();
   }
 
-  /** The same key for the same request makes a repetition safe; another request gets a new key. */
   private _idempotencyKey(choices: Choices): string {
-    const request = JSON.stringify(choices);
-    if (request !== this._lastRequest?.request) {
-      this._lastRequest = { request, key: UUID.uuid4() };
-    }
-    return this._lastRequest.key;
+    return this._key.of([choices, this.sweep.fields]);
   }
 
   private _emitChanged(): void {
@@ -379,16 +376,6 @@ export class SubmitModel implements IDisposable {
   private _remembering: Promise<unknown> | null = null;
   /** Whether the user has chosen something. */
   private _isTouched = false;
-  private _env: Record<string, string> | undefined;
-  private _checkedChoices: string | null = null;
-  /** The places, by `placeOf`, that the latest question and the latest answer are about. */
-  private _checkedPlace: string | null = null;
-  private _answeredPlace: string | null = null;
-  private _lastRequest: { request: string; key: string } | null = null;
-  private readonly _preflightQuery: LatestQuery<Choices, Preflight>;
-}
-
-/** The choices that decide where a run works. */
-function placeOf({ flavor, device, isolated }: Choices): string {
-  return JSON.stringify([flavor, device, isolated]);
+  private readonly _key = new SubmissionKey();
+  private readonly _preflightQuery: PreflightQuery;
 }

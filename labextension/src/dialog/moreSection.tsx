@@ -8,7 +8,7 @@ import type { ModelProps } from './section';
 import { Section, TextField } from './section';
 
 export function MoreSection({ model }: ModelProps): ReactElement {
-  const { trans, texts } = model;
+  const { trans, texts, preflight } = model;
   const count = Object.values(texts).filter(text => text.trim()).length;
   const fieldProps = (field: keyof TextFields) => ({
     text: texts[field],
@@ -33,9 +33,11 @@ export function MoreSection({ model }: ModelProps): ReactElement {
       />
       <TextField
         label={trans.__('Where the result goes')}
-        placeholder={PathExt.dirname(model.source.path) || '/'}
+        placeholder={
+          preflight?.results ?? (PathExt.dirname(model.source.path) || '/')
+        }
         help={trans.__(
-          'A folder that is there, or a new file. Nothing is overwritten.'
+          'A folder such as results/, which is made if it is missing, or a new file. Nothing is overwritten.'
         )}
         {...fieldProps('output')}
       />

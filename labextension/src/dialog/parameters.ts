@@ -6,12 +6,14 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { JSONExt, type JSONValue } from '@lumino/coreutils';
 
 import type { Parameter } from '../api';
-
-/**
- * The kind of a field's values: `json` is a list, a dictionary or null. `any` is for defaults that
- * are no literal: it takes JSON, or else text, as the command line does.
- */
-export type FieldKind = 'bool' | 'int' | 'float' | 'text' | 'json' | 'any';
+import type { Axis } from '../jobs/sweep';
+import {
+  errorText,
+  type FieldKind,
+  formatValue,
+  parseText,
+  parseValues
+} from './parameterValues';
 
 /** A parameter as the form shows it. */
 export type ParameterField = {
@@ -23,6 +25,10 @@ export type ParameterField = {
   /** The control's text; `'true'` or `'false'` for a checkbox. */
   text: string;
   isChanged: boolean;
+  /** Whether the text is of several values, each of which makes jobs of its own. */
+  isSeveral: boolean;
+  /** How many values there are; 0 if one of them is invalid. */
+  count: number;
   /** Whether the notebook declares it. What it does not declare is set before its first cell. */
   isDeclared: boolean;
   error: string | null;
@@ -51,26 +57,47 @@ export class ParameterForm {
       return null;
     }
     const declared = new Set(this._parameters.map(({ name }) => name));
-    const others = [...this._changes.keys()].filter(
-      name => !declared.has(name)
-    );
+    const others = [
+      ...new Set([...this._changes.keys(), ...this._several.keys()])
+    ].filter(name => !declared.has(name));
     return [
       ...this._parameters.map(each => this._toField(each, true)),
       ...others.map(name => this._toField(undeclared(name), false))
     ];
   }
 
-  /** The values to send: only those that differ from the defaults. */
+  /** The values to send: only those that differ from the defaults, and are the same in all jobs. */
   get values(): Record<string, JSONValue> {
-    return Object.fromEntries(
-      [...this._changes].flatMap(([name, { value }]) =>
+    const single = [...this._changes].filter(
+      ([name]) => !this._several.has(name)
+    );
+    const alone = [...this._several].filter(
+      ([, { values }]) => values?.length === 1
+    );
+    return Object.fromEntries([
+      ...single.flatMap(([name, { value }]) =>
         value === undefined ? [] : [[name, value] as const]
-      )
+      ),
+      ...alone.map(([name, { values }]) => [name, values![0]!] as const)
+    ]);
+  }
+
+  /** The parameters that have several values, in the order in which they were made to. */
+  get axes(): Axis[] {
+    return [...this._several].flatMap(([name, { values }]) =>
+      values === undefined || values.length < 2
+        ? []
+        : [{ name, runs: values.map(v => ({ parameters: { [name]: v } })) }]
     );
   }
 
   get hasErrors(): boolean {
-    return [...this._changes.values()].some(isInvalid);
+    return (
+      [...this._changes].some(
+        ([name, change]) => !this._several.has(name) && isInvalid(change)
+      ) ||
+      [...this._several.values()].some(({ values }) => values === undefined)
+    );
   }
 
   /** Set the parameters that the notebook declares. */
@@ -78,9 +105,32 @@ export class ParameterForm {
     this._parameters = parameters;
   }
 
+  /** Let a parameter have several values, or a single one again: the first of them. */
+  setSeveral(name: string, isSeveral: boolean): void {
+    const field = this.fields?.find(each => each.name === name);
+    if (field === undefined || field.isSeveral === isSeveral) {
+      return;
+    }
+    if (isSeveral) {
+      const text = field.kind === 'bool' ? 'true, false' : field.text;
+      this._several.set(name, { text, values: parseValues(text, field.kind) });
+    } else {
+      const [first] = this._several.get(name)?.values ?? [];
+      this._several.delete(name);
+      if (first !== undefined) {
+        this.setText(name, formatValue(first, field.kind));
+      }
+    }
+  }
+
   setText(name: string, text: string): void {
     const declared = this._parameters?.find(each => each.name === name);
     const parameter = declared ?? undeclared(name);
+    if (this._several.has(name)) {
+      const values = parseValues(text, kindOf(parameter));
+      this._several.set(name, { text, values });
+      return;
+    }
     if (declared === undefined) {
       if (!this._changes.has(name)) {
         return;
@@ -100,12 +150,14 @@ export class ParameterForm {
   /** Reset a field to the notebook's default, or remove it if the notebook does not declare it. */
   reset(name: string): void {
     this._changes.delete(name);
+    this._several.delete(name);
   }
 
   private _toField(parameter: Parameter, isDeclared: boolean): ParameterField {
     const { name, help } = parameter;
     const kind = kindOf(parameter);
-    const change = this._changes.get(name);
+    const several = this._several.get(name);
+    const change = several === undefined ? this._changes.get(name) : undefined;
     const defaultValue = defaultOf(parameter);
     const defaultText =
       typeof defaultValue === 'number' ? parameter.default?.trim() : undefined;
@@ -115,17 +167,27 @@ export class ParameterForm {
       help,
       source: defaultValue === undefined ? parameter.default : null,
       text:
+        several?.text ??
         (change === undefined ? defaultText : change.text) ??
         formatValue(change === undefined ? defaultValue : change.value, kind),
-      isChanged: change !== undefined,
+      isChanged: change !== undefined || several !== undefined,
+      isSeveral: several !== undefined,
+      count: several === undefined ? 1 : (several.values?.length ?? 0),
       isDeclared,
-      error: change && isInvalid(change) ? errorText(kind, this._trans) : null
+      error:
+        (change && isInvalid(change)) || (several && !several.values)
+          ? errorText(kind, this._trans)
+          : null
     };
   }
 
   private _parameters: readonly Parameter[] | null = null;
   private readonly _changes: Map<string, Change>;
+  private readonly _several = new Map<string, Several>();
 }
+
+/** Several values as they were typed; undefined if one of them is invalid. */
+type Several = { text: string; values: JSONValue[] | undefined };
 
 /**
  * A value that differs from the default, undefined if its text is invalid. The text is kept as it
@@ -180,80 +242,4 @@ function defaultOf({ value }: Parameter): JSONValue | undefined {
 function isDefault(value: JSONValue, parameter: Parameter): boolean {
   const defaultValue = defaultOf(parameter);
   return defaultValue !== undefined && JSONExt.deepEqual(value, defaultValue);
-}
-
-/** Parse a field's text; undefined if it is invalid. */
-function parseText(text: string, kind: FieldKind): JSONValue | undefined {
-  const trimmed = text.trim();
-  switch (kind) {
-    case 'bool':
-      return text === 'true';
-    case 'text':
-      return text;
-    case 'int':
-      return INTEGER_PATTERN.test(trimmed) ? parseNumber(trimmed) : undefined;
-    case 'float':
-      return trimmed === '' ? undefined : parseNumber(trimmed);
-    case 'json':
-      return parseJson(trimmed);
-    case 'any': {
-      const value = parseJson(trimmed);
-      return value === undefined ? text : value;
-    }
-  }
-}
-
-function formatValue(value: JSONValue | undefined, kind: FieldKind): string {
-  if (value === undefined) {
-    return '';
-  }
-  const isPlain = kind === 'text' || kind === 'any';
-  return isPlain && typeof value === 'string' ? value : JSON.stringify(value);
-}
-
-function errorText(kind: FieldKind, trans: TranslationBundle): string {
-  switch (kind) {
-    case 'int':
-      return trans.__('A whole number, such as 42.');
-    case 'float':
-      return trans.__('A number, such as 0.5 or 1e-3.');
-    default:
-      return trans.__('JSON, such as [1, 2], {"a": 1}, "text" or null.');
-  }
-}
-
-const INTEGER_PATTERN = /^[+-]?\d+$/;
-
-/** Parse a number; undefined if it would overflow, or be rounded as an integer. */
-function parseNumber(text: string): number | undefined {
-  const value = Number(text);
-  return Number.isFinite(value) &&
-    (Number.isSafeInteger(value) || !INTEGER_PATTERN.test(text))
-    ? value
-    : undefined;
-}
-
-const PYTHON_CONSTANTS = new Map([
-  ['True', true],
-  ['False', false],
-  ['None', null]
-]);
-
-/** Parse JSON, or a constant of Python; undefined for anything else, and for inexact numbers. */
-function parseJson(text: string): JSONValue | undefined {
-  const constant = PYTHON_CONSTANTS.get(text);
-  if (constant !== undefined) {
-    return constant;
-  }
-  const numbers = text
-    .replace(/"(?:[^"\\]|\\.)*"/g, '')
-    .match(/-?\d[\d.eE+-]*/g);
-  if (numbers?.some(number => parseNumber(number) === undefined)) {
-    return undefined;
-  }
-  try {
-    return JSON.parse(text) as JSONValue;
-  } catch {
-    return undefined;
-  }
 }

@@ -4,7 +4,7 @@ import type { ReactElement } from 'react';
 
 import type { ParameterField } from './parameters';
 import type { ModelProps } from './section';
-import { Checkbox, Section, TextField } from './section';
+import { Checkbox, Section, TextArea, TextField } from './section';
 
 export function ParametersSection({ model }: ModelProps): ReactElement {
   const { trans } = model;
@@ -46,46 +46,119 @@ function sectionLabel(
 type ParameterProps = ModelProps & { field: ParameterField };
 
 function ParameterControl({ field, model }: ParameterProps): ReactElement {
-  const { name, kind, text, error, isChanged, isDeclared, source } = field;
+  return (
+    <div className="jp-ToJobDialog-parameter">
+      <ParameterInput field={field} model={model} />
+      <div className="jp-ToJobDialog-links">
+        {model.source.submitSweep !== undefined && (
+          <SeveralButton field={field} model={model} />
+        )}
+        {field.isChanged && <ResetButton field={field} model={model} />}
+      </div>
+    </div>
+  );
+}
+
+function ParameterInput({ field, model }: ParameterProps): ReactElement {
+  const { name, kind, text, error, isDeclared, isSeveral, source } = field;
   const { parameters, trans } = model;
   const help = isDeclared
     ? field.help
     : trans.__('The notebook does not declare it. It is set all the same.');
   const setText = (newText: string) =>
     model.change(() => parameters.setText(name, newText));
+  const label = <code>{name}</code>;
+  if (isSeveral) {
+    return (
+      <TextArea
+        label={label}
+        text={text}
+        onType={setText}
+        rows={['int', 'float', 'bool'].includes(kind) ? 1 : 3}
+        help={severalHelp(field, trans)}
+        error={error}
+      />
+    );
+  }
+  return kind === 'bool' ? (
+    <Checkbox
+      label={label}
+      isChecked={text === 'true'}
+      onToggle={isChecked => setText(String(isChecked))}
+      help={help}
+    />
+  ) : (
+    <TextField
+      label={label}
+      text={text}
+      onType={setText}
+      isNumeric={kind === 'int' || kind === 'float'}
+      placeholder={source ?? undefined}
+      help={help}
+      error={error}
+    />
+  );
+}
+
+/** How many values there are, or how several of a kind are written. */
+function severalHelp(
+  { kind, count }: ParameterField,
+  trans: TranslationBundle
+): string {
+  if (count > 1) {
+    return trans._n(
+      '%1 value, a job for each',
+      '%1 values, a job for each',
+      count
+    );
+  }
+  switch (kind) {
+    case 'int':
+    case 'float':
+      return trans.__('Numbers with commas between them: a job for each.');
+    case 'bool':
+      return trans.__('true, false: a job for each.');
+    case 'json':
+      return trans.__('JSON, a value on each line: a job for each.');
+    default:
+      return trans.__('A value on each line: a job for each.');
+  }
+}
+
+function SeveralButton({ field, model }: ParameterProps): ReactElement {
+  const { name, isSeveral } = field;
+  const { parameters, trans } = model;
   return (
-    <div className="jp-ToJobDialog-parameter">
-      {kind === 'bool' ? (
-        <Checkbox
-          label={<code>{name}</code>}
-          isChecked={text === 'true'}
-          onToggle={isChecked => setText(String(isChecked))}
-          help={help}
-        />
-      ) : (
-        <TextField
-          label={<code>{name}</code>}
-          text={text}
-          onType={setText}
-          isNumeric={kind === 'int' || kind === 'float'}
-          placeholder={source ?? undefined}
-          help={help}
-          error={error}
-        />
-      )}
-      {isChanged && (
-        <button
-          className="jp-ToJobDialog-link"
-          onClick={() => model.change(() => parameters.reset(name))}
-          aria-label={
-            isDeclared
-              ? trans.__('Reset %1 to the default', name)
-              : trans.__('Remove %1', name)
-          }
-        >
-          {isDeclared ? trans.__('Reset') : trans.__('Remove')}
-        </button>
-      )}
-    </div>
+    <button
+      className="jp-ToJobDialog-link"
+      aria-label={
+        isSeveral
+          ? trans.__('One value for %1', name)
+          : trans.__('Several values for %1', name)
+      }
+      onClick={() =>
+        model.change(() => parameters.setSeveral(name, !isSeveral))
+      }
+    >
+      {isSeveral ? trans.__('One value') : trans.__('Several values')}
+    </button>
+  );
+}
+
+function ResetButton({ field, model }: ParameterProps): ReactElement {
+  const { name, isDeclared } = field;
+  const { parameters, trans } = model;
+  return (
+    <button
+      className="jp-ToJobDialog-link"
+      onClick={() => model.change(() => parameters.reset(name))}
+      aria-label={
+        isDeclared
+          ? trans.__('Reset %1 to the default', name)
+          : trans.__('Remove %1', name)
+      }
+    >
+      {isDeclared ? trans.__('Reset') : trans.__('Remove')}
+    </button>
   );
 }

@@ -17,6 +17,20 @@ export function Section(props: {
   );
 }
 
+/** Choices that cannot be made here: they take no room until somebody wants to know. */
+export function Folded(props: {
+  label: string;
+  isOpen?: boolean;
+  children: ReactNode;
+}): ReactElement {
+  return (
+    <details className="jp-ToJobDialog-folded" open={props.isOpen}>
+      <summary>{props.label}</summary>
+      {props.children}
+    </details>
+  );
+}
+
 type TextFieldProps = {
   label: ReactNode;
   text: string;
@@ -40,6 +54,31 @@ export function TextField(props: TextFieldProps): ReactElement {
         inputMode={isNumeric ? 'decimal' : undefined}
         value={text}
         placeholder={placeholder}
+        spellCheck={false}
+        autoComplete="off"
+        aria-invalid={error ? true : undefined}
+        aria-describedby={help || error ? `${id}-help` : undefined}
+        onChange={event => onType(event.target.value)}
+      />
+      <HelpText id={`${id}-help`} help={help} error={error} />
+    </div>
+  );
+}
+
+/** A field of several lines, for several values. */
+export function TextArea(
+  props: Omit<TextFieldProps, 'placeholder' | 'isNumeric'> & { rows: number }
+): ReactElement {
+  const { label, text, onType, help, error, rows } = props;
+  const id = useId();
+  return (
+    <div className="jp-ToJobDialog-row">
+      <label htmlFor={id}>{label}</label>
+      <textarea
+        id={id}
+        className="jp-mod-styled"
+        rows={rows}
+        value={text}
         spellCheck={false}
         autoComplete="off"
         aria-invalid={error ? true : undefined}

@@ -1,11 +1,14 @@
 /** The status area: problems with their hints, errors, and the progress of sending. */
+import type { TranslationBundle } from '@jupyterlab/translation';
 import type { ReactElement } from 'react';
 
 import type { Problem } from '../api';
 import { errorText } from '../ui/errors';
 import { formatBytes } from '../ui/format';
+import { explainCode } from '../ui/serverText';
 import type { SubmitModel } from './model';
 import type { ModelProps } from './section';
+import { sweepText } from './sweepSection';
 
 /** The id of the area, which describes the SEND button. */
 export const STATUS_ID = 'jp-ToJobDialog-answer';
@@ -30,6 +33,7 @@ export function StatusArea({ model }: ModelProps): ReactElement {
         </div>
         <div role="status">
           <ProblemList model={model} />
+          <SweepCount model={model} />
           <SendProgress model={model} />
         </div>
       </div>
@@ -55,25 +59,38 @@ function RequestError({ model }: ModelProps): ReactElement | null {
 }
 
 function ProblemList({ model }: ModelProps): ReactElement | null {
-  const { problems } = model;
+  const { problems, trans } = model;
   return problems.length === 0 ? null : (
     <ul className="jp-ToJobDialog-problems">
       {problems.map((problem, index) => (
-        <ProblemItem key={`${index} ${problem.code}`} {...problem} />
+        <ProblemItem
+          key={`${index} ${problem.code}`}
+          problem={problem}
+          trans={trans}
+        />
       ))}
     </ul>
   );
 }
 
-function ProblemItem({ message, hint, blocking }: Problem): ReactElement {
+type ProblemProps = { problem: Problem; trans: TranslationBundle };
+
+function ProblemItem({ problem, trans }: ProblemProps): ReactElement {
+  const { blocking, code, hint, message } = problem;
   return (
     <li
       className={`jp-ToJobDialog-problem${blocking ? ' jp-mod-blocking' : ''}`}
     >
-      <span>{message}</span>{' '}
+      <span>{explainCode(code, message, trans)}</span>{' '}
       {hint && <span className="jp-ToJobDialog-help">{hint}</span>}
     </li>
   );
+}
+
+/** How many jobs will be sent, if several. */
+function SweepCount({ model }: ModelProps): ReactElement | null {
+  const text = sweepText(model.sweep, model.trans);
+  return text === null ? null : <p className="jp-ToJobDialog-count">{text}</p>;
 }
 
 function SendProgress({ model }: ModelProps): ReactElement | null {
@@ -85,7 +102,7 @@ function SendProgress({ model }: ModelProps): ReactElement | null {
       </p>
     );
   }
-  if (copyProgress !== null) {
+  if (copyProgress !== null && copyProgress.total > 0) {
     const { bytes, total } = copyProgress;
     return (
       <label className="jp-ToJobDialog-copying">

@@ -6,22 +6,22 @@ import { UUID } from '@lumino/coreutils';
 
 import type { Catalog, Job } from '../api';
 import type { IDialogApi } from '../jobs/client';
+import type { IPreferences } from '../settings/preferences';
 import type { INotebookSource } from '../source';
 import type { IJobs, ISubmitDialog } from '../tokens';
+import { withDefaults } from './defaultChoices';
 import { SubmitDialog } from './dialog';
-import { ChoiceMemory } from './memory';
+import { ChoiceMemory, type KnownJobs, type Memories } from './memory';
 import { SubmitModel } from './model';
 
 /** Opens submit dialogs, and submits without one. */
 export class SubmitDialogs implements ISubmitDialog {
   constructor(
     private readonly _api: IDialogApi,
-    private readonly _jobs: Pick<
-      IJobs,
-      'copyProgressed' | 'getNewestOf' | 'findNewestOf'
-    >,
+    private readonly _jobs: KnownJobs & Pick<IJobs, 'copyProgressed'>,
     state: IStateDB | null,
-    private readonly _trans: TranslationBundle
+    private readonly _trans: TranslationBundle,
+    private readonly _settings: IPreferences | null = null
   ) {
     this._memory = new ChoiceMemory(_jobs, state);
   }
@@ -33,7 +33,7 @@ export class SubmitDialogs implements ISubmitDialog {
   async ask(source: INotebookSource): Promise<Job | null> {
     const memories = source.ignoresMemory
       ? { now: {}, later: null }
-      : await this._memory.load(source.path);
+      : await this._loadMemories(source.path);
     const model = new SubmitModel(source, this._api, this._trans, memories.now);
     if (memories.later !== null) {
       model.awaitRemembered(memories.later);
@@ -46,7 +46,11 @@ export class SubmitDialogs implements ISubmitDialog {
     try {
       const job = await this._runDialog(model);
       if (job !== null && !source.ignoresMemory) {
-        await this._memory.save(source.path, model.files.declinedPaths);
+        await this._memory.save(
+          source.path,
+          model.files.declinedPaths,
+          model.environment.names
+        );
       }
       return job;
     } finally {
@@ -61,13 +65,26 @@ export class SubmitDialogs implements ISubmitDialog {
   }
 
   async submitAgain(source: INotebookSource): Promise<Job> {
-    const { now, later } = await this._memory.load(source.path);
+    const { now, later } = await this._loadMemories(source.path);
     const { choices } = (await later) ?? now;
     await source.ready;
     return source.submit(
       { ...choices, ...source.initialChoices },
       UUID.uuid4()
     );
+  }
+
+  /** Load what is remembered of a notebook, with what the user has set for all of them. */
+  private async _loadMemories(path: string): Promise<Memories> {
+    const { now, later } = await this._memory.load(path);
+    const preferences = this._settings?.current;
+    return preferences === undefined
+      ? { now, later }
+      : {
+          now: withDefaults(now, path, preferences),
+          later:
+            later?.then(each => withDefaults(each, path, preferences)) ?? null
+        };
   }
 
   /**

@@ -1,18 +1,29 @@
 /** The client of the server extension's REST API. Answers become errors here and nowhere else. */
 import { URLExt } from '@jupyterlab/coreutils';
+import type * as nbformat from '@jupyterlab/nbformat';
 import { ServerConnection } from '@jupyterlab/services';
 import { UUID } from '@lumino/coreutils';
 
 import type {
   Catalog,
+  CellReceipt,
+  CellReceipts,
+  Difference,
   Health,
   Job,
+  JobRecord,
   Journal,
   Logs,
+  OldResult,
+  OldResults,
   Page,
-  Preflight
+  Preflight,
+  Removal,
+  Results,
+  SweptJobs
 } from '../api';
 import type { Changes, Submission } from './job';
+import type { SweepSubmission } from './sweep';
 
 /**
  * Why a request failed. `refused`: the server said no, in words. `missing`: the server has no such
@@ -48,18 +59,44 @@ export type JobsQuery = {
   cursor?: string;
   name?: string;
   notebook?: string;
+  group?: string;
 };
 
 /** API calls of the job model. */
 export type IJobsApi = Pick<
   Client,
-  'list' | 'get' | 'submit' | 'rerun' | 'cancel' | 'deliver' | 'delete'
+  | 'list'
+  | 'get'
+  | 'submit'
+  | 'submitSweep'
+  | 'rerun'
+  | 'cancel'
+  | 'deliver'
+  | 'delete'
+>;
+
+/** API calls of the view of results. */
+export type IResultsApi = Pick<
+  Client,
+  'getResults' | 'getResultsFile' | 'getPicture' | 'getNotebook'
 >;
 
 /** API calls of the live view and the logs. */
 export type IJournalApi = Pick<
   Client,
   'readJournal' | 'readLogs' | 'getNotebook'
+>;
+
+/** API calls of the details of a job. */
+export type IDetailsApi = Pick<
+  Client,
+  | 'get'
+  | 'getRecord'
+  | 'getCells'
+  | 'getSnapshot'
+  | 'getDifference'
+  | 'getExport'
+  | 'readLogs'
 >;
 
 /** API calls of the submit dialog. */
@@ -86,6 +123,34 @@ export class Client {
     return this._request('POST', 'jobs', submission, idempotencyKey);
   }
 
+  /** Submit several jobs of a notebook. The same key again returns the same jobs. */
+  submitSweep(
+    submission: SweepSubmission,
+    idempotencyKey: string
+  ): Promise<SweptJobs> {
+    return this._request('POST', 'sweeps', submission, idempotencyKey);
+  }
+
+  /** Get the results of a group's jobs. */
+  getResults(group: string): Promise<Results> {
+    return this._request(
+      'GET',
+      `results${URLExt.objectToQueryString({ group })}`
+    );
+  }
+
+  /** Get the results of a group's jobs as a file. */
+  getResultsFile(group: string, format: 'csv' | 'parquet'): Promise<Blob> {
+    const query = URLExt.objectToQueryString({ group, format });
+    return this._fetchFile(`results${query}`);
+  }
+
+  /** Get the picture that a job recorded as a metric. */
+  getPicture(name: string, metric: string): Promise<Blob> {
+    const query = URLExt.objectToQueryString({ metric });
+    return this._fetchFile(`${jobRoute(name)}/picture${query}`);
+  }
+
   /** Run a job again as it was frozen. The same key again returns the same job. */
   rerun(name: string, changes: Changes, idempotencyKey: string): Promise<Job> {
     const route = `${jobRoute(name)}/rerun`;
@@ -105,6 +170,23 @@ export class Client {
     return this._request('DELETE', jobRoute(name));
   }
 
+  /**
+   * List delivered notebooks that may be removed.
+   *
+   * @param olderThan how long ago their jobs ended, such as `30d`
+   * @param keep how many of the newest results of each notebook are left out
+   */
+  async listOldResults(olderThan: string, keep: number): Promise<OldResult[]> {
+    const query = URLExt.objectToQueryString({ older_than: olderThan, keep });
+    return (await this._request<OldResults>('GET', `old-results${query}`))
+      .results;
+  }
+
+  /** Remove the delivered notebook of a job. */
+  removeResult(name: string): Promise<Removal> {
+    return this._request('DELETE', `${jobRoute(name)}/result`);
+  }
+
   /** Read journal records from a byte offset; a negative one counts from the end. */
   readJournal(name: string, offset: number): Promise<Journal> {
     return this._request('GET', `${jobRoute(name)}/journal?offset=${offset}`);
@@ -115,9 +197,41 @@ export class Client {
     return this._request('GET', `${jobRoute(name)}/logs?offset=${offset}`);
   }
 
-  /** Get the result, or what exists of it so far. */
-  getNotebook(name: string): Promise<unknown> {
-    return this._request('GET', `${jobRoute(name)}/notebook`);
+  /** Get the result, or what exists of it so far; without outputs if it is too large. */
+  getNotebook(name: string, hasOutputs = true): Promise<unknown> {
+    const query = hasOutputs ? '' : '?outputs=false';
+    return this._request('GET', `${jobRoute(name)}/notebook${query}`);
+  }
+
+  /** Get where a job ran, its files, and how long they are kept. */
+  getRecord(name: string): Promise<JobRecord> {
+    return this._request('GET', `${jobRoute(name)}/record`);
+  }
+
+  /** Get what the cells of a job used. */
+  async getCells(name: string): Promise<CellReceipt[]> {
+    const route = `${jobRoute(name)}/cells`;
+    return (await this._request<CellReceipts>('GET', route)).cells;
+  }
+
+  /** Get the notebook as it was frozen. */
+  getSnapshot(name: string): Promise<nbformat.INotebookContent> {
+    return this._request('GET', `${jobRoute(name)}/snapshot`);
+  }
+
+  /** Get what changed in the notebook on disk since it was frozen. */
+  getDifference(name: string): Promise<Difference> {
+    return this._request('GET', `${jobRoute(name)}/difference`);
+  }
+
+  /** Get the result as a document, with or without its code. */
+  getExport(
+    name: string,
+    format: 'html' | 'pdf',
+    code: boolean
+  ): Promise<Blob> {
+    const query = URLExt.objectToQueryString({ format, code });
+    return this._fetchFile(`${jobRoute(name)}/export${query}`);
   }
 
   /** Get version and abilities of the server extension. */
@@ -147,28 +261,12 @@ export class Client {
     content?: Submission | Changes,
     idempotencyKey?: string
   ): Promise<T> {
-    const url = URLExt.join(
-      this._settings.baseUrl,
-      'jupyter-to-job/api',
-      route
-    );
     const init: RequestInit = {
       method,
       body: JSON.stringify(content),
-      headers: {
-        'X-Request-ID': newRequestId(),
-        ...(idempotencyKey && { 'Idempotency-Key': idempotencyKey })
-      }
+      headers: idempotencyKey ? { 'Idempotency-Key': idempotencyKey } : {}
     };
-    const response = await ServerConnection.makeRequest(
-      url,
-      init,
-      this._settings
-    ).catch((error: unknown) => {
-      throw error instanceof ServerConnection.NetworkError
-        ? new ApiError('unreachable', error.message)
-        : error;
-    });
+    const response = await this._fetch(route, init);
     if (response.status === 204) {
       return undefined as T;
     }
@@ -180,6 +278,33 @@ export class Client {
       throw new ApiError('broken', `HTTP ${response.status}`);
     }
     return body as T;
+  }
+
+  private async _fetchFile(route: string): Promise<Blob> {
+    const response = await this._fetch(route, {});
+    if (!response.ok) {
+      const body: unknown = await response.json().catch(() => null);
+      throw toError(response.status, body);
+    }
+    return response.blob();
+  }
+
+  private _fetch(route: string, init: RequestInit): Promise<Response> {
+    const url = URLExt.join(
+      this._settings.baseUrl,
+      'jupyter-to-job/api',
+      route
+    );
+    const headers = { ...init.headers, 'X-Request-ID': newRequestId() };
+    return ServerConnection.makeRequest(
+      url,
+      { ...init, headers },
+      this._settings
+    ).catch((error: unknown) => {
+      throw error instanceof ServerConnection.NetworkError
+        ? new ApiError('unreachable', error.message)
+        : error;
+    });
   }
 }
 

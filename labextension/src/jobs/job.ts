@@ -40,7 +40,13 @@ type GroupFields = 'group' | 'group_limit' | 'rerun_of';
 /** Fields that a user can choose, and that a browser sends as they are. */
 type ChoiceFields = Exclude<
   keyof Request,
-  NotebookFields | GroupFields | 'packages' | 'parameters' | 'inputs' | 'plan'
+  | NotebookFields
+  | GroupFields
+  | 'packages'
+  | 'parameters'
+  | 'inputs'
+  | 'plan'
+  | 'results'
 >;
 
 /** The user's choices for a job. The server fills in the rest from the catalog. */
@@ -68,9 +74,15 @@ export function isWaitingOnCluster({ backend, state }: Job): boolean {
   return backend === 'kubernetes' && ['queued', 'starting'].includes(state);
 }
 
+/** What a job is called in full: its own name has only letters that the cluster allows. */
+export function fullName({ asked, notebook }: Job): string {
+  return asked?.name ?? notebook;
+}
+
 /** The choices with which a job was submitted. An older server tells only a part of them. */
 export function choicesOfJob(job: Job): Choices {
-  const { flavor, device, output, priority, asked } = job;
+  const { flavor, device, priority, asked } = job;
+  const output = asked?.output === undefined ? job.output : asked.output;
   const parameters = job.parameters as Record<string, JSONValue>;
   const inputs = asked?.inputs ?? job.inputs;
   return {

@@ -5,8 +5,11 @@
 import { UUID } from '@lumino/coreutils';
 import { Signal } from '@lumino/signaling';
 
+import type { Page } from '../api';
 import type { FeedState, IJobs } from '../tokens';
-import { ApiError, type IJobsApi } from './client';
+import { ApiError, type IJobsApi, type JobsQuery } from './client';
+import { searchText } from './filter';
+import { GroupLoads } from './groupLoads';
 import {
   type Changes,
   type ClusterEvent,
@@ -17,6 +20,8 @@ import {
   type Submission
 } from './job';
 import { OrderedJobs, sortKey } from './orderedJobs';
+import { sendWithRetries } from './retries';
+import type { SweepSubmission, SweptJobs } from './sweep';
 
 /** Delays before each retry of a submission that got no answer, in milliseconds. */
 const RETRY_DELAYS_MS = [500, 2000];
@@ -38,6 +43,7 @@ export class Jobs implements IJobs {
   readonly changed = new Signal<this, Job>(this);
   readonly removed = new Signal<this, string>(this);
   readonly submitted = new Signal<this, Job>(this);
+  readonly sweepSubmitted = new Signal<this, SweptJobs>(this);
   readonly settled = new Signal<this, Job>(this);
   readonly copyProgressed = new Signal<this, CopyProgress>(this);
   readonly conditionChanged = new Signal<this, void>(this);
@@ -49,7 +55,7 @@ export class Jobs implements IJobs {
   }
 
   get unfinishedCount(): number {
-    return this.all.filter(job => !isFinal(job)).length;
+    return this._jobs.unfinishedCount;
   }
 
   get isBusy(): boolean {
@@ -73,6 +79,10 @@ export class Jobs implements IJobs {
 
   get(name: string): Job | undefined {
     return this._jobs.get(name);
+  }
+
+  getDistinctParameters(job: Job): readonly string[] {
+    return this._jobs.distinctParameters.namesOf(job);
   }
 
   async find(name: string): Promise<Job> {
@@ -105,6 +115,23 @@ export class Jobs implements IJobs {
     idempotencyKey: string = UUID.uuid4()
   ): Promise<Job> {
     return this._create(() => this._client.submit(submission, idempotencyKey));
+  }
+
+  async submitSweep(
+    submission: SweepSubmission,
+    idempotencyKey: string = UUID.uuid4()
+  ): Promise<SweptJobs> {
+    const swept = await sendWithRetries(
+      () => this._client.submitSweep(submission, idempotencyKey),
+      this._retryDelays
+    );
+    this.sweepSubmitted.emit(swept);
+    swept.jobs.forEach(job => this._add(job));
+    return swept;
+  }
+
+  loadGroup(group: string): Promise<void> {
+    return this._groups.load(group);
   }
 
   rerun(
@@ -175,10 +202,11 @@ export class Jobs implements IJobs {
     if (this._deletedNames.has(job.name) || (wasSettled && !isSettled(job))) {
       return;
     }
-    if (JSON.stringify(previous) === JSON.stringify(job)) {
+    if (previous !== undefined && contentOf(previous) === contentOf(job)) {
       return;
     }
     this._jobs.set(job);
+    searchText(job); // It is kept: a search must not compute it for 10,000 jobs at once.
     this.changed.emit(job);
     if (previous !== undefined && !wasSettled && isSettled(job)) {
       this._emitSettled(job);
@@ -203,9 +231,14 @@ export class Jobs implements IJobs {
   }
 
   private async _create(send: () => Promise<Job>): Promise<Job> {
-    const response = await this._sendWithRetries(send);
-    this.noteEvent(response.name); // A list that was requested before does not have the job.
+    const response = await sendWithRetries(send, this._retryDelays);
     this.submitted.emit(response);
+    return this._add(response);
+  }
+
+  /** Store a job that was created, unless an event has told more of it already. */
+  private _add(response: Job): Job {
+    this.noteEvent(response.name); // A list that was requested before does not have the job.
     const stored = this.get(response.name);
     if (stored === undefined) {
       this._store(response);
@@ -216,21 +249,6 @@ export class Jobs implements IJobs {
       this._emitSettled(job);
     }
     return job;
-  }
-
-  /** Send until there is an answer. The idempotency key prevents a second job. */
-  private async _sendWithRetries(send: () => Promise<Job>): Promise<Job> {
-    for (const delay of this._retryDelays) {
-      try {
-        return await send();
-      } catch (error) {
-        if (!(error instanceof ApiError) || error.failure !== 'unreachable') {
-          throw error;
-        }
-        await new Promise(resolve => setTimeout(resolve, delay));
-      }
-    }
-    return send();
   }
 
   /** Send a request about one job and store the answer. */
@@ -290,6 +308,7 @@ export class Jobs implements IJobs {
       } else if (!overlaps && isFinal(job)) {
         // There may be a gap between the page and this job: load again from the page on.
         this._jobs.delete(job.name);
+        this._groups.forget(job.group);
         this.removed.emit(job.name);
       }
     }
@@ -328,18 +347,23 @@ export class Jobs implements IJobs {
     }
   }
 
+  private async _loadPage(query: JobsQuery): Promise<Page> {
+    const sentAt = this._eventCount;
+    const page = await this._client.list(query);
+    page.jobs.forEach(job => this._storeResponse(job, sentAt));
+    return page;
+  }
+
   private async _loadNextPage(isSearch: boolean): Promise<void> {
     if (this._cursor === null) {
       return;
     }
     const cursor = this._cursor;
-    const sentAt = this._eventCount;
     const limit = isSearch ? MAX_PAGE_SIZE : PAGE_SIZE;
-    const page = await this._client.list({ limit, cursor });
+    const page = await this._loadPage({ limit, cursor });
     if (cursor === this._cursor) {
       this._cursor = page.next;
     }
-    page.jobs.forEach(job => this._storeResponse(job, sentAt));
   }
 
   private readonly _jobs = new OrderedJobs();
@@ -349,10 +373,17 @@ export class Jobs implements IJobs {
   /** The number of events so far, and for each job the number at its last event. */
   private _eventCount = 0;
   private readonly _lastEvents = new Map<string, number>();
+  private readonly _groups = new GroupLoads(query => this._loadPage(query));
   private _cursor: string | null = null;
   private _feed: FeedState = 'unknown';
   private _requestCount = 0;
   private _refresh: Promise<void> = Promise.resolve();
   private _nextRefresh: Promise<void> | null = null;
   private _pageLoad: Promise<void> | null = null;
+}
+
+/** What of a job may differ: not when it was asked what the job waits for. */
+function contentOf(job: Job): string {
+  const { wait } = job;
+  return JSON.stringify(wait ? { ...job, wait: { ...wait, time: '' } } : job);
 }

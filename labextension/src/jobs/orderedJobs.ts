@@ -3,7 +3,8 @@
  */
 import { ArrayExt } from '@lumino/algorithm';
 
-import type { Job } from './job';
+import { DistinctParameters } from './distinctParameters';
+import { isFinal, type Job } from './job';
 
 /** Jobs by name and in order, newest first. */
 export class OrderedJobs {
@@ -11,6 +12,14 @@ export class OrderedJobs {
   get list(): readonly Job[] {
     return this._list;
   }
+
+  /** The number of jobs that have not ended. */
+  get unfinishedCount(): number {
+    return this._unfinishedCount;
+  }
+
+  /** The parameters in which jobs of a notebook differ. */
+  readonly distinctParameters = new DistinctParameters();
 
   get(name: string): Job | undefined {
     return this._byName.get(name);
@@ -24,6 +33,10 @@ export class OrderedJobs {
     }
     const index = this._findIndex(sortKey(job));
     const isKnown = this._list[index]?.name === job.name;
+    if (isKnown) {
+      this._count(this._list[index]!, -1);
+    }
+    this._count(job, 1);
     this._list.splice(index, isKnown ? 1 : 0, job);
     this._byName.set(job.name, job);
   }
@@ -34,6 +47,7 @@ export class OrderedJobs {
     if (job === undefined) {
       return false;
     }
+    this._count(job, -1);
     this._list.splice(this._findIndex(sortKey(job)), 1);
     return this._byName.delete(name);
   }
@@ -45,6 +59,16 @@ export class OrderedJobs {
     );
   }
 
+  private _count(job: Job, by: 1 | -1): void {
+    this._unfinishedCount += isFinal(job) ? 0 : by;
+    if (by > 0) {
+      this.distinctParameters.add(job);
+    } else {
+      this.distinctParameters.remove(job);
+    }
+  }
+
+  private _unfinishedCount = 0;
   private readonly _byName = new Map<string, Job>();
   private readonly _list: Job[] = [];
 }

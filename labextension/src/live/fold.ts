@@ -1,12 +1,12 @@
 /**
  * Folds the records of a journal into the cells of the live view, by the rules of
- * `job_runner/protocol/result/fold.py`. Outputs that an Output widget captures are shown below the
- * cell, because there are no widgets without a kernel; the result has them in the widget.
+ * `job_runner/protocol/result/fold.py`. Outputs that an Output widget captures go to the widget.
  */
 import type * as nbformat from '@jupyterlab/nbformat';
 
 import type { Notices } from './notices';
 import { type DisplayContent, Outputs } from './outputs';
+import { type WidgetRecord, WidgetStore } from './widgetStore';
 
 /** A record of the journal (docs/protocol.md). */
 export type JournalRecord = { k?: unknown; [field: string]: unknown };
@@ -26,7 +26,12 @@ export class LiveCell {
 
 /** The state of a run, updated record by record. Only its own methods change it. */
 export class Fold {
-  constructor(private readonly _notices: Notices) {}
+  constructor(private readonly _notices: Notices) {
+    this.widgets = new WidgetStore(_notices);
+  }
+
+  /** The models of ipywidgets. */
+  readonly widgets: WidgetStore;
 
   /** The cells in order, with those that report how the run ended. */
   cells: LiveCell[] = [];
@@ -62,7 +67,11 @@ export class Fold {
       case 'update_display':
         return this._updateDisplay(fields.display_id!, fields);
       case 'clear':
-        return this._cellAt(fields.i).outputs.clear(fields.wait === true);
+        return this._outputsAt(fields.i).clear(fields.wait === true);
+      case 'widget':
+        return this.widgets.apply(record as unknown as WidgetRecord);
+      case 'widget_close':
+        return this.widgets.close(fields.id!);
       case 'damaged':
         return this._addNotice(this._notices.damaged(fields.bytes!));
       case 'omitted':
@@ -103,6 +112,7 @@ export class Fold {
     }
     this._extraCells.clear();
     this._displays.clear();
+    this.widgets.clear();
     this.current = null;
     this.endState = null;
   }
@@ -137,32 +147,36 @@ export class Fold {
 
   private _addOutput(
     cell: LiveCell,
-    { output, display_id }: RecordFields
+    { i, output, display_id }: RecordFields
   ): void {
     if (this._hasSkipped && cell.state === 'idle') {
       this._startCell(cell);
     }
+    const outputs = this.widgets.capturing(i) ?? cell.outputs;
     if (output.output_type === 'stream') {
       const { name, text } = output as { name: string; text: string };
-      return cell.outputs.addText(name, text);
+      return outputs.addText(name, text);
     }
     const displayId = 'data' in output ? display_id : undefined;
     if (displayId !== undefined) {
       this._updateDisplay(displayId, output as DisplayContent);
-      const cells = this._displays.get(displayId) ?? new Set();
-      this._displays.set(displayId, cells.add(cell));
+      const places = this._displays.get(displayId) ?? new Set();
+      this._displays.set(displayId, places.add(outputs));
     }
-    cell.outputs.add(output, displayId);
+    outputs.add(output, displayId);
   }
 
   private _updateDisplay(displayId: string, content: DisplayContent): void {
-    for (const cell of this._displays.get(displayId) ?? []) {
-      cell.outputs.update(displayId, content);
+    for (const outputs of this._displays.get(displayId) ?? []) {
+      outputs.update(displayId, content);
+      this.widgets.noteChange(outputs);
     }
   }
 
-  private _omit({ of, bytes }: RecordFields): void {
-    if (of === 'prepared') {
+  private _omit({ of, id, bytes }: RecordFields): void {
+    if (of === 'widget' && id !== undefined) {
+      this.widgets.omit(id, bytes!);
+    } else if (of === 'prepared') {
       this.needsNotebook = this.notebook === null;
     } else if (of === 'output' || of === 'update_display') {
       this._addNotice(this._notices.omitted(bytes!));
@@ -190,6 +204,11 @@ export class Fold {
     }
   }
 
+  /** Where an output of a cell goes: below the cell, or into a widget. */
+  private _outputsAt(index: number): Outputs {
+    return this.widgets.capturing(index) ?? this._cellAt(index).outputs;
+  }
+
   /** The code cell of an index, or an extra cell if the notebook's record is damaged. */
   private _cellAt(index: number): LiveCell {
     const notebookCell = this._notebookCells[index];
@@ -213,8 +232,8 @@ export class Fold {
   private readonly _extraCells = new Map<number, LiveCell>();
   /** Whether records were left out, the beginning of a cell perhaps among them. */
   private _hasSkipped = false;
-  /** The cells that may show an output of a display id. */
-  private readonly _displays = new Map<string, Set<LiveCell>>();
+  /** The places that may show an output of a display id. */
+  private readonly _displays = new Map<string, Set<Outputs>>();
 }
 
 /** The fields of records, each of which some kinds have. */
@@ -225,6 +244,7 @@ type RecordFields = DisplayContent & {
   execution_count: number | null;
   output: nbformat.IOutput;
   display_id?: string;
+  id?: string;
   wait?: boolean;
   of?: string;
   bytes?: number;

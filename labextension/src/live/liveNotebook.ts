@@ -12,6 +12,7 @@ import type { ITranslator } from '@jupyterlab/translation';
 
 import type { Fold, LiveCell } from './fold';
 import type { Outputs } from './outputs';
+import { syncOutputs } from './render/syncOutputs';
 
 export type RenderServices = {
   rendermime: IRenderMimeRegistry;
@@ -58,6 +59,7 @@ export class LiveNotebook extends StaticNotebook {
     }
     this._insertNewCells();
     this._rendered.forEach((_, index) => this._updateCell(index));
+    this._fold.widgets.flush();
     if (isLatest) {
       this._scrollToNewest();
     }
@@ -105,17 +107,7 @@ export class LiveNotebook extends StaticNotebook {
     model.executionState = cell.state === 'running' ? 'running' : 'idle';
     model.executionCount = cell.executionCount;
     const outputs = cell.outputs.shown;
-    // JupyterLab's model may only append, and replace an output by one of its kind.
-    if (!before.every((output, at) => isSameKind(output, outputs[at]))) {
-      model.outputs.clear();
-    }
-    outputs.forEach((output, position) => {
-      if (position >= model.outputs.length) {
-        model.outputs.add(output);
-      } else if (output !== before[position]) {
-        model.outputs.set(position, output);
-      }
-    });
+    syncOutputs(model.outputs, before, outputs);
     this._rendered[index] = { cell, outputs };
   }
 
@@ -181,19 +173,15 @@ const RESUME_MS = 1000;
 const SCROLL_EVENTS = ['wheel', 'touchmove', 'keydown', 'mousedown'];
 const SCROLL_KEYS = /^(Page|Arrow)(Up|Down)$|^(Home|End)$/;
 
-/** A cell without outputs that cannot be edited. */
+/** A cell without outputs that cannot be edited, and is not trusted whatever it says. */
 function toReadOnly({ cell }: LiveCell): nbformat.ICell {
-  const metadata = { ...cell.metadata, editable: false, deletable: false };
+  const metadata = {
+    ...cell.metadata,
+    trusted: false,
+    editable: false,
+    deletable: false
+  };
   return cell.cell_type === 'code'
     ? { ...cell, metadata, outputs: [], execution_count: null }
     : { ...cell, metadata };
-}
-
-function isSameKind(
-  output: nbformat.IOutput,
-  other: nbformat.IOutput | undefined
-): boolean {
-  return (
-    output.output_type === other?.output_type && output.name === other.name
-  );
 }

@@ -6,6 +6,7 @@ import { Fold } from './fold';
 import { JobView, type ViewServices } from './jobView';
 import { LiveNotebook, type RenderServices } from './liveNotebook';
 import { createNotices } from './notices';
+import { addSafeRenderers } from './render/factories';
 
 export function createWatchView(
   jobName: string,
@@ -14,6 +15,8 @@ export function createWatchView(
 ): JobView {
   const { jobs, journalApi, trans } = services;
   const fold = new Fold(createNotices(trans));
+  const { rendermime } = renderServices;
+  addSafeRenderers(rendermime, { store: fold.widgets, trans });
   const notebook = new LiveNotebook(fold, renderServices);
   const { outerNode } = notebook;
   outerNode.tabIndex = 0; // makes it scrollable by keyboard

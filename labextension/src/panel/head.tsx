@@ -1,21 +1,55 @@
 /** The controls above the list: search, filter, grouping; and the notice of connection problems. */
 import type { TranslationBundle } from '@jupyterlab/translation';
-import { HTMLSelect } from '@jupyterlab/ui-components';
+import { HTMLSelect, tableRowsIcon } from '@jupyterlab/ui-components';
+import type { CommandRegistry } from '@lumino/commands';
 import type { ReactElement } from 'react';
 
+import { CommandIDs } from '../jobCommands';
+import type { StateFilter } from '../jobs/filter';
+import type { IJobs } from '../tokens';
 import { connectionProblem } from '../ui/errors';
-import type { Filter, PanelModel } from './model';
+import type { PanelModel } from './model';
+import { NotifyButton } from './notifyButton';
 
 type Props = { model: PanelModel; trans: TranslationBundle };
 
-export function ListControls({ model, trans }: Props): ReactElement {
-  const filters: Record<Filter, string> = {
+/** The filters by state, with their labels. */
+export function stateFilters(
+  trans: TranslationBundle
+): Record<StateFilter, string> {
+  return {
     all: trans.__('All jobs'),
     waiting: trans.__('Queued'),
     running: trans.__('Running'),
     succeeded: trans.__('Succeeded'),
     failed: trans.__('Failed or cancelled')
   };
+}
+
+type HeadingProps = { commands: CommandRegistry; trans: TranslationBundle };
+
+/** The panel's heading, and the buttons for the table and for notifications of the computer. */
+export function PanelHeading({ commands, trans }: HeadingProps): ReactElement {
+  const { showTable } = CommandIDs;
+  return (
+    <div className="jp-ToJob-titlebar">
+      <h2 className="jp-ToJob-heading">{trans.__('Jobs')}</h2>
+      {commands.hasCommand(showTable) && (
+        <button
+          className="jp-ToJob-action"
+          title={commands.caption(showTable)}
+          onClick={() => void commands.execute(showTable)}
+        >
+          <tableRowsIcon.react tag="span" aria-hidden="true" />
+          {trans.__('Table')}
+        </button>
+      )}
+      <NotifyButton commands={commands} />
+    </div>
+  );
+}
+
+export function ListControls({ model, trans }: Props): ReactElement {
   return (
     <div className="jp-ToJob-head" role="search" aria-label={trans.__('Jobs')}>
       <input
@@ -23,7 +57,7 @@ export function ListControls({ model, trans }: Props): ReactElement {
         className="jp-mod-styled"
         aria-label={trans.__('Search jobs')}
         placeholder={trans.__('Search…')}
-        title={trans.__('Words of name, notebook, flavor, device or reason')}
+        title={searchHint(trans)}
         value={model.query}
         onChange={({ target }) => model.set({ query: target.value })}
       />
@@ -31,9 +65,11 @@ export function ListControls({ model, trans }: Props): ReactElement {
         className="jp-ToJob-filter"
         aria-label={trans.__('Which jobs')}
         value={model.filter}
-        onChange={({ target }) => model.set({ filter: target.value as Filter })}
+        onChange={({ target }) =>
+          model.set({ filter: target.value as StateFilter })
+        }
       >
-        {Object.entries(filters).map(([value, label]) => (
+        {Object.entries(stateFilters(trans)).map(([value, label]) => (
           <option key={value} value={value}>
             {label}
           </option>
@@ -51,11 +87,20 @@ export function ListControls({ model, trans }: Props): ReactElement {
   );
 }
 
+/** What a search looks at. */
+export function searchHint(trans: TranslationBundle): string {
+  return trans.__(
+    'Words of name, notebook, flavor, device, group or reason, and parameters such as rate=0.1'
+  );
+}
+
+type NoticeProps = { jobs: IJobs; trans: TranslationBundle };
+
 /** The connection problem, with a button to try again. */
 export function ConnectionNotice({
-  model: { jobs },
+  jobs,
   trans
-}: Props): ReactElement | null {
+}: NoticeProps): ReactElement | null {
   const text = connectionProblem(jobs.error, jobs.feed, trans);
   return text === null ? null : (
     <div className="jp-ToJob-notice" role="alert">

@@ -9,8 +9,10 @@ import {
   useState
 } from 'react';
 
+import { formatParameters } from '../jobs/filter';
 import type { ListRow, PanelModel } from './model';
 import { JobRow, type RowServices } from './row';
+import { SweepLine } from './sweepRow';
 import { WindowedList } from './windowed';
 
 type Props = RowServices & { model: PanelModel };
@@ -22,6 +24,7 @@ export function JobList({ model, ...services }: Props): ReactElement {
   const activeIndex = useActiveIndex(keys, activeKey);
   const container = useRef<HTMLDivElement>(null);
   const onKeyDown = useArrowKeys(container, keys, activeIndex, setActiveKey);
+  useRevealedLine(container, model, setActiveKey);
   const onEnd = () => {
     // A filtered list loads more on request only: it might otherwise read 10,000 jobs for one word.
     if (jobs.hasMore && !jobs.isBusy && jobs.error === null && !isFiltered) {
@@ -112,6 +115,29 @@ function useArrowKeys(
   };
 }
 
+/** Focus the line that the model reveals, once it is rendered: the active line always is. */
+function useRevealedLine(
+  container: React.RefObject<HTMLDivElement>,
+  model: PanelModel,
+  setActiveKey: (key: string) => void
+): void {
+  useEffect(() => {
+    const { revealedKey: key } = model;
+    if (key === null) {
+      return;
+    }
+    const selector = `li[data-key="${CSS.escape(key)}"]`;
+    const line = container.current?.querySelector(selector);
+    if (line) {
+      model.revealedKey = null;
+      line.querySelector<HTMLElement>('[data-main]')?.focus();
+      line.scrollIntoView({ block: 'nearest' });
+    } else {
+      setActiveKey(key);
+    }
+  });
+}
+
 type LineProps = Props & { row: ListRow; isActive: boolean };
 
 function ListLine({
@@ -120,10 +146,30 @@ function ListLine({
   isActive,
   ...services
 }: LineProps): ReactElement {
+  const { jobs } = model;
   if (row.kind === 'job') {
-    const { jobs } = model;
+    const { job } = row;
+    const line = (
+      <JobRow
+        {...services}
+        jobs={jobs}
+        job={job}
+        isActive={isActive}
+        difference={formatParameters(job, jobs.getDistinctParameters(job))}
+        day={new Date().toDateString()}
+      />
+    );
+    return row.isMember ? <div className="jp-ToJob-member">{line}</div> : line;
+  }
+  if (row.kind === 'sweep') {
     return (
-      <JobRow {...services} jobs={jobs} job={row.job} isActive={isActive} />
+      <SweepLine
+        {...services}
+        jobs={jobs}
+        row={row}
+        isActive={isActive}
+        onToggle={() => model.toggleSweep(row.group)}
+      />
     );
   }
   const Caret = row.isOpen ? caretDownIcon : caretRightIcon;

@@ -5,19 +5,25 @@ import type { MouseEvent } from 'react';
 
 import { CommandIDs } from '../jobCommands';
 import type { Job } from '../jobs/job';
+import { USE_PARAMETERS } from '../submit/useParameters';
+import { ViewCommandIDs } from '../viewCommands';
 
 const MENU_ITEMS: readonly (string | null)[] = [
+  ViewCommandIDs.details,
   CommandIDs.open,
   CommandIDs.watch,
   CommandIDs.logs,
   CommandIDs.deliver,
   CommandIDs.source,
+  ViewCommandIDs.results,
+  CommandIDs.bringBack,
   null,
   CommandIDs.cancel,
   null,
   CommandIDs.submitCurrent,
   CommandIDs.rerun,
   CommandIDs.rerunWith,
+  USE_PARAMETERS,
   CommandIDs.copy,
   null,
   CommandIDs.delete
@@ -26,13 +32,20 @@ const MENU_ITEMS: readonly (string | null)[] = [
 /** Open the menu at the pointer, or below the button that was pressed. */
 export function openJobMenu(
   event: MouseEvent<HTMLElement>,
-  { name }: Job,
+  { name, group }: Job,
   { commands }: { commands: CommandRegistry }
 ): void {
   event.preventDefault();
   event.stopPropagation();
   const menu = new Menu({ commands });
   for (const command of MENU_ITEMS) {
+    if (command === ViewCommandIDs.results) {
+      // The command, if there is one, is about a group.
+      if (group !== null && commands.hasCommand(command)) {
+        menu.addItem({ command, args: { group } });
+      }
+      continue;
+    }
     menu.addItem(
       command === null ? { type: 'separator' } : { command, args: { name } }
     );

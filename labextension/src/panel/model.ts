@@ -1,11 +1,10 @@
 /** The model of the panel: jobs filtered, and grouped if wanted. */
 import { Signal } from '@lumino/signaling';
 
+import { createFilter, isFiltering, type StateFilter } from '../jobs/filter';
 import type { Job } from '../jobs/job';
 import type { IJobs } from '../tokens';
-
-/** The filter by state. */
-export type Filter = 'all' | 'waiting' | 'running' | 'succeeded' | 'failed';
+import { gatherSweeps, type SweepRow } from './sweeps';
 
 /** A line of the list: the heading of a group, or a job. */
 export type ListRow =
@@ -16,14 +15,15 @@ export type ListRow =
       jobs: Job[];
       isOpen: boolean;
     }
-  | { kind: 'job'; key: string; job: Job };
+  | SweepRow
+  | JobLine;
 
-const FILTER_STATES: Record<Filter, readonly Job['state'][]> = {
-  all: [],
-  waiting: ['queued'],
-  running: ['starting', 'running'],
-  succeeded: ['succeeded'],
-  failed: ['failed', 'cancelled']
+/** A job; in a group that is shown as one line, `isMember`. */
+export type JobLine = {
+  kind: 'job';
+  key: string;
+  job: Job;
+  isMember?: boolean;
 };
 
 /** The panel's state, which `set` changes. */
@@ -40,15 +40,27 @@ export class PanelModel {
   /** Counts the changes. */
   version = 0;
 
-  filter: Filter = 'all';
+  filter: StateFilter = 'all';
 
-  /**
-   * The search text. Each of its words must be in a job's name, notebook, flavor, device, reason or
-   * message.
-   */
+  /** The search text, see `JobFilter`. */
   query = '';
 
   isGrouped = false;
+
+  /** The key of the line that is to be brought into sight and focused; null if it was. */
+  revealedKey: string | null = null;
+
+  /** Bring a job into sight, and show what hides it. */
+  reveal(name: string): void {
+    const job = this.jobs.get(name);
+    if (job !== undefined) {
+      this.query = '';
+      this.filter = 'all';
+      this._collapsed.delete(job.notebook);
+      this.revealedKey = name;
+      this._emitChanged();
+    }
+  }
 
   /** Change what is shown. */
   set(
@@ -60,7 +72,7 @@ export class PanelModel {
 
   /** Whether a filter or a search hides jobs. */
   get isFiltered(): boolean {
-    return this.filter !== 'all' || this.query.trim() !== '';
+    return isFiltering({ state: this.filter, query: this.query });
   }
 
   /** Collapse or expand a group. */
@@ -71,14 +83,23 @@ export class PanelModel {
     this._emitChanged();
   }
 
+  /** Collapse or expand the line of a group. */
+  toggleSweep(group: string): void {
+    if (!this._toggledSweeps.delete(group)) {
+      this._toggledSweeps.add(group);
+    }
+    this._emitChanged();
+  }
+
   /** The lines to show. The same array is returned until something changes. */
   get rows(): readonly ListRow[] {
     if (this._rows === null) {
       const { all } = this.jobs;
-      const jobs = this.isFiltered ? all.filter(this._createFilter()) : all;
+      const filter = { state: this.filter, query: this.query };
+      const jobs = this.isFiltered ? all.filter(createFilter(filter)) : all;
       this._rows = this.isGrouped
         ? this._groupByNotebook(jobs)
-        : jobs.map(toRow);
+        : this._gather(jobs);
     }
     return this._rows;
   }
@@ -86,27 +107,6 @@ export class PanelModel {
   dispose(): void {
     Signal.disconnectReceiver(this);
     Signal.clearData(this);
-  }
-
-  private _createFilter(): (job: Job) => boolean {
-    const words = this.query.toLowerCase().split(/\s+/).filter(Boolean);
-    const states = FILTER_STATES[this.filter];
-    return job => {
-      const text = [
-        job.name,
-        job.notebook,
-        job.flavor,
-        job.device,
-        job.reason,
-        job.message
-      ]
-        .join('\n')
-        .toLowerCase();
-      return (
-        (states.length === 0 || states.includes(job.state)) &&
-        words.every(word => text.includes(word))
-      );
-    };
   }
 
   private _groupByNotebook(jobs: readonly Job[]): ListRow[] {
@@ -128,8 +128,17 @@ export class PanelModel {
         jobs: members,
         isOpen
       };
-      return isOpen ? [head, ...members.map(toRow)] : [head];
+      return isOpen ? [head, ...this._gather(members)] : [head];
     });
+  }
+
+  /** Make lines of jobs, and one of all jobs of a group. What a search finds in it is shown. */
+  private _gather(jobs: readonly Job[]): ListRow[] {
+    return gatherSweeps(
+      jobs,
+      this.jobs.all,
+      group => this._toggledSweeps.has(group) !== this.isFiltered
+    );
   }
 
   private _emitChanged(): void {
@@ -140,8 +149,5 @@ export class PanelModel {
 
   private _rows: readonly ListRow[] | null = null;
   private readonly _collapsed = new Set<string>();
-}
-
-function toRow(job: Job): ListRow {
-  return { kind: 'job', key: job.name, job };
+  private readonly _toggledSweeps = new Set<string>();
 }

@@ -10,7 +10,7 @@ import { jobsIcon } from '../ui/icons';
 import { useKeptFocus } from '../ui/useKeptFocus';
 import { useModel } from '../ui/useModel';
 import { announceChanges } from './announcer';
-import { ConnectionNotice, ListControls } from './head';
+import { ConnectionNotice, ListControls, PanelHeading } from './head';
 import { JobList } from './list';
 import type { PanelModel } from './model';
 
@@ -111,9 +111,9 @@ function PanelContent({
   useKeptFocus(container, findFocusTarget);
   return (
     <>
-      <h2 className="jp-ToJob-heading">{trans.__('Jobs')}</h2>
+      <PanelHeading commands={commands} trans={trans} />
       <ListControls model={model} trans={trans} />
-      <ConnectionNotice model={model} trans={trans} />
+      <ConnectionNotice jobs={model.jobs} trans={trans} />
       <JobList model={model} commands={commands} trans={trans} />
       <Announcements jobs={model.jobs} trans={trans} />
     </>

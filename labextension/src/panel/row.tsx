@@ -1,24 +1,18 @@
 /** A line of the list that shows a job. */
 import type { TranslationBundle } from '@jupyterlab/translation';
-import {
-  checkIcon,
-  circleEmptyIcon,
-  closeIcon,
-  ellipsesIcon,
-  type LabIcon,
-  runIcon,
-  stopIcon
-} from '@jupyterlab/ui-components';
+import { ellipsesIcon } from '@jupyterlab/ui-components';
 import type { CommandRegistry } from '@lumino/commands';
 import { memo, type MouseEvent, type ReactElement } from 'react';
 
-import { CommandIDs } from '../jobCommands';
-import { isFinal, isWaitingOnCluster, type Job, resultPath } from '../jobs/job';
+import { CommandIDs, mainCommandOf } from '../jobCommands';
+import { fullName, isFinal, isWaitingOnCluster, type Job } from '../jobs/job';
 import type { IJobs } from '../tokens';
+import { formatExactly, formatMoment } from '../ui/format';
 import { ElapsedTime, type JobTextProps, ProgressBar } from '../ui/progress';
 import { noteText, statusText, usageText } from '../ui/statusText';
 import { openJobMenu } from './menu';
 import { Remark } from './remark';
+import { StateIcon } from '../ui/stateIcon';
 import { WaitDetails } from './waitDetails';
 
 export type RowServices = {
@@ -26,25 +20,22 @@ export type RowServices = {
   trans: TranslationBundle;
 };
 
-type Props = RowServices & { jobs: IJobs; job: Job; isActive: boolean };
-
-const ICONS: Record<Job['state'], LabIcon> = {
-  queued: circleEmptyIcon,
-  starting: runIcon,
-  running: runIcon,
-  succeeded: checkIcon,
-  failed: closeIcon,
-  cancelled: stopIcon
+type Props = RowServices & {
+  jobs: IJobs;
+  job: Job;
+  isActive: boolean;
+  /** The parameters that tell the job from others of its notebook. */
+  difference: string;
+  /** The day on which it is shown: times of other days have their date. */
+  day: string;
 };
 
 /** A job's line. It renders again only if the job or its being active changes. */
 export const JobRow = memo(function JobRow(props: Props): ReactElement {
-  const { jobs, job, trans, commands, isActive } = props;
+  const { jobs, job, trans, commands, isActive, difference } = props;
   const { name, state } = job;
-  const Icon = ICONS[state];
   const tabIndex = isActive ? 0 : -1;
-  const mainCommand =
-    resultPath(job) === null ? CommandIDs.watch : CommandIDs.open;
+  const mainCommand = mainCommandOf(job, commands);
   const note = noteText(job, trans);
   const usage = isFinal(job) ? usageText(job, trans) : null;
   const onMenu = (event: MouseEvent<HTMLElement>) =>
@@ -55,18 +46,18 @@ export const JobRow = memo(function JobRow(props: Props): ReactElement {
       aria-label={name}
       onContextMenu={onMenu}
     >
-      <Icon.react className="jp-ToJob-state" tag="span" aria-hidden="true" />
+      <StateIcon state={state} />
       <div className="jp-ToJob-what">
         <button
           className="jp-ToJob-name"
           data-main
           tabIndex={tabIndex}
-          title={commands.caption(mainCommand, { name })}
+          title={`${fullName(job)}\n${commands.caption(mainCommand, { name })}`}
           onClick={() => void commands.execute(mainCommand, { name })}
         >
           {name}
         </button>
-        <JobFacts job={job} trans={trans} />
+        <JobFacts job={job} trans={trans} difference={difference} />
         {note !== null && (
           <Remark text={note} name={name} tabIndex={tabIndex} trans={trans} />
         )}
@@ -85,19 +76,42 @@ export const JobRow = memo(function JobRow(props: Props): ReactElement {
   );
 });
 
-function JobFacts({ job, trans }: JobTextProps): ReactElement {
+function JobFacts({
+  job,
+  trans,
+  difference
+}: JobTextProps & { difference: string }): ReactElement {
   return (
     <>
       <p className="jp-ToJob-standing">
         <strong>{statusText(job, trans)}</strong>
         {!isFinal(job) && <ElapsedTime job={job} trans={trans} />}
+        <SubmissionTime job={job} trans={trans} />
       </p>
       {job.state === 'running' && <ProgressBar job={job} trans={trans} />}
       <p className="jp-ToJob-origin">
         <span>{job.notebook}</span>{' '}
         <span>{`${job.flavor} · ${job.device}`}</span>
       </p>
+      {difference !== '' && (
+        <p className="jp-ToJob-difference" title={difference}>
+          {difference}
+        </p>
+      )}
     </>
+  );
+}
+
+function SubmissionTime({ job, trans }: JobTextProps): ReactElement | null {
+  const { submitted } = job;
+  return submitted === null ? null : (
+    <time
+      className="jp-ToJob-time"
+      dateTime={submitted}
+      title={trans.__('Submitted %1', formatExactly(submitted))}
+    >
+      {formatMoment(submitted, Date.now())}
+    </time>
   );
 }
 

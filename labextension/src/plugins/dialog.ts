@@ -8,6 +8,7 @@ import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
 import { SubmitDialogs } from '../dialog/submitDialogs';
 import { Client } from '../jobs/client';
+import { IPreferences } from '../settings/preferences';
 import { IJobs, ISubmitDialog } from '../tokens';
 
 const plugin: JupyterFrontEndPlugin<ISubmitDialog> = {
@@ -16,18 +17,20 @@ const plugin: JupyterFrontEndPlugin<ISubmitDialog> = {
   autoStart: true,
   provides: ISubmitDialog,
   requires: [IJobs],
-  optional: [IStateDB, ITranslator],
+  optional: [IStateDB, ITranslator, IPreferences],
   activate: (
     { serviceManager }: JupyterFrontEnd,
     jobs: IJobs,
     state: IStateDB | null,
-    translator: ITranslator | null
+    translator: ITranslator | null,
+    preferences: IPreferences | null
   ): ISubmitDialog =>
     new SubmitDialogs(
       new Client(serviceManager.serverSettings),
       jobs,
       state,
-      (translator ?? nullTranslator).load('jupyter_to_job')
+      (translator ?? nullTranslator).load('jupyter_to_job'),
+      preferences
     )
 };
 

@@ -3,19 +3,17 @@ import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
-import {
-  ITranslator,
-  nullTranslator,
-  type TranslationBundle
-} from '@jupyterlab/translation';
+import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
+import { GroupCommandIDs } from '../groupCommands';
 import { CommandIDs } from '../jobCommands';
-import { elapsedSeconds, type Job } from '../jobs/job';
+import type { Job } from '../jobs/job';
+import { endToast } from '../notify/endText';
+import { IPreferences, RegistryPreferences } from '../settings/preferences';
 import { IJobs } from '../tokens';
-import { formatDuration } from '../ui/format';
+import { detailsActions } from '../ui/detailsAction';
+import { GroupToasts } from '../ui/groupToasts';
 import { openActions } from '../ui/openResult';
-import { failureText } from '../ui/statusText';
-import type { Toast } from '../ui/toast';
 import { ToastStack } from '../ui/toastStack';
 
 const plugin: JupyterFrontEndPlugin<void> = {
@@ -23,53 +21,51 @@ const plugin: JupyterFrontEndPlugin<void> = {
   description: 'Tells when a job was submitted and when it has ended.',
   autoStart: true,
   requires: [IJobs],
-  optional: [ITranslator],
+  optional: [ITranslator, IPreferences],
   activate: (
-    { commands }: JupyterFrontEnd,
+    { commands, serviceManager: { contents } }: JupyterFrontEnd,
     jobs: IJobs,
-    translator: ITranslator | null
+    translator: ITranslator | null,
+    optionalPreferences: IPreferences | null
   ): void => {
     const trans = (translator ?? nullTranslator).load('jupyter_to_job');
+    const preferences = optionalPreferences ?? new RegistryPreferences();
+    const isShown = ({ state }: Pick<Job, 'state'>) => {
+      const { toasts: shown } = preferences.current;
+      return shown === 'failures' ? state === 'failed' : shown !== 'none';
+    };
     const toasts = new ToastStack(
       trans,
       () => void commands.execute(CommandIDs.showJobs)
     );
-    jobs.submitted.connect((_, job: Job) => {
+    const tellSubmitted = (job: Job) => {
       const text = trans.__('Submitted as %1', job.name);
-      toasts.show(job, { type: 'info', text });
+      const actions = detailsActions(job.name, commands, trans);
+      toasts.show(job, { type: 'info', text, actions });
+    };
+    const groups = new GroupToasts(jobs, trans, {
+      isShown,
+      tellSubmitted,
+      showResults: group =>
+        void commands.execute(GroupCommandIDs.results, { group })
+    });
+    jobs.submitted.connect((_, job: Job) => {
+      if (preferences.current.toasts === 'all' && !groups.takesRerun(job)) {
+        tellSubmitted(job);
+      }
+    });
+    jobs.sweepSubmitted.connect((_, swept) => {
+      if (preferences.current.toasts === 'all') {
+        groups.onSubmitted(swept);
+      }
     });
     jobs.settled.connect((_, job: Job) => {
-      const actions = openActions(job, commands, trans);
-      toasts.show(job, { ...endToast(job, trans), actions });
+      if (!groups.takes(job) && isShown(job)) {
+        const actions = openActions(job, commands, trans, contents);
+        toasts.show(job, { ...endToast(job, trans), actions });
+      }
     });
   }
 };
 
 export default plugin;
-
-/** The notification of a job's end. */
-function endToast(job: Job, trans: TranslationBundle): Toast {
-  const { name, state, delivery } = job;
-  if (state === 'failed') {
-    const text = trans.__('%1 failed: %2', name, failureText(job, trans));
-    return { type: 'error', text };
-  }
-  const time = elapsedSeconds(job);
-  const text =
-    state === 'cancelled'
-      ? trans.__('%1 was cancelled', name)
-      : time === null
-        ? trans.__('%1 finished', name)
-        : trans.__('%1 finished in %2', name, formatDuration(time, trans));
-  if (delivery.state === 'held' || delivery.state === 'failed') {
-    return {
-      type: 'warning',
-      text: trans.__(
-        '%1, but its notebook could not be delivered: %2',
-        text,
-        delivery.message ?? ''
-      )
-    };
-  }
-  return { type: state === 'cancelled' ? 'info' : 'success', text };
-}

@@ -6,14 +6,26 @@ import {
 } from '@jupyterlab/application';
 import { ICommandPalette } from '@jupyterlab/apputils';
 import { IStateDB } from '@jupyterlab/statedb';
-import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+import {
+  ITranslator,
+  nullTranslator,
+  type TranslationBundle
+} from '@jupyterlab/translation';
 
-import { addJobCommands, CommandIDs } from '../jobCommands';
+import {
+  addJobCommands,
+  CommandIDs,
+  describeJobArguments,
+  jobNameOf
+} from '../jobCommands';
 import { Client } from '../jobs/client';
 import { PanelModel } from '../panel/model';
 import { JobsPanel, PANEL_ID } from '../panel/panel';
+import { IPreferences, RegistryPreferences } from '../settings/preferences';
 import { IJobs, ISubmitDialog } from '../tokens';
+import { showError } from '../ui/errors';
 import { jobsIcon } from '../ui/icons';
+import { activate, addToSideBar } from '../ui/place';
 
 /** The key in the state database for whether jobs are grouped. */
 const GROUPED_KEY = 'jupyter-to-job:panel-grouped';
@@ -28,39 +40,46 @@ const plugin: JupyterFrontEndPlugin<void> = {
     ILayoutRestorer,
     ICommandPalette,
     IStateDB,
-    ITranslator
+    ITranslator,
+    IPreferences
   ],
   activate: (
-    { commands, serviceManager, shell }: JupyterFrontEnd,
+    app: JupyterFrontEnd,
     jobs: IJobs,
     dialog: ISubmitDialog | null,
     restorer: ILayoutRestorer | null,
     palette: ICommandPalette | null,
     state: IStateDB | null,
-    translator: ITranslator | null
+    translator: ITranslator | null,
+    optionalPreferences: IPreferences | null
   ): void => {
+    const { commands, serviceManager } = app;
+    const preferences = optionalPreferences ?? new RegistryPreferences();
     const trans = (translator ?? nullTranslator).load('jupyter_to_job');
     const client = new Client(serviceManager.serverSettings);
-    addJobCommands({ commands, jobs, journalApi: client, dialog, trans });
+    addJobCommands({
+      commands,
+      jobs,
+      journalApi: client,
+      dialog,
+      preferences,
+      contents: serviceManager.contents,
+      trans
+    });
 
     const model = new PanelModel(jobs);
     const panel = new JobsPanel(model, commands, trans);
-    shell.add(panel, 'left', { rank: 250, type: 'Jobs' });
+    const placed = addToSideBar(app, panel, {
+      rank: 250,
+      type: 'Jobs',
+      label: trans.__('Jobs')
+    });
     restorer?.add(panel, PANEL_ID);
     if (state !== null) {
       void persistGrouping(model, state);
     }
 
-    commands.addCommand(CommandIDs.showJobs, {
-      label: trans.__('Show Jobs'),
-      caption: trans.__('Open the list of jobs'),
-      icon: jobsIcon,
-      describedBy: { args: { type: 'object', properties: {} } },
-      execute: async () => {
-        await Promise.resolve(); // after the command palette has restored the focus
-        shell.activateById(PANEL_ID);
-      }
-    });
+    addShowCommand(app, panel, model, placed, trans);
     palette?.addItem({
       command: CommandIDs.showJobs,
       category: trans.__('Jobs')
@@ -69,6 +88,36 @@ const plugin: JupyterFrontEndPlugin<void> = {
 };
 
 export default plugin;
+
+/** Add the command that opens the panel, at a job if it is given a name. */
+function addShowCommand(
+  { commands, shell }: JupyterFrontEnd,
+  panel: JobsPanel,
+  model: PanelModel,
+  placed: Promise<void>,
+  trans: TranslationBundle
+): void {
+  commands.addCommand(CommandIDs.showJobs, {
+    label: ({ isLauncher }) =>
+      isLauncher === true ? trans.__('Jobs') : trans.__('Show Jobs'),
+    caption: trans.__('Open the list of jobs'),
+    icon: jobsIcon,
+    describedBy: {
+      args: { ...describeJobArguments(trans), required: [] }
+    },
+    execute: async args => {
+      await placed; // and after the command palette has restored the focus
+      activate(shell, panel);
+      const name = jobNameOf(args);
+      if (name !== '') {
+        await model.jobs
+          .find(name)
+          .catch(error => showError(error, trans, false));
+        model.reveal(name);
+      }
+    }
+  });
+}
 
 /** Keep over reloads whether jobs are grouped. */
 async function persistGrouping(

@@ -54,6 +54,16 @@ export function createEditorSource(
     ...(collaborative ? {} : expectedHash(context.contentsModel))
   });
   let sent: { key: string; content?: JSONObject } = { key: '' };
+  const toRequest = (choices: Choices, key: string): Submission => {
+    // A repeated request must send the same content, even if others have edited the document.
+    if (collaborative && sent.key !== key) {
+      sent = {
+        key,
+        content: context.model.toJSON() as unknown as JSONObject
+      };
+    }
+    return { ...toSubmission(), content: sent.content, ...choices };
+  };
   return {
     path: notebook,
     note: null,
@@ -61,18 +71,13 @@ export function createEditorSource(
     ready: needsSave ? save(context, trans) : undefined,
     takesFiles: true,
     toSubmission,
-    submit: (choices, key, plan) => {
-      // A repeated request must send the same content, even if others have edited the document.
-      if (collaborative && sent.key !== key) {
-        sent = {
-          key,
-          content: context.model.toJSON() as unknown as JSONObject
-        };
-      }
-      const { content } = sent;
-      const submission = { ...toSubmission(), content, ...choices };
-      return jobs.submit({ ...submission, ...planField(plan) }, key);
-    }
+    submit: (choices, key, plan) =>
+      jobs.submit({ ...toRequest(choices, key), ...planField(plan) }, key),
+    submitSweep: (choices, fields, key, plan) =>
+      jobs.submitSweep(
+        { ...toRequest(choices, key), ...fields, ...planField(plan) },
+        key
+      )
   };
 }
 
@@ -99,7 +104,12 @@ export function createFileSource(
     takesFiles: true,
     toSubmission: () => ({ notebook }),
     submit: (choices, key, plan) =>
-      jobs.submit({ notebook, ...choices, ...planField(plan) }, key)
+      jobs.submit({ notebook, ...choices, ...planField(plan) }, key),
+    submitSweep: (choices, fields, key, plan) =>
+      jobs.submitSweep(
+        { notebook, ...choices, ...fields, ...planField(plan) },
+        key
+      )
   };
 }
 

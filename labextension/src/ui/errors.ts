@@ -4,6 +4,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { ApiError } from '../jobs/client';
 import type { FeedState } from '../tokens';
+import { explainCode } from './serverText';
 import { showToast } from './toast';
 
 /** The notebook cannot be submitted as it is; the message is for the user. */
@@ -57,11 +58,7 @@ export function errorText(
   }
   switch (error.failure) {
     case 'refused':
-      return rejectionText(
-        [error.message, error.hint, quotable(error.requestId)]
-          .filter(Boolean)
-          .join(' ')
-      );
+      return rejectionText(refusalText(error, trans));
     case 'missing':
       return trans.__(
         'The server part of Jupyter to Job is not installed or not enabled on this server: ask who runs it, or install jupyter-to-job there and restart it.'
@@ -83,14 +80,24 @@ export function errorText(
       );
   }
 
-  /** What to quote to an administrator, whose logs say more. */
-  function quotable(requestId: string | null): string | null {
-    return requestId && trans.__('(Request %1)', requestId);
-  }
-
   function rejectionText(why: string): string {
     return isSubmission ? trans.__('Not submitted: %1', why) : why;
   }
+}
+
+/** What the server said, with what to do and what to quote to an administrator. */
+function refusalText(
+  { code, hint, message, requestId }: ApiError,
+  trans: TranslationBundle
+): string {
+  return [
+    explainCode(code, message, trans),
+    hint,
+    // By it administrators find the log lines that say more.
+    requestId && trans.__('(Request %1)', requestId)
+  ]
+    .filter(Boolean)
+    .join(' ');
 }
 
 /** Why the list may be outdated; null if nothing is wrong. */

@@ -27,15 +27,40 @@ export function formatDuration(
     .join(' ');
 }
 
-/** Format a time as `14:05`, or with its date if it is not on the day of `now`. */
-export function formatMoment(time: string, now: number): string {
+/**
+ * Format a time as `14:05`, or `14:05:09` with its seconds, and with its date if it is not on the
+ * day of `now`.
+ */
+export function formatMoment(
+  time: string,
+  now: number,
+  hasSeconds = false
+): string {
   const digits = (part: number) => String(part).padStart(2, '0');
   const dayOf = (moment: Date) =>
     `${moment.getFullYear()}-${digits(moment.getMonth() + 1)}-${digits(moment.getDate())}`;
   const moment = new Date(time);
-  const clock = `${digits(moment.getHours())}:${digits(moment.getMinutes())}`;
+  const clock = [
+    moment.getHours(),
+    moment.getMinutes(),
+    ...(hasSeconds ? [moment.getSeconds()] : [])
+  ]
+    .map(digits)
+    .join(':');
   const day = dayOf(moment);
   return day === dayOf(new Date(now)) ? clock : `${day} ${clock}`;
+}
+
+let exactFormat: Intl.DateTimeFormat | undefined;
+
+/** Format a time to the second, as the browser's language has it. */
+export function formatExactly(time: string): string {
+  // It is kept, because making one takes longer than all else in a row of a table.
+  exactFormat ??= new Intl.DateTimeFormat(undefined, {
+    dateStyle: 'medium',
+    timeStyle: 'medium'
+  });
+  return exactFormat.format(new Date(time));
 }
 
 const DURATION_PATTERN =

@@ -1,24 +1,39 @@
 /** Opens a delivered notebook and scrolls to the failed cell. */
-import type { Notification } from '@jupyterlab/apputils';
+import { Dialog, type Notification, showDialog } from '@jupyterlab/apputils';
 import type { Notebook, NotebookPanel } from '@jupyterlab/notebook';
-import { ServerConnection } from '@jupyterlab/services';
+import { type Contents, ServerConnection } from '@jupyterlab/services';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { CommandRegistry } from '@lumino/commands';
 
 import { ApiError } from '../jobs/client';
 import { type Job, resultPath } from '../jobs/job';
+import { detailsActions } from './detailsAction';
 import { showError } from './errors';
+import { formatBytes } from './format';
+
+/** Bytes of a notebook above which the user is asked how to open it. */
+export const LARGE = 20_000_000;
+
+const OPEN_WITHOUT_OUTPUTS = 'jupyter-to-job:open-without-outputs';
 
 /**
  * Open a delivered notebook at the failed cell, if there is one, or show why it cannot be opened.
+ *
+ * @param job whose result it is: if it is large, the user may choose to see it without outputs
  */
 export async function openResult(
   commands: CommandRegistry,
   path: string,
-  trans: TranslationBundle
+  trans: TranslationBundle,
+  job?: { name: string; contents?: Contents.IManager }
 ): Promise<void> {
   try {
-    await openAtFailedCell(commands, path);
+    const choice = await chooseHow(path, trans, job?.contents);
+    if (choice === 'bare') {
+      await commands.execute(OPEN_WITHOUT_OUTPUTS, { name: job?.name ?? '' });
+    } else if (choice === 'whole') {
+      await openAtFailedCell(commands, path);
+    }
   } catch (error) {
     showError(toOpenError(error, path, trans), trans, false);
   }
@@ -37,18 +52,22 @@ export async function openSource(
   }
 }
 
-/** The button of a notification that opens the job's result, if there is one. */
+/** The buttons of a notification that open the job's result, if there is one, and its details. */
 export function openActions(
   job: Job,
   commands: CommandRegistry,
-  trans: TranslationBundle
+  trans: TranslationBundle,
+  contents?: Contents.IManager
 ): Notification.IAction[] {
   const path = resultPath(job);
+  const details = detailsActions(job.name, commands, trans);
   if (path === null) {
-    return [];
+    return details;
   }
-  const callback = () => void openResult(commands, path, trans);
-  return [{ label: trans.__('Open'), callback }];
+  const { name } = job;
+  const callback = () =>
+    void openResult(commands, path, trans, { name, contents });
+  return [{ label: trans.__('Open'), callback }, ...details];
 }
 
 /** A notification may outlive its notebook, and JupyterLab's error only says `404 Not Found`. */
@@ -67,6 +86,44 @@ function toOpenError(
           detail
         )
       );
+}
+
+/** How to open a notebook: what is large may block the page, so the user is asked. */
+async function chooseHow(
+  path: string,
+  trans: TranslationBundle,
+  contents?: Contents.IManager
+): Promise<'whole' | 'bare' | 'not'> {
+  const file = await contents?.get(path, { content: false });
+  if (file?.size === undefined || file.size <= LARGE) {
+    return 'whole';
+  }
+  const { button } = await showDialog({
+    title: trans.__('Open a Large Notebook?'),
+    body: trans.__(
+      '%1 has %2. While JupyterLab opens it, the page may stop answering. Without its outputs it opens at once.',
+      path,
+      formatBytes(file.size)
+    ),
+    defaultButton: 2,
+    buttons: [
+      Dialog.cancelButton({ label: trans.__('Cancel') }),
+      Dialog.createButton({
+        label: trans.__('Open Anyway'),
+        actions: ['whole'],
+        displayType: 'warn'
+      }),
+      Dialog.okButton({
+        label: trans.__('Open Without Outputs'),
+        actions: ['bare']
+      })
+    ]
+  });
+  return button.actions.includes('bare')
+    ? 'bare'
+    : button.actions.includes('whole')
+      ? 'whole'
+      : 'not';
 }
 
 async function openAtFailedCell(
@@ -88,7 +145,7 @@ async function openAtFailedCell(
 }
 
 /** The index of the cell that papermill's metadata marks as failed; -1 if there is none. */
-function findFailedCell({ widgets }: Notebook): number {
+export function findFailedCell({ widgets }: Notebook): number {
   return widgets.findIndex(({ model }) => {
     const run: unknown = model.getMetadata('papermill');
     return (run as { status?: string } | undefined)?.status === 'failed';

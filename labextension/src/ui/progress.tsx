@@ -40,7 +40,7 @@ export function ElapsedTime({ job, trans }: JobTextProps): ReactElement | null {
 }
 
 /** The current time, updated each second while `isActive`. */
-function useNow(isActive: boolean): number {
+export function useNow(isActive: boolean): number {
   const [now, setNow] = useState(Date.now);
   useEffect(() => {
     if (!isActive) {

@@ -4,11 +4,21 @@ import {
   type TranslationBundle
 } from '@jupyterlab/translation';
 
-import { elapsedSeconds, type Job } from '../jobs/job';
+import { elapsedSeconds, isFinal, type Job } from '../jobs/job';
 import { formatBytes, formatDuration } from './format';
+import { startTimeText, waitReason } from './waitText';
 
-/** The status in a few words. */
+/** The status in a few words, with the run's time once it has ended. */
 export function statusText(job: Job, trans: TranslationBundle): string {
+  const text = stateText(job, trans);
+  const seconds = isFinal(job) ? elapsedSeconds(job) : null;
+  return seconds === null
+    ? text
+    : trans.__('%1 after %2', text, formatDuration(seconds, trans));
+}
+
+/** The status in a word or two. */
+export function stateText(job: Job, trans: TranslationBundle): string {
   if (job.cancel_requested && job.finished === null) {
     return trans.__('Being cancelled');
   }
@@ -20,11 +30,11 @@ export function statusText(job: Job, trans: TranslationBundle): string {
     case 'running':
       return trans.__('Running');
     case 'succeeded':
-      return withElapsed(job, trans.__('Succeeded'), trans);
+      return trans.__('Succeeded');
     case 'failed':
-      return withElapsed(job, trans.__('Failed'), trans);
+      return trans.__('Failed');
     case 'cancelled':
-      return withElapsed(job, trans.__('Cancelled'), trans);
+      return trans.__('Cancelled');
   }
 }
 
@@ -35,13 +45,6 @@ function queuedText({ position }: Job, trans: TranslationBundle): string {
   return position === 1
     ? trans.__('Queued: next in line')
     : trans.__('Queued: place %1 in line', position);
-}
-
-function withElapsed(job: Job, text: string, trans: TranslationBundle): string {
-  const seconds = elapsedSeconds(job);
-  return seconds === null
-    ? text
-    : trans.__('%1 after %2', text, formatDuration(seconds, trans));
 }
 
 /** A note below the status: why the job failed or waits, and why its result was not delivered. */
@@ -59,9 +62,17 @@ export function noteText(job: Job, trans: TranslationBundle): string | null {
 }
 
 function waitingText(job: Job, trans: TranslationBundle): string | null {
-  return job.state === 'queued' && job.reason !== null
-    ? capitalize(reasonText(job.reason, trans) ?? job.reason)
-    : null;
+  if (job.state !== 'queued') {
+    return null;
+  }
+  if (job.reason !== null) {
+    return capitalize(reasonText(job.reason, trans) ?? job.reason);
+  }
+  // An older server does not send it.
+  const sentences = job.wait
+    ? [waitReason(job.wait, trans), startTimeText(job.wait, Date.now(), trans)]
+    : [];
+  return sentences.filter(Boolean).join(' ') || null;
 }
 
 function capitalize(text: string): string {
@@ -86,6 +97,21 @@ export function progressText(
  * known: `Used 0.9 of 4 CPU, 1.2 of 16 GiB; small would have been enough.`
  */
 export function usageText(job: Job, trans: TranslationBundle): string | null {
+  const { enough, larger } = job.usage ?? {};
+  const used = usageFigures(job, trans).join(trans.__(', '));
+  if (used === '') {
+    return null;
+  }
+  if (typeof enough === 'string') {
+    return trans.__('Used %1; %2 would have been enough.', used, enough);
+  }
+  return typeof larger === 'string'
+    ? trans.__('Used %1; %2 has more memory.', used, larger)
+    : trans.__('Used %1.', used);
+}
+
+/** What an ended job used of its resources, as far as it is known. */
+export function usageFigures(job: Job, trans: TranslationBundle): string[] {
   const usage = job.usage ?? {};
   // An unknown number is NaN, with which each comparison is false.
   const numberOf = (key: string) => Number(usage[key] ?? NaN);
@@ -93,7 +119,7 @@ export function usageText(job: Job, trans: TranslationBundle): string | null {
   const memoryPeak = numberOf('memory_peak');
   const memoryLimit = numberOf('memory_given');
   const gpuShare = numberOf('gpu_utilisation_mean');
-  const figures = [
+  return [
     cpu >= 0 &&
       cores > 0 &&
       trans.__('%1 of %2 CPU', cpu.toFixed(1), Number(cores.toFixed(2))),
@@ -103,17 +129,7 @@ export function usageText(job: Job, trans: TranslationBundle): string | null {
     usage.gpu_idle === true
       ? trans.__('no GPU')
       : gpuShare >= 0 && trans.__('%1 % of its GPU', Math.round(gpuShare * 100))
-  ].filter(Boolean);
-  if (figures.length === 0) {
-    return null;
-  }
-  const used = figures.join(trans.__(', '));
-  if (typeof usage.enough === 'string') {
-    return trans.__('Used %1; %2 would have been enough.', used, usage.enough);
-  }
-  return typeof usage.larger === 'string'
-    ? trans.__('Used %1; %2 has more memory.', used, usage.larger)
-    : trans.__('Used %1.', used);
+  ].filter(text => text !== false);
 }
 
 /** Format used bytes of a limit, both in the limit's unit: `1.2 of 16 GiB`, `0.05 of 16 GiB`. */

@@ -14,7 +14,10 @@ export type Toast = {
   actions?: Notification.IAction[];
 };
 
-/** Show a notification, with a button for the full text if that is long; returns its id. */
+/**
+ * Show a notification; returns its id. If its text is long, and no action leads to details, it has
+ * a button for the full text.
+ */
 export function showToast(
   { type, text, actions = [] }: Toast,
   trans: TranslationBundle
@@ -30,9 +33,11 @@ export function showToast(
       });
     }
   };
+  const hasDetails = actions.some(({ label }) => label === details.label);
   const options = {
     autoClose: AUTO_CLOSE_MS,
-    actions: text.length > MAX_CHARS ? [...actions, details] : actions
+    actions:
+      text.length > MAX_CHARS && !hasDetails ? [...actions, details] : actions
   };
   return Notification.emit(text, type, options);
 }

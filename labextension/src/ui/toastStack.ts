@@ -5,7 +5,8 @@
 import { Notification } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
-import { isFinal, type Job } from '../jobs/job';
+import type { Job } from '../jobs/job';
+import { countsText, toastTypeOf } from './countsText';
 import { pressGate } from './press';
 import { AUTO_CLOSE_MS, showToast, type Toast } from './toast';
 
@@ -54,25 +55,14 @@ export class ToastStack {
   }
 
   private _summarize(jobs: Job[]): Toast {
-    const count = (state: Job['state']) =>
-      jobs.filter(job => job.state === state).length;
     const trans = this._trans;
-    const unfinished = jobs.filter(job => !isFinal(job)).length;
-    const [succeeded, failed] = [count('succeeded'), count('failed')];
-    const cancelled = count('cancelled');
-    const parts = [
-      unfinished > 0 && trans.__('%1 submitted', unfinished),
-      succeeded > 0 && trans.__('%1 succeeded', succeeded),
-      failed > 0 && trans.__('%1 failed', failed),
-      cancelled > 0 && trans.__('%1 cancelled', cancelled)
-    ].filter(Boolean);
     return {
-      type: failed > 0 ? 'error' : unfinished > 0 ? 'info' : 'success',
+      type: toastTypeOf(jobs),
       text: trans._n(
         '%1 job: %2',
         '%1 jobs: %2',
         jobs.length,
-        parts.join(trans.__(', '))
+        countsText(jobs, trans)
       ),
       actions: [{ label: trans.__('Show Jobs'), callback: this._showJobs }]
     };

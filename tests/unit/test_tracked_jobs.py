@@ -8,10 +8,10 @@ import pytest
 
 from job_runner.protocol import documents, layout
 from jupyter_to_job.backends.kubernetes import PodRecord
-from jupyter_to_job.controller.job_tracker import SeenJob
+from jupyter_to_job.controller.job_tracker import TrackedJob
 from jupyter_to_job.controller.reconciling.job_files import read_job_files
 from jupyter_to_job.controller.reconciling.next_step import Seen
-from jupyter_to_job.controller.reconciling.seen_jobs import seen_job
+from jupyter_to_job.controller.reconciling.tracked_jobs import tracked_job
 from jupyter_to_job.domain.job import DeliveryState, State
 from jupyter_to_job.domain.state import Placement
 from jupyter_to_job.exchange import FileExchange
@@ -28,12 +28,14 @@ def exchange(tmp_path: Path) -> FileExchange:
     return FileExchange(tmp_path / "exchange")
 
 
-def show(exchange: FileExchange, *pods: PodRecord, placement: Placement | None = None) -> SeenJob:
+def show(
+    exchange: FileExchange, *pods: PodRecord, placement: Placement | None = None
+) -> TrackedJob:
     files = read_job_files(exchange, NAME)
     assert files is not None
     job = ClusterJob("team", NAME, "job-1")
     seen = Seen(job=job, pods=pods, attempts=files.attempts, cancelled=files.cancelled)
-    return seen_job(files, seen, placement)
+    return tracked_job(files, seen, placement)
 
 
 def claim(directory: Path, pod: str) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...domain.state import AttemptStatus, Placement, compute_state
-from ..job_tracker import SeenJob
+from ..job_tracker import TrackedJob
 from .job_files import JobFiles
 from .next_step import Seen, SeenAttempt
 
 
-def seen_job(files: JobFiles, seen: Seen, placement: Placement | None) -> SeenJob:
+def tracked_job(files: JobFiles, seen: Seen, placement: Placement | None) -> TrackedJob:
     """Return how a job stands. It runs from the moment when its container does.
 
     Readers say so from the first cell on; that moment is in the journal, which is not read here.
@@ -18,7 +18,7 @@ def seen_job(files: JobFiles, seen: Seen, placement: Placement | None) -> SeenJo
     statuses = tuple(_status_of(attempt, seen) for attempt in files.attempts)
     cancelled_at = "" if files.cancelled else None
     status = compute_state(statuses, placement or Placement(), cancelled_at)
-    return SeenJob(
+    return TrackedJob(
         request=files.request,
         job=seen.job,
         state=status.state,

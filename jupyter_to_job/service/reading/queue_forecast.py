@@ -1,0 +1,217 @@
+"""Says of waiting jobs what they wait for, and estimates when they start.
+
+The queue is played through some times with run times of earlier jobs. That is never promised: the
+answer has a range, and the number of runs that it comes from.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
+
+from job_runner.protocol import times
+
+from ...backends.port import Backend, QueueForecaster
+from ...domain.errors import JobsError
+from ...domain.job import Job, State
+from ...domain.reasons import GROUP_LIMIT
+from ...domain.state import Placement
+from ...domain.wait import Estimate, JobWait
+from ...exchange import FileExchange, Request
+from .listing import JobLister
+from .past_runs import SAMPLES, Draws, PastRuns
+from .view import JobReader
+
+MAX_QUEUE = 100
+"""Jobs of a queue that are played through. Those behind them go on at the same pace."""
+FORECAST_TTL = 5.0
+"""Seconds for which a forecast and the earlier runs count: a page asks for many jobs at once."""
+MAX_OWNERS = 100
+"""Owners whose earlier runs are kept in memory."""
+_NOWHERE = Placement()
+_MAY_START = (None, GROUP_LIMIT)
+"""The reasons of jobs that wait for their turn. Others are too large for ever."""
+
+
+@dataclass(frozen=True)
+class _Forecast:
+    """The estimates of a host's queue, of its first jobs, and the places of all.
+
+    `made` is when it was made, and `made_at` the same by a clock that is never set.
+    """
+
+    made: str
+    made_at: float
+    places: Mapping[str, int]
+    starts: Sequence[Estimate | None]
+
+    def counts_for(self, job: str, submitted: str) -> bool:
+        """Tell whether it says of a job what a new one would."""
+        is_recent = time.monotonic() - self.made_at < FORECAST_TTL
+        return is_recent and (job in self.places or submitted < self.made)
+
+    def start_of(self, job: str) -> Estimate | None:
+        """Return when a job starts; None if nobody knows."""
+        place = self.places.get(job)
+        return None if place is None else self.start_at(place)
+
+    def start_at(self, place: int) -> Estimate | None:
+        """Return when the job at a place starts."""
+        if place < len(self.starts):
+            return self.starts[place]
+        last = self.starts[-1] if self.starts else None
+        if last is None:
+            return None
+        pace = (place + 1) / len(self.starts)
+        low, likely, high = (round(s * pace, 1) for s in (last.low, last.likely, last.high))
+        return Estimate(low, likely, high, last.runs)
+
+
+@dataclass
+class _OwnersRuns:
+    """The earlier runs of an owner, and when they were read."""
+
+    past: PastRuns = field(default_factory=PastRuns)
+    read_at: float = -math.inf
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+@dataclass
+class QueueForecasts:
+    """Forecasts for one process. Several threads may use it."""
+
+    exchange: FileExchange
+    backend: Backend
+    lister: JobLister
+    reader: JobReader
+    _owners: OrderedDict[str, _OwnersRuns] = field(default_factory=OrderedDict)
+    _forecasts: dict[str, _Forecast] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _building: threading.Lock = field(default_factory=threading.Lock)
+
+    def with_wait(self, job: Job, request: Request) -> Job:
+        """Return a waiting job with what is known of its wait; others as they are."""
+        backend = self.backend
+        if job.state is not State.QUEUED or job.cancel_requested:
+            return job
+        past = self._past_of(request.owner)
+        wait = JobWait(times.now(), run=past.estimate(request))
+        if not isinstance(backend, QueueForecaster):
+            return job if wait.run is None else replace(job, wait=wait)
+        submitted = request.submitted if job.reason in _MAY_START else ""
+        wait = replace(
+            wait,
+            needs=backend.needs(request),
+            before=None if job.position is None else job.position - 1,
+            start=self._forecast(request, past, submitted).start_of(request.name),
+        )
+        return replace(job, wait=wait)
+
+    def of_trial(self, request: Request) -> JobWait:
+        """Return what a job that is not submitted yet would wait for."""
+        backend = self.backend
+        past = self._past_of(request.owner)
+        wait = JobWait(times.now(), run=past.estimate(request))
+        if not isinstance(backend, QueueForecaster):
+            return wait
+        waiting = self._queue_of(request)
+        before = sum(other.queue_key < request.queue_key for other in waiting)
+        needs = backend.needs(request)
+        if not before and not needs:
+            return replace(wait, before=0)
+        if before >= MAX_QUEUE:
+            start = self._forecast(request, past).start_at(before)
+        else:
+            queue = [*waiting[:before], request]
+            start = self._play(queue, past)[-1]
+        return replace(wait, needs=needs, before=before, start=start)
+
+    def _past_of(self, owner: str) -> PastRuns:
+        """Return an owner's earlier runs. Reading them keeps no other owner waiting."""
+        with self._lock:
+            runs = self._owners.setdefault(owner, _OwnersRuns())
+            self._owners.move_to_end(owner)
+            if len(self._owners) > MAX_OWNERS:
+                self._owners.popitem(last=False)
+        with runs.lock:
+            if time.monotonic() - runs.read_at > FORECAST_TTL:
+                runs.past.update(self.lister.ended(owner))
+                runs.read_at = time.monotonic()
+        return runs.past
+
+    def _forecast(self, request: Request, past: PastRuns, submitted: str = "") -> _Forecast:
+        """Return the forecast of a job's queue, which may be a moment old.
+
+        A job that was `submitted` since then, and may start, has a place in it.
+        """
+        host = request.environment.host
+        with self._building:
+            forecast = self._forecasts.get(host)
+            if forecast is None or not forecast.counts_for(request.name, submitted):
+                made, made_at = times.now(), time.monotonic()
+                queue = self._queue_of(request)
+                places = {queued.name: place for place, queued in enumerate(queue)}
+                starts = self._play(queue[:MAX_QUEUE], past)
+                forecast = self._forecasts[host] = _Forecast(made, made_at, places, starts)
+            return forecast
+
+    def _queue_of(self, request: Request) -> list[Request]:
+        """Return the jobs that wait on a job's host and may start at some time, next first."""
+        waiting = self.lister.waiting_requests()
+        placements = self.backend.queue_status(waiting)
+        host = request.environment.host
+        queue = [
+            queued
+            for name, queued in waiting.items()
+            if queued.environment.host == host and _may_start(placements.get(name, _NOWHERE))
+        ]
+        return sorted(queue, key=lambda queued: queued.queue_key)
+
+    def _play(self, queue: Sequence[Request], past: PastRuns) -> list[Estimate | None]:
+        """Return the estimates of the first jobs of a queue."""
+        backend = self.backend
+        assert isinstance(backend, QueueForecaster)
+        running: dict[str, tuple[Request, float] | None] = {}
+
+        def elapsed(name: str) -> tuple[Request, float] | None:
+            if name not in running:
+                running[name] = self._running(name)
+            return running[name]
+
+        samples: list[list[float]] = [[] for _ in queue]
+        runs = 0
+        for number in range(SAMPLES):
+            draws = Draws(past, number)
+
+            def remaining(name: str, draws: Draws = draws) -> float | None:
+                found = elapsed(name)
+                return 0.0 if found is None else draws.remaining(*found)
+
+            starts = backend.forecast(queue, draws.slot_time, remaining)
+            for collected, start in zip(samples, starts, strict=True):
+                if start is not None:
+                    collected.append(start)
+            runs = sum(draws.used.values())
+        return [Estimate.of(s, runs) if len(s) == SAMPLES else None for s in samples]
+
+    def _running(self, name: str) -> tuple[Request, float] | None:
+        """Return a running job's request and for how many seconds it ran; None if it is gone."""
+        try:
+            request = self.exchange.find_request(name)
+            job = self.reader.job(request, _NOWHERE)
+        except JobsError:
+            return None
+        if job.started is None or job.state.final:
+            return (request, 0.0) if not job.state.final else None
+        span = datetime.now(timezone.utc) - times.parse(job.started)
+        return request, max(span.total_seconds(), 0.0)
+
+
+def _may_start(placement: Placement) -> bool:
+    """Tell whether a job waits for its turn: it has no slot yet, and is not too large for ever."""
+    return not placement.starting and placement.reason in _MAY_START

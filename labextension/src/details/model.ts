@@ -1,0 +1,128 @@
+/** One job in detail: what the server tells of it, loaded again whenever it changes. */
+import type * as nbformat from '@jupyterlab/nbformat';
+import { Signal } from '@lumino/signaling';
+
+import type { CellReceipt, Difference, JobRecord } from '../api';
+import type { IDetailsApi } from '../jobs/client';
+import type { Job } from '../jobs/job';
+import type { IJobs } from '../tokens';
+import { Resource } from './resource';
+
+/** How long what was loaded counts as new, in milliseconds: a running job changes all the time. */
+const REFRESH_MS = 2000;
+
+/** The bytes of the journal from whose end the log is shown. */
+const LOG_BYTES = 64 << 10;
+
+/** The last text of a log, and whether there is more before it. */
+export type LogEnding = { text: string; isCut: boolean };
+
+export class DetailsModel {
+  constructor(
+    readonly name: string,
+    readonly jobs: IJobs,
+    readonly api: IDetailsApi,
+    private readonly _refreshMs = REFRESH_MS
+  ) {
+    this._job = jobs.get(name) ?? null;
+    jobs.changed.connect(this._onJobChanged, this);
+    jobs.removed.connect(this._onJobRemoved, this);
+    jobs.conditionChanged.connect(this._emit, this);
+    void this.refresh();
+  }
+
+  readonly changed = new Signal<this, void>(this);
+  version = 0;
+  /** Whether the job was deleted: what is shown is the last that was known. */
+  isDeleted = false;
+  readonly loadedJob = this._resource(() => this.api.get(this.name));
+  readonly record = this._resource<JobRecord>(() =>
+    this.api.getRecord(this.name)
+  );
+  readonly cells = this._resource<CellReceipt[]>(() =>
+    this.api.getCells(this.name)
+  );
+  /** These are loaded when they are opened. */
+  readonly snapshot = this._resource<nbformat.INotebookContent>(() =>
+    this.api.getSnapshot(this.name)
+  );
+  readonly difference = this._resource<Difference>(() =>
+    this.api.getDifference(this.name)
+  );
+  readonly log = this._resource<LogEnding>(async () => {
+    const { text, next } = await this.api.readLogs(this.name, -LOG_BYTES);
+    return { text, isCut: next > LOG_BYTES };
+  });
+
+  /** The job as it stands; null before it is known. */
+  get job(): Job | null {
+    return this._job;
+  }
+
+  get isDisposed(): boolean {
+    return this._isDisposed;
+  }
+
+  dispose(): void {
+    this._isDisposed = true;
+    clearTimeout(this._timer);
+    Signal.clearData(this);
+  }
+
+  /** Load the job, its record, the receipts of its cells, and the log if it is shown. */
+  async refresh(): Promise<void> {
+    if (this._isRefreshing) {
+      this._isStale = true;
+      return;
+    }
+    this._isRefreshing = true;
+    this._isStale = false;
+    const resources = [this.loadedJob, this.record, this.cells];
+    await Promise.all([
+      ...resources.map(each => each.load()),
+      this.log.value !== null && this.log.load()
+    ]);
+    this._job = this.loadedJob.value ?? this._job;
+    this._emit();
+    this._timer = setTimeout(() => {
+      this._isRefreshing = false;
+      if (this._isStale && !this._isDisposed) {
+        void this.refresh();
+      }
+    }, this._refreshMs);
+  }
+
+  private _resource<T>(load: () => Promise<T>): Resource<T> {
+    return new Resource(load, () => this._emit());
+  }
+
+  private _onJobChanged(_: IJobs, job: Job): void {
+    if (job.name === this.name) {
+      // A list has neither of these.
+      const { events, notifications } = this._job ?? job;
+      this._job = { ...job, events, notifications };
+      this._emit();
+      void this.refresh();
+    }
+  }
+
+  private _onJobRemoved(_: IJobs, name: string): void {
+    if (name === this.name && this.jobs.get(name) === undefined) {
+      this.isDeleted = true;
+      this._emit();
+    }
+  }
+
+  private _emit(): void {
+    if (!this._isDisposed) {
+      this.version += 1;
+      this.changed.emit();
+    }
+  }
+
+  private _job: Job | null;
+  private _isDisposed = false;
+  private _isRefreshing = false;
+  private _isStale = false;
+  private _timer: ReturnType<typeof setTimeout> | undefined;
+}

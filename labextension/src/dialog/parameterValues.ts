@@ -1,0 +1,130 @@
+/** Parses and formats what is typed for parameters: one value, or several of them. */
+import type { TranslationBundle } from '@jupyterlab/translation';
+import type { JSONValue } from '@lumino/coreutils';
+
+/**
+ * The kind of a field's values: `json` is a list, a dictionary or null. `any` is for defaults that
+ * are no literal: it takes JSON, or else text, as the command line does.
+ */
+export type FieldKind = 'bool' | 'int' | 'float' | 'text' | 'json' | 'any';
+
+/** Parse a field's text; undefined if it is invalid. */
+export function parseText(
+  text: string,
+  kind: FieldKind
+): JSONValue | undefined {
+  const trimmed = text.trim();
+  switch (kind) {
+    case 'bool':
+      return text === 'true';
+    case 'text':
+      return text;
+    case 'int':
+      return INTEGER_PATTERN.test(trimmed) ? parseNumber(trimmed) : undefined;
+    case 'float':
+      return trimmed === '' ? undefined : parseNumber(trimmed);
+    case 'json':
+      return parseJson(trimmed);
+    case 'any': {
+      const value = parseJson(trimmed);
+      return value === undefined ? text : value;
+    }
+  }
+}
+
+/** Format a value as `parseText` reads it. */
+export function formatValue(
+  value: JSONValue | undefined,
+  kind: FieldKind
+): string {
+  if (value === undefined) {
+    return '';
+  }
+  const isPlain = kind === 'text' || kind === 'any';
+  return isPlain && typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** Kinds whose values have no commas and no blanks. */
+const PLAIN_KINDS: readonly FieldKind[] = ['bool', 'int', 'float'];
+
+/**
+ * Parse the text of several values: one on each line, or a list as the command line takes it;
+ * numbers may be separated by commas, too. Undefined if one of them is invalid, or there is none.
+ */
+export function parseValues(
+  text: string,
+  kind: FieldKind
+): JSONValue[] | undefined {
+  const isPlain = PLAIN_KINDS.includes(kind);
+  const list = kind === 'any' ? parseJson(text.trim()) : null;
+  if (Array.isArray(list)) {
+    return list.length > 0 ? list : undefined;
+  }
+  const parts = isPlain
+    ? text.replace(/^\s*\[|\]\s*$/g, '').split(/[\s,;]+/)
+    : text.split('\n');
+  const values = parts
+    .filter(part => part.trim() !== '')
+    .map(part => parseOneOf(part, kind));
+  return values.length === 0 || values.includes(undefined)
+    ? undefined
+    : (values as JSONValue[]);
+}
+
+function parseOneOf(text: string, kind: FieldKind): JSONValue | undefined {
+  if (kind === 'bool') {
+    const word = text.trim().toLowerCase();
+    return word === 'true' ? true : word === 'false' ? false : undefined;
+  }
+  return parseText(text, kind);
+}
+
+/** What a field of this kind takes. */
+export function errorText(kind: FieldKind, trans: TranslationBundle): string {
+  switch (kind) {
+    case 'int':
+      return trans.__('A whole number, such as 42.');
+    case 'float':
+      return trans.__('A number, such as 0.5 or 1e-3.');
+    case 'bool':
+      return trans.__('Both values: true, false.');
+    default:
+      return trans.__('JSON, such as [1, 2], {"a": 1}, "text" or null.');
+  }
+}
+
+const INTEGER_PATTERN = /^[+-]?\d+$/;
+
+/** Parse a number; undefined if it would overflow, or be rounded as an integer. */
+function parseNumber(text: string): number | undefined {
+  const value = Number(text);
+  return Number.isFinite(value) &&
+    (Number.isSafeInteger(value) || !INTEGER_PATTERN.test(text))
+    ? value
+    : undefined;
+}
+
+const PYTHON_CONSTANTS = new Map([
+  ['True', true],
+  ['False', false],
+  ['None', null]
+]);
+
+/** Parse JSON, or a constant of Python; undefined for anything else, and for inexact numbers. */
+function parseJson(text: string): JSONValue | undefined {
+  const constant = PYTHON_CONSTANTS.get(text);
+  if (constant !== undefined) {
+    return constant;
+  }
+  const numbers = text
+    .replace(/"(?:[^"\\]|\\.)*"/g, '')
+    .match(/-?\d[\d.eE+-]*/g);
+  if (numbers?.some(number => parseNumber(number) === undefined)) {
+    return undefined;
+  }
+  try {
+    return JSON.parse(text) as JSONValue;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,160 @@
+/**
+ * Finds the assignments of a parameters cell, and changes their values in place: comments, types and
+ * the order stay as the user wrote them.
+ */
+import type { JSONValue } from '@lumino/coreutils';
+
+/** A piece of a source, and what replaces it. */
+export type Edit = { start: number; end: number; text: string };
+
+/** `name = `, `name: type = ` or R's `name <- ` at the beginning of a statement. */
+const ASSIGNMENT =
+  /[ \t]*([A-Za-z_][\w.]*)[ \t]*(?::[^=\n]*)?(?:=(?!=)|<-)[ \t]*/y;
+
+/**
+ * Find the place of each name's value; of a name that is assigned again, the last one. A value that
+ * is assigned to several names, `a = b = 1`, has no place: it cannot be changed for one of them.
+ */
+export function findValues(
+  source: string
+): Map<string, { start: number; end: number }> {
+  const found = new Map<string, { start: number; end: number }>();
+  let offset = 0;
+  while (offset < source.length) {
+    ASSIGNMENT.lastIndex = offset;
+    const match = ASSIGNMENT.exec(source);
+    const start = match === null ? offset : ASSIGNMENT.lastIndex;
+    const { end, next } = scanStatement(source, start);
+    if (match !== null) {
+      if (CHAINED.test(source.slice(start, end))) {
+        found.delete(match[1]!);
+      } else {
+        found.set(match[1]!, { start, end });
+      }
+    }
+    offset = next;
+  }
+  return found;
+}
+
+/**
+ * The edits that set parameters: values that are assigned are replaced, and what is not assigned is
+ * added at the end.
+ *
+ * @param literals the values in the language of the source
+ */
+export function editParameters(
+  source: string,
+  literals: Record<string, string>
+): Edit[] {
+  const values = findValues(source);
+  const edits: Edit[] = [];
+  const added: string[] = [];
+  for (const [name, literal] of Object.entries(literals)) {
+    const place = values.get(name);
+    if (place === undefined) {
+      added.push(`${name} = ${literal}`);
+    } else if (source.slice(place.start, place.end) !== literal) {
+      edits.push({ ...place, text: literal });
+    }
+  }
+  if (added.length > 0) {
+    const isOpen = source !== '' && !source.endsWith('\n');
+    const text = (isOpen ? '\n' : '') + added.join('\n');
+    edits.push({ start: source.length, end: source.length, text });
+  }
+  return edits.sort((a, b) => b.start - a.start); // the last first: places stay right
+}
+
+/** Apply edits, which are in the order of `editParameters`. */
+export function applyEdits(source: string, edits: readonly Edit[]): string {
+  return edits.reduce(
+    (text, { start, end, text: inserted }) =>
+      text.slice(0, start) + inserted + text.slice(end),
+    source
+  );
+}
+
+/** A value that begins with one more assignment. */
+const CHAINED = /^[A-Za-z_][\w.]*[ \t]*(?:=(?!=)|<-)/;
+
+const OPENING = '([{';
+const CLOSING = ')]}';
+
+/** Find where a statement ends, without its comment, and where the next one begins. */
+function scanStatement(
+  source: string,
+  start: number
+): { end: number; next: number } {
+  let depth = 0;
+  let end = start; // after the last character that is neither blank nor comment
+  let index = start;
+  while (index < source.length) {
+    const character = source[index]!;
+    if (character === '#') {
+      index = endOfLine(source, index);
+      continue;
+    }
+    if ((character === '\n' || character === ';') && depth === 0) {
+      break;
+    }
+    if (character === '"' || character === "'") {
+      index = end = endOfString(source, index);
+      continue;
+    }
+    if (OPENING.includes(character)) {
+      depth += 1;
+    } else if (CLOSING.includes(character)) {
+      depth = Math.max(depth - 1, 0);
+    }
+    index += character === '\\' ? 2 : 1;
+    if (!/\s/.test(character)) {
+      end = Math.min(index, source.length);
+    }
+  }
+  return { end, next: Math.min(index + 1, source.length) };
+}
+
+function endOfLine(source: string, index: number): number {
+  const end = source.indexOf('\n', index);
+  return end === -1 ? source.length : end;
+}
+
+/** The index after a string that begins here, which may have three quotes. */
+function endOfString(source: string, start: number): number {
+  const triple = source.slice(start, start + 3);
+  const quote = /^("""|''')$/.test(triple) ? triple : source[start]!;
+  let index = start + quote.length;
+  while (index < source.length) {
+    if (source[index] === '\\') {
+      index += 2;
+    } else if (source.startsWith(quote, index)) {
+      return index + quote.length;
+    } else if (quote.length === 1 && source[index] === '\n') {
+      return index; // it is not closed
+    } else {
+      index += 1;
+    }
+  }
+  return source.length;
+}
+
+/** A value as a literal of Python. */
+export function pythonLiteral(value: JSONValue): string {
+  if (value === null) {
+    return 'None';
+  }
+  if (typeof value === 'boolean') {
+    return value ? 'True' : 'False';
+  }
+  if (Array.isArray(value)) {
+    return `[${value.map(pythonLiteral).join(', ')}]`;
+  }
+  if (typeof value === 'object') {
+    const entries = Object.entries(value).map(
+      ([key, each]) => `${JSON.stringify(key)}: ${pythonLiteral(each)}`
+    );
+    return `{${entries.join(', ')}}`;
+  }
+  return JSON.stringify(value);
+}

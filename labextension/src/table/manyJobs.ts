@@ -1,0 +1,194 @@
+/** What can be done to several jobs at once: asked for once, told once. */
+import type { TranslationBundle } from '@jupyterlab/translation';
+import type { CommandRegistry } from '@lumino/commands';
+
+import { CommandIDs, isConfirmed, type Question } from '../jobCommands';
+import { isFinal, type Job, resultPath } from '../jobs/job';
+import type { IPreferences } from '../settings/preferences';
+import type { IJobs } from '../tokens';
+import { errorText } from '../ui/errors';
+import { showToast } from '../ui/toast';
+
+/** How many requests are under way at once. */
+const CONCURRENCY = 4;
+
+/** Up to this many results are opened, or jobs run again, without a question. */
+const MAX_UNASKED = 10;
+
+export type JobsAction = {
+  id: 'open' | 'rerun' | 'cancel' | 'delete';
+  label: string;
+  /** What a button of no job says. */
+  caption: string;
+  appliesTo: (job: Job) => boolean;
+  /** What to ask before; null if nothing is lost, or the user wants no question. */
+  question: (jobs: readonly Job[]) => Question | null;
+  run: (job: Job) => Promise<unknown>;
+  /** What is being done. */
+  progress: (done: number, total: number) => string;
+  /** What could not be done. */
+  failure: (failed: number, total: number) => string;
+};
+
+type Services = {
+  commands: CommandRegistry;
+  jobs: IJobs;
+  preferences: IPreferences;
+  trans: TranslationBundle;
+};
+
+export function createJobsActions(services: Services): JobsAction[] {
+  return [
+    ...repeatingActions(services),
+    cancelAction(services),
+    deleteAction(services)
+  ];
+}
+
+function repeatingActions({ commands, jobs, trans }: Services): JobsAction[] {
+  return [
+    {
+      id: 'open',
+      label: trans.__('Open'),
+      caption: trans.__('Open the results of the selected jobs'),
+      appliesTo: job => resultPath(job) !== null,
+      question: ({ length }) =>
+        length <= MAX_UNASKED
+          ? null
+          : {
+              title: trans.__('Open %1 notebooks?', length),
+              body: trans.__('Each is opened in a tab of its own.'),
+              yes: trans.__('Open'),
+              no: trans.__('Cancel')
+            },
+      run: ({ name }) => commands.execute(CommandIDs.open, { name }),
+      progress: (done, total) => trans.__('Opened %1 of %2', done, total),
+      failure: (failed, total) =>
+        trans.__('%1 of %2 results were not opened', failed, total)
+    },
+    {
+      id: 'rerun',
+      label: trans.__('Rerun'),
+      caption: trans.__('Run the selected jobs again as they were frozen'),
+      appliesTo: isFinal,
+      question: ({ length }) =>
+        length <= MAX_UNASKED
+          ? null
+          : {
+              title: trans.__('Rerun %1 jobs?', length),
+              body: trans.__('Each becomes a new job.'),
+              yes: trans.__('Rerun'),
+              no: trans.__('Cancel')
+            },
+      run: ({ name }) => jobs.rerun(name),
+      progress: (done, total) => trans.__('Reran %1 of %2', done, total),
+      failure: (failed, total) =>
+        trans.__('%1 of %2 jobs were not rerun', failed, total)
+    }
+  ];
+}
+
+function cancelAction({ jobs, preferences, trans }: Services): JobsAction {
+  return {
+    id: 'cancel',
+    label: trans.__('Cancel'),
+    caption: trans.__('End the selected jobs that have not ended'),
+    appliesTo: job => !isFinal(job) && !job.cancel_requested,
+    question: selected => {
+      const { length } = selected;
+      return !preferences.current.confirmCancel ||
+        selected.every(({ state }) => state === 'queued')
+        ? null
+        : {
+            title: trans._n('Cancel %1 job?', 'Cancel %1 jobs?', length),
+            body: trans.__(
+              'The runs end. What they wrote so far is delivered as notebooks.'
+            ),
+            yes: trans._n('Cancel %1 Job', 'Cancel %1 Jobs', length),
+            no: trans.__('Go On Running')
+          };
+    },
+    run: ({ name }) => jobs.cancel(name),
+    progress: (done, total) => trans.__('Cancelled %1 of %2', done, total),
+    failure: (failed, total) =>
+      trans.__('%1 of %2 jobs were not cancelled', failed, total)
+  };
+}
+
+function deleteAction({ jobs, preferences, trans }: Services): JobsAction {
+  return {
+    id: 'delete',
+    label: trans.__('Delete…'),
+    caption: trans.__('Forget the selected jobs; delivered notebooks stay'),
+    appliesTo: () => true,
+    question: selected => {
+      if (!preferences.current.confirmDelete) {
+        return null;
+      }
+      const unfinished = selected.filter(job => !isFinal(job)).length;
+      const sentences = [
+        trans.__(
+          'Their logs are gone then, and they cannot be rerun. Delivered notebooks stay.'
+        ),
+        unfinished > 0 &&
+          trans._n(
+            '%1 of them has not ended: it is ended, and nothing of it is delivered.',
+            '%1 of them have not ended: they are ended, and nothing of them is delivered.',
+            unfinished
+          )
+      ];
+      return {
+        title: trans._n('Delete %1 job?', 'Delete %1 jobs?', selected.length),
+        body: sentences.filter(Boolean).join(' '),
+        yes: trans._n('Delete %1 Job', 'Delete %1 Jobs', selected.length),
+        no: trans.__('Keep Them')
+      };
+    },
+    run: ({ name }) => jobs.delete(name),
+    progress: (done, total) => trans.__('Deleted %1 of %2', done, total),
+    failure: (failed, total) =>
+      trans.__('%1 of %2 jobs were not deleted', failed, total)
+  };
+}
+
+/**
+ * Ask if something would be lost, and do it to those jobs to which it applies. What fails is told in
+ * one notification; the others go on.
+ *
+ * @param onProgress gets words for what is done; empty at the end
+ * @returns the number of jobs with which it succeeded
+ */
+export async function runForJobs(
+  action: JobsAction,
+  selected: readonly Job[],
+  onProgress: (text: string) => void,
+  trans: TranslationBundle
+): Promise<number> {
+  const jobs = selected.filter(action.appliesTo);
+  const question = jobs.length === 0 ? null : action.question(jobs);
+  if (question !== null && !(await isConfirmed(question))) {
+    return 0;
+  }
+  const errors: unknown[] = [];
+  const pending = [...jobs];
+  let done = 0;
+  const work = async () => {
+    for (let job = pending.shift(); job !== undefined; job = pending.shift()) {
+      await action.run(job).catch((error: unknown) => errors.push(error));
+      done += 1;
+      if (jobs.length > 1) {
+        onProgress(action.progress(done, jobs.length));
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: CONCURRENCY }, work));
+  onProgress('');
+  if (errors.length > 0) {
+    const text = [
+      trans.__('%1:', action.failure(errors.length, jobs.length)),
+      errorText(errors[0], trans, false)
+    ].join(' ');
+    showToast({ type: 'error', text }, trans);
+  }
+  return jobs.length - errors.length;
+}

@@ -1,0 +1,66 @@
+"""`clean`: old results go from the workspace after a question, and what was edited stays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .. import notebooks
+from .cli import Cli
+
+MAKES_FILES = "import os; os.makedirs('out', exist_ok=True); open('out/model.bin', 'w').write('x')"
+
+
+def submit(cli: Cli, notebook: str, *options: str) -> tuple[str, Path]:
+    job = cli.json("submit", notebook, "--wait", *options)
+    return job["name"], cli.workspace / job["delivery"]["path"]
+
+
+def test_old_results_are_removed_and_edited_ones_stay(cli: Cli) -> None:
+    notebooks.write(cli.workspace / "a.ipynb", MAKES_FILES)
+    notebooks.write(cli.workspace / "b.ipynb", "1")
+    first, oldest = submit(cli, "a.ipynb", "--isolated")
+    made, added = cli.workspace / first / "out" / "model.bin", cli.workspace / first / "mine.txt"
+    assert made.exists()
+    added.write_text("a file of the user's own")
+    _, edited = submit(cli, "a.ipynb")
+    edited.write_text(edited.read_text() + "\n")
+    _, newest = submit(cli, "a.ipynb")
+    _, other = submit(cli, "b.ipynb")
+
+    assert cli.json("clean", "--yes") == []  # all of them are of today
+    refused = cli.run("clean", "--older-than", "0")
+    assert (refused.returncode, oldest.exists()) == (2, True)
+    assert "--yes" in refused.stderr
+    ran = cli.run("clean", "--older-than", "0", "--yes")
+    assert ran.returncode == 0, ran.stderr
+    assert "2 files removed" in ran.stdout
+    assert f"{edited.name} was changed since, and stays." in ran.stderr
+    assert [p.exists() for p in (oldest, made, edited, newest, other)] == [
+        False, False, True, True, True,
+    ]  # fmt: skip
+    assert added.exists() and not made.parent.exists()
+    assert cli.json("show", first)["delivery"]["path"] == oldest.name, "the job stays"
+
+    every = ("--older-than", "0", "--keep", "0", "--yes")
+    removed = cli.json("clean", "a-*", *every)
+    assert [(each["removed"], each["changed"]) for each in removed] == [
+        ([newest.name], []), ([], [edited.name]),
+    ]  # fmt: skip
+    assert not newest.exists() and edited.exists() and other.exists()
+
+
+def test_a_terminal_is_asked(cli: Cli) -> None:
+    notebooks.write(cli.workspace / "a.ipynb", "1")
+    _, result = submit(cli, "a.ipynb")
+    arguments = ("clean", "--older-than", "0", "--keep", "0")
+    terminal = cli.on_terminal(*arguments)
+    shown = terminal.until_shown(r"Remove 1 result, [\d.]+ \w+\?")
+    assert result.name in shown
+    terminal.press(b"n\n")
+    terminal.until_shown("Nothing was done")
+    assert result.exists()
+    terminal = cli.on_terminal(*arguments)
+    terminal.until_shown(r"Remove 1 result")
+    terminal.press(b"y\n")
+    terminal.until_shown("1 file removed")
+    assert not result.exists()

@@ -1,0 +1,65 @@
+"""Old results over HTTP: which may go, and what is left when one is removed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from . import openapi
+from .test_routes import API, ended, post, refusal, write_notebook
+
+Fetch = Callable[..., Awaitable[Any]]
+
+
+async def delivered(jp_fetch: Fetch) -> dict[str, Any]:
+    answer = await post(jp_fetch, "jobs", body={"notebook": "train.ipynb"})
+    return await ended(jp_fetch, json.loads(answer.body)["name"])
+
+
+async def old_results(jp_fetch: Fetch, **query: str) -> list[dict[str, Any]]:
+    body = json.loads((await jp_fetch(*API, "old-results", params=query)).body)
+    openapi.validate("OldResults", body)
+    found: list[dict[str, Any]] = body["results"]
+    return found
+
+
+async def test_old_results_are_found_and_removed(jp_fetch: Fetch, jp_root_dir: Path) -> None:
+    write_notebook(jp_root_dir, "train.ipynb", "1")
+    older, newer = [await delivered(jp_fetch) for _ in range(2)]
+    result = jp_root_dir / older["delivery"]["path"]
+    assert await old_results(jp_fetch) == []  # they are of today
+    (only,) = await old_results(jp_fetch, older_than="0")
+    assert only == {
+        "job": older["name"],
+        "notebook": "train.ipynb",
+        "path": result.name,
+        "size": result.stat().st_size,
+        "finished": older["finished"],
+    }
+    every = await old_results(jp_fetch, older_than="0", keep="0")
+    assert [each["job"] for each in every] == [newer["name"], older["name"]]
+
+    answer = await jp_fetch(*API, "jobs", older["name"], "result", method="DELETE")
+    removal = json.loads(answer.body)
+    openapi.validate("Removal", removal)
+    assert removal == {"removed": [result.name], "size": only["size"], "changed": []}
+    assert not result.exists() and (jp_root_dir / newer["delivery"]["path"]).exists()
+    assert await old_results(jp_fetch, older_than="0") == []
+    again = await jp_fetch(*API, "jobs", older["name"], "result", method="DELETE")
+    assert json.loads(again.body) == {"removed": [], "size": 0, "changed": []}
+
+    mine = jp_root_dir / newer["delivery"]["path"]
+    mine.write_text("edited")
+    answer = await jp_fetch(*API, "jobs", newer["name"], "result", method="DELETE")
+    assert json.loads(answer.body)["changed"] == [mine.name]
+    assert mine.read_text() == "edited"
+
+
+async def test_what_cannot_be_asked(jp_fetch: Fetch) -> None:
+    for query in ({"older_than": "soon"}, {"keep": "-1"}, {"keep": "some"}):
+        status, _ = await refusal(jp_fetch(*API, "old-results", params=query))
+        assert status == 400, query
+    status, _ = await refusal(jp_fetch(*API, "jobs", "a-aaaaaaaa", "result", method="DELETE"))
+    assert status == 404
