@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import shutil
 import tempfile
@@ -217,9 +216,11 @@ class Controller:
         """The gateway's address for pods."""
         return f"http://{self.own('gateway')}.{NAMESPACE}.svc"
 
-    @functools.cache  # noqa: B019 - for as long as the tests run
     def url(self, box: Box) -> str:
-        """Return its gateway's address for this machine, which knows no names of Services."""
+        """Return its gateway's address for this machine, which knows no names of Services.
+
+        A Service that is made again has another one.
+        """
         service: Any = box.get("service", self.own("gateway"), NAMESPACE)
         return f"http://{service['spec']['clusterIP']}"
 
