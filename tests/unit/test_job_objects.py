@@ -97,6 +97,13 @@ def test_a_pod_of_somebody_else_is_not_kept(world: World) -> None:
     assert world.changed == ["train-abcdefgh"] * 3
 
 
+def test_a_pod_that_was_told_to_end_is_not_told_again(world: World) -> None:
+    world.objects.note_deleted(RUNNING)
+    assert world.pod.deleting
+    world.see(RUNNING)  # the watch is behind
+    assert world.pod.deleting
+
+
 @pytest.mark.parametrize(("pod", "grace"), [(AWAY, 0), (DELETED, DELETED.deletion_grace)])
 def test_a_pod_that_should_be_gone_is_lost_in_silence(
     world: World, pod: PodRecord, grace: int

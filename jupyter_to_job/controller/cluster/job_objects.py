@@ -51,7 +51,7 @@ class JobObjects:
         self._maker: dict[str, str] = {}
         """The uid of the Job that made a known pod: one that is orphaned does not tell any more."""
         self._deleted_since: dict[str, float] = {}
-        """When each known pod was first seen to be deleted."""
+        """When each known pod was told to end, or first seen to be deleted."""
         self._ended_since: dict[str, float] = {}
         """When the main container of each known pod was first seen to have ended."""
         self._heard_at: dict[str, float] = {}
@@ -71,11 +71,17 @@ class JobObjects:
 
     def _know(self, pod: PodRecord) -> None:
         self._maker[pod.uid] = pod.job_uid
-        self._known_pods[pod.job_uid][pod.uid] = pod
         if pod.deleting:
             self._deleted_since.setdefault(pod.uid, self._clock())
+        is_deleted = pod.uid in self._deleted_since  # nobody can take that back
+        self._known_pods[pod.job_uid][pod.uid] = replace(pod, deleting=is_deleted)
         if pod.ended is not None:
             self._ended_since.setdefault(pod.uid, self._clock())
+
+    def note_deleted(self, pod: PodRecord) -> None:
+        """Note that a pod has been told to end: its watch may be behind."""
+        if pod.job_uid in self._known_pods:
+            self._know(replace(pod, deleting=True))
 
     async def run(self) -> None:
         """Watch for ever."""

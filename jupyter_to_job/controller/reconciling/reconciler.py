@@ -293,6 +293,7 @@ class Reconciler:
                 await self._create(name, files)
             case DeletePod(pod):
                 await self.cluster.delete_pod(pod, CANCEL_GRACE)
+                self.objects.note_deleted(pod)
             case DeleteJob(job):
                 await self.cluster.delete_job(job)
             case RecordStop():
