@@ -98,8 +98,8 @@ def test_what_others_wrote_is_text(lab: Lab, open_lab: Callable[[], Page]) -> No
     expect(failed).to_be_visible(timeout=END_TIMEOUT)
     shows(failed, f"E {HOSTILE}")
     failed.get_by_role("button", name="Details").click()
-    shows(page.get_by_role("dialog"), f"E {HOSTILE}")
-    page.get_by_role("dialog").get_by_role("button", name="Close").click()
+    in_detail = page.get_by_role("region", name="Details of")
+    shows(in_detail, f"E {HOSTILE}", f"value{HOSTILE}", f"{NAMED}.csv")
 
     page.evaluate(SHOW_PANEL)
     row = page.get_by_role("article").first
