@@ -92,7 +92,7 @@ def assert_reachable(part: Locator, controls: str = CONTROLS) -> None:
     assert part.evaluate(CUT_OFF) == []
     for control in part.locator(controls).filter(visible=True).all():
         control.scroll_into_view_if_needed()
-        expect(control).to_be_in_viewport(ratio=0.99)
+        expect(control).to_be_in_viewport(ratio=0.95)  # scrolling ends at a whole pixel
 
 
 def jobs_in_every_state(lab: Lab, page: Page) -> dict[str, str]:

@@ -91,11 +91,13 @@ DIALOG = """
 - dialog "SUBMIT JOB":
   - radiogroup /Flavor/:
     - radio "Small 0.5 CPUs · 1 GiB" [checked]
-    - radio "Huge 64 CPUs · 512 GiB" [disabled]
     - radio "One GPU 0.5 CPUs · 1 GiB · 1 GPU"
+    - group: 1 more is not available here
   - group /Device/
+  - checkbox "Run on several flavors or devices, a job on each"
   - group: Parameters (1)
   - group: Files to send along
+  - group: Environment variables
   - group: Time limit, name, result
   - group "What the server says":
     - alert
@@ -145,6 +147,9 @@ def test_keys_and_ears_are_enough(lab: Lab, open_lab: Callable[[], Page]) -> Non
     press(page, "Enter")
     asked(page)
     expect(dialog(page)).to_match_aria_snapshot(DIALOG)
+    press_until(page, "Tab", dialog(page).get_by_text("1 more is not available here"))
+    press(page, "Enter")
+    expect(flavor(page, "Huge")).to_be_visible()
     expect(flavor(page, "Huge")).to_have_accessible_description(
         "Needs 64 CPUs; there are 4 CPUs in all."
     )
@@ -163,10 +168,12 @@ def test_keys_and_ears_are_enough(lab: Lab, open_lab: Callable[[], Page]) -> Non
     expect(flavor(page, "One GPU")).to_be_checked()
     slice_ = dialog(page).get_by_role("radio", name="1/20 of an A100")
     expect(slice_).to_have_accessible_description(re.compile(r"20 of 20 free now.*isolation"))
-    press(page, "Tab", "ArrowDown")
+    press_until(page, "Tab", dialog(page).get_by_role("radio", name="T4"))
+    press(page, "ArrowDown")
     expect(slice_).to_be_checked()
     expect(slice_).to_be_focused()
-    press(page, "Tab", "Enter", "Tab")
+    press_until(page, "Tab", dialog(page).get_by_text("Parameters (1)"))
+    press(page, "Enter", "Tab")
     epochs = dialog(page).get_by_label("epochs", exact=True)
     expect(epochs).to_be_focused()
     page.keyboard.type("many")
@@ -193,8 +200,11 @@ def test_keys_and_ears_are_enough(lab: Lab, open_lab: Callable[[], Page]) -> Non
     expect(page.get_by_role("region", name="Jobs")).to_match_aria_snapshot(PANEL_TREE)
     press(page, "ArrowDown", "ArrowUp")
     press_until(page, "Tab", row.get_by_role("button", name="More actions"))
+    chosen = page.locator(".lm-Menu-item.lm-mod-active")
     press(page, "Enter", "ArrowDown")
-    expect(page.locator(".lm-Menu-item.lm-mod-active")).to_have_text("Watch Live")
+    expect(chosen).to_have_text("Show Details")
+    press(page, "ArrowDown")
+    expect(chosen).to_have_text("Watch Live")
     press(page, "Enter")
     live = page.get_by_role("region", name=f"{name}, as it runs")
     expect(live).to_be_focused()
