@@ -116,6 +116,10 @@ class Lab:
         target.write_text(json.dumps(notebook))
         return target
 
+    def is_delivered(self, name: str) -> bool:
+        """Tell whether it is recorded that a job's result was delivered."""
+        return any(self.base.glob(f"**/{name}/delivery.json"))
+
     @contextlib.contextmanager
     def running(self) -> Iterator[Lab]:
         """Start the server, wait until it answers, and end all that it started afterwards."""

@@ -6,6 +6,7 @@ import json
 from datetime import datetime, timedelta
 
 from tests.ui.lab import Lab
+from tests.ui.steps import wait_until
 
 NOTEBOOKS = 40
 """How many notebooks the jobs are of."""
@@ -44,6 +45,7 @@ def multiply(lab: Lab, name: str, count: int) -> None:
 def add_old_jobs(lab: Lab, name: str, count: int) -> None:
     """Have the server know many old jobs from its start, and tell of none of them."""
     assert lab.process is not None
+    wait_until(lambda: lab.is_delivered(name), f"{name} was not delivered")
     lab.process.kill()
     lab.process.wait()
     multiply(lab, name, count)

@@ -25,11 +25,6 @@ def grow_old(lab: Lab, name: str) -> None:
     path.write_text(json.dumps({**outcome, "finished": moment.strftime("%Y-%m-%dT%H:%M:%SZ")}))
 
 
-def is_delivered(lab: Lab, name: str) -> bool:
-    """Tell whether it is recorded that a job's result was delivered."""
-    return any(lab.base.glob(f"**/{name}/delivery.json"))
-
-
 def test_old_results_go_and_edited_ones_stay(
     lab: Lab, open_lab: Callable[[], Page], screenshot: Callable[[str], None]
 ) -> None:
@@ -37,7 +32,7 @@ def test_old_results_go_and_edited_ones_stay(
     page = open_lab()
     names = [page.evaluate(SUBMIT) for _ in range(4)]
     results = [lab.root / "reports" / f"{name}.ipynb" for name in names]
-    wait_until(lambda: all(is_delivered(lab, name) for name in names), "the jobs did not end")
+    wait_until(lambda: all(map(lab.is_delivered, names)), "the jobs did not end")
     page.goto("about:blank")
     assert lab.process is not None
     lab.process.kill()

@@ -177,7 +177,10 @@ def test_no_control_of_the_dialog_moves_while_answers_arrive(
 
 def answer(page: Page, route: Route, count: int) -> None:
     """Answer preflight with so many problems."""
-    problem: dict[str, Any] = {"code": "x", "message": "A problem.", "hint": "", "blocking": False}
+    problems: list[dict[str, Any]] = [
+        {"code": "x", "message": f"Problem {number}.", "hint": "", "blocking": False}
+        for number in range(count)
+    ]
     response = route.fetch()
     with page.expect_response(re.compile("/api/preflight")):
-        route.fulfill(json={**response.json(), "problems": [problem] * count})
+        route.fulfill(json={**response.json(), "problems": problems})
