@@ -52,7 +52,7 @@ export function WindowedList(props: Props): ReactElement {
           'gap' in span ? (
             <li
               key={`gap ${span.before}`}
-              role="presentation"
+              aria-hidden="true"
               style={{ height: span.gap }}
             />
           ) : (
