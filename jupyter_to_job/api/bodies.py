@@ -44,6 +44,7 @@ class _Choices(BaseModel):
     output: str | None = None
     name: str | None = None
     priority: int | None = Field(default=None, ge=-100, le=100)
+    results: str | None = None
     plan: dict[str, str] | None = None
 
 
@@ -63,7 +64,6 @@ class SubmitBody(_Choices):
     isolated: bool = False
     priority: int = Field(default=0, ge=-100, le=100)
     packages: dict[str, list[str]] | None = None
-    results: str | None = None
     group: str | None = None
     group_limit: int | None = Field(default=None, ge=1)
     rerun_of: str | None = Field(default=None, max_length=MAX_LENGTH, pattern=f"^{JOB_NAME}$")

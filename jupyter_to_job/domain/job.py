@@ -97,8 +97,8 @@ class Changes:
 
     `parameters` and `env` are merged into the job's. `unset` names what is not taken over:
     `max_runtime`, `output`, or one of them as in `parameters.rate`. Another flavor without a device
-    takes the catalog's device. The old flavor's time limit is never taken over. `plan` is as in a
-    submission.
+    takes the catalog's device. The old flavor's time limit is never taken over. `results` and
+    `plan` are as in a submission.
     """
 
     flavor: str | None = None
@@ -110,6 +110,7 @@ class Changes:
     name: str | None = None
     priority: int | None = None
     unset: tuple[str, ...] = ()
+    results: str | None = None
     plan: dict[str, str] | None = None
     idempotency_key: str | None = None
 

@@ -107,7 +107,7 @@ class RemoteJobs:
         body = {
             key: value
             for key, value in asdict(changes).items()
-            if value is not None and key != "idempotency_key"
+            if value is not None and key not in ("idempotency_key", "results")
         }
         if not changes.unset:
             del body["unset"]  # an older controller does not know it
@@ -115,6 +115,10 @@ class RemoteJobs:
             output = resolve_output(self._tree, changes.output)
             self._caller.make_folder_of(output)
             body["output"] = self._absolute(output)
+        results = self._results_of_rerun(name, changes)
+        if results is not None:
+            self._caller.make_folder_of(results)
+            body["results"] = self._absolute(results)
         if transfer is not None:
             transfer.confirm()  # nothing is copied from here
         response = self._post(_path(name, "/rerun"), body, changes.idempotency_key, Patience())
@@ -122,12 +126,7 @@ class RemoteJobs:
 
     def get(self, name: str) -> Job:
         """See the port. As one of a list: many wait, and the events of none are needed."""
-        if not is_job_name(name):
-            raise no_job(name)
-        page = self._gateway.call("GET", "jobs", params={"name": name}).json()
-        if not page["jobs"]:
-            raise no_job(name)
-        return self._job(page["jobs"][0])
+        return self._job(self._document(name))
 
     def details(self, name: str) -> Job:
         """See the port."""
@@ -226,6 +225,31 @@ class RemoteJobs:
                 elif line.startswith(":"):
                     yield None
         raise Unavailable("The gateway ended the stream of events.", "It is taken up again.")
+
+    def _document(self, name: str) -> dict[str, Any]:
+        """Return a job with the gateway's paths. Raises NotFound."""
+        if not is_job_name(name):
+            raise no_job(name)
+        page = self._gateway.call("GET", "jobs", params={"name": name}).json()
+        if not page["jobs"]:
+            raise no_job(name)
+        document: dict[str, Any] = page["jobs"][0]
+        return document
+
+    def _results_of_rerun(self, name: str, changes: Changes) -> str | None:
+        """Return the folder that the caller's setting means for the notebook of a job.
+
+        None without a setting, or where it does not count. Raises BadInput.
+        """
+        if changes.results is None or changes.output is not None:
+            return None
+        document = self._document(name)
+        job = self._job(document)
+        is_kept = job.asked is not None and job.asked.output and "output" not in changes.unset
+        if is_kept or not self._is_inside(document["notebook"]):
+            return None
+        submission = Submission(job.notebook, results=changes.results)
+        return self._caller.with_results(submission).results
 
     def _packages(self, kernel: str | None) -> dict[str, list[str]] | None:
         """Return the packages of a kernel; None if this process does not know them."""

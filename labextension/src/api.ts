@@ -408,6 +408,8 @@ export type Changes = {
   priority?: number | null;
   /** @description What is not taken over from the job: max_runtime, output, or a name such as parameters.rate. */
   unset?: string[];
+  /** @description As in a submission; null: what the server's setting says, and without one the folder of the job. */
+  results?: string | null;
   /** @description What preflight answered. Where it is not so any more, the submission is refused as plan_changed. */
   plan?: Plan | null;
 };

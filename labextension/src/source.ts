@@ -12,6 +12,8 @@ export interface INotebookSource {
   readonly note: string | null;
   /** Initial choices, which override remembered ones. */
   readonly initialChoices: Choices;
+  /** Where the result goes if neither the user nor a setting says; beside the notebook if left out. */
+  readonly resultsFolder?: string;
   /** Resolves when the notebook is saved; rejects if it cannot be. */
   readonly ready?: Promise<void>;
   /** Whether remembered choices are neither used nor updated. */

@@ -1,6 +1,10 @@
 import './base.css';
 import './dialog.css';
+import './dialogCards.css';
+import './dialogSections.css';
 import './notify.css';
 import './panel.css';
+import './jobRows.css';
+import './watch.css';
 import './results.css';
 import './widgets.css';

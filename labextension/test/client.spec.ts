@@ -60,6 +60,34 @@ test('each request has an id of its own', async () => {
   expect(new Set(ids).size).toBe(2);
 });
 
+test('the folder of results that is set goes along with what makes jobs', async () => {
+  const sent: unknown[] = [];
+  const fetch = async (request: Request) => {
+    sent.push(JSON.parse(await request.text()));
+    return new Response('{}');
+  };
+  const settings = ServerConnection.makeSettings({
+    fetch: fetch as typeof window.fetch
+  });
+  let folder = ' results/{notebook}/ ';
+  const client = new Client(settings, () => folder);
+  const submission = { notebook: 'a.ipynb' };
+  await client.checkSubmission(submission);
+  await client.submit(submission, 'key');
+  await client.submitSweep({ ...submission, runs: [] }, 'key');
+  await client.rerun('a-aaaaaaaa', {}, 'key');
+  const results = 'results/{notebook}/';
+  expect(sent).toEqual([
+    { ...submission, results },
+    { ...submission, results },
+    { ...submission, runs: [], results },
+    { results }
+  ]);
+  folder = ' ';
+  await client.submit(submission, 'key');
+  expect(sent.at(-1)).toEqual(submission);
+});
+
 test('an error that only an administrator can mend quotes the id', async () => {
   const body = JSON.stringify({
     error: {

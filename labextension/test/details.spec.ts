@@ -290,6 +290,32 @@ describe('DetailsModel', () => {
     model.dispose();
   });
 
+  it('loads the receipts of cells only when the run went on', async () => {
+    const { model, jobs, api } = create(job());
+    const change = async (changes: Partial<Job>) => {
+      const changed = job(changes);
+      api.get.mockResolvedValue({ ...changed, message: 'loaded' });
+      (jobs.changed as Signal<IJobs, Job>).emit(changed);
+      await settle();
+    };
+    const at = (cell: number) => ({ ...job().progress, current_cell: cell });
+    await settle();
+    expect(api.getCells).toHaveBeenCalledTimes(1);
+    const running: Partial<Job> = { state: 'running', progress: at(1) };
+    await change(running);
+    expect(api.getCells).toHaveBeenCalledTimes(2);
+    await change({ ...running, journal: 5000 });
+    expect(api.get).toHaveBeenCalledTimes(3);
+    expect(api.getCells).toHaveBeenCalledTimes(2);
+    api.getCells.mockRejectedValueOnce('no');
+    await change({ ...running, progress: at(2) });
+    expect(model.cells.error).toBe('no');
+    await change({ ...running, progress: at(2), journal: 9000 });
+    expect(model.cells.error).toBeNull();
+    expect(api.getCells).toHaveBeenCalledTimes(4);
+    model.dispose();
+  });
+
   it('keeps what it knows of a deleted job', async () => {
     const { model, jobs } = create(job());
     await settle();

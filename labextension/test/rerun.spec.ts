@@ -41,4 +41,23 @@ describe('a rerun', () => {
     await source.submit({}, 'key', null); // an older server tells none
     expect(sent).toEqual([{ plan: { folders: 'a' } }, {}]);
   });
+
+  it('knows the folder of its job, where that was nobody’s wish', async () => {
+    const sourceOf = (output: string | null) =>
+      createRerunSource(
+        job({
+          output: 'runs/study/',
+          asked: { ...ASKED, output, isolated: false }
+        }),
+        {} as IJobs,
+        API as unknown as IJournalApi,
+        TRANS
+      );
+    const source = await sourceOf(null);
+    expect(source.initialChoices.output).toBeUndefined();
+    expect(source.resultsFolder).toBe('runs/study/');
+    const asked = await sourceOf('runs/study/');
+    expect(asked.initialChoices.output).toBe('runs/study/');
+    expect(asked.resultsFolder).toBeUndefined();
+  });
 });

@@ -2,7 +2,7 @@
 import { readFileSync } from 'fs';
 import * as path from 'path';
 
-import { resultsPath, withDefaults } from '../src/dialog/defaultChoices';
+import { withDefaults } from '../src/dialog/defaultChoices';
 import {
   DEFAULTS,
   RegistryPreferences,
@@ -70,39 +70,16 @@ describe('the settings', () => {
 });
 
 describe('defaults of the dialog', () => {
-  const set = {
-    ...DEFAULTS,
-    flavor: 'gpu-1',
-    device: 't4',
-    resultsFolder: 'results/{notebook}/'
-  };
+  const set = { ...DEFAULTS, flavor: 'gpu-1', device: 't4' };
 
-  it('are for notebooks without jobs; the folder for all', () => {
-    const output = 'lab/results/a/';
-    expect(withDefaults({}, 'lab/a.ipynb', set).choices).toEqual({
-      flavor: 'gpu-1',
-      device: 't4',
-      output
+  it('are for notebooks without jobs', () => {
+    const declined = ['a.csv'];
+    expect(withDefaults({ declined }, set)).toEqual({
+      choices: { flavor: 'gpu-1', device: 't4' },
+      declined
     });
-    const choices = { flavor: 'small', device: 'cpu' };
-    expect(withDefaults({ choices }, 'lab/a.ipynb', set).choices).toEqual({
-      ...choices,
-      output
-    });
-    const elsewhere = { choices: { ...choices, output: 'b.ipynb' } };
-    expect(withDefaults(elsewhere, 'lab/a.ipynb', set)).toEqual(elsewhere);
-  });
-
-  it.each([
-    ['', 'a.ipynb', ''],
-    ['  ', 'a.ipynb', ''],
-    ['results', 'a.ipynb', 'results/'],
-    ['results/{notebook}', 'lab/$&.ipynb', 'lab/results/$&/'],
-    ['/runs/{notebook}/', 'lab/a.ipynb', 'runs/a/'],
-    ['../out', 'lab/a.ipynb', 'out/'],
-    ['.', 'a.ipynb', ''],
-    ['/', 'lab/a.ipynb', '']
-  ])('a folder %p of %p is %p', (pattern, notebook, expected) => {
-    expect(resultsPath(pattern, notebook)).toBe(expected);
+    expect(withDefaults({}, DEFAULTS).choices).toEqual({});
+    const known = { choices: { flavor: 'small', device: 'cpu' } };
+    expect(withDefaults(known, set)).toEqual(known);
   });
 });

@@ -196,6 +196,51 @@ test('an Output widget shows what it captured', async () => {
   expect(text(node)).toBe('new');
 });
 
+/** How many elements there are, and what the output says of itself. */
+const shownOf = (node: HTMLElement) => [
+  node.querySelectorAll('.jp-ToJob-widget').length,
+  node.lastElementChild!.textContent
+];
+
+const CUT =
+  'Not all widgets of this output are shown here: the result has them.';
+
+test('boxes that share their children are cut at some number', async () => {
+  const levels = Array.from({ length: 30 }, (_, level) =>
+    ['a', 'b'].map(side =>
+      widget(`${side}${level}`, 'VBox', {
+        children: [ref(`a${level + 1}`), ref(`b${level + 1}`)]
+      })
+    )
+  );
+  const page = new Page(...levels.flat());
+  const node = await page.show('a0');
+  expect(shownOf(node)).toEqual([1000, CUT]);
+  page.play(change('a0', { children: [ref('a29')] }));
+  expect(shownOf(node)[0]).toBe(4);
+  expect(text(node)).not.toContain(CUT);
+  page.play(change('a0', { children: [ref('a1')] }));
+  expect(shownOf(node)).toEqual([1000, CUT]);
+});
+
+test('an Output widget that shows itself ends somewhere', async () => {
+  const display = {
+    output_type: 'display_data',
+    data: { [WIDGET_VIEW]: { model_id: 'out' } },
+    metadata: {}
+  };
+  const page = new Page(
+    widget(
+      'out',
+      'Output',
+      { msg_id: '', outputs: [display, display] },
+      '@jupyter-widgets/output'
+    ),
+    widget('box', 'VBox', { children: [ref('out')] })
+  );
+  expect(text(await page.show('box'))).toBe(CUT + CUT);
+});
+
 test('controls are text, with a word', async () => {
   const page = new Page(
     widget('slider', 'IntSlider', { value: 7, description: 'rate' }),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Iterator
 
 import click
 import papermill.cli
 import pytest
+from click.testing import CliRunner
 
 from job_runner.cli import _parser as runner_parser
 from jupyter_to_job.cli.main import main
@@ -26,12 +28,12 @@ def ours() -> Iterator[ShownCommand]:
                 yield ShownCommand(command_line.page, tuple(remaining))
 
 
-def check(command: click.Command, words: tuple[str, ...]) -> None:
+def check(
+    command: click.Command, words: tuple[str, ...], parent: click.Context | None = None
+) -> None:
     """Parse a command's words with click; raises UsageError for what does not exist."""
-    context = click.Context(command, info_name=command.name)
-    for param in command.params:  # an example's files need not be here
-        if isinstance(param.type, click.Path):
-            param.type = click.STRING
+    command = _without_paths(command)
+    context = click.Context(command, parent, info_name=command.name, **command.context_settings)
     if not isinstance(command, click.Group):
         values, remaining, _ = command.make_parser(context).parse_args(list(words))
         assert not remaining, f"left over: {remaining}"
@@ -45,9 +47,22 @@ def check(command: click.Command, words: tuple[str, ...]) -> None:
             return
         _, subcommand, remaining = command.resolve_command(context, list(words))
         assert subcommand is not None
-        check(subcommand, tuple(remaining))
+        check(subcommand, tuple(remaining), context)
         return
     command.make_parser(context).parse_args(list(words))
+
+
+def _without_paths(command: click.Command) -> click.Command:
+    """Return a copy of a command whose paths are any text: an example's files need not be here.
+
+    click keeps the help option on the command that parses, so the real one must not parse.
+    """
+    copied = copy.copy(command)
+    copied.params = [copy.copy(param) for param in command.params]
+    for param in copied.params:
+        if isinstance(param.type, click.Path):
+            param.type = click.STRING
+    return copied
 
 
 @pytest.mark.parametrize("command_line", list(ours()), ids=str)
@@ -60,6 +75,16 @@ def test_a_wrong_one_is_found(line: str) -> None:
     (words,) = split(line)
     with pytest.raises(click.UsageError):
         check(main, words)
+
+
+def test_a_check_leaves_the_command_alone() -> None:
+    command = main.get_command(click.Context(main), "submit")
+    assert command is not None
+    before = {param.name: param.type for param in command.params}
+    check(main, ("submit", "-h"))
+    check(main, ("submit", "missing.ipynb", "--params-file", "missing.yaml"))
+    assert {param.name: param.type for param in command.params} == before
+    assert "-h" in CliRunner().invoke(main, ["submit", "-h"]).output
 
 
 @pytest.mark.parametrize("command_line", COMMANDS, ids=str)

@@ -93,6 +93,33 @@ async def test_what_would_be_refused(jp_fetch: Fetch, jp_root_dir: Path) -> None
         assert (code, blocking) in {(p["code"], p["blocking"]) for p in found["problems"]}, asked
 
 
+@pytest.fixture
+def folder_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JUPYTER_TO_JOB_RESULTS", "/server/{notebook}")
+
+
+async def test_the_folder_of_results_by_the_settings_of_browser_and_server(
+    folder_setting: None, jp_fetch: Fetch, jp_root_dir: Path
+) -> None:
+    """The browser's comes with each request; without it the server's counts."""
+    write(jp_root_dir, kernelspec={"name": "python3", "display_name": "Python 3"})
+
+    async def job_of(*path: str, **asked: Any) -> dict[str, Any]:
+        made: dict[str, Any] = json.loads((await post(jp_fetch, *path, body=asked)).body)
+        return made
+
+    assert (await preflight(jp_fetch))["results"] == "server/train/"
+    found = await preflight(jp_fetch, results="runs/{notebook}", output="own.ipynb")
+    assert (found["results"], found["problems"]) == ("runs/train/", [])
+    job = await job_of("jobs", notebook="train.ipynb", results="runs/{notebook}")
+    assert (job["output"], job["asked"]["output"]) == ("runs/train/", None)
+    rerun = ("jobs", job["name"], "rerun")
+    assert (await job_of(*rerun, results="/later"))["output"] == "later/"
+    assert (await job_of(*rerun))["output"] == "server/train/"
+    (problem,) = (await preflight(jp_fetch, results="../out"))["problems"]
+    assert (problem["code"], problem["blocking"]) == ("bad_input", True)
+
+
 async def test_what_never_fits(jp_fetch: Fetch, jp_root_dir: Path) -> None:
     write(jp_root_dir)
     catalog = json.loads((await jp_fetch("jupyter-to-job", "api", "flavors")).body)["flavors"]

@@ -19,6 +19,7 @@ GENERATED = ROOT / "labextension" / "src" / "api.ts"
 SOURCES = PYTHON + [
     p for p in (ROOT / "labextension" / "src").rglob("*.ts*") if p.is_file() and p != GENERATED
 ]
+STYLES = list((ROOT / "labextension" / "style").glob("*.css"))
 
 
 def relative_path(path: Path) -> str:
@@ -29,7 +30,7 @@ def length(path: Path) -> int:
     return len(path.read_text().splitlines())
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=relative_path)
+@pytest.mark.parametrize("path", SOURCES + STYLES, ids=relative_path)
 def test_file_length(path: Path) -> None:
     assert length(path) <= MAX_FILE
 

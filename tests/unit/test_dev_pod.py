@@ -191,6 +191,8 @@ def test_what_a_user_is_told_before_a_submission(changes: dict[str, Any], codes:
     blocking = [c for c in codes if c in ("runs_as_root", "image_unpinned")]
     assert [p.code for p in problems if p.blocking] == blocking
     assert all(problem.hint for problem in problems)
+    told = " ".join(f"{problem.message} {problem.hint}" for problem in problems)
+    assert "`-" not in told, "the dialog shows it, too, which has no options"
 
 
 def test_volumes_that_a_user_may_miss_are_told() -> None:

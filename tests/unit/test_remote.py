@@ -107,8 +107,14 @@ def test_a_folder_that_settings_choose(
     assert job.asked and (job.output, job.asked.output) == ("dir/results/train/", None)
     again = jobs.rerun(job.name, Changes())
     assert again.asked and (again.output, again.asked.output) == (job.output, None)
+    again = jobs.rerun(job.name, Changes(results="/all/{notebook}"))
+    assert again.asked and (again.output, again.asked.output) == ("all/train/", None)
     own = jobs.submit(replace(asked, output="own.ipynb"))[0]
     assert own.asked and (own.output, own.asked.output) == ("own.ipynb", "own.ipynb")
+    assert jobs.rerun(own.name, Changes(results="/unused")).output == "own.ipynb"
+    assert not (workspace / "unused").exists()
+    moved = jobs.rerun(own.name, Changes(results="/all", unset=("output",)))
+    assert (moved.output, (workspace / "all").is_dir()) == ("all/", True)
     with pytest.raises(BadInput, match="no folder for results"):
         jobs.submit(replace(asked, results="{name}/"))
 

@@ -114,7 +114,7 @@ _TAKEN = "the administrator mounts something of their own here."
 _WHY = {
     "emptyDir": "it belongs to this pod, and is empty in every other one.",
     "ephemeral": "its claim belongs to this pod, and goes with it.",
-    "secret": "secrets do not go to jobs. Give the job what it needs as a variable (`-e`).",
+    "secret": "secrets do not go to jobs. Give the job what it needs as an environment variable.",
     "projected": "it has secrets or tokens, which do not go to jobs.",
     "downwardAPI": "it tells about this pod, and a job is another one.",
     "hostPath": "it is a folder of this pod's node. A volume claim can be mounted elsewhere, too.",

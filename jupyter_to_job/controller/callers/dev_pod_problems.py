@@ -49,7 +49,10 @@ def dev_pod_problems(caller: DevPod, choice: Choice, plan: MountPlan) -> Iterato
         message = (
             f"Variables of your pod do not come along: {', '.join(dropped[:MAX_NAMES])}{more}."
         )
-        hint = "Set what the notebook needs with `-e`, or ask the administrator to let it along."
+        hint = (
+            "Set what the notebook needs as an environment variable of the job,"
+            " or ask the administrator to let it along."
+        )
         yield Problem("variables_dropped", message, hint, blocking=False)
     for mount in plan.left:
         if mount.is_told:

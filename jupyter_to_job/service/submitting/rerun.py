@@ -75,6 +75,7 @@ def resubmission(request: Request, changes: Changes) -> Submission:
         group=request.group,
         group_limit=request.group_limit,
         rerun_of=request.name,
+        results=changes.results,
         plan=changes.plan,
         idempotency_key=changes.idempotency_key,
     )

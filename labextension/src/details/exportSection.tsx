@@ -4,9 +4,9 @@ import { type ReactElement, useState } from 'react';
 
 import type { JobRecord } from '../api';
 import { showError } from '../ui/errors';
+import { saveFile } from '../ui/saveFile';
 import type { DetailsModel } from './model';
 import { Section } from './parts';
-import { saveFile } from './saveFile';
 
 type Format = JobRecord['exports'][number];
 type Props = {

@@ -77,12 +77,11 @@ export class DetailsModel {
     }
     this._isRefreshing = true;
     this._isStale = false;
-    const resources = [this.loadedJob, this.record, this.cells];
     await Promise.all([
-      ...resources.map(each => each.load()),
+      this._loadJobAndCells(),
+      this.record.load(),
       this.log.value !== null && this.log.load()
     ]);
-    this._job = this.loadedJob.value ?? this._job;
     this._emit();
     this._timer = setTimeout(() => {
       this._isRefreshing = false;
@@ -90,6 +89,21 @@ export class DetailsModel {
         void this.refresh();
       }
     }, this._refreshMs);
+  }
+
+  /** The receipts are loaded only if the run went on: for them the server reads its whole journal. */
+  private async _loadJobAndCells(): Promise<void> {
+    await this.loadedJob.load();
+    this._job = this.loadedJob.value ?? this._job;
+    const stage = this._job && stageOf(this._job);
+    if (
+      this.cells.value === null ||
+      this.cells.error !== null ||
+      this._stageOfCells !== stage
+    ) {
+      this._stageOfCells = stage;
+      await this.cells.load();
+    }
   }
 
   private _resource<T>(load: () => Promise<T>): Resource<T> {
@@ -121,8 +135,15 @@ export class DetailsModel {
   }
 
   private _job: Job | null;
+  /** How far the run was when the receipts were loaded. */
+  private _stageOfCells: string | null = null;
   private _isDisposed = false;
   private _isRefreshing = false;
   private _isStale = false;
   private _timer: ReturnType<typeof setTimeout> | undefined;
+}
+
+/** How far a run is: which cell of which attempt, and whether it ended. */
+function stageOf({ state, delivery, started, progress }: Job): string {
+  return JSON.stringify([state, delivery.state, started, progress]);
 }

@@ -8,7 +8,7 @@ import type { ModelProps } from './section';
 import { Section, TextField } from './section';
 
 export function MoreSection({ model }: ModelProps): ReactElement {
-  const { trans, texts, preflight } = model;
+  const { source, trans, texts, preflight } = model;
   const count = Object.values(texts).filter(text => text.trim()).length;
   const fieldProps = (field: keyof TextFields) => ({
     text: texts[field],
@@ -25,7 +25,7 @@ export function MoreSection({ model }: ModelProps): ReactElement {
       <TimeLimitField model={model} />
       <TextField
         label={trans.__('Name')}
-        placeholder={PathExt.basename(model.source.path, '.ipynb')}
+        placeholder={PathExt.basename(source.path, '.ipynb')}
         help={trans.__(
           'The job’s name begins with it, and so does the result’s.'
         )}
@@ -34,7 +34,9 @@ export function MoreSection({ model }: ModelProps): ReactElement {
       <TextField
         label={trans.__('Where the result goes')}
         placeholder={
-          preflight?.results ?? (PathExt.dirname(model.source.path) || '/')
+          preflight?.results ??
+          source.resultsFolder ??
+          (PathExt.dirname(source.path) || '/')
         }
         help={trans.__(
           'A folder such as results/, which is made if it is missing, or a new file. Nothing is overwritten.'

@@ -81,9 +81,8 @@ export class SubmitDialogs implements ISubmitDialog {
     return preferences === undefined
       ? { now, later }
       : {
-          now: withDefaults(now, path, preferences),
-          later:
-            later?.then(each => withDefaults(each, path, preferences)) ?? null
+          now: withDefaults(now, preferences),
+          later: later?.then(each => withDefaults(each, preferences)) ?? null
         };
   }
 

@@ -107,7 +107,14 @@ export type IDialogApi = Pick<
 
 /** The REST client of this page's server. All calls throw ApiError. */
 export class Client {
-  constructor(private readonly _settings: ServerConnection.ISettings) {}
+  /**
+   * @param resultsFolder the folder of results that the user has set, as the server's own setting
+   *   has it; empty for that one
+   */
+  constructor(
+    private readonly _settings: ServerConnection.ISettings,
+    private readonly _resultsFolder = () => ''
+  ) {}
 
   /** List jobs, newest first. */
   list(query: JobsQuery): Promise<Page> {
@@ -120,7 +127,8 @@ export class Client {
 
   /** Submit a notebook. The same key again returns the same job. */
   submit(submission: Submission, idempotencyKey: string): Promise<Job> {
-    return this._request('POST', 'jobs', submission, idempotencyKey);
+    const body = this._withResults(submission);
+    return this._request('POST', 'jobs', body, idempotencyKey);
   }
 
   /** Submit several jobs of a notebook. The same key again returns the same jobs. */
@@ -128,7 +136,8 @@ export class Client {
     submission: SweepSubmission,
     idempotencyKey: string
   ): Promise<SweptJobs> {
-    return this._request('POST', 'sweeps', submission, idempotencyKey);
+    const body = this._withResults(submission);
+    return this._request('POST', 'sweeps', body, idempotencyKey);
   }
 
   /** Get the results of a group's jobs. */
@@ -154,7 +163,8 @@ export class Client {
   /** Run a job again as it was frozen. The same key again returns the same job. */
   rerun(name: string, changes: Changes, idempotencyKey: string): Promise<Job> {
     const route = `${jobRoute(name)}/rerun`;
-    return this._request('POST', route, changes, idempotencyKey);
+    const body = this._withResults(changes);
+    return this._request('POST', route, body, idempotencyKey);
   }
 
   cancel(name: string): Promise<Job> {
@@ -246,13 +256,21 @@ export class Client {
 
   /** Run preflight: what would happen to this submission. */
   checkSubmission(submission: Submission): Promise<Preflight> {
-    return this._request('POST', 'preflight', submission);
+    return this._request('POST', 'preflight', this._withResults(submission));
   }
 
   /** Withdraw a submission whose inputs are still being copied. */
   withdraw(idempotencyKey: string): Promise<void> {
     const route = `submissions/${encodeURIComponent(idempotencyKey)}`;
     return this._request('DELETE', route);
+  }
+
+  /** The folder counts where no output is asked for. It is no choice of the user for this job. */
+  private _withResults<T extends Submission | Changes>(
+    body: T
+  ): T & Pick<Changes, 'results'> {
+    const results = this._resultsFolder().trim();
+    return results === '' ? body : { ...body, results };
   }
 
   private async _request<T>(

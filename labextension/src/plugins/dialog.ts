@@ -26,7 +26,10 @@ const plugin: JupyterFrontEndPlugin<ISubmitDialog> = {
     preferences: IPreferences | null
   ): ISubmitDialog =>
     new SubmitDialogs(
-      new Client(serviceManager.serverSettings),
+      new Client(
+        serviceManager.serverSettings,
+        () => preferences?.current.resultsFolder ?? ''
+      ),
       jobs,
       state,
       (translator ?? nullTranslator).load('jupyter_to_job'),

@@ -19,6 +19,7 @@ import {
   SUBMISSION_EVENT
 } from '../jobs/job';
 import { Jobs } from '../jobs/model';
+import { IPreferences } from '../settings/preferences';
 import { IJobs } from '../tokens';
 
 const plugin: JupyterFrontEndPlugin<IJobs> = {
@@ -26,9 +27,16 @@ const plugin: JupyterFrontEndPlugin<IJobs> = {
   description: 'Submits notebooks as jobs and follows the jobs of this server.',
   autoStart: true,
   provides: IJobs,
-  activate: ({ serviceManager }: JupyterFrontEnd): IJobs => {
+  optional: [IPreferences],
+  activate: (
+    { serviceManager }: JupyterFrontEnd,
+    preferences: IPreferences | null
+  ): IJobs => {
     const settings = serviceManager.serverSettings;
-    const client = new Client(settings);
+    const client = new Client(
+      settings,
+      () => preferences?.current.resultsFolder ?? ''
+    );
     const jobs = new Jobs(client);
     const connection = new EventConnection(settings);
     const changedJobs = new ChangedJobs(client, jobs);

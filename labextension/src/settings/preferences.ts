@@ -22,7 +22,7 @@ export type Preferences = {
   /** The flavor and the device of notebooks without jobs; empty for the catalog's. */
   flavor: string;
   device: string;
-  /** The folder of results, with `{notebook}` for the notebook's name; empty for the server's. */
+  /** The folder of results, as the server's own setting has it; empty for that one. */
   resultsFolder: string;
   confirmCancel: boolean;
   confirmDelete: boolean;

@@ -28,6 +28,8 @@ export async function createRerunSource(
       job.name
     ),
     initialChoices: choicesOfJob(job),
+    ...(job.asked?.output === null &&
+      job.output !== null && { resultsFolder: job.output }),
     ignoresMemory: true,
     takesFiles: false, // a rerun uses the frozen inputs and their isolation
     toSubmission: (): Submission => ({

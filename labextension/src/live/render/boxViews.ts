@@ -40,6 +40,12 @@ class BoxView extends WidgetView {
     );
   }
 
+  override get isCut(): boolean {
+    return (
+      this._isCut || [...this._children.values()].some(({ isCut }) => isCut)
+    );
+  }
+
   override update(changed: ReadonlySet<string> | null): void {
     const known = new Map(this._children);
     super.update(changed);
@@ -62,22 +68,27 @@ class BoxView extends WidgetView {
   protected override render(): void {
     const kind = BOX_CLASSES[this.text('_model_name')] ?? 'vbox';
     this.node.classList.add('jp-ToJob-widget-box', `jp-ToJob-widget-${kind}`);
-    const ids = [...new Set(referredIds(this.state.children))]
-      .filter(id => !this.path.includes(id))
-      .slice(0, this.path.length < MAX_DEPTH ? MAX_CHILDREN : 0);
+    const all = [...new Set(referredIds(this.state.children))].filter(
+      id => !this.path.includes(id)
+    );
+    const ids = all.slice(0, this.path.length < MAX_DEPTH ? MAX_CHILDREN : 0);
     for (const [id, view] of this._children) {
       if (!ids.includes(id)) {
         view.dispose();
         this._children.delete(id);
       }
     }
-    ids.forEach((id, index) => {
-      const node = this.wrap(this._child(id).node, index);
+    const children = ids
+      .map(id => this._children.get(id) ?? this._create(id))
+      .filter(view => view !== null);
+    this._isCut = children.length < all.length;
+    children.forEach((child, index) => {
+      const node = this.wrap(child.node, index);
       if (this.node.children[index] !== node) {
         this.node.insertBefore(node, this.node.children[index] ?? null);
       }
     });
-    while (this.node.children.length > ids.length) {
+    while (this.node.children.length > children.length) {
       this.node.lastElementChild!.remove();
     }
   }
@@ -87,13 +98,11 @@ class BoxView extends WidgetView {
     return node;
   }
 
-  private _child(id: string): WidgetView {
-    return this._children.get(id) ?? this._create(id);
-  }
-
-  private _create(id: string): WidgetView {
+  private _create(id: string): WidgetView | null {
     const view = createView(this.services, id, this.path);
-    this._children.set(id, view);
+    if (view !== null) {
+      this._children.set(id, view);
+    }
     return view;
   }
 
@@ -106,6 +115,7 @@ class BoxView extends WidgetView {
   }
 
   private readonly _children = new Map<string, WidgetView>();
+  private _isCut = false;
 }
 
 /** Tabs, an accordion, a stack: all of their children one below the other, with their titles. */
@@ -140,10 +150,15 @@ class OutputView extends WidgetView {
     super(services, id, path);
     this._area = new OutputArea({
       model: this._outputs,
-      rendermime: services.rendermime,
+      rendermime: services.rendermimeInside(path),
       maxNumberOutputs: Infinity
     });
     this.node.append(this._area.node);
+  }
+
+  override get isCut(): boolean {
+    const outputs = this.model?.outputs?.shown ?? [];
+    return this._shown.length < outputs.length;
   }
 
   override dispose(): void {
@@ -190,12 +205,15 @@ const VIEWS: Record<string, ViewClass> = {
 /** Models that have a value, but no text that would stand for it. */
 const NO_TEXT = /^(Audio|Video|Controller|Play|FileUpload|Dom|Core)/;
 
-/** Show a model inside of the models of a path. */
+/** Show a model inside of the models of a path; null if the output may have no more of it. */
 export function createView(
   services: WidgetServices,
   id: string,
-  path: readonly string[] = []
-): WidgetView {
+  path: readonly string[]
+): WidgetView | null {
+  if (services.views.isFull || path.includes(id)) {
+    return null;
+  }
   const view = new (chooseView(services, id))(services, id, [...path, id]);
   view.update(null);
   return view;

@@ -12,7 +12,11 @@ import type { WidgetServices, WidgetView } from './widgetView';
 export const WIDGET_VIEW = 'application/vnd.jupyter.widget-view+json';
 
 export class WidgetOutput extends Widget implements IRenderMime.IRenderer {
-  constructor(private readonly _services: WidgetServices) {
+  /** @param _path the ids of the models around the output, if it is in an Output widget */
+  constructor(
+    private readonly _services: WidgetServices,
+    private readonly _path: readonly string[]
+  ) {
     super();
     this.addClass('jp-ToJob-widget-output');
     _services.store.changed.connect(this._onChanged, this);
@@ -52,14 +56,16 @@ export class WidgetOutput extends Widget implements IRenderMime.IRenderer {
 
   private _show(): void {
     this._view?.dispose();
-    this._view = createView(this._services, this._id);
-    this.node.replaceChildren(this._view.node);
+    this._view = createView(this._services, this._id, this._path);
+    this.node.replaceChildren(
+      ...(this._view === null ? [] : [this._view.node])
+    );
     this._remark = null;
     this._updateRemark();
   }
 
   private _updateRemark(): void {
-    const text = this._view?.simplified ?? '';
+    const text = this._remarkText() ?? '';
     if (text !== (this._remark?.textContent ?? '')) {
       this._remark?.remove();
       this._remark = text === '' ? null : createRemark(text);
@@ -67,6 +73,15 @@ export class WidgetOutput extends Widget implements IRenderMime.IRenderer {
         this.node.append(this._remark);
       }
     }
+  }
+
+  /** What is not shown as it is; null if all is. */
+  private _remarkText(): string | null {
+    return this._view === null || this._view.isCut
+      ? this._services.trans.__(
+          'Not all widgets of this output are shown here: the result has them.'
+        )
+      : this._view.simplified;
   }
 
   private _id = '';

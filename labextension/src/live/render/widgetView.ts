@@ -5,11 +5,16 @@ import type { JSONObject, JSONValue } from '@lumino/coreutils';
 
 import type { WidgetModel, WidgetStore } from '../widgetStore';
 import { applyLayout } from './layoutStyle';
+import type { ViewCount } from './viewCount';
 
+/** What the views of one output share. */
 export type WidgetServices = {
   store: WidgetStore;
   rendermime: IRenderMimeRegistry;
   trans: TranslationBundle;
+  views: ViewCount;
+  /** Renders what is inside of the models of a path, as a part of the same output. */
+  rendermimeInside: (path: readonly string[]) => IRenderMimeRegistry;
 };
 
 const REFERENCE = 'IPY_MODEL_';
@@ -38,6 +43,7 @@ export abstract class WidgetView {
   ) {
     this.node = document.createElement('div');
     this.node.className = 'jp-ToJob-widget';
+    services.views.add();
   }
 
   readonly node: HTMLElement;
@@ -45,6 +51,11 @@ export abstract class WidgetView {
   /** What of it is not shown as it is: a sentence, or null. */
   get simplified(): string | null {
     return null;
+  }
+
+  /** Whether something that is inside of it is left out. */
+  get isCut(): boolean {
+    return false;
   }
 
   /** Show the model as it is now, and what is inside of it. */
@@ -59,6 +70,7 @@ export abstract class WidgetView {
 
   dispose(): void {
     this.node.remove();
+    this.services.views.remove();
   }
 
   /** Show the state in the node, again and again. */

@@ -1,6 +1,9 @@
 /** Saves a file that the page has, as a download of the browser. */
 
-/** Save a file under a name. */
+/** How long the browser may take to begin, in milliseconds. */
+const REVOKE_MS = 60_000;
+
+/** Save a file under a name, as if a link to it had been followed. */
 export function saveFile(file: Blob, name: string): void {
   const address = URL.createObjectURL(file);
   const link = document.createElement('a');
@@ -10,5 +13,5 @@ export function saveFile(file: Blob, name: string): void {
   document.body.append(link);
   link.click();
   link.remove();
-  setTimeout(() => URL.revokeObjectURL(address), 60_000);
+  setTimeout(() => URL.revokeObjectURL(address), REVOKE_MS);
 }
