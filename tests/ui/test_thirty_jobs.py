@@ -164,7 +164,8 @@ def find_and_read_by_keys(page: Page, name: str) -> None:
         lambda: table(page).evaluate("node => node.contains(document.activeElement)"),
         "the table has not got the focus",
     )
-    press_until(page, "Tab", table(page).get_by_role("searchbox", name="Search jobs"))
+    # A row has the focus, or the search field if the rows were not there yet.
+    press_until(page, "Shift+Tab", table(page).get_by_role("searchbox", name="Search jobs"))
     page.keyboard.type(name)
     expect(lines(page)).to_have_count(1)
     press_until(page, "Tab", line(page, name))
