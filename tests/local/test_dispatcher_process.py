@@ -238,7 +238,7 @@ def test_one_that_cannot_start_names_the_job(
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     with pytest.raises(Unavailable, match="could not be started") as caught:
         LocalBackend(FileExchange(tmp_path)).notify("a-job-abcd2345")
-    assert "wait a-job-abcd2345" in caught.value.hint
+    assert "a-job-abcd2345 is recorded" in caught.value.hint
 
 
 def test_its_files_are_private(cli: Cli) -> None:

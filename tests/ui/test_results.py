@@ -109,7 +109,7 @@ def test_outputs_are_brought_back(
     wait_until(lambda: page.evaluate(CELLS) == ["", "", ""], "it was not undone")
     expect(cells.nth(0).locator(".jp-OutputArea-output")).to_have_count(0)
     # And by a user's own undo.
-    page.evaluate(RUN, ["jupyter-to-job:bring-back", {}])
+    page.evaluate("() => void jupyterapp.commands.execute('jupyter-to-job:bring-back')")
     asked.get_by_role("button", name="Copy Outputs of 2 Cells").click()
     wait_until(lambda: page.evaluate(CELLS) == ["one\n", "", "three\n"], "it was not copied")
     page.evaluate(RUN, ["notebook:undo-cell-action", {}])

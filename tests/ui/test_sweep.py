@@ -215,7 +215,7 @@ def test_parameters_of_the_best_run_are_put_into_the_notebook(
 
     view.get_by_role("button", name="Use the parameters of").click()
     editor = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Cell .cm-content").first
-    expect(editor).to_have_text("lr = 1.0  # how fastname = 'best, by far'")
+    expect(editor).to_have_text('lr = 1  # how fastname = "best, by far"')
     again = ask(page, page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)"))
     expect(again.locator("summary", has_text="Parameters (2)")).to_be_visible()  # none differs
     again.get_by_role("button", name="Cancel").click()

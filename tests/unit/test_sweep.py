@@ -75,7 +75,7 @@ def test_a_key_follows_the_run_and_not_its_place() -> None:
 def test_names_of_groups() -> None:
     name = group_name("dir/Größe 2.ipynb", "key")
     assert name == group_name("dir/Größe 2.ipynb", "key") != group_name("dir/Größe 2.ipynb")
-    assert name.startswith("groe-2-sweep-") and is_job_name(name)
+    assert name.startswith("grosse-2-sweep-") and is_job_name(name)
     check_group(name, 3)
     for wrong in ("", "a b", "a/b", "-a", "a*", "x" * 64, "a\n"):
         with pytest.raises(BadInput):
