@@ -103,13 +103,15 @@ class JobLister:
     def ended(self, owner: str) -> Sequence[IndexRow]:
         """Return the rows of an owner's ended jobs, oldest first.
 
-        On a network file system there is no index, and there are none.
+        On a network file system there is no index, and there are none. Without a queue those count
+        that a list has shown: one that waits must not have the jobs of all owners read.
         """
         if not self._exchange.is_local:
             return ()
-        waiting = self.waiting_requests()
-        names = (name for name in self._snapshot().unsettled if name not in waiting)
-        self.read_jobs(self._read_owned(owner, names), {})  # what has ended gets its row
+        if self._backend.has_queue:
+            waiting = self.waiting_requests()
+            names = (name for name in self._snapshot().unsettled if name not in waiting)
+            self.read_jobs(self._read_owned(owner, names), {})  # what has ended gets its row
         return self._snapshot().settled.get(owner, ())
 
     def _waiting_entries(
