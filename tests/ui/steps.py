@@ -162,11 +162,16 @@ def asked(page: Page) -> None:
 
 def told_name(page: Page) -> str:
     """Return the name that the page shows after SEND."""
-    told = toast(page, "Submitted as")
-    expect(told).to_be_visible()
-    name = re.search(r"Submitted as ([a-z0-9-]+)", told.inner_text())
-    assert name is not None, told.inner_text()
-    return name.group(1)
+    names: list[str] = []
+
+    def is_told() -> bool:
+        """Look once: of a short job the toast tells something else a moment later."""
+        for text in toast(page, "Submitted as").all_text_contents():
+            names.extend(re.findall(r"Submitted as ([a-z0-9-]+)", text))
+        return names != []
+
+    wait_until(is_told, "nobody said that a job was submitted")
+    return names[0]
 
 
 def submit(page: Page, panel: Locator) -> str:
