@@ -115,13 +115,14 @@ class RemoteJobs:
             output = resolve_output(self._tree, changes.output)
             self._caller.make_folder_of(output)
             body["output"] = self._absolute(output)
-        results = self._results_of_rerun(name, changes)
+        patience = Patience()
+        results = patience.call(lambda: self._results_of_rerun(name, changes))
         if results is not None:
             self._caller.make_folder_of(results)
             body["results"] = self._absolute(results)
         if transfer is not None:
             transfer.confirm()  # nothing is copied from here
-        response = self._post(_path(name, "/rerun"), body, changes.idempotency_key, Patience())
+        response = self._post(_path(name, "/rerun"), body, changes.idempotency_key, patience)
         return self._job(response.json())
 
     def get(self, name: str) -> Job:
@@ -237,11 +238,11 @@ class RemoteJobs:
         return document
 
     def _results_of_rerun(self, name: str, changes: Changes) -> str | None:
-        """Return the folder that the caller's setting means for the notebook of a job.
+        """Return the folder that the caller's settings mean for the notebook of a job.
 
         None without a setting, or where it does not count. Raises BadInput.
         """
-        if changes.results is None or changes.output is not None:
+        if changes.output is not None or not (changes.results or self._caller.results):
             return None
         document = self._document(name)
         job = self._job(document)

@@ -199,6 +199,21 @@ async def test_deleted_jobs(exchange: FileExchange) -> None:
         assert (await other.next())["name"] == "other-aaaaaaaa"  # and nothing before it
 
 
+async def test_estimates_learn_of_what_was_watched(exchange: FileExchange) -> None:
+    """There is no queue whose reading would find ended jobs, and nobody asks for a list."""
+    directory = exchanges.add(exchange, "queued-aaaaaaaa")
+    async with gateway(exchange) as place:
+        lister = place.context.core.lister
+        stream = await place.follow("me")
+        assert (await stream.next())["state"] == "queued"
+        assert lister.ended("me") == ()
+        exchanges.end(directory)
+        exchanges.deliver(directory)
+        place.feed.mark("queued-aaaaaaaa")
+        await stream.until(lambda job: job["delivery"]["state"] == "delivered")
+        await until(lambda: [r.name for r in lister.ended("me")] == ["queued-aaaaaaaa"], "its row")
+
+
 async def test_what_nobody_marked_is_seen_all_the_same(exchange: FileExchange) -> None:
     directory = exchanges.add(exchange, "queued-aaaaaaaa")
     async with gateway(exchange, full_look_interval=0.3) as place:

@@ -171,6 +171,7 @@ def told_name(page: Page) -> str:
         return names != []
 
     wait_until(is_told, "nobody said that a job was submitted")
+    assert len({*names}) == 1, names
     return names[0]
 
 

@@ -104,6 +104,12 @@ def test_a_pod_that_was_told_to_end_is_not_told_again(world: World) -> None:
     assert world.pod.deleting
 
 
+def test_what_a_watch_told_meanwhile_is_kept(world: World) -> None:
+    world.see(DELETED)
+    world.objects.note_deleted(RUNNING)  # as it was before it was told to end
+    assert world.pod == DELETED
+
+
 @pytest.mark.parametrize(("pod", "grace"), [(AWAY, 0), (DELETED, DELETED.deletion_grace)])
 def test_a_pod_that_should_be_gone_is_lost_in_silence(
     world: World, pod: PodRecord, grace: int

@@ -52,7 +52,7 @@ def workspace(tmp_path: Path) -> Path:
     return folder
 
 
-def remote(url: str, workspace: Path, owner: str = "ada") -> RemoteJobs:
+def remote(url: str, workspace: Path, owner: str = "ada", results: str = "") -> RemoteJobs:
     token = workspace.parent / f"token-{owner}"
     token.write_text(owner)
     environment = local_environment(sys.executable)
@@ -61,6 +61,7 @@ def remote(url: str, workspace: Path, owner: str = "ada") -> RemoteJobs:
         str(workspace),
         environment=environment,
         resolve_kernel=lambda _: {"argv": [sys.executable]},
+        results=results,
     )
     return RemoteJobs(url, token, caller)
 
@@ -94,9 +95,7 @@ def test_rerun(jobs: RemoteJobs, ended_job: Job, workspace: Path, exchange: File
         jobs.rerun(ended_job.name, Changes(output="../outside"))
 
 
-def test_a_folder_that_settings_choose(
-    jobs: RemoteJobs, workspace: Path, exchange: FileExchange
-) -> None:
+def test_a_folder_that_settings_choose(jobs: RemoteJobs, url: str, workspace: Path) -> None:
     """A gateway does not take it for the user's own wish."""
     asked = Submission("dir/train.ipynb", results="results/{notebook}")
     found = jobs.preflight(asked)
@@ -115,6 +114,8 @@ def test_a_folder_that_settings_choose(
     assert not (workspace / "unused").exists()
     moved = jobs.rerun(own.name, Changes(results="/all", unset=("output",)))
     assert (moved.output, (workspace / "all").is_dir()) == ("all/", True)
+    again = remote(url, workspace, results="/of/{notebook}").rerun(job.name, Changes())
+    assert again.asked and (again.output, again.asked.output) == ("of/train/", None)
     with pytest.raises(BadInput, match="no folder for results"):
         jobs.submit(replace(asked, results="{name}/"))
 

@@ -79,9 +79,10 @@ class JobObjects:
             self._ended_since.setdefault(pod.uid, self._clock())
 
     def note_deleted(self, pod: PodRecord) -> None:
-        """Note that a pod has been told to end: its watch may be behind."""
-        if pod.job_uid in self._known_pods:
-            self._know(replace(pod, deleting=True))
+        """Note that a pod has been told to end: its watch may be behind, or know more already."""
+        known = self._known_pods.get(pod.job_uid, {}).get(pod.uid)
+        if known is not None:
+            self._know(replace(known, deleting=True))
 
     async def run(self) -> None:
         """Watch for ever."""

@@ -23,6 +23,7 @@ from ...backends.kubernetes.records import Manifest
 from ...domain.errors import JobsError, NotFound, Unavailable
 from ...domain.job import DeliveryState
 from ...domain.reasons import DAMAGED
+from ...exchange.stamps import RACY
 from ...service.jobs import ServiceContext, with_paths_for
 from ..callers.volumes import JobOrigins
 from .event_queue import EventQueue
@@ -37,6 +38,8 @@ MAX_LOOKS = 100
 """Jobs that one pass looks at: somebody's thousand jobs keep others waiting for a moment only."""
 FULL_LOOK_INTERVAL = 30.0
 """Seconds after which a change that nobody marked is seen."""
+AT_REST = RACY + 0.5
+"""Seconds after which a job that has settled is looked at for the index."""
 RETRY_INTERVAL = 1.0
 """Seconds to wait after an error that was nobody's job's."""
 MAX_STREAMS = 200
@@ -201,6 +204,8 @@ class GatewayFeed:
             return _Look(name)
         is_held, is_damaged = job.delivery.state is DeliveryState.HELD, job.reason == DAMAGED
         is_deleted, is_settled = reader.is_deleted(name), job.decided and not is_held
+        if is_settled and not is_deleted:
+            self._context.lister.read_jobs([request], {})  # for lists and estimates: it has a row
         if is_deleted or is_settled:
             reader.forget(name)
         if is_deleted:
@@ -222,6 +227,9 @@ class GatewayFeed:
         if look.is_settled:
             # Nobody needs to hear of a job that had settled before anybody was watching it.
             is_news = not was_settled and (is_change or previous is not None)
+            if not was_settled:  # the index takes it when its directory has been at rest
+                self._marks.setdefault(name, False)
+                self._due_at[name] = time.monotonic() + AT_REST
         else:
             is_news = look.event != previous
             owner.open_jobs[name] = look.event if owner.watches(name) else None

@@ -104,7 +104,7 @@ class JobLister:
         """Return the rows of an owner's ended jobs, oldest first.
 
         On a network file system there is no index, and there are none. Without a queue those count
-        that a list has shown: one that waits must not have the jobs of all owners read.
+        that somebody watched or listed: one that waits must not have the jobs of all owners read.
         """
         if not self._exchange.is_local:
             return ()

@@ -22,8 +22,9 @@ def check_template(template: str) -> None:
     if "{" in rest or "}" in rest or "\0" in rest or ".." in PurePosixPath(rest).parts:
         raise BadInput(
             f"{template!r} is no folder for results.",
-            "Write it as results/ or results/{notebook}/, below the notebook's own folder, or with "
-            "a slash before it below the workspace's root.",
+            "The settings of JupyterLab or JUPYTER_TO_JOB_RESULTS name it. Write it as results/ or "
+            "results/{notebook}/, below the notebook's own folder, or with a slash before it below "
+            "the workspace's root.",
         )
 
 
