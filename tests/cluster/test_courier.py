@@ -288,7 +288,7 @@ def ask(pod: DevPod, token: str, asked: Sequence[Call]) -> list[int]:
 
 def stop_courier(job: SubmittedJob) -> int:
     """Stop a job's courier before it has done anything; return its process id."""
-    wait_for("there is a courier", lambda: find_couriers(job), timeout=90)
+    wait_for("there is a courier", lambda: find_couriers(job), max_pause=0.05)
     (pid,) = find_couriers(job)
     os.kill(pid, signal.SIGSTOP)
     return pid

@@ -9,12 +9,20 @@ MAX_PAUSE = 1.0
 """Seconds between two looks in the end: one costs the machine a process, or several in a pod."""
 
 
-def wait_for(what: str, condition: Callable[[], object], timeout: float = 90.0) -> None:
-    """Return once `condition()` is true; `TimeoutError`, naming `what`, after `timeout` seconds."""
+def wait_for(
+    what: str,
+    condition: Callable[[], object],
+    timeout: float = 90.0,
+    max_pause: float = MAX_PAUSE,
+) -> None:
+    """Return once `condition()` is true; `TimeoutError`, naming `what`, after `timeout` seconds.
+
+    What is true for a moment only is looked for with a shorter `max_pause`.
+    """
     deadline = time.monotonic() + timeout
     pause = 0.02
     while not condition():
         if time.monotonic() > deadline:
             raise TimeoutError(f"{what}: not after {timeout:g} s")
         time.sleep(pause)
-        pause = min(pause * 1.5, MAX_PAUSE)
+        pause = min(pause * 1.5, max_pause)
