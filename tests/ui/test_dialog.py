@@ -72,9 +72,10 @@ SUBMIT_KEYS = "Control+Alt+Enter"
 
 
 def section(page: Page, label: str) -> Locator:
-    """Unfold a section of the dialog."""
+    """Unfold a section of the dialog, unless it is so because an earlier job changed it."""
     found = dialog(page).locator("details").filter(has_text=re.compile(f"^{label}"))
-    found.locator("summary").click()
+    if found.get_attribute("open") is None:
+        found.locator("summary").click()
     return found
 
 

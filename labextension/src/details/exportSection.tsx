@@ -25,7 +25,7 @@ export function ExportSection({
     setBusy(true);
     try {
       const content = await model.api.getExport(model.name, format, code);
-      saveFile(content, `${model.name}.${format}`);
+      saveFile(content, `${model.name}.${format}`, trans);
     } catch (error) {
       showError(error, trans, false);
     } finally {

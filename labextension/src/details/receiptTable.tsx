@@ -14,9 +14,15 @@ import {
 /** How many cells are shown at first. */
 const FIRST_ROWS = 30;
 
-type Props = { cells: readonly CellReceipt[]; trans: TranslationBundle };
+type Props = {
+  cells: readonly CellReceipt[];
+  /** Whether the cell that did not end was stopped by somebody. */
+  isCancelled: boolean;
+  trans: TranslationBundle;
+};
 
-export function ReceiptTable({ cells, trans }: Props): ReactElement {
+export function ReceiptTable(props: Props): ReactElement {
+  const { cells, isCancelled, trans } = props;
   const [sortId, setSortId] = useState<ColumnId | null>(null);
   const [isWhole, setWhole] = useState(false);
   if (cells.length === 0) {
@@ -38,19 +44,14 @@ export function ReceiptTable({ cells, trans }: Props): ReactElement {
         />
         <tbody>
           {shown.map(index => (
-            <tr key={index} className={`jp-mod-${cells[index]!.state}`}>
-              <th scope="row">
-                <CellName cell={cells[index]!} trans={trans} />
-              </th>
-              {columns.map((column, place) => (
-                <Figure
-                  key={column.id}
-                  column={column}
-                  cell={cells[index]!}
-                  share={bars[place]![index]!}
-                />
-              ))}
-            </tr>
+            <CellRow
+              key={index}
+              cell={cells[index]!}
+              columns={columns}
+              shares={bars.map(bar => bar[index]!)}
+              isCancelled={isCancelled}
+              trans={trans}
+            />
           ))}
         </tbody>
       </table>
@@ -99,20 +100,43 @@ function TableHead({
   );
 }
 
-type CellNameProps = { cell: CellReceipt; trans: TranslationBundle };
+type CellNameProps = Omit<Props, 'cells'> & { cell: CellReceipt };
+
+type CellRowProps = CellNameProps & {
+  columns: ReturnType<typeof receiptColumns>;
+  shares: readonly ReturnType<typeof shares>[number][];
+};
+
+function CellRow({ columns, shares, ...name }: CellRowProps): ReactElement {
+  return (
+    <tr className={`jp-mod-${name.cell.state}`}>
+      <th scope="row">
+        <CellName {...name} />
+      </th>
+      {columns.map((column, place) => (
+        <Figure
+          key={column.id}
+          column={column}
+          cell={name.cell}
+          share={shares[place]!}
+        />
+      ))}
+    </tr>
+  );
+}
 
 /** The cell's place among all cells of the notebook that was sent, and its first line. */
 function CellName({
   cell: { cell, title, state },
+  isCancelled,
   trans
 }: CellNameProps): ReactElement {
+  const failed = isCancelled ? trans.__('Stopped') : trans.__('Failed');
   return (
     <>
       {cell === null ? trans.__('Parameters') : trans.__('Cell %1', cell + 1)}{' '}
       {state !== 'done' && (
-        <strong>
-          {state === 'failed' ? trans.__('Failed') : trans.__('Running')}
-        </strong>
+        <strong>{state === 'failed' ? failed : trans.__('Running')}</strong>
       )}
       {cell !== null && <code title={title}>{title}</code>}
     </>

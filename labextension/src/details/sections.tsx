@@ -52,7 +52,13 @@ export function Sections(props: JobProps): ReactElement {
       </div>
       <Section title={trans.__('What each cell used')}>
         <Loaded resource={model.cells} trans={trans}>
-          {cells => <ReceiptTable cells={cells} trans={trans} />}
+          {cells => (
+            <ReceiptTable
+              cells={cells}
+              isCancelled={job.state === 'cancelled'}
+              trans={trans}
+            />
+          )}
         </Loaded>
       </Section>
       <Loaded resource={model.record} trans={trans}>

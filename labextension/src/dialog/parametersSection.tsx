@@ -1,6 +1,6 @@
 /** The section of parameters, each with a control of its kind. */
 import type { TranslationBundle } from '@jupyterlab/translation';
-import type { ReactElement } from 'react';
+import { type ReactElement, useRef } from 'react';
 
 import type { ParameterField } from './parameters';
 import type { ModelProps } from './section';
@@ -9,11 +9,19 @@ import { Checkbox, Section, TextArea, TextField } from './section';
 export function ParametersSection({ model }: ModelProps): ReactElement {
   const { trans } = model;
   const { fields } = model.parameters;
+  const hasBeenChanged = useRef(false);
+  hasBeenChanged.current ||=
+    fields?.some(({ isChanged }) => isChanged) ?? false;
   return (
-    <Section label={sectionLabel(fields, trans)}>
+    // What an earlier job chose must not be sent unseen.
+    <Section
+      label={sectionLabel(fields, trans)}
+      isOpen={hasBeenChanged.current || undefined}
+    >
       {fields?.map(field => (
         <ParameterControl key={field.name} field={field} model={model} />
       ))}
+      <ResetAllButton model={model} />
       {fields?.length === 0 && (
         <p className="jp-ToJobDialog-help">
           {trans.__(
@@ -141,6 +149,24 @@ function SeveralButton({ field, model }: ParameterProps): ReactElement {
       }
     >
       {isSeveral ? trans.__('One value') : trans.__('Several values')}
+    </button>
+  );
+}
+
+/** Takes back all that an earlier job or the user changed. One field has its own button. */
+function ResetAllButton({ model }: ModelProps): ReactElement | null {
+  const { parameters, trans } = model;
+  const changed = parameters.fields?.filter(({ isChanged }) => isChanged) ?? [];
+  return changed.length < 2 ? null : (
+    <button
+      className="jp-ToJobDialog-link"
+      onClick={() =>
+        model.change(() =>
+          changed.forEach(({ name }) => parameters.reset(name))
+        )
+      }
+    >
+      {trans.__('Use the Notebook’s Values')}
     </button>
   );
 }

@@ -7,10 +7,11 @@ export type ModelProps = { model: SubmitModel };
 
 export function Section(props: {
   label: string;
+  isOpen?: boolean;
   children: ReactNode;
 }): ReactElement {
   return (
-    <details className="jp-ToJobDialog-section">
+    <details className="jp-ToJobDialog-section" open={props.isOpen}>
       <summary>{props.label}</summary>
       <div className="jp-ToJobDialog-rows">{props.children}</div>
     </details>

@@ -128,7 +128,7 @@ function Head(props: Props): ReactElement {
       title={trans.__('Download the table with all columns')}
       onClick={() =>
         void resultsApi.getResultsFile(group, format).then(
-          file => saveFile(file, `${group}.${format}`),
+          file => saveFile(file, `${group}.${format}`, trans),
           (error: unknown) => showError(error, trans, false)
         )
       }

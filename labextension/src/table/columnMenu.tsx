@@ -67,9 +67,9 @@ function ColumnList({ model, trans }: Props): ReactElement {
     ...new Set([...ids, ...shownOf(prefix)])
   ];
   const parts: [label: string, ids: string[]][] = [
-    [trans.__('Columns'), model.allColumns.map(({ id }) => id)],
+    [trans.__('Metrics'), union(found.metrics, 'metric.')],
     [trans.__('Parameters'), union(found.parameters, 'parameter.')],
-    [trans.__('Metrics'), union(found.metrics, 'metric.')]
+    [trans.__('Columns'), model.allColumns.map(({ id }) => id)]
   ];
   return (
     <div

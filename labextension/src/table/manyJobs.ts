@@ -126,10 +126,15 @@ function deleteAction({ jobs, preferences, trans }: Services): JobsAction {
         return null;
       }
       const unfinished = selected.filter(job => !isFinal(job)).length;
+      const isOne = selected.length === 1;
       const sentences = [
-        trans.__(
-          'Their logs are gone then, and they cannot be rerun. Delivered notebooks stay.'
-        ),
+        isOne
+          ? trans.__(
+              'Its logs are gone then, and it cannot be rerun. A delivered notebook stays.'
+            )
+          : trans.__(
+              'Their logs are gone then, and they cannot be rerun. Delivered notebooks stay.'
+            ),
         unfinished > 0 &&
           trans._n(
             '%1 of them has not ended: it is ended, and nothing of it is delivered.',
@@ -141,7 +146,7 @@ function deleteAction({ jobs, preferences, trans }: Services): JobsAction {
         title: trans._n('Delete %1 job?', 'Delete %1 jobs?', selected.length),
         body: sentences.filter(Boolean).join(' '),
         yes: trans._n('Delete %1 Job', 'Delete %1 Jobs', selected.length),
-        no: trans.__('Keep Them')
+        no: isOne ? trans.__('Keep It') : trans.__('Keep Them')
       };
     },
     run: ({ name }) => jobs.delete(name),

@@ -122,7 +122,11 @@ export function SelectionActions(props: ActionsProps): ReactElement {
       {commands.hasCommand(ViewCommandIDs.results) && (
         <button
           aria-disabled={group === null}
-          title={trans.__('Compare the results of a group of jobs')}
+          title={
+            group === null
+              ? trans.__('Select jobs of one group to compare their results')
+              : trans.__('Compare the results of a group of jobs')
+          }
           onClick={() => {
             if (group !== null) {
               void commands.execute(ViewCommandIDs.results, { group });
