@@ -144,7 +144,7 @@ def test_no_control_of_the_details_moves_while_news_arrive(
     controls = view.locator("button").filter(visible=True).element_handles()
     assert len(controls) >= 10
     for control in controls[:-1]:
-        with pressed(page, control), page.expect_response(re.compile(f"{name}/cells")):
+        with pressed(page, control), page.expect_response(re.compile(f"{name}/record")):
             pass  # it prints all the time, which is news
         let_go(page)
 
