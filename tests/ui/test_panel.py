@@ -153,6 +153,7 @@ def test_cancel_rerun_and_delete_ask_where_something_is_lost(
     act(page, line, "Rerun with Changes…")
     expect(dialog(page).get_by_text(f"as it was frozen for {name}")).to_be_visible()
     section = dialog(page).locator("details").filter(has_text=re.compile("^Parameters"))
+    section.locator("summary").click()
     section.get_by_label("value", exact=True).fill("42")
     screenshot("rerun-dark")
     send_button(page).click()
