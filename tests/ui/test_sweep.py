@@ -27,6 +27,7 @@ from tests.ui.steps import (
     send_button,
     show,
     toast,
+    wait_until,
 )
 from tests.ui.test_everyone import assert_accessible, assert_accessible_in_all_themes
 from tests.ui.test_languages import CHINESE, assert_translated
@@ -151,6 +152,9 @@ def test_sixty_runs_are_compared_and_what_failed_runs_again(
 
 def check_matrix(page: Page) -> None:
     """Each combination has its row with what it recorded, and the best one is marked."""
+    wait_until(  # a job's state comes first, and what it recorded a moment later
+        lambda: all(row["accuracy"] for row in matrix(page, "night")), "not all have a metric"
+    )
     rows = matrix(page, "night")
     found = {
         (float(row["lr"]), int(row["seed"]), int(row["depth"]), row["Flavor"]): row["accuracy"]
