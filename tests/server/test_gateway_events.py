@@ -202,7 +202,7 @@ async def test_deleted_jobs(exchange: FileExchange) -> None:
 async def test_estimates_learn_of_what_was_watched(exchange: FileExchange) -> None:
     """There is no queue whose reading would find ended jobs, and nobody asks for a list."""
     directory = exchanges.add(exchange, "queued-aaaaaaaa")
-    async with gateway(exchange) as place:
+    async with gateway(exchange, full_look_interval=0.3) as place:
         lister = place.context.core.lister
         stream = await place.follow("me")
         assert (await stream.next())["state"] == "queued"

@@ -23,7 +23,6 @@ from ...backends.kubernetes.records import Manifest
 from ...domain.errors import JobsError, NotFound, Unavailable
 from ...domain.job import DeliveryState
 from ...domain.reasons import DAMAGED
-from ...exchange.stamps import RACY
 from ...service.jobs import ServiceContext, with_paths_for
 from ..callers.volumes import JobOrigins
 from .event_queue import EventQueue
@@ -38,8 +37,6 @@ MAX_LOOKS = 100
 """Jobs that one pass looks at: somebody's thousand jobs keep others waiting for a moment only."""
 FULL_LOOK_INTERVAL = 30.0
 """Seconds after which a change that nobody marked is seen."""
-AT_REST = RACY + 0.5
-"""Seconds after which a job that has settled is looked at for the index."""
 RETRY_INTERVAL = 1.0
 """Seconds to wait after an error that was nobody's job's."""
 MAX_STREAMS = 200
@@ -100,6 +97,8 @@ class GatewayFeed:
         self._due_at: dict[str, float] = {}
         """When a job that was looked at a moment ago may be looked at again."""
         self._has_marks = asyncio.Event()
+        self._unindexed: set[str] = set()
+        """Jobs that settled here, and have no row in the index yet, for estimates and lists."""
 
     def mark(self, job: str) -> None:
         """Have a job looked at, if somebody is watching it: its directory or its pod changed."""
@@ -204,8 +203,6 @@ class GatewayFeed:
             return _Look(name)
         is_held, is_damaged = job.delivery.state is DeliveryState.HELD, job.reason == DAMAGED
         is_deleted, is_settled = reader.is_deleted(name), job.decided and not is_held
-        if is_settled and not is_deleted:
-            self._context.lister.read_jobs([request], {})  # for lists and estimates: it has a row
         if is_deleted or is_settled:
             reader.forget(name)
         if is_deleted:
@@ -227,9 +224,8 @@ class GatewayFeed:
         if look.is_settled:
             # Nobody needs to hear of a job that had settled before anybody was watching it.
             is_news = not was_settled and (is_change or previous is not None)
-            if not was_settled:  # the index takes it when its directory has been at rest
-                self._marks.setdefault(name, False)
-                self._due_at[name] = time.monotonic() + AT_REST
+            if not was_settled:
+                self._unindexed.add(name)
         else:
             is_news = look.event != previous
             owner.open_jobs[name] = look.event if owner.watches(name) else None
@@ -260,6 +256,12 @@ class GatewayFeed:
         unsettled = lister.read_requests(names - settled.keys())
         return settled, {request.name: request.owner for request in unsettled}
 
+    def _index(self, names: Collection[str]) -> set[str]:
+        """Give settled jobs their rows; return those that have one. One just written waits."""
+        lister = self._context.lister
+        lister.read_jobs(lister.read_requests(names), {})
+        return set(lister.settled_rows(names))
+
     async def _look_at_all(self, pool: Executor) -> None:
         """Mark the jobs that may have changed without a mark, and forget those that are gone."""
         loop = asyncio.get_running_loop()
@@ -267,6 +269,10 @@ class GatewayFeed:
         for name in self._owner_of.keys() - names:
             self._forget(name)
         self._marks.update(dict.fromkeys(names - self._owner_of.keys(), True))
+        self._unindexed &= names
+        if self._unindexed:
+            waiting = frozenset(self._unindexed)
+            self._unindexed -= await loop.run_in_executor(pool, self._index, waiting)
         for owner_name, owner in self._owners.items():
             for name in owner.open_jobs:
                 # Without an owner's name the request could not be read: it may be mended by now.
