@@ -10,6 +10,7 @@ import { eventText } from '../ui/eventText';
 import { formatBytes, formatMoment } from '../ui/format';
 import { openSource } from '../ui/openResult';
 import { ViewCommandIDs } from '../viewCommands';
+import type { NotebookServices } from '../ui/notebookServices';
 import { DifferenceView } from './differenceView';
 import { ExportSection } from './exportSection';
 import {
@@ -27,10 +28,7 @@ import type { DetailsModel, LogEnding } from './model';
 import { notificationText } from './notificationText';
 import { FactList, FoldedSection, isInside, Loaded, Section } from './parts';
 import { ReceiptTable } from './receiptTable';
-import {
-  createSnapshotNotebook,
-  type NotebookServices
-} from './snapshotNotebook';
+import { createSnapshotNotebook } from './snapshotNotebook';
 import { WidgetHost } from './widgetHost';
 
 export type SectionServices = {

@@ -6,7 +6,8 @@ import { CommandIDs } from '../jobCommands';
 import { errorText } from '../ui/errors';
 import { Fold } from './fold';
 import type { ViewServices } from './jobView';
-import { LiveNotebook, type RenderServices } from './liveNotebook';
+import type { NotebookServices } from '../ui/notebookServices';
+import { LiveNotebook } from './liveNotebook';
 import { createNotices, type Notices } from './notices';
 
 /** The MIME type of what the server puts in the place of a cell's outputs. */
@@ -30,7 +31,7 @@ export class CodeView extends Widget {
 export function createCodeView(
   jobName: string,
   services: ViewServices,
-  renderServices: RenderServices
+  renderServices: NotebookServices
 ): CodeView {
   const { journalApi, trans } = services;
   const notices = createNotices(trans);

@@ -4,47 +4,30 @@
  * trusted.
  */
 import type { CodeCellModel } from '@jupyterlab/cells';
-import type { IEditorServices } from '@jupyterlab/codeeditor';
 import type * as nbformat from '@jupyterlab/nbformat';
-import { Notebook, NotebookModel, StaticNotebook } from '@jupyterlab/notebook';
-import type { IRenderMimeRegistry } from '@jupyterlab/rendermime';
-import type { ITranslator } from '@jupyterlab/translation';
+import { NotebookModel, StaticNotebook } from '@jupyterlab/notebook';
 
+import type { NotebookServices } from '../ui/notebookServices';
+import { disableShortcuts, readOnlyOptions } from '../ui/readOnlyNotebook';
 import type { Fold, LiveCell } from './fold';
 import type { Outputs } from './outputs';
 import { syncOutputs } from './render/syncOutputs';
 
-export type RenderServices = {
-  rendermime: IRenderMimeRegistry;
-  editorServices: IEditorServices;
-  translator: ITranslator;
-};
-
 export class LiveNotebook extends StaticNotebook {
   constructor(
     private readonly _fold: Fold,
-    { rendermime, editorServices, translator }: RenderServices
+    services: NotebookServices
   ) {
-    const { factoryService, mimeTypeService } = editorServices;
+    const { notebookConfig, ...options } = readOnlyOptions(services);
     super({
-      rendermime,
-      translator,
-      contentFactory: new Notebook.ContentFactory({
-        editorFactory: factoryService.newInlineEditor
-      }),
-      mimeTypeService,
+      ...options,
       notebookConfig: {
-        ...StaticNotebook.defaultNotebookConfig,
-        windowingMode: 'defer',
-        scrollPastEnd: false, // the view follows the end
+        ...notebookConfig!,
         maxNumberOutputs: Infinity // `Outputs` limits them, and keeps the last ones
       }
     });
     this.addClass('jp-ToJob-live');
-    // Disable the shortcuts of notebooks that can be run and edited.
-    for (const name of ['jpKernelUser', 'jpUndoer', 'jpCodeRunner']) {
-      delete this.node.dataset[name];
-    }
+    disableShortcuts(this);
     for (const event of SCROLL_EVENTS) {
       const leave = (each: Event) => this._onUserScroll(each);
       this.node.addEventListener(event, leave, { passive: true });

@@ -4,14 +4,15 @@ import type * as nbformat from '@jupyterlab/nbformat';
 import { CommandIDs } from '../jobCommands';
 import { Fold } from './fold';
 import { JobView, type ViewServices } from './jobView';
-import { LiveNotebook, type RenderServices } from './liveNotebook';
+import type { NotebookServices } from '../ui/notebookServices';
+import { LiveNotebook } from './liveNotebook';
 import { createNotices } from './notices';
 import { addSafeRenderers } from './render/factories';
 
 export function createWatchView(
   jobName: string,
   services: ViewServices,
-  renderServices: RenderServices
+  renderServices: NotebookServices
 ): JobView {
   const { jobs, journalApi, trans } = services;
   const fold = new Fold(createNotices(trans));

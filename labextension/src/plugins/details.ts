@@ -5,16 +5,14 @@ import {
   type JupyterFrontEndPlugin
 } from '@jupyterlab/application';
 import { IEditorServices } from '@jupyterlab/codeeditor';
-import {
-  IRenderMimeRegistry,
-  RenderMimeRegistry
-} from '@jupyterlab/rendermime';
+import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
 import { addJobView } from '../addJobView';
 import type { DetailsServices } from '../details/view';
 import { Client } from '../jobs/client';
 import { IJobs } from '../tokens';
+import { resolveLinks } from '../ui/notebookServices';
 import { ViewCommandIDs } from '../viewCommands';
 
 type CreateServices = (notebook: string) => DetailsServices;
@@ -37,12 +35,10 @@ const plugin: JupyterFrontEndPlugin<void> = {
     const trans = translator.load('jupyter_to_job');
     const { commands, serviceManager } = app;
     const api = new Client(serviceManager.serverSettings);
-    const createServices: CreateServices = notebook => {
-      // Relative links in the notebook are resolved against the source's folder.
-      const path = { path: notebook, contents: serviceManager.contents };
-      const resolver = new RenderMimeRegistry.UrlResolver(path);
-      const own = rendermime.clone({ resolver });
-      const notebookServices = { rendermime: own, editorServices, translator };
+    const unresolved = { rendermime, editorServices, translator };
+    const createServices: CreateServices = path => {
+      const { contents } = serviceManager;
+      const notebookServices = resolveLinks(unresolved, contents, path);
       return { jobs, api, commands, trans, notebookServices };
     };
     addJobView(app, jobs, restorer, trans, {

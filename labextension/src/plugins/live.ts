@@ -5,10 +5,7 @@ import {
   type JupyterFrontEndPlugin
 } from '@jupyterlab/application';
 import { IEditorServices } from '@jupyterlab/codeeditor';
-import {
-  IRenderMimeRegistry,
-  RenderMimeRegistry
-} from '@jupyterlab/rendermime';
+import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
 import { addJobView, type JobViewOptions } from '../addJobView';
@@ -16,8 +13,8 @@ import { CommandIDs } from '../jobCommands';
 import { Client } from '../jobs/client';
 import { isFinal } from '../jobs/job';
 import type { ViewServices } from '../live/jobView';
-import type { RenderServices } from '../live/liveNotebook';
 import { IJobs } from '../tokens';
+import { type NotebookServices, resolveLinks } from '../ui/notebookServices';
 
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-to-job:live',
@@ -38,15 +35,9 @@ const plugin: JupyterFrontEndPlugin<void> = {
     const { commands, serviceManager } = app;
     const journalApi = new Client(serviceManager.serverSettings);
     const services = { jobs, commands, journalApi, trans };
-    const { contents } = serviceManager;
-    // Relative links in the notebook are resolved against the source's folder.
-    const renderers = (path: string) => ({
-      rendermime: rendermime.clone({
-        resolver: new RenderMimeRegistry.UrlResolver({ path, contents })
-      }),
-      editorServices,
-      translator
-    });
+    const notebookServices = { rendermime, editorServices, translator };
+    const renderers = (path: string) =>
+      resolveLinks(notebookServices, serviceManager.contents, path);
     const add = (options: JobViewOptions) =>
       addJobView(app, jobs, restorer, trans, options);
     notebookViews(services, renderers).forEach(add);
@@ -69,7 +60,7 @@ export default plugin;
 /** The live view, and the view of a result without its outputs. */
 function notebookViews(
   services: ViewServices,
-  renderers: (path: string) => RenderServices
+  renderers: (path: string) => NotebookServices
 ): JobViewOptions[] {
   const { trans } = services;
   return [
