@@ -60,7 +60,9 @@ class RunFolders:
         return folder
 
     def environment(self, more: dict[str, str]) -> dict[str, str]:
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "IPYTHON"))}
+        # A caller's PYTHONDONTWRITEBYTECODE would have every run compile all that it imports.
+        strange = ("JUPYTER", "IPYTHON", "PYTHON")
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(strange)}
         return {**kept, "HOME": str(self.home), **more}
 
 
