@@ -8,6 +8,8 @@ python=$root/.venv/bin/python
 export UV_SYSTEM_CERTS=1
 certificates=/etc/ssl/certs/ca-certificates.crt
 if [ -r "$certificates" ]; then export NODE_EXTRA_CA_CERTS=${NODE_EXTRA_CA_CERTS:-$certificates}; fi
+# The tests start thousands of Python processes: what they import is compiled once, not by each.
+unset PYTHONDONTWRITEBYTECODE
 UV_VERSION=0.13.8
 
 say() { printf '\n== %s\n' "$*" >&2; }

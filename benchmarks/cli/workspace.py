@@ -43,7 +43,9 @@ class Workspace:
 
     @property
     def environment(self) -> dict[str, str]:
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "IPYTHON"))}
+        # A caller's PYTHONDONTWRITEBYTECODE would have every command compile all that it imports.
+        strange = ("JUPYTER", "IPYTHON", "PYTHON")
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(strange)}
         return {
             **kept,
             "HOME": str(self.home),
