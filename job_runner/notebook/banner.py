@@ -11,6 +11,7 @@ from .lazy_imports import import_papermill
 
 BannerCell = tuple[int, dict[str, Any]]
 """A position among the notebook's cells, and the cell to insert there."""
+_CALM_STYLE = 'style="font-size:1.5em;"'
 _MARKDOWN = frozenset("\\`*_[]$~")
 
 
@@ -29,14 +30,19 @@ def error_banner(end: End) -> list[BannerCell]:
         ERROR_STYLE,
     )
 
-    text = f"<span {ERROR_STYLE}>{_escape(f'{end.reason}: {end.message}')}</span>"
-    if end.reason == "CellError" and end.execution_count is not None:
-        text = ERROR_MESSAGE_TEMPLATE % end.execution_count
-        if end.advice:
-            text += f"\n\n<span {ERROR_STYLE}>{_escape(end.advice)}</span>"
+    # Who cancels a job expects that it stops: that is no error in red.
+    style = _CALM_STYLE if end.reason == "Terminated" else ERROR_STYLE
+    text = f"<span {style}>{_escape(f'{end.reason}: {end.message}')}</span>"
+    anchor = f'<span id="papermill-error-cell" {style}>The run stopped here:</span>'
+    if end.reason == "CellError":
+        anchor = ERROR_ANCHOR_MSG
+        if end.execution_count is not None:
+            text = ERROR_MESSAGE_TEMPLATE % end.execution_count
+            if end.advice:
+                text += f"\n\n<span {ERROR_STYLE}>{_escape(end.advice)}</span>"
     cells: list[BannerCell] = []
     if end.cell is not None:
-        cells.append((end.cell, _marker(ERROR_ANCHOR_MSG, ERROR_MARKER_TAG)))
+        cells.append((end.cell, _marker(anchor, ERROR_MARKER_TAG)))
     return [*cells, (0, _marker(text, ERROR_MARKER_TAG))]
 
 

@@ -8,7 +8,7 @@ import type {
   ReadonlyPartialJSONObject
 } from '@lumino/coreutils';
 
-import type { IJournalApi } from './jobs/client';
+import type { IExportApi, IJournalApi } from './jobs/client';
 import { formatCommandLine } from './jobs/commandLine';
 import { choicesOfJob, isFinal, type Job, resultPath } from './jobs/job';
 import type { IPreferences } from './settings/preferences';
@@ -17,6 +17,7 @@ import { SUBMIT } from './submit/submitArguments';
 import type { IJobs, ISubmitDialog } from './tokens';
 import { showError } from './ui/errors';
 import { openActions, openResult, openSource } from './ui/openResult';
+import { saveFile } from './ui/saveFile';
 import { showToast } from './ui/toast';
 import { ViewCommandIDs } from './viewCommands';
 
@@ -36,6 +37,7 @@ export const CommandIDs = {
   rerun: 'jupyter-to-job:rerun',
   rerunWith: 'jupyter-to-job:rerun-with-changes',
   deliver: 'jupyter-to-job:deliver',
+  exportHtml: 'jupyter-to-job:export-html',
   copy: 'jupyter-to-job:copy-command',
   delete: 'jupyter-to-job:delete'
 } as const;
@@ -44,6 +46,7 @@ export type CommandServices = {
   commands: CommandRegistry;
   jobs: IJobs;
   journalApi: IJournalApi;
+  exportApi: IExportApi;
   dialog: ISubmitDialog | null;
   preferences: IPreferences;
   contents?: Contents.IManager;
@@ -73,6 +76,7 @@ export function mainCommandOf(job: Job, commands: CommandRegistry): string {
 export function addJobCommands(services: CommandServices): void {
   [
     ...resultActions(services),
+    exportAction(services),
     ...endingActions(services),
     ...sourceActions(services),
     ...rerunActions(services)
@@ -180,6 +184,20 @@ function resultActions(services: CommandServices): JobAction[] {
       }
     }
   ];
+}
+
+/** Saves a document of the result; the details offer it without code, too, and as PDF. */
+function exportAction({ exportApi, trans }: CommandServices): JobAction {
+  return {
+    id: CommandIDs.exportHtml,
+    label: trans.__('Download as HTML'),
+    caption: trans.__('Save the executed notebook as an HTML document'),
+    appliesTo: ({ started }) => started !== null,
+    run: async ({ name }) => {
+      const file = await exportApi.getExport(name, 'html', true);
+      saveFile(file, `${name}.html`, trans);
+    }
+  };
 }
 
 /** Notify the user of the outcome of a second delivery: the job's end was notified before. */

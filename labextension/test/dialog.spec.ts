@@ -328,6 +328,44 @@ describe('SubmitModel', () => {
     expect(model.choices).toMatchObject({ flavor: 'small', name: 'mine' });
   });
 
+  it.each([
+    ['3', { rate: 5 }],
+    ['4', undefined]
+  ])(
+    'sends a remembered value only while the default is the same: %s',
+    async (text, parameters) => {
+      const sent: Sent[] = [];
+      const server = new Server();
+      const rate = { name: 'rate', type: null, value: Number(text) };
+      server.answer = () =>
+        preflight({ parameters: [{ ...rate, default: text, help: null }] });
+      const remembered = {
+        choices: { parameters: { rate: 5 } },
+        defaults: { rate: '3' }
+      };
+      const model = new SubmitModel(source(sent), server, TRANS, remembered, 0);
+      const sending = model.send(); // before anything was answered
+      await model.refreshCatalog();
+      await sending;
+      expect(sent[0]!.choices.parameters).toEqual(parameters);
+    }
+  );
+
+  it('sends all the same where nothing can be asked', async () => {
+    const sent: Sent[] = [];
+    const server = new Server();
+    server.catalog = new ApiError('unreachable', 'HTTP 503');
+    const remembered = {
+      choices: { parameters: { rate: 5 } },
+      defaults: { rate: '3' }
+    };
+    const model = new SubmitModel(source(sent), server, TRANS, remembered, 0);
+    const sending = model.send();
+    await model.refreshCatalog();
+    await sending;
+    expect(sent[0]!.choices.parameters).toEqual({ rate: 5 });
+  });
+
   it('calls off what waits for remembered choices', async () => {
     const { model, server, sent } = await open();
     let answer: (found: object) => void = () => undefined;

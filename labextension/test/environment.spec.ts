@@ -64,10 +64,10 @@ it('remembers names of variables, and no value', async () => {
     loadGroup: () => Promise.resolve()
   };
   const memory = new ChoiceMemory(jobs, state);
-  await memory.save('a.ipynb', [], ['HF_TOKEN']);
+  await memory.save('a.ipynb', { variables: ['HF_TOKEN'] });
   const { now } = await new ChoiceMemory(jobs, state).load('a.ipynb');
   expect(now).toEqual({ declined: [], variables: ['HF_TOKEN'] });
-  await memory.save('a.ipynb', []);
+  await memory.save('a.ipynb', {});
   expect([...saved.values()]).toEqual([[]]);
 });
 

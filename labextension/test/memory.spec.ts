@@ -68,10 +68,20 @@ describe('Memory', () => {
     expect((await later)?.choices?.parameters).toEqual({ epochs: 5 });
   });
 
+  it('keeps the defaults that the changed parameters had', async () => {
+    const memory = new ChoiceMemory(known(), null);
+    await memory.save('a.ipynb', { defaults: { rate: '1e-3' } });
+    expect((await memory.load('a.ipynb')).now.defaults).toEqual({
+      rate: '1e-3'
+    });
+    await memory.save('a.ipynb', {});
+    expect((await memory.load('a.ipynb')).now.defaults).toBeUndefined();
+  });
+
   it('forgets the notebook that was submitted longest ago', async () => {
     const memory = new ChoiceMemory(known(), null);
     for (let count = 0; count < 51; count++) {
-      await memory.save(`${count}.ipynb`, [`${count}`]);
+      await memory.save(`${count}.ipynb`, { declined: [`${count}`] });
     }
     expect((await memory.load('0.ipynb')).now.declined).toEqual([]);
     expect((await memory.load('50.ipynb')).now.declined).toEqual(['50']);
@@ -91,7 +101,7 @@ describe('Memory', () => {
     const memory = new ChoiceMemory(known(), broken as never);
     expect((await memory.load('a.ipynb')).now.declined).toEqual([]);
     expect((await memory.load('b')).now.declined).toEqual(['c']);
-    await memory.save('a.ipynb', ['b']);
+    await memory.save('a.ipynb', { declined: ['b'] });
     expect((await memory.load('a.ipynb')).now.declined).toEqual(['b']);
   });
 });

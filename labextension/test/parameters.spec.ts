@@ -107,6 +107,23 @@ describe('ParameterForm', () => {
     expect(made.hasErrors).toBe(false);
   });
 
+  it('drops an earlier value where the notebook has another default now', () => {
+    const earlier = { p: '3' };
+    const same = new ParameterForm(TRANS, { p: 5, other: 1 }, earlier);
+    expect(same.awaitsDefaults).toBe(true);
+    same.setParameters([parameter('3')]);
+    expect(same.values).toEqual({ p: 5, other: 1 });
+    expect(same.changedDefaults).toEqual(earlier);
+
+    const changed = new ParameterForm(TRANS, { p: 5, other: 1 }, earlier);
+    changed.setParameters([parameter('1.0')]);
+    expect(changed.values).toEqual({ other: 1 });
+    expect(changed.awaitsDefaults).toBe(false);
+    changed.setText('p', '5');
+    changed.setParameters([parameter('3')]);
+    expect(changed.values).toEqual({ p: 5, other: 1 }); // the user chose it
+  });
+
   it('shows what the notebook does not declare, and can remove it', () => {
     const made = new ParameterForm(TRANS, { p: 5, other: 1, word: 'a' });
     expect(made.values).toEqual({ p: 5, other: 1, word: 'a' });

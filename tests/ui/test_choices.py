@@ -26,6 +26,7 @@ from tests.ui.steps import (
     show,
     told_name,
     visit,
+    wait_until,
 )
 
 LIMITS = {
@@ -171,6 +172,33 @@ def test_choices_are_remembered_wherever_they_were_made(
     open_lab()
     ask(page, open_notebook(page, "reports", "study.ipynb"))
     is_remembered("5")
+
+
+@pytest.mark.parametrize("lab", [LIMITS], indirect=True)
+def test_a_new_default_of_the_notebook_goes_before_what_was_sent(
+    lab: Lab, open_lab: Callable[[], Page]
+) -> None:
+    lab.write("reports/study.ipynb", "rate = 1\ndepth = 2", "print(rate)", tags=("parameters",))
+    page = open_lab()
+    panel = open_notebook(page, "reports", "study.ipynb")
+    ask(page, panel)
+    fields = section(page, "Parameters")
+    fields.get_by_label("rate", exact=True).fill("3")
+    fields.get_by_label("depth", exact=True).fill("4")
+    asked(page)
+    assert sent(page, lab)["parameters"] == {"rate": 3, "depth": 4}
+
+    panel.locator(".cm-content").first.fill("rate = 8\ndepth = 2")
+    page.keyboard.press("Control+s")
+    source = lab.root / "reports" / "study.ipynb"
+    wait_until(lambda: "rate = 8" in source.read_text(), "the notebook is not saved")
+    name = page.evaluate(SUBMIT)
+    assert request_of(lab, name)["parameters"] == {"depth": 4}, "without the dialog"
+    ask(page, panel)
+    expect(fields.get_by_label("rate", exact=True)).to_have_value("8")
+    expect(fields.get_by_label("depth", exact=True)).to_have_value("4")
+    asked(page)
+    assert sent(page, lab)["parameters"] == {"depth": 4}
 
 
 def run_command_line(lab: Lab) -> str:

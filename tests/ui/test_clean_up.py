@@ -43,7 +43,7 @@ def test_old_results_go_and_edited_ones_stay(
     lab.start()
     visit(page, lab.url)
     page.evaluate(OPEN)
-    page.get_by_role("button", name="Clean Up…").click()
+    page.get_by_role("button", name="Clean Up Results…").click()
     asked = page.get_by_role("dialog", name="Clean Up Old Results")
     listed = asked.get_by_role("listitem")
     expect(listed).to_have_count(3)  # the newest one stays
@@ -59,7 +59,7 @@ def test_old_results_go_and_edited_ones_stay(
     asked.get_by_role("button", name="Cancel").click()
     assert all(path.exists() for path in results)
 
-    page.get_by_role("button", name="Clean Up…").click()
+    page.get_by_role("button", name="Clean Up Results…").click()
     asked.get_by_label("Keep the newest result of each notebook").uncheck()
     expect(listed).to_have_count(4)
     asked.get_by_role("button", name="Remove").click()

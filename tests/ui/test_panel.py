@@ -108,8 +108,10 @@ def test_jobs_wait_run_and_end(
     screenshot("panel-zoomed")
     page.set_viewport_size({"width": 1400, "height": 900})
 
-    panel.get_by_role("combobox", name="Which jobs").select_option("Failed or cancelled")
-    expect(panel.get_by_role("article")).to_have_count(2)
+    panel.get_by_role("combobox", name="Which jobs").select_option("Cancelled")
+    expect(panel.get_by_role("article")).to_have_count(1)
+    panel.get_by_role("combobox", name="Which jobs").select_option("Failed")
+    expect(panel.get_by_role("article")).to_have_count(1)
     panel.get_by_role("searchbox", name="Search jobs").fill("raised")
     expect(panel.get_by_role("article")).to_have_count(1)
     panel.get_by_role("searchbox", name="Search jobs").fill("nothing is like this")

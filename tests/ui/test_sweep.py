@@ -217,7 +217,7 @@ def test_parameters_of_the_best_run_are_put_into_the_notebook(
     assert large.evaluate("image => image.complete && image.naturalWidth") == 90
     page.get_by_role("button", name="Close").click()
 
-    view.get_by_role("button", name="Use the parameters of").click()
+    view.get_by_role("button", name="Copy Parameters into Notebook").click()
     editor = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Cell .cm-content").first
     expect(editor).to_have_text('lr = 1  # how fastname = "best, by far"')
     again = ask(page, page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)"))

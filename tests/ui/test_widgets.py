@@ -94,7 +94,7 @@ def assert_accessible(page: Page, context: str) -> None:
 
 
 def wait_for_move(bar: Locator) -> None:
-    """Wait until a progress bar says another value, and is longer by pixels that a picture shows."""
+    """Wait until a progress bar says another value, and is longer by what a picture shows."""
     value = bar.get_attribute("aria-valuenow") or ""
     width = bar.locator("> div").evaluate("filled => filled.getBoundingClientRect().width")
     expect(bar).not_to_have_attribute("aria-valuenow", value, timeout=END_TIMEOUT)

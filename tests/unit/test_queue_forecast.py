@@ -23,6 +23,7 @@ from jupyter_to_job.service.submitting.submission import Caller
 
 from . import exchanges
 from .test_forecast import asked, row
+from .test_queue import GPU
 
 
 class CountingBackend(LocalBackend):
@@ -70,6 +71,20 @@ def test_a_forecast_counts_for_all_that_wait(
     trial = exchanges.request("trial-aaaaaaaa", demand={"cpu": "1"}, submitted=times.now())
     assert context.forecasts.of_trial(trial).before == 2
     assert backend.played == 2 * SAMPLES, "a dialog asks at each change"
+
+
+def test_what_waits_for_something_else_is_not_before_a_new_job(exchange: FileExchange) -> None:
+    for letter in "ab":
+        exchanges.add(exchange, f"train-{letter * 8}", demand={"cpu": "1", GPU: "1"})
+    backend = LocalBackend(exchange, f"cpu=8,memory=8,{GPU}=1")
+    forecasts = ServiceContext(exchange, backend, load_catalog).forecasts
+    before = [
+        forecasts.of_trial(
+            exchanges.request("new-aaaaaaaa", demand=demand, submitted=times.now())
+        ).before
+        for demand in ({"cpu": "1"}, {"cpu": "1", GPU: "1"})
+    ]
+    assert before == [0, 2]
 
 
 class HeldLister:

@@ -129,6 +129,8 @@ class QueueForecasts:
         else:
             queue = [*waiting[:before], request]
             start = self._play(queue, past)[-1]
+            if not needs and start is not None and start.high == 0:
+                before = 0  # What waits there needs something else.
         return replace(wait, needs=needs, before=before, start=start)
 
     def _past_of(self, owner: str) -> PastRuns:

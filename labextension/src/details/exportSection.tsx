@@ -42,7 +42,8 @@ export function ExportSection({
       {label}
     </button>
   );
-  return formats.length === 0 ? null : (
+  const hasBegun = Boolean(model.job?.started);
+  return formats.length === 0 || !hasBegun ? null : (
     <Section title={trans.__('Export')}>
       <div className="jp-ToJob-details-actions">
         {formats.flatMap(format => {

@@ -1,8 +1,8 @@
 /**
  * Remembers the choices for each notebook, so that it can be submitted again with two keystrokes.
  * The newest job of the notebook knows them, in whichever page or terminal it was submitted. Only
- * the suggested files that were declined and the names of environment variables are in no job:
- * JupyterLab's state has them. What a sweep has varied is left out: the values of its last run are
+ * the suggested files that were declined, the names of environment variables, and the defaults that
+ * the changed parameters had then are in no job: JupyterLab's state has them. What a sweep has varied is left out: the values of its last run are
  * nobody's choice, and would override those that the notebook was given since.
  */
 import type { IStateDB } from '@jupyterlab/statedb';
@@ -19,7 +19,12 @@ import type { IJobs } from '../tokens';
 export type RememberedChoices = { choices?: Choices } & Kept;
 
 /** What JupyterLab's state keeps of a notebook. */
-type Kept = { declined?: string[]; variables?: string[] };
+type Kept = {
+  declined?: string[];
+  variables?: string[];
+  /** The source text that the defaults of the changed parameters had when they were sent. */
+  defaults?: Record<string, string>;
+};
 
 /** What is remembered of the loaded jobs, and then of all jobs if it is not in those. */
 export type Memories = {
@@ -88,14 +93,14 @@ export class ChoiceMemory {
   /** Save what no job knows. Never fails: a lost memory must not disturb a submission. */
   async save(
     path: string,
-    declined: string[],
-    variables: string[] = []
+    { declined = [], variables = [], defaults = {} }: Kept
   ): Promise<void> {
     const entries = await this._loadEntries();
     const others = entries.filter(([notebook]) => notebook !== path);
     const kept: Kept = {
       ...(declined.length > 0 && { declined }),
-      ...(variables.length > 0 && { variables })
+      ...(variables.length > 0 && { variables }),
+      ...(Object.keys(defaults).length > 0 && { defaults })
     };
     const added: MemoryEntry[] =
       Object.keys(kept).length > 0 ? [[path, kept]] : [];
@@ -111,7 +116,8 @@ export class ChoiceMemory {
     const kept = entries.find(([notebook]) => notebook === path)?.[1];
     return {
       declined: kept?.declined ?? [],
-      ...(kept?.variables && { variables: kept.variables })
+      ...(kept?.variables && { variables: kept.variables }),
+      ...(kept?.defaults && { defaults: kept.defaults })
     };
   }
 

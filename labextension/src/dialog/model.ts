@@ -3,6 +3,7 @@
  * user interface; the form renders it and calls its methods.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
+import { PromiseDelegate } from '@lumino/coreutils';
 import type { IDisposable } from '@lumino/disposable';
 import { Signal } from '@lumino/signaling';
 
@@ -275,7 +276,8 @@ export class SubmitModel implements IDisposable {
   }
 
   private async _send(): Promise<Job | null> {
-    const isWaiting = this._remembering !== null;
+    const isWaiting =
+      this._remembering !== null || this.parameters.awaitsDefaults;
     this.sendingKey = isWaiting ? NO_KEY : this._idempotencyKey(this.choices);
     this.failure = null;
     this.isWithdrawn = false;
@@ -283,6 +285,9 @@ export class SubmitModel implements IDisposable {
     try {
       await this._remembering;
       await this.source.ready;
+      if (this.parameters.awaitsDefaults) {
+        await this._answered.promise;
+      }
       if (isWaiting && this.isWithdrawing) {
         this.isWithdrawn = true;
         return null;
@@ -318,7 +323,12 @@ export class SubmitModel implements IDisposable {
     };
     this._flavor = initial.flavor;
     this._device = initial.device;
-    this.parameters = new ParameterForm(this.trans, initial.parameters);
+    const isAsked = this.source.initialChoices.parameters !== undefined;
+    this.parameters = new ParameterForm(
+      this.trans,
+      initial.parameters,
+      isAsked ? {} : remembered.defaults
+    );
     this.files = new FileList(initial, remembered.declined);
     this.environment = new EnvironmentForm(initial.env, remembered.variables);
     this.sweep = new SweepForm(this);
@@ -340,6 +350,7 @@ export class SubmitModel implements IDisposable {
       return;
     }
     this._takePreflight();
+    this._answered.resolve();
     this._emitChanged();
   }
 
@@ -356,6 +367,7 @@ export class SubmitModel implements IDisposable {
   }
 
   private _setFailure(error: unknown, isSubmission: boolean): void {
+    this._answered.resolve();
     this.failure = { error, isSubmission };
     this._emitChanged();
   }
@@ -376,6 +388,8 @@ export class SubmitModel implements IDisposable {
   private _remembering: Promise<unknown> | null = null;
   /** Whether the user has chosen something. */
   private _isTouched = false;
+  /** Resolved by the first answer of the server, whichever. */
+  private readonly _answered = new PromiseDelegate<void>();
   private readonly _key = new SubmissionKey();
   private readonly _preflightQuery: PreflightQuery;
 }

@@ -38,10 +38,13 @@ export class ParameterForm {
   /**
    * @param initialValues values that differ from the defaults, for example those of the last
    * submission
+   * @param _earlierDefaults the defaults, as source text, that were known when the initial values
+   * were chosen: a value is dropped if the notebook has another default now
    */
   constructor(
     private readonly _trans: TranslationBundle,
-    initialValues: Record<string, JSONValue> = {}
+    initialValues: Record<string, JSONValue> = {},
+    private _earlierDefaults: Record<string, string> = {}
   ) {
     this._changes = new Map(
       Object.entries(initialValues).map(([name, value]) => [name, { value }])
@@ -100,8 +103,33 @@ export class ParameterForm {
     );
   }
 
+  /** Whether values are dropped if the notebook turns out to have other defaults now. */
+  get awaitsDefaults(): boolean {
+    return Object.keys(this._earlierDefaults).some(
+      name => this._parameters === null && this._changes.has(name)
+    );
+  }
+
+  /** The defaults of the changed parameters, as source text. */
+  get changedDefaults(): Record<string, string> {
+    const changed = (this._parameters ?? []).filter(({ name }) =>
+      this._changes.has(name)
+    );
+    return Object.fromEntries(
+      changed.flatMap(({ name, default: source }) =>
+        source === null ? [] : [[name, source]]
+      )
+    );
+  }
+
   /** Set the parameters that the notebook declares. */
   setParameters(parameters: readonly Parameter[]): void {
+    for (const { name } of parameters) {
+      if (hasNewDefault(name, this._earlierDefaults, parameters)) {
+        this._changes.delete(name);
+      }
+    }
+    this._earlierDefaults = {}; // from now on the user sees what is chosen
     this._parameters = parameters;
   }
 
@@ -184,6 +212,21 @@ export class ParameterForm {
   private _parameters: readonly Parameter[] | null = null;
   private readonly _changes: Map<string, Change>;
   private readonly _several = new Map<string, Several>();
+}
+
+/** Whether a notebook has another default for a parameter than it had earlier, if that is known. */
+export function hasNewDefault(
+  name: string,
+  earlierDefaults: Record<string, string>,
+  parameters: readonly Parameter[]
+): boolean {
+  const earlier = earlierDefaults[name];
+  const declared = parameters.find(each => each.name === name);
+  return (
+    earlier !== undefined &&
+    declared !== undefined &&
+    declared.default !== earlier
+  );
 }
 
 /** Several values as they were typed; undefined if one of them is invalid. */

@@ -6,13 +6,20 @@ import { UUID } from '@lumino/coreutils';
 
 import type { Catalog, Job } from '../api';
 import type { IDialogApi } from '../jobs/client';
+import type { Choices } from '../jobs/job';
 import type { IPreferences } from '../settings/preferences';
 import type { INotebookSource } from '../source';
 import type { IJobs, ISubmitDialog } from '../tokens';
 import { withDefaults } from './defaultChoices';
 import { SubmitDialog } from './dialog';
-import { ChoiceMemory, type KnownJobs, type Memories } from './memory';
+import {
+  ChoiceMemory,
+  type KnownJobs,
+  type Memories,
+  type RememberedChoices
+} from './memory';
 import { SubmitModel } from './model';
+import { hasNewDefault } from './parameters';
 
 /** Opens submit dialogs, and submits without one. */
 export class SubmitDialogs implements ISubmitDialog {
@@ -46,11 +53,11 @@ export class SubmitDialogs implements ISubmitDialog {
     try {
       const job = await this._runDialog(model);
       if (job !== null && !source.ignoresMemory) {
-        await this._memory.save(
-          source.path,
-          model.files.declinedPaths,
-          model.environment.names
-        );
+        await this._memory.save(source.path, {
+          declined: model.files.declinedPaths,
+          variables: model.environment.names,
+          defaults: model.parameters.changedDefaults
+        });
       }
       return job;
     } finally {
@@ -66,12 +73,29 @@ export class SubmitDialogs implements ISubmitDialog {
 
   async submitAgain(source: INotebookSource): Promise<Job> {
     const { now, later } = await this._loadMemories(source.path);
-    const { choices } = (await later) ?? now;
+    const remembered = (await later) ?? now;
     await source.ready;
+    const choices = await this._choicesFor(source, remembered);
     return source.submit(
       { ...choices, ...source.initialChoices },
       UUID.uuid4()
     );
+  }
+
+  /** The remembered choices, without values of parameters that the notebook has changed since. */
+  private async _choicesFor(
+    source: INotebookSource,
+    { choices = {}, defaults }: RememberedChoices
+  ): Promise<Choices> {
+    if (choices.parameters === undefined || defaults === undefined) {
+      return choices;
+    }
+    const submission = { ...source.toSubmission(), ...choices };
+    const { parameters } = await this._api.checkSubmission(submission);
+    const values = Object.entries(choices.parameters).filter(
+      ([name]) => !hasNewDefault(name, defaults, parameters)
+    );
+    return { ...choices, parameters: Object.fromEntries(values) };
   }
 
   /** Load what is remembered of a notebook, with what the user has set for all of them. */

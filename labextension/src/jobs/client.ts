@@ -87,6 +87,9 @@ export type IJournalApi = Pick<
   'readJournal' | 'readLogs' | 'getNotebook'
 >;
 
+/** API calls that make documents of results. */
+export type IExportApi = Pick<Client, 'getExport'>;
+
 /** API calls of the details of a job. */
 export type IDetailsApi = Pick<
   Client,

@@ -3,7 +3,7 @@ import type { Job } from './job';
 
 /** The filter by state. */
 export type StateFilter =
-  'all' | 'waiting' | 'running' | 'succeeded' | 'failed';
+  'all' | 'waiting' | 'running' | 'succeeded' | 'failed' | 'cancelled';
 
 export type JobFilter = {
   state: StateFilter;
@@ -18,7 +18,8 @@ const FILTER_STATES: Record<StateFilter, readonly Job['state'][]> = {
   waiting: ['queued'],
   running: ['starting', 'running'],
   succeeded: ['succeeded'],
-  failed: ['failed', 'cancelled']
+  failed: ['failed'],
+  cancelled: ['cancelled']
 };
 
 /** Whether a filter hides any job. */

@@ -22,7 +22,8 @@ export function stateFilters(
     waiting: trans.__('Queued'),
     running: trans.__('Running'),
     succeeded: trans.__('Succeeded'),
-    failed: trans.__('Failed or cancelled')
+    failed: trans.__('Failed'),
+    cancelled: trans.__('Cancelled')
   };
 }
 

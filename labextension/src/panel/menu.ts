@@ -14,6 +14,7 @@ const MENU_ITEMS: readonly (string | null)[] = [
   CommandIDs.watch,
   CommandIDs.logs,
   CommandIDs.deliver,
+  CommandIDs.exportHtml,
   CommandIDs.source,
   ViewCommandIDs.results,
   CommandIDs.bringBack,

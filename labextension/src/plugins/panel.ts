@@ -61,6 +61,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
       commands,
       jobs,
       journalApi: client,
+      exportApi: client,
       dialog,
       preferences,
       contents: serviceManager.contents,

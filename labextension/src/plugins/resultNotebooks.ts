@@ -81,7 +81,12 @@ class Results {
       void commands.execute(command, args);
     const bar = createResultBar({
       job: provenance.job,
-      hasFailed: failed !== -1,
+      end:
+        failed === -1
+          ? 'whole'
+          : this._jobs.get(provenance.job)?.state === 'cancelled'
+            ? 'stopped'
+            : 'failed',
       openSource: () =>
         failed === -1
           ? void openSource(commands, provenance.notebook, this._trans)

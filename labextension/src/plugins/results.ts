@@ -47,9 +47,9 @@ const plugin: JupyterFrontEndPlugin<void> = {
     addGroupCommands({ commands, jobs, preferences, trans });
     addResultsCommand(app, jobs, client, restorer, trans);
     commands.addCommand(USE_PARAMETERS, {
-      label: trans.__('Use These Parameters'),
+      label: trans.__('Copy Parameters into Notebook'),
       caption: trans.__(
-        'Put the run’s parameters into the notebook that was submitted'
+        'Change the parameters cell of the notebook that was submitted'
       ),
       describedBy: { args: describeJobArguments(trans) },
       isVisible: args =>

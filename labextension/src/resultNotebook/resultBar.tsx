@@ -5,7 +5,8 @@ import type { ReactElement } from 'react';
 
 type Props = {
   job: string;
-  hasFailed: boolean;
+  /** Whether all cells ended, one failed, or one was stopped because the job was cancelled. */
+  end: 'whole' | 'failed' | 'stopped';
   openSource: () => void;
   bringBack: () => void;
   trans: TranslationBundle;
@@ -22,14 +23,17 @@ export function createResultBar(props: Props): ReactWidget {
 }
 
 function ResultBar(props: Props): ReactElement {
-  const { job, hasFailed, openSource, bringBack, trans } = props;
+  const { job, end, openSource, bringBack, trans } = props;
+  const labels = {
+    whole: trans.__('Open Source'),
+    failed: trans.__('Failed Cell in the Source'),
+    stopped: trans.__('Stopped Cell in the Source')
+  };
   return (
     <>
       <span>{trans.__('Result of %1', job)}</span>
       <button className="jp-ToJob-action" onClick={openSource}>
-        {hasFailed
-          ? trans.__('Failed Cell in the Source')
-          : trans.__('Open Source')}
+        {labels[end]}
       </button>
       <button className="jp-ToJob-action" onClick={bringBack}>
         {trans.__('Bring Outputs Back…')}

@@ -1,9 +1,10 @@
-/** Says which run is the best one, by what, and puts its parameters into the notebook. */
+/** Says which run is the best one, by what, and leads on from it: to another run, or the notebook. */
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { HTMLSelect } from '@jupyterlab/ui-components';
 import type { CommandRegistry } from '@lumino/commands';
 import type { ReactElement } from 'react';
 
+import { CommandIDs } from '../jobCommands';
 import { USE_PARAMETERS } from '../submit/useParameters';
 import { columnTitle, valueOf, valueText } from './columns';
 import { JobName } from './jobName';
@@ -56,7 +57,7 @@ export function BestRun(props: Props): ReactElement | null {
             <JobName commands={commands} name={bestJob} />{' '}
             <strong>{bestText(props)}</strong>
           </span>
-          <UseParameters {...props} name={bestJob} />
+          <FromHere {...props} name={bestJob} />
         </>
       )}
     </div>
@@ -73,16 +74,25 @@ function bestText({ model, trans }: Props): string {
     : valueText(column, valueOf(row, column.name), trans);
 }
 
-function UseParameters(props: Props & { name: string }): ReactElement | null {
-  const { commands, name, trans } = props;
-  return !commands.isVisible(USE_PARAMETERS, { name }) ? null : (
-    <button
-      className="jp-mod-styled jp-mod-reject"
-      aria-label={trans.__('Use the parameters of %1', name)}
-      title={commands.caption(USE_PARAMETERS, { name })}
-      onClick={() => void commands.execute(USE_PARAMETERS, { name })}
-    >
-      {trans.__('Use These Parameters')}
-    </button>
+/** What one goes on with after the best run was found. */
+function FromHere(props: Props & { name: string }): ReactElement {
+  const { commands, name } = props;
+  return (
+    <>
+      {[CommandIDs.rerunWith, USE_PARAMETERS]
+        .filter(
+          id => commands.hasCommand(id) && commands.isVisible(id, { name })
+        )
+        .map(id => (
+          <button
+            key={id}
+            className="jp-mod-styled jp-mod-reject"
+            title={commands.caption(id, { name })}
+            onClick={() => void commands.execute(id, { name })}
+          >
+            {commands.label(id, { name })}
+          </button>
+        ))}
+    </>
   );
 }

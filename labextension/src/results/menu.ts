@@ -12,10 +12,11 @@ const MENU_ITEMS: readonly (string | null)[] = [
   CommandIDs.open,
   CommandIDs.watch,
   CommandIDs.logs,
+  CommandIDs.exportHtml,
   null,
-  USE_PARAMETERS,
   CommandIDs.rerun,
   CommandIDs.rerunWith,
+  USE_PARAMETERS,
   CommandIDs.copy,
   null,
   CommandIDs.cancel

@@ -23,10 +23,7 @@ export async function createRerunSource(
   return {
     path: job.notebook,
     title: trans.__('RERUN JOB'),
-    note: trans.__(
-      'The notebook runs again as it was frozen for %1, not as it is now.',
-      job.name
-    ),
+    note: noteOf(job, trans),
     initialChoices: choicesOfJob(job),
     ...(job.asked?.output === null &&
       job.output !== null && { resultsFolder: job.output }),
@@ -44,6 +41,17 @@ export async function createRerunSource(
         key
       )
   };
+}
+
+/** What runs again, and where it will be found. */
+function noteOf({ name, group }: Job, trans: TranslationBundle): string {
+  const frozen = trans.__(
+    'The notebook runs again as it was frozen for %1, not as it is now.',
+    name
+  );
+  return group === null
+    ? frozen
+    : `${frozen} ${trans.__('The new job joins the group %1.', group)}`;
 }
 
 /** What the user removed of the job's choices: the server takes over all else. */

@@ -143,7 +143,9 @@ function deleteAction({ jobs, preferences, trans }: Services): JobsAction {
           )
       ];
       return {
-        title: trans._n('Delete %1 job?', 'Delete %1 jobs?', selected.length),
+        title: isOne
+          ? trans.__('Delete %1?', selected[0]!.name)
+          : trans.__('Delete %1 jobs?', selected.length),
         body: sentences.filter(Boolean).join(' '),
         yes: trans._n('Delete %1 Job', 'Delete %1 Jobs', selected.length),
         no: isOne ? trans.__('Keep It') : trans.__('Keep Them')

@@ -56,7 +56,7 @@ export function TableFilters(props: FiltersProps): ReactElement {
           title={commands.caption(ViewCommandIDs.cleanUp)}
           onClick={() => void commands.execute(ViewCommandIDs.cleanUp)}
         >
-          {trans.__('Clean Up…')}
+          {trans.__('Clean Up Results…')}
         </button>
       )}
     </div>
