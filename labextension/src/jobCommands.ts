@@ -1,5 +1,10 @@
 /** The commands that act on one job. Each takes the job's name as its argument. */
-import { Clipboard, Dialog, showDialog } from '@jupyterlab/apputils';
+import {
+  Clipboard,
+  Dialog,
+  Notification,
+  showDialog
+} from '@jupyterlab/apputils';
 import type { Contents } from '@jupyterlab/services';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { CommandRegistry } from '@lumino/commands';
@@ -194,8 +199,14 @@ function exportAction({ exportApi, trans }: CommandServices): JobAction {
     caption: trans.__('Save the executed notebook as an HTML document'),
     appliesTo: ({ started }) => started !== null,
     run: async ({ name }) => {
-      const file = await exportApi.getExport(name, 'html', true);
-      saveFile(file, `${name}.html`, trans);
+      const text = trans.__('The document is being made…');
+      const notice = showToast({ type: 'in-progress', text }, trans);
+      try {
+        const file = await exportApi.getExport(name, 'html', true);
+        saveFile(file, `${name}.html`, trans);
+      } finally {
+        Notification.dismiss(notice);
+      }
     }
   };
 }

@@ -99,6 +99,11 @@ def test_jobs_wait_run_and_end(
         waiting.get_by_text("Cell 1 (In [1]) raised ZeroDivisionError: division by zero.")
     ).to_be_visible()
     expect(running.get_by_text(re.compile(r"^Used [0-9.]+ of 1 CPU, .+ of 2 GiB"))).to_be_visible()
+    with page.expect_download() as saved:
+        running.get_by_role("button", name="More actions").click()
+        page.get_by_role("menuitem", name="Download as HTML").click()
+    assert saved.value.suggested_filename == f"{first}.html"
+    assert "began" in saved.value.path().read_text()
     expect(badge(page)).to_have_attribute("data-unfinished", "")
     screenshot("panel-ended")
     page.set_viewport_size({"width": 700, "height": 450})  # as 200 % zoom does

@@ -72,6 +72,25 @@ def test_from_the_failed_cell_to_its_source(
     expect(notebook(page).get_by_role("region", name=re.compile("^Result of"))).to_have_count(0)
 
 
+def test_a_cancelled_result_is_no_failure(
+    lab: Lab, open_lab: Callable[[], Page], screenshot: Callable[[str], None]
+) -> None:
+    lab.write("reports/long.ipynb", "print('first')", "import time; time.sleep(600)")
+    page = open_lab()
+    name = page.evaluate(SUBMIT, "reports/long.ipynb")
+    line = row(show(page), name)
+    expect(line.get_by_role("progressbar")).to_have_attribute(
+        "aria-valuetext", "cell 2 of 2", timeout=END_TIMEOUT
+    )
+    line.get_by_role("button", name=f"Cancel {name}").click()
+    page.get_by_role("dialog").get_by_role("button", name="Cancel Job").click()
+    bar = open_result(page, name)
+    expect(bar.get_by_role("button", name="Stopped Cell in the Source")).to_be_visible()
+    expect(notebook(page).get_by_text("The run stopped here:", exact=True)).to_be_visible()
+    expect(notebook(page).get_by_text("encountered an exception")).to_have_count(0)
+    screenshot("result-cancelled")
+
+
 def test_outputs_are_brought_back(
     lab: Lab, open_lab: Callable[[], Page], screenshot: Callable[[str], None]
 ) -> None:

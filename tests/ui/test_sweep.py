@@ -217,6 +217,11 @@ def test_parameters_of_the_best_run_are_put_into_the_notebook(
     assert large.evaluate("image => image.complete && image.naturalWidth") == 90
     page.get_by_role("button", name="Close").click()
 
+    view.get_by_role("button", name="Rerun with Changes…").click()
+    asked(page)
+    expect(dialog(page)).to_contain_text(f"The new job joins the group {group}.")
+    page.keyboard.press("Escape")
+    expect(dialog(page)).to_have_count(0)
     view.get_by_role("button", name="Copy Parameters into Notebook").click()
     editor = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Cell .cm-content").first
     expect(editor).to_have_text('lr = 1  # how fastname = "best, by far"')

@@ -45,7 +45,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
       command: ViewCommandIDs.details,
       label: () => trans.__('Show Details'),
       caption: () => trans.__('See all that is known of the job'),
-      title: name => trans.__('Details of %1', name),
+      title: name => trans.__('%1: details', name), // a narrow tab shows the name
       ariaLabel: name => trans.__('Details of %1', name),
       create: async (name, notebook) => {
         const { JobDetails } = await import('../details/view');
