@@ -30,7 +30,7 @@ def error_banner(end: End) -> list[BannerCell]:
         ERROR_STYLE,
     )
 
-    # Who cancels a job expects that it stops: that is no error in red.
+    # Somebody stopped it, most often its own user: that is no error in red.
     style = _CALM_STYLE if end.reason == "Terminated" else ERROR_STYLE
     text = f"<span {style}>{_escape(f'{end.reason}: {end.message}')}</span>"
     anchor = f'<span id="papermill-error-cell" {style}>The run stopped here:</span>'

@@ -344,9 +344,9 @@ describe('SubmitModel', () => {
         defaults: { rate: '3' }
       };
       const model = new SubmitModel(source(sent), server, TRANS, remembered, 0);
+      const loading = model.refreshCatalog();
       const sending = model.send(); // before anything was answered
-      await model.refreshCatalog();
-      await sending;
+      await Promise.all([loading, sending]);
       expect(sent[0]!.choices.parameters).toEqual(parameters);
     }
   );
@@ -360,9 +360,9 @@ describe('SubmitModel', () => {
       defaults: { rate: '3' }
     };
     const model = new SubmitModel(source(sent), server, TRANS, remembered, 0);
+    const loading = model.refreshCatalog();
     const sending = model.send();
-    await model.refreshCatalog();
-    await sending;
+    await Promise.all([loading, sending]);
     expect(sent[0]!.choices.parameters).toEqual({ rate: 5 });
   });
 

@@ -9,7 +9,7 @@ import { EnvironmentForm } from '../src/dialog/environment';
 import { ChoiceMemory } from '../src/dialog/memory';
 import { catalogText } from '../src/ui/catalogText';
 import { explainCode, explainUnavailable } from '../src/ui/serverText';
-import { TRANS } from './fixtures';
+import { job, TRANS } from './fixtures';
 
 describe('EnvironmentForm', () => {
   it('sends what has a value, and knows what has none', () => {
@@ -64,10 +64,10 @@ it('remembers names of variables, and no value', async () => {
     loadGroup: () => Promise.resolve()
   };
   const memory = new ChoiceMemory(jobs, state);
-  await memory.save('a.ipynb', { variables: ['HF_TOKEN'] });
+  await memory.save('a.ipynb', job(), { variables: ['HF_TOKEN'] });
   const { now } = await new ChoiceMemory(jobs, state).load('a.ipynb');
   expect(now).toEqual({ declined: [], variables: ['HF_TOKEN'] });
-  await memory.save('a.ipynb', {});
+  await memory.save('a.ipynb', job(), {});
   expect([...saved.values()]).toEqual([[]]);
 });
 

@@ -69,19 +69,19 @@ describe('Memory', () => {
   });
 
   it('keeps the defaults that the changed parameters had', async () => {
-    const memory = new ChoiceMemory(known(), null);
-    await memory.save('a.ipynb', { defaults: { rate: '1e-3' } });
-    expect((await memory.load('a.ipynb')).now.defaults).toEqual({
-      rate: '1e-3'
-    });
-    await memory.save('a.ipynb', {});
+    const sent = job({ notebook: 'a.ipynb' });
+    const memory = new ChoiceMemory(known(sent), null);
+    const defaults = { rate: '1e-3' };
+    await memory.save('a.ipynb', sent, { defaults });
+    expect((await memory.load('a.ipynb')).now.defaults).toEqual(defaults);
+    await memory.save('a.ipynb', job({ name: 'earlier' }), { defaults });
     expect((await memory.load('a.ipynb')).now.defaults).toBeUndefined();
   });
 
   it('forgets the notebook that was submitted longest ago', async () => {
     const memory = new ChoiceMemory(known(), null);
     for (let count = 0; count < 51; count++) {
-      await memory.save(`${count}.ipynb`, { declined: [`${count}`] });
+      await memory.save(`${count}.ipynb`, job(), { declined: [`${count}`] });
     }
     expect((await memory.load('0.ipynb')).now.declined).toEqual([]);
     expect((await memory.load('50.ipynb')).now.declined).toEqual(['50']);
@@ -101,7 +101,7 @@ describe('Memory', () => {
     const memory = new ChoiceMemory(known(), broken as never);
     expect((await memory.load('a.ipynb')).now.declined).toEqual([]);
     expect((await memory.load('b')).now.declined).toEqual(['c']);
-    await memory.save('a.ipynb', { declined: ['b'] });
+    await memory.save('a.ipynb', job(), { declined: ['b'] });
     expect((await memory.load('a.ipynb')).now.declined).toEqual(['b']);
   });
 });

@@ -192,10 +192,14 @@ def test_a_new_default_of_the_notebook_goes_before_what_was_sent(
     page.keyboard.press("Control+s")
     source = lab.root / "reports" / "study.ipynb"
     wait_until(lambda: "rate = 8" in source.read_text(), "the notebook is not saved")
+    ask(page, panel)
+    expect(fields.get_by_label("rate", exact=True)).to_have_value("8")
+    expect(fields.get_by_label("depth", exact=True)).to_have_value("4")
+    page.keyboard.press("Escape")
+    expect(dialog(page)).to_have_count(0)
     name = page.evaluate(SUBMIT)
     assert request_of(lab, name)["parameters"] == {"depth": 4}, "without the dialog"
     ask(page, panel)
-    expect(fields.get_by_label("rate", exact=True)).to_have_value("8")
     expect(fields.get_by_label("depth", exact=True)).to_have_value("4")
     asked(page)
     assert sent(page, lab)["parameters"] == {"depth": 4}

@@ -2,8 +2,9 @@
  * Remembers the choices for each notebook, so that it can be submitted again with two keystrokes.
  * The newest job of the notebook knows them, in whichever page or terminal it was submitted. Only
  * the suggested files that were declined, the names of environment variables, and the defaults that
- * the changed parameters had then are in no job: JupyterLab's state has them. What a sweep has varied is left out: the values of its last run are
- * nobody's choice, and would override those that the notebook was given since.
+ * the changed parameters had then are in no job: JupyterLab's state has them. What a sweep has
+ * varied is left out: the values of its last run are nobody's choice, and would override those that
+ * the notebook was given since.
  */
 import type { IStateDB } from '@jupyterlab/statedb';
 import type { ReadonlyPartialJSONValue } from '@lumino/coreutils';
@@ -13,8 +14,8 @@ import { jobsOf, variedParameters } from '../jobs/sweep';
 import type { IJobs } from '../tokens';
 
 /**
- * Choices for one notebook, the suggested files that were declined, and the names of environment
- * variables, whose values are not remembered.
+ * Choices for one notebook, the suggested files that were declined, the names of environment
+ * variables, whose values are not remembered, and defaults that parameters had.
  */
 export type RememberedChoices = { choices?: Choices } & Kept;
 
@@ -25,6 +26,9 @@ type Kept = {
   /** The source text that the defaults of the changed parameters had when they were sent. */
   defaults?: Record<string, string>;
 };
+
+/** What is kept with the job, or its group, that was sent then: `defaults` are about that one. */
+type Entry = Kept & { sent?: string };
 
 /** What is remembered of the loaded jobs, and then of all jobs if it is not in those. */
 export type Memories = {
@@ -53,10 +57,14 @@ export class ChoiceMemory {
   /** Load what is remembered of a notebook, without waiting for the server. */
   async load(path: string): Promise<Memories> {
     const kept = await this._loadKept(path);
-    const toMemory = (job: Job | null | undefined): RememberedChoices => ({
-      ...(job && { choices: this._choicesOf(job) }),
-      ...kept
-    });
+    const toMemory = (job: Job | null | undefined): RememberedChoices => {
+      const { sent, defaults, ...others } = kept;
+      return {
+        ...(job && { choices: this._choicesOf(job) }),
+        ...others,
+        ...(defaults && job && sent === sentName(job) && { defaults })
+      };
+    };
     const newest = this._jobs.getNewestOf(path);
     return {
       now: toMemory(newest),
@@ -93,14 +101,18 @@ export class ChoiceMemory {
   /** Save what no job knows. Never fails: a lost memory must not disturb a submission. */
   async save(
     path: string,
+    job: Job,
     { declined = [], variables = [], defaults = {} }: Kept
   ): Promise<void> {
     const entries = await this._loadEntries();
     const others = entries.filter(([notebook]) => notebook !== path);
-    const kept: Kept = {
+    const kept: Entry = {
       ...(declined.length > 0 && { declined }),
       ...(variables.length > 0 && { variables }),
-      ...(Object.keys(defaults).length > 0 && { defaults })
+      ...(Object.keys(defaults).length > 0 && {
+        defaults,
+        sent: sentName(job)
+      })
     };
     const added: MemoryEntry[] =
       Object.keys(kept).length > 0 ? [[path, kept]] : [];
@@ -111,13 +123,13 @@ export class ChoiceMemory {
     });
   }
 
-  private async _loadKept(path: string): Promise<Kept> {
+  private async _loadKept(path: string): Promise<Entry> {
     const entries = await this._loadEntries();
     const kept = entries.find(([notebook]) => notebook === path)?.[1];
     return {
       declined: kept?.declined ?? [],
       ...(kept?.variables && { variables: kept.variables }),
-      ...(kept?.defaults && { defaults: kept.defaults })
+      ...(kept?.defaults && { defaults: kept.defaults, sent: kept.sent })
     };
   }
 
@@ -133,7 +145,12 @@ export class ChoiceMemory {
   private _entries: MemoryEntry[] | null = null;
 }
 
-type MemoryEntry = [path: string, remembered: Kept];
+type MemoryEntry = [path: string, remembered: Entry];
+
+/** What was sent: a group, or a job alone. */
+function sentName({ name, group }: Job): string {
+  return group ?? name;
+}
 
 /** Whether a stored entry has our format: another version may have written it. */
 function isEntry(entry: unknown): entry is MemoryEntry {

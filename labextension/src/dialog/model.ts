@@ -3,7 +3,6 @@
  * user interface; the form renders it and calls its methods.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
-import { PromiseDelegate } from '@lumino/coreutils';
 import type { IDisposable } from '@lumino/disposable';
 import { Signal } from '@lumino/signaling';
 
@@ -26,6 +25,7 @@ import { ParameterForm } from './parameters';
 import { PreflightQuery } from './preflightQuery';
 import { NO_KEY, SubmissionKey } from './submissionKey';
 import { SweepForm } from './sweepForm';
+import { until } from './until';
 
 /** Backends whose queue takes priorities into account. */
 const QUEUEING_BACKENDS = ['local', 'memory'];
@@ -182,6 +182,7 @@ export class SubmitModel implements IDisposable {
   /** Load the catalog and the backend's abilities, and keep the form usable meanwhile. */
   async refreshCatalog(): Promise<void> {
     this.failure = null;
+    this._isLoading = true;
     this._emitChanged();
     try {
       const health = this._api.getHealth().catch(() => null);
@@ -191,6 +192,9 @@ export class SubmitModel implements IDisposable {
       this.setCatalog(catalog);
     } catch (error) {
       this._setFailure(error, false);
+    } finally {
+      this._isLoading = false;
+      this._emitChanged();
     }
   }
 
@@ -285,9 +289,7 @@ export class SubmitModel implements IDisposable {
     try {
       await this._remembering;
       await this.source.ready;
-      if (this.parameters.awaitsDefaults) {
-        await this._answered.promise;
-      }
+      await until(this.changed, () => !this._awaitsDefaults);
       if (isWaiting && this.isWithdrawing) {
         this.isWithdrawn = true;
         return null;
@@ -314,6 +316,12 @@ export class SubmitModel implements IDisposable {
       this.isWithdrawing = false;
       this._emitChanged();
     }
+  }
+
+  /** Whether SEND waits for the notebook's defaults, which may drop remembered values. */
+  private get _awaitsDefaults(): boolean {
+    const isAsked = this._isLoading || this.isChecking;
+    return this.parameters.awaitsDefaults && isAsked && !this.isWithdrawing;
   }
 
   private _setInitial(remembered: RememberedChoices): void {
@@ -350,7 +358,6 @@ export class SubmitModel implements IDisposable {
       return;
     }
     this._takePreflight();
-    this._answered.resolve();
     this._emitChanged();
   }
 
@@ -367,7 +374,6 @@ export class SubmitModel implements IDisposable {
   }
 
   private _setFailure(error: unknown, isSubmission: boolean): void {
-    this._answered.resolve();
     this.failure = { error, isSubmission };
     this._emitChanged();
   }
@@ -383,13 +389,12 @@ export class SubmitModel implements IDisposable {
     }
   }
 
+  private _isLoading = false;
   private _flavor: string | undefined;
   private _device: string | undefined;
   private _remembering: Promise<unknown> | null = null;
   /** Whether the user has chosen something. */
   private _isTouched = false;
-  /** Resolved by the first answer of the server, whichever. */
-  private readonly _answered = new PromiseDelegate<void>();
   private readonly _key = new SubmissionKey();
   private readonly _preflightQuery: PreflightQuery;
 }

@@ -38,14 +38,15 @@ export class ParameterForm {
   /**
    * @param initialValues values that differ from the defaults, for example those of the last
    * submission
-   * @param _earlierDefaults the defaults, as source text, that were known when the initial values
+   * @param earlierDefaults the defaults, as source text, that were known when the initial values
    * were chosen: a value is dropped if the notebook has another default now
    */
   constructor(
     private readonly _trans: TranslationBundle,
     initialValues: Record<string, JSONValue> = {},
-    private _earlierDefaults: Record<string, string> = {}
+    earlierDefaults: Record<string, string> = {}
   ) {
+    this._earlierDefaults = { ...earlierDefaults };
     this._changes = new Map(
       Object.entries(initialValues).map(([name, value]) => [name, { value }])
     );
@@ -105,31 +106,30 @@ export class ParameterForm {
 
   /** Whether values are dropped if the notebook turns out to have other defaults now. */
   get awaitsDefaults(): boolean {
-    return Object.keys(this._earlierDefaults).some(
-      name => this._parameters === null && this._changes.has(name)
+    return (
+      this._parameters === null &&
+      Object.keys(this._earlierDefaults).some(name => this._changes.has(name))
     );
   }
 
-  /** The defaults of the changed parameters, as source text. */
+  /** The defaults, as source text, of the parameters whose values are sent. */
   get changedDefaults(): Record<string, string> {
-    const changed = (this._parameters ?? []).filter(({ name }) =>
-      this._changes.has(name)
-    );
+    const { values } = this;
     return Object.fromEntries(
-      changed.flatMap(({ name, default: source }) =>
-        source === null ? [] : [[name, source]]
+      (this._parameters ?? []).flatMap(({ name, default: source }) =>
+        source !== null && name in values ? [[name, source]] : []
       )
     );
   }
 
   /** Set the parameters that the notebook declares. */
   setParameters(parameters: readonly Parameter[]): void {
-    for (const { name } of parameters) {
-      if (hasNewDefault(name, this._earlierDefaults, parameters)) {
-        this._changes.delete(name);
+    for (const parameter of parameters) {
+      if (hasNewDefault(parameter, this._earlierDefaults)) {
+        this._changes.delete(parameter.name);
       }
+      delete this._earlierDefaults[parameter.name]; // the user sees what is chosen
     }
-    this._earlierDefaults = {}; // from now on the user sees what is chosen
     this._parameters = parameters;
   }
 
@@ -152,6 +152,7 @@ export class ParameterForm {
   }
 
   setText(name: string, text: string): void {
+    delete this._earlierDefaults[name];
     const declared = this._parameters?.find(each => each.name === name);
     const parameter = declared ?? undeclared(name);
     if (this._several.has(name)) {
@@ -210,23 +211,17 @@ export class ParameterForm {
   }
 
   private _parameters: readonly Parameter[] | null = null;
+  private readonly _earlierDefaults: Record<string, string>;
   private readonly _changes: Map<string, Change>;
   private readonly _several = new Map<string, Several>();
 }
 
-/** Whether a notebook has another default for a parameter than it had earlier, if that is known. */
+/** Whether a parameter has another default than it had earlier, if that is known. */
 export function hasNewDefault(
-  name: string,
-  earlierDefaults: Record<string, string>,
-  parameters: readonly Parameter[]
+  { name, default: source }: Parameter,
+  earlierDefaults: Record<string, string>
 ): boolean {
-  const earlier = earlierDefaults[name];
-  const declared = parameters.find(each => each.name === name);
-  return (
-    earlier !== undefined &&
-    declared !== undefined &&
-    declared.default !== earlier
-  );
+  return name in earlierDefaults && earlierDefaults[name] !== source;
 }
 
 /** Several values as they were typed; undefined if one of them is invalid. */

@@ -53,7 +53,7 @@ export class SubmitDialogs implements ISubmitDialog {
     try {
       const job = await this._runDialog(model);
       if (job !== null && !source.ignoresMemory) {
-        await this._memory.save(source.path, {
+        await this._memory.save(source.path, job, {
           declined: model.files.declinedPaths,
           variables: model.environment.names,
           defaults: model.parameters.changedDefaults
@@ -76,10 +76,12 @@ export class SubmitDialogs implements ISubmitDialog {
     const remembered = (await later) ?? now;
     await source.ready;
     const choices = await this._choicesFor(source, remembered);
-    return source.submit(
+    const job = await source.submit(
       { ...choices, ...source.initialChoices },
       UUID.uuid4()
     );
+    await this._memory.save(source.path, job, remembered);
+    return job;
   }
 
   /** The remembered choices, without values of parameters that the notebook has changed since. */
@@ -87,15 +89,24 @@ export class SubmitDialogs implements ISubmitDialog {
     source: INotebookSource,
     { choices = {}, defaults }: RememberedChoices
   ): Promise<Choices> {
-    if (choices.parameters === undefined || defaults === undefined) {
+    if (
+      choices.parameters === undefined ||
+      defaults === undefined ||
+      source.initialChoices.parameters !== undefined
+    ) {
       return choices;
     }
     const submission = { ...source.toSubmission(), ...choices };
-    const { parameters } = await this._api.checkSubmission(submission);
-    const values = Object.entries(choices.parameters).filter(
-      ([name]) => !hasNewDefault(name, defaults, parameters)
-    );
-    return { ...choices, parameters: Object.fromEntries(values) };
+    const answer = await this._api
+      .checkSubmission(submission)
+      .catch(() => null);
+    const parameters = { ...choices.parameters };
+    for (const parameter of answer?.parameters ?? []) {
+      if (hasNewDefault(parameter, defaults)) {
+        delete parameters[parameter.name];
+      }
+    }
+    return { ...choices, parameters };
   }
 
   /** Load what is remembered of a notebook, with what the user has set for all of them. */

@@ -72,10 +72,14 @@ class Results {
       shouldStart: false
     };
     const { createResultBar } = await import('../resultNotebook/resultBar');
+    const failed = findFailedCell(panel.content);
+    const job =
+      failed === -1
+        ? null
+        : await this._jobs.find(provenance.job).catch(() => null); // deleted, perhaps
     if (panel.isDisposed) {
       return;
     }
-    const failed = findFailedCell(panel.content);
     const { commands } = this._app;
     const run = (command: string, args: ReadonlyPartialJSONObject) =>
       void commands.execute(command, args);
@@ -84,7 +88,7 @@ class Results {
       end:
         failed === -1
           ? 'whole'
-          : this._jobs.get(provenance.job)?.state === 'cancelled'
+          : job?.state === 'cancelled'
             ? 'stopped'
             : 'failed',
       openSource: () =>

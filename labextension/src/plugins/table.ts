@@ -162,7 +162,7 @@ function describeArguments(trans: TranslationBundle): ReadonlyJSONObject {
     properties: {
       query: text(trans.__('Words to search for')),
       state: {
-        enum: ['all', 'waiting', 'running', 'succeeded', 'failed'],
+        enum: ['all', 'waiting', 'running', 'succeeded', 'failed', 'cancelled'],
         description: trans.__('Which jobs')
       },
       notebook: text(trans.__('Only jobs of this notebook')),

@@ -80,9 +80,7 @@ function FromHere(props: Props & { name: string }): ReactElement {
   return (
     <>
       {[CommandIDs.rerunWith, USE_PARAMETERS]
-        .filter(
-          id => commands.hasCommand(id) && commands.isVisible(id, { name })
-        )
+        .filter(id => commands.isVisible(id, { name }))
         .map(id => (
           <button
             key={id}

@@ -100,7 +100,10 @@ function cancelAction({ jobs, preferences, trans }: Services): JobsAction {
         selected.every(({ state }) => state === 'queued')
         ? null
         : {
-            title: trans._n('Cancel %1 job?', 'Cancel %1 jobs?', length),
+            title:
+              length === 1
+                ? trans.__('Cancel %1?', selected[0]!.name)
+                : trans.__('Cancel %1 jobs?', length),
             body: trans.__(
               'The runs end. What they wrote so far is delivered as notebooks.'
             ),
