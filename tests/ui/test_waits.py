@@ -17,6 +17,7 @@ from tests.ui.steps import (
     ask,
     choose_theme,
     dialog,
+    flavor,
     open_notebook,
     row,
     show,
@@ -30,7 +31,17 @@ UNTIL_TOLD = """import pathlib, time
 time.sleep(1)
 while pathlib.Path('hold').exists():
     time.sleep(0.05)"""
-ONE_AT_A_TIME = {"variables": {"JUPYTER_TO_JOB_CAPACITY": "cpu=1,memory=8Gi"}}
+ONE_AT_A_TIME = {
+    "catalog": """apiVersion: jupyter-to-job.io/v1
+default: {flavor: small, device: cpu}
+flavors:
+  small: {title: Small, cpu: 1, memory: 2Gi, max_runtime: 1h, devices: [cpu]}
+  long: {title: Long, cpu: 1, memory: 2Gi, max_runtime: 4h, devices: [cpu]}
+devices:
+  cpu: {title: CPU}
+""",
+    "variables": {"JUPYTER_TO_JOB_CAPACITY": "cpu=1,memory=8Gi"},
+}
 
 
 def forecast(lab: Lab) -> dict[str, Any]:
@@ -71,5 +82,11 @@ def test_a_waiting_job_says_for_what_and_how_long(
     told = dialog(page).get_by_text("Needs 1 CPU; free now: 0. 2 jobs are before it.")
     expect(told).to_contain_text(re.compile("Starts in about .* Runs about "))
     screenshot("dialog-waits-dark")
+    parameters = dialog(page).locator("summary", has_text="Parameters")
+    place = parameters.bounding_box()
+    page.route("**/api/preflight*", lambda _: None)  # no answer comes
+    flavor(page, "Long").check()
+    expect(told).to_be_hidden()
+    assert parameters.bounding_box() == place, "it moved away under the pointer"
     page.keyboard.press("Escape")
     (lab.root / "reports" / "hold").unlink()

@@ -10,7 +10,7 @@ import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 
@@ -42,18 +42,19 @@ _MAY_START = (None, GROUP_LIMIT)
 class _Forecast:
     """The estimates of a host's queue, of its first jobs, and the places of all.
 
-    `made` is when it was made, and `made_at` the same by a clock that is never set.
+    `made_at` is when it was made, by `time.monotonic`; `known` are the jobs that waited then, also
+    those that are too large for ever.
     """
 
-    made: str
     made_at: float
+    known: Collection[str]
     places: Mapping[str, int]
     starts: Sequence[Estimate | None]
 
-    def counts_for(self, job: str, submitted: str) -> bool:
-        """Tell whether it says of a job what a new one would."""
+    def counts_for(self, job: str | None) -> bool:
+        """Tell whether it says of a job, or of one that is not submitted, what a new one would."""
         is_recent = time.monotonic() - self.made_at < FORECAST_TTL
-        return is_recent and (job in self.places or submitted < self.made)
+        return is_recent and (job is None or job in self.known)
 
     def start_of(self, job: str) -> Estimate | None:
         """Return when a job starts; None if nobody knows."""
@@ -103,12 +104,11 @@ class QueueForecasts:
         wait = JobWait(times.now(), run=past.estimate(request))
         if not isinstance(backend, QueueForecaster):
             return job if wait.run is None else replace(job, wait=wait)
-        submitted = request.submitted if job.reason in _MAY_START else ""
         wait = replace(
             wait,
             needs=backend.needs(request),
             before=None if job.position is None else job.position - 1,
-            start=self._forecast(request, past, submitted).start_of(request.name),
+            start=self._forecast(request, past, job.name).start_of(job.name),
         )
         return replace(job, wait=wait)
 
@@ -119,7 +119,7 @@ class QueueForecasts:
         wait = JobWait(times.now(), run=past.estimate(request))
         if not isinstance(backend, QueueForecaster):
             return wait
-        waiting = self._queue_of(request)
+        waiting = self._queue_of(request, self.lister.waiting_requests())
         before = sum(other.queue_key < request.queue_key for other in waiting)
         needs = backend.needs(request)
         if not before and not needs:
@@ -146,25 +146,22 @@ class QueueForecasts:
                 runs.read_at = time.monotonic()
         return runs.past
 
-    def _forecast(self, request: Request, past: PastRuns, submitted: str = "") -> _Forecast:
-        """Return the forecast of a job's queue, which may be a moment old.
-
-        A job that was `submitted` since then, and may start, has a place in it.
-        """
+    def _forecast(self, request: Request, past: PastRuns, job: str | None = None) -> _Forecast:
+        """Return the forecast of a request's queue, a moment old perhaps; it knows the job."""
         host = request.environment.host
         with self._building:
             forecast = self._forecasts.get(host)
-            if forecast is None or not forecast.counts_for(request.name, submitted):
-                made, made_at = times.now(), time.monotonic()
-                queue = self._queue_of(request)
+            if forecast is None or not forecast.counts_for(job):
+                made_at, waiting = time.monotonic(), self.lister.waiting_requests()
+                queue = self._queue_of(request, waiting)
                 places = {queued.name: place for place, queued in enumerate(queue)}
                 starts = self._play(queue[:MAX_QUEUE], past)
-                forecast = self._forecasts[host] = _Forecast(made, made_at, places, starts)
+                forecast = _Forecast(made_at, frozenset(waiting), places, starts)
+                self._forecasts[host] = forecast
             return forecast
 
-    def _queue_of(self, request: Request) -> list[Request]:
+    def _queue_of(self, request: Request, waiting: Mapping[str, Request]) -> list[Request]:
         """Return the jobs that wait on a job's host and may start at some time, next first."""
-        waiting = self.lister.waiting_requests()
         placements = self.backend.queue_status(waiting)
         host = request.environment.host
         queue = [

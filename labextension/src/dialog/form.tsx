@@ -32,26 +32,36 @@ export class SubmitForm extends Panel {
 
 /** Where the run would work. It is always rendered: a screen reader tells what changes in it. */
 function RunPlace({ model }: ModelProps): ReactElement {
-  const { files, presentPreflight, trans } = model;
+  const { files, preflight, trans } = model;
   const sentences =
-    presentPreflight === null
+    preflight === null
       ? []
-      : describeRunPlace(presentPreflight, files.isRunIsolated, trans);
-  return (
-    <p className="jp-ToJobDialog-place" aria-live="polite">
-      {sentences.join(' ')}
-    </p>
-  );
+      : describeRunPlace(preflight, files.isRunIsolated, trans);
+  return <Answer model={model} text={sentences.join(' ')} />;
 }
 
 /** What the jobs would wait for, and estimates; always rendered for the same reason. */
 function Forecast({ model }: ModelProps): ReactElement {
-  const { presentPreflight, sweep, trans } = model;
+  const { preflight, sweep, trans } = model;
   const toText = sweep.isActive ? sweepForecastText : forecastText;
-  const wait = presentPreflight?.wait ?? null; // an older server does not send it
+  const wait = preflight?.wait ?? null; // an older server does not send it
   return (
-    <p className="jp-ToJobDialog-place" aria-live="polite">
-      {wait === null ? '' : toText(wait, trans)}
+    <Answer model={model} text={wait === null ? '' : toText(wait, trans)} />
+  );
+}
+
+/**
+ * What preflight says of flavor and device. While these are others than it answered about, its
+ * text is invisible, but keeps its room: nothing moves under the pointer until the next answer.
+ */
+function Answer({ model, text }: ModelProps & { text: string }): ReactElement {
+  const isOutdated = model.presentPreflight === null;
+  return (
+    <p
+      className={`jp-ToJobDialog-place${isOutdated ? ' jp-mod-outdated' : ''}`}
+      aria-live="polite"
+    >
+      {text}
     </p>
   );
 }
