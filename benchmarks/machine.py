@@ -1,9 +1,18 @@
-"""The line above every table: where its figures come from."""
+"""What every table has: the line above it, and the variables of what is measured."""
 
 from __future__ import annotations
 
 import os
 import platform
+
+
+def caller_environment() -> dict[str, str]:
+    """Return the caller's variables without those of Jupyter and Python.
+
+    PYTHONDONTWRITEBYTECODE would have every run compile all that it imports.
+    """
+    strange = ("JUPYTER", "IPYTHON", "PYTHON")
+    return {k: v for k, v in os.environ.items() if not k.startswith(strange)}
 
 
 def print_machine() -> None:

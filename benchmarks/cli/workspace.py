@@ -16,6 +16,8 @@ import nbformat
 import psutil
 from nbformat.v4 import new_code_cell, new_notebook
 
+from ..machine import caller_environment
+
 SCRIPTS = Path(sys.executable).parent
 COMMAND = str(SCRIPTS / "jupyter-to-job")
 PAPERMILL = str(SCRIPTS / "papermill")
@@ -43,11 +45,8 @@ class Workspace:
 
     @property
     def environment(self) -> dict[str, str]:
-        # A caller's PYTHONDONTWRITEBYTECODE would have every command compile all that it imports.
-        strange = ("JUPYTER", "IPYTHON", "PYTHON")
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(strange)}
         return {
-            **kept,
+            **caller_environment(),
             "HOME": str(self.home),
             "JUPYTER_TO_JOB_EXCHANGE": str(self.exchange),
             "JUPYTER_TO_JOB_CAPACITY": f"cpu={os.cpu_count()},memory=16Gi",

@@ -19,6 +19,8 @@ from typing import Any
 
 import psutil
 
+from ..machine import caller_environment
+
 _SAMPLING_INTERVAL = 0.02
 """Seconds between looks at the peak memory: what is allocated after the last one is not seen."""
 _TICK = 1 / os.sysconf("SC_CLK_TCK")
@@ -60,10 +62,7 @@ class RunFolders:
         return folder
 
     def environment(self, more: dict[str, str]) -> dict[str, str]:
-        # A caller's PYTHONDONTWRITEBYTECODE would have every run compile all that it imports.
-        strange = ("JUPYTER", "IPYTHON", "PYTHON")
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(strange)}
-        return {**kept, "HOME": str(self.home), **more}
+        return {**caller_environment(), "HOME": str(self.home), **more}
 
 
 class Markdown(str):

@@ -29,6 +29,17 @@ TOKEN = "a-token-of-the-ui-tests"  # the server lives for one test, on the loopb
 Settings = dict[str, dict[str, object]]
 QUIET: Settings = {"@jupyterlab/apputils-extension/notification": {"fetchNews": "false"}}
 DARK: Settings = {"@jupyterlab/apputils-extension/themes": {"theme": "JupyterLab Dark"}}
+TWO_FLAVORS = {
+    "catalog": """apiVersion: jupyter-to-job.io/v1
+default: {flavor: small, device: cpu}
+flavors:
+  small: {title: Small, cpu: 1, memory: 2Gi, max_runtime: 1h, devices: [cpu]}
+  long: {title: Long, cpu: 1, memory: 2Gi, max_runtime: 4h, devices: [cpu]}
+devices:
+  cpu: {title: CPU}
+""",
+}
+"""A catalog of two flavors that differ in their time limits."""
 NOTHING_RUNS = {"variables": {"JUPYTER_TO_JOB_BACKEND": "memory"}}
 """For tests of submitting alone: jobs end as if they had run, and no kernel is started."""
 

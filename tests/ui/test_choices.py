@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.ui.lab import NOTHING_RUNS, TOKEN, Lab
+from tests.ui.lab import NOTHING_RUNS, TOKEN, TWO_FLAVORS, Lab
 from tests.ui.steps import (
     ask,
     asked,
@@ -29,18 +29,7 @@ from tests.ui.steps import (
     wait_until,
 )
 
-LIMITS = {
-    "catalog": """apiVersion: jupyter-to-job.io/v1
-default: {flavor: small, device: cpu}
-flavors:
-  small: {title: Small, cpu: 1, memory: 2Gi, max_runtime: 1h, devices: [cpu]}
-  long: {title: Long, cpu: 1, memory: 2Gi, max_runtime: 4h, devices: [cpu]}
-devices:
-  cpu: {title: CPU}
-""",
-    **NOTHING_RUNS,
-}
-"""Two flavors that differ in their time limits."""
+LIMITS = {**TWO_FLAVORS, **NOTHING_RUNS}
 
 SUBMIT = """async choices => (await jupyterapp.commands.execute('jupyter-to-job:submit',
     { path: 'reports/study.ipynb', ask: false, ...choices })).name"""

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.ui.lab import TOKEN, Lab
+from tests.ui.lab import TOKEN, TWO_FLAVORS, Lab
 from tests.ui.steps import (
     END_TIMEOUT,
     ask,
@@ -31,17 +31,7 @@ UNTIL_TOLD = """import pathlib, time
 time.sleep(1)
 while pathlib.Path('hold').exists():
     time.sleep(0.05)"""
-ONE_AT_A_TIME = {
-    "catalog": """apiVersion: jupyter-to-job.io/v1
-default: {flavor: small, device: cpu}
-flavors:
-  small: {title: Small, cpu: 1, memory: 2Gi, max_runtime: 1h, devices: [cpu]}
-  long: {title: Long, cpu: 1, memory: 2Gi, max_runtime: 4h, devices: [cpu]}
-devices:
-  cpu: {title: CPU}
-""",
-    "variables": {"JUPYTER_TO_JOB_CAPACITY": "cpu=1,memory=8Gi"},
-}
+ONE_AT_A_TIME = {**TWO_FLAVORS, "variables": {"JUPYTER_TO_JOB_CAPACITY": "cpu=1,memory=8Gi"}}
 
 
 def forecast(lab: Lab) -> dict[str, Any]:

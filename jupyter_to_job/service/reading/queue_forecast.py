@@ -150,9 +150,10 @@ class QueueForecasts:
         """Return the forecast of a request's queue, a moment old perhaps; it knows the job."""
         host = request.environment.host
         with self._building:
-            forecast = self._forecasts.get(host)
-            if forecast is None or not forecast.counts_for(job):
-                made_at, waiting = time.monotonic(), self.lister.waiting_requests()
+            forecast, waiting = self._forecasts.get(host), self.lister.waiting_requests()
+            # One that does not wait any more has no place, however often it is looked for.
+            if forecast is None or not forecast.counts_for(job if job in waiting else None):
+                made_at = time.monotonic()
                 queue = self._queue_of(request, waiting)
                 places = {queued.name: place for place, queued in enumerate(queue)}
                 starts = self._play(queue[:MAX_QUEUE], past)

@@ -80,7 +80,9 @@ export class SubmitDialogs implements ISubmitDialog {
       { ...choices, ...source.initialChoices },
       UUID.uuid4()
     );
-    await this._memory.save(source.path, job, remembered);
+    if (source.initialChoices.parameters === undefined) {
+      await this._memory.save(source.path, job, remembered);
+    }
     return job;
   }
 
