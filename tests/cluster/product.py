@@ -17,6 +17,7 @@ from jupyter_to_job.exchange import FileExchange
 from tests.cluster.box.boot import T4, Box
 from tests.cluster.box.cluster import Cluster
 from tests.cluster.box.images import Images
+from tests.cluster.box.inside import Container
 from tests.cluster.box.node import PAUSE_IMAGE
 from tests.cluster.box.volumes import NODE_LABEL
 from tests.cluster.box.wait import wait_for
@@ -260,6 +261,8 @@ class DevPod:
         command = ("env", *settings, *command)
         if not check:
             command = ("sh", "-c", '"$@"; exit 0', "sh", *command)
+        if isinstance(self.cluster, Box):
+            return container_of(self).run(command, timeout)
         pod = ("-n", self.namespace, self.name)
         return self.cluster.kubectl("exec", *pod, "--", *command, timeout=timeout)
 
@@ -276,6 +279,18 @@ class DevPod:
     def job(self, name: str) -> Any:
         """Return a job as `show --json` prints it."""
         return json.loads(self.run("jupyter-to-job", "show", name, "--json"))
+
+
+_containers: dict[DevPod, Container] = {}
+
+
+def container_of(dev_pod: DevPod) -> Container:
+    """Return the container of a dev pod on the box, which may have been replaced."""
+    known = _containers.get(dev_pod)
+    if known is None or not known.process.is_running():
+        pod = dev_pod.box.get("pod", dev_pod.name, dev_pod.namespace)
+        known = _containers[dev_pod] = Container.of(pod)
+    return known
 
 
 def add_claim(cluster: Cluster, name: str, folder: Path, namespace: str = TEAM) -> None:
