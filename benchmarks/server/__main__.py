@@ -21,7 +21,7 @@ from .job_list import measure_list
 from .kernels import ROOT
 from .ours import OurServer
 from .peer import PeerServer, scheduler_version
-from .queue import measure_queue
+from .long_queue import measure_queue
 from .report import Report
 from .server import PROGRAMS
 from .single_jobs import measure_single_jobs
