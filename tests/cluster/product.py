@@ -281,15 +281,17 @@ class DevPod:
         return json.loads(self.run("jupyter-to-job", "show", name, "--json"))
 
 
-_containers: dict[DevPod, Container] = {}
+_containers: dict[tuple[str, str], Container] = {}
+"""The containers of dev pods by the pods' namespaces and names."""
 
 
 def container_of(dev_pod: DevPod) -> Container:
-    """Return the container of a dev pod on the box, which may have been replaced."""
-    known = _containers.get(dev_pod)
+    """Return the container of a dev pod on the box, which may have started again."""
+    key = (dev_pod.namespace, dev_pod.name)
+    known = _containers.get(key)
     if known is None or not known.process.is_running():
         pod = dev_pod.box.get("pod", dev_pod.name, dev_pod.namespace)
-        known = _containers[dev_pod] = Container.of(pod)
+        known = _containers[key] = Container.of(pod)
     return known
 
 
@@ -349,6 +351,7 @@ def start_pod(cluster: Cluster, pod: dict[str, Any], controller: Controller = FI
     cluster.apply(pod)
     ready = ("--for=condition=Ready", "--timeout=120s")
     cluster.kubectl("wait", f"pod/{name}", "-n", namespace, *ready, timeout=130)
+    _containers.pop((namespace, name), None)  # that may still run on a node that is cut off
     return DevPod(cluster, namespace, name, controller=controller)
 
 

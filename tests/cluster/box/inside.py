@@ -1,8 +1,8 @@
 """Runs commands inside of a pod's container, from outside.
 
-`kubectl exec` does so through the API server, the kubelet, containerd and runc: that costs more than
-a short command does. The containers of the box are processes of this machine, and their namespaces
-can be entered at once.
+`kubectl exec` does so through the API server, the kubelet, containerd and runc, which costs more
+than a short command does. The containers of the box are processes of this machine, and their
+namespaces can be entered at once.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import psutil
 
 from tests.cluster.box.cluster import KubectlError
 
+DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 _AS_USER = """\
 import os, sys
 groups, gid, uid, command = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]
@@ -37,8 +38,9 @@ class Container:
 
     @classmethod
     def of(cls, pod: Any) -> Container:
-        """Find the first container of a pod. Raises `KubectlError` if it does not run."""
-        name = pod["spec"]["containers"][0]["name"]
+        """Find the container of `kubectl exec`. Raises `KubectlError` if it does not run."""
+        first = pod["spec"]["containers"][0]["name"]
+        name = pod["metadata"].get("annotations", {}).get(DEFAULT_CONTAINER, first)
         statuses = pod["status"].get("containerStatuses", [])
         for status in statuses:
             if status["name"] == name and "running" in status["state"]:
