@@ -7,7 +7,6 @@ test does to it disturbs no other test.
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -149,15 +148,14 @@ def set_variable(dev_pod: DevPod, name: str, value: str) -> None:
 
 def controller_pods(cluster: Cluster, controller: Controller = FIRST) -> set[str]:
     """Return the names of a controller's pods."""
-    return set(cluster.kubectl("get", "pods", *controller.pods, "-o=name").split())
+    return {pod["metadata"]["name"] for pod in cluster.items("pods", NAMESPACE, controller.label)}
 
 
 def controller_restarts(cluster: Cluster) -> list[tuple[str, int]]:
     """Return uid and restarts of the first controller's pods."""
-    answer = cluster.kubectl("get", "pods", *FIRST.pods, "-o=json")
     return [
         (pod["metadata"]["uid"], pod["status"]["containerStatuses"][0]["restartCount"])
-        for pod in json.loads(answer)["items"]
+        for pod in cluster.items("pods", NAMESPACE, FIRST.label)
     ]
 
 

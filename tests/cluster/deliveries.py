@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -64,8 +63,7 @@ class Place:
         if self.read_only:
             spec["containers"][0]["volumeMounts"][-1]["readOnly"] = True
         self.pod.cluster.apply(manifest)
-        ready = ("--for=condition=Ready", "--timeout=60s")
-        self.pod.cluster.kubectl("wait", f"pod/{name}", "-n", namespace, *ready, timeout=70)
+        self.pod.cluster.until_ready(name, namespace, timeout=60)
 
     def stop(self) -> None:
         """Delete the dev pod; it is gone afterwards."""
@@ -120,10 +118,7 @@ def until_held(job: SubmittedJob, words: str) -> None:
 def couriers(job: SubmittedJob) -> list[Any]:
     """Return the pods of a job's couriers."""
     labels = f"app.kubernetes.io/component=courier,jupyter-to-job.io/job={job.name}"
-    pods = ("pods", "-n", job.dev_pod.namespace, f"--selector={labels}")
-    answer = job.dev_pod.cluster.kubectl("get", *pods, "-o=json")
-    items: list[Any] = json.loads(answer)["items"]
-    return items
+    return job.dev_pod.cluster.items("pods", job.dev_pod.namespace, labels)
 
 
 def until_no_couriers(job: SubmittedJob) -> None:

@@ -49,8 +49,10 @@ def refusal(cluster: Cluster, *command: str, by: str, stdin: object = None, user
 def check_types(cluster: Cluster, name: str) -> None:
     """Check that the API server finds no fault in the types of a policy's expressions."""
 
+    kind = "validatingadmissionpolicy"
+
     def status() -> Any:
-        policy = cluster.get("validatingadmissionpolicy", name)
+        policy = json.loads(cluster.kubectl("get", kind, name, "-o=json"))
         seen = policy.get("status", {})
         return seen if seen.get("observedGeneration") == policy["metadata"]["generation"] else None
 

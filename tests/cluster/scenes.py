@@ -119,13 +119,13 @@ class SubmittedJob:
         It waits for some more, so that there is something to lose.
         """
         last = more_than + SOME_MORE
-        # One `logs` follows until the number is there: the next thing printed ends it.
-        command = f"jupyter-to-job logs {self.name} --follow 2>&1 | grep -q -x {last} && echo yes"
-        wait_for(
-            f"{self.name} has printed more than {more_than} numbers",
-            lambda: "yes" in self.dev_pod.run("sh", "-c", command, check=False, timeout=150),
-            timeout=150,
-        )
+
+        def is_there() -> bool:
+            told = self._answer("/logs")
+            return last in numbers_in(self.log() if told is None else told["text"])
+
+        what = f"{self.name} has printed more than {more_than} numbers"
+        wait_for(what, is_there, timeout=150)
         return last + 1
 
     def until(self, condition: Callable[[Any], bool]) -> Any:
@@ -134,7 +134,8 @@ class SubmittedJob:
 
         def is_so() -> bool:
             nonlocal latest
-            if not condition(self._glimpse()):
+            glimpse = self._answer()
+            if glimpse is not None and not condition(glimpse):
                 return False
             latest = self.job()
             return condition(latest)
@@ -142,24 +143,25 @@ class SubmittedJob:
         wait_for(f"{self.name} is so", is_so)
         return latest
 
-    def _glimpse(self) -> Any:
-        """Return the job as the gateway answers; on the box from here, which costs no process."""
-        if isinstance(self.dev_pod.cluster, Box):
-            gateway = self.dev_pod.controller.url(self.dev_pod.box)
-            headers = {"Authorization": f"Bearer {token_of(self.dev_pod)}"}
-            asked = urllib.request.Request(f"{gateway}/api/jobs/{self.name}", headers=headers)
-            with contextlib.suppress(OSError):
-                return json.load(urllib.request.urlopen(asked, timeout=10))
-        return self.job()  # also where the dev pod was replaced, or the gateway is away
+    def _answer(self, of: str = "") -> Any:
+        """Return what the gateway answers the dev pod about the job, asked from this process.
+
+        None where it cannot be: on another cluster, where the dev pod was replaced, or while the
+        gateway is away.
+        """
+        if not isinstance(self.dev_pod.cluster, Box):
+            return None
+        gateway = self.dev_pod.controller.url(self.dev_pod.box)
+        headers = {"Authorization": f"Bearer {token_of(self.dev_pod)}"}
+        asked = urllib.request.Request(f"{gateway}/api/jobs/{self.name}{of}", headers=headers)
+        with contextlib.suppress(OSError):
+            return json.load(urllib.request.urlopen(asked, timeout=10))
+        return None
 
     def pods(self) -> list[Any]:
         """Return its pods."""
-        selector = f"--selector=jupyter-to-job.io/job={self.name}"
-        answer = self.dev_pod.cluster.kubectl(
-            "get", "pods", "-n", self.dev_pod.namespace, selector, "-o=json"
-        )
-        items: list[Any] = json.loads(answer)["items"]
-        return items
+        label = f"jupyter-to-job.io/job={self.name}"
+        return self.dev_pod.cluster.items("pods", self.dev_pod.namespace, label)
 
     def pod(self) -> str:
         """Return the name of its only pod."""

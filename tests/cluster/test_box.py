@@ -127,9 +127,8 @@ def test_a_service_is_reached_by_name_from_both_nodes_and_from_the_host(
             "spec": service,
         },
     )
-    box.kubectl(
-        "wait", "pod/web", "pod/client", "--for=condition=Ready", "--timeout=90s", timeout=100
-    )
+    for name in ("web", "client"):
+        box.until_ready(name)
     address = box.get("service", "web")["spec"]["clusterIP"]
 
     def host_reaches_it() -> bool:

@@ -63,7 +63,7 @@ def check_reaches_gateway(cluster: Cluster, policy: Any) -> None:
     """Check that the first rule leads to the gateway alone, and the second one to DNS."""
     to_gateway, to_dns = policy["spec"]["egress"][:2]
     namespace = policy["metadata"]["namespace"]
-    controllers = {name.removeprefix("pod/") for name in controller_pods(cluster)}
+    controllers = controller_pods(cluster)
     found = peers(cluster, namespace, to_gateway["to"])
     assert found == {(NAMESPACE, name) for name in controllers}
     assert [p["port"] for p in to_gateway["ports"]] == [gateway_port(cluster)]
@@ -77,7 +77,7 @@ def test_the_gateway_hears_namespaces_of_dev_pods_alone(
     job = SubmittedJob.counting(dev_pod, "networked", "-f", "crowd")
     job.until_printed()
     policy = policy_of(cluster, "gateway")
-    controllers = {name.removeprefix("pod/") for name in controller_pods(cluster)}
+    controllers = controller_pods(cluster)
     assert selected(cluster, policy) == {(NAMESPACE, name) for name in controllers}
 
     (rule,) = policy["spec"]["ingress"]

@@ -253,7 +253,7 @@ def test_a_namespace_that_gets_the_label_later(cluster: Cluster, images: Images)
 
 
 def is_there(cluster: Cluster, namespace: str) -> bool:
-    return "default" in cluster.kubectl("get", "serviceaccounts", "-n", namespace, "-o=name")
+    return bool(cluster.items("serviceaccounts", namespace))
 
 
 def events(cluster: Cluster, namespace: str) -> str:

@@ -78,9 +78,7 @@ def check_pod_without_label(cluster: Cluster, images: Images, running: Submitted
     name = f"{running.name}-yyyyy"
     forged = forged_pod(images, name, ownerReferences=real["ownerReferences"])
     as_user(cluster, EVE, "create", "-f", "-", stdin=forged)
-    cluster.kubectl(
-        "wait", f"pod/{name}", "-n", TEAM, "--for=condition=Ready", "--timeout=90s", timeout=100
-    )
+    cluster.until_ready(name, TEAM)
     check_label_cannot_be_added(cluster, "pod", name, running)
     check_no_agent(DevPod(cluster, TEAM, name), running.name)
     cluster.kubectl("delete", "pod", name, "-n", TEAM, "--wait=false")
@@ -168,18 +166,15 @@ def test_a_job_of_the_same_name_after_ours_is_gone(
     name = submit(dev_pod, f"{HOME}/gone.ipynb")["name"]
     cluster.kubectl("delete", "job", name, "-n", TEAM, "--cascade=foreground")
     as_user(cluster, EVE, "create", "-f", "-", stdin=forged_job(cluster, images, name))
-    selector = ("-n", TEAM, f"--selector=batch.kubernetes.io/job-name={name}")
 
     def pod_name() -> str | None:
-        items = json.loads(cluster.kubectl("get", "pods", *selector, "-o=json"))["items"]
-        return next((pod["metadata"]["name"] for pod in items), None)
+        pods = cluster.items("pods", TEAM, f"batch.kubernetes.io/job-name={name}")
+        return next((pod["metadata"]["name"] for pod in pods), None)
 
     wait_for("it has a pod", pod_name)
     forged = pod_name()
     assert forged is not None and forged.startswith(f"{name}-")
-    cluster.kubectl(
-        "wait", f"pod/{forged}", "-n", TEAM, "--for=condition=Ready", "--timeout=90s", timeout=100
-    )
+    cluster.until_ready(forged, TEAM)
     check_no_agent(DevPod(cluster, TEAM, forged), name)
     job = dev_pod.job(name)
     assert (job["state"], job["delivery"]["state"]) == ("succeeded", "delivered")

@@ -24,8 +24,7 @@ def start(cluster: Cluster, pod: dict[str, Any]) -> DevPod:
     pod["metadata"]["annotations"]["kubectl.kubernetes.io/default-container"] = "notebook"
     cluster.apply(pod)
     name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
-    ready = ("--for=condition=Ready", "--timeout=60s")
-    cluster.kubectl("wait", f"pod/{name}", "-n", namespace, *ready, timeout=70)
+    cluster.until_ready(name, namespace)
     return DevPod(cluster, namespace, name)
 
 

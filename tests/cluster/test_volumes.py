@@ -196,8 +196,7 @@ def test_no_token_and_no_secret_is_in_a_jobs_pod(box: Box, dev_pod: DevPod, imag
     proxy["securityContext"] = container["securityContext"]
     pod["spec"]["containers"].insert(0, proxy)
     box.apply(pod)
-    flags = ("-n", TEAM, "--for=condition=Ready", "--timeout=60s")
-    box.kubectl("wait", f"pod/{name}", *flags)
+    box.until_ready(name, TEAM)
     mine = DevPod(box, TEAM, name)
     wait_for("it has its secrets", lambda: SECRET in mine.run("cat", "/etc/keys/key"))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from tests.cluster.box.cluster import Cluster
@@ -46,10 +45,7 @@ def with_volume(job: dict[str, Any], claim: str, path: str, *, read_only: bool =
 
 def pods(cluster: Cluster, *jobs: str) -> list[Any]:
     """Return the pods of Jobs."""
-    selector = f"job-name in ({','.join(jobs)})"
-    answer = cluster.kubectl("get", "pods", "--selector", selector, "-o=json")
-    items: list[Any] = json.loads(answer)["items"]
-    return items
+    return cluster.items("pods", "default", f"job-name in ({','.join(jobs)})")
 
 
 def phases(cluster: Cluster, *jobs: str) -> list[str]:
