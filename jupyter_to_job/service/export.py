@@ -26,6 +26,13 @@ MAX_EXPORT = 64 << 20
 """Bytes of a result that a server exports: nbconvert takes many times as much memory."""
 MAX_EXPORTS = 2
 """Exports at the same time. They are threads of those that submissions are copied in."""
+NBCONVERT = """\
+from job_runner.notebook.lazy_imports import stub_format_libraries
+stub_format_libraries()  # they take longer than a small notebook
+from nbconvert.nbconvertapp import main
+main()
+"""
+"""The program that makes a document."""
 _free = threading.BoundedSemaphore(MAX_EXPORTS)
 _ERROR = re.compile(r"\w*(Error|Exception)\b.*")
 
@@ -92,7 +99,7 @@ def export_notebook(
 
 def _convert(source: Path, exporter: str, *, with_code: bool) -> None:
     """Run nbconvert; the document is beside the notebook. Raises BadInput."""
-    command = [sys.executable, "-m", "nbconvert", "--to", exporter, source.name]
+    command = [sys.executable, "-c", NBCONVERT, "--to", exporter, source.name]
     if not with_code:
         command.append("--no-input")
     with subprocess.Popen(

@@ -46,10 +46,16 @@ from jupyter_to_job.workspace.publishing.sign import main
 data = Path(sys.argv[1]).read_bytes()
 main(sys.argv[1], hashlib.sha256(data).hexdigest(), str(len(data)))
 """
+EXPORT = """\
+import json, sys
+from jupyter_to_job.service.export import NBCONVERT
+sys.argv[1:1] = ["--to", "html"]
+exec(NBCONVERT)
+"""
 TELL = "print(json.dumps([name for name, module in sys.modules.items() if module is not None]))"
 
 
-@pytest.mark.parametrize("code", [PREPARE, SIGN], ids=["prepare", "sign"])
+@pytest.mark.parametrize("code", [PREPARE, SIGN, EXPORT], ids=["prepare", "sign", "export"])
 def test_each_job_imports_nothing_that_it_has_no_use_for(
     code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

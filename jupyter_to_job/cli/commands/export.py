@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from job_runner.notebook.lazy_imports import stub_format_libraries
+
 from ...domain.errors import BadInput, Conflict
 from ...service.export import HINT, require_pdf_exporter
 from .. import options, selection, session
@@ -64,6 +66,7 @@ def export_command(
 
 def _exporter(format_name: str, *, with_code: bool) -> Exporter:
     """Return nbconvert's exporter of a format. Raises BadInput where there is none."""
+    stub_format_libraries()  # they take longer than a small notebook
     from nbconvert.exporters import (
         ExporterDisabledError,
         ExporterNameError,
