@@ -75,6 +75,7 @@ def test_two_pods_of_one_job(box: Box, dev_pod: DevPod) -> None:
     second = copy.deepcopy(first)
     kept = ("generateName", "namespace", "labels", "annotations", "ownerReferences", "finalizers")
     second["metadata"] = {key: first["metadata"][key] for key in kept}
+    second |= {"apiVersion": "v1", "kind": "Pod"}
     del second["status"], second["spec"]["nodeName"]
     with box.without_controller_manager():  # it would delete one of the two at once
         name = as_account(box, JOB_CONTROLLER, second)["metadata"]["name"]

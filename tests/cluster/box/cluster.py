@@ -14,9 +14,15 @@ from urllib3.exceptions import HTTPError
 
 from tests.cluster.box.wait import wait_for
 
-_GROUPS = {"deployments": "apis/apps/v1", "jobs": "apis/batch/v1"}
+_RBAC = "apis/rbac.authorization.k8s.io/v1"
+_GROUPS = {
+    "clusterroles": _RBAC,
+    "deployments": "apis/apps/v1",
+    "jobs": "apis/batch/v1",
+    "roles": _RBAC,
+}
 """Where the resources are that are read here; `api/v1` for the others."""
-_CLUSTER_WIDE = ("namespaces", "nodes")
+_CLUSTER_WIDE = ("clusterroles", "namespaces", "nodes")
 _TIMEOUT = 60
 """Seconds for one answer."""
 
@@ -50,10 +56,13 @@ class Cluster:
 
     def get(self, kind: str, name: str, namespace: str = "default") -> Any:
         """Return one object as decoded JSON. Raises `KubectlError` where there is none."""
-        return self._read(f"{_path(f'{kind}s', namespace)}/{name}")
+        return self._read(f"{_path(f'{kind.lower()}s', namespace)}/{name}")
 
     def items(self, resource: str, namespace: str | None = None, selector: str = "") -> list[Any]:
-        """Return objects (`pods`) with such labels, those of all namespaces if none is named."""
+        """Return objects (`pods`) with such labels, those of all namespaces if none is named.
+
+        In a list they lack `apiVersion` and `kind`.
+        """
         found: list[Any] = self._read(_path(resource, namespace), selector)["items"]
         return found
 
