@@ -195,10 +195,9 @@ async def _create_again(box: Box, name: str) -> float:
 
 def ended_pods(box: Box, job: str, label: str = "jupyter-to-job.io/job") -> list[Any]:
     """Return the pods of a job, found by a label, that have ended."""
-    selector = f"{label}={job}"
-    found = box.kubectl("get", "pods", "-n", TEAM, "-l", selector, "-o=json")
     phases = ("Succeeded", "Failed")
-    return [pod for pod in json.loads(found)["items"] if pod["status"]["phase"] in phases]
+    pods = box.items("pods", TEAM, f"{label}={job}")
+    return [pod for pod in pods if pod["status"]["phase"] in phases]
 
 
 def _agent_moment(box: Box, pod: str) -> float:

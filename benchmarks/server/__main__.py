@@ -19,9 +19,9 @@ from .event_loop import QueueServer, Sizes, measure_event_loop
 from .flood import measure_floods
 from .job_list import measure_list
 from .kernels import ROOT
+from .long_queue import measure_queue
 from .ours import OurServer
 from .peer import PeerServer, scheduler_version
-from .long_queue import measure_queue
 from .report import Report
 from .server import PROGRAMS
 from .single_jobs import measure_single_jobs

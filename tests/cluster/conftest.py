@@ -65,7 +65,7 @@ def images(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Images
 def dev_pod(cluster: Cluster, images: Images) -> DevPod:
     """A dev pod beside an installed controller."""
     install(cluster, images)
-    return start_dev_pod(cluster, images, cpu="300m")  # nearly all commands run there
+    return start_dev_pod(cluster, images, cpu="300m")
 
 
 @pytest.fixture(scope="session")

@@ -43,9 +43,8 @@ def peers(cluster: Cluster, namespace: str, among: list[Any]) -> set[Pod]:
             continue
         names = [namespace]
         if "namespaceSelector" in peer:
-            selector = _flag(peer["namespaceSelector"])
-            items = json.loads(cluster.kubectl("get", "namespaces", "-o=json", selector))["items"]
-            names = [item["metadata"]["name"] for item in items]
+            selector = _as_text(peer["namespaceSelector"])
+            names = [n["metadata"]["name"] for n in cluster.items("namespaces", selector=selector)]
         for name in names:
             found |= pods(cluster, name, peer.get("podSelector", {}))
     return found
@@ -53,8 +52,8 @@ def peers(cluster: Cluster, namespace: str, among: list[Any]) -> set[Pod]:
 
 def pods(cluster: Cluster, namespace: str, selector: Any) -> set[Pod]:
     """Return the pods of a namespace that a selector has."""
-    answer = cluster.kubectl("get", "pods", "-n", namespace, "-o=json", _flag(selector))
-    return {(namespace, item["metadata"]["name"]) for item in json.loads(answer)["items"]}
+    found = cluster.items("pods", namespace, _as_text(selector))
+    return {(namespace, pod["metadata"]["name"]) for pod in found}
 
 
 def admits_address(among: list[Any], address: str) -> bool:
@@ -77,8 +76,8 @@ def ports(rules: list[Any]) -> set[tuple[str, int]]:
     }
 
 
-def _flag(selector: Any) -> str:
-    """Return a selector as a flag of kubectl; "" has all."""
+def _as_text(selector: Any) -> str:
+    """Return a selector of labels as the API takes it in a query; "" has all."""
     parts = [f"{key}={value}" for key, value in selector.get("matchLabels", {}).items()]
     for each in selector.get("matchExpressions", []):
         values = f"({','.join(each.get('values', []))})"
@@ -90,4 +89,4 @@ def _flag(selector: Any) -> str:
                 "NotIn": f"{each['key']} notin {values}",
             }[each["operator"]]
         )
-    return f"--selector={','.join(parts)}"
+    return ",".join(parts)

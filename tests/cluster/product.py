@@ -266,7 +266,8 @@ class DevPod:
         if not check:
             command = ("sh", "-c", '"$@"; exit 0', "sh", *command)
         if isinstance(self.cluster, Box):
-            return container_of(self).run(command, timeout)
+            pod = self.cluster.get("pod", self.name, self.namespace)
+            return Container.of(pod).run(command, timeout)
         pod = ("-n", self.namespace, self.name)
         return self.cluster.kubectl("exec", *pod, "--", *command, timeout=timeout)
 
@@ -283,20 +284,6 @@ class DevPod:
     def job(self, name: str) -> Any:
         """Return a job as `show --json` prints it."""
         return json.loads(self.run("jupyter-to-job", "show", name, "--json"))
-
-
-_containers: dict[tuple[str, str], Container] = {}
-"""The containers of dev pods by the pods' namespaces and names."""
-
-
-def container_of(dev_pod: DevPod) -> Container:
-    """Return the container of a dev pod on the box, which may have started again."""
-    key = (dev_pod.namespace, dev_pod.name)
-    known = _containers.get(key)
-    if known is None or not known.process.is_running():
-        pod = dev_pod.box.get("pod", dev_pod.name, dev_pod.namespace)
-        known = _containers[key] = Container.of(pod)
-    return known
 
 
 def add_claim(cluster: Cluster, name: str, folder: Path, namespace: str = TEAM) -> None:
@@ -335,16 +322,22 @@ def start_dev_pod(
 ) -> DevPod:
     """Start a dev pod in a namespace that enforces the strictest Pod Security.
 
-    The claim is mounted at `work` in the home directory. `cpu` is its share on a busy machine.
+    The claim is mounted at `work` in the home directory. `cpu` is what its server may count on.
     """
     cluster.apply(namespace_manifest(namespace))
     wait_for(
         "the namespace has its service account",
-        lambda: cluster.items("serviceaccounts", namespace),
+        lambda: has_account(cluster, namespace),
     )
     pod = dev_pod_manifest(images, namespace, name, user, claim, controller)
     pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] = cpu
     return start_pod(cluster, pod, controller)
+
+
+def has_account(cluster: Cluster, namespace: str) -> bool:
+    """Tell whether a namespace has the service account that its pods get."""
+    accounts = cluster.items("serviceaccounts", namespace)
+    return "default" in [account["metadata"]["name"] for account in accounts]
 
 
 def start_pod(cluster: Cluster, pod: dict[str, Any], controller: Controller = FIRST) -> DevPod:
@@ -354,7 +347,6 @@ def start_pod(cluster: Cluster, pod: dict[str, Any], controller: Controller = FI
         pod["spec"]["nodeSelector"] = {NODE_LABEL: T4.name}
     cluster.apply(pod)
     cluster.until_ready(name, namespace)
-    _containers.pop((namespace, name), None)  # that may still run on a node that is cut off
     return DevPod(cluster, namespace, name, controller=controller)
 
 

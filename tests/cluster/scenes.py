@@ -12,6 +12,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -151,10 +152,10 @@ class SubmittedJob:
         """
         if not isinstance(self.dev_pod.cluster, Box):
             return None
-        gateway = self.dev_pod.controller.url(self.dev_pod.box)
-        headers = {"Authorization": f"Bearer {token_of(self.dev_pod)}"}
-        asked = urllib.request.Request(f"{gateway}/api/jobs/{self.name}{of}", headers=headers)
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, HTTPException, ValueError, KubectlError):
+            gateway = self.dev_pod.controller.url(self.dev_pod.box)
+            headers = {"Authorization": f"Bearer {token_of(self.dev_pod)}"}
+            asked = urllib.request.Request(f"{gateway}/api/jobs/{self.name}{of}", headers=headers)
             return json.load(urllib.request.urlopen(asked, timeout=10))
         return None
 
@@ -299,12 +300,13 @@ def without_api_server(dev_pod: DevPod) -> Iterator[None]:
 
     def is_reached() -> bool:
         try:
-            until_served(dev_pod)
+            cluster.kubectl("exec", "-n", dev_pod.namespace, dev_pod.name, "--", "true")
         except KubectlError:  # the kubelet may not have found it yet
             return False
         return True
 
     wait_for("dev pods are reached again", is_reached, timeout=60)
+    until_served(dev_pod)
 
 
 def keep_worker(box: Box) -> None:

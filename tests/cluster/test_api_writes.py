@@ -8,7 +8,7 @@ import pytest
 
 from tests.cluster.box.audit import Request
 from tests.cluster.box.boot import Box
-from tests.cluster.box.cluster import KubectlError
+from tests.cluster.box.cluster import NotFoundError
 from tests.cluster.box.images import Images
 from tests.cluster.box.wait import wait_for
 from tests.cluster.controllers import own_controller
@@ -101,6 +101,6 @@ def is_gone(mine: DevPod, name: str) -> bool:
     """Tell whether there is no Job of a name."""
     try:
         mine.cluster.get("job", name, mine.namespace)
-    except KubectlError:
+    except NotFoundError:
         return True
     return False

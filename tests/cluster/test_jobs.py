@@ -37,6 +37,22 @@ def test_a_notebook_goes_to_a_gpu_and_comes_back(dev_pod: DevPod, cluster: Clust
     assert pod["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1"
 
 
+def test_the_shorter_way_into_a_dev_pod_is_that_of_kubectl(
+    dev_pod: DevPod, cluster: Cluster
+) -> None:
+    """All other commands of the tests take it: same user, folder and variables."""
+    pod = ("-n", dev_pod.namespace, dev_pod.name, "--")
+    look = ("sh", "-c", "id; pwd; env | sort")
+    assert dev_pod.run(*look) == cluster.kubectl("exec", *pod, *look)
+
+    path = f"{HOME}/by-kubectl.ipynb"
+    dev_pod.write(path, notebook("print('here')"))
+    command = ("jupyter-to-job", "submit", path, "--wait", "--json")
+    job = json.loads(cluster.kubectl("exec", *pod, *command, timeout=150))
+
+    assert (job["state"], job["delivery"]["state"]) == ("succeeded", "delivered")
+
+
 def test_a_raising_cell_comes_back_with_its_banner(dev_pod: DevPod) -> None:
     cells = ("print('before')", "raise ValueError('no such row')", "print('never')")
     dev_pod.write(f"{HOME}/failing.ipynb", notebook(*cells))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import copy
 import json
 from functools import partial
-from typing import Any
 
 import pytest
 import yaml
@@ -29,7 +28,7 @@ from tests.cluster.device_seekers import (
     pod_with,
 )
 from tests.cluster.eve import EVE, allow_eve, as_user
-from tests.cluster.product import DEV_PODS, ROOT, TEAM, DevPod
+from tests.cluster.product import DEV_PODS, ROOT, TEAM, DevPod, has_account
 from tests.cluster.scenes import SubmittedJob
 from tests.cluster.side_by_side import once
 from tests.cluster.test_own_jobs import LABEL
@@ -226,7 +225,7 @@ def test_a_namespace_that_gets_the_label_later(cluster: Cluster, images: Images)
     maker = maker_of_pods("Deployment", kept)
     maker["metadata"]["namespace"] = namespace
     maker["spec"]["replicas"] = 0
-    wait_for("its service account is there", partial(is_there, cluster, namespace))
+    wait_for("its service account is there", partial(has_account, cluster, namespace))
     cluster.apply(kept, maker)
 
     def is_labelled() -> bool:
@@ -252,11 +251,6 @@ def test_a_namespace_that_gets_the_label_later(cluster: Cluster, images: Images)
     cluster.kubectl("delete", "namespace", namespace, "--wait=false")
 
 
-def is_there(cluster: Cluster, namespace: str) -> bool:
-    return bool(cluster.items("serviceaccounts", namespace))
-
-
 def events(cluster: Cluster, namespace: str) -> str:
     """Return what the events of a namespace say."""
-    found: Any = json.loads(cluster.kubectl("get", "events", "-n", namespace, "-o=json"))
-    return "\n".join(event["message"] for event in found["items"])
+    return "\n".join(event["message"] for event in cluster.items("events", namespace))

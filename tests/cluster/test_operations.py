@@ -12,7 +12,8 @@ import pytest
 
 from tests.cluster.box.cluster import Cluster
 from tests.cluster.box.wait import wait_for
-from tests.cluster.product import FIRST, HOME, NAMESPACE, TEAM, DevPod
+from tests.cluster.controllers import controller_pods
+from tests.cluster.product import HOME, NAMESPACE, TEAM, DevPod
 from tests.cluster.scenes import SubmittedJob, notebook, submit
 
 pytestmark = pytest.mark.side_by_side
@@ -22,8 +23,7 @@ PORT = 9090
 
 def controller(cluster: Cluster) -> str:
     """Return the name of the controller's pod."""
-    found = cluster.kubectl("get", "pods", *FIRST.pods, "-o=name").split()
-    return found[0].partition("/")[2]
+    return min(controller_pods(cluster))
 
 
 def ask(cluster: Cluster, path: str) -> str:
@@ -39,12 +39,11 @@ def lines(cluster: Cluster, *log: str) -> list[dict[str, Any]]:
 
 def events(cluster: Cluster, job: str) -> dict[str, str]:
     """Return the notes of our events on a Job by their reasons."""
-    answer = cluster.kubectl("get", "events.events.k8s.io", "-n", TEAM, "-o=json")
     return {
-        event["reason"]: event["note"]
-        for event in json.loads(answer)["items"]
-        if event["regarding"]["name"] == job
-        and event["reportingController"] == "jupyter-to-job.io/controller"
+        event["reason"]: event["message"]
+        for event in cluster.items("events", TEAM)
+        if event["involvedObject"]["name"] == job
+        and event["reportingComponent"] == "jupyter-to-job.io/controller"
     }
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.box.boot import Box
-from tests.cluster.box.cluster import KubectlError
+from tests.cluster.box.cluster import NotFoundError
 from tests.cluster.box.images import Images
 from tests.cluster.box.wait import wait_for
 from tests.cluster.controllers import own_controller, without_controller
@@ -95,7 +95,7 @@ def check_unknown(box: Box, job: SubmittedJob) -> None:
     def is_gone() -> bool:
         try:
             box.get("job", job.name, namespace)
-        except KubectlError:
+        except NotFoundError:
             return not job.pods()
         return False
 

@@ -11,6 +11,7 @@ import pytest
 
 from tests.cluster.box.cluster import Cluster
 from tests.cluster.box.images import Images
+from tests.cluster.box.inside import DEFAULT_CONTAINER
 from tests.cluster.product import HUB, TEAM, DevPod, dev_pod_manifest
 from tests.cluster.scenes import SubmittedJob, notebook, submit, text_of
 from tests.cluster.test_volumes import preflight
@@ -21,7 +22,7 @@ CELL = "import os; print(os.getuid(), os.environ.get('OF_THE_PROXY'), os.environ
 
 def start(cluster: Cluster, pod: dict[str, Any]) -> DevPod:
     """Start a dev pod whose commands run in the notebook's container."""
-    pod["metadata"]["annotations"]["kubectl.kubernetes.io/default-container"] = "notebook"
+    pod["metadata"]["annotations"][DEFAULT_CONTAINER] = "notebook"
     cluster.apply(pod)
     name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
     cluster.until_ready(name, namespace)

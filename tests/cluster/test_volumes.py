@@ -9,6 +9,7 @@ import pytest
 
 from tests.cluster.box.boot import A100, T4, Box
 from tests.cluster.box.images import Images
+from tests.cluster.box.inside import DEFAULT_CONTAINER
 from tests.cluster.box.wait import wait_for
 from tests.cluster.product import (
     HOME,
@@ -191,7 +192,7 @@ def test_no_token_and_no_secret_is_in_a_jobs_pod(box: Box, dev_pod: DevPod, imag
     container["volumeMounts"].append({"name": "settings", "mountPath": "/etc/settings"})
     pod["spec"]["volumes"].append({"name": "keys", "secret": {"secretName": "keys"}})
     pod["spec"]["volumes"].append({"name": "settings", "configMap": {"name": "settings"}})
-    pod["metadata"]["annotations"]["kubectl.kubernetes.io/default-container"] = "notebook"
+    pod["metadata"]["annotations"][DEFAULT_CONTAINER] = "notebook"
     proxy = {"name": "istio-proxy", "image": images.controller, "command": ["sleep", "3600"]}
     proxy["securityContext"] = container["securityContext"]
     pod["spec"]["containers"].insert(0, proxy)
@@ -239,14 +240,7 @@ def test_the_code_that_runs_is_the_code_that_was_seen(
     container["image"] = f"{MOVING}:1"
     box.apply(pod)
     mine = DevPod(box, TEAM, "ada-of-a-tag")
-    wait_for(
-        "it runs",
-        lambda: (
-            "containerStatuses" in box.get("pod", mine.name, TEAM)["status"]
-            and box.get("pod", mine.name, TEAM)["status"]["phase"] == "Running"
-        ),
-        timeout=60,
-    )
+    box.until_ready(mine.name, TEAM)
     (status,) = box.get("pod", mine.name, TEAM)["status"]["containerStatuses"]
     assert status["imageID"].endswith(f"@{digest}")
     for node in box.nodes:

@@ -69,7 +69,7 @@ def last_words(box: Box) -> str:
 
 def exit_codes(box: Box) -> set[int]:
     """Return with which codes the containers of the controller's pods have ended."""
-    pods = json.loads(box.kubectl("get", "pods", *FIRST.pods, "-o=json"))["items"]
+    pods = box.items("pods", NAMESPACE, FIRST.label)
     states = [
         status[key]
         for pod in pods

@@ -16,12 +16,13 @@ from tests.cluster.box.wait import wait_for
 
 _RBAC = "apis/rbac.authorization.k8s.io/v1"
 _GROUPS = {
-    "clusterroles": _RBAC,
+    **dict.fromkeys(("events", "namespaces", "nodes", "pods", "resourcequotas"), "api/v1"),
+    **dict.fromkeys(("serviceaccounts", "services"), "api/v1"),
+    **dict.fromkeys(("clusterroles", "roles"), _RBAC),
     "deployments": "apis/apps/v1",
     "jobs": "apis/batch/v1",
-    "roles": _RBAC,
 }
-"""Where the resources are that are read here; `api/v1` for the others."""
+"""Where the resources are that are read without kubectl."""
 _CLUSTER_WIDE = ("clusterroles", "namespaces", "nodes")
 _TIMEOUT = 60
 """Seconds for one answer."""
@@ -29,6 +30,10 @@ _TIMEOUT = 60
 
 class KubectlError(Exception):
     """The API server refused a request, or kubectl ended with an error; the message says why."""
+
+
+class NotFoundError(KubectlError):
+    """There is no such object."""
 
 
 class Cluster:
@@ -55,7 +60,7 @@ class Cluster:
         return answer.stdout
 
     def get(self, kind: str, name: str, namespace: str = "default") -> Any:
-        """Return one object as decoded JSON. Raises `KubectlError` where there is none."""
+        """Return one object (a `pod`) as decoded JSON. Raises `NotFoundError`."""
         return self._read(f"{_path(f'{kind.lower()}s', namespace)}/{name}")
 
     def items(self, resource: str, namespace: str | None = None, selector: str = "") -> list[Any]:
@@ -72,7 +77,7 @@ class Cluster:
         def is_ready() -> bool:
             try:
                 found = self.get("pod", pod, namespace)
-            except KubectlError:
+            except NotFoundError:
                 return False
             conditions = found["status"].get("conditions", [])
             return ("Ready", "True") in [(c["type"], c["status"]) for c in conditions]
@@ -89,6 +94,8 @@ class Cluster:
             body: bytes = answer.read()  # type: ignore[no-untyped-call]
         except HTTPError as error:
             raise KubectlError(str(error)) from error
+        if answer.status == HTTPStatus.NOT_FOUND:
+            raise NotFoundError(body.decode())
         if answer.status != HTTPStatus.OK:
             raise KubectlError(body.decode())
         return json.loads(body)
@@ -126,4 +133,4 @@ class Cluster:
 def _path(resource: str, namespace: str | None) -> str:
     """Return where a resource is; without a namespace that of all."""
     within = "" if namespace is None or resource in _CLUSTER_WIDE else f"namespaces/{namespace}/"
-    return f"/{_GROUPS.get(resource, 'api/v1')}/{within}{resource}"
+    return f"/{_GROUPS[resource]}/{within}{resource}"

@@ -2,11 +2,13 @@
 
 `kubectl exec` does so through the API server, the kubelet, containerd and runc, which costs more
 than a short command does. The containers of the box are processes of this machine, and their
-namespaces can be entered at once.
+namespaces can be entered at once. A command has the user, the variables and the files of the
+container, but not its cgroup, its seccomp profile and its bounds of capabilities.
 """
 
 from __future__ import annotations
 
+import functools
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -27,27 +29,26 @@ os.setgid(int(gid))
 os.setuid(int(uid))
 os.execvp(command[0], command)
 """
-"""Becomes the container's user, who is no root, and then the command."""
+"""Becomes the container's user, and then the command."""
 
 
 @dataclass(frozen=True)
 class Container:
-    """A running container, by its first process."""
+    """A running container, by the id that its first process has on this machine."""
 
-    process: psutil.Process
+    pid: int
 
     @classmethod
     def of(cls, pod: Any) -> Container:
-        """Find the container of `kubectl exec`. Raises `KubectlError` if it does not run."""
+        """Find the container that `kubectl exec` would choose.
+
+        Raises `KubectlError` if it does not run.
+        """
         first = pod["spec"]["containers"][0]["name"]
         name = pod["metadata"].get("annotations", {}).get(DEFAULT_CONTAINER, first)
-        statuses = pod["status"].get("containerStatuses", [])
-        for status in statuses:
+        for status in pod["status"].get("containerStatuses", []):
             if status["name"] == name and "running" in status["state"]:
-                identity = status["containerID"].rpartition("/")[2]
-                for process in psutil.process_iter():
-                    if _is_first_process(process.pid, identity):
-                        return cls(process)
+                return cls(_first_process(status["containerID"].rpartition("/")[2]))
         raise KubectlError(f"{pod['metadata']['name']} does not run")
 
     def run(self, command: Sequence[str], timeout: float) -> str:
@@ -55,14 +56,17 @@ class Container:
 
         `timeout` is in seconds. Raises `KubectlError` with its standard error if it fails.
         """
-        pid = self.process.pid
         program = shutil.which("nsenter") or "nsenter"
-        enter = (program, f"--target={pid}", *("-m", "-u", "-i", "-n", "-p", "-r", "-w"), "--")
-        status = _status(pid)
+        namespaces = ("--mount", "--uts", "--ipc", "--net", "--pid", "--root", "--wd")
+        enter = (program, f"--target={self.pid}", *namespaces, "--")
+        try:
+            status, variables = _status(self.pid), _variables(self.pid)
+        except OSError as error:
+            raise KubectlError(f"the container has ended: {error}") from error
         user = (status["Groups"], status["Gid"].split()[0], status["Uid"].split()[0])
         answer = subprocess.run(
             [*enter, "python3", "-I", "-S", "-c", _AS_USER, *user, *command],
-            env=_variables(pid),
+            env=variables,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -72,6 +76,15 @@ class Container:
         if answer.returncode:
             raise KubectlError(f"{answer.stderr.strip()}\nexit code {answer.returncode}")
         return answer.stdout
+
+
+@functools.cache
+def _first_process(container: str) -> int:
+    """Return the id of a container's process number 1. Raises `KubectlError` if there is none."""
+    for pid in psutil.pids():
+        if _is_first_process(pid, container):
+            return pid
+    raise KubectlError(f"the container {container} has no process")
 
 
 def _is_first_process(pid: int, container: str) -> bool:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 MAX_PAUSE = 1.0
-"""Seconds between two looks in the end: one costs the machine a process, or several in a pod."""
+"""Seconds between two looks in the end: one may cost the machine a process."""
 
 
 def wait_for(
