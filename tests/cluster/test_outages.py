@@ -24,9 +24,9 @@ class SmallExchange:
     def leave(self, free: int) -> None:
         """Fill it until so many bytes are free."""
         filler = self._folder / "filler"
-        script = (
-            f"rm -f {filler}; set -- $(stat --file-system --format '%a %S' {self._folder}) && "
-            f"fallocate --length $(($1 * $2 - {free})) {filler}"
+        script = (  # again if a job has written between the look and the filling
+            f"until rm -f {filler}; set -- $(stat --file-system --format '%a %S' {self._folder}); "
+            f"fallocate --length $(($1 * $2 - {free})) {filler}; do :; done"
         )
         self._box.node.sandbox.run(["sh", "-c", script])
 
