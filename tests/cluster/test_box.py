@@ -128,7 +128,7 @@ def test_a_service_is_reached_by_name_from_both_nodes_and_from_the_host(
         },
     )
     for name in ("web", "client"):
-        box.until_ready(name)
+        box.until_ready(name, timeout=90)
     address = box.get("service", "web")["spec"]["clusterIP"]
 
     def host_reaches_it() -> bool:

@@ -25,8 +25,9 @@ class SmallExchange:
         """Fill it until so many bytes are free."""
         filler = self._folder / "filler"
         script = (  # again if a job has written between the look and the filling
-            f"until rm -f {filler}; set -- $(stat --file-system --format '%a %S' {self._folder}); "
-            f"fallocate --length $(($1 * $2 - {free})) {filler}; do :; done"
+            f"for attempt in $(seq 20); do "
+            f"rm -f {filler}; set -- $(stat --file-system --format '%a %S' {self._folder}) && "
+            f"fallocate --length $(($1 * $2 - {free})) {filler} && exit; done; exit 1"
         )
         self._box.node.sandbox.run(["sh", "-c", script])
 

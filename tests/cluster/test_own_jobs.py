@@ -78,7 +78,7 @@ def check_pod_without_label(cluster: Cluster, images: Images, running: Submitted
     name = f"{running.name}-yyyyy"
     forged = forged_pod(images, name, ownerReferences=real["ownerReferences"])
     as_user(cluster, EVE, "create", "-f", "-", stdin=forged)
-    cluster.until_ready(name, TEAM)
+    cluster.until_ready(name, TEAM, timeout=90)
     check_label_cannot_be_added(cluster, "pod", name, running)
     check_no_agent(DevPod(cluster, TEAM, name), running.name)
     cluster.kubectl("delete", "pod", name, "-n", TEAM, "--wait=false")
@@ -174,7 +174,7 @@ def test_a_job_of_the_same_name_after_ours_is_gone(
     wait_for("it has a pod", pod_name)
     forged = pod_name()
     assert forged is not None and forged.startswith(f"{name}-")
-    cluster.until_ready(forged, TEAM)
+    cluster.until_ready(forged, TEAM, timeout=90)
     check_no_agent(DevPod(cluster, TEAM, forged), name)
     job = dev_pod.job(name)
     assert (job["state"], job["delivery"]["state"]) == ("succeeded", "delivered")

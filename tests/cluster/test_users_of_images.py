@@ -25,7 +25,7 @@ def start(cluster: Cluster, pod: dict[str, Any]) -> DevPod:
     pod["metadata"]["annotations"][DEFAULT_CONTAINER] = "notebook"
     cluster.apply(pod)
     name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
-    cluster.until_ready(name, namespace)
+    cluster.until_ready(name, namespace, timeout=60)
     return DevPod(cluster, namespace, name)
 
 

@@ -197,7 +197,7 @@ def test_no_token_and_no_secret_is_in_a_jobs_pod(box: Box, dev_pod: DevPod, imag
     proxy["securityContext"] = container["securityContext"]
     pod["spec"]["containers"].insert(0, proxy)
     box.apply(pod)
-    box.until_ready(name, TEAM)
+    box.until_ready(name, TEAM, timeout=60)
     mine = DevPod(box, TEAM, name)
     wait_for("it has its secrets", lambda: SECRET in mine.run("cat", "/etc/keys/key"))
 
@@ -240,7 +240,7 @@ def test_the_code_that_runs_is_the_code_that_was_seen(
     container["image"] = f"{MOVING}:1"
     box.apply(pod)
     mine = DevPod(box, TEAM, "ada-of-a-tag")
-    box.until_ready(mine.name, TEAM)
+    box.until_ready(mine.name, TEAM, timeout=60)
     (status,) = box.get("pod", mine.name, TEAM)["status"]["containerStatuses"]
     assert status["imageID"].endswith(f"@{digest}")
     for node in box.nodes:

@@ -1,7 +1,7 @@
 """The fault counts: whatever is killed, filled up or damaged, no job and no output is lost.
 
 Every moment is drawn from a seed, which the header and the summary print. CI runs each kind
-once; `make soak` thirty times. `--soak-seed N` with `--soak-runs M` repeats a run.
+twice; `make soak` thirty times. `--soak-seed N` with `--soak-runs M` repeats a run.
 """
 
 import pytest

@@ -23,7 +23,7 @@ from .scene import LINES, Scene
 from .test_killed import CHARACTERS
 
 FLIPS = 667
-"""Of each kind of document, in one scenario: 3,300 in CI, 100,000 in the soak's thirty."""
+"""Of each kind of document, in one scenario: 6,700 in CI's two, 100,000 in the soak's thirty."""
 
 
 def flip(path: Path, rng: random.Random) -> None:

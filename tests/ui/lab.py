@@ -179,7 +179,7 @@ class Lab:
     def _write_settings(self) -> None:
         page = self.base / "config" / "labconfig" / "page_config.json"
         page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text('{"buildCheck": false}')  # it starts Node.js for each page that opens
+        page.write_text('{"buildCheck": false}')  # the check starts Node.js at each page
         for plugin, values in {**QUIET, **self.settings}.items():
             target = self.base / "settings" / f"{plugin}.jupyterlab-settings"
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -56,6 +56,7 @@ class Container:
 
         `timeout` is in seconds. Raises `KubectlError` with its standard error if it fails.
         """
+        # Of this machine: a name alone would be looked for in the PATH of the variables.
         program = shutil.which("nsenter") or "nsenter"
         namespaces = ("--mount", "--uts", "--ipc", "--net", "--pid", "--root", "--wd")
         enter = (program, f"--target={self.pid}", *namespaces, "--")
