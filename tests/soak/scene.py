@@ -31,6 +31,11 @@ for n in range({lines}):
     print(f"<{cell}.{{n}}>{beside}", flush=True)
     time.sleep({pause})
 """
+_GATE = """\
+import os, time
+while not os.path.exists({path!r}):
+    time.sleep(0.02)
+"""
 _BIG = 'from IPython.display import display\ndisplay({{"text/plain": "x" * {size}}}, raw=True)\n'
 
 
@@ -59,15 +64,25 @@ class Scene:
     def look(self, name: str) -> Evidence:
         return look(self.directory(name))
 
-    def write(self, stem: str, pause: float = 0.02, big: int = 0, beside: str = "") -> Path:
+    def write(
+        self,
+        stem: str,
+        pause: float = 0.02,
+        big: int = 0,
+        beside: str = "",
+        gate: Path | None = None,
+    ) -> Path:
         """Write a notebook that counts; `big`: bytes of one more output in its second cell.
 
-        `pause`: seconds after each line; `beside`: what stands in each line after its number.
+        `pause`: seconds after each line; `beside`: what stands in each line after its number;
+        `gate`: the last cell prints nothing before this file is there.
         """
         cells = range(CELLS)
         sources = [COUNTS.format(cell=c, lines=LINES, pause=pause, beside=beside) for c in cells]
         if big:
             sources[1] += _BIG.format(size=big)
+        if gate:
+            sources[-1] = _GATE.format(path=str(gate)) + sources[-1]
         path = notebooks.write(self.cli.workspace / f"{stem}.ipynb", *sources)
         self.sources[path] = digest(path)
         return path

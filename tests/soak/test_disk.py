@@ -106,12 +106,18 @@ def test_full_during_the_journal(
 
 
 def test_full_during_the_result(
-    small_exchange: SmallDisk, scene: Scene, rng: random.Random, met: Counter[str]
+    small_exchange: SmallDisk,
+    scene: Scene,
+    rng: random.Random,
+    met: Counter[str],
+    tmp_path: Path,
 ) -> None:
     """The run has ended and said how; its result and outcome have no space until there is some."""
     older = _digests(scene)
-    (victim,) = scene.submit(1, big=BIG)
+    gate = tmp_path / "gate"
+    (victim,) = scene.submit(1, big=BIG, gate=gate)
     until(lambda: scene.look(victim).cells_ended == CELLS - 1, "the last cell")
+    gate.touch()
     time.sleep(rng.uniform(0, 0.2))
     small_exchange.fill(leave=rng.randint(256 << 10, BIG // 2))  # the journal's end still fits
     seen = until(lambda: _said(scene, victim), "the last record")
