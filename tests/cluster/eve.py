@@ -46,6 +46,22 @@ def refusal(cluster: Cluster, *command: str, by: str, stdin: object = None, user
     return said
 
 
+def create(cluster: Cluster, manifest: Any, user: str = EVE, *, trial: bool = False) -> None:
+    """Create an object for a user in the namespace; `trial`: nothing is stored."""
+    cluster.create(manifest, user, TEAM, trial=trial)
+
+
+def refusal_to_create(
+    cluster: Cluster, manifest: Any, *, by: str, user: str = EVE, trial: bool = False
+) -> str:
+    """Return why the API server refuses to create an object: it must, in these words."""
+    with pytest.raises(KubectlError) as refused:
+        create(cluster, manifest, user, trial=trial)
+    said = str(refused.value)
+    assert by in said, said
+    return said
+
+
 def check_types(cluster: Cluster, name: str) -> None:
     """Check that the API server finds no fault in the types of a policy's expressions."""
 

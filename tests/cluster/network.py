@@ -6,7 +6,6 @@ selectors which pods it has.
 
 from __future__ import annotations
 
-import json
 from ipaddress import ip_address, ip_network
 from typing import Any
 
@@ -26,8 +25,7 @@ def policy_of(cluster: Cluster, folder: str) -> Any:
     path = ROOT / "k8s" / "network" / folder
     manifest = yaml.safe_load(cluster.kubectl("kustomize", str(path)))
     manifest["metadata"]["namespace"] = FOLDERS[folder]
-    flags = ("--dry-run=server", "-o=json")
-    return json.loads(cluster.kubectl("create", "-f", "-", *flags, stdin=json.dumps(manifest)))
+    return cluster.create(manifest, trial=True)
 
 
 def selected(cluster: Cluster, policy: Any) -> set[Pod]:

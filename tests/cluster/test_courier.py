@@ -43,7 +43,7 @@ from tests.cluster.product import DevPod
 from tests.cluster.scenes import SubmittedJob, notebook, until_worker_is_free
 from tests.cluster.side_by_side import once
 from tests.cluster.test_attackers import Call, Victim, calls, files_of
-from tests.cluster.test_manifests import CONTROLLER, JOB_CONTROLLER, pod_of, try_to_create
+from tests.cluster.test_manifests import CONTROLLER, JOB_CONTROLLER, pod_of
 from tests.golden_couriers import FOLDER
 
 AFTER = 2
@@ -78,8 +78,8 @@ def test_it_would_be_created(cluster: Cluster, dev_pod: DevPod, file: Path) -> N
     """By our controller, in a namespace that enforces the strictest Pod Security."""
     assert dev_pod.cluster is cluster  # the namespace is there
     job = yaml.safe_load(file.read_text())
-    try_to_create(cluster, job, CONTROLLER)
-    pod = try_to_create(cluster, pod_of(job), JOB_CONTROLLER)
+    cluster.create(job, CONTROLLER, trial=True)
+    pod = cluster.create(pod_of(job), JOB_CONTROLLER, trial=True)
     assert (
         pod["spec"]["containers"][0]["args"]
         == job["spec"]["template"]["spec"]["containers"][0]["args"]

@@ -106,7 +106,7 @@ def is_refused(cluster: Cluster) -> bool:
         "spec": {"template": {"spec": pod}},
     }
     try:
-        cluster.kubectl("create", "-f", "-", "--dry-run=server", stdin=json.dumps(job))
+        cluster.create(job, trial=True)
     except KubectlError as error:
         return POLICY in str(error)
     return False

@@ -58,7 +58,7 @@ def test_everything_is_taken_under_pod_security_restricted(
     template = deployment["spec"]["template"]
     metadata = {**template["metadata"], "name": "trial", "namespace": NAMESPACE}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
-    cluster.kubectl("create", "-f", "-", "--dry-run=server", stdin=json.dumps(pod))
+    cluster.create(pod, trial=True)
     labels = cluster.get("namespace", NAMESPACE)["metadata"]["labels"]
     assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
 

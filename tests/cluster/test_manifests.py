@@ -6,7 +6,6 @@ Security: the Job as our controller would, the pod as the Job controller would.
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -35,15 +34,6 @@ def add_runtime_class(cluster: Cluster) -> None:
     cluster.apply(RUNTIME_CLASS)
 
 
-def try_to_create(cluster: Cluster, manifest: Any, user: str) -> Any:
-    """Return what would be stored."""
-    answer = cluster.kubectl(
-        *("create", "-f", "-", "--dry-run=server", "-o=json", f"--as={user}"),
-        stdin=json.dumps(manifest),
-    )
-    return json.loads(answer)
-
-
 def pod_of(job: Any) -> dict[str, Any]:
     """Return the pod that the Job controller would make."""
     metadata, template = job["metadata"], job["spec"]["template"]
@@ -64,8 +54,8 @@ def test_it_would_be_created(cluster: Cluster, dev_pod: DevPod, file: Any) -> No
     job = yaml.safe_load(file.read_text())
     assert job["metadata"]["namespace"] == TEAM
 
-    stored = try_to_create(cluster, job, CONTROLLER)
-    pod = try_to_create(cluster, pod_of(job), JOB_CONTROLLER)
+    stored = cluster.create(job, CONTROLLER, trial=True)
+    pod = cluster.create(pod_of(job), JOB_CONTROLLER, trial=True)
 
     assert stored["spec"]["podFailurePolicy"] == job["spec"]["podFailurePolicy"]
     (asked,), (taken,) = job["spec"]["template"]["spec"]["containers"], pod["spec"]["containers"]
@@ -79,4 +69,4 @@ def test_pod_security_is_enforced_there(cluster: Cluster, dev_pod: DevPod) -> No
     pod = pod_of(job)
     del pod["spec"]["securityContext"]["runAsNonRoot"]
     with pytest.raises(KubectlError, match="violates PodSecurity"):
-        try_to_create(cluster, pod, JOB_CONTROLLER)
+        cluster.create(pod, JOB_CONTROLLER, trial=True)

@@ -36,10 +36,10 @@ from tests.cluster.test_own_jobs import POLICY as OWN_JOBS
 
 pytestmark = pytest.mark.side_by_side
 POLICY = "jupyter-to-job-no-devices"
-TRY = ("create", "-f", "-", "--dry-run=server")
 FUSE = "example.org/fuse"
 JOB_CONTROLLER = "system:serviceaccount:kube-system:job-controller"
 refusal = partial(eve.refusal, by=POLICY)
+refusal_to_create = partial(eve.refusal_to_create, by=POLICY)
 
 
 def said(kind: str, *names: str) -> str:
@@ -70,9 +70,9 @@ def test_a_pod_is_refused(cluster: Cluster, images: Images, dev_pod: DevPod, way
     name, make = SEEKERS[way]
     pod = make(images)
     assert dev_pod.namespace == TEAM
-    assert said("Pod", name) in refusal(cluster, "create", "-f", "-", stdin=pod)
+    assert said("Pod", name) in refusal_to_create(cluster, pod)
     elsewhere = {**pod, "metadata": {**pod["metadata"], "namespace": "default"}}
-    cluster.kubectl(*TRY, stdin=json.dumps(elsewhere))
+    cluster.create(elsewhere, trial=True)
 
 
 @pytest.mark.parametrize("way", UNKNOWN_TO_KUBERNETES)
@@ -82,7 +82,7 @@ def test_a_pod_that_kubernetes_itself_refuses(
     prepare(cluster)
     assert dev_pod.namespace == TEAM
     words, make = UNKNOWN_TO_KUBERNETES[way]
-    eve.refusal(cluster, "create", "-f", "-", stdin=make(images), by=words)
+    eve.refusal_to_create(cluster, make(images), by=words)
 
 
 @pytest.mark.parametrize("kind", OF_PODS)
@@ -93,17 +93,17 @@ def test_what_makes_pods_is_refused(
     prepare(cluster)
     assert dev_pod.namespace == TEAM
     asking = maker_of_pods(kind, pod_with(images, resources=ONE))
-    assert said(kind, GPU) in refusal(cluster, "create", "-f", "-", stdin=asking)
+    assert said(kind, GPU) in refusal_to_create(cluster, asking)
     plain = maker_of_pods(kind, plain_pod(images))
     plain["metadata"]["name"] = f"plain-{kind.lower()}"
-    as_user(cluster, EVE, *TRY, stdin=plain)
+    eve.create(cluster, plain, trial=True)
     if kind == "Job":
         return  # its template does not change
     if kind not in ("CronJob", "DaemonSet"):
         plain["spec"]["replicas"] = 0
     if kind == "DaemonSet":
         plain["spec"]["template"]["spec"]["nodeSelector"] = {"example.org/none": "here"}
-    as_user(cluster, EVE, "create", "-f", "-", stdin=plain)
+    eve.create(cluster, plain)
     changed = copy.deepcopy(plain)
     changed["spec"] = asking["spec"]
     assert said(kind, GPU) in refusal(cluster, "replace", "-f", "-", stdin=changed)
@@ -116,14 +116,14 @@ def test_all_that_is_asked_for_is_named(cluster: Cluster, images: Images, dev_po
     assert dev_pod.namespace == TEAM
     amounts = {"cpu": 1, "memory": "1Gi", "ephemeral-storage": "1Gi", "hugepages-2Mi": "2Mi"}
     pod = pod_with(images, resources={"limits": amounts})
-    as_user(cluster, EVE, *TRY, stdin=pod)
+    eve.create(cluster, pod, trial=True)
     first = pod["spec"]["containers"][0]
     second = {**copy.deepcopy(first), "name": "second"}
     first["resources"]["limits"][GPU] = second["resources"]["limits"][GPU] = 1
     second["resources"]["limits"]["example.org/fpga"] = 2
     pod["spec"]["containers"].append(second)
     pod["metadata"]["annotations"] = {"gpu-memory": "2000"}
-    answer = refusal(cluster, "create", "-f", "-", stdin=pod)
+    answer = refusal_to_create(cluster, pod)
     (words,) = (line for line in answer.splitlines() if "This Pod asks for" in line)
     names = words.partition("asks for ")[2].partition(", and only")[0].split(", ")
     assert sorted(names) == ["annotations/gpu-memory", "example.org/fpga", GPU]
@@ -136,7 +136,7 @@ def test_a_pod_gets_none_later(cluster: Cluster, images: Images, dev_pod: DevPod
     name = "patient"
     pod = plain_pod(images, name)
     pod["spec"]["schedulingGates"] = [{"name": "example.org/never"}]
-    as_user(cluster, EVE, "create", "-f", "-", stdin=pod)
+    eve.create(cluster, pod)
     patch = json.dumps({"spec": {"containers": [{"name": "notebook", "resources": ONE}]}})
     asked = ("patch", "pod", name, f"--patch={patch}")
     eve.refusal(cluster, *asked, by="pod updates may not change fields")
@@ -166,20 +166,20 @@ def test_nothing_passes_for_a_job_of_ours(
     pod = pod_with(images, resources=ONE)
     pod["metadata"]["ownerReferences"] = real["ownerReferences"]
     for user in (EVE, JOB_CONTROLLER):  # of a Job that is none of ours
-        assert said("Pod", GPU) in refusal(cluster, "create", "-f", "-", stdin=pod, user=user)
+        assert said("Pod", GPU) in refusal_to_create(cluster, pod, user=user)
     pod["metadata"]["labels"] = real["labels"]
-    eve.refusal(cluster, "create", "-f", "-", stdin=pod, by=OWN_JOBS)
+    eve.refusal_to_create(cluster, pod, by=OWN_JOBS)
 
     job = maker_of_pods("Job", pod)
     job["spec"]["template"]["metadata"]["labels"] = label
-    eve.refusal(cluster, "create", "-f", "-", stdin=job, by=OWN_JOBS)
+    eve.refusal_to_create(cluster, job, by=OWN_JOBS)
     job["metadata"]["labels"] = label
-    eve.refusal(cluster, "create", "-f", "-", stdin=job, by=OWN_JOBS)
+    eve.refusal_to_create(cluster, job, by=OWN_JOBS)
 
     deployment = maker_of_pods("Deployment", pod)
     deployment["metadata"]["labels"] = label
     deployment["spec"]["template"]["metadata"]["labels"].update(label)
-    assert said("Deployment", GPU) in refusal(cluster, "create", "-f", "-", stdin=deployment)
+    assert said("Deployment", GPU) in refusal_to_create(cluster, deployment)
     running.let_end()
     running.check_counted(running.until_ended(), None)
 
@@ -194,11 +194,11 @@ def test_an_administrator_lets_a_device_pass(
     (policy,) = (m for m in shipped if m["metadata"]["name"] == POLICY and "variables" in m["spec"])
     (allowed,) = (v for v in policy["spec"]["variables"] if v["name"] == "allowed")
     pod = pod_with(images, resources={"limits": {FUSE: 1}})
-    assert said("Pod", FUSE) in refusal(cluster, *TRY, stdin=pod)
+    assert said("Pod", FUSE) in refusal_to_create(cluster, pod, trial=True)
 
     def passes() -> bool:
         try:
-            as_user(cluster, EVE, *TRY, stdin=pod)
+            eve.create(cluster, pod, trial=True)
         except KubectlError:
             return False
         return True
@@ -210,7 +210,7 @@ def test_an_administrator_lets_a_device_pass(
     apply()
     wait_for("the policy has changed", passes)
     pod["spec"]["containers"][0]["resources"]["limits"][GPU] = 1
-    assert said("Pod", GPU) in refusal(cluster, *TRY, stdin=pod)
+    assert said("Pod", GPU) in refusal_to_create(cluster, pod, trial=True)
     allowed["expression"] = "[]"
     apply()
 
@@ -230,7 +230,7 @@ def test_a_namespace_that_gets_the_label_later(cluster: Cluster, images: Images)
 
     def is_labelled() -> bool:
         try:
-            cluster.kubectl(*TRY, stdin=json.dumps(pod))
+            cluster.create(pod, trial=True)
         except KubectlError as error:
             return said("Pod", GPU) in str(error)
         return False

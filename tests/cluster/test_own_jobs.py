@@ -25,6 +25,7 @@ CONTROLLER_MANAGER = "system:kube-controller-manager"
 """Who the Job controller is, and the ReplicaSet controller, where they have no accounts."""
 MASTERS = "--as-group=system:masters"
 refusal = partial(eve.refusal, by=POLICY)
+refusal_to_create = partial(eve.refusal_to_create, by=POLICY)
 
 
 def forged_pod(images: Images, name: str, **metadata: Any) -> dict[str, Any]:
@@ -66,7 +67,7 @@ def check_pod_with_copied_owner_reference(
         assert "Only Kubernetes' Job controller creates pods" in said
 
     del forged["metadata"]["ownerReferences"]
-    refusal(cluster, "create", "-f", "-", stdin=forged)
+    refusal_to_create(cluster, forged)
     for owner in ({"kind": "ReplicaSet", "apiVersion": "apps/v1"}, {"controller": False}):
         forged["metadata"]["ownerReferences"] = [{**real["ownerReferences"][0], **owner}]
         refusal(cluster, "create", "-f", "-", MASTERS, stdin=forged, user=CONTROLLER_MANAGER)
@@ -77,7 +78,7 @@ def check_pod_without_label(cluster: Cluster, images: Images, running: Submitted
     real = running.pods()[0]["metadata"]
     name = f"{running.name}-yyyyy"
     forged = forged_pod(images, name, ownerReferences=real["ownerReferences"])
-    as_user(cluster, EVE, "create", "-f", "-", stdin=forged)
+    eve.create(cluster, forged)
     cluster.until_ready(name, TEAM, timeout=90)
     check_label_cannot_be_added(cluster, "pod", name, running)
     check_no_agent(DevPod(cluster, TEAM, name), running.name)
@@ -120,10 +121,10 @@ def check_job_with_our_label(cluster: Cluster, images: Images, running: Submitte
     on_job["metadata"].update(labels)
     on_its_pods["spec"]["template"]["metadata"] = labels
     for forged in (on_job, on_its_pods):
-        said = refusal(cluster, "create", "-f", "-", stdin=forged)
+        said = refusal_to_create(cluster, forged)
         assert "Only the controller of Jupyter to Job creates Jobs" in said
 
-    as_user(cluster, EVE, "create", "-f", "-", stdin=plain)
+    eve.create(cluster, plain)
     check_label_cannot_be_added(cluster, "job", "forged", running)
     as_user(cluster, EVE, "delete", "job", "forged", "--wait=false")
 
@@ -165,7 +166,7 @@ def test_a_job_of_the_same_name_after_ours_is_gone(
     dev_pod.write(f"{HOME}/gone.ipynb", notebook("print('hers')"))
     name = submit(dev_pod, f"{HOME}/gone.ipynb")["name"]
     cluster.kubectl("delete", "job", name, "-n", TEAM, "--cascade=foreground")
-    as_user(cluster, EVE, "create", "-f", "-", stdin=forged_job(cluster, images, name))
+    eve.create(cluster, forged_job(cluster, images, name))
 
     def pod_name() -> str | None:
         pods = cluster.items("pods", TEAM, f"batch.kubernetes.io/job-name={name}")
