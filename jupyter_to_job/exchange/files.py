@@ -174,6 +174,10 @@ class FileExchange(FilePieces):
         stamp = stamp_of(f"{self.root}/{job}/{layout.REQUEST}") if is_job_name(job) else None
         return self._requests.get(job, stamp, partial(self._read_request, job))
 
+    def forget_request(self, job: str) -> None:
+        """Free the memory of a job that nobody asks for as long as it is in a list."""
+        self._requests.forget(job)
+
     def find_request(self, job: str) -> Request:
         """Return the job's request, an UnreadableRequest if that is damaged. Raises NotFound."""
         try:

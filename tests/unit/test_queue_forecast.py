@@ -68,9 +68,15 @@ def test_a_forecast_counts_for_all_that_wait(
     assert new is not None and new.start is not None, "it came later"
     assert backend.played == 2 * SAMPLES
 
+    monkeypatch.setattr(queue_forecast, "MAX_QUEUE", 2)
+    exchanges.add(exchange, "late-aaaaaaaa", demand={"cpu": "1"}, submitted=times.now())
+    (late,) = (job.wait for job in jobs.find().jobs if job.name == "late-aaaaaaaa")
+    assert late is not None and late.start is not None
+    assert backend.played == 2 * SAMPLES, "it is the last of a long queue"
+
     monkeypatch.setattr(queue_forecast, "MAX_QUEUE", 1)
     trial = exchanges.request("trial-aaaaaaaa", demand={"cpu": "1"}, submitted=times.now())
-    assert context.forecasts.of_trial(trial).before == 2
+    assert context.forecasts.of_trial(trial).before == 3
     assert backend.played == 2 * SAMPLES, "a dialog asks at each change"
 
 

@@ -50,7 +50,9 @@ class ChangeFeed:
         self._lister = lister
         self._reader = reader
         self._names: frozenset[str] = frozenset()
-        self._owners: dict[str, JobOwner] = {}
+        self._owners: dict[str, tuple[str, str]] = {}
+        """Plain tuples of the fields of a `JobOwner`: there may be 10,000, and Python's garbage
+        collector leaves those alone."""
         self._unsettled: dict[str, Request] = {}
         self._held: dict[str, tuple[str | None, float | None]] = {}
         """Jobs whose delivery is held, and damaged jobs, with the stamps of their directories.
@@ -148,12 +150,12 @@ class ChangeFeed:
         new_names = set(names - self._names)
         settled = {} if self._names else self._lister.settled_rows(new_names)
         for name, row in settled.items():
-            self._owners[name] = JobOwner(row.owner, row.source)
+            self._owners[name] = (row.owner, row.source)
             if row.delivery != DeliveryState.HELD.value:
                 new_names.discard(name)
         for request in self._lister.read_requests(new_names):
             self._unsettled[request.name] = request
-            self._owners[request.name] = JobOwner(request.owner, request.source)
+            self._owners[request.name] = (request.owner, request.source)
         self._all_names, self._names = all_names, names
 
     def _mark_deleted(self, name: str) -> None:
@@ -161,4 +163,4 @@ class ChangeFeed:
         self._held.pop(name, None)
         self._reader.forget(name)
         if name in self._owners:
-            self.deleted.append((name, self._owners.pop(name)))
+            self.deleted.append((name, JobOwner(*self._owners.pop(name))))

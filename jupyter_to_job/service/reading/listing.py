@@ -226,8 +226,10 @@ class JobLister:
                         job, stamp=stamp, source=request.source, workspace=request.workspace
                     )
                 )
-        if settled:
+        if settled and self._exchange.is_local:
             self._index.write(settled, self._exchange.jobs())
+            for row in settled:  # the index has what a list needs of them, for years perhaps
+                self._exchange.forget_request(row.name)
         return jobs
 
     def waiting_requests(self) -> Mapping[str, Request]:

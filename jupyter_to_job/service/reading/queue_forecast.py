@@ -10,7 +10,7 @@ import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 
@@ -42,23 +42,30 @@ _MAY_START = (None, GROUP_LIMIT)
 class _Forecast:
     """The estimates of a host's queue, of its first jobs, and the places of all.
 
-    `made_at` is when it was made, by `time.monotonic`; `known` are the jobs that waited then, also
-    those that are too large for ever.
+    `made_at` is when it was made, by `time.monotonic`; `back` is the queue key of the final job.
     """
 
     made_at: float
-    known: Collection[str]
     places: Mapping[str, int]
     starts: Sequence[Estimate | None]
+    back: tuple[int, str]
 
-    def counts_for(self, job: str | None) -> bool:
-        """Tell whether it says of a job, or of one that is not submitted, what a new one would."""
-        is_recent = time.monotonic() - self.made_at < FORECAST_TTL
-        return is_recent and (job is None or job in self.known)
+    @property
+    def is_recent(self) -> bool:
+        """Whether it still counts."""
+        return time.monotonic() - self.made_at < FORECAST_TTL
 
-    def start_of(self, job: str) -> Estimate | None:
+    def place_of(self, request: Request) -> int | None:
+        """Return the place of a job; None if it is not known.
+
+        A job that was submitted later, behind a long queue, is played through by no forecast.
+        """
+        is_behind = len(self.places) >= MAX_QUEUE and request.queue_key > self.back
+        return self.places.get(request.name, len(self.places) if is_behind else None)
+
+    def start_of(self, request: Request) -> Estimate | None:
         """Return when a job starts; None if nobody knows."""
-        place = self.places.get(job)
+        place = self.place_of(request)
         return None if place is None else self.start_at(place)
 
     def start_at(self, place: int) -> Estimate | None:
@@ -104,12 +111,11 @@ class QueueForecasts:
         wait = JobWait(times.now(), run=past.estimate(request))
         if not isinstance(backend, QueueForecaster):
             return job if wait.run is None else replace(job, wait=wait)
-        wait = replace(
-            wait,
-            needs=backend.needs(request),
-            before=None if job.position is None else job.position - 1,
-            start=self._forecast(request, past, job.name).start_of(job.name),
-        )
+        before = None if job.position is None else job.position - 1
+        wait = replace(wait, needs=backend.needs(request), before=before)
+        if job.reason in _MAY_START:
+            start = self._forecast(request, past, submitted=True).start_of(request)
+            wait = replace(wait, start=start)
         return replace(job, wait=wait)
 
     def of_trial(self, request: Request) -> JobWait:
@@ -125,7 +131,7 @@ class QueueForecasts:
         if not before and not needs:
             return replace(wait, before=0)
         if before >= MAX_QUEUE:
-            start = self._forecast(request, past).start_at(before)
+            start = self._forecast(request, past, submitted=False).start_at(before)
         else:
             queue = [*waiting[:before], request]
             start = self._play(queue, past)[-1]
@@ -146,18 +152,27 @@ class QueueForecasts:
                 runs.read_at = time.monotonic()
         return runs.past
 
-    def _forecast(self, request: Request, past: PastRuns, job: str | None = None) -> _Forecast:
-        """Return the forecast of a request's queue, a moment old perhaps; it knows the job."""
+    def _forecast(self, request: Request, past: PastRuns, *, submitted: bool) -> _Forecast:
+        """Return the forecast of a request's queue, a moment old perhaps.
+
+        It has the place of a request that is `submitted`, if that waits.
+        """
         host = request.environment.host
         with self._building:
-            forecast, waiting = self._forecasts.get(host), self.lister.waiting_requests()
+            forecast = self._forecasts.get(host)
+            is_recent = forecast is not None and forecast.is_recent
+            has_place = forecast is not None and forecast.place_of(request) is not None
+            if forecast is not None and is_recent and (has_place or not submitted):
+                return forecast
+            waiting = self.lister.waiting_requests()
             # One that does not wait any more has no place, however often it is looked for.
-            if forecast is None or not forecast.counts_for(job if job in waiting else None):
+            if forecast is None or not is_recent or request.name in waiting:
                 made_at = time.monotonic()
                 queue = self._queue_of(request, waiting)
                 places = {queued.name: place for place, queued in enumerate(queue)}
                 starts = self._play(queue[:MAX_QUEUE], past)
-                forecast = _Forecast(made_at, frozenset(waiting), places, starts)
+                back = queue[-1].queue_key if queue else (0, "")
+                forecast = _Forecast(made_at, places, starts, back)
                 self._forecasts[host] = forecast
             return forecast
 
