@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
 WAKE_INTERVAL = 1.0
 """Seconds between two calls that wake the backend for active jobs while they are followed."""
-
-
 QUIET_AFTER = 5.0
 """Seconds without a change after which the active jobs are polled less often."""
 QUIET_INTERVAL = 0.2
@@ -82,11 +80,15 @@ class ServiceContext:
             self.has_hooks,
         )
 
-    def read_job(self, request: Request) -> Job:
-        """Return a job as it stands, with paths of its own workspace. Raises NotFound."""
+    def read_job(self, request: Request, *, is_new: bool = False) -> Job:
+        """Return a job as it stands, with paths of its own workspace. Raises NotFound.
+
+        `is_new`: this process has recorded the request just now.
+        """
         if self.backend.has_queue and self.reader.has_attempt(request.name):
             return self.reader.job(request, Placement())  # it has left the queue
-        placements = self.lister.placements(self.lister.waiting_requests(), [request])
+        waiting = self.lister.waiting_requests(request if is_new else None)
+        placements = self.lister.placements(waiting, [request])
         return self.reader.job(request, placements.get(request.name, Placement()))
 
 
@@ -151,7 +153,8 @@ class JobService:
         submissions = self._context.submissions
         request, is_new = submissions.submit(submission, frozen, caller, transfer)
         # The job is read before the backend begins, which would compete for the processor.
-        job = self._read_job(self._require_visible(request))
+        request = self._require_visible(request)
+        job = self._for_reader(self._context.read_job(request, is_new=is_new), request)
         self._context.backend.notify(request.name)
         return job, is_new
 
@@ -181,7 +184,7 @@ class JobService:
     def get(self, name: str) -> Job:
         """See the port."""
         request = self._own_request(name)
-        job = self._read_job(request)
+        job = self._for_reader(self._context.read_job(request), request)
         self._wake_backend([name] if not job.decided else [])
         return self._context.forecasts.with_wait(job, request)
 
@@ -335,9 +338,6 @@ class JobService:
         return self.get(name)
 
     # Inside ---------------------------------------------------------------------------------
-
-    def _read_job(self, request: Request) -> Job:
-        return self._for_reader(self._context.read_job(request), request)
 
     def _wake_backend(self, names: Collection[str]) -> None:
         """Wake the backend for active jobs; one that it cannot reach now stays as it is."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -201,16 +202,20 @@ class Settings(HasTraits):
         """Return the catalog in force."""
         if self.catalog:
             return Path(self.catalog)
-        paths = (Path(folder, "flavors.yaml") for folder in jupyter_config_path())
+        paths = (folder / "flavors.yaml" for folder in self._config_folders)
         return next((path for path in paths if path.is_file()), SHIPPED)
 
     def hook_files(self) -> list[Path]:
         """Return the files with hooks; of hooks with one name that of the last one counts."""
         if self.hooks:
             return [Path(self.hooks).expanduser()]
-        folders = reversed(dict.fromkeys(jupyter_config_path()))
-        paths = (Path(folder, HOOKS_FILE) for folder in folders)
+        paths = (folder / HOOKS_FILE for folder in reversed(self._config_folders))
         return [path for path in paths if path.is_file()]
+
+    @cached_property
+    def _config_folders(self) -> tuple[Path, ...]:
+        """Jupyter's folders for configuration: finding them takes longer than looking into them."""
+        return tuple(map(Path, dict.fromkeys(jupyter_config_path())))
 
 
 def _expected(trait: TraitType[Any, Any]) -> str:

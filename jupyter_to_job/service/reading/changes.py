@@ -153,10 +153,17 @@ class ChangeFeed:
             self._owners[name] = (row.owner, row.source)
             if row.delivery != DeliveryState.HELD.value:
                 new_names.discard(name)
-        for request in self._lister.read_requests(new_names):
+        for request in self._read_new(new_names):
             self._unsettled[request.name] = request
             self._owners[request.name] = (request.owner, request.source)
         self._all_names, self._names = all_names, names
+
+    def _read_new(self, names: Collection[str]) -> list[Request]:
+        """Return the requests of new jobs: of those that wait, the one that the queue has."""
+        waiting = self._lister.waiting_requests() if self._only is None else _NOT_NEEDED
+        others = [name for name in names if name not in waiting]
+        requests = [waiting[name] for name in names if name in waiting]
+        return requests + self._lister.read_requests(others)
 
     def _mark_deleted(self, name: str) -> None:
         self._unsettled.pop(name, None)

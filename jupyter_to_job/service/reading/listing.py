@@ -232,13 +232,14 @@ class JobLister:
                 self._exchange.forget_request(row.name)
         return jobs
 
-    def waiting_requests(self) -> Mapping[str, Request]:
+    def waiting_requests(self, recorded: Request | None = None) -> Mapping[str, Request]:
         """Return the jobs of the queue to which nothing happened yet.
 
         It is the same object while none changed. Where the backend has no queue, nobody's place
-        depends on the others, and there is nothing to know of all of them.
+        depends on the others, and there is nothing to know of all of them. `recorded` was written
+        just now by this process, and is not read.
         """
-        return self._waiting.requests() if self._backend.has_queue else _NO_QUEUE
+        return self._waiting.requests(recorded) if self._backend.has_queue else _NO_QUEUE
 
     def reconsider(self, name: str) -> None:
         """Look at a job's directory again at the next call."""

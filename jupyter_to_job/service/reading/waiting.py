@@ -51,8 +51,11 @@ class WaitingJobs:
         self._reconsidered: set[str] = set()
         self._looked_at = -math.inf
 
-    def requests(self) -> Mapping[str, Request]:
-        """Return the requests of the waiting jobs: the same object while nothing changed."""
+    def requests(self, recorded: Request | None = None) -> Mapping[str, Request]:
+        """Return the requests of the waiting jobs: the same object while nothing changed.
+
+        `recorded` was written just now by this process, and need not be read.
+        """
         with self._lock:
             names = self._exchange.jobs()
             to_look_at = [*islice(self._stamps, self._looks_due()), *self._reconsidered]
@@ -62,7 +65,7 @@ class WaitingJobs:
                 self._other_names &= names
                 to_look_at += names.difference(self._stamps, self._other_names)
                 to_look_at += self._stamps.keys() - names
-            self._update({name: self._look(name) for name in to_look_at})
+            self._update({name: self._look(name, recorded) for name in to_look_at})
             return self._requests
 
     def ignore(self, names: Iterable[str]) -> None:
@@ -83,23 +86,24 @@ class WaitingJobs:
         share = min((moment - last) / LOOK_INTERVAL, 1.0)
         return waiting if waiting <= MAX_LOOKS else math.ceil(share * waiting)
 
-    def _look(self, name: str) -> Request | None:
+    def _look(self, name: str, recorded: Request | None) -> Request | None:
         """Return a job's request if it waits. All others are looked at before it is again."""
         kept = self._stamps.pop(name, None)
         stamp = stamp_of(f"{self._exchange.root}/{name}")
         request = self._requests.get(name)
         if request is None or stamp is None or stamp != kept:
-            request = self._read(name)
+            request = self._read(name, recorded)
         if request is not None:
             self._stamps[name] = stamp
         return request
 
-    def _read(self, name: str) -> Request | None:
+    def _read(self, name: str, recorded: Request | None) -> Request | None:
         # There may be thousands: `Path` would take longer than the file system does.
         if os.path.exists(f"{self._exchange.root}/{name}/{FIRST_ATTEMPT}"):  # noqa: PTH110
             return None
         try:
-            request = self._exchange.find_request(name)
+            is_recorded = recorded is not None and recorded.name == name
+            request = recorded if is_recorded else self._exchange.find_request(name)
             pieces = os.listdir(f"{self._exchange.root}/{name}")  # noqa: PTH208
         except (NotFound, OSError):
             return None
