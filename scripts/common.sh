@@ -4,11 +4,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
 uv=$root/.venv-tools/bin/uv
 python=$root/.venv/bin/python
-# What the environments are made from: the system's own Python where it is new enough, else that of
-# the PATH. Distributions build it with optimizations that pyenv leaves out, which then takes half as
-# long again for everything.
-base_python=/usr/bin/python3
-"$base_python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || base_python=python3
 # The machine's certificates, as pip and apt use them: a proxy of the house is then no surprise.
 export UV_SYSTEM_CERTS=1
 certificates=/etc/ssl/certs/ca-certificates.crt

@@ -175,7 +175,7 @@ class FileExchange(FilePieces):
         return self._requests.get(job, stamp, partial(self._read_request, job))
 
     def forget_request(self, job: str) -> None:
-        """Free the memory of a job that nobody asks for as long as it is in a list."""
+        """Drop a request from memory: the index has what lists need, and `request` reads it."""
         self._requests.forget(job)
 
     def find_request(self, job: str) -> Request:

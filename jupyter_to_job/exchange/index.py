@@ -132,16 +132,16 @@ class Index:
             return None
         return {row[0]: IndexRow(*row[:-1]) for row in rows if _is_sound(*row)}
 
-    def write(self, settled: Iterable[IndexRow], names: Container[str]) -> None:
+    def write(self, settled: Iterable[IndexRow], names: Container[str]) -> list[IndexRow]:
         """Keep the rows of some jobs, and remove the rows of those that are not in `names`.
 
-        Nothing is lost where that cannot be done now.
+        Return the rows that are kept. Nothing is lost where that cannot be done now.
         """
         rows = [row for row in settled if _fits(row)]
         if not rows:
-            return
+            return []
 
-        def insert(database: sqlite3.Connection) -> None:
+        def insert(database: sqlite3.Connection) -> list[IndexRow]:
             marks = ", ".join("?" * (len(_COLUMNS) + 1))
             database.executemany(
                 f"INSERT OR REPLACE INTO settled VALUES ({marks})",  # noqa: S608
@@ -150,8 +150,9 @@ class Index:
             indexed = database.execute("SELECT name FROM settled").fetchall()
             removed = [row for row in indexed if row[0] not in names]
             database.executemany("DELETE FROM settled WHERE name = ?", removed)
+            return rows
 
-        self._use(insert, create=True)
+        return self._use(insert, create=True) or []
 
     def is_current(self, row: IndexRow) -> bool:
         """Tell whether the job's directory is as it was when the row was made."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
+import sysconfig
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ BOUND = 60.0
 
 _EVENTS = ("open", "os.", "fcntl.", "shutil.", "sqlite3.", "subprocess.", "tempfile.")
 """Audit events of what touches a file or starts a process, or how their names begin."""
-_CODE = (sys.prefix, sys.base_prefix, str(Path(__file__).parents[2]))
+_CODE = (sys.prefix, sysconfig.get_path("stdlib"), str(Path(__file__).parents[2]))
 """Folders of modules: a thread that imports one holds a lock that others need."""
 
 

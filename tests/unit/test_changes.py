@@ -6,6 +6,7 @@ import os
 import shutil
 import time
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from jupyter_to_job.domain.job import Deleted, DeliveryState, Job, State
 from jupyter_to_job.exchange import FileExchange, files, stamps
 from jupyter_to_job.flavors import load_catalog
 from jupyter_to_job.service.jobs import JobService, ServiceContext
+from jupyter_to_job.service.reading import waiting
 from jupyter_to_job.service.reading.changes import ChangeFeed
 from jupyter_to_job.service.submitting.submission import Caller
 
@@ -154,6 +156,21 @@ def test_what_is_deleted_is_hidden_at_once(exchange: FileExchange) -> None:
     assert service.find().jobs == []
     assert next(service.changes()) is None
     claim.release()
+
+
+def test_what_is_deleted_in_a_long_queue_is_hidden_at_once(
+    exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if it is not the turn of its directory to be looked at."""
+    monkeypatch.setattr(waiting, "MAX_LOOKS", 0)
+    monkeypatch.setattr(waiting, "LOOK_INTERVAL", 3600.0)
+    directories = [exchanges.add(exchange, f"waits-{letter * 8}") for letter in "ab"]
+    service = JobService(core(exchange), Caller("me", "/w"))
+    assert len(service.find().jobs) == 2
+    documents.write_document_once(directories[0] / layout.DELETE, {"time": "", "who": "me"})
+    followed = takewhile(lambda change: change is not None, service.changes())
+    assert [change.name for change in followed if change] == [directories[1].name]
+    assert [job.name for job in service.find().jobs] == [directories[1].name]
 
 
 def test_a_run_of_another_host_is_not_lost(exchange: FileExchange) -> None:

@@ -26,6 +26,7 @@ from jupyter_to_job.domain.errors import (
 )
 from jupyter_to_job.domain.state import Placement
 from jupyter_to_job.exchange import FileExchange, Request, stamps
+from jupyter_to_job.exchange.request import Environment, InputFile
 from jupyter_to_job.exchange.stamps import StampCache
 from jupyter_to_job.service.reading.view import JobReader
 
@@ -155,6 +156,30 @@ def test_no_path_leads_out(exchange: FileExchange, path: str) -> None:
     for act in acts:
         with pytest.raises(BadInput):
             act()
+
+
+def test_what_is_recorded_is_what_is_read(tmp_path: Path) -> None:
+    """A process that has recorded a job answers without reading it."""
+    exchange = FileExchange(tmp_path / "exchange")
+    asked = replace(
+        request(),
+        parameters={"n": [1, 2.5, None], "deep": {"a": "b"}},
+        environment=Environment("/usr/bin/python3", "host", {"A": "1"}),
+        kernel_spec={"argv": ["python"], "env": {}},
+        packages={"numpy": ["numpy"]},
+        mounts=("/data",),
+        left_behind=("/w: a reason",),
+        inputs_asked=("data/*",),
+        roots=("/d",),
+    )
+
+    def write(target: Path) -> InputFile:
+        target.write_bytes(b"data")
+        return InputFile("data/a.csv", "", 4)
+
+    recorded = exchange.create(asked, b"{}", {"data/a.csv": write})
+    assert recorded is not None and recorded.inputs
+    assert exchange.request(JOB) == recorded
 
 
 def test_removed_is_gone_at_once(exchange: FileExchange) -> None:

@@ -51,8 +51,8 @@ class ChangeFeed:
         self._reader = reader
         self._names: frozenset[str] = frozenset()
         self._owners: dict[str, tuple[str, str]] = {}
-        """Plain tuples of the fields of a `JobOwner`: there may be 10,000, and Python's garbage
-        collector leaves those alone."""
+        """The fields of a `JobOwner`. There may be 10,000, and Python's garbage collector does not
+        track plain tuples of text."""
         self._unsettled: dict[str, Request] = {}
         self._held: dict[str, tuple[str | None, float | None]] = {}
         """Jobs whose delivery is held, and damaged jobs, with the stamps of their directories.
@@ -162,8 +162,8 @@ class ChangeFeed:
         """Return the requests of new jobs: of those that wait, the one that the queue has."""
         waiting = self._lister.waiting_requests() if self._only is None else _NOT_NEEDED
         others = [name for name in names if name not in waiting]
-        requests = [waiting[name] for name in names if name in waiting]
-        return requests + self._lister.read_requests(others)
+        known = [waiting[n] for n in names if n in waiting and not self._reader.is_deleted(n)]
+        return known + self._lister.read_requests(others)
 
     def _mark_deleted(self, name: str) -> None:
         self._unsettled.pop(name, None)

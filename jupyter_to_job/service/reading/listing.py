@@ -226,9 +226,8 @@ class JobLister:
                         job, stamp=stamp, source=request.source, workspace=request.workspace
                     )
                 )
-        if settled and self._exchange.is_local:
-            self._index.write(settled, self._exchange.jobs())
-            for row in settled:  # the index has what a list needs of them, for years perhaps
+        if settled:
+            for row in self._index.write(settled, self._exchange.jobs()):
                 self._exchange.forget_request(row.name)
         return jobs
 

@@ -10,7 +10,7 @@ import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 
@@ -42,30 +42,33 @@ _MAY_START = (None, GROUP_LIMIT)
 class _Forecast:
     """The estimates of a host's queue, of its first jobs, and the places of all.
 
-    `made_at` is when it was made, by `time.monotonic`; `back` is the queue key of the final job.
+    `made_at` is when it was made, by `time.monotonic`; `known` are the jobs that waited then, also
+    those that have no place; `back` is the queue key of the final job.
     """
 
     made_at: float
+    known: Collection[str]
     places: Mapping[str, int]
     starts: Sequence[Estimate | None]
     back: tuple[int, str]
 
-    @property
-    def is_recent(self) -> bool:
-        """Whether it still counts."""
-        return time.monotonic() - self.made_at < FORECAST_TTL
+    def counts_for(self, request: Request, *, submitted: bool) -> bool:
+        """Tell whether it says of a request what a new forecast would."""
+        if time.monotonic() - self.made_at > FORECAST_TTL:
+            return False
+        return not submitted or request.name in self.known or self._place_of(request) is not None
 
-    def place_of(self, request: Request) -> int | None:
-        """Return the place of a job; None if it is not known.
+    def _place_of(self, request: Request) -> int | None:
+        """Return the place of a job; None if it has none.
 
-        A job that was submitted later, behind a long queue, is played through by no forecast.
+        A job that came to the back of a long queue later has the place after the last one.
         """
         is_behind = len(self.places) >= MAX_QUEUE and request.queue_key > self.back
         return self.places.get(request.name, len(self.places) if is_behind else None)
 
     def start_of(self, request: Request) -> Estimate | None:
         """Return when a job starts; None if nobody knows."""
-        place = self.place_of(request)
+        place = self._place_of(request)
         return None if place is None else self.start_at(place)
 
     def start_at(self, place: int) -> Estimate | None:
@@ -155,25 +158,25 @@ class QueueForecasts:
     def _forecast(self, request: Request, past: PastRuns, *, submitted: bool) -> _Forecast:
         """Return the forecast of a request's queue, a moment old perhaps.
 
-        It has the place of a request that is `submitted`, if that waits.
+        If the request is `submitted` and waits, the forecast has its place.
         """
         host = request.environment.host
         with self._building:
             forecast = self._forecasts.get(host)
-            is_recent = forecast is not None and forecast.is_recent
-            has_place = forecast is not None and forecast.place_of(request) is not None
-            if forecast is not None and is_recent and (has_place or not submitted):
+            if forecast is not None and forecast.counts_for(request, submitted=submitted):
                 return forecast
             waiting = self.lister.waiting_requests()
             # One that does not wait any more has no place, however often it is looked for.
-            if forecast is None or not is_recent or request.name in waiting:
-                made_at = time.monotonic()
-                queue = self._queue_of(request, waiting)
-                places = {queued.name: place for place, queued in enumerate(queue)}
-                starts = self._play(queue[:MAX_QUEUE], past)
-                back = queue[-1].queue_key if queue else (0, "")
-                forecast = _Forecast(made_at, places, starts, back)
-                self._forecasts[host] = forecast
+            is_waiting = submitted and request.name in waiting
+            if forecast is not None and forecast.counts_for(request, submitted=is_waiting):
+                return forecast
+            made_at = time.monotonic()
+            queue = self._queue_of(request, waiting)
+            places = {queued.name: place for place, queued in enumerate(queue)}
+            starts = self._play(queue[:MAX_QUEUE], past)
+            back = queue[-1].queue_key if queue else (0, "")
+            forecast = _Forecast(made_at, frozenset(waiting), places, starts, back)
+            self._forecasts[host] = forecast
             return forecast
 
     def _queue_of(self, request: Request, waiting: Mapping[str, Request]) -> list[Request]:

@@ -12,7 +12,12 @@ from typing import Any
 
 from kubernetes import client, config
 from kubernetes.dynamic import DynamicClient
-from kubernetes.dynamic.exceptions import DynamicApiError
+from kubernetes.dynamic.exceptions import (
+    DynamicApiError,
+    ResourceNotFoundError,
+    ResourceNotUniqueError,
+)
+from urllib3 import Retry
 from urllib3.exceptions import HTTPError
 
 from tests.cluster.box.wait import wait_for
@@ -106,8 +111,13 @@ class Cluster:
 
     @cached_property
     def _api(self) -> client.ApiClient:
+        configuration = client.Configuration()
+        # As kubectl does, when a busy API server says that it is to be asked again.
+        configuration.retries = Retry(
+            10, connect=3, read=0, allowed_methods=None, raise_on_status=False
+        )
         made: client.ApiClient = config.new_client_from_config(  # type: ignore[no-untyped-call]
-            str(self.kubeconfig)
+            str(self.kubeconfig), client_configuration=configuration
         )
         return made
 
@@ -129,8 +139,14 @@ class Cluster:
         `namespace` counts if the manifest names none; `trial`: nothing is stored.
         """
         headers = {"Impersonate-User": user} if user else {}
-        dry_run = "All" if trial else None
-        return self._send("create", manifest, namespace, dry_run=dry_run, header_params=headers)
+        return self._send(
+            "create",
+            manifest,
+            namespace,
+            field_manager="kubectl-create",
+            dry_run="All" if trial else None,
+            header_params=headers,
+        )
 
     def _send(self, verb: str, manifest: Any, namespace: str = "default", **parameters: Any) -> Any:
         """Send an object as kubectl does: a field that does not exist is an error."""
@@ -149,8 +165,8 @@ class Cluster:
                 **parameters,
             )
         except DynamicApiError as error:
-            raise KubectlError(_message_of(error.body)) from error
-        except HTTPError as error:
+            raise KubectlError(_message_of(error)) from error
+        except (HTTPError, ResourceNotFoundError, ResourceNotUniqueError) as error:
             raise KubectlError(str(error)) from error
         return answer.to_dict()
 
@@ -172,12 +188,12 @@ class Cluster:
         return "\n".join(parts)
 
 
-def _message_of(body: str | None) -> str:
+def _message_of(error: DynamicApiError) -> str:
     """Return what a refusal says: most are a `Status`, and a busy API server sends plain text."""
     try:
-        return str(json.loads(body or "")["message"])
-    except (ValueError, LookupError):
-        return str(body)
+        return str(json.loads(error.body or "")["message"])
+    except (ValueError, LookupError, TypeError):
+        return str(error.body or error.reason)
 
 
 def _path(resource: str, namespace: str | None) -> str:
