@@ -26,6 +26,8 @@ class Certificate:
         self._folder = Path(folder)
         self._content = b""
         self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH) if folder else None
+        if self.context is not None:  # Debian's Python leaves that to OpenSSL's configuration
+            self.context.minimum_version = ssl.TLSVersion.TLSv1_2
         self.reload()
 
     def authority(self) -> str:

@@ -17,7 +17,7 @@ LETTERS = str.maketrans("0189", "wxyz")
 
 def multiply(lab: Lab, name: str, count: int) -> None:
     """Make many jobs of one that was delivered: of other notebooks, and each older by a minute."""
-    (model,) = (path.parent for path in lab.base.glob(f"**/{name}/request.json"))
+    model = lab.exchange / name
     request, outcome, delivery = (
         json.loads((model / path).read_text())
         for path in ("request.json", "attempt-1/outcome.json", "delivery.json")

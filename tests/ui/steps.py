@@ -206,13 +206,12 @@ def row(place: Page | Locator, name: str) -> Locator:
 
 def job_names(lab: Lab) -> set[str]:
     """The jobs that are on record."""
-    return {path.parent.name for path in lab.base.glob("**/request.json")}
+    return {path.parent.name for path in lab.exchange.glob("[!.]*/request.json")}
 
 
 def snapshot(lab: Lab, name: str) -> Path:
     """What was frozen of a job's notebook."""
-    (found,) = lab.base.glob(f"**/{name}/snapshot.ipynb")
-    return found
+    return lab.exchange / name / "snapshot.ipynb"
 
 
 def cells(path: Path) -> list[dict[str, Any]]:

@@ -37,7 +37,7 @@ SUBMIT = """async choices => (await jupyterapp.commands.execute('jupyter-to-job:
 
 def request_of(lab: Lab, name: str) -> dict[str, object]:
     """What the server has on record of a job."""
-    (found,) = lab.base.glob(f"**/{name}/request.json")
+    found = lab.exchange / name / "request.json"
     document: dict[str, object] = json.loads(found.read_text())
     return document
 

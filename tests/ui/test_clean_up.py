@@ -19,7 +19,7 @@ OPEN = "async () => { await jupyterapp.commands.execute('jupyter-to-job:show-tab
 
 def grow_old(lab: Lab, name: str) -> None:
     """Let a job have ended forty days ago, while no server runs."""
-    (path,) = lab.base.glob(f"**/{name}/attempt-1/outcome.json")
+    path = lab.exchange / name / "attempt-1" / "outcome.json"
     outcome = json.loads(path.read_text())
     moment = datetime.now(timezone.utc) - timedelta(days=40)
     path.write_text(json.dumps({**outcome, "finished": moment.strftime("%Y-%m-%dT%H:%M:%SZ")}))

@@ -81,9 +81,7 @@ def section(page: Page, label: str) -> Locator:
 
 def written(lab: Lab, name: str) -> dict[str, Any]:
     """What the server has on record of a job."""
-    found = list(lab.base.glob(f"**/{name}/request.json"))
-    assert len(found) == 1
-    request: dict[str, Any] = json.loads(found[0].read_text())
+    request: dict[str, Any] = json.loads((lab.exchange / name / "request.json").read_text())
     return request
 
 

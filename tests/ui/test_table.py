@@ -140,7 +140,9 @@ def test_sort_search_and_choose_columns(
 
 def kept_settings(lab: Lab) -> str:
     """What JupyterLab has written of the table's settings."""
-    return "".join(path.read_text() for path in lab.base.glob("**/table.jupyterlab-settings"))
+    return "".join(
+        path.read_text() for path in lab.base.glob("settings/**/table.jupyterlab-settings")
+    )
 
 
 @pytest.mark.parametrize("lab", [NOTHING_RUNS], indirect=True)
