@@ -202,20 +202,20 @@ class Settings(HasTraits):
         """Return the catalog in force."""
         if self.catalog:
             return Path(self.catalog)
-        paths = (folder / "flavors.yaml" for folder in self._config_folders)
+        paths = (folder / "flavors.yaml" for folder in self._folders)
         return next((path for path in paths if path.is_file()), SHIPPED)
 
     def hook_files(self) -> list[Path]:
         """Return the files with hooks; of hooks with one name that of the last one counts."""
         if self.hooks:
             return [Path(self.hooks).expanduser()]
-        paths = (folder / HOOKS_FILE for folder in reversed(self._config_folders))
+        paths = (folder / HOOKS_FILE for folder in reversed(self._folders))
         return [path for path in paths if path.is_file()]
 
     @cached_property
-    def _config_folders(self) -> tuple[Path, ...]:
+    def _folders(self) -> list[Path]:
         """Jupyter's folders for configuration: finding them takes longer than looking into them."""
-        return tuple(map(Path, dict.fromkeys(jupyter_config_path())))
+        return _config_folders()
 
 
 def _expected(trait: TraitType[Any, Any]) -> str:
@@ -269,12 +269,17 @@ _FORMS: dict[str, Callable[[str], object]] = {
 """Parsers of settings that are text; an invalid value is refused at once."""
 
 
+def _config_folders() -> list[Path]:
+    """Return Jupyter's folders for configuration; earlier ones win."""
+    return [Path(folder) for folder in dict.fromkeys(jupyter_config_path())]
+
+
 def config_files(name: str) -> list[Path]:
     """Return Jupyter's configuration files called `name`; later ones win."""
     return [
         path
-        for folder in reversed(dict.fromkeys(jupyter_config_path()))
-        for path in (Path(folder, f"{name}.{suffix}") for suffix in ("json", "py"))
+        for folder in reversed(_config_folders())
+        for path in (folder / f"{name}.{suffix}" for suffix in ("json", "py"))
         if path.is_file()
     ]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -39,11 +41,7 @@ def as_user(cluster: Cluster, user: str, *command: str, stdin: object = None) ->
 
 def refusal(cluster: Cluster, *command: str, by: str, stdin: object = None, user: str = EVE) -> str:
     """Return why the API server refuses what a user asks for: it must, in these words."""
-    with pytest.raises(KubectlError) as refused:
-        as_user(cluster, user, *command, stdin=stdin)
-    said = str(refused.value)
-    assert by in said, said
-    return said
+    return _refusal_of(partial(as_user, cluster, user, *command, stdin=stdin), by)
 
 
 def create(cluster: Cluster, manifest: Any, user: str = EVE, *, trial: bool = False) -> None:
@@ -55,8 +53,12 @@ def refusal_to_create(
     cluster: Cluster, manifest: Any, *, by: str, user: str = EVE, trial: bool = False
 ) -> str:
     """Return why the API server refuses to create an object: it must, in these words."""
+    return _refusal_of(partial(create, cluster, manifest, user, trial=trial), by)
+
+
+def _refusal_of(ask: Callable[[], object], by: str) -> str:
     with pytest.raises(KubectlError) as refused:
-        create(cluster, manifest, user, trial=trial)
+        ask()
     said = str(refused.value)
     assert by in said, said
     return said
