@@ -90,6 +90,8 @@ def test_a_controller_tells_of_jobs_and_its_notifier_is_started_anew(
         web.status = 204
         add(files, "second-aaaaaaaa")
         until(lambda: {"first-aaaaaaaa", "second-aaaaaaaa"} <= set(names(web)), "both are told of")
+        owed = [exchange / job / layout.NOTIFY for job in names(web)]
+        until(lambda: not any(path.exists() for path in owed), "it is recorded")
         assert len(set(names(web))) == len(names(web))
         (notifier,) = processes(MODULE, exchange)
         assert controller.end() == 0
@@ -100,7 +102,6 @@ def test_a_controller_tells_of_jobs_and_its_notifier_is_started_anew(
         controller.unlock()
     first = [p for p in web.posted if p.json["data"]["name"] == "first-aaaaaaaa"]
     assert len({posted.headers["webhook-id"] for posted in first}) == 1
-    assert not (exchange / "first-aaaaaaaa" / layout.NOTIFY).exists()
     assert "127.0.0.1" not in "".join(
         line for line in controller.log.read_text().splitlines() if "ops" in line
     )
