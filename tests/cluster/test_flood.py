@@ -39,7 +39,8 @@ import httpx, json, os, sys, time
 token = open('/var/run/secrets/jupyter-to-job/token').read()
 mine = {'Authorization': 'Bearer ' + token}
 times = []
-with httpx.Client(base_url=os.environ['JUPYTER_TO_JOB_GATEWAY'], headers=mine) as client:
+gateway = os.environ['JUPYTER_TO_JOB_GATEWAY']
+with httpx.Client(base_url=gateway, headers=mine, timeout=60) as client:
     for _ in range(int(sys.argv[1])):
         began = time.monotonic()
         assert client.get('/api/jobs').status_code == 200

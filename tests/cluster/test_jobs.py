@@ -89,12 +89,13 @@ def test_a_pod_may_only_touch_what_is_its_own(dev_pod: DevPod) -> None:
         "api = os.environ['JUPYTER_TO_JOB_GATEWAY'] + '/api/'\n"
         "mine = {'Authorization': 'Bearer ' + token}\n"
         "name = sys.argv[1]\n"
-        "print(httpx.get(api + 'jobs').status_code)\n"
-        "print(httpx.get(api + 'jobs', headers={'Authorization': 'Bearer x'}).status_code)\n"
+        "print(httpx.get(api + 'jobs', timeout=60).status_code)\n"
+        "other = {'Authorization': 'Bearer x'}\n"
+        "print(httpx.get(api + 'jobs', headers=other, timeout=60).status_code)\n"
         "put = api + f'exchange/{name}/attempt-1/outcome.json'\n"
-        "print(httpx.put(put, headers=mine, content=b'{\"v\": 1}').status_code)\n"
+        "print(httpx.put(put, headers=mine, content=b'{\"v\": 1}', timeout=60).status_code)\n"
         "escape = api + f'exchange/{name}/%2e%2e/%2e%2e/etc/passwd'\n"
-        "print(httpx.get(escape, headers=mine).status_code)\n",
+        "print(httpx.get(escape, headers=mine, timeout=60).status_code)\n",
         name,
     )
 

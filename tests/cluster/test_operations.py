@@ -159,6 +159,6 @@ def test_dev_pods_get_no_metrics_by_the_service(dev_pod: DevPod) -> None:
         "import os, httpx\n"
         "gateway = os.environ['JUPYTER_TO_JOB_GATEWAY']\n"
         "for path in ('/metrics', '/readyz', '/healthz'):\n"
-        "    print(httpx.get(gateway + path).status_code)\n"
+        "    print(httpx.get(gateway + path, timeout=60).status_code)\n"
     )
     assert dev_pod.run("python3", "-c", script).split() == ["404", "200", "200"]

@@ -75,7 +75,7 @@ def preflight(dev_pod: DevPod, path: str, device: str) -> Any:
         "url = os.environ['JUPYTER_TO_JOB_GATEWAY'] + '/api/preflight'\n"
         "body = {'notebook': sys.argv[1].lstrip('/'), 'flavor': 'gpu-1', 'device': sys.argv[2]}\n"
         "headers = {'Authorization': 'Bearer ' + token}\n"
-        "print(json.dumps(httpx.post(url, json=body, headers=headers).json()))\n"
+        "print(json.dumps(httpx.post(url, json=body, headers=headers, timeout=60).json()))\n"
     )
     return json.loads(dev_pod.run("python3", "-c", script, path, device))
 

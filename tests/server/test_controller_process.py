@@ -63,7 +63,7 @@ class Controller:
 
     def ask(self, path: str, port: int | None = None) -> httpx.Response | None:
         try:
-            return httpx.get(f"http://127.0.0.1:{port or self.operations}{path}")
+            return httpx.get(f"http://127.0.0.1:{port or self.operations}{path}", timeout=60)
         except httpx.TransportError:
             return None
 

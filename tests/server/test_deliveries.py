@@ -429,7 +429,7 @@ def test_a_courier_reaches_what_it_delivers_and_nothing_else(
     exchanges.end(other)
     record = {"v": 1, "path": "a", "sha256": "0" * 64, "time": exchanges.ENDED}
     headers = {"Authorization": f"Bearer {COURIER}{NAME}"}
-    with httpx.Client(base_url=f"{url}/api/", headers=headers) as client:
+    with httpx.Client(base_url=f"{url}/api/", headers=headers, timeout=60) as client:
 
         def status(method: str, path: str, body: Any = None) -> int:
             content = None if body is None else json.dumps(body).encode()

@@ -56,7 +56,7 @@ def token_file(tmp_path: Path) -> Path:
 
 
 def get(url: str, path: str, **headers: str) -> httpx.Response:
-    return httpx.get(f"{url}/{path}", headers={"Authorization": "Bearer me", **headers})
+    return httpx.get(f"{url}/{path}", headers={"Authorization": "Bearer me", **headers}, timeout=60)
 
 
 def test_the_id_that_a_client_sends_comes_back(url: str) -> None:
@@ -167,21 +167,21 @@ def test_an_away_gateway_is_nobodys_request(tmp_path: Path, token_file: Path) ->
 
 @pytest.mark.parametrize("probe", ["healthz", "readyz"])
 def test_probes_at_the_gateway_need_no_token(url: str, probe: str) -> None:
-    answer = httpx.get(f"{url}/{probe}")
+    answer = httpx.get(f"{url}/{probe}", timeout=60)
     assert answer.status_code == 200
     assert answer.json()["status"] == "ok"
-    assert httpx.request("GET", f"{url}/{probe}", content=b"x").status_code == 400
-    assert httpx.post(f"{url}/{probe}").status_code == 405
+    assert httpx.request("GET", f"{url}/{probe}", content=b"x", timeout=60).status_code == 400
+    assert httpx.post(f"{url}/{probe}", timeout=60).status_code == 405
 
 
 def test_metrics_are_not_at_the_gateway(url: str) -> None:
-    assert httpx.get(f"{url}/metrics").status_code == 404
+    assert httpx.get(f"{url}/metrics", timeout=60).status_code == 404
 
 
 def test_requests_are_counted_by_route(url: str, context: GatewayContext) -> None:
     for _ in range(3):
         get(url, f"api/jobs/{JOB}")
-    httpx.request("BREW", f"{url}/api/flavors")
+    httpx.request("BREW", f"{url}/api/flavors", timeout=60)
     labels = {"method": "GET", "route": "jobs/{name}", "code": "404"}
     count = "jupyter_to_job_http_request_seconds_count"
     assert context.metrics.registry.get_sample_value(count, labels) == 3

@@ -7,9 +7,9 @@ import re
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -119,16 +119,22 @@ def test_artifacts_have_only_so_much_time(
     for name in ("a", "b"):
         (artifacts / name).write_bytes(b"x")
     append, failures = GatewayConnection.append, [Unavailable("Away.")] * (3 if is_away else 0)
+    clock = [0.0]
+
+    def pass_time(seconds: float) -> None:
+        clock[0] += seconds
 
     def slow(gateway: GatewayConnection, path: str, *rest: Any) -> Any:
         if layout.ARTIFACTS in path:
             if failures:
                 raise failures.pop()
-            time.sleep(0.0 if is_away else 0.6)
+            pass_time(0.0 if is_away else 0.6)
         return append(gateway, path, *rest)
 
     monkeypatch.setattr(GatewayConnection, "append", slow)
     monkeypatch.setattr(agent_module, "MAX_ARTIFACTS_TIME", 0.5)
+    pretend = SimpleNamespace(monotonic=lambda: clock[0], sleep=pass_time)
+    monkeypatch.setattr(agent_module, "time", pretend)
     agent.send_until_ended()
     sent = [exchange.size(JOB, f"attempt-1/artifacts/{name}") for name in ("a", "b")]
     assert sent == [1, 1 if is_away else None]

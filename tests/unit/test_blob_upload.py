@@ -200,7 +200,7 @@ def test_nobody_waits_for_another_request(
     with part.open("wb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         url = f"{proxy.url}/api/blobs/{digest}"
-        answer = httpx.put(url, headers=headers, content=data[:4], timeout=5)
+        answer = httpx.put(url, headers=headers, content=data[:4], timeout=60)
         assert answer.status_code == httpx.codes.SERVICE_UNAVAILABLE
         assert answer.json()["error"]["code"] == Unavailable.code
         clock = SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: file.close())
@@ -280,7 +280,7 @@ def test_what_has_no_room_is_refused_before_it_is_sent(
 def test_the_route(proxy: CuttingProxy, content_range: str, status: int) -> None:
     path = f"{proxy.url}/api/blobs/{'0' * 64}"
     headers = {"Authorization": "Bearer ada", "Content-Range": content_range}
-    answer = httpx.put(path, content=b"1234", headers=headers)
+    answer = httpx.put(path, content=b"1234", headers=headers, timeout=60)
     assert answer.status_code == status
     assert status != 200 or answer.json() == {"length": 4}
     assert answer.text.count('"length":0') == (content_range == "bytes 4-7/8")
@@ -290,7 +290,7 @@ def test_a_part_goes_when_nothing_comes_any_more(
     proxy: CuttingProxy, exchange: FileExchange
 ) -> None:
     headers = {"Authorization": "Bearer ada", "Content-Range": "bytes 0-3/8"}
-    httpx.put(f"{proxy.url}/api/blobs/{'0' * 64}", content=b"1234", headers=headers)
+    httpx.put(f"{proxy.url}/api/blobs/{'0' * 64}", content=b"1234", headers=headers, timeout=60)
     (part,) = exchange.root.glob(".blobs/*/*")
     assert collect(exchange.root, part.stat().st_mtime + BLOB_TTL - 1) == 0
     assert collect(exchange.root, part.stat().st_mtime + BLOB_TTL + 1) == 1

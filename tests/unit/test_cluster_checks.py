@@ -58,6 +58,13 @@ class PretendCluster:
             raise error
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow machine takes no answer away."""
+    monkeypatch.setattr(cluster_checks, "MAX_WAIT", 60.0)
+    monkeypatch.setattr(cluster_checks, "TRIAL_TTL", 3600.0)
+
+
 def build(request: Request, origin: Any) -> Any:
     return job_manifest(request, origin, PODS)
 

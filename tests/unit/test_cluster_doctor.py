@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from typing import Any
 
@@ -323,10 +324,10 @@ def test_no_cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
 
 def test_a_cluster_that_does_not_answer(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     import kubernetes.config.kube_config as kube_config
-    from tornado.testing import bind_unused_port
 
-    socket, port = bind_unused_port()
-    socket.close()
+    nobody = socket.socket()
+    nobody.bind(("127.0.0.1", 0))  # it does not listen, so it refuses
+    port = nobody.getsockname()[1]
     path = tmp_path / "config"
     path.write_text(
         f"clusters: [{{name: x, cluster: {{server: 'http://127.0.0.1:{port}'}}}}]\n"
@@ -335,7 +336,7 @@ def test_a_cluster_that_does_not_answer(tmp_path: Any, monkeypatch: pytest.Monke
         "current-context: x\n"
     )
     monkeypatch.setattr(kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", str(path))
-    with pytest.raises(Unavailable, match=f"{port} cannot be reached"):
+    with nobody, pytest.raises(Unavailable, match=f"{port} cannot be reached"):
         ClusterApi.connect().get("/version")
 
 

@@ -160,4 +160,5 @@ def test_one_that_is_deleted(exchange: FileExchange, jobs: Pulling, tmp_path: Pa
     end(exchange, tmp_path, BAD, *GOOD)
     with feeding(jobs, 0.0) as told:
         until(lambda: list(told.values()).count("delivered") == len(GOOD), "the others are told")
+        until(lambda: jobs.tries[BAD], "a try")
     assert len(jobs.tries[BAD]) == 1

@@ -7,9 +7,10 @@ import json
 import os
 import threading
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 
@@ -133,8 +134,16 @@ def test_caught_in_the_middle_of_a_save(tmp_path: Path) -> None:
     """The file is emptied, and a little later written: what is frozen is the whole of it."""
     path = tmp_path / "a.ipynb"
     path.touch()
-    threading.Timer(0.05, path.write_bytes, [notebook(metadata=KERNEL)]).start()
-    assert freeze(Workspace(tmp_path), "a.ipynb").kernel == "ir"
+    opened = []
+
+    class Saving(Workspace):
+        def open(self, name: str) -> BinaryIO:
+            opened.append(name)
+            if len(opened) == 2:
+                path.write_bytes(notebook(metadata=KERNEL))
+            return super().open(name)
+
+    assert freeze(Saving(tmp_path), "a.ipynb").kernel == "ir"
 
 
 class Writer(threading.Thread):
@@ -142,22 +151,28 @@ class Writer(threading.Thread):
 
     def __init__(self, path: Path) -> None:
         super().__init__(daemon=True)
-        self.path, self.done = path, False
+        self.path, self.done, self.written = path, False, 0
 
     def run(self) -> None:
-        number = 0
         with self.path.open("r+b") as file:
             while not self.done:
-                number += 1
                 file.seek(0)
-                file.write(b"%010d" % number * 200_000)
+                file.write(b"%010d" % (self.written + 1) * 200_000)
                 file.flush()
+                self.written += 1
                 time.sleep(0.0005)
 
+    def wait_for_a_write(self, _: int = 0) -> None:
+        """Wait until a write has begun after this call, and has ended."""
+        written = self.written
+        until(lambda: self.written >= written + 2, "two writes")
 
-def frozen_input(path: Path, target: Path) -> tuple[bytes, str, int]:
+
+def frozen_input(
+    path: Path, target: Path, step: Callable[[int], None] = lambda _: None
+) -> tuple[bytes, str, int]:
     item = Input("dir/b", path.stat().st_size, partial(path.open, "rb"))  # type: ignore[arg-type]
-    record = freeze_input(item, target)
+    record = freeze_input(item, target, step)
     assert record.path == "dir/b"
     return target.read_bytes(), record.sha256, record.size
 
@@ -179,13 +194,12 @@ def test_inputs_are_copies(tmp_path: Path, size: int) -> None:
 def test_an_input_that_never_stands_still(tmp_path: Path) -> None:
     source, target = tmp_path / "b", tmp_path / "copy"
     source.write_bytes(b"0" * 2_000_000)
-    before = source.stat().st_mtime_ns
     writer = Writer(source)
     writer.start()
-    until(lambda: source.stat().st_mtime_ns != before, "the first write")
     try:
+        writer.wait_for_a_write()
         with pytest.raises(Stale, match="dir/b is being written to"):
-            frozen_input(source, target)
+            frozen_input(source, target, writer.wait_for_a_write)
     finally:
         writer.done = True
         writer.join()

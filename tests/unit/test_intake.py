@@ -10,7 +10,7 @@ import statistics
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -40,7 +40,7 @@ def exchange(tmp_path_factory: pytest.TempPathFactory) -> FileExchange:
 def gateway(exchange: FileExchange) -> Iterator[tuple[str, int]]:
     with own_process(exchange) as found:
         # What is only imported or made once is no memory of the bodies.
-        httpx.get(f"{found[0]}/api/jobs", headers=bearer("ada")).raise_for_status()
+        httpx.get(f"{found[0]}/api/jobs", headers=bearer("ada"), timeout=60).raise_for_status()
         upload(found[0], b"warm")
         yield found
 
@@ -151,10 +151,10 @@ def test_a_body_without_a_declared_length(gateway: tuple[str, int]) -> None:
         for _ in range(count):
             yield CHUNK
 
-    nobody = httpx.post(f"{url}/api/jobs", content=chunks(128), headers=bearer(NOBODY))
+    nobody = httpx.post(f"{url}/api/jobs", content=chunks(128), headers=bearer(NOBODY), timeout=60)
     assert nobody.status_code == 403
     path = f"{url}/api/exchange/a/attempt-1/runner.json"
-    over = httpx.put(path, content=chunks(128), headers=bearer("ada"))
+    over = httpx.put(path, content=chunks(128), headers=bearer("ada"), timeout=60)
     assert (over.status_code, over.json()["error"]["code"]) == (413, "too_large")
     assert peak_memory(pid) - before < ALLOWED
 
@@ -217,7 +217,7 @@ def test_a_wrong_digest_leaves_nothing(
 ) -> None:
     before = list(exchange.root.glob(".blobs/*/*"))
     path = f"{gateway[0]}/api/blobs/{'0' * 64}"
-    response = httpx.put(path, content=b"x" * size, headers=bearer("ada"))
+    response = httpx.put(path, content=b"x" * size, headers=bearer("ada"), timeout=60)
     assert (response.status_code, response.json()["error"]["code"]) == (400, "bad_input")
     assert list(exchange.root.glob(".blobs/*/*")) == before
     assert list(exchange.root.glob(".incoming/*")) == []
@@ -225,7 +225,9 @@ def test_a_wrong_digest_leaves_nothing(
 
 @pytest.mark.parametrize("name", ["", "x", "../../other", "A" * 64])
 def test_a_blob_is_named_by_a_digest(gateway: tuple[str, int], name: str) -> None:
-    response = httpx.put(f"{gateway[0]}/api/blobs/{name}", content=b"x", headers=bearer("ada"))
+    response = httpx.put(
+        f"{gateway[0]}/api/blobs/{name}", content=b"x", headers=bearer("ada"), timeout=60
+    )
     assert response.status_code in (400, 404)
 
 
@@ -234,7 +236,8 @@ def test_a_body_that_stops_coming(tmp_path: Path) -> None:
     head = f"PUT /api/blobs/{'0' * 64} HTTP/1.1\nAuthorization: Bearer ada\nHost: a\n"
     with own_process(exchange, idle_timeout=0.5) as (url, _):
         with connection(url, head + f"Content-Length: {5 * MIB}") as made:
-            made.sendall(b"x" * MIB)
+            with suppress(BrokenPipeError, ConnectionResetError):  # it may be closed already
+                made.sendall(b"x" * MIB)
             status, body = answer_of(made)
         assert (status, json.loads(body)["error"]["code"]) == (408, "timed_out")
         assert list(exchange.root.glob(".incoming/*")) == []
@@ -284,9 +287,9 @@ def test_small_answers_beside_large_bodies(gateway: tuple[str, int]) -> None:
     before = forget_peak(pid)
     head = "PUT /api/blobs/" + "0" * 64 + " HTTP/1.1\nConnection: close\nAuthorization: Bearer ada"
     seconds: list[float] = []
-    with ThreadPoolExecutor(4) as pool, httpx.Client(headers=bearer("ada")) as client:
+    with ThreadPoolExecutor(4) as pool, httpx.Client(headers=bearer("ada"), timeout=60) as client:
         bodies = [pool.submit(send_body, url, head, 128 * MIB) for _ in range(4)]
-        while not all(body.done() for body in bodies) or len(seconds) < 100:
+        while not all(body.done() for body in bodies) or len(seconds) < 300:
             begun = time.monotonic()
             client.get(f"{url}/api/jobs").raise_for_status()
             seconds.append(time.monotonic() - begun)

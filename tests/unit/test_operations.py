@@ -55,7 +55,9 @@ class Watch:
                 event.set()
 
 
-def test_alive_before_it_is_ready(tmp_path: Path) -> None:
+def test_alive_before_it_is_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jupyter_to_job.controller.readiness.TIMEOUT", 60.0)
+
     async def asked() -> None:
         metrics = Metrics()
         readiness = Readiness(metrics, "lock", "exchange")
@@ -100,6 +102,7 @@ def test_a_volume_that_hangs_hangs_no_probe(
         assert await check() == "does not answer"
         gate.set()
         monkeypatch.undo()
+        monkeypatch.setattr("jupyter_to_job.controller.readiness.TIMEOUT", 60.0)
         assert await check() == "ok"
 
     asyncio.run(look())

@@ -50,6 +50,13 @@ class EventsOf:
         return self.pod
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow machine takes no answer away."""
+    monkeypatch.setattr(recent_events, "MAX_WAIT", 60.0)
+    monkeypatch.setattr(recent_events, "TTL", 3600.0)
+
+
 @pytest.fixture
 def exchange(tmp_path: Path) -> FileExchange:
     exchange = FileExchange(tmp_path / "exchange")
@@ -96,11 +103,8 @@ def test_a_cluster_that_says_nothing(exchange: FileExchange, error: JobsError) -
     assert tell(EventsOf(error), exchange) is None
 
 
-def test_few_wait_for_a_cluster_that_does_not_answer(
-    exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_few_wait_for_a_cluster_that_does_not_answer(exchange: FileExchange) -> None:
     """The threads are those that all small answers share."""
-    monkeypatch.setattr(recent_events, "MAX_WAIT", 60.0)
 
     class Slow(EventsOf):
         async def events_of(self, namespace: str, uid: str) -> list[ClusterEvent]:

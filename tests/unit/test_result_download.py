@@ -195,9 +195,11 @@ def test_ranges(tmp_path: Path, headers: dict[str, str], status: int, content: s
 
 def test_the_routes_headers(proxy: CuttingProxy, data: bytes) -> None:
     path, headers = f"{proxy.url}/api/jobs/{JOB}/notebook", {"Authorization": "Bearer ada"}
-    whole = httpx.get(path, headers=headers)
+    whole = httpx.get(path, headers=headers, timeout=60)
     etag = f'"{hashlib.sha256(data).hexdigest()}"'
     assert (whole.status_code, whole.headers["ETag"]) == (200, etag)
-    rest = httpx.get(path, headers={**headers, "Range": f"bytes={SIZE - 5}-", "If-Range": etag})
+    rest = httpx.get(
+        path, headers={**headers, "Range": f"bytes={SIZE - 5}-", "If-Range": etag}, timeout=60
+    )
     assert (rest.status_code, rest.content) == (206, data[-5:])
     assert io.BytesIO(whole.content).read() == data

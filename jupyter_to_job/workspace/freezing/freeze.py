@@ -133,7 +133,7 @@ def _read_complete_notebook(workspace: Workspace, notebook: str) -> tuple[bytes,
             except BadNotebook:
                 # Some editors do not save atomically: a reader may see an incomplete file.
                 time.sleep(_RETRY_INTERVAL)
-                if _read_notebook(workspace, notebook)[0] == data:
+                if _read_notebook(workspace, notebook) == (data, True):
                     raise
     raise Stale(f"{notebook} is being written to.", "Submit again when it is saved.")
 
