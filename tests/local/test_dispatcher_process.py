@@ -11,16 +11,18 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from jupyter_to_job.backends.local import LocalBackend
+from jupyter_to_job.backends.local import backend as local_backend
 from jupyter_to_job.backends.local.hosts import has_dispatcher, lock_path, take_lock, this_host
 from jupyter_to_job.dispatcher.processes import MAX_HELPERS
 from jupyter_to_job.domain.errors import Unavailable
 from jupyter_to_job.exchange import FileExchange
 
 from .. import notebooks
-from ..processes import gone, kill, until
+from ..processes import BOUND, gone, kill, until
 from .cli import WAITING_CELL, Cli
 
 
@@ -31,11 +33,12 @@ def serve(cli: Cli, *options: str) -> subprocess.Popen[str]:
 
 
 def test_of_many_started_together_one_stays(cli: Cli) -> None:
-    started = [serve(cli, "--idle", "5") for _ in range(6)]
+    started = [serve(cli, "--idle", "60") for _ in range(6)]
     until(lambda: sum(p.poll() is None for p in started) == 1, "one that stays")
     (stayed,) = (p for p in started if p.poll() is None)
     assert {p.returncode for p in started if p is not stayed} == {0}
-    assert stayed.wait(60) == 0
+    stayed.terminate()
+    assert stayed.wait(60) == -signal.SIGTERM
     for process in started:
         process.communicate()
 
@@ -108,7 +111,7 @@ def test_it_leaves_when_its_lock_is_removed(cli: Cli) -> None:
     cli.exchange.mkdir()
     process = serve(cli, "--beat", "0.1", "--idle", "60")
     lock = lock_path(cli.exchange, this_host())
-    until(lambda: lock.exists(), "the lock")
+    until(lock.with_name("slots.json").exists, "what it writes at its start")
     shutil.rmtree(lock.parent)
     assert "lock was removed" in process.communicate(timeout=60)[1]
 
@@ -218,11 +221,13 @@ def job_for(backend: LocalBackend, exchange: Path) -> None:
         backend.notify("a-job-abcd2345")
     finally:
         until(lambda: not has_dispatcher(exchange, this_host()), "its end")
+        until(lambda: all(map(gone, psutil.Process().children())), "its exit status")
 
 
 def test_one_that_ends_at_once_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     backend = LocalBackend(FileExchange(tmp_path))
     monkeypatch.setattr(sys, "executable", "/bin/false")
+    monkeypatch.setattr(local_backend, "_START_TIME", BOUND)
     job_for(backend, tmp_path)
     with pytest.raises(Unavailable, match="ended at once"):
         job_for(backend, tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -65,6 +66,15 @@ def finish(cli: Cli, name: str) -> None:
     (cli.workspace / "go").unlink()
 
 
+def held_by(process: psutil.Process) -> list[str]:
+    """Return what a process has open, but for what it closes meanwhile."""
+    held = []
+    for descriptor in Path(f"/proc/{process.pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            held.append(os.readlink(descriptor))  # noqa: PTH115 - of sockets, too
+    return held
+
+
 def test_a_copy_shows_what_it_is_and_shares_nothing(cli: Cli) -> None:
     kernel_environment(cli)
     name = cli.submit_waiting()
@@ -75,7 +85,7 @@ def test_a_copy_shows_what_it_is_and_shares_nothing(cli: Cli) -> None:
     job = str(cli.exchange / name)
     assert proctitle == [sys.executable, "-m", "job_runner", "run", job, "--attempt", "1"]
     assert os.getsid(runner.pid) == runner.pid
-    held = [os.readlink(each) for each in Path(f"/proc/{runner.pid}/fd").iterdir()]  # noqa: PTH115 - of sockets, too
+    held = held_by(runner)
     assert [Path(path).parent.name for path in held if path.endswith("/lock")] == ["attempt-1"]
     finish(cli, name)
 

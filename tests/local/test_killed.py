@@ -121,7 +121,7 @@ def test_a_cancelled_runner_that_had_to_be_killed(cli: Cli) -> None:
 def test_a_stopped_runner_frees_its_slot(cli: Cli, again: bool) -> None:
     """It cannot notice its own time limit; `again`: nor when it is woken."""
     cli.capacity = "cpu=1,memory=8Gi"
-    name = cli.submit_waiting("--max-runtime", "2s")
+    name = cli.submit_waiting("--max-runtime", "5s")
     runner = cli.runner(name)
     runner.suspend()
     waiting = cli.submit("waits.ipynb")

@@ -32,8 +32,10 @@ def web() -> Iterator[WebReceiver]:
 def configure(cli: Cli, *hooks: dict[str, Any], **more: Any) -> Path:
     """Write the file with the hooks, where the setting names it."""
     path = cli.workspace.parent / "hooks.yaml"
-    path.write_text(yaml.safe_dump({"hooks": [{**QUICK, **hook} for hook in hooks], **more}))
-    path.chmod(0o600)
+    draft = path.with_suffix(".new")  # a notifier that works must not see an empty file
+    draft.write_text(yaml.safe_dump({"hooks": [{**QUICK, **hook} for hook in hooks], **more}))
+    draft.chmod(0o600)
+    draft.replace(path)
     cli.variables["JUPYTER_TO_JOB_HOOKS"] = str(path)
     return path
 
@@ -275,9 +277,12 @@ def test_a_command_gets_the_facts(cli: Cli) -> None:
 
 def test_long_waits_and_runs_are_told_of_while_they_last(cli: Cli, web: WebReceiver) -> None:
     cli.capacity = "cpu=1,memory=8Gi"
-    when = [{"waiting_longer_than": "1s", "running_longer_than": "2s"}, "cancelled"]
-    configure(cli, {"name": "ops", "webhook": web.url(), "when": when})
+    hook = {"name": "ops", "webhook": web.url()}
+    when = {"running_longer_than": "2s"}
+    configure(cli, {**hook, "when": [when, "cancelled"]})
     running = cli.submit_waiting()
+    when["waiting_longer_than"] = "1s"
+    configure(cli, {**hook, "when": [when, "cancelled"]})
     waiting = cli.submit("waits.ipynb")
 
     def types(name: str) -> list[str]:

@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from .. import notebooks
-from ..processes import kill
+from ..processes import kill, until
 from .cli import Cli
 
 
@@ -65,5 +65,5 @@ def test_the_dispatcher_leaves_and_comes_back(cli: Cli) -> None:
     _, said = serving.communicate(timeout=60)
     assert serving.returncode == 0
     assert f"{name}: delivered" in said.decode()
-    assert cli.dispatchers() == []
+    until(lambda: cli.dispatchers() == [], "the end of what signs its result")
     assert cli.json("submit", "waits.ipynb", "--wait")["state"] == "succeeded"

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import nbformat
+import psutil
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from job_runner.protocol import documents, layout
@@ -21,6 +24,22 @@ from ..processes import BOUND as BOUND
 from ..processes import until as until
 
 RUNNER = [sys.executable, "-m", "job_runner"]
+SEEN = """\
+import pathlib
+from job_runner.resources.monitor import Monitor
+add_tree = Monitor._add_tree
+def add_and_tell(monitor, tree, moment):
+    add_tree(monitor, tree, moment)
+    if tree.exact and tree.memory > {size}: pathlib.Path({path!r}).touch()
+Monitor._add_tree = add_and_tell
+"""
+"""For `changed_runner`: touch `path` once the monitor has an exact sample of over `size` bytes."""
+
+
+def changed_runner(change: str) -> list[str]:
+    """The runner as it is, but for what `change`, in Python, replaces in it."""
+    run = "import runpy; runpy.run_module('job_runner', run_name='__main__', alter_sys=True)"
+    return [sys.executable, "-c", f"{change}\n{run}"]
 
 
 def code(source: str, *tags: str) -> Any:
@@ -48,8 +67,14 @@ class Job:
     def attempt(self, number: int = 1) -> Path:
         return layout.attempt_dir(self.directory, number)
 
-    def start(self, *arguments: str, before: tuple[str, ...] = (), **env: str) -> Any:
-        command = [*before, *RUNNER, "run", str(self.directory), *arguments]
+    def start(
+        self,
+        *arguments: str,
+        before: tuple[str, ...] = (),
+        runner: Sequence[str] = RUNNER,
+        **env: str,
+    ) -> Any:
+        command = [*before, *runner, "run", str(self.directory), *arguments]
         with self.directory.with_suffix(".log").open("ab") as log:
             process = subprocess.Popen(
                 command, env={**os.environ, **env}, stderr=log, start_new_session=True
@@ -115,6 +140,15 @@ def banner(result: Any) -> list[str]:
     """The sources of the cells that papermill would remove on a rerun."""
     tag = "papermill-error-cell-tag"
     return [c.source for c in result.cells if tag in c.metadata.get("tags", [])]
+
+
+def names(processes: Iterable[psutil.Process]) -> list[str]:
+    """The names of those processes that have not ended meanwhile."""
+    found = []
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found.append(process.name())
+    return found
 
 
 def load(path: Path) -> Any:

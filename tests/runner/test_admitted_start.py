@@ -18,7 +18,7 @@ import pytest
 from jupyter_to_job.backends.kubernetes.start_command import start_command
 
 from ..processes import until
-from .jobs import Job, notebook
+from .jobs import Job, names, notebook
 
 MARKING = "import pathlib; pathlib.Path({!r}).touch()\n"
 
@@ -57,7 +57,7 @@ class Container:
     def has_looked(self) -> bool:
         """Tell whether the container waits: it sleeps, or has had a minute of the claim's code."""
         children = psutil.Process(self.processes[-1].pid).children()
-        return self.mark.exists() or any(c.name() == "sleep" for c in children)
+        return self.mark.exists() or "sleep" in names(children)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,7 +18,7 @@ import pytest
 from job_runner.protocol import layout
 from job_runner.protocol.log_text import log_text
 
-from .jobs import Job, banner, code, make_job, notebook, stream, text
+from .jobs import BOUND, Job, banner, code, make_job, notebook, stream, text
 
 TORCH = "class OutOfMemoryError(RuntimeError): pass\ntext = 'CUDA out of memory. Tried 2 GiB'\n"
 STUBBORN = "get_ipython().kernel._allow_stdin = True\nprint('asking', flush=True)\n"
@@ -94,8 +94,19 @@ CASES = {
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Job, int]]:
-    """All cases, two at a time: most of a run is waiting for a kernel."""
+def late(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Job]:
+    """A run that ends at its time limit. Until then its cell has surely printed."""
+    source = "import time\nprint('kept')\ntime.sleep(60)"
+    made = make_job(tmp_path_factory.mktemp("exchange") / "job", notebook(source), max_runtime=10)
+    process = made.start()
+    yield made
+    process.kill()
+    process.wait()
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory, late: Job) -> dict[str, tuple[Job, int]]:
+    """All cases, two at a time: most of a run is waiting for a kernel, and `late` for its limit."""
     folder = tmp_path_factory.mktemp("exchange")
     # As a job from another machine: what its environment had stands in the request.
     there = {
@@ -224,12 +235,11 @@ def test_logs_show_text_and_traceback(runs: dict[str, tuple[Job, int]]) -> None:
     assert log.startswith("kept\n") and "ZeroDivisionError" in log
 
 
-def test_deadline(job: Callable[..., Job]) -> None:
-    late = job(notebook("import time\nprint('kept')\ntime.sleep(60)"), max_runtime=3)
-    assert late.run() == 5
+def test_deadline(late: Job) -> None:
+    assert late.processes[0].wait(timeout=BOUND) == 5
     assert late.outcome().reason == "DeadlineExceeded"
-    assert str(late.outcome().message).startswith("The time limit of 3 s was reached in cell 1;")
-    assert "DeadlineExceeded: The time limit of 3 s" in banner(late.result())[0]
+    assert str(late.outcome().message).startswith("The time limit of 10 s was reached in cell 1;")
+    assert "DeadlineExceeded: The time limit of 10 s" in banner(late.result())[0]
     assert stream(late.result().cells[-1]) == "kept\n"
 
 

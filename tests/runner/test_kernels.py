@@ -87,11 +87,13 @@ def test_a_kernel_that_does_nothing_more_is_not_waited_for(
     assert with_kernel(tmp_path, lambda kernel: close_after(kernel, source)) < BOUND
 
 
-def test_exit_handlers_have_time_to_upload(tmp_path: Path) -> None:
+def test_exit_handlers_have_time_to_upload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel with a new child counts as busy, although neither uses any CPU."""
+    monkeypatch.setattr(shutdown, "_IDLE_TIMEOUT", 2.0)  # on a busy machine the kernel has pauses
     source = (
         "import atexit, subprocess, pathlib\n"
         "def upload():\n"
-        "    subprocess.run(['sleep', '1.5'])\n"
+        "    subprocess.run(['sleep', '3'])\n"
         "    pathlib.Path('uploaded').touch()\n"
         "atexit.register(upload)"
     )
@@ -99,8 +101,11 @@ def test_exit_handlers_have_time_to_upload(tmp_path: Path) -> None:
     assert (tmp_path / "uploaded").exists()
 
 
-def test_a_kernel_s_threads_leave_without_waiting_for_each_other(tmp_path: Path) -> None:
+def test_a_kernel_s_threads_leave_without_waiting_for_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Else it is killed, and loses what is written at the very end: a log that was held back."""
+    monkeypatch.setattr(shutdown, "_IDLE_TIMEOUT", 5.0)  # half of the time that ipykernel hangs
     source = (
         "import logging.handlers\n"
         "log = logging.handlers.MemoryHandler(100, target=logging.FileHandler('log'))\n"
@@ -124,8 +129,11 @@ def test_a_kernel_s_threads_leave_without_waiting_for_each_other(tmp_path: Path)
     assert (tmp_path / "log").read_text() == "held back\n"
 
 
-def test_what_a_notebook_made_is_finalized_before_its_kernel_is_gone(tmp_path: Path) -> None:
+def test_what_a_notebook_made_is_finalized_before_its_kernel_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also what is held by itself only, or by a module: what it holds back is written then."""
+    monkeypatch.setattr(shutdown, "_IDLE_TIMEOUT", 5.0)  # half of the time that ipykernel hangs
     (tmp_path / "of_the_notebook.py").write_text(
         "class Late:\n"
         "    def __init__(self, name):\n"

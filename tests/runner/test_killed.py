@@ -17,7 +17,7 @@ import pytest
 from job_runner.protocol import documents, layout, liveness
 from job_runner.protocol.journal.journal import JournalWriter
 
-from .jobs import BOUND, Job, banner, notebook, stream, until
+from .jobs import BOUND, Job, banner, names, notebook, stream, until
 
 GRACE = 10
 """Seconds between SIGTERM and SIGKILL: all that a runner has to save everything."""
@@ -112,7 +112,7 @@ def test_told_to_stop_as_the_first_process_of_a_container(job: Callable[..., Job
     assert first.kernel_pid() < 1000  # a number of the namespace: the runner is its PID 1
 
     def orphans() -> list[str]:
-        return [c.name() for c in runner.children()[1:]]
+        return names(runner.children()[1:])
 
     until(lambda: not orphans(), "orphans are reaped")
     began = time.monotonic()

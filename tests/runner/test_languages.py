@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,9 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from .jobs import BOUND, RUNNER, Job, banner, stream, until
+from job_runner.protocol import layout
+
+from .jobs import BOUND, RUNNER, Job, banner, changed_runner, make_job, stream, until
 from .test_killed import GRACE
 
 Make = Callable[..., Job]
@@ -155,30 +157,57 @@ LONG = {
         "EvaluationInterruptedException",
     ),
 }
-ENDS = {"stopped": ("Terminated", 143), "late": ("DeadlineExceeded", 5)}
-ENOUGH = {"python3": 3, "bash": 3, "java": 10}
+ENOUGH = 10
 """Seconds in which a cell has surely printed, on a loaded machine, too."""
 
 
 @pytest.mark.parametrize("kernel", LONG)
-@pytest.mark.parametrize("how", ENDS)
-def test_a_cell_that_is_ended_is_interrupted(
-    job: Make, request: pytest.FixtureRequest, data: str, kernel: str, how: str
+def test_a_cell_that_is_stopped_is_interrupted(
+    job: Make, request: pytest.FixtureRequest, data: str, kernel: str
 ) -> None:
-    """It says itself where it was; how the run ended is our word all the same."""
     if kernel == "java":
         request.getfixturevalue("java")
-    source, printed, error = LONG[kernel]
-    limit = ENOUGH[kernel] if how == "late" else None
-    made = job(in_language(kernel, source, "echo no"), max_runtime=limit)
+    made = job(in_language(kernel, LONG[kernel][0], "echo no"))
     process = made.start(JUPYTER_PATH=data)
     until(lambda: made.attempt().exists() and "kept" in made.printed(), "output")
     began = time.monotonic()
-    if how == "stopped":
-        process.send_signal(signal.SIGTERM)
-    reason, code = ENDS[how]
-    assert process.wait(timeout=BOUND) == code
-    assert how == "late" or time.monotonic() - began < GRACE
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=BOUND) == 143
+    assert time.monotonic() - began < GRACE
+    check_interrupted(made, kernel, "Terminated")
+
+
+@pytest.fixture(scope="module")
+def late(tmp_path_factory: pytest.TempPathFactory, data: str) -> Iterator[dict[str, Job]]:
+    """A run in each kernel that ends at its time limit: they wait for it beside each other."""
+    folder = tmp_path_factory.mktemp("exchange")
+    made = {
+        kernel: make_job(
+            folder / kernel, in_language(kernel, source, "echo no"), max_runtime=ENOUGH
+        )
+        for kernel, (source, _, _) in LONG.items()
+        if kernel != "java" or shutil.which("java") is not None
+    }
+    processes = [each.start(JUPYTER_PATH=data) for each in made.values()]
+    yield made
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize("kernel", LONG)
+def test_a_cell_that_is_late_is_interrupted(
+    request: pytest.FixtureRequest, late: dict[str, Job], kernel: str
+) -> None:
+    if kernel == "java":
+        request.getfixturevalue("java")
+    assert late[kernel].processes[0].wait(timeout=BOUND) == 5
+    check_interrupted(late[kernel], kernel, "DeadlineExceeded")
+
+
+def check_interrupted(made: Job, kernel: str, reason: str) -> None:
+    """The cell says itself where it was; how the run ended is our word all the same."""
+    _, printed, error = LONG[kernel]
     outcome = made.outcome()
     assert (outcome.reason, outcome.cells["done"]) == (reason, 0)
     first = next(c for c in made.result().cells if c.cell_type == "code")
@@ -195,7 +224,8 @@ def test_what_swallows_the_interrupt_did_not_succeed(job: Make) -> None:
         "try:\n    print('kept', flush=True)\n    time.sleep(100)\n"
         "except KeyboardInterrupt:\n    print('well then')"
     )
-    saving = source.replace("print('well then')", "time.sleep(1)\n    print('saved')")
+    # Longer than the half second in which output is awaited of a cell that was given up.
+    saving = source.replace("print('well then')", "time.sleep(0.7)\n    print('saved')")
     deaf = "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nprint('kept')\n"
     deaf += "time.sleep(100)"
     told = ((source, "kept\nwell then\n"), (saving, "kept\nsaved\n"), (deaf, "kept\n"))
@@ -216,17 +246,25 @@ def test_a_cell_that_was_sent_and_not_begun_is_interrupted_once_it_is(job: Make)
         "import pathlib, signal, time\nkernel = get_ipython().kernel\n"
         "publish = kernel._publish_execute_input\n"
         "def late(*args):\n    signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
-        "    pathlib.Path('sent').touch()\n    time.sleep(0.5)\n"
-        "    signal.signal(signal.SIGINT, signal.default_int_handler)\n    publish(*args)\n"
-        "kernel._publish_execute_input = late"
+        "    pathlib.Path('sent').touch()\n"
+        "    while not pathlib.Path('told').exists(): time.sleep(0.02)\n"
+        "    time.sleep(0.2)\n"  # in which an interrupt that comes too early is lost
+        "    signal.signal(signal.SIGINT, lambda *_: interrupts.append(1))\n    publish(*args)\n"
+        "kernel._publish_execute_input = late\ninterrupts = []"
     )
-    made = job(in_language("python3", busy, "time.sleep(1)\npathlib.Path('through').touch()"))
-    process = made.start()
-    until((made.directory.parent / "sent").exists, "a cell that was sent")
+    waiting = "while not interrupts: time.sleep(0.02)\nprint('interrupted')"
+    made = job(in_language("python3", busy, waiting))
+    patient = "import job_runner.attempt.supervise as s; s._INTERRUPT_GRACE = 30.0"
+    process = made.start(runner=changed_runner(patient))
+    folder, lock = made.directory.parent, made.attempt() / layout.LOCK
+    until((folder / "sent").exists, "a cell that was sent")
+    os.utime(lock, (0, 0))
     process.send_signal(signal.SIGTERM)
+    until(lambda: lock.stat().st_mtime > 0, "the signal came")
+    (folder / "told").touch()
     assert process.wait(timeout=BOUND) == 143
     assert (made.outcome().reason, made.outcome().cells["done"]) == ("Terminated", 1)
-    assert not (made.directory.parent / "through").exists()
+    assert made.printed() == "interrupted\n"
 
 
 def test_a_flood_that_is_stopped_comes_whole(job: Make) -> None:

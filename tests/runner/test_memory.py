@@ -18,7 +18,7 @@ from job_runner.diagnosis.cell_place import CellPlace
 from job_runner.diagnosis.endings import memory_limit_exceeded
 from job_runner.resources import process_tree
 
-from .jobs import BOUND, Job, banner, make_job, notebook, stream, until
+from .jobs import BOUND, SEEN, Job, banner, changed_runner, make_job, notebook, stream, until
 
 MIB = 1 << 20
 FILL = """\
@@ -49,17 +49,17 @@ shared.close(); shared.unlink()
 print('kept')
 """
 UP_TO = """\
-import os, signal, time
+import os, time
 def resident():
     return int(open('/proc/self/statm').read().split()[1]) * os.sysconf('SC_PAGE_SIZE')
 held = []
 while resident() < {size}: held.append(fill(1 << 20))
-print('kept'); time.sleep(1); os.kill(os.getpid(), signal.SIGKILL)
+print('kept'); time.sleep(60)
 """
 
 
 OVER = {
-    "at once": "x = [fill(50 << 20) for _ in range(100)]",
+    "at once": "import time\nx = [fill(50 << 20) for _ in range(10)]; time.sleep(60)",
     "step by step": "held = []\nwhile True: held.append(fill(1 << 20))",
     "in a child": f"{CHILD}subprocess.run([sys.executable, '-c', source])",
     "in an orphan": f"{CHILD}{ORPHAN}",
@@ -105,10 +105,14 @@ def test_shared_pages_count_once(job: Callable[..., Job]) -> None:
     assert 150 * MIB < sharing.outcome().usage["memory_peak"] < 350 * MIB
 
 
-def test_killed_near_the_limit_is_out_of_memory(job: Callable[..., Job]) -> None:
-    limit = 300 * MIB
+def test_killed_near_the_limit_is_out_of_memory(job: Callable[..., Job], tmp_path: Path) -> None:
+    limit, seen = 300 * MIB, tmp_path / "seen"
     near = job(notebook(FILL, UP_TO.format(size=limit * 95 // 100)), memory_limit=limit)
-    assert near.run() == 4
+    told = SEEN.format(size=limit * 9 // 10, path=str(seen))
+    process = near.start(runner=changed_runner(told))
+    until(lambda: seen.exists() and "kept" in near.printed(), "a sample near the limit")
+    os.kill(near.kernel_pid(), signal.SIGKILL)
+    assert process.wait(timeout=BOUND) == 4
     assert near.outcome().reason == "OutOfMemory"
     assert near.printed() == "kept\n"
 

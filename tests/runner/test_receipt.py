@@ -20,7 +20,7 @@ from job_runner.resources.monitor import Monitor
 from job_runner.resources.process_tree import cpu_seconds, read_kernel, total
 from job_runner.resources.usage import Usage
 
-from .jobs import BOUND, Job, code, make_job, notebook, until
+from .jobs import BOUND, SEEN, Job, changed_runner, code, make_job, notebook, until
 from .test_gpu import driver as driver  # a fixture
 from .test_gpu import wait_for_looks
 
@@ -28,12 +28,16 @@ MIB = 1 << 20
 BUSY = "import time; end = time.process_time() + {0}\nwhile time.process_time() < end: pass"
 CHILD = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {BUSY.format(0.4)!r}])"
 LASTING = """\
+import os, time
 child = subprocess.Popen([sys.executable, '-c', 'print(1, flush=True); import time; \
 x = bytearray(b"x") * (300 << 20); end = time.process_time() + 0.4\\n\
 while time.process_time() < end: pass\\nprint(2, flush=True); input()'],
     stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-child.stdout.read(4); time.sleep(1.2)
+child.stdout.read(4)
+while not os.path.exists('seen'): time.sleep(0.02)
 """
+SEEN_SIZE = 320 * MIB
+"""What the cell `lasting` has, with its child, and no other cell."""
 CELLS = {
     "tiny": "x = 1",
     "idle": "import time; time.sleep(0.2)",
@@ -58,8 +62,10 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Job:
         cell.metadata["jupyter_to_job"] = {"wall": 1e9, "odd": 1}
     never = code("never = 'runs'")
     never.metadata["jupyter_to_job"] = {"wall": 1e9, "odd": 1}
-    made = make_job(tmp_path_factory.mktemp("exchange") / "job", notebook(*cells, never))
-    assert made.run() == 1
+    folder = tmp_path_factory.mktemp("exchange")
+    made = make_job(folder / "job", notebook(*cells, never))
+    seen = SEEN.format(size=SEEN_SIZE, path=str(folder / "seen"))
+    assert made.start(runner=changed_runner(seen)).wait(timeout=BOUND) == 1
     return made
 
 

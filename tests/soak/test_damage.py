@@ -68,13 +68,14 @@ def test_a_damaged_journal(scene: Scene, rng: random.Random, met: Counter[str]) 
     """What is whole in it is delivered, in order; a loss inside is marked."""
     victim, _ = scene.submit(2, pause=0.15)
     draw(rng, ["printing"], CHARACTERS // 2).wait(scene.directory(victim), scene.cli.workspace)
-    scene.kill_all(["dispatcher", "runner", "kernel"])
     damage = rng.choice([flip, flip, cut])
-    damage(scene.directory(victim) / "attempt-1" / layout.JOURNAL / "00000001.jsonl", rng)
-    seen = look(scene.directory(victim))
-    for name in scene.names:
-        ended = scene.look(name).ended
-        scene.expect([name], *({ended} if ended else {LOST, SUCCEEDED}))
+    with scene.witness.hold():
+        scene.kill_all(["dispatcher", "runner", "kernel"])
+        damage(scene.directory(victim) / "attempt-1" / layout.JOURNAL / "00000001.jsonl", rng)
+        seen = look(scene.directory(victim))
+        for name in scene.names:
+            ended = scene.look(name).ended
+            scene.expect([name], *({ended} if ended else {LOST, SUCCEEDED}))
     jobs = scene.cli.json("wait", *scene.names, code=1)
     job = next(job for job in jobs if job["name"] == victim)
     assert (job["state"], job["reason"]) in scene.endings[victim]
@@ -99,13 +100,13 @@ def test_a_damaged_document(scene: Scene, rng: random.Random, met: Counter[str])
     (running,) = scene.submit(1, stem="running", pause=0.5)
     scene.cli.run("wait", ended)
     draw(rng, ["kernel", "printing"], 1).wait(scene.directory(running), scene.cli.workspace)
-    scene.kill_all(["dispatcher", "runner", "kernel"])
-    victim = rng.choice([ended, running])
-    there = [p for p in scene.directory(victim).rglob("*.json*") if p.is_file()]
-    path = rng.choice(sorted([*there, scene.directory(victim) / layout.SNAPSHOT]))
-    damage = rng.choice(DAMAGES)
-    sockets = scene.look(victim).sockets
-    damage(path, rng)
+    victim, damage = rng.choice([ended, running]), rng.choice(DAMAGES)
+    with scene.witness.hold():
+        scene.kill_all(["dispatcher", "runner", "kernel"])
+        there = [p for p in scene.directory(victim).rglob("*.json*") if p.is_file()]
+        path = rng.choice(sorted([*there, scene.directory(victim) / layout.SNAPSHOT]))
+        sockets = scene.look(victim).sockets
+        damage(path, rng)
     met[path.name] += 1
     before = len(scene.cli.results(ended))
     listed = scene.cli.run("list", "--all")

@@ -86,14 +86,20 @@ def _older(scene: Scene) -> None:
 
 
 def test_full_during_the_journal(
-    small_exchange: SmallDisk, scene: Scene, rng: random.Random, met: Counter[str]
+    small_exchange: SmallDisk,
+    scene: Scene,
+    rng: random.Random,
+    met: Counter[str],
+    tmp_path: Path,
 ) -> None:
     """A job that goes on printing; what fits is left, and whatever is freed is taken again."""
     older = _digests(scene)
-    victim = _submit_chatty(scene)
+    gate = tmp_path / "gate"
+    victim = _submit_chatty(scene, gate)
     moment = draw(rng, ["kernel", "answered", "printing", "printing"], CHUNK * LINES)
     moment.wait(scene.directory(victim), scene.cli.workspace)
     small_exchange.fill(leave=rng.choice([0, 4096, 65536]))
+    gate.touch()
     job = until(lambda: _ended(scene, victim), "the job's end", bound=120)
     seen = scene.must_keep(victim)
     met[f"{job['reason'] or job['state']} while full"] += 1
@@ -189,9 +195,9 @@ def test_full_during_submission(
     assert older.items() <= _digests(scene).items()
 
 
-def _submit_chatty(scene: Scene) -> str:
+def _submit_chatty(scene: Scene, gate: Path) -> str:
     """Submit a job that prints `CHUNK` bytes beside each line, and for longer than the others."""
-    (name,) = scene.submit(1, stem="chatty", pause=0.05, beside="#" * CHUNK)
+    (name,) = scene.submit(1, stem="chatty", pause=0.05, beside="#" * CHUNK, gate=gate)
     return name
 
 

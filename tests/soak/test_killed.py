@@ -75,7 +75,8 @@ def test_the_runner(scene: Scene, rng: random.Random, met: Counter[str]) -> None
     moment.wait(scene.directory(victim), scene.cli.workspace)
     runner = next(iter(scene.runners(victim)), None)
     if runner is None and not scene.look(victim).claimed:
-        runner = until(lambda: next(iter(scene.runners(victim)), None), "a runner")
+        until(lambda: scene.runners(victim) or scene.look(victim).claimed, "a runner")
+        runner = next(iter(scene.runners(victim)), None)
     if runner is None:
         met["too late"] += 1
     else:
@@ -127,14 +128,16 @@ def test_all_together(scene: Scene, rng: random.Random, met: Counter[str]) -> No
     moment.wait(scene.directory(rng.choice(names)), scene.cli.workspace)
     submitting.kill()
     submitting.wait()
-    scene.kill_all(rng.sample(["dispatcher", "runner", "kernel"], 3))
+    with scene.witness.hold():
+        scene.kill_all(rng.sample(["dispatcher", "runner", "kernel"], 3))
+        late = [path.name for path in scene.cli.exchange.glob("late-*")]
+        for name in [*names, *late]:
+            seen = scene.must_keep(name)
+            right = [seen.when_killed] if seen.claimed else [SUCCEEDED, *NEVER_CLAIMED]
+            scene.expect([name], *right)
+            if seen.claimed:
+                scene.witness.is_dead(name)
     met[moment.phase] += 1
-    late = [path.name for path in scene.cli.exchange.glob("late-*")]
-    for name in [*names, *late]:
-        seen = scene.must_keep(name)
-        scene.expect([name], *([seen.when_killed] if seen.claimed else (SUCCEEDED, *NEVER_CLAIMED)))
-        if seen.claimed:
-            scene.witness.is_dead(name)
     again = scene.cli.submit("late.ipynb", "--idempotency-key", "late")
     assert late in ([], [again])
     if not late:

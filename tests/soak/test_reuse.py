@@ -103,18 +103,19 @@ def _forged(
     draw(rng, ["claimed", "kernel", "answered", "printing", "printing"], CHARACTERS).wait(
         scene.directory(rng.choice(names)), scene.cli.workspace
     )
-    scene.kill_all(["dispatcher", "runner", "kernel"])
     cancelled = rng.choice([None, *names])
-    for name in names:
-        seen = scene.must_keep(name)
-        if not seen.claimed:
-            continue
-        scene.expect([name], seen.when_killed)
-        scene.witness.is_dead(name)
-        has_kernel = seen.kernel is not None  # else it was killed as soon as it was claimed
-        forge(scene.directory(name) / "attempt-1", stranger, kernel=has_kernel, **runner)
-        if name == cancelled and seen.when_killed == LOST:
-            scene.expect([name], LOST, ("cancelled", None))  # whether the wish came in time
+    with scene.witness.hold():
+        scene.kill_all(["dispatcher", "runner", "kernel"])
+        for name in names:
+            seen = scene.must_keep(name)
+            if not seen.claimed:
+                continue
+            scene.expect([name], seen.when_killed)
+            scene.witness.is_dead(name)
+            has_kernel = seen.kernel is not None  # else it was killed as soon as it was claimed
+            forge(scene.directory(name) / "attempt-1", stranger, kernel=has_kernel, **runner)
+            if name == cancelled and seen.when_killed == LOST:
+                scene.expect([name], LOST, ("cancelled", None))  # whether the wish came in time
     if cancelled:
         assert scene.cli.run("cancel", cancelled).returncode == 0
         if not scene.look(cancelled).claimed:

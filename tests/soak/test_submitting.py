@@ -107,7 +107,7 @@ def test_twenty_at_once(scene: Scene, rng: random.Random, met: Counter[str]) -> 
     assert cli.run("delete", *dropped).returncode == 0  # 50 at once all run; here it is the start
     assert cli.json("wait", kept)["state"] == "succeeded"
     assert [job["name"] for job in cli.json("list", "--all")] == [kept]
-    assert len(cli.dispatchers()) == 1
+    until(lambda: len(cli.dispatchers()) == 1, "one dispatcher")
     assert len(cli.results(kept)) == 1
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
+from contextlib import AbstractContextManager
 
 from ..local.cli import Cli
 
@@ -54,6 +55,7 @@ class Witness:
         self._dead: frozenset[str] = frozenset()
         self._final: dict[str, str] = {}
         self._stopping = threading.Event()
+        self._sampling = threading.Lock()
         self.untruths: list[str] = []
         self.samples = 0
         self.seen: Counter[str] = Counter()
@@ -68,6 +70,10 @@ class Witness:
     def is_dead(self, name: str) -> None:
         """Tell that no process of this job lives any more, nor will again."""
         self._dead |= {name}
+
+    def hold(self) -> AbstractContextManager[object]:
+        """Return a context without samples: each `list` starts a dispatcher where there is none."""
+        return self._sampling
 
     def stop(self) -> None:
         """Sample once more, if it had begun, and return when that is done."""
@@ -88,7 +94,8 @@ class Witness:
         _answer(lists)
         while True:
             last = self._stopping.is_set()
-            self._sample(lists)
+            with self._sampling:
+                self._sample(lists)
             if last:
                 break
             self._stopping.wait(_PAUSE)

@@ -10,8 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import random
-import socket
 import subprocess
 import sys
 import tempfile
@@ -23,6 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
+
+from tests.ports import free_port
 
 START_SECONDS = 300
 TOKEN = "a-token-of-the-ui-tests"  # the server lives for one test, on the loopback interface
@@ -221,12 +221,3 @@ class Lab:
                 with contextlib.suppress(psutil.NoSuchProcess):
                     process.kill()
             time.sleep(0.02)  # whoever reaps them may take longer, and a zombie is nobody's
-
-
-def free_port() -> int:
-    """A port that the system gives to nobody by itself: still free when the server takes it."""
-    for port in random.sample(range(20_000, 32_000), 100):
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
-    raise AssertionError("no port is free")
