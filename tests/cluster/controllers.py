@@ -58,7 +58,9 @@ def add_controller(
     )
     box.apply(_labelled(volume.claim_manifest()))
     deploy(box, images, controller, settings, components)
-    return start_dev_pod(box, images, name, cpu="100m", controller=controller)
+    dev_pod = start_dev_pod(box, images, name, cpu="100m", controller=controller)
+    until_reached(dev_pod)
+    return dev_pod
 
 
 @contextmanager
@@ -126,6 +128,19 @@ def until_rolled_out(cluster: Cluster, controller: Controller = FIRST) -> None:
     """Wait until a controller's pod is the one of its Deployment, and serves."""
     flags = (*controller.deployment, "--timeout=90s")
     cluster.kubectl("rollout", "status", *flags, timeout=100)
+
+
+def until_reached(dev_pod: DevPod) -> None:
+    """Wait until a dev pod's node knows where the gateway's Service leads, whatever it speaks."""
+    service = dev_pod.cluster.get("service", dev_pod.controller.own("gateway"), NAMESPACE)
+    host = dev_pod.controller.gateway.partition("://")[2]
+    port = service["spec"]["ports"][0]["port"]
+    connect = f"import socket; socket.create_connection(({host!r}, {port}), 5)"
+    command = f'python3 -c "{connect}" 2>/dev/null && echo yes'
+    wait_for(
+        "the gateway is reached",
+        lambda: "yes" in dev_pod.run("sh", "-c", command, check=False),
+    )
 
 
 def until_served(dev_pod: DevPod) -> None:

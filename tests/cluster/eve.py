@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable
 from functools import partial
@@ -31,6 +32,19 @@ RIGHTS: list[dict[str, Any]] = [
 def allow_eve(cluster: Cluster) -> None:
     """Give her every right there is in the namespace."""
     cluster.apply(*RIGHTS)
+    until_allowed(cluster, EVE, TEAM)
+
+
+def until_allowed(cluster: Cluster, user: str, namespace: str) -> None:
+    """Wait until new rights of a user hold: the API server learns of them in its own time."""
+    question = ("auth", "can-i", "create", "configmaps", f"--as={user}", "-n", namespace)
+
+    def is_allowed() -> bool:
+        with contextlib.suppress(KubectlError):  # the answer "no" is an error, too
+            return cluster.kubectl(*question).strip() == "yes"
+        return False
+
+    wait_for(f"{user} has rights", is_allowed)
 
 
 def as_user(cluster: Cluster, user: str, *command: str, stdin: object = None) -> str:

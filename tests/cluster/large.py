@@ -26,7 +26,7 @@ from tests.cluster.deliveries import Place as DeliveryPlace
 from tests.cluster.peaks import command_lines, peak_memory, peaks_of
 from tests.cluster.place import ClusterPlace
 from tests.cluster.product import DevPod
-from tests.cluster.scenes import AGENT, find_process, large_output
+from tests.cluster.scenes import AGENT, large_output
 from tests.cutting_proxy import CuttingProxy, cutting_proxy
 
 MIB = 1 << 20
@@ -74,15 +74,13 @@ def check_large_input(place: ClusterPlace, dev_pod: DevPod, size: int) -> None:
         killer.join()
         assert size < proxy.sent < size + PIECE + REFUSED
         sent = proxy.sent
-        again = service.submit(replace(asked, name="again"))[0]
-        assert proxy.sent - sent < OVERHEAD
-    peak = 0
-    while not place.service.get(job.name).state.final:
-        peak = max(peak, peak_memory(find_process(AGENT, job.name)))
-        time.sleep(0.1)
+        with peaks_of({"agent": (AGENT, job.name.encode())}) as peaks:
+            again = service.submit(replace(asked, name="again"))[0]
+            assert proxy.sent - sent < OVERHEAD
+            place.until(lambda: place.service.get(job.name).state.final, f"{job.name} has ended")
     for each in (job, again):
         assert f"# {digest}" in place.result(place.decided(each.name)).read_text()
-    assert 0 < peak < AGENT_MEMORY
+    assert 0 < peaks["agent"] < AGENT_MEMORY
     check_memory_of_controller()
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from tests.cluster.box.boot import Box
 from tests.cluster.box.wait import wait_for
+from tests.cluster.eve import until_allowed
 
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -37,6 +38,7 @@ def test_the_audit_log_has_each_request_of_a_user_once(box: Box) -> None:
     edit = ("--clusterrole=edit", "--serviceaccount=default:audited")
     box.kubectl("create", "rolebinding", "audited", *edit)
     token = box.kubectl("create", "token", "audited").strip()
+    until_allowed(box, "system:serviceaccount:default:audited", "default")
     made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "made"}}
 
     codes = [

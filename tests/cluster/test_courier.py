@@ -288,9 +288,16 @@ def ask(pod: DevPod, token: str, asked: Sequence[Call]) -> list[int]:
 
 def stop_courier(job: SubmittedJob) -> int:
     """Stop a job's courier before it has done anything; return its process id."""
-    wait_for("there is a courier", lambda: find_couriers(job), max_pause=0.05)
-    (pid,) = find_couriers(job)
-    os.kill(pid, signal.SIGSTOP)
+    stopped: set[int] = set()
+
+    def is_stopped() -> bool:
+        for pid in find_couriers(job):
+            os.kill(pid, signal.SIGSTOP)
+            stopped.add(pid)
+        return bool(stopped)
+
+    wait_for("there is a courier", is_stopped, max_pause=0.05)
+    (pid,) = stopped
     return pid
 
 

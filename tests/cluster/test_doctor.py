@@ -196,12 +196,11 @@ def test_the_events_of_a_job_that_waits(dev_pod: DevPod) -> None:
     options = ("-f", NOWHERE["flavor"], "-d", NOWHERE["device"])
     job = SubmittedJob.submit(dev_pod, "waits", *options, cells=("1",))
     try:
-        told = job.until(
-            lambda told: "FailedScheduling" in [e["reason"] for e in told["events"] or ()]
-        )
-        first, *_, last = told["events"]
-        assert first["reason"] == "SuccessfulCreate"
-        assert last["reason"] == "FailedScheduling"
+        reasons = {"SuccessfulCreate", "FailedScheduling"}
+        told = job.until(lambda told: reasons <= {e["reason"] for e in told["events"] or ()})
+        times = [event["time"] for event in told["events"]]
+        assert times == sorted(times)
+        last = next(e for e in told["events"] if e["reason"] == "FailedScheduling")
         assert "0/2 nodes are available" in last["message"]
         assert told["submitted"] <= last["time"]
         assert (told["state"], told["reason"]) == ("queued", "Unschedulable")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
-from tests.cluster.box.cluster import Cluster
+from tests.cluster.box.cluster import Cluster, KubectlError
 from tests.cluster.box.images import Images
 from tests.cluster.box.wait import wait_for
 from tests.cluster.product import HOME, LIMITED, TEAM, DevPod, start_dev_pod
@@ -35,7 +37,15 @@ def test_an_evicted_pod_of_a_flavor_with_retries(dev_pod: DevPod, cluster: Clust
     job.until(lambda job: job["state"] == "running")
     name = second()
     assert name is not None
-    cluster.kubectl("exec", "-n", TEAM, name, "-c", "notebook", "--", "touch", "/tmp/go")
+    touch = ("exec", "-n", TEAM, name, "-c", "notebook", "--", "touch", "/tmp/go")
+
+    def is_let_go() -> bool:
+        with contextlib.suppress(KubectlError):  # its container is not there yet
+            cluster.kubectl(*touch)
+            return True
+        return False
+
+    wait_for("the second pod is let go", is_let_go)
     job.check_counted(job.until_ended(), None)
 
 
@@ -92,7 +102,13 @@ def test_a_quota_that_frees_up_later(cluster: Cluster, dev_pod: DevPod, images: 
     assert waiting["state"] == "queued"
     # Now its Job is taken, and not its pod: the dev pod has the only place.
     cluster.apply({**quota, "spec": {"hard": {"pods": "1"}}})
-    refused = job.until(lambda job: "FailedCreate" in {e["reason"] for e in job["events"]})
+    # Events and messages come by two watches.
+    refused = job.until(
+        lambda job: (
+            "FailedCreate" in {e["reason"] for e in job["events"] or ()}
+            and "the job asks for 1 pods" in (job["message"] or "")
+        )
+    )
     assert (refused["state"], refused["reason"]) == ("queued", "QuotaExceeded"), refused
     assert "has no room now: the job asks for 1 pods" in refused["message"], refused
     assert all(event["time"] for event in refused["events"])

@@ -178,9 +178,10 @@ def test_uninstalling_leaves_the_exchange_alone(
         cluster.kubectl(*(str(overlay) if word == shipped else word for word in words), timeout=120)
 
     left = {"namespace/jupyter-to-job", "persistentvolumeclaim/exchange"}
-    assert objects_of_ours(cluster) == left
+    wait_for("what depends on ours is gone, too", lambda: objects_of_ours(cluster) == left)
     others = {"configmap/kube-root-ca.crt", "serviceaccount/default", "secret/gateway-tls"}
-    assert objects_in(cluster, NAMESPACE) - others == {"persistentvolumeclaim/exchange"}
+    kept = {"persistentvolumeclaim/exchange"}
+    wait_for("the rest is gone", lambda: objects_in(cluster, NAMESPACE) - others == kept)
     wait_for("no pod is left", lambda: not our_pods(cluster), 60)
     told = dev_pod.run("sh", "-c", "jupyter-to-job list 2>&1; echo exit $?", check=False)
     assert "exit 5" in told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shutil
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.box.cluster import Cluster
+from tests.cluster.box.cluster import Cluster, KubectlError
 from tests.cluster.box.wait import wait_for
 from tests.cluster.controllers import controller_pods
 from tests.cluster.product import HOME, NAMESPACE, TEAM, DevPod
@@ -75,9 +76,12 @@ def test_one_id_from_the_command_to_the_container(dev_pod: DevPod, cluster: Clus
     created = next(m for m in of_controller if m["message"] == f"{name}: Job created")
     assert created["job"] == name
 
-    of_agent = lines(cluster, pod["metadata"]["name"], "-n", TEAM, "-c", "agent")
+    def said_by_agent() -> list[Any]:
+        return lines(cluster, pod["metadata"]["name"], "-n", TEAM, "-c", "agent")
+
+    wait_for("all is sent", lambda: any("all sent" in line["message"] for line in said_by_agent()))
+    of_agent = said_by_agent()
     assert {(line["request_id"], line["job"]) for line in of_agent} == {(request_id, name)}
-    assert any("all sent" in line["message"] for line in of_agent)
 
     of_runner = cluster.kubectl("logs", pod["metadata"]["name"], "-n", TEAM, "-c", "notebook")
     assert f"request_id={request_id}" in of_runner
@@ -94,8 +98,13 @@ def test_a_refusal_can_be_quoted(dev_pod: DevPod, cluster: Cluster) -> None:
     answer = dev_pod.run("sh", "-c", script, check=False)
     quoted = re.search(r"Request ([0-9a-f]{16}):", answer)
     assert quoted is not None, answer
-    found = lines(cluster, controller(cluster), "-n", NAMESPACE, "--tail=-1")
-    (line,) = (line for line in found if line.get("request_id") == quoted[1])
+
+    def logged() -> list[Any]:
+        found = lines(cluster, controller(cluster), "-n", NAMESPACE, "--tail=-1")
+        return [line for line in found if line.get("request_id") == quoted[1]]
+
+    wait_for("it is logged", logged)
+    (line,) = logged()
     assert (line["status"], line["level"]) == (403, "warning")
 
 
@@ -119,8 +128,14 @@ def test_events_on_the_job(dev_pod: DevPod, cluster: Cluster) -> None:
 
 
 def test_probes_and_metrics(dev_pod: DevPod, cluster: Cluster) -> None:
-    checks = json.loads(ask(cluster, "/readyz"))["checks"]
-    assert checks == dict.fromkeys(("lock", "exchange", "watches", "gateway"), "ok")
+    good = dict.fromkeys(("lock", "exchange", "watches", "gateway"), "ok")
+
+    def is_ready() -> bool:
+        with contextlib.suppress(KubectlError):  # of a disk that is slow for a moment
+            return bool(json.loads(ask(cluster, "/readyz"))["checks"] == good)
+        return False
+
+    wait_for("it is ready", is_ready)
     assert json.loads(ask(cluster, "/healthz")) == {"status": "ok"}
 
     ended = {"state": "succeeded", "device": "cpu", "flavor": "small"}

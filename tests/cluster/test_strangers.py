@@ -101,8 +101,16 @@ def until_refused(job: SubmittedJob, pod: str) -> None:
         return False
 
     wait_for("its agent is refused", is_refused)
-    files = cluster.kubectl("exec", *pods, "-c", "notebook", "--", "ls", "/jupyter-to-job")
-    assert job.name not in files
+    listed: list[str] = []
+
+    def is_listed() -> bool:
+        with contextlib.suppress(KubectlError):  # that container starts a moment later
+            ls = ("-c", "notebook", "--", "ls", "-a", "/jupyter-to-job")
+            listed.append(cluster.kubectl("exec", *pods, *ls))
+        return bool(listed)
+
+    wait_for("its files are listed", is_listed)
+    assert job.name not in listed[0]
 
 
 def has_ended(job: SubmittedJob, name: str) -> bool:

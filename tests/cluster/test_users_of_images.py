@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
-from tests.cluster.box.cluster import Cluster
+from tests.cluster.box.cluster import Cluster, KubectlError
 from tests.cluster.box.images import Images
 from tests.cluster.box.inside import DEFAULT_CONTAINER
+from tests.cluster.box.wait import wait_for
 from tests.cluster.product import HUB, TEAM, DevPod, dev_pod_manifest
 from tests.cluster.scenes import SubmittedJob, notebook, submit, text_of
 from tests.cluster.test_volumes import preflight
@@ -113,16 +114,25 @@ def test_only_the_image_says_which_user_it_is(
     assert "runAsUser" in told["user_unknown"]["hint"]
 
 
-@contextmanager
-def pod_security(cluster: Cluster, namespace: str, level: str) -> Iterator[None]:
-    """Have a namespace enforce another level of Pod Security for a moment."""
+@contextlib.contextmanager
+def pod_security(
+    cluster: Cluster, namespace: str, level: str, pod: dict[str, Any]
+) -> Iterator[None]:
+    """Have a namespace enforce another level of Pod Security for a moment: one that takes a pod."""
     label = "pod-security.kubernetes.io/enforce"
 
     def enforce(value: str) -> None:
         cluster.kubectl("label", "namespace", namespace, f"{label}={value}", "--overwrite")
 
+    def takes_pod() -> bool:
+        with contextlib.suppress(KubectlError):  # the API server learns of it in its own time
+            cluster.create(pod, trial=True)
+            return True
+        return False
+
     enforce(level)
     try:
+        wait_for("it holds", takes_pod)
         yield
     finally:
         enforce("restricted")
@@ -134,7 +144,7 @@ def test_a_dev_pod_of_root_is_told_and_refused(
     assert dev_pod.cluster is cluster
     pod = dev_pod_manifest(images, HUB, "zoe-of-root", "zoe-of-root")
     pod["spec"]["securityContext"] |= {"runAsUser": 0, "runAsNonRoot": False}
-    with pod_security(cluster, HUB, "baseline"):
+    with pod_security(cluster, HUB, "baseline", pod):
         mine = start(cluster, pod)
     try:
         path = "/tmp/whose.ipynb"

@@ -204,7 +204,7 @@ def test_files_are_private(shared: Place) -> None:
     place = shared
     open_to_others = [
         p for p in place.exchange.root.rglob("*")
-        if p.stat().st_mode & 0o077 and ".dispatcher" not in p.parts
+        if ".dispatcher" not in p.parts and p.stat().st_mode & 0o077
     ]  # fmt: skip
     assert open_to_others == []
     assert place.exchange.root.stat().st_mode & 0o077 == 0
