@@ -23,6 +23,21 @@ ARGUMENTS = [
 ]
 WINDOW: dict[str, Any] = {"viewport": {"width": 1400, "height": 900}}
 """Wide enough for the whole toolbar."""
+KEEP_TOASTS = """(() => {
+    window.shownToasts = [];
+    const texts = new WeakMap();
+    const toasts = document.getElementsByClassName('Toastify__toast');
+    new MutationObserver(() => {
+        for (const toast of toasts) {
+            const text = toast.textContent;
+            if (texts.get(toast) !== text && toast.checkVisibility()) {
+                texts.set(toast, text);
+                window.shownToasts.push(text);
+            }
+        }
+    }).observe(document, { childList: true, subtree: true, characterData: true });
+})()"""
+"""Keeps the text of every toast that was ever to be seen: that of a short job is soon gone."""
 
 
 def launch_options() -> dict[str, Any]:
@@ -33,8 +48,9 @@ def launch_options() -> dict[str, Any]:
 
 
 def be_patient(context: BrowserContext) -> BrowserContext:
-    """Give a context the patience that a busy machine needs."""
+    """Give a context the patience, and the memory of toasts, that a busy machine needs."""
     context.set_default_timeout(PAGE_TIMEOUT)
+    context.add_init_script(KEEP_TOASTS)
     expect.set_options(timeout=PAGE_TIMEOUT)
     return context
 

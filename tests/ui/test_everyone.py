@@ -49,6 +49,11 @@ while not pathlib.Path('go').exists():
     time.sleep(0.1)"""
 """A cell that prints until the test puts a file beside the notebook."""
 
+UNTIL_GONE = """import pathlib, time
+while pathlib.Path('../gone').exists():
+    time.sleep(0.1)"""
+"""A cell that runs until the folder of its result is gone."""
+
 SLOW_START = """import pathlib, time
 while pathlib.Path('wait').exists():
     time.sleep(0.1)"""
@@ -102,6 +107,7 @@ def jobs_in_every_state(lab: Lab, page: Page) -> dict[str, str]:
     """Their names by what became of them; one runs on, and one waits for its GPU."""
     lab.write("reports/train.ipynb", STEPS, "print('the end')", tags=("parameters",))
     lab.write("reports/quick.ipynb", "print(1)")
+    lab.write("reports/late.ipynb", UNTIL_GONE)
     lab.write("reports/broken.ipynb", "raise ValueError('could not convert string to float: n/a')")
     lab.write("reports/slow/start.ipynb", "print(1)")
     (lab.root / "reports" / "slow" / "wait").touch()
@@ -116,7 +122,7 @@ def jobs_in_every_state(lab: Lab, page: Page) -> dict[str, str]:
 
     gpu = {"flavor": "gpu", "device": "t4"}
     jobs = {
-        "held": submit("quick", name="held", output="gone"),
+        "held": submit("late", name="held", output="gone"),
         "succeeded": submit("quick"),
         "failed": submit("broken"),
         "running": submit("train", **gpu),
@@ -124,7 +130,7 @@ def jobs_in_every_state(lab: Lab, page: Page) -> dict[str, str]:
         "queued": submit("quick", name="a-rather-long-name-that-somebody-gave-it", **gpu),
         "cancelled": submit("quick", name="no", **gpu),
     }
-    shutil.rmtree(lab.root / "gone")  # well before its job has a kernel
+    shutil.rmtree(lab.root / "gone")
     page.evaluate(RUN, ["jupyter-to-job:cancel", jobs["cancelled"]])
     page.evaluate(SHOW_PANEL)
     for label, words in {
@@ -155,11 +161,14 @@ def test_every_screen_in_every_theme_size_and_colour(
     expect(page.get_by_text("No jobs yet.")).to_be_visible()
     assert_accessible_in_all_themes(page, PANEL)
     jobs = jobs_in_every_state(lab, page)
-    page.evaluate(RUN, ["jupyter-to-job:rerun", "no-such-job"])
-    expect(toast(page, "no-such-job")).to_be_visible()
     badge = "li[data-id=jupyter-to-job-jobs]"
     assert_accessible_in_all_themes(page, PANEL, badge, ".jp-ToJob-status")
-    assert_accessible_in_all_themes(page, ".Toastify__toast-body")
+    for theme in THEMES:
+        choose_theme(page, theme)
+        page.evaluate(RUN, ["jupyter-to-job:rerun", "no-such-job"])  # its toast stays 15 seconds
+        expect(toast(page, "no-such-job").first).to_be_visible()
+        expect(page.locator(".Toastify--animate")).to_have_count(0)
+        assert_accessible(page, ".Toastify__toast-body")
     screenshot("panel-contrast")
     panel = page.locator(PANEL)
     row = page.get_by_role("article", name=jobs["running"])

@@ -145,8 +145,7 @@ def test_what_ended_meanwhile_is_told_once(
         page.wait_for_function(f"() => ({known})().includes('{name}')")
     page.goto("about:blank")
     (lab.root / "reports" / "go").touch()
-    results = [lab.root / "reports" / f"{name}.ipynb" for name in names]
-    wait_until(lambda: all(path.exists() for path in results), "the jobs did not end")
+    wait_until(lambda: all(map(lab.is_delivered, names)), "the jobs did not end")
 
     visit(page, lab.url)
     missed = toast(page, "While you were away 2 jobs ended: 1 succeeded, 1 failed")

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.ui.lab import Lab
-from tests.ui.steps import END_TIMEOUT, file_item, toast
+from tests.ui.steps import END_TIMEOUT, file_item, toast, told_name
 
 LOCALES = Path(__file__).parents[2] / "jupyter_to_job" / "locale"
 
@@ -90,15 +90,13 @@ def test_everything_is_said_in_chinese(
     assert_translated(dialog, locale)
 
     dialog.get_by_role("button", name=words.send).click()
-    told = toast(page, words.submitted)
-    expect(told).to_be_visible()
-    found = re.search(r"train-[a-z2-7]{8}", told.inner_text())
-    assert found is not None
-    finished = toast(page, f"{found.group()} {words.finished}")
+    name = told_name(page, words.submitted)
+    assert re.fullmatch(r"train-[a-z2-7]{8}", name)
+    finished = toast(page, f"{name} {words.finished}")
     expect(finished).to_be_visible(timeout=END_TIMEOUT)
 
     page.get_by_role("tab", name=re.compile(f"^{words.jobs}")).click()
     panel = page.get_by_role("region", name=words.jobs)
-    expect(panel.get_by_role("article", name=found.group())).to_be_visible()
+    expect(panel.get_by_role("article", name=name)).to_be_visible()
     assert_translated(panel, locale)
     screenshot(f"panel-{locale}")

@@ -122,7 +122,7 @@ def test_no_control_of_the_panel_moves_while_news_arrive(
 def test_no_control_of_the_panel_moves_while_news_are_announced(
     lab: Lab, open_lab: Callable[[], Page]
 ) -> None:
-    lab.write("reports/broken.ipynb", "import time; time.sleep(3)")
+    lab.write("reports/broken.ipynb", "import time; time.sleep(600)")
     page = open_lab()
     panel = show(page)
     first = page.evaluate(SUBMIT_FILE, "first")

@@ -163,7 +163,7 @@ def test_what_stands_still_is_rendered_and_does_no_harm(
     expect(widgets.locator(".jp-ToJob-widget-value", has_text="7")).to_be_visible()
     expect(widgets.get_by_role("progressbar", name="half")).to_have_attribute("aria-valuenow", "30")
     pixel = widgets.locator('img[src^="data:image/png"]')
-    assert pixel.evaluate("image => image.naturalWidth") == 1
+    expect(pixel).to_have_js_property("naturalWidth", 1)
     expect(widgets.get_by_text("in a tab")).to_be_visible()
     expect(widgets.get_by_text("captured")).to_be_visible()
     expect(widgets.locator("i")).to_have_text("in italics")
@@ -171,6 +171,7 @@ def test_what_stands_still_is_rendered_and_does_no_harm(
     expect(widgets.get_by_text("The widget Video is not shown here")).to_be_visible()
 
     rendered = cell(live, 1).locator(".jp-OutputArea")
+    expect(rendered.get_by_text("Shown in a simpler style here")).to_be_visible()
     largest = rendered.locator("td", has_text="3").first
     color = "cell => getComputedStyle(cell).backgroundColor"
     assert "rgb(255, 200, 0)" in [each.evaluate(color) for each in rendered.locator("td").all()], (
@@ -181,9 +182,8 @@ def test_what_stands_still_is_rendered_and_does_no_harm(
         for each in rendered.locator("td").all()
     )
     assert largest.evaluate("cell => getComputedStyle(cell).position") == "static"
-    expect(rendered.get_by_text("Shown in a simpler style here")).to_be_visible()
     circle = rendered.locator('img[src^="data:image/svg+xml"]')
-    assert circle.evaluate("image => image.naturalWidth") == 120
+    expect(circle).to_have_js_property("naturalWidth", 120)
     expect(rendered.get_by_text("told")).to_be_visible()
     expect(rendered.get_by_text("What runs scripts")).to_be_visible()
     assert page.evaluate("() => window.stolen") is None, "nothing was executed"
