@@ -13,7 +13,7 @@ pytestmark = pytest.mark.side_by_side
 
 
 def test_a_run_past_its_limit(dev_pod: DevPod) -> None:
-    limit = ("--max-runtime", "5s")
+    limit = ("--max-runtime", "10s")
     job = SubmittedJob.submit(dev_pod, "deadline", *CROWD, *limit, cells=(COUNT,))
     job.check_counted(job.until_ended(), "DeadlineExceeded", at_least=10)
 

@@ -75,8 +75,12 @@ class Terminal:
 
     @property
     def lines(self) -> list[str]:
-        """Each line that was drawn, one that was drawn over as well."""
-        return [_CONTROL.sub("", line) for line in re.split(r"[\r\n]+", self.raw)]
+        """Each line that was drawn, one that was drawn over as well.
+
+        The terminal's own echo of Ctrl-C may stand anywhere, and is left out.
+        """
+        drawn = self.raw.replace("^C", "")
+        return [_CONTROL.sub("", line) for line in re.split(r"[\r\n]+", drawn)]
 
     @property
     def raw(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -51,6 +52,15 @@ def gateway(tmp_path: Path, cli: Cli, says: Any, pods: PodsWithVolumes) -> Itera
             yield
 
 
+PATIENT = """\
+from jupyter_to_job.cli.main import main
+from jupyter_to_job.workspace.suggesting import suggest
+suggest.TIMEOUT = 60.0
+main(prog_name="jupyter-to-job")
+"""
+"""The command, with all the time that it needs to find what a notebook reads."""
+
+
 @pytest.mark.usefixtures("gateway")
 def test_submit_says_what_the_cluster_says(
     cli: Cli, says: PretendChecks, pods: PodsWithVolumes
@@ -59,6 +69,7 @@ def test_submit_says_what_the_cluster_says(
     notebooks.write(cli.workspace / "a.ipynb", "import helpers")
     notebooks.write(cli.workspace / "b.ipynb", "1")
     (cli.workspace / "helpers.py").write_text("")
+    cli.command = (sys.executable, "-c", PATIENT)
     ran = cli.run("submit", "a.ipynb", "b.ipynb")
     assert ran.returncode == 0
     assert len(ran.stdout.split()) == 2

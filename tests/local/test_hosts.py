@@ -74,6 +74,7 @@ def test_a_wish_is_the_other_hosts_to_fulfil(cli: Cli, other_host: Cli) -> None:
     there = other_host.submit_waiting()
     assert cli.run("cancel", there).returncode == 0
     assert cli.json("wait", there, code=1)["state"] == "cancelled"
+    until(lambda: len(cli.dispatchers()) == 1, "the end of what signs")
     (only,) = cli.dispatchers()  # nobody started a second one for that
     assert only == dispatcher_of(cli, OTHER)
 

@@ -24,10 +24,11 @@ ERASED = (
     "print('spinning |', end='')\nfor c in '/-|' * 50: print('\\b' + c, end='')\nprint('\\bdone')"
 )
 JUNK = r"""
-import sys, os
+import sys, os, time
 print('nul \x00 bell \x07 ansi \x1b[31mred\x1b[0m vertical \x0b end')
 sys.stdout.flush()
 os.write(1, b'\xff\xfe raw \x80\n')
+time.sleep(1)  # a thread of the kernel reads it, and may be late
 try:
     print('lone \udcff surrogate')
 except UnicodeError as error:

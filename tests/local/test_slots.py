@@ -60,7 +60,7 @@ def test_the_dispatcher_leaves_and_comes_back(cli: Cli) -> None:
     name = cli.submit_waiting()
     kill(*cli.dispatchers())
     command = [sys.executable, "-m", "jupyter_to_job.dispatcher", str(cli.exchange)]
-    serving = subprocess.Popen([*command, "--idle", "0.2"], stderr=subprocess.PIPE)
+    serving = subprocess.Popen([*command, "--idle", "5"], stderr=subprocess.PIPE)
     cli.release()
     _, said = serving.communicate(timeout=60)
     assert serving.returncode == 0

@@ -158,6 +158,7 @@ async def test_the_log_does_not_grow_with_appends(
     place: Place, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level("INFO", logger=request_log.__name__)
+    monkeypatch.setattr(request_log, "SLOW", BOUND)
     exchanges.add(place.exchange, JOB)
     agent = Agent(place, JOB)
     await agent.claim()
@@ -327,7 +328,7 @@ async def test_a_slow_reader_gets_the_latest(exchange: FileExchange) -> None:
 async def test_who_does_not_read_is_dropped(
     exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(events, "SEND_TIMEOUT", 0.5)
+    monkeypatch.setattr(events, "SEND_TIMEOUT", 5.0)
     for name in names(200):
         exchanges.add(exchange, name, parameters={"x": "y" * 30_000})
     async with gateway(exchange) as place:

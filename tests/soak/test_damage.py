@@ -64,9 +64,12 @@ Damage = Callable[[Path, random.Random], None]
 DAMAGES: list[Damage] = [flip, cut, garble, of_another_kind, missing, a_folder]
 
 
-def test_a_damaged_journal(scene: Scene, rng: random.Random, met: Counter[str]) -> None:
+def test_a_damaged_journal(
+    scene: Scene, rng: random.Random, met: Counter[str], tmp_path: Path
+) -> None:
     """What is whole in it is delivered, in order; a loss inside is marked."""
-    victim, _ = scene.submit(2, pause=0.15)
+    gate = tmp_path / "gate"
+    victim, _ = scene.submit(2, pause=0.15, gate=gate)
     draw(rng, ["printing"], CHARACTERS // 2).wait(scene.directory(victim), scene.cli.workspace)
     damage = rng.choice([flip, flip, cut])
     with scene.witness.hold():
@@ -76,6 +79,7 @@ def test_a_damaged_journal(scene: Scene, rng: random.Random, met: Counter[str]) 
         for name in scene.names:
             ended = scene.look(name).ended
             scene.expect([name], *({ended} if ended else {LOST, SUCCEEDED}))
+    gate.touch()
     jobs = scene.cli.json("wait", *scene.names, code=1)
     job = next(job for job in jobs if job["name"] == victim)
     assert (job["state"], job["reason"]) in scene.endings[victim]

@@ -33,6 +33,7 @@ LIMITS = {**TWO_FLAVORS, **NOTHING_RUNS}
 
 SUBMIT = """async choices => (await jupyterapp.commands.execute('jupyter-to-job:submit',
     { path: 'reports/study.ipynb', ask: false, ...choices })).name"""
+COPIED = "() => navigator.clipboard.readText()"
 
 
 def request_of(lab: Lab, name: str) -> dict[str, object]:
@@ -109,9 +110,8 @@ def test_only_a_time_limit_that_the_user_set_is_kept(
 
         row(panel, name).get_by_role("button", name="More actions").click()
         page.get_by_role("menuitem", name="Copy Command").click()
-        copied = "() => navigator.clipboard.readText()"
-        page.wait_for_function("async () => (await navigator.clipboard.readText()) !== ''")
-        assert ("--max-runtime 7200" in page.evaluate(copied)) == bool(limit)
+        wait_until(lambda: page.evaluate(COPIED) != "", "nothing was copied")
+        assert ("--max-runtime 7200" in page.evaluate(COPIED)) == bool(limit)
         page.evaluate("() => navigator.clipboard.writeText('')")
 
     rerun_with_changes(page, limited)

@@ -23,7 +23,7 @@ SUBMIT = "async job => (await jupyterapp.commands.execute('jupyter-to-job:submit
 SHOW = """async name => {
     await jupyterapp.commands.execute('jupyter-to-job:show-details', { name });
 }"""
-TRAIN = "import time\nfor step in range(3):\n    print('step', step)\n    time.sleep(0.2)"
+TRAIN = "import time\nfor step in range(3):\n    print('step', step)\n    time.sleep(1)"
 MAKE = "from pathlib import Path\nPath('made.txt').write_text('made')"
 
 
@@ -75,7 +75,7 @@ def test_details_of_a_job_that_succeeded(
     view.get_by_role("button", name="Log", exact=True).click()
     expect(section(view, "Log")).to_contain_text("step 2")
     changed = json.loads(source.read_text())
-    changed["cells"][1]["source"] = TRAIN.replace("0.2", "0.5")
+    changed["cells"][1]["source"] = TRAIN.replace("sleep(1)", "sleep(0.5)")
     source.write_text(json.dumps(changed))
     view.get_by_role("button", name="What changed since").click()
     difference = section(view, "What changed since")

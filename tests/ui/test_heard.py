@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Callable
@@ -57,7 +58,9 @@ def saved(lab: Lab) -> dict[str, object]:
     """What the settings file holds; comments of JupyterLab's own stand before it."""
     path = lab.base / SETTINGS
     text = path.read_text() if path.exists() else "{}"
-    values: dict[str, object] = json.loads(re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE))
+    values: dict[str, object] = {}
+    with contextlib.suppress(json.JSONDecodeError):  # JupyterLab is writing it
+        values = json.loads(re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE))
     return values
 
 

@@ -126,6 +126,7 @@ def test_no_control_of_the_panel_moves_while_news_are_announced(
     page = open_lab()
     panel = show(page)
     first = page.evaluate(SUBMIT_FILE, "first")
+    expect(row(panel, first).get_by_role("progressbar")).to_be_visible(timeout=END_TIMEOUT)
     more = row(panel, first).get_by_role("button", name="More actions")
     with pressed(page, more.element_handle()):
         added = page.evaluate(SUBMIT_FILE, "added")

@@ -188,8 +188,9 @@ def check_matrix(page: Page) -> None:
 
 def check_files(lab: Lab, page: Page) -> None:
     """CSV, Parquet and frame are one table, and it is that of the page."""
-    text = save(page, "night", "CSV").read_text(encoding="utf-8")
     shown = results(page, "night").locator("tr[data-job]").evaluate_all(NAMES)
+    wait_until(lambda: all(map(lab.is_delivered, shown)), "not all are delivered")
+    text = save(page, "night", "CSV").read_text(encoding="utf-8")
     assert [row["job"] for row in csv.DictReader(io.StringIO(text))] == shown
     parquet = pd.read_parquet(save(page, "night", "Parquet"))
     frame = frame_of(lab, "night")

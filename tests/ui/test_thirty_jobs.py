@@ -176,13 +176,16 @@ def find_and_read_by_keys(page: Page, name: str) -> None:
 
     view = details(page, name)
     expect(view).to_be_focused()
+    cells = section(view, "What each cell used").get_by_role("button").last
+    expect(cells).to_be_visible()  # else its place is passed before it is there
+    expect(view.get_by_role("button", name="HTML without Code")).to_be_visible()
     press_until(page, "Tab", view.get_by_role("button", name="Open Source"))
     press_until(page, "Tab", view.get_by_role("button", name="More…"))
     press(page, "Enter", "ArrowDown")
     expect(page.locator(".lm-Menu-item.lm-mod-active")).to_be_visible()
     press(page, "Escape")
     expect(view.get_by_role("button", name="More…")).to_be_focused()
-    press_until(page, "Tab", section(view, "What each cell used").get_by_role("button").last)
+    press_until(page, "Tab", cells)
     press(page, "Enter")
     press_until(page, "Tab", view.get_by_role("button", name="HTML without Code"))
     press_until(page, "Tab", view.get_by_role("button", name="Log", exact=True))
