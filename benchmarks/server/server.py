@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import random
 import secrets
-import socket
 import subprocess
 import time
 from abc import ABC, abstractmethod
@@ -16,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+
+from tests.ports import free_port
 
 from ..runner.measure import notebook
 from ..runner.result_checks import Output, find_fault
@@ -146,7 +146,7 @@ class MeasuredServer(ABC):
             time.sleep(pause)
 
     def _start(self) -> None:
-        self._port = _free_port()
+        self._port = free_port()
         command = [
             *(str(self.python), "-m", self.program, "--no-browser"),
             f"--ServerApp.root_dir={self.workspace}",
@@ -190,12 +190,3 @@ class MeasuredServer(ABC):
                 with contextlib.suppress(psutil.NoSuchProcess):
                     psutil.Process(int(pid)).kill()
             time.sleep(0.02)
-
-
-def _free_port() -> int:
-    """Return a port below those that the system gives out by itself: nobody takes it meanwhile."""
-    for port in random.sample(range(20_000, 32_000), 100):
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
-    raise RuntimeError("no port is free")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Callable
 from functools import partial
@@ -10,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.box.cluster import Cluster, KubectlError
+from tests.cluster.box.cluster import Cluster, KubectlError, until_taken
 from tests.cluster.box.wait import wait_for
 from tests.cluster.product import TEAM
 from tests.cluster.side_by_side import once
@@ -38,13 +37,7 @@ def allow_eve(cluster: Cluster) -> None:
 def until_allowed(cluster: Cluster, user: str, namespace: str) -> None:
     """Wait until new rights of a user hold: the API server learns of them in its own time."""
     question = ("auth", "can-i", "create", "configmaps", f"--as={user}", "-n", namespace)
-
-    def is_allowed() -> bool:
-        with contextlib.suppress(KubectlError):  # the answer "no" is an error, too
-            return cluster.kubectl(*question).strip() == "yes"
-        return False
-
-    wait_for(f"{user} has rights", is_allowed)
+    until_taken(f"{user} has rights", lambda: cluster.kubectl(*question))  # "no" is an error, too
 
 
 def as_user(cluster: Cluster, user: str, *command: str, stdin: object = None) -> str:

@@ -209,15 +209,14 @@ def test_the_events_of_a_job_that_waits(dev_pod: DevPod) -> None:
         assert "0/2 nodes are available" in last["message"]
         assert told["submitted"] <= last["time"]
         assert (told["state"], told["reason"]) == ("queued", "Unschedulable")
-        shown: list[str] = []
 
-        def says_why() -> bool:
+        def says_why() -> str:
             """Look once: a cluster that is slow to tell of events has none for a moment."""
-            shown.append(dev_pod.run("jupyter-to-job", "show", job.name))
-            return "FailedScheduling: 0/2 nodes are available" in shown[-1]
+            lines = dev_pod.run("jupyter-to-job", "show", job.name)
+            return lines if "FailedScheduling: 0/2 nodes are available" in lines else ""
 
-        wait_for("it is shown why", says_why)
-        assert "What the cluster says" in shown[-1] and "waits for" in shown[-1]
+        lines = wait_for("it is shown why", says_why)
+        assert "What the cluster says" in lines and "waits for" in lines
         listed = json.loads(dev_pod.run("jupyter-to-job", "list", "--json"))
         assert [j["events"] for j in listed if j["name"] == job.name] == [None]
     finally:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-
 import pytest
 
-from tests.cluster.box.cluster import Cluster, KubectlError
+from tests.cluster.box.cluster import Cluster, until_taken
 from tests.cluster.box.images import Images
 from tests.cluster.box.wait import wait_for
 from tests.cluster.product import HOME, LIMITED, TEAM, DevPod, start_dev_pod
@@ -38,14 +36,7 @@ def test_an_evicted_pod_of_a_flavor_with_retries(dev_pod: DevPod, cluster: Clust
     name = second()
     assert name is not None
     touch = ("exec", "-n", TEAM, name, "-c", "notebook", "--", "touch", "/tmp/go")
-
-    def is_let_go() -> bool:
-        with contextlib.suppress(KubectlError):  # its container is not there yet
-            cluster.kubectl(*touch)
-            return True
-        return False
-
-    wait_for("the second pod is let go", is_let_go)
+    until_taken("the second pod is let go", lambda: cluster.kubectl(*touch))
     job.check_counted(job.until_ended(), None)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 import shutil
@@ -11,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.box.cluster import Cluster, KubectlError
+from tests.cluster.box.cluster import Cluster, until_taken
 from tests.cluster.box.wait import wait_for
 from tests.cluster.controllers import controller_pods
 from tests.cluster.product import HOME, NAMESPACE, TEAM, DevPod
@@ -77,10 +76,10 @@ def test_one_id_from_the_command_to_the_container(dev_pod: DevPod, cluster: Clus
     assert created["job"] == name
 
     def said_by_agent() -> list[Any]:
-        return lines(cluster, pod["metadata"]["name"], "-n", TEAM, "-c", "agent")
+        said = lines(cluster, pod["metadata"]["name"], "-n", TEAM, "-c", "agent")
+        return said if any("all sent" in line["message"] for line in said) else []
 
-    wait_for("all is sent", lambda: any("all sent" in line["message"] for line in said_by_agent()))
-    of_agent = said_by_agent()
+    of_agent = wait_for("all is sent", said_by_agent)
     assert {(line["request_id"], line["job"]) for line in of_agent} == {(request_id, name)}
 
     of_runner = cluster.kubectl("logs", pod["metadata"]["name"], "-n", TEAM, "-c", "notebook")
@@ -103,8 +102,7 @@ def test_a_refusal_can_be_quoted(dev_pod: DevPod, cluster: Cluster) -> None:
         found = lines(cluster, controller(cluster), "-n", NAMESPACE, "--tail=-1")
         return [line for line in found if line.get("request_id") == quoted[1]]
 
-    wait_for("it is logged", logged)
-    (line,) = logged()
+    (line,) = wait_for("it is logged", logged)
     assert (line["status"], line["level"]) == (403, "warning")
 
 
@@ -128,14 +126,9 @@ def test_events_on_the_job(dev_pod: DevPod, cluster: Cluster) -> None:
 
 
 def test_probes_and_metrics(dev_pod: DevPod, cluster: Cluster) -> None:
-    good = dict.fromkeys(("lock", "exchange", "watches", "gateway"), "ok")
-
-    def is_ready() -> bool:
-        with contextlib.suppress(KubectlError):  # of a disk that is slow for a moment
-            return bool(json.loads(ask(cluster, "/readyz"))["checks"] == good)
-        return False
-
-    wait_for("it is ready", is_ready)
+    # A disk that is slow for a moment is not ready.
+    checks = json.loads(until_taken("it is ready", lambda: ask(cluster, "/readyz")))["checks"]
+    assert checks == dict.fromkeys(("lock", "exchange", "watches", "gateway"), "ok")
     assert json.loads(ask(cluster, "/healthz")) == {"status": "ok"}
 
     ended = {"state": "succeeded", "device": "cpu", "flavor": "small"}

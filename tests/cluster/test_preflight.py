@@ -63,14 +63,12 @@ def rule(dev_pod: DevPod, kind: str, spec: dict[str, Any]) -> Iterator[None]:
 
 def preflight(dev_pod: DevPod, **asked: Any) -> Any:
     """Return what preflight answers in a dev pod, once the API server has its word in it."""
-    answers: list[Any] = []
 
-    def is_checked() -> bool:
-        answers.append(json.loads(dev_pod.run("python3", "-c", SCRIPT, json.dumps(asked))))
-        return "not_checked" not in {problem["code"] for problem in answers[-1]["problems"]}
+    def checked() -> Any:
+        found = json.loads(dev_pod.run("python3", "-c", SCRIPT, json.dumps(asked)))
+        return None if "not_checked" in {p["code"] for p in found["problems"]} else found
 
-    wait_for("the cluster has checked it", is_checked)
-    return answers[-1]
+    return wait_for("the cluster has checked it", checked)
 
 
 def until_told(dev_pod: DevPod, code: str, **asked: Any) -> Any:

@@ -11,7 +11,7 @@ import pytest
 
 from jupyter_to_job.domain.names import job_name
 from tests.cluster.box.boot import Box
-from tests.cluster.box.cluster import Cluster, KubectlError
+from tests.cluster.box.cluster import Cluster, KubectlError, until_taken
 from tests.cluster.box.wait import wait_for
 from tests.cluster.deliveries import exchange_of
 from tests.cluster.product import DevPod
@@ -101,16 +101,8 @@ def until_refused(job: SubmittedJob, pod: str) -> None:
         return False
 
     wait_for("its agent is refused", is_refused)
-    listed: list[str] = []
-
-    def is_listed() -> bool:
-        with contextlib.suppress(KubectlError):  # that container starts a moment later
-            ls = ("-c", "notebook", "--", "ls", "-a", "/jupyter-to-job")
-            listed.append(cluster.kubectl("exec", *pods, *ls))
-        return bool(listed)
-
-    wait_for("its files are listed", is_listed)
-    assert job.name not in listed[0]
+    ls = ("exec", *pods, "-c", "notebook", "--", "ls", "-a", "/jupyter-to-job")
+    assert job.name not in until_taken("its files are listed", lambda: cluster.kubectl(*ls))
 
 
 def has_ended(job: SubmittedJob, name: str) -> bool:

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.box.cluster import Cluster, KubectlError
+from tests.cluster.box.cluster import Cluster, until_taken
 from tests.cluster.box.images import Images
 from tests.cluster.box.inside import DEFAULT_CONTAINER
-from tests.cluster.box.wait import wait_for
 from tests.cluster.product import HUB, TEAM, DevPod, dev_pod_manifest
 from tests.cluster.scenes import SubmittedJob, notebook, submit, text_of
 from tests.cluster.test_volumes import preflight
@@ -124,15 +123,9 @@ def pod_security(
     def enforce(value: str) -> None:
         cluster.kubectl("label", "namespace", namespace, f"{label}={value}", "--overwrite")
 
-    def takes_pod() -> bool:
-        with contextlib.suppress(KubectlError):  # the API server learns of it in its own time
-            cluster.create(pod, trial=True)
-            return True
-        return False
-
     enforce(level)
     try:
-        wait_for("it holds", takes_pod)
+        until_taken("it holds", lambda: cluster.create(pod, trial=True))
         yield
     finally:
         enforce("restricted")

@@ -263,9 +263,10 @@ def test_a_large_copy_is_shown_and_called_off(
     send_button(page).click()
     bar = dialog(page).get_by_role("progressbar", name="Copying files")
     expect(bar).to_be_visible()
+    page.wait_for_function("() => document.querySelector('progress').value > 0")
     first = bar.evaluate("bar => bar.value")
     page.wait_for_function("first => document.querySelector('progress').value > first", arg=first)
-    assert first < bar.evaluate("bar => bar.max") == LARGE
+    assert 0 < first < bar.evaluate("bar => bar.max") == LARGE
     screenshot("dialog-copying")
     with page.expect_request(re.compile("/submissions/")):
         dialog(page).get_by_text("Cancel", exact=True).click()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import threading
+from collections.abc import Callable
 from functools import cached_property
 from http import HTTPStatus
 from pathlib import Path
@@ -20,7 +22,7 @@ from kubernetes.dynamic.exceptions import (
 from urllib3 import Retry
 from urllib3.exceptions import HTTPError
 
-from tests.cluster.box.wait import wait_for
+from tests.cluster.box.wait import Found, wait_for
 
 _RBAC = "apis/rbac.authorization.k8s.io/v1"
 _GROUPS = {
@@ -38,6 +40,22 @@ _TIMEOUT = 60
 
 class KubectlError(Exception):
     """The API server refused a request, or kubectl ended with an error; the message says why."""
+
+
+def until_taken(what: str, ask: Callable[[], Found]) -> Found:
+    """Return what `ask` returns, once the cluster does not refuse it any more.
+
+    Its parts learn in their own time of new rights, containers and labels.
+    """
+    answers: list[Found] = []
+
+    def is_taken() -> bool:
+        with contextlib.suppress(KubectlError):
+            answers.append(ask())
+        return bool(answers)
+
+    wait_for(what, is_taken)
+    return answers[0]
 
 
 class NotFoundError(KubectlError):
