@@ -95,7 +95,9 @@ class Lab:
             **kept,
             "HOME": str(home),
             "TMPDIR": self.scratch,
-            "PATH": os.pathsep.join([str(Path(self.python).parent), os.environ["PATH"]]),
+            "PATH": os.pathsep.join(
+                [str(self.base / "bin"), str(Path(self.python).parent), os.environ["PATH"]]
+            ),
             "JUPYTER_CONFIG_DIR": str(self.base / "config"),
             "JUPYTER_DATA_DIR": str(self.base / "data"),
             "JUPYTER_RUNTIME_DIR": str(self.base / "runtime"),
@@ -153,7 +155,7 @@ class Lab:
     def start(self) -> None:
         """Start the server, after it was killed on the port that it had, and wait for it."""
         command = [
-            *(self.python, "-m", "jupyter", self.program, "--no-browser"),
+            *(str(Path(self.python).with_name(f"jupyter-{self.program}")), "--no-browser"),
             f"--ServerApp.root_dir={self.root}",
             *(f"--ServerApp.port={self.port}", "--ServerApp.port_retries=0"),
             *("--ServerApp.ip=127.0.0.1", f"--IdentityProvider.token={TOKEN}"),
@@ -185,6 +187,10 @@ class Lab:
         page = self.base / "config" / "labconfig" / "page_config.json"
         page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text('{"buildCheck": false}')  # the check starts Node.js at each page
+        node = self.base / "bin" / "node"
+        node.parent.mkdir(parents=True, exist_ok=True)
+        node.write_text("#!/bin/sh\n")  # JupyterLab asks it at each start for a setting of Yarn
+        node.chmod(0o755)
         for plugin, values in {**QUIET, **self.settings}.items():
             target = self.base / "settings" / f"{plugin}.jupyterlab-settings"
             target.parent.mkdir(parents=True, exist_ok=True)
