@@ -14,7 +14,9 @@ from tests.cluster.imagebuild.cache import build_once, cache_root
 
 MODULE = Path(__file__).parent
 KUBERNETES = "k8s.io/kubernetes"
-GO_FLAGS = ("-trimpath", "-buildvcs=false")
+# The linker strips what a debugger would need. On few cores, other packages keep them busy: so a
+# compiler needs no second thread. Both save an eighth of the processor time.
+GO_FLAGS = ("-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false -c=1")
 PAUSE_FLAGS = ("-Os", "-static")
 
 
@@ -32,7 +34,9 @@ def build_programs() -> Path:
 def _key(go: Go) -> str:
     recipe = [go.version, platform.machine(), *GO_FLAGS, *PAUSE_FLAGS]
     digest = hashlib.sha256(" ".join(recipe).encode())
-    sources = (path for name in ("go.mod", "go.sum", "*.go") for path in MODULE.rglob(name))
+    sources = (
+        path for name in ("go.mod", "go.sum", "go.work*", "*.go") for path in MODULE.rglob(name)
+    )
     for source in sorted(sources):
         digest.update(source.read_bytes())
     return digest.hexdigest()[:20]
@@ -41,10 +45,10 @@ def _key(go: Go) -> str:
 def _build(go: Go, target: Path) -> None:
     environment = {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local"}
 
-    def run(*arguments: str, module: Path = MODULE) -> str:
+    def run(*arguments: str) -> str:
         return subprocess.run(
             [go.program, *arguments],
-            cwd=module,
+            cwd=MODULE,
             env=environment,
             stdout=subprocess.PIPE,
             text=True,
@@ -55,13 +59,11 @@ def _build(go: Go, target: Path) -> None:
     major, minor, _ = version.removeprefix("v").split(".")
     stamps = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
     flags = " ".join(f"-X k8s.io/component-base/version.{k}={v}" for k, v in stamps.items())
-    # One command for nearly all of them, so that shared packages compile once.
+    # One command, and one version of each module for all (go.work): shared packages compile once.
     run(
         *("build", *GO_FLAGS, "-ldflags", f"-s -w {flags}"),
-        *("-o", f"{target}/", "tool", "./gpu-plugin"),
+        *("-o", f"{target}/", "tool", "./gpu-plugin", "./coredns"),
     )
-    coredns = MODULE / "coredns"
-    run("build", *GO_FLAGS, "-ldflags", "-s -w", "-o", f"{target}/coredns", ".", module=coredns)
     source = Path(json.loads(run("list", "-m", "-json", KUBERNETES))["Dir"])
     pause = source / "build/pause/linux/pause.c"
     subprocess.run(
