@@ -1,4 +1,4 @@
-// The programs of the test cluster, built from source: one module, one build, one go.sum.
+// The programs of the test cluster but CoreDNS, built from source; go.work adds that to the same build.
 module jupyter-to-job.io/box
 
 go 1.24.0
