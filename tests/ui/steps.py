@@ -68,6 +68,15 @@ def wait_until(condition: Callable[[], object], what: str) -> None:
         time.sleep(0.1)
 
 
+def until(page: Page, condition: Callable[[], object], what: str) -> None:
+    """Wait for something that the page asks for: its requests arrive here while it is waited on."""
+    for _ in range(600):
+        if condition():
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(what)
+
+
 def visit(page: Page, url: str) -> None:
     """Load JupyterLab, and wait until it is there for the user."""
     page.goto(url)

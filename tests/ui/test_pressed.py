@@ -21,6 +21,7 @@ from tests.ui.steps import (
     show,
     submit,
     told_name,
+    until,
 )
 
 SUBMIT_FILE = """async name => (await jupyterapp.commands.execute('jupyter-to-job:submit',
@@ -60,15 +61,6 @@ def let_go(page: Page) -> None:
     page.mouse.up()
     if page.locator("select:focus").count() > 0:
         page.keyboard.press("Escape")  # it has opened its list
-
-
-def until(page: Page, condition: Callable[[], object], what: str) -> None:
-    """Wait for something that the page asks for: its requests arrive here while it is waited on."""
-    for _ in range(600):
-        if condition():
-            return
-        page.wait_for_timeout(50)
-    raise AssertionError(what)
 
 
 def test_one_click_opens_a_failed_job_with_a_long_message(

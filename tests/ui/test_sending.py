@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import APIResponse, Page, Route, expect
 
 from tests.ui.lab import NOTHING_RUNS, Lab
 from tests.ui.steps import (
@@ -21,9 +21,12 @@ from tests.ui.steps import (
     job_names,
     open_notebook,
     outputs,
+    send,
     send_button,
+    snapshot,
     toast,
     told_name,
+    until,
 )
 
 
@@ -97,6 +100,35 @@ def test_a_submission_whose_answer_is_lost_is_one_job(
     send_button(page).dblclick()
     expect(toast(page, f"Submitted as {taken}")).to_be_visible()
     assert job_names(lab) == {name, taken}
+
+
+@pytest.mark.parametrize("lab", [NOTHING_RUNS], indirect=True)
+def test_a_submission_waits_for_a_save_that_is_under_way(
+    lab: Lab, open_lab: Callable[[], Page]
+) -> None:
+    source = lab.write("reports/study.ipynb", "print('as it was')")
+    page = open_lab()
+    panel = open_notebook(page, "reports", "study.ipynb")
+    held: list[tuple[Route, APIResponse]] = []
+
+    def hold_answer(route: Route) -> None:
+        if route.request.method == "PUT" and not held:
+            held.append((route, route.fetch()))
+        else:
+            route.fallback()
+
+    page.route(re.compile("/api/contents/reports/study.ipynb"), hold_answer)
+    panel.locator(".cm-content").first.click()
+    panel.locator(".cm-content").first.fill("print('edited')")
+    page.keyboard.press("Control+s")
+    until(page, lambda: held, "the notebook was not saved")
+    assert "edited" in source.read_text()
+    button(panel).click()
+    expect(dialog(page).get_by_role("radio").first).to_be_visible()
+    route, response = held[0]
+    route.fulfill(response=response)
+    name = send(page)
+    assert "edited" in snapshot(lab, name).read_text()
 
 
 def test_other_extensions_submit_without_a_dialog(lab: Lab, open_lab: Callable[[], Page]) -> None:

@@ -10,6 +10,7 @@ import { ICommandPalette, IToolbarWidgetRegistry } from '@jupyterlab/apputils';
 import { INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
+import { RunningSaves } from '../submit/runningSaves';
 import { describeSubmitArguments, SUBMIT } from '../submit/submitArguments';
 import { createSubmitButton } from '../submit/submitButton';
 import { Submitter } from '../submit/submitter';
@@ -40,7 +41,8 @@ const plugin: JupyterFrontEndPlugin<void> = {
     palette: ICommandPalette | null
   ): void => {
     const trans = (translator ?? nullTranslator).load('jupyter_to_job');
-    const services = { contents, jobs, trans };
+    const saves = new RunningSaves(tracker);
+    const services = { contents, jobs, saves, trans };
     const submitter = new Submitter(services, dialog, tracker, () =>
       commands.notifyCommandChanged(SUBMIT)
     );

@@ -13,6 +13,7 @@ import { type Choices, planField, type Submission } from '../jobs/job';
 import type { INotebookSource } from '../source';
 import type { IJobs } from '../tokens';
 import { CannotSubmit, NoConnection, SaveFailed } from '../ui/errors';
+import type { RunningSaves } from './runningSaves';
 
 /**
  * Drives whose files lie on the server's disk. `RTC` belongs to older versions of jupyter-
@@ -23,20 +24,22 @@ const LOCAL_DRIVES = ['', 'RTC'];
 export type SourceServices = {
   contents: Contents.IManager;
   jobs: IJobs;
+  saves: RunningSaves;
   trans: TranslationBundle;
 };
 
 /**
- * Make a source of an open notebook, and save it if it has unsaved changes. `ready` rejects with
- * SaveFailed if saving failed or was cancelled, and with NoConnection if the server was
- * unreachable, where JupyterLab's message would only say that a fetch failed.
+ * Make a source of an open notebook, and save it if it has unsaved changes, after any save of it
+ * that is under way. `ready` rejects with SaveFailed if saving failed or was cancelled, and with
+ * NoConnection if the server was unreachable, where JupyterLab's message would only say that a
+ * fetch failed.
  *
  * @throws CannotSubmit if the notebook on the server cannot be made equal to the one on the screen.
  */
 export function createEditorSource(
   context: DocumentRegistry.IContext<INotebookModel>,
   initialChoices: Choices,
-  { contents, jobs, trans }: SourceServices
+  { contents, jobs, saves, trans }: SourceServices
 ): INotebookSource {
   const notebook = serverPath(context.path, contents, trans);
   const { collaborative } = context.model;
@@ -68,7 +71,9 @@ export function createEditorSource(
     path: notebook,
     note: null,
     initialChoices,
-    ready: needsSave ? save(context, trans) : undefined,
+    ready: saves
+      .waitFor(context)
+      .then(() => (needsSave ? save(context, trans) : undefined)),
     takesFiles: true,
     toSubmission,
     submit: (choices, key, plan) =>
