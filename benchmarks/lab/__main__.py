@@ -16,7 +16,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
-from tests.ui.chromium import launch_options
+from tests.ui.chromium import WHOLE, launch_options
 
 from ..machine import print_machine
 from .difference import Difference
@@ -45,7 +45,7 @@ def main() -> int:
     print_machine()
     found: dict[str, list[dict[str, float]]] = {kind: [] for kind in KINDS}
     with sync_playwright() as playwright, tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        browser = playwright.chromium.launch(**launch_options())
+        browser = playwright.chromium.launch(**launch_options(WHOLE))
         for number in range(rounds + 1):
             for kind in KINDS if number % 2 else reversed(KINDS):
                 base = Path(folder) / f"{number}-{kind}"

@@ -18,7 +18,7 @@ from tests.ui.steps import visit
 
 @pytest.fixture(scope="session")
 def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
-    """The distribution's Chromium."""
+    """The distribution's Chromium, without its window."""
     return {**browser_type_launch_args, **launch_options()}
 
 

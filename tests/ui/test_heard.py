@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import BrowserType, Locator, Page, expect
 
+from tests.ui.chromium import WHOLE, WINDOW, be_patient, keep_screenshot, launch_options
 from tests.ui.lab import NOTHING_RUNS, Lab
 from tests.ui.steps import (
     END_TIMEOUT,
@@ -72,14 +73,22 @@ def told(page: Page, count: int) -> list[dict[str, str]]:
     return found
 
 
+@pytest.fixture
+def notifying_page(browser_type: BrowserType) -> Iterator[Page]:
+    """A page of the whole browser, which the user has allowed notifications of the computer."""
+    browser = browser_type.launch(**launch_options(WHOLE))
+    context = be_patient(browser.new_context(**WINDOW, permissions=["notifications"]))
+    context.add_init_script(f"({RECORDED})()")
+    yield context.new_page()
+    browser.close()
+
+
 def test_the_computer_tells_of_an_end_and_a_click_leads_there(
-    lab: Lab, open_lab: Callable[[], Page], screenshot: Callable[[str], None]
+    lab: Lab, notifying_page: Page
 ) -> None:
     lab.write("reports/broken.ipynb", "raise ValueError('the token is 1234')")
     lab.write("reports/fine.ipynb", "1")
-    page = open_lab()
-    page.context.grant_permissions(["notifications"])
-    page.add_init_script(f"({RECORDED})()")
+    page = notifying_page
     visit(page, lab.url)
     show(page)
     expect(bell(page)).to_have_attribute("aria-pressed", "false")
@@ -90,7 +99,7 @@ def test_the_computer_tells_of_an_end_and_a_click_leads_there(
     bell(page).click()
     expect(bell(page)).to_have_attribute("aria-pressed", "true")
     expect(toast(page, "Your computer tells you")).to_be_visible()
-    screenshot("bell-on")
+    keep_screenshot(page, "bell-on")
     wait_until(lambda: saved(lab).get("desktopNotifications") == "away", "it is not kept")
     name = page.evaluate(SUBMIT, {"path": "reports/broken.ipynb"})
     (first,) = told(page, 1)
