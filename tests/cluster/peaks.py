@@ -56,9 +56,11 @@ def peaks_of(kinds: Mapping[str, tuple[bytes, ...]]) -> Iterator[dict[str, int]]
         looking.stdin.write(json.dumps(asked) + "\n")
         looking.stdin.flush()
         assert looking.stdout.readline(), "nobody looks"
-        yield peaks
-        looking.stdin.close()
-        peaks.update(json.load(looking.stdout))
+        try:
+            yield peaks
+        finally:
+            looking.stdin.close()
+            peaks.update(json.load(looking.stdout))
 
 
 def look() -> None:

@@ -11,15 +11,23 @@ from typing import Any
 import pytest
 from playwright.sync_api import BrowserContext, Page
 
-from tests.ui.chromium import WINDOW, be_patient, keep_screenshot, launch_options
+from tests.ui.chromium import (
+    SHELL,
+    WHOLE,
+    WINDOW,
+    be_patient,
+    keep_screenshot,
+    launch_options,
+)
 from tests.ui.lab import Lab
 from tests.ui.steps import visit
 
 
 @pytest.fixture(scope="session")
 def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
-    """The distribution's Chromium, without its window."""
-    return {**browser_type_launch_args, **launch_options()}
+    """The distribution's Chromium; the shell has no window for `--headed`."""
+    program = SHELL if browser_type_launch_args.get("headless", True) else WHOLE
+    return {**browser_type_launch_args, **launch_options(program)}
 
 
 @pytest.fixture(scope="session")

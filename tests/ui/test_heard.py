@@ -74,21 +74,20 @@ def told(page: Page, count: int) -> list[dict[str, str]]:
 
 
 @pytest.fixture
-def notifying_page(browser_type: BrowserType) -> Iterator[Page]:
-    """A page of the whole browser, which the user has allowed notifications of the computer."""
+def whole_page(browser_type: BrowserType) -> Iterator[Page]:
+    """A page of the whole browser: the shell denies notifications of the computer."""
     browser = browser_type.launch(**launch_options(WHOLE))
-    context = be_patient(browser.new_context(**WINDOW, permissions=["notifications"]))
+    context = be_patient(browser.new_context(**WINDOW))
     context.add_init_script(f"({RECORDED})()")
     yield context.new_page()
     browser.close()
 
 
-def test_the_computer_tells_of_an_end_and_a_click_leads_there(
-    lab: Lab, notifying_page: Page
-) -> None:
+def test_the_computer_tells_of_an_end_and_a_click_leads_there(lab: Lab, whole_page: Page) -> None:
     lab.write("reports/broken.ipynb", "raise ValueError('the token is 1234')")
     lab.write("reports/fine.ipynb", "1")
-    page = notifying_page
+    page = whole_page
+    page.context.grant_permissions(["notifications"])
     visit(page, lab.url)
     show(page)
     expect(bell(page)).to_have_attribute("aria-pressed", "false")
@@ -124,9 +123,8 @@ def test_the_computer_tells_of_an_end_and_a_click_leads_there(
     wait_until(lambda: saved(lab).get("desktopNotifications") == "never", "it is not kept")
 
 
-def test_a_browser_that_says_no_is_explained(lab: Lab, open_lab: Callable[[], Page]) -> None:
-    page = open_lab()
-    page.add_init_script(f"({RECORDED})()")
+def test_a_browser_that_says_no_is_explained(lab: Lab, whole_page: Page) -> None:
+    page = whole_page
     visit(page, lab.url)
     show(page)
     assert page.evaluate("() => window.asked") == 0

@@ -13,6 +13,7 @@ from tests.ui.steps import (
     END_TIMEOUT,
     POST,
     ask,
+    asked,
     button,
     cells,
     close_word_of_lost_connection,
@@ -127,6 +128,7 @@ def test_a_submission_waits_for_a_save_that_is_under_way(
     expect(dialog(page).get_by_role("radio").first).to_be_visible()
     route, response = held[0]
     route.fulfill(response=response)
+    asked(page)
     name = send(page)
     assert "edited" in snapshot(lab, name).read_text()
 

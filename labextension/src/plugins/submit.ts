@@ -10,7 +10,7 @@ import { ICommandPalette, IToolbarWidgetRegistry } from '@jupyterlab/apputils';
 import { INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
-import { RunningSaves } from '../submit/runningSaves';
+import { NotebookSaver } from '../submit/notebookSaver';
 import { describeSubmitArguments, SUBMIT } from '../submit/submitArguments';
 import { createSubmitButton } from '../submit/submitButton';
 import { Submitter } from '../submit/submitter';
@@ -41,8 +41,8 @@ const plugin: JupyterFrontEndPlugin<void> = {
     palette: ICommandPalette | null
   ): void => {
     const trans = (translator ?? nullTranslator).load('jupyter_to_job');
-    const saves = new RunningSaves(tracker);
-    const services = { contents, jobs, saves, trans };
+    const saver = new NotebookSaver(tracker);
+    const services = { contents, jobs, saver, trans };
     const submitter = new Submitter(services, dialog, tracker, () =>
       commands.notifyCommandChanged(SUBMIT)
     );

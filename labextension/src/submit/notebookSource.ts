@@ -13,7 +13,7 @@ import { type Choices, planField, type Submission } from '../jobs/job';
 import type { INotebookSource } from '../source';
 import type { IJobs } from '../tokens';
 import { CannotSubmit, NoConnection, SaveFailed } from '../ui/errors';
-import type { RunningSaves } from './runningSaves';
+import type { NotebookSaver } from './notebookSaver';
 
 /**
  * Drives whose files lie on the server's disk. `RTC` belongs to older versions of jupyter-
@@ -24,7 +24,7 @@ const LOCAL_DRIVES = ['', 'RTC'];
 export type SourceServices = {
   contents: Contents.IManager;
   jobs: IJobs;
-  saves: RunningSaves;
+  saver: NotebookSaver;
   trans: TranslationBundle;
 };
 
@@ -39,10 +39,11 @@ export type SourceServices = {
 export function createEditorSource(
   context: DocumentRegistry.IContext<INotebookModel>,
   initialChoices: Choices,
-  { contents, jobs, saves, trans }: SourceServices
+  { contents, jobs, saver, trans }: SourceServices
 ): INotebookSource {
   const notebook = serverPath(context.path, contents, trans);
   const { collaborative } = context.model;
+  // Read at the click: a running save clears it at its end, also of what was typed meanwhile.
   const needsSave = context.model.dirty && !collaborative;
   if (needsSave && context.canSave === false) {
     throw new CannotSubmit(
@@ -71,9 +72,9 @@ export function createEditorSource(
     path: notebook,
     note: null,
     initialChoices,
-    ready: saves
-      .waitFor(context)
-      .then(() => (needsSave ? save(context, trans) : undefined)),
+    ready: needsSave
+      ? save(context, saver, trans)
+      : saver.waitForRunning(context),
     takesFiles: true,
     toSubmission,
     submit: (choices, key, plan) =>
@@ -120,16 +121,25 @@ export function createFileSource(
 
 async function save(
   context: DocumentRegistry.IContext<INotebookModel>,
+  saver: NotebookSaver,
   trans: TranslationBundle
 ): Promise<void> {
-  await context.save().catch((error: unknown) => {
-    throw error instanceof ServerConnection.NetworkError
-      ? new NoConnection(
-          trans.__(
-            'There is no connection to the server, so the notebook could not be saved. Try again when it is back.'
-          )
+  await saver.save(context).catch((error: unknown) => {
+    if (error instanceof ServerConnection.NetworkError) {
+      throw new NoConnection(
+        trans.__(
+          'There is no connection to the server, so the notebook could not be saved. Try again when it is back.'
         )
-      : new SaveFailed(String(error));
+      );
+    }
+    if (error instanceof Error && error.name === 'ModalDuplicateError') {
+      throw new CannotSubmit(
+        trans.__(
+          'JupyterLab asks what to keep of this notebook. Answer that, then submit again.'
+        )
+      );
+    }
+    throw new SaveFailed(String(error));
   });
 }
 
