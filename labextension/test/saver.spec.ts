@@ -12,6 +12,10 @@ class Notebook {
   readonly saveState = new Signal<this, string>(this);
   readonly disposed = new Signal<this, void>(this);
   readonly saves: PromiseDelegate<void>[] = [];
+  readonly model = {
+    dirty: false,
+    contentChanged: new Signal<object, void>({})
+  };
 
   async save(): Promise<void> {
     const saving = new PromiseDelegate<void>();
@@ -99,6 +103,22 @@ describe('saving a notebook', () => {
     notebook.saves[0]!.resolve();
     await waited;
     Dialog.flush();
+  });
+
+  it('has changes that were made while it was saved, until the next time', async () => {
+    const { saver, notebook, context } = open();
+    notebook.model.contentChanged.emit();
+    expect(saver.hasChanges(context)).toBe(false); // It was loaded.
+    void notebook.save();
+    notebook.model.contentChanged.emit();
+    notebook.saves[0]!.resolve();
+    await settle();
+    expect(saver.hasChanges(context)).toBe(true);
+    const saved = saver.save(context);
+    await settle();
+    notebook.saves[1]!.resolve();
+    await saved;
+    expect(saver.hasChanges(context)).toBe(false);
   });
 
   it('waits for no notebook that was closed', async () => {

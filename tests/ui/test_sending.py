@@ -25,6 +25,7 @@ from tests.ui.steps import (
     send,
     send_button,
     snapshot,
+    submit,
     toast,
     told_name,
     until,
@@ -119,8 +120,9 @@ def test_a_submission_waits_for_a_save_that_is_under_way(
             route.fallback()
 
     page.route(re.compile("/api/contents/reports/study.ipynb"), hold_answer)
-    panel.locator(".cm-content").first.click()
-    panel.locator(".cm-content").first.fill("print('edited')")
+    cell = panel.locator(".cm-content").first
+    cell.click()
+    cell.fill("print('edited')")
     page.keyboard.press("Control+s")
     until(page, lambda: held, "the notebook was not saved")
     assert "edited" in source.read_text()
@@ -131,6 +133,19 @@ def test_a_submission_waits_for_a_save_that_is_under_way(
     asked(page)
     name = send(page)
     assert "edited" in snapshot(lab, name).read_text()
+
+    # JupyterLab takes for saved, too, what is typed while it waits for the answer.
+    held.clear()
+    cell.click()
+    cell.fill("print('again')")
+    page.keyboard.press("Control+s")
+    until(page, lambda: held, "the notebook was not saved")
+    cell.fill("print('at the last moment')")
+    route, response = held[0]
+    route.fulfill(response=response)
+    expect(page.locator(".jp-mod-dirty")).to_have_count(0)
+    expect(toast(page, "Submitted as")).to_have_count(0)
+    assert "at the last moment" in snapshot(lab, submit(page, panel)).read_text()
 
 
 def test_other_extensions_submit_without_a_dialog(lab: Lab, open_lab: Callable[[], Page]) -> None:

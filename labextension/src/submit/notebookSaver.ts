@@ -24,6 +24,19 @@ export class NotebookSaver {
   watch(context: Context): void {
     context.saveState.connect(this._onSaveState, this);
     context.disposed.connect(this._end, this);
+    context.model.contentChanged.connect(() => {
+      if (this._running.has(context)) {
+        this._changedMeanwhile.add(context);
+      }
+    });
+  }
+
+  /**
+   * Whether a notebook has changes that are not in its file. JupyterLab takes what was changed
+   * during a save for saved.
+   */
+  hasChanges(context: Context): boolean {
+    return context.model.dirty || this._changedMeanwhile.has(context);
   }
 
   /** Resolves when a save of the notebook that is under way has ended, well or not. */
@@ -58,6 +71,7 @@ export class NotebookSaver {
       Dialog.tracker.find(isOfOthers) === undefined
     ) {
       this._running.set(context, new PromiseDelegate());
+      this._changedMeanwhile.delete(context);
     }
   }
 
@@ -74,6 +88,7 @@ export class NotebookSaver {
   }
 
   private readonly _running = new Map<Context, PromiseDelegate<void>>();
+  private readonly _changedMeanwhile = new WeakSet<Context>();
   /** The newest save that was asked for here. */
   private readonly _newest = new WeakMap<Context, Promise<void>>();
 }

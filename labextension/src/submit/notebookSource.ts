@@ -43,8 +43,7 @@ export function createEditorSource(
 ): INotebookSource {
   const notebook = serverPath(context.path, contents, trans);
   const { collaborative } = context.model;
-  // Read at the click: a running save clears it at its end, also of what was typed meanwhile.
-  const needsSave = context.model.dirty && !collaborative;
+  const needsSave = saver.hasChanges(context) && !collaborative;
   if (needsSave && context.canSave === false) {
     throw new CannotSubmit(
       trans.__(
