@@ -57,7 +57,8 @@ def check_large_input(place: ClusterPlace, dev_pod: DevPod, size: int) -> None:
     digest = write_random(place.workspace / "dir" / "large.bin", size)
     notebooks.write(place.workspace / "dir" / "digest.ipynb", DIGEST)
     asked = Submission("dir/digest.ipynb", inputs=("dir/large.bin",))
-    with cutting_proxy(place.url) as proxy:
+    kinds = {"agent": (AGENT, b"digest-")}
+    with peaks_of(kinds) as peaks, cutting_proxy(place.url) as proxy:
         service = place.service_at(proxy.url)
 
         def kill_half_way() -> None:
@@ -74,10 +75,9 @@ def check_large_input(place: ClusterPlace, dev_pod: DevPod, size: int) -> None:
         killer.join()
         assert size < proxy.sent < size + PIECE + REFUSED
         sent = proxy.sent
-        with peaks_of({"agent": (AGENT, job.name.encode())}) as peaks:
-            again = service.submit(replace(asked, name="again"))[0]
-            assert proxy.sent - sent < OVERHEAD
-            place.until(lambda: place.service.get(job.name).state.final, f"{job.name} has ended")
+        again = service.submit(replace(asked, name="again"))[0]
+        assert proxy.sent - sent < OVERHEAD
+        place.until(lambda: place.service.get(job.name).state.final, f"{job.name} has ended")
     for each in (job, again):
         assert f"# {digest}" in place.result(place.decided(each.name)).read_text()
     assert 0 < peaks["agent"] < AGENT_MEMORY
@@ -105,16 +105,15 @@ def check_result_by_courier(place: DeliveryPlace, megabytes: int, timeout: float
 
     Neither of them, nor what puts the results together, has one in memory.
     """
-    command, courier = (
-        place.submit(*large_output(megabytes), stem=stem) for stem in ("pulled", "couriered")
-    )
-    finish = (b"job_runner\0finish\0",)
     kinds = {
-        "fold": (*finish, courier.name.encode()),
-        "courier": (COURIER, courier.name.encode()),
-        "command": (b"/bin/jupyter-to-job\0wait\0", command.name.encode()),
+        "fold": (b"job_runner\0finish\0", b"couriered-"),
+        "courier": (COURIER, b"couriered-"),
+        "command": (b"/bin/jupyter-to-job\0wait\0", b"pulled-"),
     }
     with peaks_of(kinds) as peaks:
+        command, courier = (
+            place.submit(*large_output(megabytes), stem=stem) for stem in ("pulled", "couriered")
+        )
         pulled = command.until_ended(timeout)
         until_delivered(courier, timeout)
         until_no_couriers(courier)

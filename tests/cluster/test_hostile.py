@@ -47,10 +47,10 @@ def test_it_writes_its_journal_itself(box: Box, dev_pod: DevPod) -> None:
     neighbour = SubmittedJob.counting(dev_pod, "neighbour", "-f", "crowd")
     printed = neighbour.until_printed()
 
-    hostile = SubmittedJob.submit(
-        dev_pod, "hostile", "-f", "crowd", cells=("print('as it was')", FORGE)
-    )
-    with peaks_of({"agent": (AGENT, hostile.name.encode())}) as peaks:
+    with peaks_of({"agent": (AGENT, b"hostile-")}) as peaks:
+        hostile = SubmittedJob.submit(
+            dev_pod, "hostile", "-f", "crowd", cells=("print('as it was')", FORGE)
+        )
         job = hostile.until_ended()
 
     assert (job["state"], job["reason"]) == ("succeeded", None), job
