@@ -85,15 +85,21 @@ def visit(page: Page, url: str) -> None:
     expect(page.locator("#jupyterlab-splash")).to_have_count(0)
 
 
+def word_of_lost_connection(page: Page) -> Locator:
+    """JupyterLab's own dialog, which comes with one of its polls."""
+    return page.get_by_role("dialog").filter(has_text="Server Connection Error")
+
+
+def close_for_good(word: Locator) -> None:
+    """Close JupyterLab's dialog on a lost connection, so that it does not come again."""
+    word.get_by_role("checkbox").check()
+    word.get_by_role("button", name="Close").click()
+
+
 def close_word_of_lost_connection(page: Page) -> None:
     """Close JupyterLab's own dialog on a lost connection, for good: it comes whenever it likes."""
-    said = page.get_by_role("dialog").filter(has_text="Server Connection Error")
-
-    def close() -> None:
-        said.get_by_role("checkbox").check()
-        said.get_by_role("button", name="Close").click()
-
-    page.add_locator_handler(said, close)
+    said = word_of_lost_connection(page)
+    page.add_locator_handler(said, lambda: close_for_good(said))
 
 
 def choose_theme(page: Page, theme: str) -> None:

@@ -20,7 +20,7 @@ from tests.ui.steps import (
     asked,
     at_most,
     button,
-    close_word_of_lost_connection,
+    close_for_good,
     dialog,
     file_item,
     jobs_panel,
@@ -34,6 +34,7 @@ from tests.ui.steps import (
     visit,
     wait_for_layout,
     wait_until,
+    word_of_lost_connection,
 )
 
 UNTIL_TOLD = """import pathlib, time
@@ -128,11 +129,13 @@ def test_a_job_outlives_page_browser_and_server_and_the_panel_is_right_again(
     show(page)
     expect(row(page, name).get_by_text("cell 2 of 3")).to_be_visible(timeout=END_TIMEOUT)
 
-    close_word_of_lost_connection(page)
     row(page, name).get_by_role("button", name=f"Watch {name} live").click()
     live = page.get_by_role("region", name=f"{name}, as it runs")
     expect(live.get_by_text("one", exact=True)).to_be_visible()
     end_server(lab, signal.SIGTERM)
+    word = word_of_lost_connection(page)  # it would close a menu if it came later
+    expect(word).to_be_visible(timeout=END_TIMEOUT)
+    close_for_good(word)
     expect(jobs_panel(page).get_by_text(NO_CONNECTION)).to_be_visible()
     expect(live.get_by_role("alert")).to_contain_text(NO_CONNECTION)
     screenshot("panel-lost")
