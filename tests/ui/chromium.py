@@ -1,7 +1,7 @@
 """How tests start Chromium: the distribution's, for Playwright's own browsers are a download.
 
-It is the headless shell, as Playwright's own is: the same engine without what is around a page in a
-window, which took a third of the processor time.
+It is the headless shell, as Playwright's own is: the same engine without the browser's windows,
+which take half as much processor time again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, 
 SCREENSHOTS = Path(__file__).parent / "screenshots"
 SHELL = "chromium-headless-shell"
 WHOLE = "chromium"
-"""The browser that can show notifications of the computer, too."""
+"""The whole browser. Only it shows notifications of the computer."""
 PAGE_TIMEOUT = 60_000
 ARGUMENTS = [
     "--no-sandbox",

@@ -361,7 +361,7 @@ def test_logs_follow_in_a_pane_that_gets_lower(lab: Lab, open_lab: Callable[[], 
     page.mouse.wheel(0, -300)
     assert not is_at_end_after_more_lines(), "whoever scrolls up reads there"
     hold = lab.root / "reports" / "hold"
-    hold.touch()  # a line that comes before the wheel has turned would be the end, and not this one
+    hold.touch()  # lines that come while the wheel turns move the end away from it
     expect(text).to_contain_text("held", timeout=END_TIMEOUT)
     page.mouse.wheel(0, 100_000)
     until(page, is_at_end, "the wheel does not turn")

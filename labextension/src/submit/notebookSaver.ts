@@ -87,7 +87,9 @@ export class NotebookSaver {
     this._running.delete(context);
   }
 
+  /** Saves that are under way. */
   private readonly _running = new Map<Context, PromiseDelegate<void>>();
+  /** Notebooks that were changed during their last save. */
   private readonly _changedMeanwhile = new WeakSet<Context>();
   /** The newest save that was asked for here. */
   private readonly _newest = new WeakMap<Context, Promise<void>>();
