@@ -14,6 +14,12 @@ const MAX_PARTS = 64;
 /** The distance that counts as the end, in pixels. */
 const END_MARGIN = 40;
 
+/**
+ * How long an end counts where it was, in milliseconds. Whoever scrolls aims at the end in sight,
+ * and a page turns smoothly for about 150 ms, while lines move the end away.
+ */
+const END_AGE = 500;
+
 /** The MIME type that JupyterLab renders as text with colors, and never as HTML. */
 const TEXT_MIME_TYPE = 'application/vnd.jupyter.stdout';
 
@@ -52,17 +58,24 @@ class LogText extends Panel {
     this._renderPart(remaining);
     this._dropOldParts();
     this._scrollToEnd();
+    const { scrollHeight } = this.node;
+    setTimeout(() => (this._earlierEnd = scrollHeight), END_AGE);
   }
 
   /** Follow the end from when it is reached until the user scrolls up. */
   private _onScroll(): void {
     const { scrollTop, scrollHeight, clientHeight } = this.node;
-    if (scrollHeight - scrollTop - clientHeight < END_MARGIN) {
-      this._isFollowing = true;
-    } else if (scrollTop < this._lastScrollTop) {
-      this._isFollowing = false;
-    }
+    const isUp = scrollTop < this._lastScrollTop;
     this._lastScrollTop = scrollTop;
+    const end = isUp ? scrollHeight : Math.min(scrollHeight, this._earlierEnd);
+    if (end - scrollTop - clientHeight >= END_MARGIN) {
+      this._isFollowing &&= !isUp;
+      return;
+    }
+    this._isFollowing = true;
+    if (!isUp) {
+      this._scrollToEnd();
+    }
   }
 
   private _scrollToEnd(): void {
@@ -92,6 +105,8 @@ class LogText extends Panel {
   /** Whether the end is kept in sight. */
   private _isFollowing = true;
   private _lastScrollTop = 0;
+  /** The text's height `END_AGE` ago, in pixels. */
+  private _earlierEnd = Infinity;
   /** A pane that gets lower keeps its place and not its end: that is no scrolling of the user. */
   private readonly _resizeObserver = new ResizeObserver(() =>
     this._scrollToEnd()
