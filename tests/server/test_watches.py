@@ -73,6 +73,9 @@ class ApiServer:
         self.events: dict[str, list[Object]] = {}
         self.created: list[str] = []
         self.asked: list[str] = []
+        self.watches, self.may_end = 0, asyncio.Event()
+        """How many watches of objects have begun, and whether they end."""
+        self.may_end.set()
 
     def application(self) -> web.Application:
         """Return its routes."""
@@ -159,6 +162,8 @@ class _Objects(_Handler):
         if namespace in self.server.forbidden | ({namespace} - self.server.namespaces):
             self.fail(403)
         elif self.get_query_argument("watch", "") in ("true", "True"):
+            self.server.watches += 1
+            await self.server.may_end.wait()
             await asyncio.sleep(0.2)
             for item in getattr(self.server, kind).get(namespace, []):
                 versioned = {**item, "metadata": {**item["metadata"], "resourceVersion": "1"}}
@@ -356,6 +361,21 @@ async def test_all_namespaces_at_once(jobs: FileExchange, tmp_path: Path) -> Non
         await until(lambda: reconciler.objects.is_synced("whichever"))
     asked = {path for path in server.asked if "/namespaces/" not in path}
     assert {"/apis/batch/v1/jobs", "/api/v1/pods", "/api/v1/events"} <= asked
+
+
+async def test_watches_of_many_namespaces_leave_room_for_calls(
+    jobs: FileExchange, tmp_path: Path
+) -> None:
+    """Each watch holds a connection for as long as it lasts."""
+    server = ApiServer()
+    server.namespaces = {"good", "bad", *(f"user-{n}" for n in range(40))}
+    server.may_end.clear()
+    try:
+        async with reconciling(server, jobs, tmp_path, server.namespaces):
+            await until(lambda: server.watches == 3 * len(server.namespaces))
+            await until(lambda: len(server.created) == 2)
+    finally:
+        server.may_end.set()
 
 
 async def test_records_of_one_namespace_are_not_those_of_another(

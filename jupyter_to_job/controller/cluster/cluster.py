@@ -66,7 +66,8 @@ class Cluster:
 
         `on_call` hears of each call.
         """
-        access = client.Configuration(trace_configs=[tracing(on_call)])
+        # 0 is no limit: each watch holds a connection, and there are three for each namespace.
+        access = client.Configuration(trace_configs=[tracing(on_call)], connection_pool_maxsize=0)
         if kubeconfig:
             await config.load_kube_config(kubeconfig, client_configuration=access)  # type: ignore[no-untyped-call]
         else:
