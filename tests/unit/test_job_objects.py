@@ -131,6 +131,14 @@ def test_a_pod_that_should_be_gone_is_lost_in_silence(
     assert not world.has_lost()
 
 
+def test_a_lost_pod_is_waited_for_no_more(world: World) -> None:
+    world.see(AWAY)
+    assert world.objects.moments([world.pod]) == [("train-abcdefgh", SILENCE)]
+    world.clock.now += SILENCE
+    assert world.has_lost()
+    assert world.objects.moments([world.pod]) == []
+
+
 def test_only_a_pod_that_is_deleted_can_be_lost(world: World) -> None:
     world.objects.hear(RUNNING.uid)
     world.clock.now += 1e6

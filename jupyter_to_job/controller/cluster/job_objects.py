@@ -192,6 +192,8 @@ class JobObjects:
         """Return the jobs of pods that come to count as lost or lingering, and when, in seconds."""
         found: list[tuple[str, float]] = []
         for pod in pods:
+            if pod.is_over:
+                continue
             until_lost = self.seconds_until_lost(pod)
             if until_lost is not None:
                 found.append((pod.job, until_lost))
