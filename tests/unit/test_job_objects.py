@@ -160,6 +160,18 @@ def test_an_agent_that_stays_after_the_run_lingers(world: World) -> None:
         assert not world.pod.lingers
 
 
+def test_an_agent_beside_containers_of_others_lingers_in_silence(world: World) -> None:
+    killed = replace(RUNNING, ended=ContainerEnd(137, "OOMKilled", ""), has_others=True)
+    world.see(killed)
+    assert world.objects.moments([killed]) == [("train-abcdefgh", SILENCE)]
+    world.clock.now += SILENCE - 1
+    world.objects.hear(killed.uid)  # it sends what it has
+    world.clock.now += SILENCE - 1
+    assert not world.pod.lingers
+    world.clock.now += 1
+    assert world.pod == replace(killed, lingers=True)
+
+
 def test_why_no_pod_is_created(world: World) -> None:
     assert world.objects.refusal_of(JOB) is None
     refusal = RefusalRecord("team", "train-abcdefgh", "event-1", "job-1", "exceeded quota: gpus")

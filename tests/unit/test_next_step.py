@@ -41,6 +41,7 @@ KILLED = replace(RUNNING, phase="Failed", ended=ContainerEnd(137, "Error", ""))
 OOM = replace(RUNNING, phase="Failed", ended=ContainerEnd(137, "OOMKilled", ""))
 WITHOUT_US = replace(RUNNING, ended=ContainerEnd(1, "Error", "No module named job_runner"))
 RAN = replace(RUNNING, ended=ContainerEnd(0, "Completed", ""))
+BESIDE_PROXY = replace(RUNNING, ended=ContainerEnd(137, "OOMKilled", ""), has_others=True)
 EVICTED = replace(KILLED, disruption="EvictionByEvictionAPI")
 AWAY = replace(RUNNING, deleting=True, disruption="DeletionByTaintManager")
 LOST_NODE = replace(AWAY, lost=True)
@@ -137,6 +138,9 @@ SECOND = SeenAttempt(AttemptStatus(2, alive=True), "pod-2")
         (seen(replace(WITHOUT_US, lingers=True)), "DeletePod"),
         (seen(replace(WITHOUT_US, deleting=True), attempts=(CLAIMED,)), "Wait"),
         (seen(replace(RAN, lingers=True), attempts=(CLAIMED,)), "Wait"),
+        # A container of somebody else runs on, so the kubelet does not tell the agent of the end.
+        (seen(BESIDE_PROXY, attempts=(CLAIMED,)), "Wait"),
+        (seen(replace(BESIDE_PROXY, lingers=True), attempts=(CLAIMED,)), "DeletePod"),
         # Its node is away: nothing more is heard, and the Job makes no other pod.
         (seen(LOST_NODE, attempts=(CLAIMED,)), "pod.json NodeLost"),
         (seen(LOST_NODE, attempts=(WITH_WORD,)), "end 1 NodeLost"),

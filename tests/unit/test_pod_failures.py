@@ -29,6 +29,17 @@ def ended_pod(code: int, reason: str = "Error", message: str = "") -> PodRecord:
     )
 
 
+def test_containers_that_others_put_beside_ours() -> None:
+    running: dict[str, object] = {"running": {}}
+    ours = {"name": "notebook", "state": running}
+    agent = [{"name": "agent", "state": running}]
+    proxy = {"name": "istio-proxy", "state": running}
+    assert not pod(initContainerStatuses=agent, containerStatuses=[ours]).has_others
+    assert pod(initContainerStatuses=agent, containerStatuses=[ours, proxy]).has_others
+    proxy["state"] = {"terminated": {"exitCode": 0}}
+    assert not pod(initContainerStatuses=agent, containerStatuses=[ours, proxy]).has_others
+
+
 def disrupted(reason: str) -> PodRecord:
     condition = {"type": "DisruptionTarget", "status": "True", "reason": reason, "message": "M."}
     end = {"exitCode": 143, "reason": "Error", "message": ""}

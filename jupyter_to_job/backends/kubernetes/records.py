@@ -20,6 +20,7 @@ AGENT = "agent"
 """Names of the two containers of a job pod."""
 COURIER = "courier"
 """Name of the container of a courier's pod."""
+_OURS = (NOTEBOOK, AGENT, COURIER)
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 """Kueue's label of a Job: the local queue in which it waits."""
 COMPONENT = "app.kubernetes.io/component"
@@ -79,8 +80,8 @@ class PodRecord:
     ends or has ended it (EvictionByEvictionAPI, ...), "" without one; `waiting` why it waits.
     `begun`: its main container has started. `deletion_grace` is how many seconds a pod has that
     is being deleted. `gone`: it was removed; `lost`: its node is away, and nothing more is heard of
-    it; `lingers`: its main container ended a while ago, and its agent has not. `created` is unix
-    time.
+    it; `lingers`: its main container ended a while ago, and its agent has not. `has_others`:
+    containers that others put into it run beside ours, such as a proxy. `created` is unix time.
     """
 
     namespace: str
@@ -101,6 +102,7 @@ class PodRecord:
     waiting: str
     waiting_message: str
     ended: ContainerEnd | None
+    has_others: bool = False
     gone: bool = False
     lost: bool = False
     lingers: bool = False
@@ -152,6 +154,7 @@ def pod_record(document: Manifest) -> PodRecord:
         waiting = scheduled
     main = states.get(NOTEBOOK) or states.get(COURIER, {})
     ended = main.get("terminated")
+    others = [c for c in status.get("containerStatuses", []) if c["name"] not in _OURS]
     return PodRecord(
         namespace=metadata["namespace"],
         name=metadata["name"],
@@ -171,6 +174,7 @@ def pod_record(document: Manifest) -> PodRecord:
         waiting=waiting.get("reason", ""),
         waiting_message=waiting.get("message", ""),
         ended=_ended(ended) if ended else None,
+        has_others=any("running" in other.get("state", {}) for other in others),
     )
 
 

@@ -182,11 +182,18 @@ class JobObjects:
         return max(0.0, silent_since + SILENCE - self._clock())
 
     def _seconds_until_lingering(self, pod: PodRecord) -> float | None:
-        """Return when a pod counts as lingering, None if it does not come to that."""
+        """Return when a pod counts as lingering, None if it does not come to that.
+
+        Containers that run beside ours keep the kubelet from telling the agent that the run has
+        ended. So an agent counts there only while it is heard: it may have much to send.
+        """
         ended_since = self._ended_since.get(pod.uid)
         if ended_since is None or pod.terminal or pod.deleting:
             return None
-        return max(0.0, ended_since + LINGERING - self._clock())
+        due = ended_since + LINGERING
+        if pod.has_others:
+            due = max(ended_since, self._heard_at.get(pod.uid, 0.0)) + SILENCE
+        return max(0.0, due - self._clock())
 
     def moments(self, pods: Iterable[PodRecord]) -> list[tuple[str, float]]:
         """Return the jobs of pods that come to count as lost or lingering, and when, in seconds."""

@@ -173,15 +173,20 @@ def next_step(seen: Seen) -> Step:
 def _step_beside_pod(seen: Seen) -> Step:
     """Return what is to be done while a pod lives.
 
-    It waits too long, or its Job was deleted, or its agent was told to end before it could hear
-    that, because the image without our package had failed so soon: there is nothing to be sent.
+    It waits too long, or its Job was deleted, or nobody else will end its agent. That was told to
+    end before it could hear it, because the image without our package had failed so soon; or it is
+    never told to, because a container that is not ours runs on. It has nothing to send.
     """
     if seen.waited:
         return RecordStop(*seen.waited)
     going_on = [pod for pod in seen.living if not pod.deleting]
     if not seen.is_job_deleted:
-        going_on = [p for p in going_on if p.lingers and failure_of(p)[0] == "RunnerMissing"]
+        going_on = [pod for pod in going_on if pod.lingers and _is_left_alone(pod)]
     return DeletePod(going_on[0]) if going_on else Wait()
+
+
+def _is_left_alone(pod: PodRecord) -> bool:
+    return pod.has_others or failure_of(pod)[0] == "RunnerMissing"
 
 
 def _end_of(attempt: SeenAttempt, seen: Seen) -> RecordPodEnd | EndAttempt | None:
