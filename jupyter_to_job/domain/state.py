@@ -46,9 +46,13 @@ class AttemptStatus:
 
 @dataclass(frozen=True)
 class Placement:
-    """A backend's view of a job that has not started: its place in the queue, why it waits."""
+    """A backend's view of a job that does not run: its place in the queue, why it waits.
+
+    `held`: a run of it was stopped, and the next one cannot begin.
+    """
 
     starting: bool = False
+    held: bool = False
     position: int | None = None
     reason: str | None = None
     message: str | None = None
@@ -96,7 +100,7 @@ def compute_state(
         return _ended(deciding.ended, cancelled_at)
     counted = (attempt for attempt in attempts if attempt.counts)
     latest = max(counted, key=lambda a: a.number, default=None)
-    if latest is None:
+    if latest is None or (latest.alive and placement.held):
         state = State.STARTING if placement.starting else State.QUEUED
         return JobStatus(state, placement.reason, placement.message, placement.position)
     if latest.alive:

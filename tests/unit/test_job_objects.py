@@ -177,4 +177,5 @@ def test_why_no_pod_is_created(world: World) -> None:
     refusal = RefusalRecord("team", "train-abcdefgh", "event-1", "job-1", "exceeded quota: gpus")
     world.refusal_informer.put("job-1", refusal)
     assert world.objects.refusal_of(JOB) == "exceeded quota: gpus"
+    assert world.objects.refusal_of(JOB, since=1.0) is None
     assert world.objects.refusal_of(replace(JOB, uid="older")) is None

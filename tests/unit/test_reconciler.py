@@ -382,6 +382,27 @@ def test_what_is_refused_now_is_tried_again(tmp_path: Path) -> None:
     asyncio.run(live())
 
 
+def test_a_job_says_that_a_broken_webhook_keeps_it(tmp_path: Path) -> None:
+    async def live() -> None:
+        life = Life(tmp_path, 0)
+        words = 'Kubernetes answered 500: Internal error occurred: failed calling webhook "vjob".'
+        life.cluster.error = Unavailable(words)
+        with pytest.raises(Unavailable):
+            await life.reconciler._reconcile(NAME)
+        placement = life.reconciler.placement_of(NAME)
+        assert placement is not None and placement.reason == "BackendError"
+        assert placement.message == f"{words} It is tried again."
+        life.cluster.error = None
+        life.cluster.crash = True  # the next answer is lost, and the Job found by the watch
+        with pytest.raises(RuntimeError):
+            await life.reconciler._reconcile(NAME)
+        life._watch_jobs()
+        await life.reconciler._reconcile(NAME)
+        assert life.cluster.made == 1 and life.reconciler.placement_of(NAME) is None
+
+    asyncio.run(live())
+
+
 def test_a_job_is_deleted_whose_creation_was_not_answered(tmp_path: Path) -> None:
     """No job.json tells of its Job, and no watch yet; soon its nonce is gone, too."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from pathlib import Path
 
-from ...domain.errors import JobsError
+from ...domain.errors import JobsError, Unavailable
 from ...domain.state import Placement
 from ...exchange import Request
 from .records import PodRecord
@@ -82,6 +82,9 @@ def placement_of_refusal(answer: str) -> Placement:
 
 def placement_of_error(error: JobsError) -> Placement:
     """Return where a job stands whose Job cannot be made now, by the cluster's word or ours."""
+    if isinstance(error, Unavailable):
+        message = f"{error.message.rstrip('.')}. It is tried again."
+        return Placement(reason="BackendError", message=message)
     if error.message.startswith(WORD_OF_CLUSTER):
         return placement_of_refusal(error.message)
     return Placement(reason="BackendError", message=str(error))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from job_runner.protocol import times
@@ -63,13 +64,17 @@ class ContainerEnd:
 
 @dataclass(frozen=True)
 class RefusalRecord:
-    """An event of a Job whose pod was refused, as by a quota: why. `uid` is the event's."""
+    """An event of a Job whose pod was refused, as by a quota: why.
+
+    `uid` is the event's. `last` is when it happened last, in unix time.
+    """
 
     namespace: str
     name: str
     uid: str
     job_uid: str
     message: str
+    last: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -187,26 +192,32 @@ def refusal_record(document: Manifest) -> RefusalRecord:
         uid=metadata["uid"],
         job_uid=job.get("uid", ""),
         message=document.get("message", ""),
+        last=_last_time(document).timestamp(),
     )
 
 
 def cluster_event(document: Manifest) -> ClusterEvent:
-    """Project an event of a Job or a pod as the API answers it.
-
-    Which of its times an event has depends on who recorded it, and by which of two interfaces.
-    """
-    moments = (
-        (document.get("series") or {}).get("lastObservedTime"),
-        document.get("lastTimestamp"),
-        document.get("eventTime"),
-        document.get("firstTimestamp"),
-        document["metadata"]["creationTimestamp"],
-    )
+    """Project an event of a Job or a pod as the API answers it."""
     return ClusterEvent(
-        time=times.rfc3339(times.parse(next(filter(None, moments)))),
+        time=times.rfc3339(_last_time(document)),
         reason=document.get("reason") or "",
         message=(document.get("message") or "")[:MAX_EVENT],
     )
+
+
+def _last_time(event: Manifest) -> datetime:
+    """Return when an event happened last.
+
+    Which of its times it has depends on who recorded it, and by which of two interfaces.
+    """
+    moments = (
+        (event.get("series") or {}).get("lastObservedTime"),
+        event.get("lastTimestamp"),
+        event.get("eventTime"),
+        event.get("firstTimestamp"),
+        event["metadata"]["creationTimestamp"],
+    )
+    return times.parse(next(filter(None, moments)))
 
 
 def job_uid_of(pod: Manifest) -> str:

@@ -20,9 +20,7 @@ from ...backends.kubernetes import (
     PodRecord,
     explain_refusal,
     job_manifest,
-    placement_of,
     placement_of_error,
-    placement_of_refusal,
 )
 from ...backends.kubernetes.records import Manifest
 from ...domain.errors import BadInput, Conflict, Damaged, JobsError, NotFound, Refused, Unavailable
@@ -58,7 +56,8 @@ from .next_step import (
     Wait,
     next_step,
 )
-from .queues import require_queue, suspended_placement
+from .placements import find_placement
+from .queues import require_queue
 from .run_admission import RunAdmission
 from .tracked_jobs import tracked_job
 from .unrecorded_jobs import find_job, known_job
@@ -139,16 +138,11 @@ class Reconciler:
         return next((pod for pod in pods if not pod.is_over), pods[-1] if pods else None)
 
     def placement_of(self, job: str) -> Placement | None:
-        """Return where a job stands that has not started; None if nothing is known yet."""
-        pod, record = self.pod_of(job), self._jobs.get(job)
-        if record is not None and (pod is None or pod.is_over):
-            suspended = suspended_placement(record, self.objects, self.groups)
-            if suspended is not None:
-                return suspended
-        if pod is not None:
-            return placement_of(pod)
-        refusal = self.objects.refusal_of(record) if record else None
-        return placement_of_refusal(refusal) if refusal else self._refusals.get(job)
+        """Return where a job stands that does not run; None if nothing is known yet."""
+        found, record = None, self._jobs.get(job)
+        if record is not None:
+            found = find_placement(record, self.pod_of(job), self.objects, self.groups)
+        return found or self._refusals.get(job)
 
     async def job_uid(self, job: str) -> str | None:
         """Return the uid of the Job on record.
@@ -284,6 +278,7 @@ class Reconciler:
         job = known_job(self.objects, name, files)
         if job is not None:
             await asyncio.to_thread(write_job, self.exchange, name, job)
+            self._refusals.pop(name, None)
         return job
 
     async def _take(self, step: Step, name: str, files: JobFiles) -> None:
@@ -323,6 +318,9 @@ class Reconciler:
             return
         except Refused as error:  # by a quota or policy, which may change
             raise self._wait_with(name, error) from error
+        except Unavailable as error:  # as of a webhook that is down
+            self._refusals[name] = placement_of_error(error)
+            raise
         except (BadInput, NotFound) as error:  # no valid Job, or its namespace is gone
             if isinstance(error, BadInput) and self.pod_patch is not dict:
                 raise self._wait_with(name, error) from error  # the patch may be what is wrong
@@ -356,7 +354,9 @@ class Reconciler:
         """
         record = self.objects.named(files.origin["namespace"], name)
         if record is None or record.deleting or record.nonce == files.origin.get("nonce"):
-            raise Unavailable("There is a Job of this name just now.", "It is looked at again.")
+            error = Unavailable("The namespace has a Job of this name just now.")
+            self._refusals[name] = placement_of_error(error)
+            raise error
         message = "The namespace has a Job of this name that is not ours: submit again."
         self.folds.start(name, EndAttempt(len(files.attempts) + 1, "BackendError", message))
 
