@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from ..domain.errors import Cleared, JobsError, NotFound, Unavailable
 from ..domain.job import Deleted, Job
@@ -20,6 +21,7 @@ GATEWAY_TIMEOUT = 60.0
 POLL_INTERVAL = 2.0
 """Seconds between two reads of our own: the feed does not report deleted jobs to everybody."""
 _RETRY_DELAY = 1.0
+Answer = TypeVar("Answer")
 
 
 def wait_and_print(
@@ -58,7 +60,7 @@ def wait_for(services: Mapping[str, Jobs]) -> list[Job]:
             for job in jobs.values():
                 display.show(job)
             _follow(services, jobs, display)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Unavailable):
         print_resume_hint([n for n in services if n not in jobs or not jobs[n].decided])
         raise
     return list(jobs.values())
@@ -76,7 +78,7 @@ def explain_deletion() -> Iterator[None]:
 
 
 def print_resume_hint(names: Sequence[str]) -> None:
-    """After Ctrl-C, print that the jobs go on, and how to wait for them again."""
+    """Print that jobs go on which are not waited for any more, and how to wait for them again."""
     if names:
         output.print_note(f"Still running. Return with: jupyter-to-job wait {' '.join(names)}")
 
@@ -84,22 +86,37 @@ def print_resume_hint(names: Sequence[str]) -> None:
 def _follow(services: Mapping[str, Jobs], jobs: dict[str, Job], display: ProgressDisplay) -> None:
     """Keep `jobs` and the display up to date until the delivery of all is decided."""
 
-    def update(name: str, job: Job) -> None:
-        jobs[name] = deliver_if_pulling(services[name], job)
+    def update(name: str, job: Job | None = None) -> None:
+        service = services[name]
+        jobs[name] = patiently(lambda: deliver_if_pulling(service, job or service.get(name)))
         display.show(jobs[name])
 
     any_service = next(iter(services.values()))
     polled = -POLL_INTERVAL  # poll at once: a job may have ended before the feed began
     for job in follow_changes(any_service, list(services)):
         if job is not None and job.name in jobs:
-            service = services[job.name]
-            update(job.name, job if service is any_service else service.get(job.name))
+            update(job.name, job if services[job.name] is any_service else None)
         elif job is None and time.monotonic() - polled > POLL_INTERVAL:
             polled = time.monotonic()
             for name in [n for n, j in jobs.items() if not j.decided]:
-                update(name, services[name].get(name))
+                update(name)
         if all(j.decided for j in jobs.values()):
             return
+
+
+def patiently(call: Callable[[], Answer]) -> Answer:
+    """Return what a call returns; it is made again while the gateway is away.
+
+    Raises Unavailable once that has been away for `GATEWAY_TIMEOUT`.
+    """
+    began = time.monotonic()
+    while True:
+        try:
+            return call()
+        except Unavailable:
+            if time.monotonic() - began > GATEWAY_TIMEOUT:
+                raise
+            time.sleep(_RETRY_DELAY)
 
 
 def follow_changes(service: Jobs, names: Sequence[str]) -> Iterator[Job | None]:

@@ -13,7 +13,7 @@ from ...domain.job import Job
 from ...service.port import Jobs
 from .. import options, session
 from ..display import formats, output
-from ..waiting import POLL_INTERVAL, explain_deletion, follow_changes
+from ..waiting import POLL_INTERVAL, explain_deletion, follow_changes, patiently
 
 
 @click.command("logs")
@@ -99,8 +99,8 @@ def _follow(service: Jobs, job: Job, log: _LogPrinter) -> None:
         # It may have ended before the feed began, or been deleted: also read now and then.
         if is_ours or time.monotonic() - polled > POLL_INTERVAL:
             polled = time.monotonic()
-            log.print_new()
+            patiently(log.print_new)
         if log.has_ended:
             break
     log.print_unfinished_line()
-    log.print_note(formats.ending(service.get(job.name)))
+    log.print_note(formats.ending(patiently(lambda: service.get(job.name))))
