@@ -55,6 +55,23 @@ def test_several_jobs_and_formats(cli: Cli) -> None:
     assert PRINTED in text_of(cli.workspace / "report.html")
 
 
+def test_a_script_has_the_extension_of_its_language(cli: Cli) -> None:
+    notebooks.write(cli.workspace / "sums.ipynb", CODE)
+    name = cli.json("submit", "sums.ipynb", "--wait")["name"]
+    mine = cli.workspace / "train.py"
+    mine.write_text("# mine")
+    refused = cli.run("export", name, "--to", "script", "--output", "train")
+    assert refused.returncode != 0
+    assert "train.py exists" in refused.stderr
+    assert mine.read_text() == "# mine"
+    forced = cli.run("export", name, "--to", "script", "--output", "train.py", "--force")
+    assert forced.stdout == "train.py\n", forced.stderr
+    assert CODE in mine.read_text()
+    slides = cli.run("export", name, "--to", "slides", "--output", "talk.slides.html")
+    assert slides.stdout == "talk.slides.html\n", slides.stderr
+    assert (cli.workspace / "talk.slides.html").exists()
+
+
 def test_what_exists_of_a_running_job(cli: Cli) -> None:
     name = cli.submit_waiting()
     ended = cli.run("export", name)

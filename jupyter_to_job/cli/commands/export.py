@@ -58,7 +58,7 @@ def export_command(
 
     def export(name: str) -> Job:
         job = service.get(name)
-        _export(service, job, exporter, _target(job, output, exporter.file_extension), force=force)
+        _export(service, job, exporter, output, force=force)
         return job
 
     ctx.exit(session.for_each(service, names, export)[1])
@@ -92,7 +92,7 @@ def _exporter(format_name: str, *, with_code: bool) -> Exporter:
 def _target(job: Job, wish: Path | None, extension: str) -> Path:
     """Return the file to write: as wished, else beside the result, else in this directory."""
     if wish is not None and not wish.is_dir():
-        return wish if wish.suffix == extension else wish.with_name(wish.name + extension)
+        return wish if wish.name.endswith(extension) else wish.with_name(wish.name + extension)
     if wish is not None:
         return wish / f"{job.name}{extension}"
     if job.delivery.path is None:
@@ -100,17 +100,22 @@ def _target(job: Job, wish: Path | None, extension: str) -> Path:
     return (session.workspace() / job.delivery.path).with_suffix(extension)
 
 
-def _export(service: Jobs, job: Job, exporter: Exporter, target: Path, *, force: bool) -> None:
-    """Convert a result, and write it. Raises Conflict for a file that is there already."""
+def _export(service: Jobs, job: Job, exporter: Exporter, wish: Path | None, *, force: bool) -> None:
+    """Convert a result, and write it. Raises Conflict for a file that is there already.
+
+    Only the conversion tells which extension the file gets: that of `script` is the language's.
+    """
+    text, resources = _convert(exporter, _read(service, job), job.name)
+    extension = str(resources["output_extension"])
+    target = _target(job, wish, extension)
     if target.exists() and not force:
         raise Conflict(f"{target} exists.", "Name another --output, or replace it with --force.")
     if not target.parent.is_dir():
         raise BadInput(f"There is no folder {target.parent}.", "Make it, or name another --output.")
-    text, resources = _convert(exporter, _read(service, job), job.name)
     from nbconvert.writers.files import FilesWriter
 
     writer = FilesWriter(build_directory=str(target.parent))
-    writer.write(text, resources, notebook_name=target.name.removesuffix(exporter.file_extension))
+    writer.write(text, resources, notebook_name=target.name.removesuffix(extension))
     output.print_line(str(target))
 
 
