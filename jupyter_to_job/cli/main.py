@@ -106,7 +106,7 @@ class Commands(click.Group):
         except JobsError as error:
             output.print_error(error)
             ctx.exit(exits.code_of_error(error))
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, click.Abort):  # the latter: Ctrl-C or Ctrl-D at a question
             ctx.exit(exits.INTERRUPTED)
         except BrokenPipeError:
             output.discard_stdout()

@@ -7,6 +7,7 @@ from pathlib import Path
 from .. import notebooks
 from .cli import Cli
 
+END_OF_FILE = b"\x04"
 MAKES_FILES = "import os; os.makedirs('out', exist_ok=True); open('out/model.bin', 'w').write('x')"
 
 
@@ -64,3 +65,14 @@ def test_a_terminal_is_asked(cli: Cli) -> None:
     terminal.press(b"y\n")
     terminal.until_shown("1 file removed")
     assert not result.exists()
+
+
+def test_a_question_can_be_left(cli: Cli) -> None:
+    """Ctrl-D, and not Ctrl-C: Python may miss that between its prompt and its read."""
+    notebooks.write(cli.workspace / "a.ipynb", "1")
+    _, result = submit(cli, "a.ipynb")
+    terminal = cli.on_terminal("clean", "--older-than", "0", "--keep", "0")
+    terminal.until_shown(r"Remove 1 result")
+    terminal.press(END_OF_FILE)
+    terminal.until_ended()
+    assert (terminal.process.returncode, result.exists()) == (130, True)
