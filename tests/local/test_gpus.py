@@ -135,6 +135,14 @@ def test_the_drivers_own_names(cli: Cli, driver: Path) -> None:
     assert "4 nvidia.com/gpu" in refused.stderr and "1 nvidia.com/gpu" in refused.stderr
 
 
+def test_files_of_the_user_are_no_modules(cli: Cli, driver: Path) -> None:
+    cli.capacity = ROOMY
+    (cli.workspace / "random.py").write_text("raise SystemExit('a file of the user ran')")
+    notebooks.write(cli.workspace / "a.ipynb", "1")
+    assert cli.json("submit", "a.ipynb", *GPU, "--wait")["state"] == "succeeded"
+    assert "a file of the user ran" not in cli.run("doctor").stdout
+
+
 def test_what_nobody_can_honour_here_is_refused(cli: Cli, driver: Path) -> None:
     """A share of a GPU by software is a cluster's: this machine would give all of it."""
     cli.capacity = ROOMY

@@ -42,6 +42,7 @@ class Probe:
             return
         self._process = subprocess.Popen(
             [sys.executable, "-m", f"{__package__}.nvml"],
+            cwd="/",  # `-m` looks for modules here first, and users have files of any name
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

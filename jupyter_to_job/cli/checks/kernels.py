@@ -44,6 +44,7 @@ def _check_kernel(name: str, argv: Sequence[str], folder: str) -> CheckResult:
         try:
             process = subprocess.run(
                 [program, "-c", "import ipykernel; print(ipykernel.__version__)"],
+                cwd="/",  # `-c` looks for modules here first, and users have files of any name
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
