@@ -17,13 +17,15 @@ from job_runner.protocol import times
 from job_runner.protocol.outcome import Outcome
 
 from ..domain.job import DeliveryState, State
-from ..domain.reasons import REASONS
+from ..domain.reasons import GROUP_LIMIT, REASONS
 from ..exchange import Request
 from ..exchange.records import ClusterJob
 from .cluster_events import DELIVER, END, FAIL, HOLD, Tell
 from .metrics import Metrics
 
 WAITING = (State.QUEUED, State.STARTING)
+OF_CLUSTER = ("BackendError", "ImageUnavailable", "RunnerMissing", "NodeLost", "Lost", "Evicted")
+"""Reasons of which an alert of k8s/monitoring tells when many jobs end with them."""
 OTHER = "Other"
 """Stands for reasons that are not ours: an outcome comes from a pod that a notebook shares."""
 
@@ -92,6 +94,8 @@ class JobTracker:
         self._count(before, -1)
         self._count(now, 1)
         self._jobs[name] = now
+        if before is None:
+            self._prepare(sight.request)
         if before is None or before == now:
             return
         if before.state in WAITING:
@@ -114,6 +118,11 @@ class JobTracker:
         """Tell that a job is being ended whose run has not begun, and the cause in a word."""
         if job is not None:
             self._tell(job, FAIL, cause, message)
+
+    def _prepare(self, request: Request) -> None:
+        """Begin the counters of an alert at 0: Prometheus sees no rise of one that is new."""
+        for reason in OF_CLUSTER:
+            self.metrics.ended.labels(State.FAILED.value, reason, request.flavor, request.device)
 
     def _count(self, known: _Known | None, change: int) -> None:
         if known is not None:
@@ -172,7 +181,12 @@ class JobTracker:
             self._tell(seen.job, FAIL, "DeliveryFailed", note)
 
     def _oldest_waiting(self) -> float:
-        return self._age(job.submitted for job in self._jobs.values() if job.state in WAITING)
+        """Return how long the oldest job has waited that its own group does not hold back."""
+        return self._age(
+            job.submitted
+            for job in self._jobs.values()
+            if job.state in WAITING and job.reason != GROUP_LIMIT
+        )
 
     def _oldest_delivery(self) -> float:
         open_states = (DeliveryState.PENDING, DeliveryState.HELD)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from job_runner.protocol import times
 from job_runner.protocol.outcome import CellCounts, Outcome
-from jupyter_to_job.controller.job_tracker import JobTracker, TrackedJob, units_of
+from jupyter_to_job.controller.job_tracker import OF_CLUSTER, JobTracker, TrackedJob, units_of
 from jupyter_to_job.controller.metrics import Metrics
 from jupyter_to_job.domain.job import DeliveryState, State
 from jupyter_to_job.exchange.records import ClusterJob
@@ -118,6 +119,20 @@ def test_a_life(scene: Scene) -> None:
     scene.tracker.forget(NAME)
     assert scene.value("jobs", state="succeeded", reason="") == 0
     assert scene.value("deliveries", state="delivered") == 0
+
+
+def test_counters_of_an_alert_begin_at_nought(scene: Scene) -> None:
+    scene.see(0, QUEUED)
+    labels = {"state": "failed", "reason": "NodeLost", "flavor": "small", "device": "t4"}
+    assert scene.value("jobs_ended_total", **labels) == 0
+    rules = (Path(__file__).parents[2] / "k8s" / "monitoring" / "rules.yaml").read_text()
+    assert f'reason=~"{"|".join(OF_CLUSTER)}"' in rules
+
+
+def test_a_job_that_its_own_group_holds_back_does_not_wait_for_the_cluster(scene: Scene) -> None:
+    scene.see(0, replace(QUEUED, reason="GroupLimit"))
+    scene.now = SUBMITTED + 8
+    assert scene.value("oldest_waiting_job_seconds") == 0
 
 
 def test_looking_again_changes_nothing(scene: Scene) -> None:
