@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+from jupyter_to_job.workspace.publishing.removal import CLOCK_TOLERANCE
+
+from ..processes import until
 from . import openapi
 from .test_routes import API, ended, post, refusal, write_notebook
 
@@ -55,6 +59,25 @@ async def test_old_results_are_found_and_removed(jp_fetch: Fetch, jp_root_dir: P
     answer = await jp_fetch(*API, "jobs", newer["name"], "result", method="DELETE")
     assert json.loads(answer.body)["changed"] == [mine.name]
     assert mine.read_text() == "edited"
+
+
+async def test_a_file_that_was_moved_over_an_artifact_stays(
+    jp_fetch: Fetch, jp_root_dir: Path
+) -> None:
+    write_notebook(jp_root_dir, "train.ipynb", "open('model.pt', 'w').write('old')")
+    mine = jp_root_dir / "best.pt"
+    mine.write_text("best")  # older than the result
+    body = {"notebook": "train.ipynb", "isolated": True}
+    answer = await post(jp_fetch, "jobs", body=body)
+    job = await ended(jp_fetch, json.loads(answer.body)["name"])
+    (model,) = jp_root_dir.rglob("model.pt")
+    published = model.stat().st_ctime
+    until(lambda: time.time() > published + CLOCK_TOLERANCE + 1, "the delivery is over")
+    mine.rename(model)
+    answer = await jp_fetch(*API, "jobs", job["name"], "result", method="DELETE")
+    path = str(model.relative_to(jp_root_dir))
+    assert json.loads(answer.body)["changed"] == [path]
+    assert model.read_text() == "best"
 
 
 async def test_what_cannot_be_asked(jp_fetch: Fetch) -> None:

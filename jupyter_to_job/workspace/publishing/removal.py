@@ -59,7 +59,9 @@ def _remove(workspace: Workspace, path: str, digest: str | None, published_at: f
         if not stat.S_ISREG(status.st_mode):
             return None
         if digest is None:
-            is_unchanged = status.st_mtime <= published_at + CLOCK_TOLERANCE
+            # A file that was moved or copied here may be older: its place in the folder is not.
+            changed = max(status.st_mtime, status.st_ctime)
+            is_unchanged = changed <= published_at + CLOCK_TOLERANCE
         else:
             with open_regular(name, path, folder) as file:
                 is_unchanged = digest_of(file) == digest
