@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ..domain.errors import JobsError
+from ..domain.errors import JobsError, NotFound
 from ..domain.job import Deleted, Job
 from ..service.port import Jobs
 from .puller import ResultPuller
@@ -40,6 +40,8 @@ class Feed:
         self._log = log
         self._stopping = threading.Event()
         self._pending: dict[str, Job] = {}
+        self._open: set[str] = set()
+        """The jobs that were not decided when the feed last told of them."""
         self._emitted: dict[str, float] = {}
         """When the previous event of a job was emitted, if that was a moment ago."""
 
@@ -54,22 +56,46 @@ class Feed:
     def _run(self) -> None:
         while not self._stopping.is_set():
             try:
-                for change in self._jobs.changes():
-                    if self._stopping.is_set():
-                        return
-                    if isinstance(change, Deleted):
-                        self._pending.pop(change.name, None)
-                        self._puller.forget(change.name)
-                        self._emit(change)
-                    elif change is not None:
-                        self._pending[change.name] = change
-                        self._puller.see(change)
-                    self._emit_due()
+                self._follow()
             except JobsError as error:
                 self._log.warning("The feed of jobs stopped: %s", error)
             except Exception:
                 self._log.exception("The feed of jobs failed")
             self._stopping.wait(RETRY_INTERVAL)
+
+    def _follow(self) -> None:
+        """Tell of changes until the feed ends.
+
+        It begins with the jobs that are open. Those that were open before, and are not among them,
+        have ended or were deleted while nobody listened.
+        """
+        unheard = set(self._open)
+        for change in self._jobs.changes():
+            if self._stopping.is_set():
+                return
+            if change is not None:
+                unheard.discard(change.name)
+                self._see(change)
+            while change is None and unheard:
+                self._see(self._look_at(unheard.pop()))
+            self._emit_due()
+
+    def _look_at(self, name: str) -> Job | Deleted:
+        try:
+            return self._jobs.get(name)
+        except NotFound:
+            return Deleted(name)
+
+    def _see(self, change: Job | Deleted) -> None:
+        if isinstance(change, Deleted):
+            self._open.discard(change.name)
+            self._pending.pop(change.name, None)
+            self._puller.forget(change.name)
+            self._emit(change)
+            return
+        (self._open.discard if change.decided else self._open.add)(change.name)
+        self._pending[change.name] = change
+        self._puller.see(change)
 
     def _emit_due(self) -> None:
         """Emit the events that are due; the others wait for their time, or for a newer state."""

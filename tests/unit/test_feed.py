@@ -16,9 +16,10 @@ import pytest
 
 from jupyter_to_job.backends.memory import MemoryBackend
 from jupyter_to_job.domain.errors import Damaged, NotFound, Unavailable
-from jupyter_to_job.domain.job import Delivery, DeliveryState, Job
+from jupyter_to_job.domain.job import Deleted, Delivery, DeliveryState, Job, State
 from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.flavors import load_catalog
+from jupyter_to_job.server import feed as feed_module
 from jupyter_to_job.server.feed import Feed
 from jupyter_to_job.server.puller import WORKERS, ResultPuller
 from jupyter_to_job.service.jobs import JobService, ServiceContext
@@ -162,3 +163,45 @@ def test_one_that_is_deleted(exchange: FileExchange, jobs: Pulling, tmp_path: Pa
         until(lambda: list(told.values()).count("delivered") == len(GOOD), "the others are told")
         until(lambda: jobs.tries[BAD], "a try")
     assert len(jobs.tries[BAD]) == 1
+
+
+def test_what_happens_while_the_feed_is_away(
+    exchange: FileExchange, jobs: Pulling, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A feed that begins again tells of open jobs only: the others are asked for."""
+    ends, goes = GOOD[:2]
+    end(exchange, tmp_path, ends)
+    ended = replace(jobs.get(ends), delivery=Delivery(DeliveryState.NONE))
+    running = [replace(ended, name=name, state=State.RUNNING) for name in (ends, goes)]
+    is_away = False
+
+    def changes() -> Iterator[Job | None]:
+        nonlocal is_away
+        if not is_away:
+            yield from running
+            yield None
+            is_away = True
+            raise Unavailable("The gateway cannot be reached.")
+        while True:
+            yield None
+            time.sleep(0.01)
+
+    def get(name: str) -> Job:
+        if name == goes:
+            raise NotFound(f"There is no {name}.")
+        return ended
+
+    monkeypatch.setattr(jobs, "get", get)
+    monkeypatch.setattr(jobs, "changes", changes)
+    monkeypatch.setattr(feed_module, "RETRY_INTERVAL", 0.01)
+    told: list[str] = []
+
+    def tell(change: Job | Deleted) -> None:
+        told.append("deleted" if isinstance(change, Deleted) else change.state.value)
+
+    log = logging.getLogger("feed")
+    feed = Feed(jobs, tell, log, ResultPuller(jobs, log))
+    feed.start()
+    until(lambda: len(told) == 4, "all are told of")
+    feed.stop()
+    assert told[:2] == ["running", "running"] and sorted(told[2:]) == ["deleted", "succeeded"]
