@@ -72,6 +72,18 @@ async def test_all_of_it(
     ]
 
 
+async def test_a_cell_of_thousands_of_terms(
+    jp_fetch: Fetch, jp_root_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules[suggest.__module__], "TIMEOUT", BOUND)
+    write(jp_root_dir)
+    generated = f"y = {' + '.join(['x'] * 2500)}\ndf = pd.read_csv('data/train.csv')"
+    notebook = v4.new_notebook(cells=[v4.new_code_cell(generated)])
+    (jp_root_dir / "train.ipynb").write_text(json.dumps(notebook))
+    found = await preflight(jp_fetch)
+    assert [item["path"] for item in found["suggested"]] == ["data/train.csv"]
+
+
 async def test_what_would_be_refused(jp_fetch: Fetch, jp_root_dir: Path) -> None:
     write(jp_root_dir, kernelspec={"name": "cobol", "display_name": "COBOL"})
     (jp_root_dir / "shut").mkdir()

@@ -54,3 +54,14 @@ def test_nothing_is_said_of_a_job_that_was_refused(capsys: pytest.CaptureFixture
     with SubmitWarnings() as warnings:
         warnings.check(gateway, SOURCE, Submission("train.ipynb"))
     assert capsys.readouterr().err == ""
+
+
+def test_a_look_that_fails_fails_no_submission(capsys: pytest.CaptureFixture[str]) -> None:
+    class Broken(Gateway):
+        def preflight(self, _: Submission) -> Preflight:
+            raise RecursionError
+
+    gateway: Any = Broken()
+    with SubmitWarnings() as warnings:
+        warnings.check(gateway, SOURCE, Submission("train.ipynb"))
+    assert capsys.readouterr().err == ""

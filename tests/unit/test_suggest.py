@@ -132,6 +132,20 @@ def test_it_is_bounded(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(code_references(["x = " + "'a' + " * 500 + "'b'"]))
 
 
+@pytest.mark.parametrize(
+    "first",
+    [
+        "x = " + " + ".join(["a"] * 2500),
+        "x = " + " / ".join(["'a'"] * 1100),
+        "x" + ".a()" * 500 + ".append(1)",
+        "x = " + "str(" * 190 + "'a'" + ")" * 190,
+    ],
+    ids=["sum", "path", "calls on calls", "calls in calls"],
+)
+def test_code_that_is_deeper_than_the_stack(root: Path, first: str) -> None:
+    assert "nb/data/train.csv" in paths(root, first, "pd.read_csv('data/train.csv')")
+
+
 def test_when_its_time_is_over_it_returns_what_it_has(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

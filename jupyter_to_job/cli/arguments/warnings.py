@@ -76,8 +76,9 @@ class SubmitWarnings:
         finished, _ = wait(self._pending.values(), PREFLIGHT_TIMEOUT)
         printed: set[str] = set()
         for argument, future in self._pending.items():
-            if future not in finished or isinstance(future.exception(), JobsError | OSError):
-                continue  # submitting the notebook reported the same error
+            # Submitting the notebook reported the same error, or it is a fault of this look alone.
+            if future not in finished or future.exception() is not None:
+                continue
             for note in _notes(argument, future.result(), self._jobs.get(argument)):
                 if note not in printed:
                     printed.add(note)

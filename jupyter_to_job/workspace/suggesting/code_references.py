@@ -7,6 +7,7 @@ It reads the syntax only, and runs nothing. It joins texts where their parts are
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from dataclasses import dataclass
 MAX_LINE = 80
 """Characters of a line of code that a reference has at most."""
 MAX_TEXT = 1024
+MAX_PARTS = 30
+"""Parts that a text is joined of at most: a generated sum may have thousands of terms."""
 _LINE_MAGIC = re.compile(r"^\s*(?:[%!?]|\w[\w, ]*=\s*[%!](?!=))|\?\s*$")
 _CELL_MAGIC = re.compile(r"^\s*%%(\w+)")
 _TRANSPARENT = frozenset(["time", "timeit", "capture", "prun"])
@@ -45,8 +48,8 @@ def code_references(cells: Sequence[str]) -> Iterator[CodeReference]:
             tree = ast.parse(source)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
-        lines = source.splitlines()
-        yield from _Reader(lines, variables).read(tree)
+        with contextlib.suppress(RecursionError):  # calls on calls, hundreds deep
+            yield from _Reader(source.splitlines(), variables).read(tree)
 
 
 def _as_python(cell: str) -> str:
@@ -120,14 +123,27 @@ class _Reader:
             return node.value if isinstance(node.value, str) else None
         if isinstance(node, ast.Name):
             return self._variables.get(node.id)
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.Add):
-            head, tail = self._text(node.left), self._text(node.right)
-            if head is None or tail is None or len(head) + len(tail) > MAX_TEXT:
-                return None
-            return f"{head}/{tail}" if isinstance(node.op, ast.Div) else head + tail
+        if isinstance(node, ast.BinOp):
+            return self._joined(node)
         if isinstance(node, ast.Call) and not node.keywords:
             return self._path(node)
         return None
+
+    def _joined(self, node: ast.expr) -> str | None:
+        """Return the text of a chain of `+` and `/`: a loop, because a chain is as deep as long."""
+        steps: list[tuple[str, ast.expr]] = []
+        while isinstance(node, ast.BinOp):
+            if not isinstance(node.op, ast.Div | ast.Add) or len(steps) + 1 == MAX_PARTS:
+                return None
+            steps.append(("/" if isinstance(node.op, ast.Div) else "", node.right))
+            node = node.left
+        text = self._text(node)
+        for separator, operand in reversed(steps):
+            tail = self._text(operand)
+            if text is None or tail is None or len(text) + len(tail) > MAX_TEXT:
+                return None
+            text = f"{text}{separator}{tail}"
+        return text
 
     def _path(self, node: ast.Call) -> str | None:
         name = _called(node)
