@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,6 +41,7 @@ FILE = {
     "f_text": "on: off",
     "f_long": LONG,
     "f_deep": {"a": {}},
+    "f_tiny": 1e-05,
 }
 
 
@@ -73,8 +73,11 @@ def test_what_is_no_number_is_refused(cli: Cli, value: str) -> None:
     assert "too large" in ran.stderr and "Traceback" not in ran.stderr
 
 
-def test_what_yaml_has_and_json_has_not(cli: Cli, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "says"), [("rate: .inf\n", "inf"), ("rates: &all [*all]\n", "holds itself")]
+)
+def test_what_yaml_has_and_json_has_not(cli: Cli, text: str, says: str) -> None:
     notebooks.write(cli.workspace / "a.ipynb", "1")
-    (cli.workspace / "p.yaml").write_text("rate: .inf\n")
+    (cli.workspace / "p.yaml").write_text(text)
     ran = cli.run("submit", "a.ipynb", "--params-file", "p.yaml")
-    assert ran.returncode == 2 and "inf" in ran.stderr
+    assert ran.returncode == 2 and says in ran.stderr and "Traceback" not in ran.stderr

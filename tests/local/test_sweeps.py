@@ -215,6 +215,7 @@ def test_what_its_group_holds_back_says_so_and_is_cancelled(cli: Cli) -> None:
         (["--group-limit", "2"], "needs a group"),
         (["--params-file", "rows.csv"], "line 3 has another number of values"),
         (["--params-file", "rows.jsonl"], "row 2 holds no parameters"),
+        (["--params-file", "deep.jsonl"], "nested deeper"),
         (["--params-file", "empty.yaml"], "has no rows"),
         (["--params-file", "good.yaml", "-p", "b", "[1, 2]", "-f", "small", "-f", "large"],
          "Add --grid or --zip"),
@@ -226,6 +227,7 @@ def test_a_sweep_that_is_not_clear_submits_nothing(
     write_quick(cli)
     (cli.workspace / "rows.csv").write_text("a,b\n1,2\n3\n")
     (cli.workspace / "rows.jsonl").write_text('{"a": 1}\n[2]\n')
+    (cli.workspace / "deep.jsonl").write_text('{"a": ' + "[" * 10_000)
     (cli.workspace / "empty.yaml").write_text("[]")
     (cli.workspace / "good.yaml").write_text("- {a: 1}\n- {a: 2}\n")
     ran = cli.run("submit", "quick.ipynb", *arguments)
@@ -238,6 +240,7 @@ def test_a_sweep_that_is_not_clear_submits_nothing(
     [
         ("rows.csv", '\ufeffa,b,c\n1,x,5\n2.5,"[1, 2]",5\n,y,5\n'),
         ("rows.jsonl", '{"a": 1, "b": "x"}\n\n{"a": 2.5, "b": [1, 2]}\n{"b": "y"}\n'),
+        ("rows.json", '[{"a": 1, "b": "x", "c": 5}, {"a": 25e-1, "b": [1, 2]}, {"b": "y"}]'),
         ("rows.yaml", "- {a: 1, b: x, c: 5}\n- {a: 2.5, b: [1, 2]}\n- {b: y}\n"),
     ],
 )

@@ -71,8 +71,41 @@ def test_the_command_line_wins_over_the_file(tmp_path: Path) -> None:
 
 def test_a_json_file(tmp_path: Path) -> None:
     file = tmp_path / "parameters.json"
-    file.write_text('{"epochs": 3, "name": null}')
-    assert collect_parameters(file, [], []) == {"epochs": 3, "name": None}
+    file.write_text('{\n\t"epochs": 3, "name": null, "rate": 1e-05, "date": "2026-11-21"}')
+    assert collect_parameters(file, [], []) == {
+        "epochs": 3, "name": None, "rate": 1e-05, "date": "2026-11-21",
+    }  # fmt: skip
+
+
+def test_keys_of_yaml_become_text(tmp_path: Path) -> None:
+    file = tmp_path / "parameters.yaml"
+    file.write_text("2026-11-21: 1\ndeep: [{2026-11-21: x, 1: y, false: z}]\n")
+    assert collect_parameters(file, [], []) == {
+        "2026-11-21": 1,
+        "deep": [{"2026-11-21": "x", "1": "y", "false": "z"}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("a: &a [*a]", "holds itself"),
+        ("&a {b: *a}", "holds itself"),
+        ("a: " + "[" * 3000, "nested deeper"),
+        ('{"a": ' + "[" * 100_000, "nested deeper"),
+        ('{"a": NaN}', "nan, which JSON does not have"),
+        ('{"a": [1e999]}', "inf, which JSON does not have"),
+        ("a: 0x" + "f" * 9000, "neither YAML nor JSON"),
+        ("a: !!int ''", "neither YAML nor JSON"),
+        ("a: !!timestamp today", "neither YAML nor JSON"),
+    ],
+    ids=lambda text: text[:20],
+)
+def test_a_file_that_json_cannot_hold(tmp_path: Path, content: str, says: str) -> None:
+    file = tmp_path / "parameters.yaml"
+    file.write_text(content)
+    with pytest.raises(BadInput, match=says):
+        collect_parameters(file, [], [])
 
 
 @pytest.mark.parametrize("content", ["- 1", "5", "a: [", "a: *b", b"\xff\xfe\x00"])

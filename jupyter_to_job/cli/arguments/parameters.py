@@ -10,7 +10,7 @@ from typing import Any
 from job_runner.protocol.parameters import NotRepresentable, parse_value
 
 from ...domain.errors import BadInput
-from ...domain.submission_rules import check_parameters
+from ...domain.submission_rules import MAX_DEPTH, check_parameters
 
 
 def collect_parameters(
@@ -50,17 +50,52 @@ def read_text(file: Path) -> str:
 
 
 def read_yaml(file: Path) -> Any:
-    """Return what a file of YAML or JSON holds, as JSON has it. Raises BadInput."""
+    """Return what a file of JSON or YAML holds, as JSON has it. Raises BadInput."""
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise BadInput(f"Cannot read the parameters in {file}: {error.strerror}.") from error
+    try:
+        return json.loads(data)  # YAML takes some of its numbers, such as 1e-05, for text
+    except ValueError:
+        return _yaml(data, file)
+    except RecursionError as error:
+        raise too_deep(file) from error
+
+
+def too_deep(file: Path) -> BadInput:
+    """Return the error for a file of parameters that no reader has the stack for."""
+    return BadInput(
+        f"{file} is nested deeper than {MAX_DEPTH}, or holds itself.", "Send a file along."
+    )
+
+
+def _yaml(data: bytes, file: Path) -> Any:
+    """Return the document of YAML as JSON has it. Raises BadInput."""
     import yaml
 
     try:
-        document = yaml.safe_load(file.read_bytes())
-    except OSError as error:
-        raise BadInput(f"Cannot read the parameters in {file}: {error.strerror}.") from error
-    except (ValueError, yaml.YAMLError) as error:
+        # Values that JSON lacks (a date, a number as a key) become text, as in papermill.
+        document = _with_plain_keys(yaml.safe_load(data))
+        return json.loads(json.dumps(document, default=str))
+    except RecursionError as error:
+        raise too_deep(file) from error
+    # PyYAML lets the last two out for a value that its tag does not fit.
+    except (ValueError, yaml.YAMLError, LookupError, AttributeError) as error:
         raise BadInput(f"{file} is neither YAML nor JSON: {_fault(error)}.") from error
-    # Values that JSON lacks (a date, a number as a key) become text, as in papermill.
-    return json.loads(json.dumps(document, default=str))
+
+
+def _with_plain_keys(value: Any) -> Any:
+    """Return a value whose keys are of the types that JSON makes text of: a date is text here."""
+    match value:
+        case dict():
+            return {
+                key if isinstance(key, str | int | float | None) else str(key): _with_plain_keys(v)
+                for key, v in value.items()
+            }
+        case list() | tuple():
+            return [_with_plain_keys(inner) for inner in value]
+    return value
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from job_runner.protocol.parameters import NotRepresentable, parse_value
 
 from ...domain.errors import BadInput
 from ...domain.sweep import Axis, Run, combine, zip_together
-from .parameters import collect_parameters, read_text, read_yaml
+from .parameters import collect_parameters, read_text, read_yaml, too_deep
 
 _WAYS = {"sweep": combine, "grid": combine, "zip": zip_together}
 
@@ -96,6 +96,8 @@ def _rows(file: Path) -> list[Run] | None:
             rows = [json.loads(line) for line in lines]
         else:
             rows = read_yaml(file)
+    except RecursionError as error:
+        raise too_deep(file) from error
     except (ValueError, csv.Error) as error:
         raise BadInput(f"{file} cannot be read as its name says: {error}.") from error
     if not isinstance(rows, list):
