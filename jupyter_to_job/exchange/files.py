@@ -10,7 +10,6 @@ import os
 import secrets
 import shutil
 import threading
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
@@ -24,12 +23,12 @@ from job_runner.protocol.outcome import Outcome, read_outcome
 from ..domain.errors import Damaged, Unavailable
 from ..domain.names import is_job_name
 from .filesystem import is_network
+from .job_drafts import is_abandoned, is_old, locked, require_inputs
 from .ownership import require_own
 from .pieces import FilePieces, make_folders, path_inside, reading, writing
 from .request import InputFile, Request, UnreadableRequest
 from .stamps import StampCache, stamp_of
 
-LEFTOVER_SECONDS = 3600.0
 KEYS = ".keys"
 MAX_CACHED_REQUESTS = 1 << 14
 """Requests that are kept in memory: they never change, and the queue is read all the time."""
@@ -63,13 +62,13 @@ class FileExchange(FilePieces):
     def remove_leftovers(self) -> None:
         """Delete drafts, removed jobs and unused claims that killed processes left an hour ago."""
         for path in [*self.root.glob(".new-*"), *self.root.glob(".old-*")]:
-            if _is_leftover(path):
+            if is_abandoned(path):
                 shutil.rmtree(path, ignore_errors=True)
         for path in self.root.glob(f"{KEYS}/*"):
             with contextlib.suppress(FileNotFoundError):
                 is_draft = path.name.startswith(".")
                 in_use = not is_draft and (self.root / _read_claim(path)).is_dir()
-                if not in_use and _is_leftover(path):
+                if not in_use and is_old(path):
                     path.unlink()
 
     def prepare(self) -> None:
@@ -101,18 +100,20 @@ class FileExchange(FilePieces):
             self._require_own()
             draft.mkdir(mode=0o700)
             try:
-                frozen = _write_inputs(draft / layout.INPUTS, inputs) if inputs else ()
-                recorded = replace(request, inputs=frozen)
-                files = {layout.SNAPSHOT: snapshot}
-                if origin is not None:
-                    files[layout.ORIGIN] = documents.encode(origin)
-                if notify:
-                    files[layout.NOTIFY] = documents.encode({"time": request.submitted})
-                files[layout.REQUEST] = documents.encode(recorded.to_document())
-                documents.write_new(draft, files)
-                _require_links(draft / layout.REQUEST)
-                confirm()
-                return recorded if self._rename_to(draft, request.name) else None
+                with locked(draft):
+                    frozen = _write_inputs(draft / layout.INPUTS, inputs) if inputs else ()
+                    recorded = replace(request, inputs=frozen)
+                    files = {layout.SNAPSHOT: snapshot}
+                    if origin is not None:
+                        files[layout.ORIGIN] = documents.encode(origin)
+                    if notify:
+                        files[layout.NOTIFY] = documents.encode({"time": request.submitted})
+                    files[layout.REQUEST] = documents.encode(recorded.to_document())
+                    documents.write_new(draft, files)
+                    _require_links(draft / layout.REQUEST)
+                    require_inputs(draft / layout.INPUTS, frozen)
+                    confirm()
+                    return recorded if self._rename_to(draft, request.name) else None
             finally:
                 shutil.rmtree(draft, ignore_errors=True)
 
@@ -282,13 +283,6 @@ def _write_inputs(folder: Path, inputs: Mapping[str, Writer]) -> tuple[InputFile
     for base, _, _ in os.walk(folder):
         documents.sync_directory(Path(base))
     return tuple(frozen)
-
-
-def _is_leftover(path: Path) -> bool:
-    try:
-        return path.lstat().st_mtime < time.time() - LEFTOVER_SECONDS
-    except FileNotFoundError:
-        return False
 
 
 def _claim(path: Path, name: str) -> bool:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import sys
+from pathlib import Path
 
 import psutil
 import pytest
 
+from jupyter_to_job.exchange import FileExchange
+
 from .. import notebooks
-from ..processes import kill, until
+from ..processes import BOUND, kill, until
 from .cli import Cli
 
 
@@ -138,3 +143,45 @@ def test_a_stopped_runner_frees_its_slot(cli: Cli, again: bool) -> None:
     assert notebooks.printed(cli.result(job)).startswith("before\n")
     cli.release()
     assert cli.json("wait", waiting)["state"] == "succeeded"
+
+
+STOPS = """\
+import os, signal
+from jupyter_to_job.cli.main import main
+from jupyter_to_job.service.submitting import submission
+copy = submission.freeze_input
+def copy_and_stop(item, *given, **how):
+    record = copy(item, *given, **how)
+    if item.path == "data/first/a.csv":
+        os.kill(os.getpid(), signal.SIGSTOP)
+    return record
+submission.freeze_input = copy_and_stop
+main(prog_name="jupyter-to-job")
+"""
+"""The command, which stops when it has copied the first of two inputs."""
+
+
+@pytest.mark.parametrize("end", ["killed", "resumed"])
+def test_a_submission_that_stands_still_for_an_hour(cli: Cli, end: str) -> None:
+    """After Ctrl-Z, or under a laptop's lid: another dispatcher sweeps meanwhile."""
+    for folder in ("first", "second"):
+        (cli.workspace / "data" / folder).mkdir(parents=True)
+        (cli.workspace / "data" / folder / "a.csv").write_text(folder)
+    notebooks.write(cli.workspace / "a.ipynb", "print(open('data/first/a.csv').read())")
+    cli.command = (sys.executable, "-c", STOPS)
+    submission = cli.start("submit", "a.ipynb", "-i", "data", "--isolated", "--wait")
+    process = psutil.Process(submission.pid)
+    until(lambda: process.status() == psutil.STATUS_STOPPED, "it stops")
+    (draft,) = cli.exchange.glob(".new-*")
+    os.utime(draft, (0, 0))
+    FileExchange(cli.exchange).remove_leftovers()
+    if end == "resumed":
+        process.resume()
+        out, err = submission.communicate(timeout=2 * BOUND)
+        assert submission.returncode == 0, err
+        assert notebooks.printed(Path(out.strip())) == "first\n"
+    else:
+        assert draft.exists()
+        kill(process)
+        FileExchange(cli.exchange).remove_leftovers()
+        assert not draft.exists()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import resource
 import threading
@@ -180,6 +182,31 @@ def test_what_is_recorded_is_what_is_read(tmp_path: Path) -> None:
     recorded = exchange.create(asked, b"{}", {"data/a.csv": write})
     assert recorded is not None and recorded.inputs
     assert exchange.request(JOB) == recorded
+
+
+def test_a_draft_that_is_swept_where_there_are_no_locks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It becomes no job: its first input would be missing."""
+    exchange = FileExchange(tmp_path / "exchange")
+
+    def no_locks(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    def write(target: Path) -> InputFile:
+        target.write_bytes(b"data")
+        if target.name == "a.csv":
+            (draft,) = exchange.root.glob(".new-*")
+            os.utime(draft, (0, 0))
+            exchange.remove_leftovers()
+        return InputFile(f"data/{target.name}", "", 4)
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    inputs = {"data/a.csv": write, "data/b.csv": write}
+    confirmed: list[bool] = []
+    with pytest.raises(Unavailable, match=r"The copy of data/a\.csv was removed before"):
+        exchange.create(request(), b"{}", inputs, confirm=lambda: confirmed.append(True))
+    assert (list(exchange.root.iterdir()), confirmed) == ([], [])
 
 
 def test_removed_is_gone_at_once(exchange: FileExchange) -> None:

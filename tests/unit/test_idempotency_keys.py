@@ -17,7 +17,8 @@ from jupyter_to_job.domain.errors import Conflict, Unavailable
 from jupyter_to_job.domain.job import Submission
 from jupyter_to_job.domain.names import job_name, key_digest
 from jupyter_to_job.exchange import FileExchange
-from jupyter_to_job.exchange.files import KEYS, LEFTOVER_SECONDS
+from jupyter_to_job.exchange.files import KEYS
+from jupyter_to_job.exchange.job_drafts import LEFTOVER_SECONDS
 from jupyter_to_job.flavors import load_catalog
 from jupyter_to_job.service.jobs import JobService, ServiceContext
 from jupyter_to_job.service.submitting.submission import Caller
