@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, TypeVar
@@ -13,11 +12,11 @@ from ..domain.errors import BadInput
 from ..domain.job import Changes, Submission
 from ..domain.names import JOB_NAME, MAX_LENGTH
 from ..domain.quantities import parse_duration
+from ..domain.submission_rules import check_key
 from ..domain.sweep import Run, group_name
 from .large_body import dump
 
 _UNSET = r"^(max_runtime|output|(parameters|env)\..+)$"
-_KEY = re.compile(r"[!-.0-~]{1,200}", re.ASCII)
 MAX_RUNS = 500
 """Runs of one request."""
 _Body = TypeVar("_Body", bound=BaseModel)
@@ -129,8 +128,8 @@ def sweep(
 def idempotency_key(headers: Mapping[str, str]) -> str | None:
     """Return the client's key, if it sent one. Raises BadInput."""
     key = headers.get("Idempotency-Key")
-    if key is not None and not _KEY.fullmatch(key):
-        raise BadInput("Idempotency-Key is 1 to 200 printable characters of ASCII, without `/`.")
+    if key is not None:
+        check_key(key)
     return key
 
 

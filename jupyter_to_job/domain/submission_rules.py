@@ -15,6 +15,7 @@ from .job import Submission
 
 GROUP = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 """The pattern of a group's name: it is also the value of a label on a cluster."""
+_KEY = re.compile(r"[!-.0-~]{1,200}", re.ASCII)
 MAX_DEPTH = 100
 """Levels of lists and mappings in parameters. The result contains them, and its readers have a
 limit."""
@@ -54,6 +55,12 @@ def check_group(group: str | None, limit: int | None) -> None:
         )
     if limit is not None and (group is None or limit < 1):
         raise BadInput("A group's limit is at least 1 and needs a group.", "Name the group, too.")
+
+
+def check_key(key: str) -> None:
+    """Raise BadInput for an idempotency key that cannot be a header, or a part of an address."""
+    if not _KEY.fullmatch(key):
+        raise BadInput("An idempotency key is 1 to 200 printable characters of ASCII, without `/`.")
 
 
 def is_plain(text: str) -> bool:

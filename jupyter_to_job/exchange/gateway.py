@@ -60,6 +60,12 @@ class Gateway:
                     error = error_of_answer(response.status_code, response.content)
                     raise with_versions(error, response.headers.get("Server", ""))
                 yield response
+        except UnicodeEncodeError as error:
+            character = ascii(error.object[error.start : error.end])
+            raise BadInput(
+                f"The gateway cannot be sent a text with {character}.",
+                "Rename the file, or leave that character out.",
+            ) from error
         except httpx.HTTPError as error:
             is_distrusted = "CERTIFICATE_VERIFY_FAILED" in str(error)
             hint = _TRUST_HINT if is_distrusted else "It is tried again."

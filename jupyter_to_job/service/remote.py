@@ -28,6 +28,7 @@ from ..domain.errors import (
 from ..domain.job import Changes, Deleted, Job, State, Submission
 from ..domain.names import is_job_name
 from ..domain.preflight import Preflight
+from ..domain.submission_rules import check_key
 from ..domain.sweep import Run, submissions_of
 from ..domain.transfer import Transfer
 from ..exchange.blob_upload import BlobSender
@@ -41,8 +42,9 @@ from .publication import sign
 from .remote_delivery import deliver_remotely
 from .remote_files import RemoteFiles
 from .submitting.packages import packages_of
-from .submitting.preflight import check_kernel, inspect_files
+from .submitting.preflight import check_kernel, inspect_files, problem_of
 from .submitting.submission import Caller, freeze_submission
+from .submitting.utf8 import require_utf8
 
 DELETED = "deleted"
 """Name of the server-sent events for a deleted job; events with a Job have no name."""
@@ -65,6 +67,8 @@ class RemoteJobs:
 
     def submit(self, submission: Submission, transfer: Transfer | None = None) -> tuple[Job, bool]:
         """See the port. Sent again after a lost connection it is still one job."""
+        if submission.idempotency_key:
+            check_key(submission.idempotency_key)
         patience = Patience()
         submission, files = self._send_files(submission, transfer or Transfer(), patience)
         return self._submit(submission, files, patience)
@@ -73,6 +77,8 @@ class RemoteJobs:
         self, submission: Submission, runs: Sequence[Run], transfer: Transfer | None = None
     ) -> Iterator[Job]:
         """See the port. The files are sent once."""
+        for own in runs:
+            require_utf8(vars(own))
         patience = Patience()
         submission, files = self._send_files(submission, transfer or Transfer(), patience)
         for run in submissions_of(submission, runs):
@@ -83,6 +89,7 @@ class RemoteJobs:
 
         Both are looked for at the same time: somebody waits for the answer.
         """
+        require_utf8(vars(submission))
         body = self._body(replace(submission, results=None))  # checked on this side
         with ThreadPoolExecutor(1) as pool:
             asked = pool.submit(self._gateway.call, "POST", "preflight", json=body)
@@ -92,6 +99,10 @@ class RemoteJobs:
         problems = files.problems + remote.problems
         if remote.image is not None:
             problems += tuple(check_kernel(remote.image, files.kernel, self._caller))
+        try:
+            require_utf8({"inputs": [item.path for item in files.inputs]})
+        except BadInput as error:
+            problems += (problem_of(error),)
         return replace(
             files,
             problems=problems,
@@ -104,6 +115,9 @@ class RemoteJobs:
 
     def rerun(self, name: str, changes: Changes, transfer: Transfer | None = None) -> Job:
         """See the port. Sent again after a lost connection it is still one job."""
+        require_utf8(vars(changes))
+        if changes.idempotency_key:
+            check_key(changes.idempotency_key)
         body = {
             key: value
             for key, value in asdict(changes).items()
@@ -266,6 +280,8 @@ class RemoteJobs:
         """Freeze, and send the files; return what a submission's body says of them."""
         submission = self._caller.with_results(submission)
         submission, frozen = freeze_submission(self._tree, submission, self._caller.input_cap)
+        paths = {"workspace": str(self._tree.root), "inputs": [i.path for i in frozen.inputs]}
+        require_utf8({**vars(submission), **paths})
         self._caller.make_folder_of(submission.output or submission.results)
         inputs = self._upload(frozen, transfer, patience)
         transfer.confirm()

@@ -89,6 +89,36 @@ def test_submit_says_what_the_cluster_says(
 
 
 @pytest.mark.usefixtures("gateway")
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["a.ipynb", "-i", "data"], r"The input data/caf\udce9.csv is not UTF-8"),
+        (["caf\udce9.ipynb"], r"The notebook caf\udce9.ipynb is not UTF-8"),
+        (["a.ipynb", "-e", "SECRET=x\udce9"], "The variable SECRET is not UTF-8"),
+        (["a.ipynb", "-p", "lr", "\udce9"], "The parameter lr is not UTF-8"),
+        (["a.ipynb", "-p", "lr", r'["\ud800", 1]', "--sweep"], "The parameter lr is not UTF-8"),
+        (["a.ipynb", "--name", "caf\udce9"], r"The name caf\udce9 is not UTF-8"),
+        (["a.ipynb", "--output", "caf\udce9/"], r"The output caf\udce9/ is not UTF-8"),
+        (["a.ipynb", "--idempotency-key", "café"], "characters of ASCII"),
+    ],
+    ids=["input", "notebook", "variable", "parameter", "sweep", "name", "output", "key"],
+)
+def test_what_is_not_utf8_is_refused_before_anything_is_sent(
+    cli: Cli, tmp_path: Path, arguments: list[str], says: str
+) -> None:
+    for name in ("a.ipynb", "caf\udce9.ipynb"):
+        notebooks.write(cli.workspace / name, "1")
+    (cli.workspace / "data").mkdir()
+    (cli.workspace / "data" / "caf\udce9.csv").write_text("1")
+    before = sorted(cli.workspace.iterdir())
+    ran = cli.run("submit", *arguments)
+    assert (ran.returncode, ran.stdout) == (2, ""), ran.stderr
+    assert says in ran.stderr and "Traceback" not in ran.stderr and "SECRET=" not in ran.stderr
+    assert list((tmp_path / "controller").glob(".blobs/*/*")) == []
+    assert sorted(cli.workspace.iterdir()) == before
+
+
+@pytest.mark.usefixtures("gateway")
 def test_a_mounted_folder(cli: Cli, pods: PodsWithVolumes) -> None:
     pods.mounts = [mounted_claim(cli.workspace, "ReadWriteMany")]
     notebooks.write(cli.workspace / "a.ipynb", "import helpers")

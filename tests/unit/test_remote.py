@@ -263,6 +263,28 @@ def test_a_gateway_that_goes_away_when_all_is_sent(
     assert len(failures) == 5
 
 
+def test_what_is_not_utf8_is_refused_by_name(
+    jobs: RemoteJobs, ended_job: Job, workspace: Path
+) -> None:
+    """A run on this machine could have it: names of files are bytes here."""
+    asked = Submission("dir/train.ipynb", parameters={"deep": [{"\ud800": 1}]})
+    for act in (jobs.submit, jobs.preflight):
+        with pytest.raises(BadInput, match="The parameter deep is not UTF-8"):
+            act(asked)
+    for changes, says in (
+        (Changes(env={"SECRET": "\udce9"}), "^The variable SECRET is not UTF-8"),
+        (Changes(output="caf\udce9/"), r"The output caf\\udce9/ is not UTF-8"),
+        (Changes(idempotency_key="once more"), "printable characters of ASCII"),
+    ):
+        with pytest.raises(BadInput, match=says):
+            jobs.rerun(ended_job.name, changes)
+    (workspace / "caf\udce9.csv").write_text("1")
+    problem = jobs.preflight(Submission("dir/train.ipynb", inputs=("*.csv",))).problems[-1]
+    assert problem.blocking and r"The input caf\udce9.csv is not UTF-8" in problem.message
+    with pytest.raises(BadInput, match=r"cannot be sent a text with '\\udce9'"):
+        jobs.find(notebook="caf\udce9.ipynb")
+
+
 def test_no_room_for_what_is_fetched(
     jobs: RemoteJobs, ended_job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
