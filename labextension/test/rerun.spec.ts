@@ -1,6 +1,6 @@
 /** What the dialog of a rerun asks and sends. */
 import type { IJournalApi } from '../src/jobs/client';
-import type { Changes } from '../src/jobs/job';
+import type { Changes, Job } from '../src/jobs/job';
 import { createRerunSource } from '../src/submit/rerunSource';
 import type { IJobs } from '../src/tokens';
 import { job, TRANS } from './fixtures';
@@ -14,14 +14,14 @@ const ASKED = {
 const API = { getNotebook: () => Promise.reject(new Error()) };
 
 /** A rerun of a job, and what is sent of it. */
-async function rerunOf(isolated: boolean) {
+async function rerunOf(isolated: boolean, changes: Partial<Job> = {}) {
   const sent: Changes[] = [];
-  const rerun = (_: string, changes: Changes) => {
-    sent.push(changes);
+  const rerun = (_: string, body: Changes) => {
+    sent.push(body);
     return Promise.resolve(job());
   };
   const source = await createRerunSource(
-    job({ asked: { ...ASKED, isolated } }),
+    job({ asked: { ...ASKED, isolated }, ...changes }),
     { rerun } as unknown as IJobs,
     API as unknown as IJournalApi,
     TRANS
@@ -40,6 +40,19 @@ describe('a rerun', () => {
     await source.submit({}, 'key', { folders: 'a' });
     await source.submit({}, 'key', null); // an older server tells none
     expect(sent).toEqual([{ plan: { folders: 'a' } }, {}]);
+  });
+
+  it('leaves to the server the parameters that stay as they were', async () => {
+    const user_id = JSON.parse('1234567890123456789') as number;
+    const parameters = { user_id, rate: 2, layers: [1, 2] };
+    const { source, sent } = await rerunOf(false, { parameters });
+    await source.submit({ parameters, flavor: 'big' }, 'key');
+    const changed = { user_id, layers: [1], depth: null };
+    await source.submit({ parameters: changed }, 'other key');
+    expect(sent).toEqual([
+      { flavor: 'big' },
+      { parameters: { layers: [1], depth: null }, unset: ['parameters.rate'] }
+    ]);
   });
 
   it('knows the folder of its job, where that was nobody’s wish', async () => {

@@ -1,8 +1,10 @@
 /** Makes a source of a job that runs again with changes. */
 import type { TranslationBundle } from '@jupyterlab/translation';
+import { JSONExt } from '@lumino/coreutils';
 
 import type { IJournalApi } from '../jobs/client';
 import {
+  type Changes,
   type Choices,
   choicesOfJob,
   type Job,
@@ -37,7 +39,7 @@ export async function createRerunSource(
     submit: (choices, key, plan) =>
       jobs.rerun(
         job.name,
-        { ...choices, ...unsetOf(job, choices), ...planField(plan) },
+        { ...changesOf(job, choices), ...planField(plan) },
         key
       )
   };
@@ -52,6 +54,24 @@ function noteOf({ name, group }: Job, trans: TranslationBundle): string {
   return group === null
     ? frozen
     : `${frozen} ${trans.__('The new job joins the group %1.', group)}`;
+}
+
+/**
+ * What a rerun sends. A parameter that stays as it was is left to the server: the browser may have
+ * rounded it.
+ */
+function changesOf(job: Job, choices: Choices): Changes {
+  const { parameters = {}, ...others } = choices;
+  const own = new Map(Object.entries(choicesOfJob(job).parameters ?? {}));
+  const changed = Object.entries(parameters).filter(
+    ([name, value]) =>
+      !own.has(name) || !JSONExt.deepEqual(value, own.get(name)!)
+  );
+  return {
+    ...others,
+    ...(changed.length > 0 && { parameters: Object.fromEntries(changed) }),
+    ...unsetOf(job, choices)
+  };
 }
 
 /** What the user removed of the job's choices: the server takes over all else. */
