@@ -22,6 +22,7 @@ import { SUBMIT } from './submit/submitArguments';
 import type { IJobs, ISubmitDialog } from './tokens';
 import { showError } from './ui/errors';
 import { openActions, openResult, openSource } from './ui/openResult';
+import { requireExact } from './ui/rounding';
 import { saveFile } from './ui/saveFile';
 import { showToast } from './ui/toast';
 import { ViewCommandIDs } from './viewCommands';
@@ -182,6 +183,7 @@ function resultActions(services: CommandServices): JobAction[] {
       caption: trans.__('Copy the command that submits the same in a terminal'),
       appliesTo: () => true,
       run: job => {
+        requireExact(Object.entries(job.parameters), trans);
         const text = formatCommandLine(job);
         Clipboard.copyToSystem(text);
         showToast({ type: 'info', text: trans.__('Copied: %1', text) }, trans);
@@ -287,11 +289,13 @@ function sourceActions({ commands, trans }: CommandServices): JobAction[] {
         'Send the notebook as it is now, with the same choices'
       ),
       appliesTo: isFinal,
-      run: job =>
-        commands.execute(SUBMIT, {
+      run: job => {
+        requireExact(Object.entries(job.parameters), trans);
+        return commands.execute(SUBMIT, {
           ...(choicesOfJob(job) as ReadonlyPartialJSONObject),
           current: job.notebook
-        })
+        });
+      }
     }
   ];
 }

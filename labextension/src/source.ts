@@ -18,6 +18,8 @@ export interface INotebookSource {
   readonly ready?: Promise<void>;
   /** Whether remembered choices are neither used nor updated. */
   readonly ignoresMemory?: boolean;
+  /** Whether the server takes over the initial parameters where `submit` gets them unchanged. */
+  readonly keepsParameters?: boolean;
   /** Whether input files can be chosen. */
   readonly takesFiles: boolean;
   /** The submission that preflight checks, once `ready` has resolved. */

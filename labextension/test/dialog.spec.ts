@@ -320,6 +320,21 @@ describe('SubmitModel', () => {
     });
   });
 
+  it('sends nothing where a remembered number was rounded', async () => {
+    const { model, sent } = await open();
+    const user_id = JSON.parse('1234567890123456789') as number;
+    const choices = { parameters: { user_id } };
+    model.awaitRemembered(Promise.resolve({ choices }));
+    expect(await model.send()).toBeNull(); // it was sent before they were known
+    expect(model.isBlocked).toBe(true);
+    expect(model.problems).toMatchObject([{ code: 'form', blocking: true }]);
+    expect(await model.send()).toBeNull();
+    expect(sent).toEqual([]);
+    model.change(() => model.parameters.reset('user_id'));
+    await model.send();
+    expect(sent).toHaveLength(1);
+  });
+
   it('leaves remembered choices that come after a choice of the user', async () => {
     const { model } = await open();
     model.setText('name', 'mine');

@@ -8,6 +8,7 @@ const VALUES: Record<string, unknown> = {
   True: true,
   '3': 3,
   '1.0': 1,
+  '1e17': 1e17,
   "'a'": 'a',
   '[1]': [1],
   '[1, 2]': [1, 2],
@@ -21,6 +22,9 @@ function parameter(
   const value = VALUES[source ?? ''] ?? null;
   return { name: 'p', type, default: source, value, help: null };
 }
+
+/** A number as the browser reads it: rounded if it is whole and large. */
+const read = (text: string) => JSON.parse(text) as number;
 
 function form(source: string | null, type: string | null = null) {
   const made = new ParameterForm(TRANS);
@@ -105,6 +109,45 @@ describe('ParameterForm', () => {
     expect(made.fields![0]!.error).not.toBeNull();
     made.reset('p');
     expect(made.hasErrors).toBe(false);
+  });
+
+  it.each([
+    ['3', null, read('1234567890123456789')],
+    ['3', 'int', read('-1234567890123456789')],
+    [null, null, read('12345678901234567890123456')],
+    ['[1]', null, [1, { a: read('9007199254740993') }]],
+    ["'a'", null, read('9007199254740993')],
+    ['True', null, read('9007199254740993')]
+  ])('does not send for %s (%s) what was rounded', (source, type, value) => {
+    const made = new ParameterForm(TRANS, { p: value, other: 1 });
+    expect(made.hasErrors).toBe(true);
+    made.setParameters([parameter(source, type)]);
+    expect(made.hasErrors).toBe(true);
+    expect(made.values).toEqual({ other: 1 });
+    expect(made.fields![0]!.error).not.toBeNull();
+    made.reset('p');
+    expect(made.hasErrors).toBe(false);
+  });
+
+  it.each([
+    ['1e17', null],
+    ['1.0', null],
+    [null, 'float']
+  ])('sends a large float where %s (%s) is one', (source, type) => {
+    const made = new ParameterForm(TRANS, { p: 5e17 });
+    made.setParameters([parameter(source, type)]);
+    expect(made.hasErrors).toBe(false);
+    expect(made.values).toEqual({ p: 5e17 });
+  });
+
+  it('takes what was rounded where the server has it exactly', () => {
+    const initial = { p: read('1234567890123456789') };
+    const made = new ParameterForm(TRANS, initial, {}, true);
+    made.setParameters([parameter('3')]);
+    expect(made.hasErrors).toBe(false);
+    expect(made.values).toEqual(initial);
+    made.setText('p', '1234567890123456788');
+    expect(made.hasErrors).toBe(true);
   });
 
   it('drops an earlier value where the notebook has another default now', () => {

@@ -1,5 +1,6 @@
 /** What the dialog of a rerun asks and sends. */
-import type { IJournalApi } from '../src/jobs/client';
+import { SubmitModel } from '../src/dialog/model';
+import type { IDialogApi, IJournalApi } from '../src/jobs/client';
 import type { Changes, Job } from '../src/jobs/job';
 import { createRerunSource } from '../src/submit/rerunSource';
 import type { IJobs } from '../src/tokens';
@@ -46,6 +47,8 @@ describe('a rerun', () => {
     const user_id = JSON.parse('1234567890123456789') as number;
     const parameters = { user_id, rate: 2, layers: [1, 2] };
     const { source, sent } = await rerunOf(false, { parameters });
+    const model = new SubmitModel(source, {} as IDialogApi, TRANS);
+    expect(model.isBlocked).toBe(false); // nothing that was rounded is sent
     await source.submit({ parameters, flavor: 'big' }, 'key');
     const changed = { user_id, layers: [1], depth: null };
     await source.submit({ parameters: changed }, 'other key');

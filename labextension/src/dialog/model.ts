@@ -294,10 +294,12 @@ export class SubmitModel implements IDisposable {
         this.isWithdrawn = true;
         return null;
       }
+      if (this.parameters.hasErrors) {
+        return null; // what was remembered cannot be sent
+      }
       const choices = this.choices;
-      this.sendingKey = this._idempotencyKey(choices);
+      const key = (this.sendingKey = this._idempotencyKey(choices));
       const plan = this.presentPreflight?.plan;
-      const key = this.sendingKey;
       return await this.sweep.submit(this.source, choices, key, plan);
     } catch (error) {
       if (error instanceof ApiError && error.code === 'withdrawn') {
@@ -325,17 +327,15 @@ export class SubmitModel implements IDisposable {
   }
 
   private _setInitial(remembered: RememberedChoices): void {
-    const initial: Choices = {
-      ...remembered.choices,
-      ...this.source.initialChoices
-    };
+    const { initialChoices, keepsParameters } = this.source;
+    const initial: Choices = { ...remembered.choices, ...initialChoices };
     this._flavor = initial.flavor;
     this._device = initial.device;
-    const isAsked = this.source.initialChoices.parameters !== undefined;
     this.parameters = new ParameterForm(
       this.trans,
       initial.parameters,
-      isAsked ? {} : remembered.defaults
+      initialChoices.parameters ? {} : remembered.defaults,
+      keepsParameters
     );
     this.files = new FileList(initial, remembered.declined);
     this.environment = new EnvironmentForm(initial.env, remembered.variables);

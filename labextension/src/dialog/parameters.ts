@@ -7,6 +7,7 @@ import { JSONExt, type JSONValue } from '@lumino/coreutils';
 
 import type { Parameter } from '../api';
 import type { Axis } from '../jobs/sweep';
+import { mayBeRounded } from '../ui/rounding';
 import {
   errorText,
   type FieldKind,
@@ -40,11 +41,14 @@ export class ParameterForm {
    * submission
    * @param earlierDefaults the defaults, as source text, that were known when the initial values
    * were chosen: a value is dropped if the notebook has another default now
+   * @param staysExact whether the server has the initial values, and takes them where they are not
+   * changed
    */
   constructor(
     private readonly _trans: TranslationBundle,
     initialValues: Record<string, JSONValue> = {},
-    earlierDefaults: Record<string, string> = {}
+    earlierDefaults: Record<string, string> = {},
+    private readonly _staysExact = false
   ) {
     this._earlierDefaults = { ...earlierDefaults };
     this._changes = new Map(
@@ -79,8 +83,8 @@ export class ParameterForm {
       ([, { values }]) => values?.length === 1
     );
     return Object.fromEntries([
-      ...single.flatMap(([name, { value }]) =>
-        value === undefined ? [] : [[name, value] as const]
+      ...single.flatMap(([name, change]) =>
+        this._isInvalid(name, change) ? [] : [[name, change.value!] as const]
       ),
       ...alone.map(([name, { values }]) => [name, values![0]!] as const)
     ]);
@@ -98,7 +102,8 @@ export class ParameterForm {
   get hasErrors(): boolean {
     return (
       [...this._changes].some(
-        ([name, change]) => !this._several.has(name) && isInvalid(change)
+        ([name, change]) =>
+          !this._several.has(name) && this._isInvalid(name, change)
       ) ||
       [...this._several.values()].some(({ values }) => values === undefined)
     );
@@ -153,7 +158,7 @@ export class ParameterForm {
 
   setText(name: string, text: string): void {
     delete this._earlierDefaults[name];
-    const declared = this._parameters?.find(each => each.name === name);
+    const declared = this._declared(name);
     const parameter = declared ?? undeclared(name);
     if (this._several.has(name)) {
       const values = parseValues(text, kindOf(parameter));
@@ -204,10 +209,29 @@ export class ParameterForm {
       count: several === undefined ? 1 : (several.values?.length ?? 0),
       isDeclared,
       error:
-        (change && isInvalid(change)) || (several && !several.values)
+        (change && this._isInvalid(name, change)) ||
+        (several && !several.values)
           ? errorText(kind, this._trans)
           : null
     };
+  }
+
+  /** Whether a change cannot be sent: its text is invalid, or the browser may have rounded it. */
+  private _isInvalid(name: string, { value, text }: Change): boolean {
+    if (value === undefined) {
+      return true;
+    }
+    const isTyped = text !== undefined;
+    return (
+      !isTyped &&
+      !this._staysExact &&
+      mayBeRounded(value) &&
+      !isFloat(this._declared(name) ?? undeclared(name))
+    );
+  }
+
+  private _declared(name: string): Parameter | undefined {
+    return this._parameters?.find(each => each.name === name);
   }
 
   private _parameters: readonly Parameter[] | null = null;
@@ -238,10 +262,6 @@ function undeclared(name: string): Parameter {
   return { name, type: null, default: null, value: null, help: null };
 }
 
-function isInvalid({ value }: Change): boolean {
-  return value === undefined;
-}
-
 const TYPE_HINTS: [RegExp, FieldKind][] = [
   [/^bool/i, 'bool'],
   [/^int/i, 'int'],
@@ -270,6 +290,15 @@ function kindOf(parameter: Parameter): FieldKind {
       // A checkbox cannot show a default that is an expression.
       return hint === undefined || hint === 'bool' ? 'any' : hint;
   }
+}
+
+/** Whether a notebook declares a float, or its default is written as one: `1.0` or `1e17`. */
+export function isFloat(parameter: Parameter): boolean {
+  return (
+    /^(float|double)/i.test(parameter.type ?? '') ||
+    (typeof defaultOf(parameter) === 'number' &&
+      /^[+-]?[\d_]*(\.|\de)/i.test(parameter.default?.trim() ?? ''))
+  );
 }
 
 /** The default as a value; undefined if it is no literal, or null, which has no type. */

@@ -4,12 +4,13 @@ import type { IStateDB } from '@jupyterlab/statedb';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { UUID } from '@lumino/coreutils';
 
-import type { Catalog, Job } from '../api';
+import type { Catalog, Job, Parameter } from '../api';
 import type { IDialogApi } from '../jobs/client';
 import type { Choices } from '../jobs/job';
 import type { IPreferences } from '../settings/preferences';
 import type { INotebookSource } from '../source';
 import type { IJobs, ISubmitDialog } from '../tokens';
+import { mayBeRounded, requireExact } from '../ui/rounding';
 import { withDefaults } from './defaultChoices';
 import { SubmitDialog } from './dialog';
 import {
@@ -19,7 +20,7 @@ import {
   type RememberedChoices
 } from './memory';
 import { SubmitModel } from './model';
-import { hasNewDefault } from './parameters';
+import { hasNewDefault, isFloat } from './parameters';
 
 /** Opens submit dialogs, and submits without one. */
 export class SubmitDialogs implements ISubmitDialog {
@@ -86,14 +87,22 @@ export class SubmitDialogs implements ISubmitDialog {
     return job;
   }
 
-  /** The remembered choices, without values of parameters that the notebook has changed since. */
+  /**
+   * The remembered choices, without values of parameters that the notebook has changed since.
+   *
+   * @throws CannotSubmit if the browser may have rounded one of the others.
+   */
   private async _choicesFor(
     source: INotebookSource,
     { choices = {}, defaults }: RememberedChoices
   ): Promise<Choices> {
+    const remembered = Object.entries(choices.parameters ?? {});
+    const isSure =
+      defaults === undefined &&
+      !remembered.some(([, value]) => mayBeRounded(value));
     if (
-      choices.parameters === undefined ||
-      defaults === undefined ||
+      remembered.length === 0 ||
+      isSure ||
       source.initialChoices.parameters !== undefined
     ) {
       return choices;
@@ -102,13 +111,16 @@ export class SubmitDialogs implements ISubmitDialog {
     const answer = await this._api
       .checkSubmission(submission)
       .catch(() => null);
-    const parameters = { ...choices.parameters };
-    for (const parameter of answer?.parameters ?? []) {
-      if (hasNewDefault(parameter, defaults)) {
-        delete parameters[parameter.name];
-      }
-    }
-    return { ...choices, parameters };
+    const findNames = (isMeant: (parameter: Parameter) => boolean) =>
+      new Set(answer?.parameters.filter(isMeant).map(({ name }) => name));
+    const renewed = findNames(each => hasNewDefault(each, defaults ?? {}));
+    const floats = findNames(isFloat);
+    const kept = remembered.filter(([name]) => !renewed.has(name));
+    requireExact(
+      kept.filter(([name]) => !floats.has(name)),
+      this._trans
+    );
+    return { ...choices, parameters: Object.fromEntries(kept) };
   }
 
   /** Load what is remembered of a notebook, with what the user has set for all of them. */

@@ -30,6 +30,7 @@ export async function createRerunSource(
     ...(job.asked?.output === null &&
       job.output !== null && { resultsFolder: job.output }),
     ignoresMemory: true,
+    keepsParameters: true,
     takesFiles: false, // a rerun uses the frozen inputs and their isolation
     toSubmission: (): Submission => ({
       notebook: job.notebook,

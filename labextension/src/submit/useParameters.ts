@@ -7,6 +7,7 @@ import type { JSONValue } from '@lumino/coreutils';
 import type { IJournalApi } from '../jobs/client';
 import type { Job } from '../jobs/job';
 import { CannotSubmit } from '../ui/errors';
+import { mayBeRounded, requireExact } from '../ui/rounding';
 import { showToast } from '../ui/toast';
 import { editParameters, findValues, pythonLiteral } from './assignments';
 
@@ -26,12 +27,14 @@ type Services = {
 /**
  * Open a job's source, and set its parameters to those of the job.
  *
- * @throws CannotSubmit if the notebook is opened in another page, or its language is not known.
+ * @throws CannotSubmit if the notebook is opened in another page, or how to write the values there
+ * is not known.
  */
 export async function useParameters(
   job: Job,
-  { commands, journalApi, trans }: Services
+  services: Services
 ): Promise<void> {
+  const { commands, trans } = services;
   const widget: unknown = await commands.execute('docmanager:open', {
     path: job.notebook
   });
@@ -44,7 +47,7 @@ export async function useParameters(
     );
   }
   await Promise.all([panel.context.ready, panel.revealed]);
-  const literals = await literalsOf(job, panel.context.model, journalApi);
+  const literals = await literalsOf(job, panel.context.model, services);
   if (literals === null) {
     throw new CannotSubmit(
       trans.__(
@@ -64,19 +67,43 @@ export async function useParameters(
 
 type Model = NotebookPanel['context']['model'];
 
-/** The job's parameters as its language writes them; null if that is not known. */
+/**
+ * The job's parameters as its language writes them; null if that is not known.
+ *
+ * @throws CannotSubmit if the browser has rounded one of them, and the result does not have it.
+ */
 async function literalsOf(
   job: Job,
   model: Model,
+  { journalApi, trans }: Services
+): Promise<Record<string, string> | null> {
+  const values = Object.entries(job.parameters) as [string, JSONValue][];
+  const isPython = languageOf(model) === 'python';
+  if (isPython && !values.some(([, value]) => mayBeRounded(value))) {
+    return pythonLiterals(values);
+  }
+  const written = await findWritten(job, journalApi);
+  if (!isPython) {
+    return written;
+  }
+  const missing = values.filter(([name]) => written?.[name] === undefined);
+  requireExact(missing, trans);
+  return { ...pythonLiterals(missing), ...written };
+}
+
+function pythonLiterals(
+  values: readonly [string, JSONValue][]
+): Record<string, string> {
+  return Object.fromEntries(
+    values.map(([name, value]) => [name, pythonLiteral(value)])
+  );
+}
+
+/** The literals in the result's cell that set the parameters; null if there is none. */
+async function findWritten(
+  job: Job,
   journalApi: IJournalApi
 ): Promise<Record<string, string> | null> {
-  const entries = Object.entries(job.parameters) as [string, JSONValue][];
-  if (languageOf(model) === 'python') {
-    return Object.fromEntries(
-      entries.map(([name, value]) => [name, pythonLiteral(value)])
-    );
-  }
-  // Its result has the cell that set them, in whatever language.
   const result = (await journalApi.getNotebook(job.name).catch(() => null)) as {
     cells?: { source: string | string[]; metadata?: { tags?: string[] } }[];
   } | null;
