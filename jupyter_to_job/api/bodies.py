@@ -16,7 +16,7 @@ from ..domain.submission_rules import check_key
 from ..domain.sweep import Run, group_name
 from .large_body import dump
 
-_UNSET = r"^(max_runtime|output|(parameters|env)\..+)$"
+_UNSET = r"^(max_runtime|output|name|(parameters|env)\..+)$"
 MAX_RUNS = 500
 """Runs of one request."""
 _Body = TypeVar("_Body", bound=BaseModel)

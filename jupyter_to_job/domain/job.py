@@ -96,9 +96,9 @@ class Changes:
     """The fields in which a rerun differs from its job; None: as they were.
 
     `parameters` and `env` are merged into the job's. `unset` names what is not taken over:
-    `max_runtime`, `output`, or one of them as in `parameters.rate`. Another flavor without a device
-    takes the catalog's device. The old flavor's time limit is never taken over. `results` and
-    `plan` are as in a submission.
+    `max_runtime`, `output`, `name`, or one of them as in `parameters.rate`. Another flavor without
+    a device takes the catalog's device. The old flavor's time limit is never taken over. `results`
+    and `plan` are as in a submission.
     """
 
     flavor: str | None = None

@@ -406,7 +406,7 @@ export type Changes = {
   output?: string | null;
   name?: string | null;
   priority?: number | null;
-  /** @description What is not taken over from the job: max_runtime, output, or a name such as parameters.rate. */
+  /** @description What is not taken over from the job: max_runtime, output, name, or a value such as parameters.rate. */
   unset?: string[];
   /** @description As in a submission; null: what the server's setting says, and without one the folder of the job. */
   results?: string | null;

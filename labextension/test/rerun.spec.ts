@@ -58,6 +58,24 @@ describe('a rerun', () => {
     ]);
   });
 
+  it('takes back what was emptied of the job’s choices', async () => {
+    const asked = {
+      ...ASKED,
+      isolated: false,
+      name: 'big',
+      max_runtime: 60,
+      output: 'runs/'
+    };
+    const { source, sent } = await rerunOf(false, { asked, priority: 50 });
+    await source.submit({}, 'key');
+    await source.submit({ name: 'big', priority: 1 }, 'other key');
+    const unset = ['max_runtime', 'output'];
+    expect(sent).toEqual([
+      { priority: 0, unset: [...unset, 'name'] },
+      { name: 'big', priority: 1, unset }
+    ]);
+  });
+
   it('knows the folder of its job, where that was nobody’s wish', async () => {
     const sourceOf = (output: string | null) =>
       createRerunSource(

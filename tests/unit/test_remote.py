@@ -91,6 +91,9 @@ def test_rerun(jobs: RemoteJobs, ended_job: Job, workspace: Path, exchange: File
     (item,) = exchange.request(again.name).inputs
     assert exchange.read(again.name, f"inputs/{item.path}") == b"then"
     assert jobs.deliver(again.name).delivery.path == f"results/{again.name}.ipynb"
+    named = jobs.rerun(ended_job.name, Changes(name="mine"))
+    assert named.name.startswith("mine-")
+    assert jobs.rerun(named.name, Changes(unset=("name",))).name.startswith("train-")
     with pytest.raises(BadInput):
         jobs.rerun(ended_job.name, Changes(output="../outside"))
 

@@ -63,6 +63,8 @@ def test_names_and_patterns_stay_as_they_were_given() -> None:
     asked = replace(REQUEST, name_asked="Mine", inputs_asked=("data/*.csv",))
     again = resubmission(asked, Changes())
     assert (again.name, again.inputs) == ("Mine", ("data/*.csv",))
+    for request in (asked, REQUEST):
+        assert resubmission(request, Changes(unset=("name",))).name is None
     unnamed = replace(REQUEST, name="train-abcd2345", notebook="dir/Train.ipynb")
     assert resubmission(unnamed, Changes()).name is None
 

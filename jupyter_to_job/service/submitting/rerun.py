@@ -59,6 +59,7 @@ def resubmission(request: Request, changes: Changes) -> Submission:
     asked, unset = request.asked, set(changes.unset)
     limit = None if "max_runtime" in unset else asked.max_runtime
     output = None if "output" in unset else asked.output
+    name = None if "name" in unset else asked.name or _label(request)
     return Submission(
         notebook=request.notebook,
         flavor=changes.flavor or request.flavor,
@@ -70,7 +71,7 @@ def resubmission(request: Request, changes: Changes) -> Submission:
         env={**without_unset("variable", request.env, unset), **changes.env},
         max_runtime=limit if changes.max_runtime is None else changes.max_runtime,
         output=output if changes.output is None else changes.output,
-        name=changes.name or asked.name or _label(request),
+        name=changes.name or name,
         priority=request.priority if changes.priority is None else changes.priority,
         group=request.group,
         group_limit=request.group_limit,

@@ -69,6 +69,7 @@ function changesOf(job: Job, choices: Choices): Changes {
       !own.has(name) || !JSONExt.deepEqual(value, own.get(name)!)
   );
   return {
+    ...(job.priority !== 0 && { priority: 0 }), // unless one is chosen
     ...others,
     ...(changed.length > 0 && { parameters: Object.fromEntries(changed) }),
     ...unsetOf(job, choices)
@@ -83,7 +84,7 @@ function unsetOf(job: Job, choices: Choices): { unset?: string[] } {
   );
   const unset = [
     ...names.map(name => `parameters.${name}`),
-    ...(['max_runtime', 'output'] as const).filter(
+    ...(['max_runtime', 'output', 'name'] as const).filter(
       field => field in initial && !(field in choices)
     )
   ];
