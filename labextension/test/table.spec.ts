@@ -353,6 +353,41 @@ describe('several jobs', () => {
     expect(isConfirmed).not.toHaveBeenCalled();
   });
 
+  it('are not run again by a second press, until the first is done', async () => {
+    const { jobs, run } = scene({ state: 'failed' }, { state: 'failed' });
+    const ends: (() => void)[] = [];
+    const rerun = jest.spyOn(jobs, 'rerun').mockImplementation(
+      name =>
+        new Promise(resolve => {
+          ends.push(() => resolve(jobs.get(name)!));
+        })
+    );
+    const first = run('rerun');
+    expect(await run('rerun')).toBe(0);
+    jobs.update(job({ name: 'j-2', state: 'failed' }));
+    const next = run('rerun'); // of one that was selected meanwhile, too
+    ends.splice(0).forEach(end => end());
+    expect(await Promise.all([first, next])).toEqual([2, 1]);
+    expect(rerun.mock.calls.flat()).toEqual(['j-0', 'j-1', 'j-2']);
+    const again = run('rerun');
+    ends.forEach(end => end());
+    expect(await again).toBe(3);
+  });
+
+  it('are not deleted by a second press while the first asks', async () => {
+    const { jobs, run } = scene({});
+    const remove = jest.spyOn(jobs, 'delete').mockResolvedValue();
+    let answer = (_: { button: { accept: boolean } }) => {};
+    isConfirmed.mockReturnValue(new Promise(resolve => (answer = resolve)));
+    const first = run('delete');
+    expect(await run('delete')).toBe(0);
+    answer({ button: { accept: true } });
+    expect(await first).toBe(1);
+    expect([isConfirmed, remove].map(({ mock }) => mock.calls.length)).toEqual([
+      1, 1
+    ]);
+  });
+
   it('tell once what failed, and the others go on', async () => {
     const { jobs, run } = scene({}, {}, {});
     jest

@@ -28,6 +28,8 @@ export type JobsAction = {
   progress: (done: number, total: number) => string;
   /** What could not be done. */
   failure: (failed: number, total: number) => string;
+  /** Names of the jobs to which it is being done: a second press must not do it again. */
+  readonly underWay: Set<string>;
 };
 
 type Services = {
@@ -64,7 +66,8 @@ function repeatingActions({ commands, jobs, trans }: Services): JobsAction[] {
       run: ({ name }) => commands.execute(CommandIDs.open, { name }),
       progress: (done, total) => trans.__('Opened %1 of %2', done, total),
       failure: (failed, total) =>
-        trans.__('%1 of %2 results were not opened', failed, total)
+        trans.__('%1 of %2 results were not opened', failed, total),
+      underWay: new Set()
     },
     {
       id: 'rerun',
@@ -83,7 +86,8 @@ function repeatingActions({ commands, jobs, trans }: Services): JobsAction[] {
       run: ({ name }) => jobs.rerun(name),
       progress: (done, total) => trans.__('Reran %1 of %2', done, total),
       failure: (failed, total) =>
-        trans.__('%1 of %2 jobs were not rerun', failed, total)
+        trans.__('%1 of %2 jobs were not rerun', failed, total),
+      underWay: new Set()
     }
   ];
 }
@@ -114,7 +118,8 @@ function cancelAction({ jobs, preferences, trans }: Services): JobsAction {
     run: ({ name }) => jobs.cancel(name),
     progress: (done, total) => trans.__('Cancelled %1 of %2', done, total),
     failure: (failed, total) =>
-      trans.__('%1 of %2 jobs were not cancelled', failed, total)
+      trans.__('%1 of %2 jobs were not cancelled', failed, total),
+    underWay: new Set()
   };
 }
 
@@ -157,13 +162,14 @@ function deleteAction({ jobs, preferences, trans }: Services): JobsAction {
     run: ({ name }) => jobs.delete(name),
     progress: (done, total) => trans.__('Deleted %1 of %2', done, total),
     failure: (failed, total) =>
-      trans.__('%1 of %2 jobs were not deleted', failed, total)
+      trans.__('%1 of %2 jobs were not deleted', failed, total),
+    underWay: new Set()
   };
 }
 
 /**
  * Ask if something would be lost, and do it to those jobs to which it applies. What fails is told in
- * one notification; the others go on.
+ * one notification; the others go on. Jobs to which it is being done already are left out.
  *
  * @param onProgress gets words for what is done; empty at the end
  * @returns the number of jobs with which it succeeded
@@ -174,11 +180,31 @@ export async function runForJobs(
   onProgress: (text: string) => void,
   trans: TranslationBundle
 ): Promise<number> {
-  const jobs = selected.filter(action.appliesTo);
-  const question = jobs.length === 0 ? null : action.question(jobs);
-  if (question !== null && !(await isConfirmed(question))) {
+  const { underWay } = action;
+  const jobs = selected.filter(
+    job => action.appliesTo(job) && !underWay.has(job.name)
+  );
+  if (jobs.length === 0) {
     return 0;
   }
+  jobs.forEach(({ name }) => underWay.add(name));
+  try {
+    const question = action.question(jobs);
+    if (question !== null && !(await isConfirmed(question))) {
+      return 0;
+    }
+    return await runAll(action, jobs, onProgress, trans);
+  } finally {
+    jobs.forEach(({ name }) => underWay.delete(name));
+  }
+}
+
+async function runAll(
+  action: JobsAction,
+  jobs: readonly Job[],
+  onProgress: (text: string) => void,
+  trans: TranslationBundle
+): Promise<number> {
   const errors: unknown[] = [];
   const pending = [...jobs];
   let done = 0;
