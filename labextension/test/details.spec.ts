@@ -18,7 +18,7 @@ import { notificationText } from '../src/details/notificationText';
 import { receiptColumns, shares, sortedIndices } from '../src/details/receipt';
 import { Resource } from '../src/details/resource';
 import { toReadOnly } from '../src/details/snapshotNotebook';
-import { Client, type IDetailsApi } from '../src/jobs/client';
+import { ApiError, Client, type IDetailsApi } from '../src/jobs/client';
 import type { Job } from '../src/jobs/job';
 import type { IJobs } from '../src/tokens';
 import { job, TRANS } from './fixtures';
@@ -239,7 +239,8 @@ describe('DetailsModel', () => {
   function create(found: Job) {
     const jobs = {
       feed: 'live',
-      get: jest.fn(() => found as Job | undefined)
+      get: jest.fn(() => found as Job | undefined),
+      find: jest.fn(() => Promise.resolve(found))
     } as unknown as jest.Mocked<IJobs>;
     for (const name of ['changed', 'removed', 'conditionChanged']) {
       Object.assign(jobs, { [name]: new Signal(jobs) });
@@ -320,9 +321,31 @@ describe('DetailsModel', () => {
     const { model, jobs } = create(job());
     await settle();
     jobs.get.mockReturnValue(undefined);
+    jobs.find.mockRejectedValue(
+      new ApiError('refused', 'no such job', '', 'not_found')
+    );
     (jobs.removed as Signal<IJobs, string>).emit('study-aaaaaaaa');
+    await settle();
     expect(model.isDeleted).toBe(true);
     expect(model.job).not.toBeNull();
+    expect(model.loadedJob.error).toBeNull();
+    model.dispose();
+  });
+
+  it('takes no job for deleted that the list only does not reach', async () => {
+    const { model, jobs } = create(job());
+    await settle();
+    jobs.get.mockReturnValue(undefined);
+    (jobs.removed as Signal<IJobs, string>).emit('other-aaaaaaaa');
+    expect(jobs.find).not.toHaveBeenCalled();
+    (jobs.removed as Signal<IJobs, string>).emit('study-aaaaaaaa');
+    await settle();
+    expect(jobs.find).toHaveBeenCalledWith('study-aaaaaaaa');
+    expect(model.isDeleted).toBe(false);
+    jobs.find.mockRejectedValue(new ApiError('unreachable', 'no answer'));
+    (jobs.removed as Signal<IJobs, string>).emit('study-aaaaaaaa');
+    await settle();
+    expect(model.isDeleted).toBe(false);
     model.dispose();
   });
 });

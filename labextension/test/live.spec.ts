@@ -480,6 +480,27 @@ describe('Follower', () => {
     expect(server.asked).toHaveLength(length);
   });
 
+  it('finds a job again that the list does not reach any more', async () => {
+    const ended = job({ state: 'succeeded', submitted: '1' });
+    const newer = job({ name: 'newer', submitted: '2' });
+    const jobs = new Jobs({
+      list: () => Promise.resolve({ jobs: [newer], next: 'older' }),
+      get: () => Promise.resolve(ended)
+    } as unknown as IJobsApi);
+    jobs.update(ended);
+    const follower = new Follower(ended.name, jobs, new Server().read);
+    let isKnown = true;
+    follower.changed.connect(() => {
+      isKnown = jobs.get(ended.name) !== undefined;
+    });
+    const removed = jest.fn();
+    jobs.removed.connect(removed);
+    await jobs.refresh();
+    await settle();
+    expect(removed).toHaveBeenCalledTimes(1);
+    expect(isKnown).toBe(true);
+  });
+
   it('goes on where it was when the connection is back', async () => {
     const server = new Server();
     const { jobs, follower } = follow(server);

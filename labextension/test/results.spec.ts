@@ -1,6 +1,6 @@
 /** Results side by side: the matrix, its best run, the plot, and using the parameters of a run. */
 import type { Results } from '../src/api';
-import type { IJobsApi } from '../src/jobs/client';
+import type { IJobsApi, JobsQuery } from '../src/jobs/client';
 import { Jobs } from '../src/jobs/model';
 import { listColumns, type Row, valueText } from '../src/results/columns';
 import { draw } from '../src/results/drawing';
@@ -150,6 +150,34 @@ describe('ResultsModel', () => {
     jobs.update(job({ name: 'a', group: 'night', state: 'succeeded' }));
     await settle();
     expect(count()).toBe(2);
+  });
+
+  it('loads its jobs again that the list does not reach any more', async () => {
+    const asked: (string | undefined)[] = [];
+    const members = ['a', 'b'].map(name =>
+      job({ name, group: 'night', state: 'succeeded', submitted: '1' })
+    );
+    const newer = job({ name: 'newer', submitted: '2' });
+    const jobs = new Jobs({
+      list: ({ group }: JobsQuery) => {
+        asked.push(group);
+        return Promise.resolve(
+          group === undefined
+            ? { jobs: [newer], next: 'older' }
+            : { jobs: members, next: null }
+        );
+      }
+    } as unknown as IJobsApi);
+    const getResults = () => Promise.resolve(RESULTS);
+    const model = new ResultsModel('night', jobs, { getResults }, 5);
+    await settle();
+    expect(model.members).toHaveLength(2);
+    await jobs.refresh();
+    expect(model.members).toHaveLength(0);
+    await settle();
+    expect(model.members).toHaveLength(2);
+    expect(asked.filter(Boolean)).toEqual(['night', 'night']);
+    model.dispose();
   });
 
   it('keeps an error for the user', async () => {

@@ -3,7 +3,7 @@ import type * as nbformat from '@jupyterlab/nbformat';
 import { Signal } from '@lumino/signaling';
 
 import type { CellReceipt, Difference, JobRecord } from '../api';
-import type { IDetailsApi } from '../jobs/client';
+import { ApiError, type IDetailsApi } from '../jobs/client';
 import type { Job } from '../jobs/job';
 import type { IJobs } from '../tokens';
 import { Resource } from './resource';
@@ -120,10 +120,14 @@ export class DetailsModel {
     }
   }
 
+  /** Ask the server: the job may only have fallen out of the list, to which an answer adds it. */
   private _onJobRemoved(_: IJobs, name: string): void {
-    if (name === this.name && this.jobs.get(name) === undefined) {
-      this.isDeleted = true;
-      this._emit();
+    if (name === this.name) {
+      this.jobs.find(name).catch((error: unknown) => {
+        this.isDeleted ||=
+          error instanceof ApiError && error.code === 'not_found';
+        this._emit();
+      });
     }
   }
 

@@ -139,9 +139,13 @@ export class Follower {
     }
   }
 
+  /** Read on, and ask for the job: it may only have fallen out of the list. */
   private _onJobRemoved(_: IJobs, name: string): void {
-    if (name === this.name && this.readState !== 'ended') {
-      void this.readMore();
+    if (name === this.name) {
+      this._jobs.find(name).catch(() => undefined);
+      if (this.readState !== 'ended') {
+        void this.readMore();
+      }
     }
   }
 

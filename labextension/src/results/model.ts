@@ -36,10 +36,6 @@ export class ResultsModel implements IDisposable {
   ) {
     jobs.changed.connect(this._onJob, this);
     jobs.removed.connect(this._schedule, this);
-    jobs.loadGroup(group).then(
-      () => this._emitChanged(),
-      () => undefined // the table says what is wrong
-    );
     void this.refresh();
   }
 
@@ -161,10 +157,14 @@ export class ResultsModel implements IDisposable {
     };
   }
 
-  /** Load the table. */
+  /** Load the table, and the jobs of the group unless they are loaded. */
   async refresh(): Promise<void> {
     clearTimeout(this._timer);
     this._timer = undefined;
+    this.jobs.loadGroup(this.group).then(
+      () => this._emitChanged(),
+      () => undefined // the table says what is wrong
+    );
     try {
       this.results = await this._api.getResults(this.group);
       this.error = null;
