@@ -341,6 +341,45 @@ describe('the list', () => {
     expect(names(jobs)).toEqual(server.listed.map(({ name }) => name));
   });
 
+  it.each([
+    ['was loaded meanwhile', 'meanwhile'],
+    ['was submitted while nobody listened', 'before']
+  ])('begins anew although a job of the gap %s', async (_, when) => {
+    const server = new Server();
+    server.listed = history(60, 500);
+    const { jobs } = watch(server);
+    jobs.feed = 'live';
+    await jobs.refresh();
+    await jobs.loadMore();
+    jobs.feed = 'lost';
+    server.listed = [...history(200), ...server.listed];
+    const load = () => jobs.update(server.listed[3]!);
+    if (when === 'before') {
+      load();
+    } else {
+      server.meanwhile = load;
+    }
+    jobs.feed = 'live';
+    await jobs.refresh();
+    while (jobs.hasMore) {
+      await jobs.loadMore();
+    }
+    expect(names(jobs)).toEqual(server.listed.map(({ name }) => name));
+  });
+
+  it('keeps what it has where events brought more than a page', async () => {
+    const server = new Server();
+    server.listed = history(60, 500);
+    const { jobs } = watch(server);
+    jobs.feed = 'live';
+    await jobs.refresh();
+    await jobs.loadMore();
+    server.listed = [...history(100), ...server.listed];
+    server.listed.slice(0, 100).forEach(each => jobs.update(each));
+    await jobs.refresh();
+    expect([jobs.all.length, jobs.hasMore]).toEqual([160, false]);
+  });
+
   it('believes events that came while it was asked for', async () => {
     const server = new Server();
     server.listed = [job()];

@@ -73,6 +73,7 @@ export class Jobs implements IJobs {
   set feed(feed: FeedState) {
     if (feed !== this._feed) {
       this._feed = feed;
+      this._unbrokenTo ??= this._jobs.newestKey;
       this.conditionChanged.emit();
     }
   }
@@ -294,9 +295,11 @@ export class Jobs implements IJobs {
 
   private async _loadNewest(): Promise<void> {
     const sentAt = this._eventCount;
+    const wasLive = this.feed === 'live';
+    const unbrokenTo = this._unbrokenTo ?? this._jobs.newestKey;
     const page = await this._client.list({ limit: PAGE_SIZE });
-    const overlaps = page.jobs.some(({ name }) => this.get(name) !== undefined);
     const oldest = page.next === null ? '' : sortKey(page.jobs.at(-1)!);
+    const overlaps = oldest <= unbrokenTo;
     const listedNames = new Set(page.jobs.map(({ name }) => name));
     for (const job of [...this.all]) {
       const isNewer = (this._lastEvents.get(job.name) ?? 0) > sentAt;
@@ -316,6 +319,9 @@ export class Jobs implements IJobs {
       this._cursor = page.next;
     }
     page.jobs.forEach(job => this._storeResponse(job, sentAt));
+    const [newest] = page.jobs;
+    this._unbrokenTo =
+      wasLive && this.feed === 'live' ? null : newest ? sortKey(newest) : '';
     if (page.next !== null) {
       await this._loadOlderUnfinished(oldest);
     }
@@ -375,6 +381,8 @@ export class Jobs implements IJobs {
   private readonly _lastEvents = new Map<string, number>();
   private readonly _groups = new GroupLoads(query => this._loadPage(query));
   private _cursor: string | null = null;
+  /** The key of the newest job above which some may be missing; null while events bring all. */
+  private _unbrokenTo: string | null = '';
   private _feed: FeedState = 'unknown';
   private _requestCount = 0;
   private _refresh: Promise<void> = Promise.resolve();

@@ -13,6 +13,12 @@ export class OrderedJobs {
     return this._list;
   }
 
+  /** The sort key of the newest job; empty if there is none. */
+  get newestKey(): string {
+    const [newest] = this._list;
+    return newest === undefined ? '' : sortKey(newest);
+  }
+
   /** The number of jobs that have not ended. */
   get unfinishedCount(): number {
     return this._unfinishedCount;
