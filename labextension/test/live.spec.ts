@@ -475,9 +475,25 @@ describe('Follower', () => {
     await follower.readMore();
     expect(follower.readState).toBe('ended');
     const { length } = server.asked;
-    jobs.update(told(99, 'succeeded'));
+    jobs.update(told(25, 'succeeded'));
     await settle();
     expect(server.asked).toHaveLength(length);
+  });
+
+  it('reads what is written after the end', async () => {
+    const server = new Server();
+    server.isFinal = true;
+    const { jobs, follower } = follow(server);
+    await follower.readMore();
+    expect(follower.readState).toBe('ended');
+    const { length } = server.asked;
+    server.size = 31;
+    jobs.update(told(31, 'succeeded'));
+    await settle();
+    expect(server.asked.slice(length)).toEqual([25]);
+    expect(follower.readState).toBe('ended');
+    await follower.readMore();
+    expect(server.asked).toHaveLength(length + 1);
   });
 
   it('finds a job again that the list does not reach any more', async () => {

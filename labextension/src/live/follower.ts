@@ -63,8 +63,9 @@ export class Follower {
 
   /** Read all that is there; during a read, once more after it. */
   async readMore(): Promise<void> {
+    const hasEnded = this.readState === 'ended' && !this._isBehind;
     this._isRequested = true;
-    if (this._isReading || this.readState === 'ended') {
+    if (this._isReading || hasEnded) {
       return;
     }
     this._isReading = true;
@@ -123,6 +124,11 @@ export class Follower {
   private get _isUpToDate(): boolean {
     const job = this._jobs.get(this.name);
     return job !== undefined && !isFinal(job) && this._offset >= job.journal;
+  }
+
+  /** Whether there is more than was read, such as a record of the end that came after it. */
+  private get _isBehind(): boolean {
+    return (this._jobs.get(this.name)?.journal ?? 0) > this._offset;
   }
 
   private _setReadState(readState: ReadState): void {
