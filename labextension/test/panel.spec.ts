@@ -59,6 +59,27 @@ describe('PanelModel', () => {
     expect(shown(model)).toContain('j-0');
   });
 
+  it('reveals a job of a group, which it opens', () => {
+    const { model } = panel({ group: 'night' }, { group: 'night' });
+    expect(shown(model)).toEqual(['[night]']);
+    for (const name of ['j-1', 'j-0']) {
+      model.reveal(name);
+      expect(shown(model)).toEqual(['[night]', 'j-0', 'j-1']);
+    }
+  });
+
+  it.each([
+    ['searches', (model: PanelModel) => model.set({ query: 'b' })],
+    ['filters', (model: PanelModel) => model.set({ filter: 'failed' })],
+    ['folds a notebook', (model: PanelModel) => model.toggleGroup('a.ipynb')],
+    ['folds a group', (model: PanelModel) => model.toggleSweep('night')]
+  ])('takes the focus to no revealed job once somebody %s', (_, act) => {
+    const { model } = panel({ notebook: 'a.ipynb' });
+    model.reveal('j-0');
+    act(model);
+    expect(model.revealedKey).toBeNull();
+  });
+
   it('groups by notebook, the newest first, and folds groups', () => {
     const { model } = panel(
       { notebook: 'b.ipynb' },

@@ -47,7 +47,7 @@ export class PanelModel {
 
   isGrouped = false;
 
-  /** The key of the line that is to be brought into sight and focused; null if it was. */
+  /** The key of the line to bring into sight and focus; null if it was, or the user went on. */
   revealedKey: string | null = null;
 
   /** Bring a job into sight, and show what hides it. */
@@ -57,6 +57,9 @@ export class PanelModel {
       this.query = '';
       this.filter = 'all';
       this._collapsed.delete(job.notebook);
+      if (job.group !== null) {
+        this._toggledSweeps.add(job.group);
+      }
       this.revealedKey = name;
       this._emitChanged();
     }
@@ -67,6 +70,7 @@ export class PanelModel {
     changes: Partial<Pick<PanelModel, 'filter' | 'query' | 'isGrouped'>>
   ): void {
     Object.assign(this, changes);
+    this.revealedKey = null;
     this._emitChanged();
   }
 
@@ -80,6 +84,7 @@ export class PanelModel {
     if (!this._collapsed.delete(notebook)) {
       this._collapsed.add(notebook);
     }
+    this.revealedKey = null;
     this._emitChanged();
   }
 
@@ -88,6 +93,7 @@ export class PanelModel {
     if (!this._toggledSweeps.delete(group)) {
       this._toggledSweeps.add(group);
     }
+    this.revealedKey = null;
     this._emitChanged();
   }
 
