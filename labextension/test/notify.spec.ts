@@ -1,4 +1,6 @@
 /** Notifications of the computer, and what ended while no page was open. */
+import { Signal } from '@lumino/signaling';
+
 import type { Page } from '../src/api';
 import type { JobsQuery } from '../src/jobs/client';
 import type { Job } from '../src/jobs/job';
@@ -6,6 +8,7 @@ import { DesktopNotifier } from '../src/notify/desktopNotifier';
 import { DesktopSwitch } from '../src/notify/desktopSwitch';
 import { endToast, publicText } from '../src/notify/endText';
 import { findMissed, KnownStore, knownOf } from '../src/notify/missedJobs';
+import { Presence } from '../src/notify/presence';
 import {
   DEFAULTS,
   type Preferences,
@@ -58,20 +61,34 @@ beforeEach(() => {
 describe('DesktopNotifier', () => {
   const opened: (string | null)[] = [];
   let isInFront = false;
+  let told = 0;
+  const presence = {
+    isSomebodyInFront: () => Promise.resolve(isInFront),
+    tellUserCame: () => {
+      told += 1;
+    }
+  };
+  const userCame = new Signal<Presence, void>(presence as Presence);
+  const made: DesktopNotifier[] = [];
+
+  afterEach(() => made.splice(0).forEach(each => each.dispose()));
 
   function notifier(values: Partial<Preferences> = {}): DesktopNotifier {
     opened.length = 0;
     isInFront = false;
-    return new DesktopNotifier(
+    told = 0;
+    const desktop = new DesktopNotifier(
       {
         preferences: preferences({ desktopNotifications: 'away', ...values }),
-        presence: { isSomebodyInFront: () => Promise.resolve(isInFront) },
+        presence: { ...presence, userCame },
         trans: TRANS,
         scope: 'lab',
         show: shown => opened.push(shown?.name ?? null)
       },
       1
     );
+    made.push(desktop);
+    return desktop;
   }
 
   const ended = (name: string, changes: Partial<Job> = {}) =>
@@ -152,8 +169,40 @@ describe('DesktopNotifier', () => {
     desktop.tell(ended('e'));
     await settle();
     expect(Recorded.made.at(-1)!.title).toBe('e finished');
-    desktop.dispose();
   });
+
+  it('takes them back when the user is at another page, and tells that of its own', async () => {
+    const desktop = notifier();
+    ['a', 'b', 'c'].forEach(name => desktop.tell(ended(name)));
+    await settle();
+    userCame.emit();
+    expect(Recorded.made.every(({ isClosed }) => isClosed)).toBe(true);
+    desktop.tell(ended('d'));
+    await settle();
+    expect(Recorded.made.at(-1)!.title).toBe('d finished');
+    expect(told).toBe(0);
+    window.dispatchEvent(new Event('focus'));
+    expect(told).toBe(1);
+  });
+
+  it.each(['away', 'always'] as const)(
+    'counts no end from before somebody was in front, if told %s',
+    async desktopNotifications => {
+      const desktop = notifier({ desktopNotifications });
+      const tell = async (name: string) => {
+        desktop.tell(ended(name));
+        await settle();
+      };
+      await tell('a');
+      await tell('b');
+      await tell('c');
+      isInFront = true;
+      await tell('d');
+      isInFront = false;
+      await tell('e');
+      expect(Recorded.made.at(-1)!.title).toBe('e finished');
+    }
+  );
 
   it('survives a browser that has them in service workers only', async () => {
     const warn = jest.spyOn(console, 'warn').mockImplementation();
@@ -169,6 +218,47 @@ describe('DesktopNotifier', () => {
     await settle();
     expect(warn).toHaveBeenCalled();
     warn.mockRestore();
+  });
+});
+
+describe('Presence', () => {
+  /** A channel between pages that share this window. */
+  class Channel extends EventTarget {
+    static open: Channel[] = [];
+
+    constructor(readonly name: string) {
+      super();
+      Channel.open.push(this);
+    }
+
+    postMessage(data: unknown): void {
+      Channel.open
+        .filter(each => each !== this && each.name === this.name)
+        .forEach(each =>
+          each.dispatchEvent(new MessageEvent('message', { data }))
+        );
+    }
+
+    close(): void {
+      Channel.open = Channel.open.filter(each => each !== this);
+    }
+  }
+
+  it('tells the other pages of a server that the user came', async () => {
+    Object.assign(globalThis, { BroadcastChannel: Channel });
+    const pages = ['a', 'a', 'b'].map(name => new Presence(name, 1));
+    const told: number[] = [];
+    pages.forEach((page, index) =>
+      page.userCame.connect(() => told.push(index))
+    );
+    pages[0]!.tellUserCame();
+    expect(told).toEqual([1]);
+    jest.spyOn(document, 'hasFocus').mockReturnValue(false);
+    expect(await pages[0]!.isSomebodyInFront()).toBe(false);
+    pages.forEach(page => page.dispose());
+    pages[0]!.tellUserCame();
+    expect(told).toEqual([1]);
+    jest.restoreAllMocks();
   });
 });
 

@@ -3,6 +3,7 @@
  * and so do all ends when there are too many: a sweep must not fill the screen.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
+import { Signal } from '@lumino/signaling';
 
 import type { Job } from '../jobs/job';
 import type { IPreferences } from '../settings/preferences';
@@ -19,7 +20,7 @@ const MAX_SINGLE = 3;
 
 export type NotifierOptions = {
   preferences: IPreferences;
-  presence: Pick<Presence, 'isSomebodyInFront'>;
+  presence: Pick<Presence, 'isSomebodyInFront' | 'tellUserCame' | 'userCame'>;
   trans: TranslationBundle;
   /** Distinguishes the notifications of different servers. */
   scope: string;
@@ -34,6 +35,7 @@ export class DesktopNotifier {
     private readonly _gatherMs = GATHER_MS
   ) {
     window.addEventListener('focus', this._onFocus);
+    _options.presence.userCame.connect(this._closeAll, this);
   }
 
   /** Tell of a job's end, if the user wants that. */
@@ -47,6 +49,7 @@ export class DesktopNotifier {
   dispose(): void {
     clearTimeout(this._timer);
     window.removeEventListener('focus', this._onFocus);
+    Signal.disconnectReceiver(this);
     this._closeAll();
   }
 
@@ -68,9 +71,12 @@ export class DesktopNotifier {
     this._timer = undefined;
     const jobs = this._pending.splice(0);
     const { preferences, presence } = this._options;
+    const isSeen = await presence.isSomebodyInFront();
+    if (isSeen) {
+      this._unseen = [];
+    }
     const isHidden =
-      preferences.current.desktopNotifications === 'away' &&
-      (await presence.isSomebodyInFront());
+      isSeen && preferences.current.desktopNotifications === 'away';
     if (!isHidden && this._isOn) {
       this._show(jobs);
     }
@@ -116,7 +122,10 @@ export class DesktopNotifier {
   }
 
   /** Once the user is back, what the page itself shows is enough. */
-  private readonly _onFocus = (): void => this._closeAll();
+  private readonly _onFocus = (): void => {
+    this._closeAll();
+    this._options.presence.tellUserCame();
+  };
 
   private _closeAll(): void {
     this._unseen = [];

@@ -2,11 +2,12 @@
  * Tells whether the user has a page of this server in front. A browser may have many: Notebook 7
  * opens one for each notebook.
  */
+import { Signal } from '@lumino/signaling';
 
 /** How long other pages have for an answer, in milliseconds. */
 const ANSWER_MS = 200;
 
-type Message = 'is somebody in front?' | 'I am';
+type Message = 'is somebody in front?' | 'I am' | 'the user came';
 
 /** The pages of one server in one browser, which know of each other. */
 export class Presence {
@@ -22,8 +23,18 @@ export class Presence {
     this._channel?.addEventListener('message', ({ data }) => {
       if (data === 'is somebody in front?' && isInFront()) {
         this._send('I am');
+      } else if (data === 'the user came') {
+        this.userCame.emit();
       }
     });
+  }
+
+  /** The user came to another page. */
+  readonly userCame = new Signal<this, void>(this);
+
+  /** Tell the other pages that the user came to this one. */
+  tellUserCame(): void {
+    this._send('the user came');
   }
 
   /** Ask this page, then the others. */
