@@ -1,8 +1,9 @@
 """Memory and CPU of a process, its descendants and its session; shared pages count once.
 
-Data loaders fork, and the sum of resident sizes would count the parent's pages once a worker. So
-for several processes the proportional sizes are added, for which the system walks the page tables.
-The resident sizes cost nothing and are an upper bound of that.
+Pages of mapped files do not count: the system takes them back when it needs them. Data loaders
+fork, and a sum would count the parent's pages once a worker. So for several processes proportional
+sizes are added, for which the system walks the page tables. The resident sizes cost nothing and are
+an upper bound of that.
 
 A process whose parent ended is no descendant of the kernel any more. It is still in the kernel's
 session, so the session counts as well: these are the processes that `kernel.cleanup` ends.
@@ -52,9 +53,11 @@ def measure(root: int, *, exact: Callable[[int], bool]) -> TreeUsage | None:
     if not upper_bound:
         return None
     cpu = total(cpu_seconds, pids)
-    if len(pids) > 1 and exact(upper_bound):
+    if len(pids) == 1:
+        return TreeUsage(pids, int(total(_unshared, pids)), True, cpu)
+    if exact(upper_bound):
         return TreeUsage(pids, int(total(_proportional, pids)), True, cpu)
-    return TreeUsage(pids, upper_bound, len(pids) == 1, cpu)
+    return TreeUsage(pids, upper_bound, False, cpu)
 
 
 def total(measure_process: Callable[[int], float], pids: Iterable[int]) -> float:
@@ -102,10 +105,12 @@ def read_kernel(pid: int, others: Iterable[int]) -> Reading | None:
     10 us for each of the others.
     """
     try:
-        cpu, memory = cpu_seconds(pid), int(resident(pid))
+        cpu, sizes = cpu_seconds(pid), _sizes(pid, "status")
+        memory = int(_without_files(pid, sizes))
     except _READ_ERRORS:
         return None
-    return Reading(cpu + total(cpu_seconds, others), memory, _peak_resident(pid))
+    used = cpu + total(cpu_seconds, others)
+    return Reading(used, memory, sizes.get(b"VmHWM", 0), sizes.get(b"RssFile", 0))
 
 
 def resident(pid: int) -> float:
@@ -116,23 +121,39 @@ def resident(pid: int) -> float:
     return float(pages * resource.getpagesize())
 
 
-def _peak_resident(pid: int) -> int:
-    """Return the most bytes that a process ever had; 0 where they are not recorded."""
-    with contextlib.suppress(*_READ_ERRORS):
-        value = read_file(f"{PROC}/{pid}/status").partition(b"\nVmHWM:")[2]
-        return int(value.split(None, 1)[0]) << 10
-    return 0
+def _unshared(pid: int) -> float:
+    """Return the bytes of a process, without mapped files; shared pages count in full."""
+    return _without_files(pid, _sizes(pid, "status"))
+
+
+def _without_files(pid: int, sizes: dict[bytes, int]) -> float:
+    if b"RssAnon" in sizes:
+        return float(sizes[b"RssAnon"] + sizes.get(b"RssShmem", 0))
+    return resident(pid)  # a sandbox, or a process that has ended
 
 
 def _proportional(pid: int) -> float:
-    """Return the bytes of a process, with its part of the pages that it shares."""
+    """Return the bytes of a process, without mapped files, with its part of shared pages."""
     try:
-        for line in read_file(f"{PROC}/{pid}/smaps_rollup").splitlines():
-            if line.startswith(b"Pss:"):
-                return float(int(line.split()[1]) << 10)
-    except (PermissionError, FileNotFoundError):  # a setuid program; a system without this file
-        return resident(pid)
-    return 0.0
+        sizes = _sizes(pid, "smaps_rollup")
+    except PermissionError:  # a setuid program
+        sizes = {}
+    if b"Pss_Anon" in sizes:
+        return float(sizes[b"Pss_Anon"] + sizes.get(b"Pss_Shmem", 0))
+    if b"Pss" in sizes:  # before Linux 5.4
+        return float(sizes[b"Pss"])
+    return _unshared(pid)
+
+
+def _sizes(pid: int, name: str) -> dict[bytes, int]:
+    """Return the sizes in one of a process's files, in bytes; none where there is no such file."""
+    sizes = {}
+    with contextlib.suppress(FileNotFoundError):
+        for line in read_file(f"{PROC}/{pid}/{name}").splitlines():
+            if line.endswith(b" kB"):
+                field, _, value = line.partition(b":")
+                sizes[field] = int(value[:-3]) << 10
+    return sizes
 
 
 def cpu_seconds(pid: int) -> float:

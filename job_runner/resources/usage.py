@@ -19,12 +19,14 @@ _CPU_WINDOW = 0.5
 class Reading:
     """CPU seconds of all processes; of the kernel itself the bytes now, and the most so far.
 
-    `memory` is 0 for a process that has ended, `peak_memory` where the system does not record it.
+    `memory` is 0 for a process that has ended, and leaves out the pages of mapped files.
+    `peak_resident` includes them; it is 0 where the system does not record it.
     """
 
     cpu_seconds: float
     memory: int
-    peak_memory: int
+    peak_resident: int
+    file_memory: int = 0
 
 
 ReadKernel = Callable[[], Reading | None]
@@ -65,8 +67,8 @@ class _Samples:
 class _Cell(_Samples):
     """The running cell: when it began, the reading at that time, and the samples since."""
 
-    start_time: float = field(default_factory=time.monotonic)
     start_reading: Reading | None = None
+    start_time: float = field(default_factory=time.monotonic)
 
 
 @dataclass
@@ -81,6 +83,7 @@ class Usage(_Samples):
     _start_time: float | None = None
     _end_time: float | None = None
     _cell: _Cell | None = None
+    _last_reading: Reading = Reading(0.0, 0, 0)
     _first_sample: tuple[float, float] | None = None
     _window_start: tuple[float, float] | None = None
     _last_sample: tuple[float, float] | None = None
@@ -98,8 +101,10 @@ class Usage(_Samples):
 
     def begin_cell(self) -> None:
         """Begin the record of a cell."""
-        self._cell = _Cell()
-        self._cell.start_reading = self._sample()
+        reading = self._sample()
+        self._cell = _Cell(start_reading=reading)
+        if reading is not None and reading.memory:
+            self._cell.memory.raise_peak(reading.memory)
 
     def end_cell(self) -> dict[str, Any]:
         """Return the record of the ended cell: seconds, bytes, and utilisation from 0 to 1."""
@@ -108,8 +113,6 @@ class Usage(_Samples):
         if reading is not None and cell.start_reading is not None:
             # The seconds of children that nobody waited for are lost.
             cpu = max(0.0, reading.cpu_seconds - cell.start_reading.cpu_seconds)
-            if reading.peak_memory > cell.start_reading.peak_memory:
-                cell.memory.raise_peak(reading.peak_memory)
         return {
             "wall": round(time.monotonic() - cell.start_time, 6),
             "cpu": _rounded(cpu, 6),
@@ -177,12 +180,23 @@ class Usage(_Samples):
         reading = None if self._read is None else self._read()
         if reading is not None:
             self.add_cpu(reading.cpu_seconds, time.monotonic())
+            amount = max(reading.memory, _peak_between(self._last_reading, reading))
+            self._last_reading = reading
             for samples in self._current_samples():
-                if reading.memory:
-                    samples.memory.raise_peak(reading.memory)
-            if reading.peak_memory:
-                self.memory.raise_peak(reading.peak_memory)
+                if amount:
+                    samples.memory.raise_peak(amount)
         return reading
+
+
+def _peak_between(last: Reading, reading: Reading) -> int:
+    """Return the most memory between two readings without mapped files, as far as it is known.
+
+    It is known if there was more resident memory than ever before. That includes the pages of
+    files, of which there were about as many as at one of the readings.
+    """
+    if reading.peak_resident <= last.peak_resident:
+        return 0
+    return reading.peak_resident - max(last.file_memory, reading.file_memory)
 
 
 def _cores(start: tuple[float, float] | None, end: tuple[float, float] | None) -> float | None:

@@ -48,12 +48,42 @@ workers = [multiprocessing.get_context('fork').Process(target=work) for _ in ran
 shared.close(); shared.unlink()
 print('kept')
 """
+MAPPING = """\
+import mmap, os, pathlib, sys, time
+with open('large', 'wb') as large: large.truncate(400 << 20)
+with open('large', 'rb') as large: mapped = mmap.mmap(large.fileno(), 0, prot=mmap.PROT_READ)
+def touch(): return sum(mapped[::4096])
+workers = []
+for _ in range({workers}):
+    reader, writer = os.pipe()
+    workers.append(os.fork())
+    if not workers[-1]:
+        touch(); os.write(writer, b'x'); time.sleep(60); os._exit(0)
+    os.read(reader, 1)
+touch(); pathlib.Path('mapped').touch()
+while not os.path.exists('seen'): time.sleep(0.02)
+[os.kill(pid, 9) for pid in workers]
+print('kept')
+"""
+COUNTING = """\
+import os, pathlib
+from job_runner.resources.monitor import Monitor
+add_tree, samples = Monitor._add_tree, []
+def add_and_count(monitor, tree, moment):
+    add_tree(monitor, tree, moment)
+    if tree.exact and os.path.exists({folder!r} + '/mapped'): samples.append(tree)
+    if len(samples) == 12: pathlib.Path({folder!r}, 'seen').touch()
+Monitor._add_tree = add_and_count
+"""
+"""For `changed_runner`: `seen` comes twelve samples after the file was mapped. A run that is over
+its limit is killed meanwhile."""
 UP_TO = """\
-import os, time
-def resident():
-    return int(open('/proc/self/statm').read().split()[1]) * os.sysconf('SC_PAGE_SIZE')
+import time
+def used():
+    fields = dict(line.split(':') for line in open('/proc/self/status'))
+    return sum(int(fields[name].split()[0]) << 10 for name in ('RssAnon', 'RssShmem'))
 held = []
-while resident() < {size}: held.append(fill(1 << 20))
+while used() < {size}: held.append(fill(1 << 20))
 print('kept'); time.sleep(60)
 """
 
@@ -103,6 +133,18 @@ def test_shared_pages_count_once(job: Callable[..., Job]) -> None:
     assert sharing.run() == 0, sharing.outcome().message
     assert sharing.printed() == "kept\n"
     assert 150 * MIB < sharing.outcome().usage["memory_peak"] < 350 * MIB
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_mapped_file_is_no_used_memory(
+    workers: int, job: Callable[..., Job], tmp_path: Path
+) -> None:
+    """The system takes its pages back when it needs them, as it does in a control group."""
+    mapping = job(notebook(MAPPING.format(workers=workers)), memory_limit=300 * MIB)
+    runner = changed_runner(COUNTING.format(folder=str(tmp_path)))
+    assert mapping.start(runner=runner).wait(timeout=BOUND) == 0, mapping.outcome().message
+    assert mapping.printed() == "kept\n"
+    assert 20 * MIB < mapping.outcome().usage["memory_peak"] < 200 * MIB
 
 
 def test_killed_near_the_limit_is_out_of_memory(job: Callable[..., Job], tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ import pytest
 
 from job_runner.resources.monitor import Monitor
 from job_runner.resources.process_tree import cpu_seconds, read_kernel, total
-from job_runner.resources.usage import Usage
+from job_runner.resources.usage import Reading, Usage
 
 from .jobs import BOUND, SEEN, Job, changed_runner, code, make_job, notebook, until
 from .test_gpu import driver as driver  # a fixture
@@ -108,6 +108,24 @@ def test_memory_is_the_most_that_the_cell_had(receipts: dict[str, Any]) -> None:
     assert receipts["spike"]["memory_peak"] > 200 * MIB
     assert receipts["after"]["memory_peak"] < 150 * MIB
     assert receipts["lasting"]["memory_peak"] > 300 * MIB
+
+
+@pytest.mark.parametrize(
+    ("last", "reading", "peak"),
+    [
+        (Reading(0, 50, 60, 10), Reading(0, 50, 260, 10), 250),  # a moment's
+        (Reading(0, 50, 60, 10), Reading(0, 50, 1050, 1000), 50),  # a file was mapped
+        (Reading(0, 50, 960, 900), Reading(0, 50, 1060, 10), 160),  # and is not any more
+        (Reading(0, 50, 1060, 10), Reading(0, 60, 1060, 10), 60),  # it was more before
+        (Reading(0, 50, 60), Reading(0, 50, 260), 260),  # a system that does not tell files apart
+    ],
+)
+def test_a_mapped_file_is_no_peak(last: Reading, reading: Reading, peak: int) -> None:
+    readings = [last, last, reading, reading]
+    usage = Usage()
+    usage.begin(lambda: readings.pop(0))
+    usage.begin_cell()
+    assert usage.end_cell()["memory_peak"] == peak
 
 
 def test_the_run_has_one_that_adds_up(ran: Job, receipts: dict[str, Any]) -> None:
