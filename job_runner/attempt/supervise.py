@@ -16,8 +16,8 @@ from ..kernel.client import KernelClient
 from ..resources.monitor import Monitor
 from .engine import Engine
 
-_REPORT_INTERVAL = 1.0
-"""Seconds between two checks for processes that the host killed for memory."""
+_CHECK_INTERVAL = 1.0
+"""Seconds between two checks of a run: for processes that the host killed, and of the log."""
 _STOP_FOLLOWS = 0.2
 """Seconds between the death of a kernel that starts and the stop of its run."""
 _KILLED = (-signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP)
@@ -83,6 +83,7 @@ async def supervise(
     died = asyncio.create_task(kernel.died.wait())
     over_limit = asyncio.create_task(monitor.over.wait())
     reports = asyncio.create_task(_report_oom_kills(engine, diagnosis))
+    log_limit = asyncio.create_task(_limit_log(kernel))
     try:
         await _wait_for_first({work, died, over_limit, stop}, max_runtime)
         reports.cancel()
@@ -103,7 +104,7 @@ async def supervise(
             return diagnosis.interrupted(endings.terminated(cell))
         return diagnosis.interrupted(endings.deadline(max_runtime or 0, cell))
     finally:
-        for task in (died, over_limit, reports, work):
+        for task in (died, over_limit, reports, log_limit, work):
             task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await work
@@ -133,12 +134,18 @@ async def _drain_remaining(
 async def _report_oom_kills(engine: Engine, diagnosis: Diagnosis) -> None:
     """Show in the running cell which processes the host killed for memory."""
     while True:
-        await asyncio.sleep(_REPORT_INTERVAL)
+        await asyncio.sleep(_CHECK_INTERVAL)
         line = diagnosis.new_oom_kills()
         if line:
             # The host may have killed the kernel itself, whose death is noticed a moment later.
-            await asyncio.sleep(_REPORT_INTERVAL)
+            await asyncio.sleep(_CHECK_INTERVAL)
             engine.emit_notice(line)
+
+
+async def _limit_log(kernel: KernelClient) -> None:
+    while True:
+        await asyncio.sleep(_CHECK_INTERVAL)
+        kernel.process.limit_log()
 
 
 async def _wait_for_first(futures: set[asyncio.Future[Any]], timeout: float | None) -> None:

@@ -23,7 +23,7 @@ from jupyter_client.manager import KernelManager
 
 from ..diagnosis.endings import RunFailed, no_kernel
 from .cleanup import ATTEMPT_VARIABLE, TERMINATION_LOG, end_session, make_sockets_folder
-from .crash_log import last_log_line
+from .crash_log import cut_log, last_log_line
 from .kernelspec import (
     ResolvedKernelSpec,
     is_ipykernel,
@@ -96,7 +96,7 @@ class KernelProcess:
         environment = {**_QUIET_DEBUGGER, **os.environ, **env, ATTEMPT_VARIABLE: self._mark}
         environment.pop(TERMINATION_LOG, None)
         try:
-            self._log = (self.folder / "log").open("wb")
+            self._log = (self.folder / "log").open("ab")  # as it is cut meanwhile
             self._manager = manager = self._make_manager(spec)
             manager.start_kernel(
                 env=environment,
@@ -147,6 +147,10 @@ class KernelProcess:
     def last_log_line(self) -> str:
         """Return the last line that the kernel's process wrote to its own stdout or stderr."""
         return last_log_line(self.folder / "log")
+
+    def limit_log(self) -> None:
+        """Cut the log of the kernel's process if it is large; call it once in a while."""
+        cut_log(self.folder / "log")
 
     def signal(self, number: int) -> None:
         """Send a signal to the kernel and what it runs: its process group."""

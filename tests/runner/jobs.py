@@ -23,6 +23,8 @@ from job_runner.protocol.outcome import Outcome, read_outcome
 from ..processes import BOUND as BOUND
 from ..processes import until as until
 
+CAPTURING = ("env", "-u", "PYTEST_CURRENT_TEST")
+"""For `before`: with this variable ipykernel does not capture what other programs print."""
 RUNNER = [sys.executable, "-m", "job_runner"]
 SEEN = """\
 import pathlib

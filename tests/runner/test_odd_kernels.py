@@ -18,7 +18,7 @@ from job_runner.kernel.kernelspec import resolve_kernel_spec
 from job_runner.kernel.ports import reserve_ports
 from job_runner.kernel.process import KernelProcess
 
-from .jobs import BOUND, RUNNER, Job, notebook, stream
+from .jobs import BOUND, CAPTURING, RUNNER, Job, notebook, stream
 
 SEND = """\
 kernel = get_ipython().kernel
@@ -72,6 +72,23 @@ def test_odd_answers_are_made_valid(job: Callable[..., Job]) -> None:
     error, shown = (cell.outputs[0] for cell in odd.result().cells)
     assert (error.ename, error.evalue, error.traceback) == ("A", "5", ["a line"])
     assert shown.execution_count is None
+
+
+FLOOD = """\
+import os, sys, time
+log = sys.stdout.fileno()
+while os.fstat(log).st_size < 2 << 20: os.write(log, b'y\\n' * (1 << 19))
+while os.fstat(log).st_size > 1 << 20: time.sleep(0.02)
+os.write(log, b'the last words\\n')
+os._exit(3)
+"""
+
+
+def test_the_log_of_a_kernel_does_not_fill_the_disk(job: Callable[..., Job]) -> None:
+    """All that programs of a notebook print goes there, too; the last words count."""
+    made = job(notebook(FLOOD), max_runtime=20)
+    assert made.start(before=CAPTURING).wait(timeout=BOUND) == 4, made.outcome().message
+    assert "the last words" in str(made.outcome().message)
 
 
 @pytest.mark.parametrize("place", ["/dev/full", "a reader that is gone", "closed"])

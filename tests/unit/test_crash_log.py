@@ -10,7 +10,7 @@ import pytest
 
 from job_runner.diagnosis.cell_place import CellPlace
 from job_runner.diagnosis.endings import kernel_died
-from job_runner.kernel.crash_log import last_log_line
+from job_runner.kernel.crash_log import cut_log, last_log_line
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,24 @@ def test_the_last_line(text: str, words: str, tmp_path: Path) -> None:
     (tmp_path / "words").write_text(text)
     assert last_log_line(tmp_path / "words") == words
     assert last_log_line(tmp_path / "none") == ""
+
+
+def test_a_large_log_keeps_its_end(tmp_path: Path) -> None:
+    """Whoever writes to it goes on at its new end."""
+    words = tmp_path / "words"
+    with words.open("ab", buffering=0) as log:
+        log.write(b"one\n" * 200_000)
+        cut_log(words)
+        assert words.stat().st_size == 800_000
+        log.write(b"one\n" * 200_000 + b"two\n")
+        cut_log(words)
+        assert words.stat().st_size < 20_000
+        assert last_log_line(words) == "two"
+        log.write(b"three\n")
+        assert words.stat().st_size < 20_000
+    assert words.read_bytes().endswith(b"one\ntwo\nthree\n")
+    cut_log(tmp_path / "none")
+    assert not (tmp_path / "none").exists()
 
 
 def test_a_crash_says_what_and_where(tmp_path: Path) -> None:
