@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import os
 import time
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +38,7 @@ def execute(nb_man: Any, kernel_name: str, options: Options) -> None:
     process = KernelProcess(kernel_name, mark=f"papermill-{id(nb_man)}")
     try:
         process.start(Path.cwd(), {})
-        end = asyncio.run(_execute(nb_man, process, options))
+        end = _run(_execute(nb_man, process, options), process)
     except RunFailed as failure:
         raise RuntimeError(failure.end.message) from failure
     finally:
@@ -44,6 +47,22 @@ def execute(nb_man: Any, kernel_name: str, options: Options) -> None:
         raise DeadKernelError(end.message)
     if end.exit_code == Exit.TERMINATED:
         raise CellTimeoutError(f"A cell took longer than {options.execution_timeout} s.")
+
+
+def _run(execution: Coroutine[Any, Any, End], process: KernelProcess) -> End:
+    """Run an event loop; in a thread of its own where a loop runs already, as in a notebook."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(execution)
+    context = contextvars.copy_context()  # what is printed belongs to the cell that calls
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(context.run, asyncio.run, execution)
+        try:
+            return future.result()
+        except BaseException:
+            process.kill()  # after an interrupt: the thread ends with its kernel
+            raise
 
 
 class RecordAdapter:

@@ -6,6 +6,7 @@ Each example runs once with papermill, once with our runner, once with our engin
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -13,11 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import papermill
+import psutil
 import pytest
 
 from job_runner.protocol.result.result import fold_result
 from job_runner.protocol.result.spool import Spool
 
+from ..processes import gone
 from .jobs import BOUND, RUNNER, code, until
 from .papermill_behaviours import BEHAVIOURS, Behaviour
 from .papermill_examples import (
@@ -150,6 +153,35 @@ def test_a_kernel_does_not_answer(tmp_path: Path, side: str, command: list[str])
     ran = run(side, tmp_path, arguments, JUPYTER_PATH=str(tmp_path / "data"))
     assert ran.code == 1
     assert "RuntimeError" in ran.stderr.splitlines()[-1]
+
+
+IN_A_LOOP = """\
+import asyncio, papermill
+async def main():
+    papermill.execute_notebook('in.ipynb', 'out.ipynb', engine_name='job_runner')
+asyncio.new_event_loop().run_until_complete(main())
+"""
+
+
+@pytest.mark.parametrize("is_interrupted", [False, True])
+def test_where_an_event_loop_runs(tmp_path: Path, is_interrupted: bool) -> None:
+    """As in a notebook, where an interrupt ends the inner kernel as well."""
+    pid = (
+        "import os, time\nopen('pid.new', 'w').write(str(os.getpid()))\nos.rename('pid.new', 'pid')"
+    )
+    waits = "while not os.path.exists('go'): time.sleep(0.02)"
+    (tmp_path / "in.ipynb").write_text(text(pid, waits, "print('kept')"))
+    process = subprocess.Popen([sys.executable, "-c", IN_A_LOOP], cwd=tmp_path)
+    until(lambda: (tmp_path / "pid").exists() or process.poll() is not None, "a kernel")
+    assert process.poll() is None
+    kernel = psutil.Process(int((tmp_path / "pid").read_text()))
+    if is_interrupted:
+        process.send_signal(signal.SIGINT)
+    else:
+        (tmp_path / "go").touch()
+    assert (process.wait(timeout=BOUND) == 0) is not is_interrupted
+    assert gone(kernel)
+    assert ("kept\\n" in (tmp_path / "out.ipynb").read_text()) is not is_interrupted
 
 
 COMPLEX = """\
