@@ -44,11 +44,12 @@ def is_ipykernel(spec: KernelSpec) -> bool:
 
 
 def is_python_program(spec: KernelSpec) -> bool:
-    """Tell whether the kernel, whatever its language, is written in Python.
+    """Tell whether the program that is started, whatever the kernel's language, is Python.
 
-    Such a kernel uses libzmq. Many others have a ZeroMQ of their own, which knows TCP only.
+    Such a kernel uses libzmq and sees our files. Many others have a ZeroMQ of their own, which
+    knows TCP only, and a container has files of its own.
     """
-    return is_ipykernel(spec) or "python" in Path(spec.argv[0]).name
+    return "python" in Path(spec.argv[0]).name
 
 
 class ResolvedKernelSpec(KernelSpecManager):

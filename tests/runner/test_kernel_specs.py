@@ -63,6 +63,28 @@ def test_a_recorded_specification_counts_more_than_the_name(
     assert made.printed() == "/b/recorded\n"
 
 
+CONTAINER = """\
+#!/bin/sh
+cp "${{4%%:*}}" {folder}/connection-spec
+grep -q '"transport": "tcp"' {folder}/connection-spec || exit 1
+exec {python} -m ipykernel_launcher -f {folder}/connection-spec
+"""
+"""Has the connection file and no other file of the host, so that no socket can be made there."""
+
+
+def test_a_python_kernel_in_a_container(job: Callable[..., Job], tmp_path: Path) -> None:
+    docker = tmp_path / "docker"
+    docker.write_text(CONTAINER.format(folder=tmp_path, python=sys.executable))
+    docker.chmod(0o700)
+    mount = ["-v", "{connection_file}:/connection-spec"]
+    launcher = ["python", "-m", "ipykernel_launcher", "-f", "/connection-spec"]
+    argv = [str(docker), "run", "--network=host", *mount, "image", *launcher]
+    spec = {"argv": argv, "display_name": "In a container", "language": "python"}
+    made = job(notebook("print('kept')", kernel="contained"), kernel_spec=spec)
+    assert made.run() == 0, made.outcome().message
+    assert made.printed() == "kept\n"
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [("{", "cannot be used"), ('{"argv": []}', "cannot be used"), (None, "no kernel of that name")],
