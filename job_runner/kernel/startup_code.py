@@ -5,6 +5,11 @@ It runs silently in a namespace of its own: the user's namespace, history and co
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from . import captured_output
+
+_CAPTURED_OUTPUT = Path(captured_output.__file__).read_text(encoding="utf-8")
 _LINES = (
     "import atexit, faulthandler, sys, zmq",
     "from ipykernel.kernelapp import IPKernelApp",
@@ -22,5 +27,7 @@ _LINES = (
     # A crash writes its place to the stderr that ipykernel found at its start: the stderr that
     # ipykernel made of it dies with the process.
     "faulthandler.enable(getattr(sys.stderr, '_original_stdstream_copy', None) or 2)",
+    f"captured_output = {{}}; exec({_CAPTURED_OUTPUT!r}, captured_output)",
+    f"captured_output[{captured_output.install.__name__!r}](app.shell)",
 )
 STARTUP_CODE = f"exec({chr(10).join(_LINES)!r}, {{}})"
