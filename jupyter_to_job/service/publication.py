@@ -179,5 +179,6 @@ def _publish_artifacts(
     more = f" and {len(lost) - MAX_LISTED} more" if len(lost) > MAX_LISTED else ""
     return artifacts_found, (
         f"Of {len(artifacts)} files that the run created {len(lost)} are damaged or missing in "
-        f"the exchange, and were not copied: {', '.join(lost[:MAX_LISTED])}{more}."
+        "the exchange, or have names that this folder cannot have, and were not copied: "
+        f"{', '.join(lost[:MAX_LISTED])}{more}."
     )

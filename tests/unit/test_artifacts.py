@@ -8,8 +8,9 @@ import shutil
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 import pytest
 
@@ -146,6 +147,70 @@ def test_a_full_disk_leaves_nothing(
         put(root, made)
     assert list((root / "dir").iterdir()) == []
     assert put(root, made) == tuple(sorted(EXPECTED))
+
+
+@pytest.fixture
+def foreign_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let file systems ignore case, as an SMB share does, and have no colons, as vfat."""
+    really_open, really_make = os.open, os.mkdir
+
+    def names(folder: int) -> list[str]:
+        return [path.name for path in Path(f"/proc/self/fd/{folder}").iterdir()]
+
+    def check(name: Any, folder: int | None) -> None:
+        if folder is not None and ":" in name:
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+        if folder is not None and name.lower() in (n.lower() for n in names(folder)):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+
+    def open_file(path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        if flags & os.O_CREAT:
+            check(path, dir_fd)
+        elif dir_fd is not None:
+            path = next((n for n in names(dir_fd) if n.lower() == path.lower()), path)
+        return really_open(path, flags, mode, dir_fd=dir_fd)
+
+    def make_folder(path: Any, mode: int = 0o777, *, dir_fd: int | None = None) -> None:
+        check(path, dir_fd)
+        really_make(path, mode, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "open", open_file)
+    monkeypatch.setattr(os, "mkdir", make_folder)
+
+
+@pytest.mark.usefixtures("foreign_names")
+@pytest.mark.parametrize(
+    ("name", "lost"),
+    [
+        ("Model.pt", ("model.pt",)),
+        ("model.PT/a", ("model.pt",)),
+        ("Plots", ("plots/1.png", "plots/a b/2.png")),
+        ("10:00.csv", ("10:00.csv",)),
+        ("10:00/a", ("10:00/a",)),
+    ],
+)
+def test_a_name_that_the_folder_cannot_have_is_lost_alone(
+    root: Path, made: Path, name: str, lost: tuple[str, ...]
+) -> None:
+    """The others are there, and whoever publishes again finds them."""
+    fill(made, f"dir/{name}")
+    result = f"dir/{NAME}.ipynb"
+    found = publish_artifacts(Workspace(root), result, NAME, find(made))
+    assert found.lost == lost
+    assert files(root).keys() == set(found.paths)
+    assert len(found.paths) + len(lost) == len(EXPECTED) + 1
+    assert publish_artifacts(Workspace(root), result, NAME, find(made)) == found
+    assert len(list((root / "dir").iterdir())) == 1
+
+
+def test_a_name_that_is_too_long_is_lost_alone(root: Path, made: Path) -> None:
+    """A manifest may come from another file system."""
+    found = find(made)
+    for name in ("x" * 256, f"{'x' * 256}/a"):
+        found.append(replace(found[0], target=name))
+    published = publish_artifacts(Workspace(root), f"dir/{NAME}.ipynb", NAME, found)
+    assert published.lost == ("x" * 256, f"{'x' * 256}/a")
+    assert files(root) == EXPECTED
 
 
 def test_too_many(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ process is killed. As with the notebook, no existing file is ever written to.
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import stat
@@ -26,6 +27,9 @@ from .drafts import copy, digest_of, draft_folder, remove_drafts
 from .publish import as_cannot_publish, candidates
 
 _OUTSIDE = "workspace"
+_NO_NAME = (errno.EEXIST, errno.ENOTDIR, errno.EINVAL, errno.ENAMETOOLONG, errno.EILSEQ)
+"""Errors of creating a file in a new folder where its file system cannot have the name. The first
+two are of names that differ in their case only."""
 Opener = Callable[[str], BinaryIO]
 """Opens a file that a run created by its path in the workspace's layout. It and what it opens raise
 OSError or BadInput where the file is missing or not readable."""
@@ -53,7 +57,7 @@ class PublishedArtifacts:
 
 
 class _LostError(Exception):
-    """A file is missing, or is not what the run created."""
+    """A file is missing, is not what the run created, or cannot have its name here."""
 
 
 def find_artifacts(
@@ -113,9 +117,9 @@ def publish_artifacts(
 ) -> PublishedArtifacts:
     """Publish artifacts in a folder `<name>` beside the result.
 
-    What is missing, or has another digest, is left out. An existing folder with the same files
-    counts as published. Beside any other folder the name becomes `<name>-2`. Raises CannotPublish
-    with the cause.
+    What is missing, has another digest, or has a name that the file system cannot have, is left
+    out. An existing folder with the same files counts as published. Beside any other folder the
+    name becomes `<name>-2`. Raises CannotPublish with the cause.
     """
     if not artifacts:
         return PublishedArtifacts()
@@ -178,38 +182,56 @@ def _copy_into(folder: int, artifact: Artifact, mode: int) -> bool:
     """Copy one file into an open folder, and make the folders that it needs.
 
     It has the rights of the file that is copied, and `mode` where that has none. False if that is
-    missing or not what the run created: then nothing is copied.
+    missing or not what the run created, or cannot have its name here: then nothing is copied.
     """
     try:
         os.fsencode(artifact.target)
         source = artifact.open()
     except (BadInput, OSError, UnicodeError):  # the last: no file can have this name
         return False
+    parents = PurePosixPath(artifact.target).parent.parts
     with source:
         with contextlib.suppress(io.UnsupportedOperation):  # it comes from a gateway
             mode = stat.S_IMODE(os.fstat(source.fileno()).st_mode) & 0o777
-        parents = PurePosixPath(artifact.target).parent.parts
-        _make_folders(folder, parents)
-        with open_folder(folder, parents) as parent:
-            is_copied = _copy(source, parent, artifact, mode)
+        try:
+            target = _create(folder, artifact.target, mode)
+            is_copied = _copy(source, target, artifact.sha256)
+        except _LostError:
+            is_copied = False
+        else:
+            if not is_copied:
+                with open_folder(folder, parents) as parent:
+                    os.unlink(PurePosixPath(artifact.target).name, dir_fd=parent)
     if not is_copied:
         _remove_empty(folder, parents)
     return is_copied
 
 
-def _copy(source: BinaryIO, folder: int, artifact: Artifact, mode: int) -> bool:
-    """Copy an open file into its folder; False, and nothing is there, if it is not intact."""
-    name = PurePosixPath(artifact.target).name
+def _create(folder: int, path: str, mode: int) -> int:
+    """Create a file and the folders that it needs; return its descriptor.
+
+    Raises _LostError where the file system cannot have one of the names. The folder is a draft of
+    this process, so a file that exists is another one of the same run.
+    """
+    *parents, name = PurePosixPath(path).parts
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-    with os.fdopen(os.open(name, flags, mode, dir_fd=folder), "wb") as target:
+    try:
+        _make_folders(folder, parents)
+        with open_folder(folder, parents) as parent:
+            return os.open(name, flags, mode, dir_fd=parent)
+    except OSError as error:
+        if error.errno in _NO_NAME:
+            raise _LostError from error
+        raise
+
+
+def _copy(source: BinaryIO, descriptor: int, sha256: str | None) -> bool:
+    """Copy an open file to one that was just created; tell whether it is intact."""
+    with os.fdopen(descriptor, "wb") as target:
         try:
-            digest = copy(cast("BinaryIO", _Source(source)), target)
-            is_intact = artifact.sha256 in (None, digest)
+            return sha256 in (None, copy(cast("BinaryIO", _Source(source)), target))
         except _LostError:
-            is_intact = False
-    if not is_intact:
-        os.unlink(name, dir_fd=folder)
-    return is_intact
+            return False
 
 
 def _make_folders(folder: int, parents: Sequence[str]) -> None:
