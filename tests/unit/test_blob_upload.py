@@ -17,12 +17,13 @@ import httpx
 import pytest
 
 from jupyter_to_job.controller.intake import blobs as blobs_module
-from jupyter_to_job.controller.intake.blobs import BLOB_TTL, Blobs, collect
+from jupyter_to_job.controller.intake.blobs import BLOB_TTL, MAX_UPLOAD_TIME, Blobs, collect
 from jupyter_to_job.controller.intake.budgets import Caps, blob_folder
 from jupyter_to_job.domain.errors import Stale, StorageFull, TooLarge, Unavailable, Withdrawn
 from jupyter_to_job.exchange import FileExchange, blob_upload, patience
 from jupyter_to_job.exchange.blob_upload import BlobSender
 from jupyter_to_job.exchange.gateway import Gateway
+from jupyter_to_job.exchange.uploads import Upload
 
 from ..cutting_proxy import CuttingProxy, cutting_proxy
 from ..gateways import context_of, serving
@@ -294,4 +295,25 @@ def test_a_part_goes_when_nothing_comes_any_more(
     (part,) = exchange.root.glob(".blobs/*/*")
     assert collect(exchange.root, part.stat().st_mtime + BLOB_TTL - 1) == 0
     assert collect(exchange.root, part.stat().st_mtime + BLOB_TTL + 1) == 1
+    assert blob_files(exchange) == {}
+
+
+@pytest.mark.parametrize("name", ["later", "later.part"])
+def test_a_blob_stays_while_others_of_its_submission_come(
+    exchange: FileExchange, name: str
+) -> None:
+    """The submission at the end names all of them, the first one too."""
+    blobs = Blobs(exchange.root, "ada")
+    first = hashlib.sha256(b"first").hexdigest()
+    blobs.put(first, Upload.of(b"first"))
+    blob = blobs.path(first)
+    now = blob.stat().st_mtime + 2 * BLOB_TTL
+    later = blob.with_name(name)
+    later.touch()
+    os.utime(later, (now, now))
+    assert collect(exchange.root, now + BLOB_TTL - 1) == 0
+    assert blobs.snapshot(first) == b"first"
+    os.utime(blob, (0, now - MAX_UPLOAD_TIME - 1))  # of a submission long ago
+    assert collect(exchange.root, now) == 1
+    assert collect(exchange.root, now + BLOB_TTL + 1) == 1
     assert blob_files(exchange) == {}

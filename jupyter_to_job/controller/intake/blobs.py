@@ -25,7 +25,9 @@ from ...workspace.publishing.drafts import digest_of
 from .budgets import BLOBS_FOLDER, blob_folder
 
 BLOB_TTL = 3600.0
-"""Seconds after its last use in which a blob may be named."""
+"""Seconds after the last use of any blob of an owner in which all of them may be named."""
+MAX_UPLOAD_TIME = 86400.0
+"""Seconds after its own last use in which a blob is kept for a submission that still goes on."""
 MAX_SNAPSHOT = 100 << 20
 """Bytes of a notebook that a gateway takes: it reads and checks it in memory."""
 PART_SUFFIX = ".part"
@@ -173,16 +175,20 @@ def wrong_digest() -> BadInput:
 
 
 def collect(exchange: Path, moment: float | None = None) -> int:
-    """Remove the blobs that nothing used for `BLOB_TTL` seconds; return how many.
+    """Remove the blobs of owners who used none for `BLOB_TTL` seconds; return how many.
 
-    `moment` is unix time.
+    While one is used or comes in, a submission may name all of them at its end, up to
+    `MAX_UPLOAD_TIME` after their own last use. `moment` is unix time.
     """
-    oldest = (time.time() if moment is None else moment) - BLOB_TTL
+    now = time.time() if moment is None else moment
     removed = 0
     for folder in (exchange / BLOBS_FOLDER).glob("*"):
         with contextlib.suppress(OSError):
-            for blob in folder.iterdir():
-                if blob.stat().st_mtime < oldest:
+            used = {blob: blob.stat().st_mtime for blob in folder.iterdir()}
+            is_in_use = max(used.values(), default=0.0) >= now - BLOB_TTL
+            oldest = now - (MAX_UPLOAD_TIME if is_in_use else BLOB_TTL)
+            for blob, last_use in used.items():
+                if last_use < oldest:
                     blob.unlink()
                     removed += 1
             folder.rmdir()  # refused unless it is empty
