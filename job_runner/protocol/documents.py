@@ -17,6 +17,8 @@ _NO_FILE = (errno.ELOOP, errno.ENXIO, errno.ENODEV)
 """Errors of opening a link, a socket, or a device that is not there."""
 MAX_BYTES = 256 << 20
 """Bytes of a document at most: parameters come in requests of at most half of that."""
+MAX_SENT_BYTES = 4 << 20
+"""Bytes of a document that a gateway takes; one of ten thousand files has about two million."""
 
 
 class DocumentError(ValueError):

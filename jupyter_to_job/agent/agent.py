@@ -153,7 +153,7 @@ class Agent:
     def _read_outcome(self) -> bytes:
         """Return the outcome. One that names too many files for a document names none."""
         outcome = self._folder.read(self._local(layout.OUTCOME), 0, MAX_OUTCOME)
-        if len(outcome) <= PIECE_SIZE:
+        if len(outcome) <= documents.MAX_SENT_BYTES:
             return outcome
         return documents.encode({**json.loads(outcome), "artifacts": None})
 

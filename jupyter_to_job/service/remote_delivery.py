@@ -10,6 +10,7 @@ import contextlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import BinaryIO, Protocol, cast
 
 from job_runner.protocol import documents, layout
@@ -68,15 +69,29 @@ def deliver_remotely(
     if isinstance(record, HeldRecord):
         files.put(layout.HELD, record)
     else:
-        files.put(
-            layout.DELIVERY,
-            replace(
-                record,
-                path=from_workspace(record.path),
-                artifacts=tuple(map(from_workspace, record.artifacts)),
-            ),
-        )
+        files.put(layout.DELIVERY, _delivery_to_send(record, from_workspace))
     return record
+
+
+def _delivery_to_send(record: DeliveryRecord, from_workspace: Convert) -> DeliveryRecord:
+    """Convert the paths of delivery.json. One that names too many files for a document names none.
+
+    They are in the workspace all the same, and a message says where.
+    """
+    sent = replace(
+        record,
+        path=from_workspace(record.path),
+        artifacts=tuple(map(from_workspace, record.artifacts)),
+    )
+    if len(documents.encode(document_of(sent))) <= documents.MAX_SENT_BYTES:
+        return sent
+    beside = PurePosixPath(record.path).parent
+    folder = PurePosixPath(record.artifacts[0]).relative_to(beside).parts[0]
+    note = (
+        f"{len(record.artifacts):,} files that the run created are in {folder} beside it; their "
+        "paths are too long in all to be listed."
+    )
+    return replace(sent, artifacts=(), message=" ".join(filter(None, (record.message, note))))
 
 
 def _find_deliverable(pieces: JobPieces, name: str) -> Deliverable | None:

@@ -266,6 +266,23 @@ def test_what_is_missing_is_said(url: str, workspace: Path, job: Path) -> None:
     assert set(files(workspace / "dir" / NAME)) == {"plots/a b.png"}
 
 
+@pytest.mark.parametrize("by", ["dev pod", "courier"])
+def test_too_many_files_are_delivered_and_not_named(
+    url: str, workspace: Path, job: Path, by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The gateway takes a delivery.json of a certain size only."""
+    monkeypatch.setattr(documents, "MAX_SENT_BYTES", 600)
+    if by == "dev pod":
+        found = dev_pod(url, workspace).deliver(NAME)
+        assert found.delivery.state is DeliveryState.DELIVERED
+    else:
+        courier.deliver(connection(url, workspace), NAME, str(workspace))
+    assert files(workspace) == expected(workspace)
+    sent = json.loads((job / layout.DELIVERY).read_bytes())
+    assert sent["message"].startswith(f"3 files that the run created are in {NAME} beside it")
+    assert "artifacts" not in sent
+
+
 def test_a_damaged_result_is_not_published(url: str, workspace: Path, job: Path) -> None:
     (job / "attempt-1" / layout.RESULT).write_bytes(b"noise")
     found = dev_pod(url, workspace).deliver(NAME)

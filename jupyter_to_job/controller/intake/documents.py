@@ -12,8 +12,6 @@ from ...api.bodies import checked
 from ...domain.errors import BadInput
 from ...exchange.records import HeldRecord
 
-MAX_DOCUMENT = 4 << 20
-"""Bytes; an outcome that names ten thousand files has about two million."""
 MAX_MESSAGE = 16 << 10
 """Characters of the message of a delivery."""
 _TIME = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$"

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from job_runner.protocol import layout
+from job_runner.protocol import documents, layout
 
 from ...api import ApiRequest, ApiResponse
 from ...domain.errors import (
@@ -35,7 +35,6 @@ from ..callers.volumes import JobOrigins, require_same_workspace
 from ..reconciling.job_files import is_ending
 from .attempt_budgets import AttemptBudgets
 from .documents import (
-    MAX_DOCUMENT,
     check_delivery,
     check_outcome,
     check_published,
@@ -258,8 +257,8 @@ def claimed_attempt(request: ApiRequest) -> str:
 
 def _parse_document(upload: Upload) -> dict[str, object]:
     """Parse a document of version 1. Raises BadInput or TooLarge."""
-    if upload.size > MAX_DOCUMENT:
-        raise TooLarge(f"A document is at most {MAX_DOCUMENT >> 10} KiB.")
+    if upload.size > documents.MAX_SENT_BYTES:
+        raise TooLarge(f"A document is at most {documents.MAX_SENT_BYTES >> 10} KiB.")
     try:
         document = json.loads(b"".join(upload.chunks()))
     except (ValueError, RecursionError) as error:

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from job_runner.protocol import documents
 from job_runner.protocol.units import format_bytes
 
 from ...domain.errors import NotFound, TooLarge
@@ -18,7 +19,6 @@ from ...exchange.pieces import writing
 from ...exchange.uploads import Upload
 from ..callers.identity import DevPod, Identity
 from .budgets import Budgets
-from .documents import MAX_DOCUMENT
 
 FOLDER = ".incoming"
 MAX_PIECE = 64 << 20
@@ -114,7 +114,7 @@ def body_limit(method: str, path: str, max_blob: int) -> int:
         return max_blob
     if kind == "exchange":
         is_piece = "/journal/" in tail or "/artifacts/" in tail
-        return MAX_PIECE if is_piece else MAX_DOCUMENT
+        return MAX_PIECE if is_piece else documents.MAX_SENT_BYTES
     if method == "POST" and (path in ("jobs", "sweeps", "preflight") or path.endswith("/rerun")):
         return MAX_SUBMISSION
     return MAX_SMALL
