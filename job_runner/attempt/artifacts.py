@@ -15,10 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..protocol import documents, layout
+from ..protocol.created import IGNORED_FOLDERS, CreatedFiles, is_same
 from ..protocol.outcome import MAX_ARTIFACT_BYTES, MAX_ARTIFACTS, ArtifactRecord
-from .workdir import SCRATCH
 
-_IGNORED_DIRECTORIES = {"__pycache__", ".ipynb_checkpoints"}
 _OUT_OF_REACH = (
     PermissionError,
     FileNotFoundError,
@@ -35,10 +34,10 @@ def sync_scratch(job_dir: Path, attempt_dir: Path) -> None:
     empty after the cut. The kernel still lives, so files may come and go meanwhile. More than what
     is delivered is not synced.
     """
-    root = attempt_dir / SCRATCH
+    root = attempt_dir / layout.SCRATCH
     count = size = 0
     for base, folders, names in os.walk(root):
-        folders[:] = [name for name in folders if name not in _IGNORED_DIRECTORIES]
+        folders[:] = [name for name in folders if name not in IGNORED_FOLDERS]
         for path in (Path(base, name) for name in names):
             with contextlib.suppress(*_OUT_OF_REACH):
                 if _same(path, job_dir / layout.INPUTS / path.relative_to(root)):
@@ -57,7 +56,7 @@ def collect_artifacts(job_dir: Path, attempt_dir: Path) -> None:
 
     Regular files only: a link would lead whoever delivers out of the scratch folder.
     """
-    root = attempt_dir / SCRATCH
+    root = attempt_dir / layout.SCRATCH
     if root.is_symlink() or not root.is_dir():
         return
     root.chmod(0o700)
@@ -66,7 +65,7 @@ def collect_artifacts(job_dir: Path, attempt_dir: Path) -> None:
         for path in (Path(base, name) for name in folders):
             if not path.is_symlink():
                 path.chmod(0o700)
-        folders[:] = [name for name in folders if name not in _IGNORED_DIRECTORIES]
+        folders[:] = [name for name in folders if name not in IGNORED_FOLDERS]
         for path in (Path(base, name) for name in names):
             relative = path.relative_to(root)
             original = job_dir / layout.INPUTS / relative
@@ -76,6 +75,20 @@ def collect_artifacts(job_dir: Path, attempt_dir: Path) -> None:
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             path.rename(target)
     shutil.rmtree(root, ignore_errors=True)
+
+
+def drop_cut_files(attempt_dir: Path, created: CreatedFiles) -> list[str]:
+    """Remove the artifacts of which an agent could not send all; return what is missing."""
+    root = attempt_dir / layout.ARTIFACTS
+    sizes = {file.path: file.size for file in created.files}
+    whole = set()
+    for path in list(_files(root)):
+        name = str(path.relative_to(root))
+        if path.lstat().st_size == sizes.get(name):
+            whole.add(name)
+        else:
+            path.unlink()
+    return [name for name in sizes if name not in whole]
 
 
 def seal_artifacts(attempt_dir: Path) -> tuple[ArtifactRecord, ...] | None:
@@ -113,11 +126,4 @@ def _seal(path: Path, name: str) -> ArtifactRecord:
 
 
 def _same(path: Path, original: Path) -> bool:
-    """Tell whether a file is the input that it began as (the copy took over the time)."""
-    if not original.is_file():
-        return False
-    status, original_status = path.stat(), original.stat()
-    return (status.st_size, status.st_mtime_ns) == (
-        original_status.st_size,
-        original_status.st_mtime_ns,
-    )
+    return original.is_file() and is_same(path.stat(), original.stat())

@@ -11,6 +11,7 @@ from ..diagnosis.endings import End
 from ..diagnosis.exit_codes import Exit
 from ..kernel import cleanup
 from ..protocol import documents, layout, liveness
+from ..protocol.created import read_created
 from ..protocol.journal.journal import JournalWriter, journal_size
 from ..protocol.journal.truncation import cut_reason
 from ..protocol.outcome import LOST_MESSAGE, Outcome, read_outcome, write_outcome
@@ -19,7 +20,7 @@ from ..protocol.result.result import NO_LIMITS, FoldLimits, WrittenResult, write
 from ..protocol.units import format_bytes
 from ..resources.usage import Usage
 from . import disk_reserve
-from .artifacts import collect_artifacts
+from .artifacts import collect_artifacts, drop_cut_files
 from .finalize import (
     JournalSummary,
     end_from_record,
@@ -30,6 +31,8 @@ from .finalize import (
 
 _TERMINATED = "Terminated"
 """The reason that a caller gives who ended the run just now."""
+_MAX_LISTED, _MAX_LISTED_NAME = 5, 200
+"""Names of lost files in a message, the others are counted; and the characters of each."""
 
 
 def finish_job(
@@ -108,6 +111,8 @@ def _finish(
     if has_begun:
         result = write_result(job_dir, directory, limits)
     notes = _missing_parts(directory, limits)
+    if has_begun and _is_of_a_pod(directory):
+        notes += _missing_files(job_dir, directory)
     if notes:
         end = replace(end, message=" ".join(filter(None, (end.message, *notes))))
     write_ending(job_dir, directory, end, result, summary.started, usage, finished)
@@ -137,6 +142,30 @@ def _missing_parts(directory: Path, limits: FoldLimits) -> list[str]:
     if isinstance(left_out.get("message"), str):
         notes.append(left_out["message"])
     return notes
+
+
+def _missing_files(job_dir: Path, directory: Path) -> list[str]:
+    """Return a sentence on files of a scratch folder that are lost with its pod, if there are any.
+
+    What came of them in part only is removed: it would be taken for the whole.
+    """
+    created = read_created(directory)
+    if created is None:
+        with contextlib.suppress(documents.DocumentError):
+            if (documents.read_document(job_dir / layout.REQUEST) or {}).get("isolated"):
+                return ["Files that it had created, if any, are lost with its pod."]
+        return []
+    missing = drop_cut_files(directory, created)
+    count = len(missing) + created.omitted
+    if not count:
+        return []
+    names = [name.encode(errors="backslashreplace").decode() for name in missing[:_MAX_LISTED]]
+    listed = ", ".join(name[:_MAX_LISTED_NAME] for name in names)
+    more = f" and {count - len(names)} more" if count > len(names) > 0 else ""
+    return [
+        f"Of {len(created.files) + created.omitted} files that it had created {count} could not "
+        f"be fetched from its pod, and are lost{': ' if names else ''}{listed}{more}."
+    ]
 
 
 def _last_sign_of_life(summary: JournalSummary, last_heartbeat: float | None) -> float | None:

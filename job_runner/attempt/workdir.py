@@ -14,8 +14,6 @@ from typing import Any
 from ..diagnosis.endings import no_folder
 from ..protocol import layout
 
-SCRATCH = "work"
-
 
 def working_directory(job_dir: Path, attempt_dir: Path, request: dict[str, Any]) -> Path:
     """Return the kernel's working directory, made ready. Raises RunFailed if it is gone."""
@@ -24,7 +22,7 @@ def working_directory(job_dir: Path, attempt_dir: Path, request: dict[str, Any])
         if not cwd.is_dir():
             raise no_folder(cwd)
         return cwd
-    root = attempt_dir / SCRATCH
+    root = attempt_dir / layout.SCRATCH
     root.mkdir(mode=0o700)
     _copy(job_dir / layout.INPUTS, root)
     folder = root / PurePosixPath(request["notebook"]).parent

@@ -41,8 +41,12 @@ SENT_OUTCOME = "sent-outcome.json"
 """On a gateway, the outcome as the agent sent it: the attempt has ended, and is being finished."""
 LEFT_OUT = "left-out.json"
 """On a gateway, the message that says which artifacts it did not take."""
+CREATED = "created.json"
+"""On a gateway, the files of a killed run that its agent sends."""
 RESULT = "result.ipynb"
 ARTIFACTS = "artifacts"
+SCRATCH = "work"
+"""Where an isolated run works; gone once its artifacts were taken out of it."""
 
 _ATTEMPT = re.compile(r"attempt-([1-9]\d*)")
 

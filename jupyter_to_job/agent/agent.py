@@ -17,6 +17,8 @@ from functools import partial
 from typing import TypeVar
 
 from job_runner.protocol import documents, layout
+from job_runner.protocol.created import CreatedFiles
+from job_runner.protocol.outcome import MAX_ARTIFACTS
 
 from ..domain.errors import (
     BadInput,
@@ -181,8 +183,8 @@ class Agent:
     def _send_artifacts(self) -> None:
         """Send the files that the run created. A refused one does not stop the others.
 
-        What is left after `MAX_ARTIFACTS_TIME` is named in the outcome, and missing: its delivery
-        says so.
+        What is left after `MAX_ARTIFACTS_TIME` is named in the outcome, or before they are sent,
+        and missing: the job's message says so.
         """
         begun, away_before = time.monotonic(), self._away_time
 
@@ -190,7 +192,7 @@ class Agent:
             away_time = self._away_time - away_before
             return time.monotonic() - begun - away_time > MAX_ARTIFACTS_TIME
 
-        for path in self._folder.files(self._local(layout.ARTIFACTS)):
+        for path in self._find_artifacts():
             try:
                 self._send_file(path, is_late)
                 if path not in self._sent and not is_late():
@@ -200,6 +202,34 @@ class Agent:
             if is_late():
                 _log.warning("%s: the time for artifacts is over after %r", self._job, path)
                 return
+
+    def _find_artifacts(self) -> list[str]:
+        """Return the paths of what the run created; tell the gateway those of a killed run.
+
+        Nothing has collected them, and no outcome names them: what came of them in part only would
+        be taken for the whole.
+        """
+        collected = self._folder.files(self._local(layout.ARTIFACTS))
+        has_outcome = self._folder.read(self._local(layout.OUTCOME), 0, 1)
+        if has_outcome or not self._folder.is_unlocked(self._local(layout.LOCK)):
+            return collected
+        sizes: dict[str, int] = {}
+        paths: dict[str, str] = {}
+        omitted = 0
+        for folder in (self._local(layout.ARTIFACTS), self._local(layout.SCRATCH)):
+            for name, size in self._folder.created(folder, f"{self._job}/{layout.INPUTS}"):
+                if len(paths) < MAX_ARTIFACTS:
+                    sizes.setdefault(name, size)
+                    paths.setdefault(name, f"{folder}/{name}")
+                else:
+                    omitted += 1
+        created = CreatedFiles.of(sizes, omitted)
+        try:
+            self._with_retries(partial(self._put, layout.CREATED, created.encode()))
+        except (Refused, NotFound, BadInput) as error:  # an older gateway does not know it
+            _log.warning("%s: its files are not sent: %s", self._job, error)
+            return []
+        return [paths[file.path] for file in created.files]
 
     def _send_file(self, path: str, is_late: Callable[[], bool] = lambda: False) -> None:
         """Send the bytes of a file that were not sent yet, until it `is_late`."""
@@ -254,5 +284,6 @@ class Agent:
 
 
 def _path_in_attempt(path: str) -> str:
-    """Convert a path in the shared folder to the path inside its attempt."""
-    return "/".join(path.split("/")[2:])
+    """Convert a path in the shared folder to the path inside its attempt in the exchange."""
+    folder, _, name = path.split("/", 2)[2].partition("/")
+    return f"{layout.ARTIFACTS if folder == layout.SCRATCH else folder}/{name}"

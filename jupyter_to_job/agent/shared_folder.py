@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
+from job_runner.protocol.created import IGNORED_FOLDERS, is_same
 from job_runner.protocol.documents import DocumentError, open_regular
 from job_runner.protocol.folders import open_folder
 
@@ -48,16 +49,32 @@ class SharedFolder:
 
     def files(self, path: str) -> list[str]:
         """Return the paths of the regular files in a folder and below it, sorted."""
-        paths: list[str] = []
+        return sorted(str(PurePosixPath(path, name)) for name, _ in self._walk(path))
+
+    def created(self, path: str, originals: str) -> Iterator[tuple[str, int]]:
+        """Yield the names, in a folder, and sizes of the files that a run has created or changed.
+
+        `originals` is the folder with the files that it began with. A run may create so many that
+        their names do not fit in the agent's memory.
+        """
+        before = dict(self._walk(originals))
+        for name, status in self._walk(path, IGNORED_FOLDERS):
+            if name not in before or not is_same(status, before[name]):
+                yield name, status.st_size
+
+    def _walk(
+        self, path: str, ignored: frozenset[str] = frozenset()
+    ) -> Iterator[tuple[str, os.stat_result]]:
+        """Yield the regular files in a folder, and in all below it but those `ignored`."""
         parts = PurePosixPath(path).parts
         with contextlib.suppress(OSError), open_folder(self._root, parts) as folder:
-            for base, _, names, below in os.fwalk(".", follow_symlinks=False, dir_fd=folder):
+            for base, folders, names, below in os.fwalk(".", follow_symlinks=False, dir_fd=folder):
+                folders[:] = [name for name in folders if name not in ignored]
                 for name in names:
                     with contextlib.suppress(OSError):
                         status = os.stat(name, dir_fd=below, follow_symlinks=False)
                         if stat.S_ISREG(status.st_mode):
-                            paths.append(str(PurePosixPath(path, base, name)))
-        return sorted(paths)
+                            yield str(PurePosixPath(base, name)), status
 
     @contextlib.contextmanager
     def draft(self, name: str) -> Iterator[int]:

@@ -28,7 +28,7 @@ from .records import ClearedRecord, DeliveryRecord, HeldRecord, PodEnd
 
 FOREVER = "forever"
 _log = logging.getLogger(__name__)
-_IN_ATTEMPT = (layout.JOURNAL, layout.ARTIFACTS, layout.RESULT)
+_IN_ATTEMPT = (layout.JOURNAL, layout.ARTIFACTS, layout.CREATED, layout.RESULT)
 
 
 @dataclass(frozen=True)

@@ -203,6 +203,24 @@ def test_an_outcome_of_another_shape_is_not_taken(pieces: ExchangeRoutes, change
     assert put(pieces, AGENT, "attempt-1/outcome.json", {**OUTCOME, **change}) == 400
 
 
+def test_what_a_killed_run_created_is_named_by_its_own_pod(
+    pieces: ExchangeRoutes, exchange: FileExchange
+) -> None:
+    path, named = "attempt-1/created.json", {"files": [{"path": "a", "size": 1}], "omitted": 0}
+    assert put(pieces, AGENT, path, named) == 403  # nothing claimed
+    assert put(pieces, AGENT, "attempt-1/runner.json", {"pod": "pod-1"}) == 200
+    for wrong in ({}, {"files": 1}, {"files": [{"path": "a"}]}, {"files": [], "omitted": "1"}):
+        assert put(pieces, AGENT, path, wrong) == 400
+    assert put(pieces, OTHER_POD, path, named) == 403
+    assert put(pieces, ADA, path, named) == 403
+    assert put(pieces, AGENT, path, named) == 200
+    assert put(pieces, AGENT, path, named) == 200  # started again
+    assert put(pieces, AGENT, path, {**named, "omitted": 1}) == 409
+    assert put(pieces, AGENT, "attempt-1/outcome.json", OUTCOME) == 200
+    assert put(pieces, AGENT, path, named) == 409
+    assert exchange.has(JOB, path)
+
+
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"{}", b'{"v": 2}', b'{"v": 1}', b"[" * 99999])
 def test_a_document_that_is_none_is_not_taken(pieces: ExchangeRoutes, body: bytes) -> None:
     assert status(pieces, AGENT, "PUT", f"{JOB}/attempt-1/runner.json", body) == 400

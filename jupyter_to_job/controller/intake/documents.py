@@ -6,6 +6,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from job_runner.protocol.created import CreatedFiles
+from job_runner.protocol.fields import read_fields
 from job_runner.protocol.outcome import MAX_ARTIFACTS, Outcome
 
 from ...api.bodies import checked
@@ -80,6 +82,14 @@ def held_record(document: dict[str, object]) -> HeldRecord:
     """Return what counts of a held.json. Raises BadInput."""
     record = checked(_Held, document)
     return HeldRecord(record.message, record.failed)
+
+
+def check_created(document: dict[str, object]) -> None:
+    """Raise BadInput unless it is a created.json."""
+    try:
+        read_fields(CreatedFiles, document)
+    except (ValueError, OverflowError) as error:
+        raise BadInput(f"The list of created files is none: {error}.") from error
 
 
 def check_outcome(document: dict[str, object]) -> None:

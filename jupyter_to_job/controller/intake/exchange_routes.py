@@ -35,6 +35,7 @@ from ..callers.volumes import JobOrigins, require_same_workspace
 from ..reconciling.job_files import is_ending
 from .attempt_budgets import AttemptBudgets
 from .documents import (
+    check_created,
     check_delivery,
     check_outcome,
     check_published,
@@ -44,7 +45,9 @@ from .documents import (
 
 _ROUTE = re.compile(r"exchange/([^/]+)/(.+)", re.DOTALL)
 _DOCUMENT = re.compile(
-    rf"attempt-[1-9]\d*/({re.escape(layout.RUNNER)}|{re.escape(layout.OUTCOME)})", re.ASCII
+    rf"attempt-[1-9]\d*/({re.escape(layout.RUNNER)}|{re.escape(layout.CREATED)}|"
+    rf"{re.escape(layout.OUTCOME)})",
+    re.ASCII,
 )
 _DELIVERED = re.compile(
     rf"{re.escape(layout.DELIVERABLE)}|"
@@ -155,7 +158,7 @@ class ExchangeRoutes:
             self._exchange.put(job, path, call.upload)
 
     def _put_document(self, agent: AgentPod, path: str, upload: Upload) -> None:
-        """Store an agent's claim of an attempt, or the outcome of the attempt that it claimed."""
+        """Store an agent's claim of an attempt, or what it says of the end of that."""
         document = _parse_document(upload)
         target = self._exchange.directory(agent.job) / path
         attempt = target.parent
@@ -167,8 +170,14 @@ class ExchangeRoutes:
             self._exchange.put(agent.job, path, upload)
             return
         self._check_claim(agent, attempt)
-        check_outcome(document)
         sent = attempt / layout.SENT_OUTCOME
+        if target.name == layout.CREATED:
+            check_created(document)
+            if sent.exists() or (attempt / layout.OUTCOME).exists():
+                raise Conflict(f"{attempt.name} has ended.")
+            self._exchange.put(agent.job, path, upload)
+            return
+        check_outcome(document)
         if target.exists() and not sent.exists():
             raise Conflict(f"{attempt.name} has ended.")
         # The result is folded later, by a process of its own (`folds`), which writes the outcome.
