@@ -1,8 +1,10 @@
 """Removes what a dead runner may leave behind: processes that a notebook started, and sockets.
 
 A kernel dies with its runner. A background process of the notebook does not, and may hold a GPU. It
-is recognised by its session, which the kernel led, and by the mark in its environment, because
-another process may have the session's number by now. A process with its own session is left alone.
+is recognised by its session, which the kernel led. Another process may have the session's number by
+now, so one process of the session must prove whose it is: by the mark in its environment, which a
+process that sets its title overwrites, or by its start. A process with its own session is left
+alone.
 """
 
 from __future__ import annotations
@@ -12,6 +14,12 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..host.proc import START_TIME, stat_fields
+
+if TYPE_CHECKING:
+    import psutil
 
 ATTEMPT_VARIABLE = "JUPYTER_TO_JOB_ATTEMPT"
 """The variable in a kernel's environment that names the attempt's directory."""
@@ -21,17 +29,42 @@ SOCKET_DIR_PREFIX = "job-runner-"
 """How the names of the folders with kernels' sockets begin."""
 
 
-def end_session(session: int, mark: str) -> None:
-    """Kill every process of a kernel's session that carries `mark`."""
+def end_session(
+    session: int, mark: str, lifetime: range | None = None, *, is_held: bool = False
+) -> None:
+    """Kill every process of a kernel's session, if it is still the kernel's.
+
+    Linux gives nobody the number of a session that has a process. So all of them are the kernel's
+    if one of them carries `mark`, or has begun in `lifetime`: clock ticks since boot in which the
+    kernel held the number. With `is_held` it holds it now.
+    """
     import psutil  # not before the kernel was started
 
+    members = []
     for pid in psutil.pids():
         with contextlib.suppress(psutil.Error, OSError):
-            if os.getsid(pid) != session or pid == os.getpid():
-                continue
-            process = psutil.Process(pid)
-            if process.environ().get(ATTEMPT_VARIABLE) == mark:
+            if os.getsid(pid) == session and pid != os.getpid():
+                process = psutil.Process(pid)
+                if os.getsid(pid) == session:  # still
+                    members.append(process)
+    if is_held or any(_is_of_kernel(process, session, mark, lifetime) for process in members):
+        for process in members:
+            with contextlib.suppress(psutil.Error, OSError):
                 process.kill()
+
+
+def _is_of_kernel(process: psutil.Process, session: int, mark: str, lifetime: range | None) -> bool:
+    import psutil
+
+    with contextlib.suppress(psutil.Error, OSError):
+        if process.environ().get(ATTEMPT_VARIABLE) == mark:
+            return True
+    if lifetime is None or process.pid == session:
+        return False
+    # Only a leader can have been in another session before: its start proves nothing.
+    with contextlib.suppress(OSError, IndexError):
+        return int(stat_fields(process.pid)[START_TIME]) in lifetime
+    return False
 
 
 def remove_sockets(folder: str | None) -> None:

@@ -160,7 +160,14 @@ class KernelProcess:
     def kill(self) -> None:
         """Kill the kernel and all that it started."""
         self.signal(signal.SIGKILL)
-        end_session(self.pid, self._mark)
+        end_session(self.pid, self._mark, is_held=self._is_held())
+
+    def _is_held(self) -> bool:
+        """Tell whether the process was not reaped, so that nobody else can have its number."""
+        with contextlib.suppress(AttributeError, ChildProcessError):  # macOS lacks the call
+            os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            return True
+        return False
 
     def close(self) -> None:
         """Kill and reap what still runs, and remove what is on the disk; once.
