@@ -23,6 +23,8 @@ from typing import Any
 _TIMEOUT = 1.0
 """Seconds that the end of a cell waits at most."""
 _CHUNK = 1 << 16
+_MAX_LOG = 2 << 20
+"""Bytes of the log from which on nothing is copied to it."""
 _NAMES = ("_original_stdstream_fd", "_original_stdstream_copy", "watch_fd_thread", "write")
 """The parts of an ipykernel's stream that are used here."""
 
@@ -78,8 +80,14 @@ class _Reader(threading.Thread):
                     self._stream.write(decoder.decode(data))
                 self._count += len(data)
                 self._counted.notify_all()
-            with contextlib.suppress(OSError):  # a full disk
-                os.write(self._stream._original_stdstream_copy, data)
+            self._copy(data)
+
+    def _copy(self, data: bytes) -> None:
+        """Copy to the log of the kernel's process, which the runner cuts when it is large."""
+        log = self._stream._original_stdstream_copy
+        with contextlib.suppress(OSError):  # a full disk
+            if os.fstat(log).st_size < _MAX_LOG:
+                os.write(log, data)
 
     def wait_for_captured(self) -> None:
         """Wait until the stream has what is in the pipe now."""

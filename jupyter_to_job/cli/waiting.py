@@ -60,8 +60,11 @@ def wait_for(services: Mapping[str, Jobs]) -> list[Job]:
             for job in jobs.values():
                 display.show(job)
             _follow(services, jobs, display)
-    except (KeyboardInterrupt, Unavailable):
+    except KeyboardInterrupt:
         print_resume_hint([n for n in services if n not in jobs or not jobs[n].decided])
+        raise
+    except Unavailable:
+        print_resume_hint([name for name, job in jobs.items() if not job.decided])
         raise
     return list(jobs.values())
 
@@ -109,12 +112,13 @@ def patiently(call: Callable[[], Answer]) -> Answer:
 
     Raises Unavailable once that has been away for `GATEWAY_TIMEOUT`.
     """
-    began = time.monotonic()
+    away_since: float | None = None  # a call that succeeds may take minutes
     while True:
         try:
             return call()
         except Unavailable:
-            if time.monotonic() - began > GATEWAY_TIMEOUT:
+            away_since = away_since or time.monotonic()
+            if time.monotonic() - away_since > GATEWAY_TIMEOUT:
                 raise
             time.sleep(_RETRY_DELAY)
 

@@ -45,13 +45,17 @@ class TrackedJob:
 
 @dataclass(frozen=True)
 class _Known:
-    """What is remembered of a job. Times are unix times."""
+    """What is remembered of a job. Times are unix times.
+
+    `waiting_since` is when it was submitted, or when the run ended that it waits to repeat.
+    """
 
     state: State
     reason: str
     delivery: DeliveryState
-    submitted: float
+    waiting_since: float
     ended_at: float | None
+    has_run: bool
 
 
 class JobTracker:
@@ -83,14 +87,15 @@ class JobTracker:
 
     def see(self, name: str, sight: TrackedJob) -> None:
         """Take in how a job stands, and tell of what has changed since the last time."""
+        before = self._jobs.get(name)
         now = _Known(
             sight.state,
             _label_of(sight.reason),
             sight.delivery,
-            times.parse(sight.request.submitted).timestamp(),
+            _waiting_since(sight),
             sight.ended_at,
+            has_run=_has_run(sight) or (before is not None and before.has_run),
         )
-        before = self._jobs.get(name)
         self._count(before, -1)
         self._count(now, 1)
         self._jobs[name] = now
@@ -98,7 +103,7 @@ class JobTracker:
             self._prepare(sight.request)
         if before is None or before == now:
             return
-        if before.state in WAITING:
+        if before.state in WAITING and not before.has_run:
             self._start(now, sight)
         if now.state.final and not before.state.final:
             self._end(now, sight)
@@ -132,17 +137,18 @@ class JobTracker:
 
     def _start(self, now: _Known, seen: TrackedJob) -> None:
         """Measure how long a job has waited, once it runs, or has run meanwhile."""
-        waited = max(0.0, self._clock() - now.submitted)
-        begun = [times.parse(o.started).timestamp() for o in seen.outcomes if o.started is not None]
+        submitted = _unix_time(seen.request.submitted)
+        waited = max(0.0, self._clock() - submitted)
+        begun = [_unix_time(o.started) for o in seen.outcomes if o.started is not None]
         if begun:
-            waited = min(waited, max(0.0, min(begun) - now.submitted))
-        if begun or now.state is State.RUNNING:
+            waited = min(waited, max(0.0, min(begun) - submitted))
+        if now.has_run:
             self.metrics.waiting.labels(seen.request.device).observe(waited)
 
     def _end(self, now: _Known, seen: TrackedJob) -> None:
         metrics, request = self.metrics, seen.request
         metrics.ended.labels(now.state.value, now.reason, request.flavor, request.device).inc()
-        longest = max(0.0, self._clock() - now.submitted)
+        longest = max(0.0, self._clock() - _unix_time(request.submitted))
         for outcome in seen.outcomes:
             seconds = _seconds_of(outcome, longest)
             if seconds is None:
@@ -183,7 +189,7 @@ class JobTracker:
     def _oldest_waiting(self) -> float:
         """Return how long the oldest job has waited that its own group does not hold back."""
         return self._age(
-            job.submitted
+            job.waiting_since
             for job in self._jobs.values()
             if job.state in WAITING and job.reason != GROUP_LIMIT
         )
@@ -199,6 +205,19 @@ class JobTracker:
     def _age(self, moments: Iterable[float]) -> float:
         """Return how long ago the earliest of some moments was, 0 without any."""
         return max(0.0, self._clock() - min(moments, default=math.inf))
+
+
+def _has_run(seen: TrackedJob) -> bool:
+    return seen.state is State.RUNNING or any(o.started is not None for o in seen.outcomes)
+
+
+def _waiting_since(seen: TrackedJob) -> float:
+    moments = [seen.request.submitted, *(o.finished for o in seen.outcomes)]
+    return max(map(_unix_time, moments))
+
+
+def _unix_time(text: str) -> float:
+    return times.parse(text).timestamp()
 
 
 def _label_of(reason: str | None) -> str:

@@ -161,7 +161,7 @@ def test_an_agent_that_stays_after_the_run_lingers(world: World) -> None:
 
 
 def test_an_agent_beside_containers_of_others_lingers_in_silence(world: World) -> None:
-    killed = replace(RUNNING, ended=ContainerEnd(137, "OOMKilled", ""), has_others=True)
+    killed = replace(RUNNING, ended=ContainerEnd(137, "OOMKilled", ""), has_foreign_containers=True)
     world.see(killed)
     assert world.objects.moments([killed]) == [("train-abcdefgh", SILENCE)]
     world.clock.now += SILENCE - 1

@@ -135,6 +135,20 @@ def test_a_job_that_its_own_group_holds_back_does_not_wait_for_the_cluster(scene
     assert scene.value("oldest_waiting_job_seconds") == 0
 
 
+def test_a_stopped_run_whose_next_pod_cannot_come(scene: Scene) -> None:
+    scene.see(0, QUEUED)
+    scene.see(9, RUNNING)
+    stopped = outcome(10, 20_000, state="failed", reason="Terminated")
+    held = replace(QUEUED, outcomes=(stopped,))
+    scene.see(20_001, held)
+    scene.now = SUBMITTED + 20_010
+    assert scene.value("oldest_waiting_job_seconds") == 10
+    scene.see(20_011, replace(held, reason="QuotaExceeded"))
+    scene.see(20_012, replace(held, state=State.STARTING))
+    scene.see(20_013, replace(held, state=State.RUNNING))
+    assert scene.value("job_waiting_seconds_count", device="t4") == 1
+
+
 def test_looking_again_changes_nothing(scene: Scene) -> None:
     for _ in range(3):
         scene.see(0, QUEUED)

@@ -41,7 +41,9 @@ KILLED = replace(RUNNING, phase="Failed", ended=ContainerEnd(137, "Error", ""))
 OOM = replace(RUNNING, phase="Failed", ended=ContainerEnd(137, "OOMKilled", ""))
 WITHOUT_US = replace(RUNNING, ended=ContainerEnd(1, "Error", "No module named job_runner"))
 RAN = replace(RUNNING, ended=ContainerEnd(0, "Completed", ""))
-BESIDE_PROXY = replace(RUNNING, ended=ContainerEnd(137, "OOMKilled", ""), has_others=True)
+BESIDE_PROXY = replace(
+    RUNNING, ended=ContainerEnd(137, "OOMKilled", ""), has_foreign_containers=True
+)
 EVICTED = replace(KILLED, disruption="EvictionByEvictionAPI")
 AWAY = replace(RUNNING, deleting=True, disruption="DeletionByTaintManager")
 LOST_NODE = replace(AWAY, lost=True)

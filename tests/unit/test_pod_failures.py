@@ -34,10 +34,12 @@ def test_containers_that_others_put_beside_ours() -> None:
     ours = {"name": "notebook", "state": running}
     agent = [{"name": "agent", "state": running}]
     proxy = {"name": "istio-proxy", "state": running}
-    assert not pod(initContainerStatuses=agent, containerStatuses=[ours]).has_others
-    assert pod(initContainerStatuses=agent, containerStatuses=[ours, proxy]).has_others
+    assert not pod(initContainerStatuses=agent, containerStatuses=[ours]).has_foreign_containers
+    assert pod(initContainerStatuses=agent, containerStatuses=[ours, proxy]).has_foreign_containers
     proxy["state"] = {"terminated": {"exitCode": 0}}
-    assert not pod(initContainerStatuses=agent, containerStatuses=[ours, proxy]).has_others
+    assert not pod(
+        initContainerStatuses=agent, containerStatuses=[ours, proxy]
+    ).has_foreign_containers
 
 
 def disrupted(reason: str) -> PodRecord:

@@ -85,8 +85,8 @@ class PodRecord:
     ends or has ended it (EvictionByEvictionAPI, ...), "" without one; `waiting` why it waits.
     `begun`: its main container has started. `deletion_grace` is how many seconds a pod has that
     is being deleted. `gone`: it was removed; `lost`: its node is away, and nothing more is heard of
-    it; `lingers`: its main container ended a while ago, and its agent has not. `has_others`:
-    containers that others put into it run beside ours, such as a proxy. `created` is unix time.
+    it; `lingers`: its main container ended a while ago, and its agent has not. `created` is unix
+    time. `has_foreign_containers`: some that others put into it run, such as a proxy.
     """
 
     namespace: str
@@ -107,7 +107,7 @@ class PodRecord:
     waiting: str
     waiting_message: str
     ended: ContainerEnd | None
-    has_others: bool = False
+    has_foreign_containers: bool = False
     gone: bool = False
     lost: bool = False
     lingers: bool = False
@@ -179,7 +179,7 @@ def pod_record(document: Manifest) -> PodRecord:
         waiting=waiting.get("reason", ""),
         waiting_message=waiting.get("message", ""),
         ended=_ended(ended) if ended else None,
-        has_others=any("running" in other.get("state", {}) for other in others),
+        has_foreign_containers=any("running" in other.get("state", {}) for other in others),
     )
 
 

@@ -191,7 +191,7 @@ class JobObjects:
         if ended_since is None or pod.terminal or pod.deleting:
             return None
         due = ended_since + LINGERING
-        if pod.has_others:
+        if pod.has_foreign_containers:
             due = max(ended_since, self._heard_at.get(pod.uid, 0.0)) + SILENCE
         return max(0.0, due - self._clock())
 

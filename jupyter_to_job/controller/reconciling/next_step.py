@@ -181,12 +181,12 @@ def _step_beside_pod(seen: Seen) -> Step:
         return RecordStop(*seen.waited)
     going_on = [pod for pod in seen.living if not pod.deleting]
     if not seen.is_job_deleted:
-        going_on = [pod for pod in going_on if pod.lingers and _is_left_alone(pod)]
+        going_on = [pod for pod in going_on if pod.lingers and _must_be_ended(pod)]
     return DeletePod(going_on[0]) if going_on else Wait()
 
 
-def _is_left_alone(pod: PodRecord) -> bool:
-    return pod.has_others or failure_of(pod)[0] == "RunnerMissing"
+def _must_be_ended(pod: PodRecord) -> bool:
+    return pod.has_foreign_containers or failure_of(pod)[0] == "RunnerMissing"
 
 
 def _end_of(attempt: SeenAttempt, seen: Seen) -> RecordPodEnd | EndAttempt | None:

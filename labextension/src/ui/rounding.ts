@@ -7,10 +7,15 @@ import type { JSONValue } from '@lumino/coreutils';
 
 import { CannotSubmit } from './errors';
 
+/** From here on a number is written as a float, such as 1e+21, and is taken for one. */
+const FLOATS = 1e21;
+
 /** Whether a value that came as JSON has such a number. Where a float was meant, it is exact. */
 export function mayBeRounded(value: JSONValue): boolean {
   return typeof value === 'number'
-    ? Number.isInteger(value) && !Number.isSafeInteger(value)
+    ? Number.isInteger(value) &&
+        !Number.isSafeInteger(value) &&
+        Math.abs(value) < FLOATS
     : value !== null &&
         typeof value === 'object' &&
         Object.values(value as Record<string, JSONValue>).some(mayBeRounded);
@@ -27,7 +32,7 @@ export function requireExact(
   if (rounded !== undefined) {
     throw new CannotSubmit(
       trans.__(
-        'The browser may round the large number of %1. In a terminal, jupyter-to-job rerun --current sends it exactly.',
+        'The browser may round the large number of %1. A terminal keeps all its digits.',
         rounded[0]
       )
     );
