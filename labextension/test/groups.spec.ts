@@ -66,6 +66,18 @@ describe('a group in the panel', () => {
     expect(shown(model)).toEqual(['night (2)']);
   });
 
+  it('is open in a search although it was opened before', () => {
+    const { model } = panel();
+    model.toggleSweep('night');
+    model.set({ query: 'boom' });
+    expect(shown(model)).toEqual(['night (2)', '- m-8']);
+    model.toggleSweep('night');
+    model.set({ query: 'bo' });
+    expect(shown(model)).toEqual(['night (2)', '- m-8']);
+    model.set({ query: '' });
+    expect(shown(model)).toContain('- m-6');
+  });
+
   it('is one line below its notebook, too', () => {
     const { model } = panel();
     model.set({ isGrouped: true });

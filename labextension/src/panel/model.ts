@@ -58,7 +58,7 @@ export class PanelModel {
       this.filter = 'all';
       this._collapsed.delete(job.notebook);
       if (job.group !== null) {
-        this._toggledSweeps.add(job.group);
+        this._openSweeps.add(job.group);
       }
       this.revealedKey = name;
       this._emitChanged();
@@ -70,6 +70,7 @@ export class PanelModel {
     changes: Partial<Pick<PanelModel, 'filter' | 'query' | 'isGrouped'>>
   ): void {
     Object.assign(this, changes);
+    this._closedFinds.clear();
     this.revealedKey = null;
     this._emitChanged();
   }
@@ -90,8 +91,9 @@ export class PanelModel {
 
   /** Collapse or expand the line of a group. */
   toggleSweep(group: string): void {
-    if (!this._toggledSweeps.delete(group)) {
-      this._toggledSweeps.add(group);
+    const toggled = this.isFiltered ? this._closedFinds : this._openSweeps;
+    if (!toggled.delete(group)) {
+      toggled.add(group);
     }
     this.revealedKey = null;
     this._emitChanged();
@@ -140,10 +142,10 @@ export class PanelModel {
 
   /** Make lines of jobs, and one of all jobs of a group. What a search finds in it is shown. */
   private _gather(jobs: readonly Job[]): ListRow[] {
-    return gatherSweeps(
-      jobs,
-      this.jobs.all,
-      group => this._toggledSweeps.has(group) !== this.isFiltered
+    return gatherSweeps(jobs, this.jobs.all, group =>
+      this.isFiltered
+        ? !this._closedFinds.has(group)
+        : this._openSweeps.has(group)
     );
   }
 
@@ -155,5 +157,7 @@ export class PanelModel {
 
   private _rows: readonly ListRow[] | null = null;
   private readonly _collapsed = new Set<string>();
-  private readonly _toggledSweeps = new Set<string>();
+  private readonly _openSweeps = new Set<string>();
+  /** Groups that the user has closed since a search opened them. */
+  private readonly _closedFinds = new Set<string>();
 }
