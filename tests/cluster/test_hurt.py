@@ -12,7 +12,7 @@ import pytest
 
 from tests.cluster.box.boot import T4, Box
 from tests.cluster.box.wait import wait_for
-from tests.cluster.product import TEAM, DevPod
+from tests.cluster.product import HOME, TEAM, DevPod
 from tests.cluster.scenes import (
     AGENT,
     COUNT,
@@ -49,11 +49,14 @@ def test_a_killed_agent(box: Box, dev_pod: DevPod) -> None:
 
 def test_the_whole_container_is_out_of_memory(box: Box, dev_pod: DevPod) -> None:
     assert dev_pod.cluster is box
-    job = SubmittedJob.submit(dev_pod, "starved", *CROWD, cells=(COUNT, EAT_MEMORY))
+    makes = "_ = open('made.txt', 'w').write('whole')"
+    job = SubmittedJob.submit(dev_pod, "starved", *CROWD, cells=(makes, COUNT, EAT_MEMORY))
     printed = job.until_printed()
     job.prefer_runner_out_of_memory()
     job.let_end()
-    job.check_counted(job.until_ended(), "OutOfMemory", printed)
+    ended = job.until_ended()
+    job.check_counted(ended, "OutOfMemory", printed, copies=2)  # and the folder of its files
+    assert dev_pod.run("cat", f"{HOME}/{job.name}/made.txt") == "whole", ended
     (pod,) = job.pods()
     (container,) = pod["status"]["containerStatuses"]
     assert container["state"]["terminated"]["exitCode"] == 137
