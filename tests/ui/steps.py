@@ -142,6 +142,17 @@ def toast(page: Page, text: str | re.Pattern[str]) -> Locator:
     return page.locator(".Toastify__toast").filter(has_text=text)
 
 
+def until_told(page: Page, text: str) -> None:
+    """Wait until a toast has shown a text: it may be gone when somebody looks."""
+    deadline = time.monotonic() + END_TIMEOUT / 1000
+    while True:
+        told: list[str] = page.evaluate("() => window.shownToasts")
+        if any(text in each for each in told):
+            return
+        assert time.monotonic() < deadline, f"nobody said {text!r}, but {told}"
+        page.wait_for_timeout(50)
+
+
 def file_item(page: Page, name: str) -> Locator:
     return page.locator(".jp-DirListing-item").filter(has=page.get_by_text(name, exact=True))
 

@@ -27,6 +27,7 @@ from tests.ui.steps import (
     send_button,
     show,
     toast,
+    until_told,
     wait_until,
 )
 from tests.ui.test_everyone import assert_accessible, assert_accessible_in_all_themes
@@ -156,7 +157,7 @@ def test_sixty_runs_are_compared_and_what_failed_runs_again(
     (lab.root / "mended").touch()
     answer_together(page, RERUN, 3)  # they have one notification if they come within a second
     panel.get_by_role("button", name="Rerun what failed of night (3)").click()
-    expect(toast(page, "3 jobs of night run again")).to_be_visible()
+    until_told(page, "3 jobs of night run again")
     all_succeeded = results(page, "night").get_by_text("60 jobs: 60 succeeded", exact=True)
     expect(all_succeeded).to_be_visible(timeout=END_TIMEOUT)
     expect(results(page, "night").locator("tbody td", has_text="Succeeded")).to_have_count(60)
