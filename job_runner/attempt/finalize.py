@@ -37,8 +37,7 @@ class JournalSummary:
     """The state of a dead attempt by its journal: its start, its cell, and its end if it has one.
 
     `usage` is the last one recorded, `last_record` the time of the last record, and `cut` the
-    record that says that a gateway took no more. `last_alive` is the time of the last record but
-    the end, which somebody else may have written.
+    record that says that a gateway took no more.
     """
 
     started: float | None = None
@@ -48,7 +47,6 @@ class JournalSummary:
     end: Record | None = None
     usage: Record | None = None
     last_record: float | None = None
-    last_alive: float | None = None
     cut: Record | None = None
 
 
@@ -80,7 +78,8 @@ def summarize_journal(attempt_dir: Path, max_line: int | None = None) -> Journal
         attempt_dir / layout.JOURNAL, skip_outputs=True, max_line=max_line
     ):
         record = validated(entry.record)
-        fields |= _times(record)
+        if record.get("t") is not None:
+            fields["last_record"] = record["t"]
         match record.get("k"):
             case "start":
                 fields |= {"started": record.get("t"), "sockets": record.get("sockets")}
@@ -98,15 +97,6 @@ def summarize_journal(attempt_dir: Path, max_line: int | None = None) -> Journal
                 fields["end"] = record
                 fields["usage"] = record.get("usage") or fields.get("usage")
     return JournalSummary(**fields)
-
-
-def _times(record: Record) -> Record:
-    moment = record.get("t")
-    if moment is None:
-        return {}
-    if record.get("k") == "end":
-        return {"last_record": moment}
-    return {"last_record": moment, "last_alive": moment}
 
 
 def write_ending(

@@ -90,7 +90,8 @@ def _finish(
     has_begun = journal_size(directory / layout.JOURNAL) > 0 or not _is_of_a_pod(directory)
     summary = summarize_journal(directory, limits.line)
     if _ran_on_this_host(directory):
-        _end_session(directory, summary)
+        if summary.kernel_pid is not None:
+            cleanup.end_session(summary.kernel_pid, str(directory))
         cleanup.remove_sockets(summary.sockets)
     disk_reserve.release(directory)
     documents.remove_drafts(directory)
@@ -196,19 +197,6 @@ def _is_of_a_pod(directory: Path) -> bool:
     with contextlib.suppress(documents.DocumentError):
         return "pod" in (documents.read_document(directory / layout.RUNNER) or {})
     return False
-
-
-def _end_session(directory: Path, summary: JournalSummary) -> None:
-    """End what the notebook put into the background. The kernel lived until the last record."""
-    if summary.kernel_pid is None:
-        return
-    lifetime = None
-    if summary.started is not None and summary.last_alive is not None:
-        with contextlib.suppress(documents.DocumentError):
-            runner = documents.read_document(directory / layout.RUNNER) or {}
-            # The runner began before its first record: so the period is rather too short.
-            lifetime = liveness.lifetime(runner, summary.last_alive - summary.started)
-    cleanup.end_session(summary.kernel_pid, str(directory), lifetime)
 
 
 def _ran_on_this_host(directory: Path) -> bool:

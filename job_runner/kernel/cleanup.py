@@ -2,9 +2,8 @@
 
 A kernel dies with its runner. A background process of the notebook does not, and may hold a GPU. It
 is recognised by its session, which the kernel led. Another process may have the session's number by
-now, so one process of the session must prove whose it is: by the mark in its environment, which a
-process that sets its title overwrites, or by its start. A process with its own session is left
-alone.
+now, so one process of the session must prove whose it is, by the mark in its environment: a process
+that sets its title overwrites its own. A process with its own session is left alone.
 """
 
 from __future__ import annotations
@@ -15,8 +14,6 @@ import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from ..host.proc import START_TIME, stat_fields
 
 if TYPE_CHECKING:
     import psutil
@@ -29,14 +26,11 @@ SOCKET_DIR_PREFIX = "job-runner-"
 """How the names of the folders with kernels' sockets begin."""
 
 
-def end_session(
-    session: int, mark: str, lifetime: range | None = None, *, is_held: bool = False
-) -> None:
+def end_session(session: int, mark: str, *, is_held: bool = False) -> None:
     """Kill every process of a kernel's session, if it is still the kernel's.
 
     Linux gives nobody the number of a session that has a process. So all of them are the kernel's
-    if one of them carries `mark`, or has begun in `lifetime`: clock ticks since boot in which the
-    kernel held the number. With `is_held` it holds it now.
+    if one of them carries `mark`. With `is_held` the kernel holds the number now.
     """
     import psutil  # not before the kernel was started
 
@@ -47,23 +41,17 @@ def end_session(
                 process = psutil.Process(pid)
                 if os.getsid(pid) == session:  # still
                     members.append(process)
-    if is_held or any(_is_of_kernel(process, session, mark, lifetime) for process in members):
+    if is_held or any(_has_mark(process, mark) for process in members):
         for process in members:
             with contextlib.suppress(psutil.Error, OSError):
                 process.kill()
 
 
-def _is_of_kernel(process: psutil.Process, session: int, mark: str, lifetime: range | None) -> bool:
+def _has_mark(process: psutil.Process, mark: str) -> bool:
     import psutil
 
     with contextlib.suppress(psutil.Error, OSError):
-        if process.environ().get(ATTEMPT_VARIABLE) == mark:
-            return True
-    if lifetime is None or process.pid == session:
-        return False
-    # Only a leader can have been in another session before: its start proves nothing.
-    with contextlib.suppress(OSError, IndexError):
-        return int(stat_fields(process.pid)[START_TIME]) in lifetime
+        return bool(process.environ().get(ATTEMPT_VARIABLE) == mark)
     return False
 
 

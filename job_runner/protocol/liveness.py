@@ -167,8 +167,7 @@ def is_alive(attempt_dir: Path) -> bool:
 def describe_process() -> dict[str, Any]:
     """Return what identifies this process among all others."""
     pid = os.getpid()
-    described = {**_describe_host(), "pid": pid, "start_time": _start_time(pid)}
-    return {**described, "pid_namespace": _pid_namespace()}
+    return {**_describe_host(), "pid": pid, "start_time": _start_time(pid)}
 
 
 def is_same_process(runner: dict[str, Any]) -> bool:
@@ -184,23 +183,6 @@ def is_same_process(runner: dict[str, Any]) -> bool:
 def ran_on_this_host(runner: dict[str, Any]) -> bool:
     """Tell whether `runner.json` describes a process of this host, which is up since then."""
     return all(runner.get(key) == value for key, value in _describe_host().items())
-
-
-def lifetime(runner: dict[str, Any], seconds: float) -> range | None:
-    """Return the first `seconds` of a runner of this host, in clock ticks since boot.
-
-    None if its process ids are not ours: two containers may have one host's name.
-    """
-    start, namespace = runner.get("start_time"), runner.get("pid_namespace")
-    if not isinstance(start, int) or namespace is None or namespace != _pid_namespace():
-        return None
-    return range(start, start + int(seconds * proc.CLOCK_TICKS))
-
-
-def _pid_namespace() -> str | None:
-    with suppress(OSError):
-        return str((proc.PROC / "self/ns/pid").readlink())
-    return None
 
 
 def _describe_host() -> dict[str, Any]:

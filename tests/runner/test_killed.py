@@ -14,7 +14,6 @@ from typing import Any
 import psutil
 import pytest
 
-from job_runner.host.proc import CLOCK_TICKS, START_TIME, stat_fields
 from job_runner.kernel.cleanup import end_session
 from job_runner.protocol import documents, layout, liveness
 from job_runner.protocol.journal.journal import JournalWriter
@@ -38,9 +37,10 @@ def kept(job: Job) -> Callable[[], bool]:
 HIDDEN = """\
 import os, subprocess, time
 child = subprocess.Popen(['sleep', '100'], env={}, preexec_fn=os.setpgrp)
+other = subprocess.Popen(['sleep', '100'], preexec_fn=os.setpgrp)
 print('kept', child.pid)
 """
-"""A process without the kernel's variables, as one is that wrote a title over them."""
+"""A process without the kernel's variables, as one is that wrote a title over them; and another."""
 
 
 def gone(pid: int) -> Callable[[], bool]:
@@ -165,16 +165,10 @@ def test_killed_and_finished(job: Callable[..., Job]) -> None:
 
 
 def test_what_hides_its_variables_ends_with_a_killed_run(job: Callable[..., Job]) -> None:
-    killed = job(notebook(HIDDEN, "while True:\n    print('.', flush=True)\n    time.sleep(0.05)"))
+    killed = job(notebook(HIDDEN, "time.sleep(100)"))
     process = killed.start()
-    until(lambda: kept(killed)() and "\n." in killed.printed(), "output")
+    until(kept(killed), "output")
     child = int(killed.printed().split()[1])
-    runner = documents.read_document(killed.attempt() / layout.RUNNER) or {}
-    began = int(stat_fields(child)[START_TIME]) - runner["start_time"]
-    until(
-        lambda: killed.records()[-1]["t"] - killed.records()[0]["t"] > began / CLOCK_TICKS + 0.1,
-        "a sign of life after the child's beginning",
-    )
     process.kill()
     process.wait(timeout=BOUND)
     until(gone(killed.kernel_pid()), "the kernel dies with its runner")
@@ -192,7 +186,6 @@ def test_what_hides_its_variables_ends_with_a_stopped_run(job: Callable[..., Job
 
 
 def test_another_session_of_the_number_is_left_alone() -> None:
-    """It began before the kernel or after it, or in another namespace of process ids."""
     script = "sleep 100 & echo $!; wait"
     stranger = subprocess.Popen(
         ["sh", "-c", script], stdout=subprocess.PIPE, start_new_session=True
@@ -200,16 +193,9 @@ def test_another_session_of_the_number_is_left_alone() -> None:
     try:
         assert stranger.stdout is not None
         child = int(stranger.stdout.readline())
-        began = int(stat_fields(child)[START_TIME])
-        for lifetime in (range(0), range(began - 1000, began), range(began + 1, began + 1000)):
-            end_session(stranger.pid, "mark", lifetime)
-            assert not gone(child)() and stranger.poll() is None
-        here = {**liveness.describe_process(), "start_time": began}
-        assert liveness.lifetime({**here, "pid_namespace": "another"}, 5) is None
-        assert liveness.lifetime({"start_time": began}, 5) is None
-        held = liveness.lifetime(here, 5)
-        assert held is not None
-        end_session(stranger.pid, "mark", held)
+        end_session(stranger.pid, "mark")
+        assert not gone(child)() and stranger.poll() is None
+        end_session(stranger.pid, "mark", is_held=True)
         assert stranger.wait(timeout=BOUND) == -signal.SIGKILL
         until(gone(child), "the child")
     finally:
