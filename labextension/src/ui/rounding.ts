@@ -7,15 +7,10 @@ import type { JSONValue } from '@lumino/coreutils';
 
 import { CannotSubmit } from './errors';
 
-/** From here on a number is written as a float, such as 1e+21, and is taken for one. */
-const FLOATS = 1e21;
-
 /** Whether a value that came as JSON has such a number. Where a float was meant, it is exact. */
 export function mayBeRounded(value: JSONValue): boolean {
   return typeof value === 'number'
-    ? Number.isInteger(value) &&
-        !Number.isSafeInteger(value) &&
-        Math.abs(value) < FLOATS
+    ? Number.isInteger(value) && !Number.isSafeInteger(value)
     : value !== null &&
         typeof value === 'object' &&
         Object.values(value as Record<string, JSONValue>).some(mayBeRounded);
