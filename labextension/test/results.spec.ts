@@ -177,6 +177,11 @@ describe('ResultsModel', () => {
     await settle();
     expect(model.members).toHaveLength(2);
     expect(asked.filter(Boolean)).toEqual(['night', 'night']);
+
+    const before = model.version;
+    await model.refresh();
+    await settle();
+    expect(model.version).toBe(before + 1); // nothing is drawn twice
     model.dispose();
   });
 

@@ -35,7 +35,7 @@ export class ResultsModel implements IDisposable {
     private readonly _gatherMs = GATHER_MS
   ) {
     jobs.changed.connect(this._onJob, this);
-    jobs.removed.connect(this._schedule, this);
+    jobs.removed.connect(this._onRemoved, this);
     void this.refresh();
   }
 
@@ -157,14 +157,17 @@ export class ResultsModel implements IDisposable {
     };
   }
 
-  /** Load the table, and the jobs of the group unless they are loaded. */
+  /** Load the table, and the jobs of the group if the list may lack some. */
   async refresh(): Promise<void> {
     clearTimeout(this._timer);
     this._timer = undefined;
-    this.jobs.loadGroup(this.group).then(
-      () => this._emitChanged(),
-      () => undefined // the table says what is wrong
-    );
+    if (this._mayLackJobs) {
+      this._mayLackJobs = false;
+      this.jobs.loadGroup(this.group).then(
+        () => this._emitChanged(),
+        () => undefined // the table says what is wrong
+      );
+    }
     try {
       this.results = await this._api.getResults(this.group);
       this.error = null;
@@ -194,6 +197,11 @@ export class ResultsModel implements IDisposable {
     }
   }
 
+  private _onRemoved(): void {
+    this._mayLackJobs = true;
+    this._schedule();
+  }
+
   private _schedule(): void {
     this._timer ??= setTimeout(() => void this.refresh(), this._gatherMs);
   }
@@ -209,4 +217,6 @@ export class ResultsModel implements IDisposable {
   private _best: Best | null = null;
   private _plot: PlotChoice | null = null;
   private _timer: ReturnType<typeof setTimeout> | undefined;
+  /** Whether the list may lack jobs of the group: it has only the newest, or has dropped some. */
+  private _mayLackJobs = true;
 }
