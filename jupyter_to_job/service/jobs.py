@@ -139,7 +139,7 @@ class JobService:
         """Return the submission with its output resolved, and the frozen files."""
         workspace = self._caller.open_workspace()
         submission = self._caller.with_results(submission)
-        return freeze_submission(workspace, submission, self._caller.input_cap)
+        return freeze_submission(workspace, submission, self._caller)
 
     def submit_frozen(
         self,

@@ -36,6 +36,7 @@ from ..exchange.gateway import Gateway, GatewayExchange, GatewayJob
 from ..exchange.patience import Patience
 from ..exchange.result_download import fetch_notebook
 from ..workspace import Frozen, resolve_output
+from ..workspace.freezing.freeze import MAX_SENT_NOTEBOOK
 from ..workspace.publishing.sign import MAX_SIGNED_IN_POD
 from .port import OpenNotebook, Page, Records, Text
 from .publication import sign
@@ -62,7 +63,7 @@ class RemoteJobs:
     def __init__(self, url: str, token_file: Path, caller: Caller, ca_file: str = "") -> None:
         self._gateway = Gateway(url, token_file, ca_file)
         self._exchange = GatewayExchange(self._gateway)
-        self._caller = caller
+        self._caller = replace(caller, max_notebook=MAX_SENT_NOTEBOOK)
         self._tree = caller.open_workspace()
 
     def submit(self, submission: Submission, transfer: Transfer | None = None) -> tuple[Job, bool]:
@@ -279,7 +280,7 @@ class RemoteJobs:
     ) -> tuple[Submission, dict[str, Any]]:
         """Freeze, and send the files; return what a submission's body says of them."""
         submission = self._caller.with_results(submission)
-        submission, frozen = freeze_submission(self._tree, submission, self._caller.input_cap)
+        submission, frozen = freeze_submission(self._tree, submission, self._caller)
         paths = {"workspace": str(self._tree.root), "inputs": [i.path for i in frozen.inputs]}
         require_utf8({**vars(submission), **paths})
         self._caller.make_folder_of(submission.output or submission.results)

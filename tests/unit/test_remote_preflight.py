@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from jupyter_to_job.domain.errors import PlanChanged, StorageFull, UnknownChoice
+from jupyter_to_job.controller.intake.budgets import BLOBS_FOLDER
+from jupyter_to_job.domain.errors import PlanChanged, StorageFull, TooLarge, UnknownChoice
 from jupyter_to_job.domain.job import Changes, Submission
 from jupyter_to_job.domain.preflight import JobImage, Preflight, Problem
 from jupyter_to_job.exchange import FileExchange, Request
@@ -113,6 +114,20 @@ def test_an_exchange_without_room(jobs: RemoteJobs, admitted: list[str]) -> None
     admitted.append("ada")
     codes = {p.code: p.blocking for p in jobs.preflight(Submission("train.ipynb")).problems}
     assert codes == {"storage_full": True, "over_quota": False}
+
+
+def test_a_notebook_that_the_gateway_would_not_take(jobs: RemoteJobs, tmp_path: Path) -> None:
+    """It is not sent to be refused: here it is known, too."""
+    path = tmp_path / "train.ipynb"
+    content = path.read_bytes().ljust((100 << 20) + 1)
+    path.write_bytes(content)
+    for asked in (Submission("train.ipynb"), Submission("train.ipynb", content=content)):
+        problem = jobs.preflight(asked).problems[0]
+        assert (problem.code, problem.blocking) == ("too_large", True)
+        assert problem.message == "train.ipynb is over 100 MiB."
+        with pytest.raises(TooLarge, match="train.ipynb is over 100 MiB"):
+            jobs.submit(asked)
+    assert not (tmp_path / "exchange" / BLOBS_FOLDER).exists()
 
 
 KERNELS = {

@@ -21,6 +21,7 @@ from job_runner.protocol import documents
 from ...domain.errors import BadInput, Conflict, Stale, TooLarge, Unavailable, WrongOffset
 from ...exchange.pieces import make_folders, writing
 from ...exchange.uploads import Upload
+from ...workspace.freezing.freeze import MAX_SENT_NOTEBOOK
 from ...workspace.publishing.drafts import digest_of
 from .budgets import BLOBS_FOLDER, blob_folder
 
@@ -28,8 +29,6 @@ BLOB_TTL = 3600.0
 """Seconds after the last use of any blob of an owner in which all of them may be named."""
 MAX_UPLOAD_TIME = 86400.0
 """Seconds after its own last use in which a blob is kept for a submission that still goes on."""
-MAX_SNAPSHOT = 100 << 20
-"""Bytes of a notebook that a gateway takes: it reads and checks it in memory."""
 PART_SUFFIX = ".part"
 """Ending of the file of a blob that is not complete."""
 _MAX_TRIES = 3
@@ -146,9 +145,9 @@ class Blobs:
     def snapshot(self, digest: str) -> bytes:
         """Return the bytes of a notebook. Raises Stale or TooLarge."""
         path = self.path(digest)
-        if path.stat().st_size > MAX_SNAPSHOT:
+        if path.stat().st_size > MAX_SENT_NOTEBOOK:
             raise TooLarge(
-                f"The notebook is over {MAX_SNAPSHOT >> 20} MiB.",
+                f"The notebook is over {MAX_SENT_NOTEBOOK >> 20} MiB.",
                 "Clear its outputs and submit again.",
             )
         return path.read_bytes()

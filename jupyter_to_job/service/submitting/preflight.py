@@ -33,7 +33,7 @@ from .submission import DEFAULT_KERNEL, Caller, SubmissionService
 def inspect_files(submission: Submission, caller: Caller) -> Preflight:
     """Check the notebook, the inputs and the result's folder: the side of the workspace."""
     workspace = caller.open_workspace()
-    report = _inspect_notebook(workspace, submission, caller.environment)
+    report = _inspect_notebook(workspace, submission, caller)
     plan, input_problems = _plan(workspace, submission, caller.input_cap)
     output_problems = tuple(_output_problems(workspace, submission, caller))
     problems = (*report.problems, *input_problems, *output_problems)
@@ -54,15 +54,14 @@ def _usual_folder(submission: Submission, caller: Caller) -> str | None:
     return None
 
 
-def _inspect_notebook(
-    workspace: Workspace, submission: Submission, environment: Environment
-) -> Preflight:
+def _inspect_notebook(workspace: Workspace, submission: Submission, caller: Caller) -> Preflight:
     try:
         frozen = freeze(
             workspace,
             submission.notebook,
             expected_sha256=submission.expected_sha256,
             content=submission.content,
+            max_size=caller.max_notebook,
         )
     except JobsError as error:
         return Preflight((problem_of(error),))
@@ -71,7 +70,7 @@ def _inspect_notebook(
     source = (
         frozen.data if summary.parameters_notebook is None else summary.parameters_notebook.encode()
     )
-    parameters, problems = _parameters(source, submission, environment)
+    parameters, problems = _parameters(source, submission, caller.environment)
     suggested = suggest(workspace, submission.notebook, summary.code, summary.language)
     return Preflight(tuple(problems), parameters, suggested=suggested, kernel=summary.kernel)
 

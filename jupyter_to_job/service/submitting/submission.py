@@ -33,6 +33,7 @@ from ...workspace import (
     resolve_output,
     results_folder,
 )
+from ...workspace.freezing.freeze import MAX_NOTEBOOK
 from ..catalog import fitting
 from .alternatives import alternative_flavors
 from .plan import plan_of, require_plan
@@ -78,6 +79,7 @@ class Caller:
     - `roots`: the folders outside the workspace that links in it may lead to.
     - `results`: the folder for results, as the setting has it; "": beside the notebook.
     - `input_cap`: the bytes that the inputs may have in all.
+    - `max_notebook`: the bytes that the notebook may have.
     - `identify_notebook`: returns what tells the notebook at a path from others of this owner; by
       default its path.
     - `resolve_kernel`: returns what a request records as `kernel_spec` for a kernel's name, or
@@ -94,6 +96,7 @@ class Caller:
     roots: tuple[str, ...] = ()
     results: str = ""
     input_cap: int | None = None
+    max_notebook: int = MAX_NOTEBOOK
     identify_notebook: Callable[[str], str] = str
     resolve_kernel: KernelResolver | None = None
     place_run: PlaceRun | None = None
@@ -324,7 +327,7 @@ class SubmissionService:
 
 
 def freeze_submission(
-    workspace: Workspace, submission: Submission, input_cap: int | None
+    workspace: Workspace, submission: Submission, caller: Caller
 ) -> tuple[Submission, Frozen]:
     """Freeze notebook and inputs; return the submission with its output resolved, and these.
 
@@ -337,8 +340,9 @@ def freeze_submission(
         submission.notebook,
         submission.inputs,
         submission.expected_sha256,
-        input_cap,
+        caller.input_cap,
         submission.content,
+        caller.max_notebook,
     )
     return submission, frozen
 

@@ -20,6 +20,8 @@ from .inputs import Input, plan_inputs
 from .notebook_summary import NotebookSummary, summarize_notebook
 
 MAX_NOTEBOOK = 512 << 20
+MAX_SENT_NOTEBOOK = 100 << 20
+"""Bytes of a notebook that a gateway takes: it reads and checks it in memory."""
 _TRIES = 3
 _RETRY_INTERVAL = 0.2
 """Seconds to wait for a save that is incomplete."""
@@ -52,19 +54,21 @@ def freeze(
     expected_sha256: str | None = None,
     input_cap: int | None = None,
     content: bytes | None = None,
+    max_size: int = MAX_NOTEBOOK,
 ) -> Frozen:
     """Read the notebook at workspace path `notebook`, and find the inputs.
 
     `content` is the document that an editor has open there: it replaces the file on disk.
     `freeze_input` reads the inputs later. Raises BadNotebook if the notebook is missing or invalid,
-    Stale if its digest is not the expected one, and the errors of `plan_inputs`.
+    TooLarge if it has more than `max_size` bytes, Stale if its digest is not the expected one, and
+    the errors of `plan_inputs`.
     """
     if notebook.endswith("/"):
         raise BadNotebook(f"{notebook} is no place of a notebook.", "Leave out the last slash.")
     if content is None:
-        data, summary = _read_complete_notebook(workspace, notebook)
+        data, summary = _read_complete_notebook(workspace, notebook, max_size)
     else:
-        data, summary = content, _check_content(workspace, notebook, content)
+        data, summary = content, _check_content(workspace, notebook, content, max_size)
     digest = hashlib.sha256(data).hexdigest()
     if expected_sha256 is not None and digest != expected_sha256:
         raise Stale(f"{notebook} changed on disk after it was saved.", "Save it and submit again.")
@@ -112,40 +116,44 @@ def freeze_input(
     raise Stale(f"The input {item.path} is being written to.", "Submit again when it is complete.")
 
 
-def _check_content(workspace: Workspace, notebook: str, content: bytes) -> NotebookSummary:
+def _check_content(
+    workspace: Workspace, notebook: str, content: bytes, max_size: int
+) -> NotebookSummary:
     """Return the summary of an open document. Its folder must exist."""
     place = workspace.real(notebook)
     if place.is_dir() or not place.parent.is_dir():
         raise BadNotebook(f"{notebook} is no place of a notebook.", "Save it in a folder first.")
-    _check_size(notebook, len(content))
+    _check_size(notebook, len(content), max_size)
     return summarize_notebook(content, notebook)
 
 
-def _read_complete_notebook(workspace: Workspace, notebook: str) -> tuple[bytes, NotebookSummary]:
+def _read_complete_notebook(
+    workspace: Workspace, notebook: str, max_size: int
+) -> tuple[bytes, NotebookSummary]:
     """Return the notebook's bytes and summary; wait for a save that is incomplete."""
     for attempt in range(_TRIES):
         if attempt:
             time.sleep(_RETRY_INTERVAL)
-        data, stable = _read_notebook(workspace, notebook)
+        data, stable = _read_notebook(workspace, notebook, max_size)
         if stable:
             try:
                 return data, summarize_notebook(data, notebook)
             except BadNotebook:
                 # Some editors do not save atomically: a reader may see an incomplete file.
                 time.sleep(_RETRY_INTERVAL)
-                if _read_notebook(workspace, notebook) == (data, True):
+                if _read_notebook(workspace, notebook, max_size) == (data, True):
                     raise
     raise Stale(f"{notebook} is being written to.", "Submit again when it is saved.")
 
 
-def _read_notebook(workspace: Workspace, notebook: str) -> tuple[bytes, bool]:
+def _read_notebook(workspace: Workspace, notebook: str, max_size: int) -> tuple[bytes, bool]:
     """Return the bytes, and whether the file was not written to meanwhile."""
     try:
         with workspace.open(notebook) as file:
             status = _settled_status(file)
             if status is None:
                 return b"", False
-            _check_size(notebook, status.st_size)
+            _check_size(notebook, status.st_size, max_size)
             data = file.read(status.st_size + 1)
             is_stable = _stamp(status) == _stamp(os.fstat(file.fileno()))
             return data, is_stable and len(data) == status.st_size
@@ -157,9 +165,11 @@ def _read_notebook(workspace: Workspace, notebook: str) -> tuple[bytes, bool]:
         ) from error
 
 
-def _check_size(notebook: str, size: int) -> None:
-    if size > MAX_NOTEBOOK:
-        raise TooLarge(f"{notebook} is over 512 MiB.", "Clear its outputs, submit again.")
+def _check_size(notebook: str, size: int, max_size: int) -> None:
+    if size > max_size:
+        raise TooLarge(
+            f"{notebook} is over {max_size >> 20} MiB.", "Clear its outputs, submit again."
+        )
 
 
 def _copy(
