@@ -9,7 +9,16 @@ from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 
 from ..domain.errors import BadInput
 from ..domain.quantities import parse_duration
@@ -59,8 +68,15 @@ def _conditions(value: Any) -> Any:
     return conditions
 
 
+def _in_folder(path: Path, info: ValidationInfo) -> Path:
+    """Return the path of a file that a file of hooks names, counted from that file's folder."""
+    is_counted = info.context is not None and not str(path).startswith("~")
+    return info.context / path if is_counted else path
+
+
 Seconds = Annotated[int, BeforeValidator(_seconds)]
 WebAddress = Annotated[str, BeforeValidator(_web_address)]
+NamedFile = Annotated[Path, AfterValidator(_in_folder)]
 Address = Annotated[str, Field(pattern=r"^[^\s@,;<>]+@[^\s@,;<>]+$")]
 
 
@@ -76,7 +92,7 @@ class Mail(_Strict):
     server: Annotated[str, Field(pattern=r"^[^\s:/]+(:\d{1,5})?$")]
     tls: Literal["starttls", "tls", "none"] = "starttls"
     user: str | None = None
-    password_file: Path | None = None
+    password_file: NamedFile | None = None
 
     def host_and_port(self) -> tuple[str, int]:
         """Return where the server listens."""
@@ -112,8 +128,8 @@ class Hook(_Strict):
     teams: WebAddress | None = None
     mail: Mail | None = None
     command: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
-    secret_file: Path | None = None
-    ca_file: Path | None = None
+    secret_file: NamedFile | None = None
+    ca_file: NamedFile | None = None
     link: WebAddress | None = None
     groups: bool = True
     message: bool = True
@@ -171,7 +187,7 @@ def _read(path: Path) -> _File:
     try:
         with path.open("rb") as file:
             document = yaml.safe_load(file.read(_MAX_BYTES))
-        return _File.model_validate({} if document is None else document)
+        return _File.model_validate({} if document is None else document, context=path.parent)
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}.") from error
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:

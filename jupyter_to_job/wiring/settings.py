@@ -251,11 +251,21 @@ def _results(text: str) -> None:
     check_template(text)
 
 
+def _hooks(text: str) -> None:
+    try:
+        is_absolute = Path(text).expanduser().is_absolute()
+    except RuntimeError:  # there is no such user
+        is_absolute = False
+    if not is_absolute:  # the process that tells hooks works in another folder
+        raise BadInput("It is no absolute path.", "Begin it with `/` or `~/`.")
+
+
 _FORMS: dict[str, Callable[[str], object]] = {
     "capacity": _capacity,
     "retention": _retention,
     "exchange_cap": parse_quantity,
     "results": _results,
+    "hooks": _hooks,
     "input_cap": parse_quantity,
     "output_cap": _output_cap,
     "courier_after": _delay,

@@ -83,6 +83,27 @@ def test_a_webhook_is_told_after_faults_and_can_check_who_says_it(
     assert "succeeded: sent after 3 tries, " in cli.run("show", name).stdout
 
 
+def test_a_secret_beside_the_hooks(cli: Cli, web: WebReceiver) -> None:
+    """Whoever reads the hooks works in a folder of their own."""
+    (cli.workspace.parent / "secret").write_text("secret key")
+    configure(cli, {"name": "ops", "webhook": web.url(), "secret_file": "secret"})
+    assert "ops: sent" in cli.run("doctor", "--notify").stdout
+    name = run(cli, "1")
+    (found,) = until_told(cli, name).values()
+    assert (found["state"], found["tries"]) == ("sent", 1)
+    assert [posted.is_signed_with(b"secret key") for posted in web.posted] == [True, True]
+
+
+def test_a_relative_path_of_hooks(cli: Cli, web: WebReceiver) -> None:
+    """Doctor would find the file, and the process that tells hooks would not."""
+    configure(cli, {"name": "ops", "webhook": web.url()})
+    cli.variables["JUPYTER_TO_JOB_HOOKS"] = "../hooks.yaml"
+    doctor = cli.run("doctor", "--notify")
+    assert doctor.returncode == 1
+    assert "JUPYTER_TO_JOB_HOOKS='../hooks.yaml': It is no absolute path." in doctor.stdout
+    assert not web.posted
+
+
 def test_nothing_secret_is_told(cli: Cli, web: WebReceiver) -> None:
     configure(cli, {"name": "all", "webhook": web.url("/path-is-secret")})
     code = "import os\nraise ValueError(f\"{os.environ['TOKEN']} and {password}\")"

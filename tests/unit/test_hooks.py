@@ -102,6 +102,23 @@ def test_a_file_may_be_empty_or_missing(tmp_path: Path) -> None:
         load_hooks([tmp_path / "missing"])
 
 
+def test_files_that_a_hook_names_count_from_its_folder(tmp_path: Path) -> None:
+    mail = {**MAIL, "user": "me", "password_file": "password"}
+    path = write(
+        tmp_path,
+        {
+            "hooks": [
+                {"name": "a", "webhook": URL, "secret_file": "../key", "ca_file": "/etc/ca.crt"},
+                {"name": "b", "mail": mail, "ca_file": "~/ca.crt"},
+            ]
+        },
+    )
+    web, post = load_hooks([path])
+    assert (web.secret_file, web.ca_file) == (tmp_path / "../key", Path("/etc/ca.crt"))
+    assert post.mail is not None
+    assert (post.mail.password_file, post.ca_file) == (tmp_path / "password", Path("~/ca.crt"))
+
+
 def test_two_of_one_name(tmp_path: Path) -> None:
     path = write(tmp_path, {"hooks": [{"name": "a", "slack": URL}] * 2})
     with pytest.raises(BadInput, match="two hooks that are called a"):

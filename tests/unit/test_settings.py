@@ -150,6 +150,7 @@ def test_where_a_value_came_from(config: Path, monkeypatch: pytest.MonkeyPatch) 
     [
         ("retention", "soon"), ("exchange_cap", "much"), ("input_cap", "-1"),
         ("retention", 7), ("capacity", 5), ("exchange_cap", 5),
+        ("hooks", "hooks.yaml"), ("hooks", "./hooks.yaml"), ("hooks", "~nobody-of-this-name/a"),
     ],
 )  # fmt: skip
 def test_a_value_that_cannot_be_read(config: Path, name: str, value: object) -> None:
