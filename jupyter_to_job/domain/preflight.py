@@ -10,7 +10,10 @@ from .wait import JobWait
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem of a submission. `code` is stable; `blocking`: it would be refused."""
+    """A problem of a submission. `code` is stable.
+
+    `blocking`: it would be refused, or recorded and not run.
+    """
 
     code: str
     message: str

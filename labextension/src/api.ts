@@ -460,7 +460,7 @@ export type Problem = {
   code: string;
   message: string;
   hint: string;
-  /** @description Whether a submission would be refused. */
+  /** @description Whether it should not be sent as it is: it would be refused, or recorded and not run. */
   blocking: boolean;
 };
 export type Parameter = {

@@ -1,9 +1,11 @@
 """Checks a submission before it is sent, without recording anything.
 
 Codes are stable: `bad_notebook`, `stale`, `unknown_choice`, `refused`, `never_fits`, `no_kernel`,
-`missing_input`, `too_large`, `bad_input` block, since `submit` refuses them; `not_writable`,
-`unknown_parameter` and `not_inspected` do not. A cluster's own codes are in
-`controller.preflight.cluster_checks`.
+`missing_input`, `too_large`, `bad_input`, `bad_catalog` and `unavailable` block, since `submit`
+refuses them, and so does `not_writable` where a folder for the result cannot be made. Otherwise
+that does not block, nor do `unknown_parameter`, `not_inspected`, and a `no_kernel` that only
+earlier jobs tell of. A cluster's own codes are in `controller`: `preflight.cluster_checks`,
+`callers.dev_pod_problems` and `jobs`.
 """
 
 from __future__ import annotations
