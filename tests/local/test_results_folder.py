@@ -58,7 +58,9 @@ def test_a_file_in_its_place(folders: Cli) -> None:
     (folders.workspace / "deep" / "results").write_text("")
     ran = folders.run("submit", "deep/数据.ipynb", "--wait")
     assert ran.returncode == 2
-    assert "Cannot write deep/results/数据/" in ran.stderr
+    assert "Cannot write deep/results/数据/: Not a directory." in ran.stderr
+    assert "Choose another place for the result." in ran.stderr
+    assert "deliver" not in ran.stderr  # there is no job
 
 
 @pytest.mark.parametrize("setting", ["{job}/", "../out", "a/{notebook/"])

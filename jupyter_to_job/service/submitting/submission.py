@@ -133,7 +133,7 @@ class Caller:
     def make_folder_of(self, output: str | None) -> None:
         """Make the folder that a resolved output names, if this process reaches the workspace.
 
-        Raises CannotPublish.
+        Raises BadInput.
         """
         if output is not None and output.endswith("/") and self.sees_workspace:
             make_folder(self.open_workspace(), output)

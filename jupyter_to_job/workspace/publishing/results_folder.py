@@ -10,7 +10,6 @@ from job_runner.protocol.folders import open_folder
 
 from ...domain.errors import BadInput
 from ..paths import Workspace
-from .publish import as_cannot_publish
 
 NOTEBOOK = "{notebook}"
 """What stands in a template for the notebook's file name without its suffix."""
@@ -41,17 +40,22 @@ def results_folder(workspace: Workspace, notebook: str, template: str) -> str:
 
 
 def make_folder(workspace: Workspace, folder: str) -> None:
-    """Make a folder with those above it, where they are missing. Raises CannotPublish.
+    """Make a folder with those above it, where they are missing. Raises BadInput.
 
     Links on its way are resolved first and have to stay in the workspace. Then each folder is made
     and opened below the one before, and no link is followed that was put there meanwhile.
     """
-    with as_cannot_publish(folder):
-        real = workspace.real(folder)
-        base = workspace.base_of(real)
-        parts = real.relative_to(base).parts
+    real = workspace.real(folder)
+    base = workspace.base_of(real)
+    parts = real.relative_to(base).parts
+    try:
         for depth, name in enumerate(parts):
             with open_folder(base, parts[:depth]) as above, contextlib.suppress(FileExistsError):
                 os.mkdir(name, dir_fd=above)
         with open_folder(base, parts):
             pass  # a file may have the name
+    except OSError as error:
+        raise BadInput(
+            f"Cannot write {folder}: {error.strerror}.",
+            "Choose another place for the result.",
+        ) from error
