@@ -33,7 +33,8 @@ from ..workspace import Workspace
 from .body import MAX_BODY, MAX_DRAIN, MAX_SUBMISSION, Body
 
 RESOURCE = "jupyter-to-job"
-_CODES = {401: "unauthenticated", 403: "forbidden", 404: "not_found", 405: "no_route"}
+CODES = {401: "unauthenticated", 403: "forbidden", 404: "not_found", 405: "no_route"}
+"""Codes of the errors that are Jupyter Server's own, by their HTTP status."""
 _MESSAGES = {
     403: "This needs a token, or the cookie of somebody who is logged in.",
     405: "There is no such route.",
@@ -107,7 +108,7 @@ class JobsHandler(ExtensionHandlerMixin, APIHandler):
         message = "Something went wrong in the server: its log has it."
         if isinstance(error, web.HTTPError):
             message = error.log_message or error.reason or _MESSAGES.get(status_code, message)
-        code = _CODES.get(status_code, "error")
+        code = CODES.get(status_code, "error")
         details = {"code": code, "message": message, "hint": ""}
         if status_code >= 500:
             self.log.error("request_id=%s failed: %s", self._request_id, message)

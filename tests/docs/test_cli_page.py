@@ -12,7 +12,8 @@ import pytest
 from job_runner.diagnosis.exit_codes import Exit
 from jupyter_to_job.api.errors import error_response
 from jupyter_to_job.cli import exits
-from jupyter_to_job.domain.errors import BY_CODE
+from jupyter_to_job.domain.errors import BY_CODE, WrongOffset
+from jupyter_to_job.server.handlers import CODES
 
 from .commands import COLUMNS, PROGRAM
 from .generate import regenerate
@@ -57,6 +58,13 @@ def test_every_error() -> None:
         ), code
         assert len(meaning) > 15
     assert set(CLI.first_names("### Errors")) == set(BY_CODE)
+
+
+def test_every_code_that_only_rest_has() -> None:
+    """What Jupyter Server refuses by itself has codes that no error of ours has."""
+    section = CLI.text.split("### Errors\n")[1].split("\n## ")[0]
+    for status, code in {**CODES, 409: WrongOffset.code}.items():
+        assert code in BY_CODE or f"`{code}` ({status})" in section
 
 
 def test_exit_codes_of_the_runner() -> None:

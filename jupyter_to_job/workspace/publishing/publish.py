@@ -38,8 +38,6 @@ _HINTS = {
 class CannotPublish(BadInput):
     """The target folder is gone, read-only or full: the result is held and tried again."""
 
-    code = "cannot_publish"
-
 
 @dataclass(frozen=True)
 class Published:
