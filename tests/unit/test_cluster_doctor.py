@@ -239,8 +239,8 @@ CASES: dict[str, tuple[Callable[[PretendApiServer], object], str, str]] = {
         "The agents' image is agent:1, and the controller's is ",
     ),
     "an old Kubernetes": (
-        lambda server: server.documents["/version"].update(minor="28+"), "versions",
-        "Kubernetes v1.34.4 has no sidecar containers",
+        lambda server: server.documents["/version"].update(minor="29+"), "versions",
+        "Kubernetes v1.34.4 has no ValidatingAdmissionPolicy",
     ),
     "a clock that is ahead": (clock(7), "clocks", "The controller is 7 s ahead of the API server."),
     "a clock that is behind": (clock(-99), "clocks", "The controller is 99 s behind the API "),

@@ -11,8 +11,8 @@ from ..result import CheckResult, ok, problem, warning
 from .api import ClusterApi
 from .installation import Installation
 
-OLDEST, OLDEST_TESTED = 29, 34
-"""Minor versions of Kubernetes: the first with sidecars, and the first that we are tested with."""
+OLDEST, OLDEST_TESTED = 30, 34
+"""Minor versions of Kubernetes: the first with policies as ours, and the first that is tested."""
 
 
 def check(api: ClusterApi, installation: Installation) -> Iterator[CheckResult]:
@@ -35,7 +35,8 @@ def _kubernetes(version: str, minor: str) -> CheckResult:
     message = f"Kubernetes {version}"
     if number < OLDEST:
         return problem(
-            f"{message} has no sidecar containers, which jobs need.", f"Use 1.{OLDEST_TESTED}."
+            f"{message} has no ValidatingAdmissionPolicy, which keeps jobs apart.",
+            f"Use 1.{OLDEST} or newer; it is tested with 1.{OLDEST_TESTED}.",
         )
     if number < OLDEST_TESTED:
         return warning(
