@@ -280,6 +280,18 @@ def test_what_is_wrong_is_named_with_its_remedy(
     assert server.created == {}  # no pod is left behind
 
 
+def test_labels_that_it_names_replace_other_values(server: PretendApiServer) -> None:
+    server.add_namespace("team", level="privileged")
+    of_policy = shipped("policies/no-devices.yaml")
+    server.documents[f"{POLICIES}/{NO_DEVICES.name}"] = of_policy["ValidatingAdmissionPolicy"]
+    binding = of_policy["ValidatingAdmissionPolicyBinding"]
+    server.documents[f"{BINDINGS}/{NO_DEVICES.name}"] = binding
+    mends = [f["mend"] for f in doctor()[0] if "kubectl label" in f["mend"]]
+    labels = ["pod-security.kubernetes.io/enforce=baseline", "jupyter-to-job.io/dev-pods=true"]
+    for mend, label in zip(mends, labels, strict=True):
+        assert mend.startswith(f"kubectl label --overwrite namespace team {label}")
+
+
 def test_only_what_is_wrong_is_told(server: PretendApiServer) -> None:
     """Of one fault the other checks say nothing, where they do not depend on it."""
     no_role(server)

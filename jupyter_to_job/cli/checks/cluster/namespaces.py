@@ -43,7 +43,8 @@ def _namespace(api: ClusterApi, name: str) -> CheckResult:
         return warning(
             f"{name} ({count}) enforces no Pod Security: a pod there may mount a node's files, and "
             "so use devices that only jobs should have.",
-            f"kubectl label namespace {name} {LEVEL}=baseline, or restricted, as jobs satisfy it.",
+            f"kubectl label --overwrite namespace {name} {LEVEL}=baseline, or restricted, as jobs "
+            "satisfy it.",
         )
     return ok(f"{name}: {count}, Pod Security {level}")
 

@@ -93,7 +93,7 @@ def _outside(
     if not missing:
         return None
     labels = " ".join(f"{key}={value}" for key, value in wanted[0].items())
-    fix = f"kubectl label namespace {' '.join(missing)} {labels}"
+    fix = f"kubectl label --overwrite namespace {' '.join(missing)} {labels}"
     return f"{NO_DEVICES.name} does not reach {', '.join(missing)}", fix
 
 
