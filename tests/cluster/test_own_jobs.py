@@ -145,6 +145,7 @@ def check_what_it_runs_stays(cluster: Cluster, running: SubmittedJob) -> None:
         refusal(cluster, "label", thing, name, f"{LABEL}=other", "--overwrite")
         refusal(cluster, "label", thing, name, "jupyter-to-job.io/owner=eve", "--overwrite")
         as_user(cluster, EVE, "label", thing, name, "example.org/cost-centre=7")
+        check_share_stays(cluster, thing, name)
     refusal(cluster, "set", "image", f"pod/{pod}", "agent=example.org/evil:1")
     refusal(cluster, "set", "image", f"pod/{pod}", "notebook=example.org/evil:1")
     orphan = json.dumps({"metadata": {"ownerReferences": None}})
@@ -157,6 +158,18 @@ def check_what_it_runs_stays(cluster: Cluster, running: SubmittedJob) -> None:
     refusal(
         cluster, "debug", pod, "--image=example.org/evil:1", "--profile=restricted", "--", "env"
     )
+
+
+def check_share_stays(cluster: Cluster, thing: str, name: str) -> None:
+    """KAI and Kueue read these of a pod that waits, and of a suspended Job, at any time."""
+    for label in ("kai.scheduler/queue=urgent", "kueue.x-k8s.io/queue-name=urgent"):
+        said = refusal(cluster, "label", thing, name, label)
+        assert "The queue of a Job of Jupyter to Job, and its share of a GPU" in said
+    for annotation in ("gpu-fraction=0.9", "gpu-memory=40000"):
+        refusal(cluster, "annotate", thing, name, annotation)
+    annotations = json.dumps({"metadata": {"annotations": {"gpu-fraction": "0.9"}}})
+    refusal(cluster, "patch", thing, name, "--subresource=status", f"--patch={annotations}")
+    as_user(cluster, EVE, "annotate", thing, name, "example.org/note=7")
 
 
 def test_a_job_of_the_same_name_after_ours_is_gone(

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from jupyter_to_job.backends.kubernetes.records import QUEUE_LABEL
 from jupyter_to_job.cli.checks.cluster.versions import OLDEST, OLDEST_TESTED
 
 ROOT = Path(__file__).parents[2]
@@ -69,6 +70,19 @@ def test_the_oldest_kubernetes_knows_every_function(path: Path) -> None:
 )
 def test_what_is_too_new(expression: str, expected: list[str]) -> None:
     assert too_new(expression) == expected
+
+
+def variable(policy: str, name: str) -> list[str]:
+    """Return a variable of a policy that is a list of texts."""
+    document, _ = yaml.safe_load_all((ROOT / "k8s" / "policies" / f"{policy}.yaml").read_text())
+    (expression,) = (v["expression"] for v in document["spec"]["variables"] if v["name"] == name)
+    return re.findall(r"'([^']*)'", expression)
+
+
+def test_what_gives_a_share_or_a_queue_is_kept() -> None:
+    """tests/cluster/test_own_jobs.py sees it refused."""
+    kept = variable("own-jobs", "shares")
+    assert {QUEUE_LABEL, *variable("no-devices", "annotations")} <= {*kept}
 
 
 def test_the_guide_names_the_versions_that_are_checked() -> None:
