@@ -199,6 +199,12 @@ describe('values and columns', () => {
     ['gpu_utilisation_mean', 'usage', 0.42, '42 %'],
     ['seconds', 'metric', 61, '61'],
     ['loss', 'metric', 0.123456789, '0.123457'],
+    ['loss', 'metric', 1234567.89, '1.23457e+06'],
+    ['loss', 'metric', 999999.9, '1e+06'],
+    ['loss', 'metric', -0.00001234567, '-1.23457e-05'],
+    ['day', 'parameter', 20240101, '20240101'],
+    ['user_id', 'parameter', 1234567890123456789, '1.23457e+18'],
+    ['huge', 'parameter', JSON.parse('1e400') as number, 'Infinity'],
     ['fast', 'parameter', true, 'true'],
     ['fast', 'parameter', null, '']
   ] as const)('shows %s of a %s', (name, kind, value, text) => {

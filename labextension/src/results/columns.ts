@@ -88,9 +88,18 @@ export function valueText(
       return `${Math.round(value * 100)} %`;
     }
   }
-  return typeof value === 'number'
+  return typeof value === 'number' ? numberText(value) : String(value);
+}
+
+/** A number as the command line has it: whole ones exactly, others with six digits. */
+function numberText(value: number): string {
+  if (Number.isSafeInteger(value) || !Number.isFinite(value)) {
+    return String(value); // The browser may have rounded one that is larger.
+  }
+  const [digits, power] = value.toExponential(5).split('e') as [string, string];
+  return Number(power) >= -4 && Number(power) < 6
     ? String(Number(value.toPrecision(6)))
-    : String(value);
+    : `${Number(digits)}e${power[0]}${power.slice(1).padStart(2, '0')}`;
 }
 
 /** Compare values: numbers by size, texts by their words; what is missing comes last. */
