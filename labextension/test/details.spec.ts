@@ -239,6 +239,8 @@ describe('DetailsModel', () => {
   function create(found: Job) {
     const jobs = {
       feed: 'live',
+      error: null,
+      isBusy: false,
       get: jest.fn(() => found as Job | undefined),
       find: jest.fn(() => Promise.resolve(found))
     } as unknown as jest.Mocked<IJobs>;
@@ -314,6 +316,32 @@ describe('DetailsModel', () => {
     await change({ ...running, progress: at(2), journal: 9000 });
     expect(model.cells.error).toBeNull();
     expect(api.getCells).toHaveBeenCalledTimes(4);
+    model.dispose();
+  });
+
+  it('keeps what an event told, and loads again once requests succeed', async () => {
+    const { model, jobs, api } = create(job({ state: 'running' }));
+    await settle();
+    api.get.mockRejectedValue(new ApiError('unreachable', 'HTTP 503'));
+    const ended = job({ state: 'succeeded' });
+    (jobs.changed as Signal<IJobs, Job>).emit(ended);
+    await settle();
+    expect(model.loadedJob.error).not.toBeNull();
+    expect(model.job?.state).toBe('succeeded');
+
+    api.get.mockResolvedValue({ ...ended, message: 'loaded' });
+    Object.assign(jobs, { isBusy: true }); // the list is only asked for
+    (jobs.conditionChanged as Signal<IJobs, void>).emit();
+    await settle();
+    expect(api.get).toHaveBeenCalledTimes(2);
+    Object.assign(jobs, { isBusy: false });
+    (jobs.conditionChanged as Signal<IJobs, void>).emit();
+    await settle();
+    expect(model.loadedJob.error).toBeNull();
+    expect(model.job).toMatchObject({ state: 'succeeded', message: 'loaded' });
+    (jobs.conditionChanged as Signal<IJobs, void>).emit();
+    await settle();
+    expect(api.get).toHaveBeenCalledTimes(3);
     model.dispose();
   });
 

@@ -27,7 +27,7 @@ export class DetailsModel {
     this._job = jobs.get(name) ?? null;
     jobs.changed.connect(this._onJobChanged, this);
     jobs.removed.connect(this._onJobRemoved, this);
-    jobs.conditionChanged.connect(this._emit, this);
+    jobs.conditionChanged.connect(this._onConditionChanged, this);
     void this.refresh();
   }
 
@@ -94,7 +94,9 @@ export class DetailsModel {
   /** The receipts are loaded only if the run went on: for them the server reads its whole journal. */
   private async _loadJobAndCells(): Promise<void> {
     await this.loadedJob.load();
-    this._job = this.loadedJob.value ?? this._job;
+    if (this.loadedJob.error === null) {
+      this._job = this.loadedJob.value; // After a failure an event may have told more than that.
+    }
     const stage = this._job && stageOf(this._job);
     if (
       this.cells.value === null ||
@@ -129,6 +131,14 @@ export class DetailsModel {
         this._emit();
       });
     }
+  }
+
+  /** A successful request for the list means that loading can succeed, too. */
+  private _onConditionChanged({ error, isBusy }: IJobs): void {
+    if (this.loadedJob.error !== null && error === null && !isBusy) {
+      void this.refresh();
+    }
+    this._emit();
   }
 
   private _emit(): void {
