@@ -21,26 +21,7 @@ import { toReadOnly } from '../src/details/snapshotNotebook';
 import { ApiError, Client, type IDetailsApi } from '../src/jobs/client';
 import type { Job } from '../src/jobs/job';
 import type { IJobs } from '../src/tokens';
-import { job, TRANS } from './fixtures';
-
-const RECORD: JobRecord = {
-  snapshot_sha256: 'a'.repeat(64),
-  result_sha256: null,
-  kernel: 'python3',
-  interpreter: '/usr/bin/python3',
-  host: 'here',
-  image: null,
-  env: ['API_KEY'],
-  variables: ['HOME', 'PATH'],
-  inputs: [],
-  files: [],
-  retention: 7 * 86_400,
-  delivered: null,
-  kept_until: null,
-  cleared: null,
-  cleared_reason: null,
-  exports: ['html']
-};
+import { job, RECORD, TRANS } from './fixtures';
 
 function receipt(changes: Partial<CellReceipt> = {}): CellReceipt {
   return {

@@ -1,7 +1,7 @@
 /** What a server may answer, complete and small, for tests to change what they are about. */
 import { nullTranslator } from '@jupyterlab/translation';
 
-import type { Catalog, Flavor, Preflight } from '../src/api';
+import type { Catalog, Flavor, JobRecord, Preflight } from '../src/api';
 import type { Job } from '../src/jobs/job';
 
 export const TRANS = nullTranslator.load('jupyter_to_job');
@@ -44,6 +44,25 @@ export function job(changes: Partial<Job> = {}): Job {
     ...changes
   };
 }
+
+export const RECORD: JobRecord = {
+  snapshot_sha256: 'a'.repeat(64),
+  result_sha256: null,
+  kernel: 'python3',
+  interpreter: '/usr/bin/python3',
+  host: 'here',
+  image: null,
+  env: ['API_KEY'],
+  variables: ['HOME', 'PATH'],
+  inputs: [],
+  files: [],
+  retention: 7 * 86_400,
+  delivered: null,
+  kept_until: null,
+  cleared: null,
+  cleared_reason: null,
+  exports: ['html']
+};
 
 export function flavor(changes: Partial<Flavor> = {}): Flavor {
   return {

@@ -14,6 +14,9 @@ const REFRESH_MS = 2000;
 /** The bytes of the journal from whose end the log is shown. */
 const LOG_BYTES = 64 << 10;
 
+/** How many there are if these have no text, for a picture may be longer: the most of an answer. */
+const MAX_LOG_BYTES = 1 << 20;
+
 /** The last text of a log, and whether there is more before it. */
 export type LogEnding = { text: string; isCut: boolean };
 
@@ -50,8 +53,10 @@ export class DetailsModel {
     this.api.getDifference(this.name)
   );
   readonly log = this._resource<LogEnding>(async () => {
-    const { text, next } = await this.api.readLogs(this.name, -LOG_BYTES);
-    return { text, isCut: next > LOG_BYTES };
+    const ending = await this._readEnding(LOG_BYTES);
+    return ending.isCut && ending.text === ''
+      ? this._readEnding(MAX_LOG_BYTES)
+      : ending;
   });
 
   /** The job as it stands; null before it is known. */
@@ -106,6 +111,11 @@ export class DetailsModel {
       this._stageOfCells = stage;
       await this.cells.load();
     }
+  }
+
+  private async _readEnding(size: number): Promise<LogEnding> {
+    const { text, next } = await this.api.readLogs(this.name, -size);
+    return { text, isCut: next > size };
   }
 
   private _resource<T>(load: () => Promise<T>): Resource<T> {

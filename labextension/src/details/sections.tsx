@@ -254,7 +254,13 @@ type LogProps = { log: LogEnding; name: string; trans: TranslationBundle };
 function LogEnd({ log, name, trans }: LogProps): ReactElement {
   const plain = plainLog(log.text);
   if (plain === '') {
-    return <p>{trans.__('Nothing was printed.')}</p>;
+    return (
+      <p>
+        {log.isCut
+          ? trans.__('The end has no text. Show Logs has more of it.')
+          : trans.__('Nothing was printed.')}
+      </p>
+    );
   }
   return (
     <>

@@ -1,0 +1,60 @@
+/** The details of a job on the screen. */
+import { CommandRegistry } from '@lumino/commands';
+import { Widget } from '@lumino/widgets';
+
+import { JobDetails } from '../src/details/view';
+import type { IDetailsApi, IJobsApi } from '../src/jobs/client';
+import { Jobs } from '../src/jobs/model';
+import type { NotebookServices } from '../src/ui/notebookServices';
+import { job, RECORD, TRANS } from './fixtures';
+
+const settle = () => new Promise(resolve => setTimeout(resolve, 20));
+
+/** Show the details of a job of which the server answers this. */
+async function show(answers: Partial<IDetailsApi>, shown = job()) {
+  const jobs = new Jobs({} as IJobsApi);
+  jobs.update(shown);
+  const view = new JobDetails(shown.name, {
+    jobs,
+    api: {
+      get: () => Promise.resolve(shown),
+      getRecord: () => Promise.resolve(RECORD),
+      getCells: () => Promise.resolve([]),
+      ...answers
+    } as IDetailsApi,
+    commands: new CommandRegistry(),
+    trans: TRANS,
+    notebookServices: {} as NotebookServices
+  });
+  Widget.attach(view, document.body);
+  await settle();
+  return view;
+}
+
+function section({ node }: JobDetails, title: string): HTMLElement {
+  return [...node.querySelectorAll('section')].find(
+    ({ firstChild }) => firstChild?.textContent === title
+  )!;
+}
+
+it.each([
+  ['what was printed before a picture', 'epoch 1', 'epoch 1'],
+  ['that the end has no text', '', 'The end has no text.']
+])('shows in the log %s', async (_, printed, said) => {
+  const readLogs = jest.fn((_: string, offset: number) =>
+    Promise.resolve({
+      text: offset < -100_000 ? printed : '',
+      next: 5_000_000,
+      end: true
+    })
+  );
+  const view = await show({ readLogs });
+  section(view, 'Log').querySelector('button')!.click();
+  await settle();
+  const { textContent } = section(view, 'Log');
+  expect(textContent).toContain(said);
+  expect(textContent).toContain('Show Logs has more of it.');
+  expect(textContent).not.toContain('Nothing was printed.');
+  expect(readLogs).toHaveBeenCalledTimes(2);
+  view.dispose();
+});
