@@ -6,6 +6,7 @@ import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 import type { Widget } from '@lumino/widgets';
 
 import { describeJobArguments, jobNameOf } from './jobCommands';
+import { ApiError } from './jobs/client';
 import type { Job } from './jobs/job';
 import type { IJobs } from './tokens';
 import { showError } from './ui/errors';
@@ -40,6 +41,7 @@ export function addJobView(
   const tracker: Tracker = new WidgetTracker({
     namespace: command.replace(':', '-')
   });
+  let isRestoring = restorer !== null;
   const open = async (name: string) => {
     const { notebook } = await jobs.find(name);
     const widget = await findOrCreate(tracker, name, options, notebook);
@@ -61,16 +63,25 @@ export function addJobView(
       try {
         return await open(jobNameOf(args));
       } catch (error) {
+        if (isRestoring && isDeleted(error)) {
+          throw error; // Nobody asked for it, and JupyterLab forgets the view then.
+        }
         showError(error, trans, false);
         return null;
       }
     }
   });
-  void restorer?.restore(tracker, {
-    command,
-    args: ({ content }) => ({ name: content.jobName }),
-    name: ({ content }) => content.jobName
-  });
+  void restorer
+    ?.restore(tracker, {
+      command,
+      args: ({ content }) => ({ name: content.jobName }),
+      name: ({ content }) => content.jobName
+    })
+    .finally(() => (isRestoring = false));
+}
+
+function isDeleted(error: unknown): boolean {
+  return error instanceof ApiError && error.code === 'not_found';
 }
 
 async function findOrCreate(
