@@ -3,6 +3,12 @@ import { execFileSync } from 'child_process';
 import { readFileSync } from 'fs';
 import * as path from 'path';
 
+import { Gettext } from '@jupyterlab/translation';
+
+import { endTitle } from '../src/notify/endText';
+import { countsText } from '../src/ui/countsText';
+import { job } from './fixtures';
+
 type Catalog = Record<string, string[]>;
 type Found = { text: string; plural?: string; context?: string; at: string };
 
@@ -66,5 +72,19 @@ describe.each(['zh_CN', 'zh_TW'])('the catalog of %s', language => {
     };
     const unsound = strings.filter((string, at) => !isSound(string, at));
     expect(unsound).toEqual([]);
+  });
+
+  it('has two texts for a job that failed and for a number of them', () => {
+    const domain = 'jupyter_to_job';
+    const trans = new Gettext({ domain, locale: language });
+    const header = {
+      domain,
+      language: head.language!,
+      pluralForms: head.plural_forms!
+    };
+    trans.loadJSON({ ...catalog, '': header }, domain);
+    const failed = job({ name: 'study-a', state: 'failed' });
+    expect(endTitle(failed, trans)).toMatch(/^study-a [失败敗]+$/u);
+    expect(countsText([failed], trans)).toMatch(/^[失败敗]+ 1 [个個]$/u);
   });
 });

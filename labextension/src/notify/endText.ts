@@ -35,7 +35,7 @@ export function endTitle(job: Job, trans: TranslationBundle): string {
     return trans.__('%1 was cancelled', name);
   }
   if (state === 'failed') {
-    return trans.__('%1 failed', name);
+    return trans._p('name of a job', '%1 failed', name);
   }
   return time === null
     ? trans.__('%1 finished', name)
