@@ -37,6 +37,15 @@ function section({ node }: JobDetails, title: string): HTMLElement {
   )!;
 }
 
+it('has a screen reader say the state, and not each second of it', async () => {
+  const started = new Date().toISOString();
+  const view = await show({}, job({ state: 'running', started }));
+  const state = view.node.querySelector('.jp-ToJob-details-state')!;
+  expect(state.textContent).toMatch(/^Running · \d+ s$/);
+  expect(view.node.querySelector('[role=status]')!.textContent).toBe('Running');
+  view.dispose();
+});
+
 it.each([
   ['what was printed before a picture', 'epoch 1', 'epoch 1'],
   ['that the end has no text', '', 'The end has no text.']

@@ -41,8 +41,8 @@ function JobStanding({
   const usage = isFinal(job) ? usageText(job, trans) : null;
   return (
     <>
-      <p className={`jp-ToJob-details-state jp-mod-${job.state}`} role="status">
-        <strong>{statusText(job, trans)}</strong>
+      <p className={`jp-ToJob-details-state jp-mod-${job.state}`}>
+        <strong role="status">{statusText(job, trans)}</strong>
         {!isFinal(job) && <ElapsedTime job={job} trans={trans} />}
       </p>
       {job.state === 'running' && <ProgressBar job={job} trans={trans} />}
