@@ -1,4 +1,6 @@
 /** Results side by side: the matrix, its best run, the plot, and using the parameters of a run. */
+import { PromiseDelegate } from '@lumino/coreutils';
+
 import type { Results } from '../src/api';
 import type { IJobsApi, JobsQuery } from '../src/jobs/client';
 import { Jobs } from '../src/jobs/model';
@@ -182,6 +184,32 @@ describe('ResultsModel', () => {
     await model.refresh();
     await settle();
     expect(model.version).toBe(before + 1); // nothing is drawn twice
+    model.dispose();
+  });
+
+  it('loads one table at a time, and once more for what came meanwhile', async () => {
+    const jobs = new Jobs({
+      list: () => Promise.resolve({ jobs: [], next: null })
+    } as unknown as IJobsApi);
+    const answers: PromiseDelegate<Results>[] = [];
+    const getResults = () => {
+      answers.push(new PromiseDelegate<Results>());
+      return answers.at(-1)!.promise;
+    };
+    const model = new ResultsModel('night', jobs, { getResults }, 1);
+    for (const name of ['a', 'b']) {
+      jobs.update(job({ name, group: 'night', state: 'succeeded' }));
+      await settle();
+    }
+    expect(answers).toHaveLength(1);
+    answers[0]!.reject(new Error('HTTP 504'));
+    await settle();
+    expect(model.error).toEqual(new Error('HTTP 504'));
+    expect(answers).toHaveLength(2);
+    answers[1]!.resolve(RESULTS);
+    await settle();
+    expect([model.results, model.error]).toEqual([RESULTS, null]);
+    expect(answers).toHaveLength(2);
     model.dispose();
   });
 

@@ -157,10 +157,16 @@ export class ResultsModel implements IDisposable {
     };
   }
 
-  /** Load the table, and the jobs of the group if the list may lack some. */
+  /** Load the table, or again after a load in progress; and jobs that the list may lack. */
   async refresh(): Promise<void> {
     clearTimeout(this._timer);
     this._timer = undefined;
+    if (this._isLoading) {
+      this._isStale = true; // The answer to an earlier request may come later.
+      return;
+    }
+    this._isLoading = true;
+    this._isStale = false;
     if (this._mayLackJobs) {
       this._mayLackJobs = false;
       this.jobs.loadGroup(this.group).then(
@@ -174,7 +180,11 @@ export class ResultsModel implements IDisposable {
     } catch (error) {
       this.error = error;
     }
+    this._isLoading = false;
     this._emitChanged();
+    if (this._isStale && !this.isDisposed) {
+      this._schedule();
+    }
   }
 
   dispose(): void {
@@ -216,6 +226,8 @@ export class ResultsModel implements IDisposable {
   private readonly _standings = new Map<string, string>();
   private _best: Best | null = null;
   private _plot: PlotChoice | null = null;
+  private _isLoading = false;
+  private _isStale = false;
   private _timer: ReturnType<typeof setTimeout> | undefined;
   /** Whether the list may lack jobs of the group: it has only the newest, or has dropped some. */
   private _mayLackJobs = true;
