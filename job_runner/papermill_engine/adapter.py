@@ -22,6 +22,7 @@ from ..diagnosis.exit_codes import Exit
 from ..kernel.client import KernelClient
 from ..kernel.process import KernelProcess
 from ..notebook.parameterize import code_cells
+from ..protocol.journal.validation import validated
 from ..protocol.result.fold import NotebookFold
 from ..protocol.result.outputs import MemoryOutputStore
 from ..resources.monitor import Monitor
@@ -88,7 +89,7 @@ class RecordAdapter:
         else:
             if "output" in record:
                 self._options.copy_output(record["output"])
-            self._fold.feed({"t": time.time(), **record})
+            self._fold.feed(validated({"t": time.time(), **record}))
             self._nb_man.autosave_cell()
 
     def skip_to(self, index: int) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -109,6 +110,32 @@ def test_records_of_a_million_cells_make_no_million_cells(exchange: FileExchange
     assert memory < 200 * MIB
     _, result = ended(exchange)
     assert result.count('"cell_type"') < 1100
+
+
+METRIC = {
+    "output_type": "display_data",
+    "data": {"application/papermill.record+json": {"loss": 1}},
+    "metadata": {},
+}
+
+
+@pytest.mark.parametrize(
+    ("record", "is_damage"),
+    [
+        ({"k": "cell_end", "i": 0, "ok": True}, False),  # of no execution count
+        ({"k": "output", "i": True, "output": METRIC}, True),
+        ({"k": "prepared", "cells_total": 10**25, "notebook": {}}, True),
+    ],
+)
+def test_a_record_of_an_odd_shape_leaves_an_outcome(
+    exchange: FileExchange, record: dict[str, Any], is_damage: bool
+) -> None:
+    segment(exchange, 1).write_bytes(stream("before") + journal.encode(record) + stream("after"))
+    assert finish(exchange)[0] == 0
+    outcome, result = ended(exchange)
+    assert (outcome.reason, outcome.metrics, outcome.cells["total"]) == ("Lost", {}, 0)
+    assert "before" in result and "after" in result
+    assert ("bytes of the journal are damaged here" in result) is is_damage
 
 
 def run_folds(exchange: FileExchange) -> None:

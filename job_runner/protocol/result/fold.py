@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from ..journal.truncation import cut_notice, dropped_notice, omitted_notice
-from ..journal.validation import damage_notice, validated
+from ..journal.validation import damage_notice
 from .notebook import (
     METADATA_KEY,
     Cell,
@@ -66,8 +66,8 @@ class NotebookFold:
         return blank_notebook(self._snapshot())
 
     def feed(self, record: Record) -> None:
-        """Take one more record."""
-        record = self._with_known_cell(validated(record))
+        """Take one more record, a valid one."""
+        record = self._with_known_cell(record)
         handler = getattr(self, f"_on_{record.get('k')}", None)
         if handler is not None:
             handler(record)
@@ -116,7 +116,7 @@ class NotebookFold:
 
     def _on_cell_end(self, record: Record) -> None:
         cell = self._cell(record["i"])
-        cell["execution_count"] = record["execution_count"]
+        cell["execution_count"] = record.get("execution_count")
         if record.get("usage"):
             cell["metadata"][METADATA_KEY] = record["usage"]
         if record["i"] in self._outputs:

@@ -18,6 +18,7 @@ from typing import Any
 from .. import documents, layout
 from ..journal.journal import journal_size, read_journal
 from ..journal.nesting import is_too_deep
+from ..journal.validation import validated
 from ..metrics import Metric, MetricsFold
 from ..progress import Progress, ProgressFold
 from .fold import NotebookFold
@@ -68,7 +69,8 @@ class ResultFold:
 
     def feed(self, record: Record) -> None:
         """Take one more record. After an OSError (the disk is full) this fold is useless."""
-        self._prepared = self._prepared or record.get("k") == "prepared"
+        record = validated(record)
+        self._prepared = self._prepared or record["k"] == "prepared"
         self._progress.feed(record)
         self._metrics.feed(record)
         self._fold.feed(record)
