@@ -138,17 +138,45 @@ def test_a_record_of_an_odd_shape_leaves_an_outcome(
     assert ("bytes of the journal are damaged here" in result) is is_damage
 
 
-def run_folds(exchange: FileExchange) -> None:
+def run_folds(exchange: FileExchange, reason: str = "Lost", message: str = "It was lost.") -> None:
     """Have a controller finish the job."""
 
     async def run() -> None:
         ended = asyncio.Event()
         runs = Folds(exchange, MAX_LINE, lambda _: ended.set())
-        runs.start(JOB, EndAttempt(1, "Lost", "It was lost."))
-        runs.start(JOB, EndAttempt(1, "Lost", "It was lost."))  # it is under way
+        runs.start(JOB, EndAttempt(1, reason, message))
+        runs.start(JOB, EndAttempt(1, reason, message))  # it is under way
         await asyncio.wait_for(ended.wait(), 120)
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"), [("bad \0", "bad ?"), ("bad \ud800", "bad ?"), ("-bad", "-bad")]
+)
+def test_a_termination_message_of_any_text(exchange: FileExchange, said: str, shown: str) -> None:
+    """The notebook can write it, and it becomes an argument of a process."""
+    segment(exchange, 1).write_bytes(stream("before"))
+    run_folds(exchange, said, said)
+    outcome, _ = ended(exchange)
+    assert (outcome.reason, outcome.message) == (shown, shown)
+
+
+def test_a_host_that_starts_no_process_is_tried_again(
+    exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start, refusals = asyncio.create_subprocess_exec, [BlockingIOError("no more processes")]
+
+    async def refuse_once(*command: str, **options: Any) -> asyncio.subprocess.Process:
+        if refusals:
+            raise refusals.pop()
+        return await start(*command, **options)
+
+    segment(exchange, 1).write_bytes(stream("before"))
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", refuse_once)
+    monkeypatch.setattr(folds, "MIN_RETRY_DELAY", 0.1)
+    run_folds(exchange)
+    assert ended(exchange)[0].message == "It was lost."
 
 
 def test_a_journal_that_fits_in_no_memory_is_folded_in_part(

@@ -70,10 +70,12 @@ class Folds:
         max_line = [] if self._max_line is None else ["--max-line", str(self._max_line)]
         limits = max_line
         while (directory := self._exchange.root / job).is_dir():
-            ending = ["--attempt", str(end.attempt), "--reason", end.reason]
-            options = [*ending, "--message", end.message, *limits]
             async with self._slots:
-                status = await _run(directory, options)
+                try:
+                    status = await _run(directory, [*_options(end), *limits])
+                except Exception:  # as of a host without another process: it is tried again, too
+                    _log.exception("%s: no process puts its result together", job)
+                    status = PASSING[0]
             if status == SUCCEEDED:
                 self._on_end(job)
                 return
@@ -82,6 +84,16 @@ class Folds:
                 limits = [*max_line, "--max-journal", str(BEGINNING)]
             await asyncio.sleep(delay)
             delay = min(2 * delay, MAX_RETRY_DELAY)
+
+
+def _options(end: EndAttempt) -> list[str]:
+    """Return the options that say how an attempt ended.
+
+    A notebook may have written its reason and message. So they may begin with a dash, and have
+    characters that no argument of a process can have.
+    """
+    said = [f"--attempt={end.attempt}", f"--reason={end.reason}", f"--message={end.message}"]
+    return [text.encode(errors="replace").decode().replace("\0", "?") for text in said]
 
 
 async def _run(directory: Path, options: list[str]) -> int | None:
