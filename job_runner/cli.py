@@ -110,7 +110,9 @@ def _parser() -> argparse.ArgumentParser:
     finish.add_argument("--reason", help="why it ended, if known (default: Lost)")
     finish.add_argument("--message", help="one sentence that says so")
     finish.add_argument("--max-line", type=int, help="bytes of a record that is folded at most")
-    finish.add_argument("--max-journal", type=int, help="bytes of the journal that are folded")
+    finish.add_argument(
+        "--max-journal", type=int, help="bytes of the journal that are folded; 0: write no result"
+    )
     finish.set_defaults(command=_finish)
     inspect = commands.add_parser("inspect", help="print a notebook's parameters as JSON")
     inspect.add_argument("notebook", type=Path)

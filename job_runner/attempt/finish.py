@@ -47,7 +47,8 @@ def finish_job(
     Where it never started, claim it and write an outcome without a result.
     `reason` and `message` are the caller's knowledge of why; by default the attempt is Lost. What
     the runner itself came to write down counts more, and an outcome that an agent has sent most.
-    `limits` is how much of the journal is folded.
+    `limits` is how much of the journal is folded. Of nothing there is no result, and only the
+    caller's reason counts.
     """
     if not (job_dir / layout.REQUEST).is_file():
         raise FileNotFoundError(f"{job_dir} holds no {layout.REQUEST}")
@@ -67,7 +68,10 @@ def finish_job(
         if read_outcome(directory) is not None:
             return Exit.SUCCEEDED
         sent = _sent_outcome(directory)
-        if sent is not None:
+        if limits.journal == 0:
+            end = End(reason or "Lost", message or LOST_MESSAGE, None)
+            _end_without_result(job_dir, directory, end)
+        elif sent is not None:
             _complete(job_dir, directory, sent, limits)
         else:
             _finish(job_dir, claim, reason or "Lost", message or LOST_MESSAGE, limits)
@@ -185,11 +189,15 @@ def _never_started(job_dir: Path, number: int, end: End) -> int:
         return Exit.BUSY
     try:
         liveness.remove_claim_drafts(job_dir)
-        result, usage = WrittenResult(None, Progress()), Usage().to_json()
-        write_ending(job_dir, claim.directory, end, result, None, usage)
+        _end_without_result(job_dir, claim.directory, end)
     finally:
         claim.release()
     return Exit.SUCCEEDED
+
+
+def _end_without_result(job_dir: Path, directory: Path, end: End) -> None:
+    result, usage = WrittenResult(None, Progress()), Usage().to_json()
+    write_ending(job_dir, directory, end, result, None, usage)
 
 
 def _is_of_a_pod(directory: Path) -> bool:

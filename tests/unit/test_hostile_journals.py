@@ -199,6 +199,25 @@ def test_a_journal_that_fits_in_no_memory_is_folded_in_part(
     assert "only 16 MiB of it could be put together" in result
 
 
+def test_what_can_never_be_folded_ends_without_a_result(
+    exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folds, "MAX_MEMORY", 240 * MIB)
+    monkeypatch.setattr(folds, "MAX_FAILURES", 2)
+    monkeypatch.setattr(folds, "MIN_RETRY_DELAY", 0.1)
+    segment(exchange, 1).write_bytes(stream("before"))
+    with (exchange.directory(JOB) / layout.SNAPSHOT).open("wb") as snapshot:
+        snapshot.truncate(300 * MIB)  # stands for any fault that each try meets
+    run_folds(exchange)
+    attempt = exchange.directory(JOB) / "attempt-1"
+    outcome = read_outcome(attempt)
+    assert outcome is not None and outcome.result_sha256 is None
+    assert (outcome.state, outcome.reason) == ("failed", "BackendError")
+    assert outcome.message is not None and "could not be put together" in outcome.message
+    assert b"before" in segment(exchange, 1).read_bytes()
+    assert not (attempt / layout.RESULT).exists()
+
+
 def test_an_outcome_that_was_sent_is_the_end(exchange: FileExchange) -> None:
     segment(exchange, 1).write_bytes(stream("all is well"))
     attempt = exchange.directory(JOB) / "attempt-1"

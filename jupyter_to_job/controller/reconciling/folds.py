@@ -12,6 +12,7 @@ import logging
 import resource
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from ...exchange import FileExchange
@@ -28,6 +29,9 @@ MAX_WORDS = 4096
 """Bytes of what a fold says that are logged: the last ones."""
 BEGINNING = 16 << 20
 """Bytes of a journal that are folded where folding all of it has failed."""
+MAX_FAILURES = 10
+"""Failures of a fold, those of the disk apart, after which it is given up."""
+_NO_RESULT = "Its result could not be put together: the controller's log says why. Its own is kept."
 MIN_RETRY_DELAY, MAX_RETRY_DELAY = 2.0, 60.0
 _OOM_SCORE = 1000
 """Where the container is out of memory the kernel ends a fold, and not the controller."""
@@ -65,8 +69,11 @@ class Folds:
             task.add_done_callback(lambda _: self._tasks.pop(job, None))
 
     async def _finish(self, job: str, end: EndAttempt) -> None:
-        """Try until it succeeds, or the job is gone; after each failure wait longer."""
-        delay = MIN_RETRY_DELAY
+        """Try until it succeeds, or the job is gone; after each failure wait longer.
+
+        After `MAX_FAILURES` the attempt ends without a result, so that its job can be deleted.
+        """
+        delay, failures = MIN_RETRY_DELAY, 0
         max_line = [] if self._max_line is None else ["--max-line", str(self._max_line)]
         limits = max_line
         while (directory := self._exchange.root / job).is_dir():
@@ -81,7 +88,11 @@ class Folds:
                 return
             _log.warning("%s: its result cannot be put together (exit status %s)", job, status)
             if status not in PASSING:  # this journal is too much
-                limits = [*max_line, "--max-journal", str(BEGINNING)]
+                failures += 1
+                beginning = BEGINNING if failures < MAX_FAILURES else 0
+                limits = [*max_line, "--max-journal", str(beginning)]
+            if failures == MAX_FAILURES:
+                end = replace(end, reason="BackendError", message=_NO_RESULT)
             await asyncio.sleep(delay)
             delay = min(2 * delay, MAX_RETRY_DELAY)
 
