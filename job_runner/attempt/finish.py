@@ -67,6 +67,7 @@ def finish_job(
             liveness.remove_claim_drafts(job_dir)
         if read_outcome(directory) is not None:
             return Exit.SUCCEEDED
+        documents.remove_drafts(directory)
         sent = _sent_outcome(directory)
         if limits.journal == 0:
             end = End(reason or "Lost", message or LOST_MESSAGE, None)
@@ -98,7 +99,6 @@ def _finish(
             cleanup.end_session(summary.kernel_pid, str(directory))
         cleanup.remove_sockets(summary.sockets)
     disk_reserve.release(directory)
-    documents.remove_drafts(directory)
     usage = summary.usage or Usage().to_json()
     if summary.end is not None:
         end = end_from_record(summary.end)

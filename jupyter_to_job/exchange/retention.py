@@ -185,6 +185,7 @@ def _clear(exchange: FileExchange, name: str, message: str) -> bool:
         for number in layout.attempts(directory):
             for piece in _IN_ATTEMPT:
                 _remove(layout.attempt_dir(directory, number) / piece)
+            documents.remove_drafts(layout.attempt_dir(directory, number))
         documents.remove_drafts(directory)
         _forget_values(exchange, name)
         _remove(directory / layout.SNAPSHOT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -218,17 +219,37 @@ def test_what_can_never_be_folded_ends_without_a_result(
     assert not (attempt / layout.RESULT).exists()
 
 
-def test_an_outcome_that_was_sent_is_the_end(exchange: FileExchange) -> None:
-    segment(exchange, 1).write_bytes(stream("all is well"))
-    attempt = exchange.directory(JOB) / "attempt-1"
+def send_outcome(exchange: FileExchange) -> None:
     sent = Outcome(
         "succeeded", None, None, 0, {"done": 1, "total": 1}, None, exchanges.ENDED, {}, "0" * 64
     )
+    attempt = exchange.directory(JOB) / "attempt-1"
     documents.write_document(attempt / layout.SENT_OUTCOME, vars(sent))
+
+
+def test_an_outcome_that_was_sent_is_the_end(exchange: FileExchange) -> None:
+    segment(exchange, 1).write_bytes(stream("all is well"))
+    send_outcome(exchange)
     run_folds(exchange)
     outcome, result = ended(exchange)
-    assert (outcome.state, outcome.message, outcome.cells) == ("succeeded", None, sent.cells)
+    cells = {"done": 1, "total": 1}
+    assert (outcome.state, outcome.message, outcome.cells) == ("succeeded", None, cells)
     assert "all is well" in result
+
+
+def test_a_fold_that_was_killed_leaves_no_draft(exchange: FileExchange) -> None:
+    """Folds are, for their memory or time; each draft may be as large as a result."""
+    segment(exchange, 1).write_bytes(stream("all is well"))
+    send_outcome(exchange)
+    attempt = exchange.directory(JOB) / "attempt-1"
+    die = "import os, signal; os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)"
+    command = [sys.executable, "-c", die + FINISH, "finish", str(exchange.directory(JOB))]
+    killed = subprocess.run(command, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert "all is well" in next(attempt.glob(".*.tmp")).read_text()
+    assert finish(exchange)[0] == 0
+    assert "all is well" in ended(exchange)[1]
+    assert list(attempt.glob(".*.tmp")) == []
 
 
 def test_a_gateway_reads_it_in_little_memory(exchange: FileExchange) -> None:
