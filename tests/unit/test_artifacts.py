@@ -230,6 +230,35 @@ def test_many_at_once_publish_one(root: Path, made: Path) -> None:
     assert files(root) == EXPECTED
 
 
+OTHER_HOST = """
+import fcntl, os, stat
+from jupyter_to_job.workspace.publishing.drafts import remove_drafts
+flock = fcntl.flock
+def flock_of_files(descriptor, operation):
+    # NFS carries the locks of files to other hosts, and those of folders to none.
+    if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
+        flock(descriptor, operation)
+fcntl.flock = flock_of_files
+remove_drafts(os.open('dir', os.O_RDONLY))
+"""
+
+
+def test_another_host_leaves_a_living_draft_alone(root: Path, made: Path) -> None:
+    """It publishes in the same folder while files are copied."""
+    found = find(made)
+    variables = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+
+    def open_late() -> BinaryIO:
+        command = [sys.executable, "-c", OTHER_HOST]
+        subprocess.run(command, cwd=root, env=variables, check=True)
+        return found[-1].open()
+
+    late = [*found[:-1], replace(found[-1], open=open_late)]
+    published = publish_artifacts(Workspace(root), f"dir/{NAME}.ipynb", NAME, late)
+    assert published.paths == tuple(sorted(EXPECTED)) and published.lost == ()
+    assert files(root) == EXPECTED
+
+
 PUBLISHER = """
 import sys
 from pathlib import Path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import hashlib
 import io
 import os
@@ -200,16 +201,66 @@ def test_of_many_different_ones_each_gets_a_name(tmp_path: Path) -> None:
 
 
 def test_drafts_are_swept_once_nobody_holds_them(tmp_path: Path) -> None:
-    left, kept = tmp_path / f".jupyter-to-job-{'0' * 16}.tmp", tmp_path / ".jupyter-to-job-mine.tmp"
-    left.mkdir()
-    (left / "file").touch()
-    (left / "link").symlink_to(kept)
+    kept = tmp_path / ".jupyter-to-job-mine.tmp"
     kept.touch()
     folder = os.open(tmp_path, os.O_RDONLY)
+    for number in range(2):
+        lock = tmp_path / f".jupyter-to-job-{number:016}.tmp"
+        lock.touch()
+        if number:
+            left = lock.with_name(f"{lock.name}.d")
+            (left / "below").mkdir(parents=True)
+            (left / "below" / "file").touch()
+            (left / "link").symlink_to(kept)
     with draft_file(folder) as (file, _), draft_folder(folder) as (made, _):
         remove_drafts(folder)
-        assert {p.name for p in tmp_path.iterdir()} == {file, made, kept.name}
+        names = {file, made, made.removesuffix(".d"), kept.name}
+        assert {p.name for p in tmp_path.iterdir()} == names
     assert [p.name for p in tmp_path.iterdir()] == [kept.name]
+    os.close(folder)
+
+
+def test_nobody_begins_with_a_draft_that_is_swept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its maker may not have locked it yet, and then makes another one."""
+    left = tmp_path / f".jupyter-to-job-{'0' * 16}.tmp"
+    left.touch()
+    really, refused = os.unlink, []
+
+    def unlink(name: str, *, dir_fd: int) -> None:
+        with left.open() as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                refused.append(name)
+        really(name, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "unlink", unlink)
+    folder = os.open(tmp_path, os.O_RDONLY)
+    remove_drafts(folder)
+    os.close(folder)
+    assert left.name in refused and not left.exists()
+
+
+@pytest.mark.parametrize("has_folder", [True, False])
+def test_without_locks_the_age_tells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_folder: bool
+) -> None:
+    monkeypatch.setattr(fcntl, "flock", refuse(errno.ENOLCK))
+    lock = tmp_path / f".jupyter-to-job-{'0' * 16}.tmp"
+    lock.touch()
+    drafts = [lock]
+    if has_folder:  # which is filled longer than an hour
+        drafts.append(lock.with_name(f"{lock.name}.d"))
+        drafts[1].mkdir()
+        os.utime(lock, (0, 0))
+    folder = os.open(tmp_path, os.O_RDONLY)
+    remove_drafts(folder)
+    assert sorted(tmp_path.iterdir()) == drafts
+    os.utime(drafts[-1], (0, 0))
+    remove_drafts(folder)
+    assert list(tmp_path.iterdir()) == []
     os.close(folder)
 
 

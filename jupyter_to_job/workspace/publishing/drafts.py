@@ -1,7 +1,8 @@
 """Temporary files and folders beside a target, and the removal of those of killed processes.
 
 Each draft is locked by the process that makes it. A lock ends with its process, so a draft with a
-free lock is abandoned: the next process that publishes in that folder removes it.
+free lock is abandoned: the next process that publishes in that folder removes it. The lock is
+always a file's, beside a draft that is a folder: NFS shows other hosts no locks of folders.
 """
 
 from __future__ import annotations
@@ -12,17 +13,19 @@ import hashlib
 import os
 import re
 import secrets
-import stat
 import time
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from typing import BinaryIO
+
+from job_runner.protocol.folders import open_folder
 
 from ..paths import read_chunks
 
 LEFTOVER_SECONDS = 3600.0
 """Age at which a draft is abandoned on file systems without locks."""
 _NAME = re.compile(r"\.jupyter-to-job-[0-9a-f]{16}\.tmp")
+_FOLDER = ".d"
+"""What the name of a draft that is a folder has after that of the file with its lock."""
 
 
 def draft_name() -> str:
@@ -36,12 +39,12 @@ def draft_file(folder: int, mode: int = 0o666) -> Iterator[tuple[str, BinaryIO]]
 
     Its rights are `mode` less the user's umask: it becomes one of their files.
     """
-    name, descriptor = _make_locked(folder, partial(_make_file, mode))
+    name, descriptor = _make_locked(folder, mode)
     with os.fdopen(descriptor, "w+b") as file:
         try:
             yield name, file
         finally:
-            remove_tree(name, folder)  # while it is still locked
+            _remove(name, folder)
 
 
 @contextlib.contextmanager
@@ -50,12 +53,11 @@ def draft_folder(folder: int) -> Iterator[tuple[str, int]]:
 
     It is removed at the end with its content, unless it was renamed.
     """
-    name, descriptor = _make_locked(folder, _make_folder)
-    try:
-        yield name, descriptor
-    finally:
-        remove_tree(name, folder)
-        os.close(descriptor)
+    with draft_file(folder, 0o600) as (lock, _):
+        name = lock + _FOLDER
+        os.mkdir(name, dir_fd=folder)
+        with open_folder(folder, [name]) as descriptor:
+            yield name, descriptor
 
 
 def remove_drafts(folder: int) -> None:
@@ -65,8 +67,8 @@ def remove_drafts(folder: int) -> None:
     for name in names:
         with contextlib.suppress(OSError):  # another user's, or removed already
             status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-            if status.st_uid == os.geteuid() and _is_abandoned(name, folder, status):
-                remove_tree(name, folder)
+            if status.st_uid == os.geteuid():
+                _remove_abandoned(name, folder)
 
 
 def remove_tree(name: str, folder: int) -> None:
@@ -111,25 +113,11 @@ def digest_of(file: BinaryIO) -> str:
     return digest.hexdigest()
 
 
-def _make_file(mode: int, name: str, folder: int) -> int:
-    return os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode, dir_fd=folder)
-
-
-def _make_folder(name: str, folder: int) -> int | None:
-    os.mkdir(name, dir_fd=folder)
-    try:
-        return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
-    except FileNotFoundError:
-        return None
-
-
-def _make_locked(folder: int, make: Callable[[str, int], int | None]) -> tuple[str, int]:
-    """Make a draft and lock it, where the file system has locks."""
+def _make_locked(folder: int, mode: int) -> tuple[str, int]:
+    """Make a file and lock it, where the file system has locks."""
     while True:
         name = draft_name()
-        descriptor = make(name, folder)
-        if descriptor is None:
-            continue
+        descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode, dir_fd=folder)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.fstat(descriptor).st_nlink > 0:
@@ -149,16 +137,35 @@ def _remove_folder(name: str, folder: int) -> None:
         os.unlink(name, dir_fd=folder)
 
 
-def _is_abandoned(name: str, folder: int, status: os.stat_result) -> bool:
-    """Tell whether no process holds a draft's lock any more."""
-    kind = os.O_DIRECTORY if stat.S_ISDIR(status.st_mode) else os.O_RDWR
-    descriptor = os.open(name, kind | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+def _remove(name: str, folder: int) -> None:
+    """Remove a draft whose lock this process holds: the file with the lock last."""
+    remove_tree(name + _FOLDER, folder)
+    remove_tree(name, folder)
+
+
+def _remove_abandoned(name: str, folder: int) -> None:
+    """Remove a draft if no process holds its lock any more."""
+    descriptor = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+    try:
+        if _lock_abandoned(descriptor, name, folder):
+            _remove(name, folder)
+    finally:
+        os.close(descriptor)
+
+
+def _lock_abandoned(descriptor: int, name: str, folder: int) -> bool:
+    """Take the lock of a draft; tell whether no process held it any more."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     except OSError:
-        return status.st_mtime < time.time() - LEFTOVER_SECONDS
-    finally:
-        os.close(descriptor)
+        return _last_change(name, folder) < time.time() - LEFTOVER_SECONDS
     return True
+
+
+def _last_change(name: str, folder: int) -> float:
+    """Return when something was last written to a draft, or made in it, in unix seconds."""
+    with contextlib.suppress(FileNotFoundError):
+        return os.stat(name + _FOLDER, dir_fd=folder, follow_symlinks=False).st_mtime
+    return os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime
