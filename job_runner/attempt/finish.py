@@ -11,10 +11,17 @@ from ..diagnosis.endings import End
 from ..diagnosis.exit_codes import Exit
 from ..kernel import cleanup
 from ..protocol import documents, layout, liveness
-from ..protocol.created import read_created
+from ..protocol.created import CreatedFiles, read_created
 from ..protocol.journal.journal import JournalWriter, journal_size
 from ..protocol.journal.truncation import cut_reason
-from ..protocol.outcome import LOST_MESSAGE, Outcome, read_outcome, write_outcome
+from ..protocol.outcome import (
+    LOST_MESSAGE,
+    MAX_ARTIFACT_BYTES,
+    MAX_ARTIFACTS,
+    Outcome,
+    read_outcome,
+    write_outcome,
+)
 from ..protocol.progress import Progress
 from ..protocol.result.result import NO_LIMITS, FoldLimits, WrittenResult, write_result
 from ..protocol.units import format_bytes
@@ -126,6 +133,9 @@ def _complete(job_dir: Path, directory: Path, sent: Outcome, limits: FoldLimits)
     """Write the outcome that an agent has sent, with the result and what is missing of it."""
     result = write_result(job_dir, directory, limits)
     notes = _missing_parts(directory, limits)
+    created = read_created(directory)
+    if created is not None:
+        notes += _lost_files(directory, created)
     message = " ".join(filter(None, (sent.message, *notes))) or None
     counted = replace(sent, result_sha256=result.sha256, message=message, metrics=result.metrics)
     write_outcome(directory, counted)
@@ -149,16 +159,21 @@ def _missing_parts(directory: Path, limits: FoldLimits) -> list[str]:
 
 
 def _missing_files(job_dir: Path, directory: Path) -> list[str]:
-    """Return a sentence on files of a scratch folder that are lost with its pod, if there are any.
-
-    What came of them in part only is removed: it would be taken for the whole.
-    """
+    """Return sentences on files of a killed run that are lost with its pod, if there are any."""
     created = read_created(directory)
     if created is None:
         with contextlib.suppress(documents.DocumentError):
             if (documents.read_document(job_dir / layout.REQUEST) or {}).get("isolated"):
                 return ["Files that it had created, if any, are lost with its pod."]
         return []
+    return _lost_files(directory, created)
+
+
+def _lost_files(directory: Path, created: CreatedFiles) -> list[str]:
+    """Return sentences on those of the created files that did not come, or not whole, if any.
+
+    What came of them in part only is removed: it would be taken for the whole.
+    """
     missing = drop_cut_files(directory, created)
     count = len(missing) + created.omitted
     if not count:
@@ -166,10 +181,15 @@ def _missing_files(job_dir: Path, directory: Path) -> list[str]:
     names = [name.encode(errors="backslashreplace").decode() for name in missing[:_MAX_LISTED]]
     listed = ", ".join(name[:_MAX_LISTED_NAME] for name in names)
     more = f" and {count - len(names)} more" if count > len(names) > 0 else ""
-    return [
-        f"Of {len(created.files) + created.omitted} files that it had created {count} could not "
-        f"be fetched from its pod, and are lost{': ' if names else ''}{listed}{more}."
+    total, size = len(created.files) + created.omitted, sum(file.size for file in created.files)
+    notes = [
+        f"Of {total} files that it had created {count} could not be fetched from its pod, and are "
+        f"lost{': ' if names else ''}{listed}{more}."
     ]
+    if total > MAX_ARTIFACTS or size > MAX_ARTIFACT_BYTES:
+        most = f"{MAX_ARTIFACTS:,} files and {format_bytes(MAX_ARTIFACT_BYTES)}"
+        notes.append(f"At most {most} of a run are delivered.")
+    return notes
 
 
 def _last_sign_of_life(summary: JournalSummary, last_heartbeat: float | None) -> float | None:

@@ -1,7 +1,8 @@
 """What an isolated run has created in its scratch folder, as runners and agents find it.
 
-The agent of a killed run names these files to the gateway before it sends them. So a file of which
-only a part came, for whatever reason, is never taken for a whole one.
+Where no outcome names these files, as of a killed run, its agent names them to the gateway before
+it sends them. So a file of which only a part came, for whatever reason, is never taken for a whole
+one.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class CreatedFiles:
         files = tuple(CreatedFile(*item) for item in sorted(sizes.items()))
         created = cls(files, omitted)
         while len(created.encode()) > documents.MAX_SENT_BYTES:
-            count = len(created.files) // 2
+            count = len(created.files) * 9 // 10
             created = cls(files[:count], omitted + len(files) - count)
         return created
 

@@ -7,6 +7,7 @@ was fetched or sent before stays, and is not fetched or sent again.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import logging
@@ -159,6 +160,12 @@ class Agent:
             return outcome
         return documents.encode({**json.loads(outcome), "artifacts": None})
 
+    def _names_artifacts(self) -> bool:
+        """Tell whether the outcome names what the run created; one that is damaged does not."""
+        with contextlib.suppress(LookupError, TypeError, ValueError, RecursionError):
+            return json.loads(self._read_outcome())["artifacts"] is not None
+        return False
+
     def _claim(self) -> int:
         """Claim the lowest attempt that is free, or that this pod claimed before a restart."""
         document = documents.encode({"pod": self._pod})
@@ -204,19 +211,21 @@ class Agent:
                 return
 
     def _find_artifacts(self) -> list[str]:
-        """Return the paths of what the run created; tell the gateway those of a killed run.
+        """Return the paths of what the run created; tell the gateway those that no outcome names.
 
-        Nothing has collected them, and no outcome names them: what came of them in part only would
-        be taken for the whole.
+        Those are a killed run's, which nothing has collected, and any that are over the limits.
+        What came of them in part only would be taken for the whole.
         """
-        collected = self._folder.files(self._local(layout.ARTIFACTS))
-        has_outcome = self._folder.read(self._local(layout.OUTCOME), 0, 1)
-        if has_outcome or not self._folder.is_unlocked(self._local(layout.LOCK)):
+        artifacts, scratch = self._local(layout.ARTIFACTS), self._local(layout.SCRATCH)
+        has_outcome = bool(self._folder.read(self._local(layout.OUTCOME), 0, 1))
+        is_killed = not has_outcome and self._folder.is_unlocked(self._local(layout.LOCK))
+        collected = self._folder.files(artifacts)
+        if not is_killed and (not collected or not has_outcome or self._names_artifacts()):
             return collected
         sizes: dict[str, int] = {}
         paths: dict[str, str] = {}
         omitted = 0
-        for folder in (self._local(layout.ARTIFACTS), self._local(layout.SCRATCH)):
+        for folder in (artifacts, scratch) if is_killed else (artifacts,):
             for name, size in self._folder.created(folder, f"{self._job}/{layout.INPUTS}"):
                 if len(paths) < MAX_ARTIFACTS:
                     sizes.setdefault(name, size)
