@@ -22,6 +22,11 @@ SECONDS = 90
 """Seconds that the pod may take: its image may have to be pulled."""
 _INTERVAL = 0.5
 _ENDED = ("Succeeded", "Failed")
+_NO_OWNER = ("does not say whose it is", "names nobody")
+"""What a gateway says of a pod that it knows, and whose owner it does not."""
+_RULES_OF_USERS = ("claim", "serviceaccount")
+"""Owner rules by what the pod does not have: a user's claim, or a user's service account."""
+_DISTRUST = "CERTIFICATE_VERIFY_FAILED"
 
 
 def check(api: ClusterApi, installation: Installation) -> Iterator[CheckResult]:
@@ -44,7 +49,7 @@ def check(api: ClusterApi, installation: Installation) -> Iterator[CheckResult]:
         if ended is None:
             yield _not_started(namespace, api.get(path))
         else:
-            yield from _told(namespace, api.ask("GET", f"{path}/log", {}).body)
+            yield from _told(installation, namespace, api.ask("GET", f"{path}/log", {}).body)
     finally:
         with contextlib.suppress(JobsError):
             api.delete(path)
@@ -74,7 +79,7 @@ def _not_started(namespace: str, pod: Manifest) -> CheckResult:
     )
 
 
-def _told(namespace: str, log: str) -> Iterator[CheckResult]:
+def _told(installation: Installation, namespace: str, log: str) -> Iterator[CheckResult]:
     """Yield what the pod's own `doctor` says of the gateway."""
     findings = _findings(log)
     if not findings:
@@ -84,13 +89,25 @@ def _told(namespace: str, log: str) -> Iterator[CheckResult]:
             "Does JUPYTER_TO_JOB_AGENT_IMAGE name the image of this version's controller?",
         )
     for finding in findings:
-        level = Level(finding["level"])
-        message = f"From {namespace}: {finding['message']}"
-        if level is Level.OK:
-            yield ok(message)
-        else:
-            network = f"Do network policies let pods of {namespace} reach the gateway?"
-            yield CheckResult(level, message, f"{finding['mend']} {network}".strip())
+        yield _finding(installation, namespace, finding)
+
+
+def _finding(installation: Installation, namespace: str, finding: dict[str, Any]) -> CheckResult:
+    """Return a finding of the pod as one of ours; what only such a pod lacks is no problem."""
+    level, message = Level(finding["level"]), f"From {namespace}: {finding['message']}"
+    if level is Level.OK:
+        return ok(message)
+    if installation.owner_rule[0] in _RULES_OF_USERS and any(w in message for w in _NO_OWNER):
+        rule = installation.setting("owner_rule")
+        return ok(f"From {namespace}: It knows the pod by its token. No owner was tried, by {rule}")
+    if installation.authority is None and _DISTRUST in message:
+        return warning(
+            f"{message} The certificate of its authority could not be read here, so the pod that "
+            "tried it had none.",
+            "See in a dev pod: jupyter-to-job doctor.",
+        )
+    network = f"Do network policies let pods of {namespace} reach the gateway?"
+    return CheckResult(level, message, f"{finding['mend']} {network}".strip())
 
 
 def _findings(log: str) -> list[dict[str, Any]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any
 
-from ....domain.errors import NotFound
+from ....domain.errors import NotFound, Refused
 from .api import ClusterApi, Manifest
 
 CONTROLLER = {"app.kubernetes.io/name": "jupyter-to-job-controller"}
@@ -93,6 +94,32 @@ class Installation:
         return True
 
     @property
+    def owner_rule(self) -> tuple[str, str]:
+        """Where the name of a dev pod's owner stands: the rule's source, and its key."""
+        source, _, key = self.setting("owner_rule").partition("=")
+        return source.strip(), key.strip()
+
+    @cached_property
+    def authority(self) -> str | None:
+        """The certificates by which agents trust the gateway, "" for the usual ones.
+
+        None if those that it has cannot be read here.
+        """
+        folder = self.setting("gateway_tls")
+        if not folder:
+            return ""
+        volume = self.volume_at(f"{folder}/ca.crt")
+        source = (volume[0].get("secret") or {}) if volume else {}
+        if not source or volume is None:
+            return None
+        try:
+            path = f"/api/v1/namespaces/{self.namespace}/secrets/{source['secretName']}"
+            data = self.api.get(path).get("data") or {}
+        except (NotFound, Refused):
+            return None
+        return base64.b64decode(data.get(_key(source, volume[1]), "")).decode()
+
+    @property
     def counts_devices(self) -> bool:
         """Whether it watches pods everywhere."""
         return self.setting("device_counts").lower() in ("1", "true")
@@ -116,10 +143,8 @@ class Installation:
         source = (volume[0].get("configMap") or {}) if volume else {}
         if not source or volume is None:
             return None
-        keys = {item["path"]: item["key"] for item in source.get("items") or ()}
-        inside = str(volume[1])
         document = self.api.get(f"/api/v1/namespaces/{self.namespace}/configmaps/{source['name']}")
-        text: str | None = (document.get("data") or {}).get(keys.get(inside, inside))
+        text: str | None = (document.get("data") or {}).get(_key(source, volume[1]))
         return text
 
     def pods(self) -> list[Manifest]:
@@ -137,6 +162,12 @@ class Installation:
                 place = f"{scheme}{pod['metadata']['name']}:{port}"
                 return f"/api/v1/namespaces/{self.namespace}/pods/{place}/proxy/api/health"
         raise NotFound("No pod of the controller runs.", "See the lines about the controller.")
+
+
+def _key(source: Manifest, path: PurePosixPath) -> str:
+    """Return the key of a file in the ConfigMap or secret that a volume has."""
+    keys = {item["path"]: item["key"] for item in source.get("items") or ()}
+    return str(keys.get(str(path), path))
 
 
 def _main_container(spec: Manifest) -> Manifest:

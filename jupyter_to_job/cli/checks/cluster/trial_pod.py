@@ -12,6 +12,8 @@ from .installation import Installation
 DEADLINE = 120
 """Seconds after which Kubernetes ends the pod, whatever became of whoever started it."""
 TOKEN_FOLDER = "/var/run/secrets/jupyter-to-job"  # noqa: S105 - a folder
+_AUTHORITY = "jupyter-to-job.io/gateway-ca"
+"""The annotation of which the kubelet makes a file: certificates are no secret."""
 _DOCTOR = "from jupyter_to_job.cli.main import main; main(['doctor', '--json'])"
 _RESOURCES = {"cpu": "100m", "memory": "256Mi"}
 
@@ -21,15 +23,20 @@ def trial_pod(installation: Installation, namespace: str) -> Manifest:
 
     Its owner is what the owner rule makes of it, called `doctor`.
     """
-    kind, _, key = installation.setting("owner_rule").partition("=")
     metadata: dict[str, Any] = {
         "name": f"jupyter-to-job-doctor-{secrets.token_hex(4)}",
         "namespace": namespace,
         "labels": {"app.kubernetes.io/name": "jupyter-to-job-doctor"},
     }
-    if kind in ("annotation", "label"):
-        metadata[f"{kind}s"] = {**metadata.get(f"{kind}s", {}), key: "doctor"}
     token = {"audience": AUDIENCE, "expirationSeconds": 600, "path": "token"}
+    sources: list[Manifest] = [{"serviceAccountToken": token}]
+    if installation.authority:
+        metadata["annotations"] = {_AUTHORITY: installation.authority}
+        field = {"fieldPath": f"metadata.annotations['{_AUTHORITY}']"}
+        sources.append({"downwardAPI": {"items": [{"path": "ca.crt", "fieldRef": field}]}})
+    source, key = installation.owner_rule
+    if source in ("annotation", "label"):
+        metadata[f"{source}s"] = {**metadata.get(f"{source}s", {}), key: "doctor"}
     spec = {
         "restartPolicy": "Never",
         "automountServiceAccountToken": False,
@@ -45,7 +52,7 @@ def trial_pod(installation: Installation, namespace: str) -> Manifest:
         },
         "containers": [_container(installation)],
         "volumes": [
-            {"name": "token", "projected": {"sources": [{"serviceAccountToken": token}]}},
+            {"name": "token", "projected": {"sources": sources}},
             {"name": "tmp", "emptyDir": {}},
         ],
     }
@@ -60,6 +67,8 @@ def _container(installation: Installation) -> Manifest:
         "JUPYTER_TO_JOB_GATEWAY": installation.setting("gateway_url"),
         "HOME": "/tmp",  # noqa: S108 - a volume of its own
     }
+    if installation.authority:
+        variables["JUPYTER_TO_JOB_GATEWAY_CA"] = f"{TOKEN_FOLDER}/ca.crt"
     return {
         "name": installation.setting("container"),
         "image": installation.setting("agent_image"),
