@@ -81,12 +81,16 @@ class PretendApiServer:
             raise NotFound(f"Kubernetes answered 404: {path}")
         return self.documents[path]
 
-    def items(self, path: str, **_query: str) -> Iterator[Document]:
+    def items(self, path: str, **query: str) -> Iterator[Document]:
         if path in self.forbidden:
             raise Refused(f"Kubernetes answered 403: cannot list {path}")
         depth = path.count("/") + 1
+        pairs = query.get("labelSelector", "").split(",")
+        wanted = {tuple(pair.split("=")) for pair in pairs if pair}
         for known, document in self.documents.items():
-            if known.startswith(f"{path}/") and known.count("/") == depth:
+            labels = document.get("metadata", {}).get("labels") or {}
+            is_inside = known.startswith(f"{path}/") and known.count("/") == depth
+            if is_inside and wanted <= labels.items():
                 yield document
         if path.endswith("/rolebindings"):
             yield from (d for p, d in self.documents.items() if "/rolebindings/" in p)
@@ -188,7 +192,8 @@ class PretendApiServer:
     def add_namespace(self, name: str, level: str = "restricted") -> None:
         """Add a namespace of dev pods, with one of them and the controller's RoleBinding."""
         labels = {"pod-security.kubernetes.io/enforce": level} if level else {}
-        self.documents[f"/api/v1/namespaces/{name}"] = {"metadata": {"labels": labels}}
+        metadata = {"name": name, "labels": labels}
+        self.documents[f"/api/v1/namespaces/{name}"] = {"metadata": metadata}
         token = {"serviceAccountToken": {"audience": "jupyter-to-job"}}
         volumes = [{"name": "token", "projected": {"sources": [token]}}]
         pod = {"metadata": {"name": "jupyter-ada"}, "spec": {"volumes": volumes}}

@@ -112,6 +112,16 @@ def test_an_owner_rule_that_it_cannot_satisfy(server: PretendApiServer, rule: st
     assert finding["level"] == "problem"
 
 
+def test_where_it_runs_if_all_namespaces_are_served(server: PretendApiServer) -> None:
+    """k8s/network/gateway lets pods of namespaces with the label through, and no others."""
+    server.set_variable("JUPYTER_TO_JOB_NAMESPACES", "*")
+    assert found_of_gateway()[0]["message"] == f"From {NAMESPACE}: It answers"
+    server.add_namespace("zoe")
+    labels = server.documents["/api/v1/namespaces/zoe"]["metadata"]["labels"]
+    labels["jupyter-to-job.io/dev-pods"] = "true"
+    assert found_of_gateway()[0]["message"] == "From zoe: It answers"
+
+
 def test_an_annotation_that_did_not_count(server: PretendApiServer) -> None:
     says(server, "It does not take our token: The pod p does not say whose it is: it has none.")
     (finding,) = found_of_gateway()

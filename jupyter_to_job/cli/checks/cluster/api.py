@@ -22,6 +22,11 @@ TIMEOUT = 10.0
 """Seconds for one request."""
 PAGE_SIZE = 500
 _NO_CLUSTER = "Set KUBECONFIG, name another --context, or run it in a pod with a service account."
+_PROXY = "/proxy/"
+_NO_WAY = (
+    "Does a network policy, such as k8s/network/gateway, or a private control plane keep the API "
+    "server from there? Jobs do not need that way."
+)
 
 
 class Answer(NamedTuple):
@@ -111,10 +116,15 @@ class ClusterApi:
             response = self._client.call_api(*request, _request_timeout=TIMEOUT)
             text = response.read().decode(errors="replace")
         except (ApiException, HTTPError, OSError) as error:
+            if _PROXY in path:
+                raise Unavailable(f"No answer through {resource}: {error}", _NO_WAY) from error
             message = f"{self.address} cannot be reached: {error}"
             raise Unavailable(message, _NO_CLUSTER) from error
         if response.status >= 400:
-            raise error_of_answer(response.status, text, response.reason or text)
+            failure = error_of_answer(response.status, text, response.reason or text)
+            if _PROXY in path and isinstance(failure, Unavailable):
+                raise Unavailable(failure.message, _NO_WAY)
+            raise failure
         return Answer(text, _moment(response.headers.get("Date")))
 
     def seconds_ahead(self, path: str) -> float | None:

@@ -14,6 +14,8 @@ from .api import ClusterApi, Manifest
 
 CONTROLLER = {"app.kubernetes.io/name": "jupyter-to-job-controller"}
 """The labels of the controller's pods."""
+DEV_PODS = {"jupyter-to-job.io/dev-pods": "true"}
+"""The labels of namespaces of dev pods, by which policies know them."""
 EVERYWHERE = "*"
 """Stands for all namespaces in JUPYTER_TO_JOB_NAMESPACES."""
 
@@ -78,11 +80,15 @@ class Installation:
     def dev_namespace(self) -> str:
         """A namespace of dev pods to try things in: the first that there is.
 
-        It is the controller's own where all are served.
+        Where all are served it is the first with our label, as network policies let pods of such
+        namespaces through, and without one the controller's own.
         """
         for name in self.namespaces:
             if name != EVERYWHERE and self.has_namespace(name):
                 return name
+        if EVERYWHERE in self.namespaces:
+            for found in self.api.items("/api/v1/namespaces", labelSelector=_selector(DEV_PODS)):
+                return str(found["metadata"]["name"])
         return self.namespace
 
     def has_namespace(self, name: str) -> bool:
@@ -149,8 +155,8 @@ class Installation:
 
     def pods(self) -> list[Manifest]:
         """Return its pods, the newest last."""
-        selector = ",".join(f"{key}={value}" for key, value in CONTROLLER.items())
-        pods = self.api.items(f"/api/v1/namespaces/{self.namespace}/pods", labelSelector=selector)
+        path = f"/api/v1/namespaces/{self.namespace}/pods"
+        pods = self.api.items(path, labelSelector=_selector(CONTROLLER))
         return sorted(pods, key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
 
     def health_path(self) -> str:
@@ -162,6 +168,11 @@ class Installation:
                 place = f"{scheme}{pod['metadata']['name']}:{port}"
                 return f"/api/v1/namespaces/{self.namespace}/pods/{place}/proxy/api/health"
         raise NotFound("No pod of the controller runs.", "See the lines about the controller.")
+
+
+def _selector(labels: dict[str, str]) -> str:
+    """Return the query for what has all of these labels."""
+    return ",".join(f"{key}={value}" for key, value in labels.items())
 
 
 def _key(source: Manifest, path: PurePosixPath) -> str:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from .... import __version__
+from ....domain.errors import Unavailable
 from ..result import CheckResult, ok, problem, warning
 from .api import ClusterApi
 from .installation import Installation
@@ -20,7 +21,11 @@ def check(api: ClusterApi, installation: Installation) -> Iterator[CheckResult]:
     version = api.get("/version")
     yield _kubernetes(str(version.get("gitVersion")), str(version.get("minor", "")))
     yield _images(installation.container["image"], installation.setting("agent_image"))
-    health = json.loads(api.ask("GET", installation.health_path(), {}).body)
+    try:
+        health = json.loads(api.ask("GET", installation.health_path(), {}).body)
+    except Unavailable as error:
+        yield warning(f"The controller's version is not known: {error.message}", error.hint)
+        return
     theirs = str(health.get("version"))
     message = f"The controller has version {theirs}"
     if theirs.split(".")[:2] == __version__.split(".")[:2]:
