@@ -88,6 +88,7 @@ class StoredFiles:
         with contextlib.suppress(Damaged, NotFound):
             document = self.exchange.document(self.request.name, layout.ORIGIN)
             if document is not None:
-                env = [variable["name"] for variable in document.get("env") or ()]
+                # Some come with their values, others as references to ConfigMaps.
+                env = {*(document.get("env") or ()), *(document.get("env_sources") or ())}
                 return {"image": document.get("image"), "env": env}
         return {}

@@ -56,10 +56,14 @@ def test_a_proxy_comes_before_the_notebook(
     }
     pod["spec"]["containers"].insert(0, proxy)
 
-    text, ran = run(start(cluster, pod))
+    behind_a_proxy = start(cluster, pod)
+    text, ran = run(behind_a_proxy)
 
     assert text == "1000 None C.UTF-8\n"
     assert images.notebook in ran["image"]
+    clean = "cd /tmp && jupyter-to-job clean 'whose-*' --older-than 0 --keep 0 --yes --json"
+    (removal,) = json.loads(behind_a_proxy.run("sh", "-c", clean))
+    assert removal["removed"] == [f"{removal['job']}.ipynb"]
 
 
 def test_the_notebooks_container_has_another_user_than_its_image(

@@ -86,11 +86,14 @@ def dev_pod(
     rules: Tenants | None = None,
     lacks_kueue: Callable[[], bool] = lambda: False,
     status: Any = None,
+    env: Any = (),
     **spec: Any,
 ) -> Iterator[DevPod]:
     cluster = PretendCluster()
     token = cluster.add_pod(claim="home-ada", path=path, nodeName="here", **spec)
-    cluster.pods["team", "jupyter-ada"]["status"].update({} if status is None else status)
+    pod = cluster.pods["team", "jupyter-ada"]
+    pod["status"].update({} if status is None else status)
+    pod["spec"]["containers"][0]["env"] = env
     cluster.claims["team", "home-ada"]["status"] = {"accessModes": [mode]}
     identities = Identities(cluster, rules or tenants(), cluster, Clock())
     catalog = exchange.root.parent / "flavors.yaml"
@@ -344,3 +347,19 @@ def test_the_origin_has_the_architecture_of_its_node(exchange: FileExchange) -> 
         job = pod.submit()
     origin = exchange.document(job["name"], layout.ORIGIN) or {}
     assert (origin["architecture"], origin["node"]) == ("amd64", "here")
+
+
+def test_the_record_has_the_names_of_variables_that_come_along(exchange: FileExchange) -> None:
+    reference = {"name": "proxies", "key": "http"}
+    env = [
+        {"name": "LANG", "value": "C.UTF-8"},
+        {"name": "HTTP_PROXY", "valueFrom": {"configMapKeyRef": reference}},
+        {"name": "PASSWORD", "value": "secret"},
+    ]
+    with dev_pod(exchange, "ReadWriteMany", NODES, env=env) as pod:
+        job = pod.submit(env={"MINE": "1"})
+        answer = pod.client.get(f"jobs/{job['name']}/record", headers=pod.headers)
+    assert answer.status_code == 200, answer.text
+    record = answer.json()
+    assert (record["variables"], record["env"]) == (["HTTP_PROXY", "LANG"], ["MINE"])
+    assert record["image"] == PINNED_IMAGE
