@@ -24,12 +24,13 @@ from ..service.jobs import JobService, ServiceContext
 from ..service.submitting.plan import plan_of
 from ..service.submitting.preflight import check_choice, problem_of
 from ..service.submitting.submission import Caller
-from ..workspace import Frozen, Input, StoredFile, open_regular, summarize_notebook
+from ..workspace import Frozen, Input, StoredFile, open_regular
 from .callers.dev_pod_problems import dev_pod_problems, require_image, require_user
 from .callers.identity import DevPod
 from .callers.volumes import JobOrigins, require_same_workspace, volume_path
 from .feed.job_event import held_elsewhere
 from .intake.blobs import Blobs
+from .intake.snapshots import read_snapshot
 from .pod_planner import PodPlanner
 from .preflight.cluster_checks import ClusterChecks
 from .recent_events import RecentEvents
@@ -86,7 +87,7 @@ class GatewayJobs(JobService):
         if submission.expected_sha256 is None:
             raise BadInput("A gateway needs expected_sha256.", "Send the snapshot as a blob first.")
         _check_path(submission.notebook)
-        data = self._blobs.snapshot(submission.expected_sha256)
+        data, kernel = read_snapshot(self._blobs, submission.expected_sha256, submission.notebook)
         inputs = []
         for path in submission.inputs:
             _check_path(path)
@@ -97,7 +98,6 @@ class GatewayJobs(JobService):
             opens = partial(open_regular, str(blob), path)
             stored = StoredFile(blob, digest)
             inputs.append(Input(path, blob.stat().st_size, opens, stored))
-        kernel = summarize_notebook(data, submission.notebook).kernel
         source = Path("/", submission.notebook)
         return submission, Frozen(
             submission.notebook, source, data, submission.expected_sha256, kernel, tuple(inputs)

@@ -7,12 +7,16 @@ standard library alone, and starts in some hundredths of a second.
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import json
+import resource
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 LARGE = 2 << 20
@@ -24,6 +28,10 @@ _OLDEST = 3
 """The oldest nbformat that papermill upgrades by itself."""
 _FAULT = 65
 """The exit status of the subprocess for an unreadable notebook."""
+_MAX_ANSWER = 32 << 20
+"""Characters of the answer of a subprocess with limited memory: its caller has little, too."""
+_OOM_SCORE = 1000
+"""Where the container is out of memory the kernel ends the subprocess, and not its caller."""
 _PARAMETERS = "parameters"
 
 
@@ -45,28 +53,32 @@ class NotebookSummary:
     parameters_notebook: str | None
 
 
-def summarize_notebook(data: bytes, label: str) -> NotebookSummary:
+def summarize_notebook(data: bytes, label: str, max_memory: int | None = None) -> NotebookSummary:
     """Check that `data` is a notebook that can run, and return its summary.
 
-    Raises BadNotebook, with line and column where the JSON is broken, and Unavailable where a large
-    notebook cannot be passed to the subprocess.
+    `max_memory` is how many bytes of address space the subprocess for a large notebook may have,
+    None: as many as it likes. Raises BadNotebook, with line and column where the JSON is broken,
+    and Unavailable where a large notebook cannot be passed to the subprocess.
     """
     from ...domain.errors import BadNotebook, no_room  # the script has no package
 
     try:
-        return _read(data, label) if len(data) <= LARGE else _read_in_subprocess(data, label)
+        if len(data) <= LARGE:
+            return _read(_decode(data, label), label)
+        return _read_in_subprocess(data, label, max_memory)
     except UnreadableNotebook as fault:
         raise BadNotebook(*fault.args) from fault
     except OSError as error:
         raise no_room(f"{label} cannot be looked at", error) from error
 
 
-def _read_in_subprocess(data: bytes, label: str) -> NotebookSummary:
+def _read_in_subprocess(data: bytes, label: str, max_memory: int | None) -> NotebookSummary:
+    limits = [] if max_memory is None else [str(max_memory)]
     with tempfile.TemporaryFile() as file:
         file.write(data)
         file.seek(0)
         ran = subprocess.run(
-            [sys.executable, "-I", __file__, label],
+            [sys.executable, "-I", __file__, label, *limits],
             stdin=file,
             capture_output=True,
             cwd="/",
@@ -82,8 +94,8 @@ def _read_in_subprocess(data: bytes, label: str) -> NotebookSummary:
     )
 
 
-def _read(data: bytes, label: str) -> NotebookSummary:
-    document = _parse(data, label)
+def _read(text: str, label: str) -> NotebookSummary:
+    document = _parse(text, label)
     version = document.get("nbformat") if isinstance(document, dict) else None
     if not isinstance(version, int) or isinstance(version, bool):
         raise UnreadableNotebook(f"{label} is no notebook: it has no nbformat.")
@@ -107,15 +119,20 @@ def _read(data: bytes, label: str) -> NotebookSummary:
     )
 
 
-def _parse(data: bytes, label: str) -> Any:
-    if not data.strip():
+def _decode(data: bytes, label: str) -> str:
+    if not data or data.isspace():
         raise UnreadableNotebook(
             f"{label} is no notebook: it is empty.", "Save it and submit again."
         )
     try:
-        return json.loads(data.decode())
+        return data.decode()
     except UnicodeDecodeError as error:
         raise UnreadableNotebook(f"{label} is no notebook: it is not UTF-8 text.") from error
+
+
+def _parse(text: str, label: str) -> Any:
+    try:
+        return json.loads(text)
     except json.JSONDecodeError as error:
         raise UnreadableNotebook(
             f"{label} is no notebook: broken JSON at line {error.lineno}, column {error.colno} "
@@ -174,15 +191,28 @@ def _tags(cell: dict[str, Any]) -> list[Any]:
     return tags if isinstance(tags, list) else []
 
 
-def _main(label: str) -> int:
+def _main(label: str, max_memory: int | None) -> int:
+    gc.disable()  # it would look through the millions of lists of a hostile notebook all the time
+    if max_memory is not None:
+        _limit_memory(max_memory)
     try:
-        answer: Any = asdict(_read(sys.stdin.buffer.read(), label))
+        # Nothing holds the bytes any longer when the text is parsed.
+        answer: Any = asdict(_read(_decode(sys.stdin.buffer.read(), label), label))
         status = 0
     except UnreadableNotebook as fault:
         answer, status = fault.args, _FAULT
-    sys.stdout.write(json.dumps(answer))
+    text = json.dumps(answer)
+    if max_memory is not None and len(text) > _MAX_ANSWER:
+        return 1
+    sys.stdout.write(text)
     return status
 
 
+def _limit_memory(max_memory: int) -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (max_memory, max_memory))
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(str(_OOM_SCORE))
+
+
 if __name__ == "__main__":
-    sys.exit(_main(sys.argv[1]))
+    sys.exit(_main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else None))
