@@ -20,13 +20,15 @@ from jupyter_to_job.controller.intake import blobs as blobs_module
 from jupyter_to_job.controller.intake.blobs import BLOB_TTL, MAX_UPLOAD_TIME, Blobs, collect
 from jupyter_to_job.controller.intake.budgets import Caps, blob_folder
 from jupyter_to_job.domain.errors import Stale, StorageFull, TooLarge, Unavailable, Withdrawn
-from jupyter_to_job.exchange import FileExchange, blob_upload, patience
+from jupyter_to_job.exchange import FileExchange, InputFile, blob_upload, patience
 from jupyter_to_job.exchange.blob_upload import BlobSender
 from jupyter_to_job.exchange.gateway import Gateway
+from jupyter_to_job.exchange.retention import Policy, enforce
 from jupyter_to_job.exchange.uploads import Upload
 
 from ..cutting_proxy import CuttingProxy, cutting_proxy
 from ..gateways import context_of, serving
+from . import exchanges
 
 MIB = 1 << 20
 SIZE = 20 * MIB + 5
@@ -317,3 +319,33 @@ def test_a_blob_stays_while_others_of_its_submission_come(
     assert collect(exchange.root, now) == 1
     assert collect(exchange.root, now + BLOB_TTL + 1) == 1
     assert blob_files(exchange) == {}
+
+
+def test_blobs_of_jobs_leave_room_for_those_of_others(exchange: FileExchange) -> None:
+    """Clearing a job frees nothing while a blob is another name of its input."""
+    now = time.time()
+    folder = blob_folder(exchange.root, "me")
+    folder.mkdir(parents=True)
+    for hours, letter in enumerate("abcdefghijkl"):
+        blob = folder / (letter * 64)
+        blob.write_bytes(os.urandom(MIB))
+
+        def write(target: Path, blob: Path = blob) -> InputFile:
+            os.link(blob, target)
+            return InputFile("a.bin", "", MIB)
+
+        request = exchanges.request(f"mine-{letter * 8}")
+        assert exchange.create(request, exchanges.RESULT, {"a.bin": write})
+        exchanges.end(exchange.directory(request.name))
+        moment = f"2026-11-21T{23 - hours}:32:00.000Z"
+        exchanges.deliver(exchange.directory(request.name), moment=moment)
+        os.utime(blob, (0, now - hours * BLOB_TTL))
+    yours = exchanges.add(exchange, "yours-aaaaaaaa", owner="you")
+    exchanges.end(yours)
+    exchanges.deliver(yours, moment="2026-11-22T00:00:00.000Z")
+
+    collect(exchange.root, now)
+    cleared = enforce(exchange, Policy(None, 6 * MIB))
+
+    assert sorted(blob_files(exchange)) == ["a" * 64, "b" * 64]
+    assert cleared == [f"mine-{letter * 8}" for letter in "lkjihgf"]

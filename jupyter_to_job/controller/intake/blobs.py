@@ -28,7 +28,7 @@ from .budgets import BLOBS_FOLDER, blob_folder
 BLOB_TTL = 3600.0
 """Seconds after the last use of any blob of an owner in which all of them may be named."""
 MAX_UPLOAD_TIME = 86400.0
-"""Seconds after its own last use in which a blob is kept for a submission that still goes on."""
+"""Seconds after its own last use in which a blob waits for a submission that still goes on."""
 PART_SUFFIX = ".part"
 """Ending of the file of a blob that is not complete."""
 _MAX_TRIES = 3
@@ -177,17 +177,19 @@ def collect(exchange: Path, moment: float | None = None) -> int:
     """Remove the blobs of owners who used none for `BLOB_TTL` seconds; return how many.
 
     While one is used or comes in, a submission may name all of them at its end, up to
-    `MAX_UPLOAD_TIME` after their own last use. `moment` is unix time.
+    `MAX_UPLOAD_TIME` after their own last use. What a job has under another name goes `BLOB_TTL`
+    after its own last use: while it is here, too, clearing that job frees nothing. `moment` is
+    unix time.
     """
     now = time.time() if moment is None else moment
     removed = 0
     for folder in (exchange / BLOBS_FOLDER).glob("*"):
         with contextlib.suppress(OSError):
-            used = {blob: blob.stat().st_mtime for blob in folder.iterdir()}
-            is_in_use = max(used.values(), default=0.0) >= now - BLOB_TTL
-            oldest = now - (MAX_UPLOAD_TIME if is_in_use else BLOB_TTL)
-            for blob, last_use in used.items():
-                if last_use < oldest:
+            found = {blob: blob.stat() for blob in folder.iterdir()}
+            newest = max((status.st_mtime for status in found.values()), default=0.0)
+            for blob, status in found.items():
+                may_be_waiting = status.st_nlink == 1 and newest >= now - BLOB_TTL
+                if status.st_mtime < now - (MAX_UPLOAD_TIME if may_be_waiting else BLOB_TTL):
                     blob.unlink()
                     removed += 1
             folder.rmdir()  # refused unless it is empty
