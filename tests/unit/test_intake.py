@@ -17,9 +17,11 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from jupyter_to_job.controller.intake.budgets import Caps
 from jupyter_to_job.exchange import FileExchange
 
-from ..gateways import NOBODY, own_process
+from ..gateways import NOBODY, context_of, own_process, serving
+from ..processes import until
 
 MIB = 1 << 20
 CHUNK = b"\0" * MIB
@@ -187,6 +189,38 @@ def test_each_route_has_its_limit(
 def test_an_agent_sends_only_pieces(gateway: tuple[str, int]) -> None:
     head = "PUT /api/blobs/" + "0" * 64 + " HTTP/1.1\nAuthorization: Bearer a-job/pod-1"
     assert send_body(gateway[0], head, 128 * MIB)[0] == 404
+
+
+@pytest.mark.parametrize("caps", [Caps(reserve=1 << 60), Caps(reserve=0, owner=1)])
+def test_a_dev_pod_fills_no_disk_with_bodies_of_other_routes(tmp_path: Path, caps: Caps) -> None:
+    """Nobody has looked yet whether there is such a job, and whose it is."""
+    exchange = FileExchange(tmp_path)
+    exchange.prepare()
+    head = "PUT /api/exchange/nosuch-aaaaaaaa/{} HTTP/1.1\nAuthorization: Bearer ada\nHost: a"
+    piece = head.format("attempt-1/journal/x")
+    report = f"{head.format('delivery.json')}\nContent-Length: {4 * MIB}"
+
+    def received() -> int:
+        return sum(file.stat().st_size for file in tmp_path.glob(".incoming/*"))
+
+    def call(method: str, url: str, data: bytes) -> int:
+        return httpx.request(method, url, headers=bearer("ada"), content=data).status_code
+
+    with context_of(exchange, caps) as context, serving(context) as url:
+        with connection(url, f"{piece}\nContent-Length: {8 * MIB}") as made:
+            assert answer_of(made)[0] == 413  # and no byte of the body was sent
+        assert received() == 0
+        with connection(url, report) as first, connection(url, report) as second:
+            for made in (first, second):  # a report needs no room, ...
+                before = received()
+                made.sendall(CHUNK * 3)
+                until(lambda least=before: received() == least + 3 * MIB, "the body is written")
+            with connection(url, report) as third:  # ... but many at a time do
+                status, body = answer_of(third)
+            assert (status, json.loads(body)["error"]["code"]) == (507, "storage_full")
+            assert call("POST", f"{url}/api/jobs/a-aaaaaaaa/cancel", b"{}") == 404
+        until(lambda: received() == 0, "the bodies of closed connections are gone")
+        assert call("PUT", f"{url}/api/exchange/nosuch-aaaaaaaa/delivery.json", CHUNK) == 404
 
 
 def test_a_large_blob_in_little_memory(gateway: tuple[str, int], exchange: FileExchange) -> None:

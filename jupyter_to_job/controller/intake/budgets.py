@@ -112,6 +112,11 @@ class Budgets:
         if self._free() < self.caps.reserve // 4:
             raise Unavailable("The controller's disk is full.", "It is tried again.")
 
+    def incoming(self, owner: str) -> int:
+        """Return how many bytes of an owner are coming in."""
+        with self._lock:
+            return self._incoming.get(owner_key(owner), 0)
+
     def receive(self, owner: str, size: int) -> None:
         """Count bytes of an owner that are coming in."""
         with self._lock:

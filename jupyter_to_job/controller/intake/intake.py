@@ -17,7 +17,7 @@ from job_runner.protocol.units import format_bytes
 from ...domain.errors import NotFound, TooLarge
 from ...exchange.pieces import writing
 from ...exchange.uploads import Upload
-from ..callers.identity import DevPod, Identity
+from ..callers.identity import AgentPod, DevPod, Identity
 from .budgets import Budgets
 
 FOLDER = ".incoming"
@@ -27,8 +27,11 @@ MAX_SUBMISSION = 4 << 20
 """Bytes of a submission: its inputs are named with their digests."""
 MAX_SMALL = 64 << 10
 """Bytes of the body of any other request."""
+MAX_WITHOUT_ROOM = 8 << 20
+"""Bytes of an owner's bodies under way that need no room, blobs apart: a delivery is reported, and
+what frees room is asked for, also where there is none."""
 ROOM_CHECK = 16 << 20
-"""Bytes of a body after which the room on the disk is checked again."""
+"""Bytes of a blob after which the room on the disk is checked again."""
 
 
 @dataclass(frozen=True)
@@ -57,30 +60,35 @@ class Intake:
         """
         if not isinstance(caller, DevPod) and not path.startswith("exchange/"):
             raise NotFound(f"There is no {method} {path}.")
-        limit = body_limit(method, path, self.budgets.caps.inputs)
+        limit = body_limit(caller, method, path, self.budgets.caps.inputs)
         if length is not None and length > limit:
             raise _too_large(limit)
         owner = caller.owner if isinstance(caller, DevPod) else None
         is_blob = method == "PUT" and path.startswith("blobs/")
-        body = IncomingBody(self, limit, owner if is_blob else None)
+        body = IncomingBody(self, limit, owner, is_blob=is_blob)
         body.require_room(length or 0)
         return body
 
 
 class IncomingBody:
-    """The body of one request as it comes in; a blob counts for the budget of its `owner`."""
+    """The body of one request as it comes in; it counts for the budget of its `owner`."""
 
-    def __init__(self, intake: Intake, limit: int, owner: str | None) -> None:
+    def __init__(self, intake: Intake, limit: int, owner: str | None, *, is_blob: bool) -> None:
         self.upload = Upload(intake.exchange / FOLDER)
         self._budgets = intake.budgets
         self._limit = limit
         self._owner = owner
+        self._is_blob = is_blob
         self._checked = 0
         self._is_kept = False
 
     def require_room(self, length: int) -> None:
         """Raise StorageFull where there is no room for `length` more bytes of the owner."""
-        if self._owner is not None:
+        if self._owner is None:
+            return
+        is_small = self.upload.size + length <= MAX_SMALL
+        coming = self._budgets.incoming(self._owner) + length
+        if self._is_blob or (not is_small and coming > MAX_WITHOUT_ROOM):
             self._budgets.require_room(self._owner, length)
 
     def write(self, chunk: bytes) -> None:
@@ -91,13 +99,13 @@ class IncomingBody:
             self.upload.write(chunk)
         if self._owner is not None:
             self._budgets.receive(self._owner, len(chunk))
-            if self.upload.size - self._checked >= ROOM_CHECK:
+            if not self._is_blob or self.upload.size - self._checked >= ROOM_CHECK:
                 self._checked = self.upload.size
                 self.require_room(0)
 
     def keep(self) -> None:
-        """Let the bytes go on counting for their owner: they are in the exchange now."""
-        self._is_kept = True
+        """Let the bytes of a blob go on counting for their owner: they are in the exchange now."""
+        self._is_kept = self._is_blob
 
     def close(self) -> None:
         """Free memory and disk; call it again as often as you like."""
@@ -107,14 +115,15 @@ class IncomingBody:
         self._owner = None
 
 
-def body_limit(method: str, path: str, max_blob: int) -> int:
-    """Return how many bytes the body of a request may have."""
+def body_limit(caller: Identity, method: str, path: str, max_blob: int) -> int:
+    """Return how many bytes the body of a caller's request may have."""
     kind, _, tail = path.partition("/")
     if kind == "blobs" and method == "PUT":
         return max_blob
     if kind == "exchange":
         is_piece = "/journal/" in tail or "/artifacts/" in tail
-        return MAX_PIECE if is_piece else documents.MAX_SENT_BYTES
+        is_agent = isinstance(caller, AgentPod)
+        return MAX_PIECE if is_agent and is_piece else documents.MAX_SENT_BYTES
     if method == "POST" and (path in ("jobs", "sweeps", "preflight") or path.endswith("/rerun")):
         return MAX_SUBMISSION
     return MAX_SMALL
