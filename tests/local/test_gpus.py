@@ -135,6 +135,21 @@ def test_the_drivers_own_names(cli: Cli, driver: Path) -> None:
     assert "4 nvidia.com/gpu" in refused.stderr and "1 nvidia.com/gpu" in refused.stderr
 
 
+def test_jobs_for_cpus_hide_no_gpu(cli: Cli, driver: Path) -> None:
+    """Their dispatcher has no reason to ask the driver."""
+    cli.capacity = "cpu=8,memory=32Gi"
+    running, waiting = cli.submit_waiting("-f", "large"), cli.submit("waits.ipynb", "-f", "large")
+    assert cli.json("show", waiting)["state"] == "queued"
+    described = cli.json("flavors")
+    assert described["flavors"]["gpu-1"]["unavailable_reason"] is None
+    devices = described["devices"]
+    assert (devices["t4"]["free"], devices["t4"]["total"]) == (1, 1)
+    assert (devices["a100-mig-1g"]["free"], devices["a100-mig-1g"]["total"]) == (2, 2)
+    cli.release()
+    jobs = cli.json("wait", running, waiting)
+    assert [job["state"] for job in jobs] == ["succeeded"] * 2
+
+
 def test_files_of_the_user_are_no_modules(cli: Cli, driver: Path) -> None:
     cli.capacity = ROOMY
     (cli.workspace / "random.py").write_text("raise SystemExit('a file of the user ran')")

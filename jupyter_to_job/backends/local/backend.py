@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -115,8 +116,7 @@ class LocalBackend:
 
     def resources(self) -> Mapping[str, Resource]:
         """See the port: the dispatcher's slots, or those that one would have on this machine."""
-        slots = self._slots_of(hosts.this_host())
-        report = slots or self._expected_slots([GPU], timeout=DRIVER_TIMEOUT)
+        report = self._slots_here([GPU], timeout=DRIVER_TIMEOUT)
         used = sum_of(report.allocations.values())
         return {
             name: Resource(amount, max(Decimal(0), amount - used.get(name, Decimal(0))))
@@ -153,10 +153,9 @@ class LocalBackend:
     def _slots_for(self, request: Request) -> SlotReport | None:
         """Return the slots of the host where a job waits; None while nobody knows them."""
         host = request.environment.host or hosts.this_host()
-        slots = self._slots_of(host)
-        if slots is None and host == hosts.this_host():
-            return self._expected_slots(demand_of(request).keys())
-        return slots
+        if host == hosts.this_host():
+            return self._slots_here(demand_of(request).keys())
+        return self._slots_of(host)
 
     def _current_machine(self) -> Machine:
         if time.monotonic() - self._machine_time > _MACHINE_TTL:
@@ -192,6 +191,19 @@ class LocalBackend:
             return None
         stamp = stamp_of(hosts.host_folder(root, host) / hosts.SLOTS)
         return self._reports.get(host, stamp, partial(read_slots, root, host))
+
+    def _slots_here(self, names: Collection[str], timeout: float = 0.0) -> SlotReport:
+        """Return this host's slots of these resources.
+
+        A dispatcher whose jobs need no GPU has not asked the driver.
+        """
+        slots = self._slots_of(hosts.this_host())
+        if slots is not None and slots.is_complete:
+            return slots
+        expected = self._expected_slots(names, timeout)
+        if slots is None:
+            return expected
+        return replace(slots, total={**expected.total, **slots.total})
 
     def _expected_slots(self, names: Collection[str], timeout: float = 0.0) -> SlotReport:
         """Return the slots that a dispatcher of this host would have of these resources."""
