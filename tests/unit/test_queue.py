@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from decimal import Decimal
 
@@ -123,6 +126,33 @@ def visible_devices(on: Slots, holding: Allocation) -> str:
     variables = on.variables(holding)
     assert variables["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"  # as the ids count
     return variables["CUDA_VISIBLE_DEVICES"]
+
+
+def test_one_thread_at_a_time_asks_the_driver() -> None:
+    """Of two that read an answer one would get none, and take the GPUs for missing."""
+    inside, ready = threading.Barrier(2), threading.Barrier(4)
+
+    class Answering(Answers):
+        def devices(self, wait: float = 0.0) -> Devices | None:
+            with contextlib.suppress(threading.BrokenBarrierError):
+                inside.wait(timeout=0.2)
+                self.problem = "two at a time"
+            return super().devices(wait)
+
+    def started() -> Probe:
+        starts.append(1)
+        return Answering({GPU: ("g0",)})
+
+    starts: list[int] = []
+    machine = Machine("cpu=1,memory=1Gi", probe=started)
+
+    def ask(_: int) -> tuple[bool, Decimal | None]:
+        ready.wait()
+        return machine.probe([GPU], timeout=5.0), machine.total.get(GPU)
+
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(ask, range(4))) == [(True, Decimal(1))] * 4
+    assert (machine.problem, len(starts)) == ("", 1)
 
 
 def test_what_a_run_already_has_is_given_to_nobody_else() -> None:

@@ -7,6 +7,7 @@ device at once.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
@@ -52,18 +53,31 @@ class Machine:
         self._configured = configured(setting)
         self._start = probe
         self._probe: Probe | None = None
+        self._asking = threading.Lock()
         self.is_complete = False
         """Whether the driver was asked, so that `total` has all resources."""
 
     def probe(self, names: Collection[str], timeout: float = 0.0) -> bool:
-        """Ask the driver if need be; tell whether the amounts of these resources are known."""
+        """Ask the driver if need be; tell whether the amounts of these resources are known.
+
+        Many threads of a server may ask, and an answer can be read only once.
+        """
         if self.is_complete or not set(names) - {"cpu", "memory"}:
             return True
+        if not self._asking.acquire(timeout=timeout):
+            return False
+        try:
+            return self.is_complete or self._ask(timeout)
+        finally:
+            self._asking.release()
+
+    def _ask(self, timeout: float) -> bool:
+        """Ask the driver; tell whether it has answered."""
         self._probe = self._probe or self._start()
         devices = self._probe.devices(timeout)
         if devices is None:
             return False
-        self.is_complete, self.problem = True, self._probe.problem
+        self.problem = self._probe.problem
         for name, ids in devices.items():
             if name not in self._configured:
                 self.total[name] = Decimal(len(ids))
@@ -71,6 +85,7 @@ class Machine:
         for name, amount in self._configured.items():
             if is_device(name) and amount > len(self.devices.get(name, ())):
                 self.devices[name] = tuple(str(n) for n in range(int(amount)))
+        self.is_complete = True
         return True
 
     @cached_property
