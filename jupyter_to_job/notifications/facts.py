@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import string
+from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,8 +29,11 @@ MAX_MESSAGE = 500
 _MIN_MASKED = 6
 """Characters from which a value is taken out of a message: shorter ones are in any text."""
 _MASK = "***"
-_MAX_READ, _MAX_VALUES = 10_000, 10_000
-"""Characters of a message, and values of a job, that are looked at: users may send any number."""
+_STRIPPED = f"{string.whitespace}."
+"""Characters that a message may leave out around a value."""
+_MAX_READ, _MAX_FORMS = 10_000, 10_000
+"""Characters of a message, and forms of a job's values, that are looked at: users may send any
+number."""
 
 
 @dataclass(frozen=True)
@@ -117,18 +123,40 @@ def _delivery(exchange: FileExchange, name: str) -> DeliveryRecord | None:
 def _without_values(message: str | None, request: Request) -> str | None:
     """Return a job's message without the values that it was given, and not too long.
 
-    An exception may quote a variable or a parameter, which may be a secret.
+    An exception may quote a variable or a parameter, which may be a secret. The runner shows one
+    line of its text, and cuts that where it is long: at `…`, or at the end of a quotation.
     """
     if message is None:
         return None
-    values = {*request.env.values(), *_texts(request.parameters)}
-    if len(values) > _MAX_VALUES:
+    values = (*request.env.values(), *_texts(request.parameters))
+    forms = {form for value in values for form in _forms(value)}
+    if len(forms) > _MAX_FORMS:
         return None
-    message = message[:_MAX_READ]
-    for value in sorted(values, key=len, reverse=True):
-        if len(value) >= _MIN_MASKED:
-            message = message.replace(value, _MASK)
+    message, ordered = message[:_MAX_READ], sorted(forms)
+    for mark in ("…", '"'):
+        *cut, rest = message.split(mark)
+        message = mark.join([*(_without_beginning(text, ordered) for text in cut), rest])
+    for form in sorted(forms, key=len, reverse=True):
+        message = message.replace(form, _MASK)
     return message if len(message) <= MAX_MESSAGE else f"{message[: MAX_MESSAGE - 1]}…"
+
+
+def _without_beginning(text: str, forms: list[str]) -> str:
+    """Return a text without the beginning of a form that it ends with; `forms` are sorted."""
+    for start in range(len(text) - _MIN_MASKED + 1):
+        end = text[start:]
+        place = bisect_left(forms, end)
+        if place < len(forms) and forms[place].startswith(end):
+            return text[:start] + _MASK
+    return text
+
+
+def _forms(value: str) -> Iterator[str]:
+    """Yield how a message may show a value that is long enough: whole, or one line of it."""
+    for text in (value, *value.splitlines()):
+        for form in (text, text.strip(_STRIPPED), repr(text)[1:-1]):
+            if len(form) >= _MIN_MASKED:
+                yield form
 
 
 def _texts(value: Any) -> set[str]:

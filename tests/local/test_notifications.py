@@ -122,6 +122,16 @@ def test_nothing_secret_is_told(cli: Cli, web: WebReceiver) -> None:
     assert stat.S_IMODE((cli.exchange / name / "notifications.json").stat().st_mode) == 0o600
 
 
+def test_no_part_of_a_secret_is_told(cli: Cli, web: WebReceiver) -> None:
+    """It has many lines, and the first of them is cut, because it is long."""
+    configure(cli, {"name": "all", "webhook": web.url()})
+    secret = f"{'hunter2-' * 50}\nhunter2-hunter2"
+    run(cli, "import os\nraise ValueError(os.environ['TOKEN'])", "--env", f"TOKEN={secret}")
+    until(web.taken, "it is told")
+    assert "hunter2" not in web.posted[0].body.decode()
+    assert "ValueError: ***…" in web.posted[0].json["data"]["message"]
+
+
 def test_what_never_arrives_is_given_up_with_a_word(cli: Cli, web: WebReceiver) -> None:
     web.status = 500
     configure(cli, {"name": "ops", "webhook": web.url(), "tries": 2})

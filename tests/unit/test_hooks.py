@@ -240,6 +240,37 @@ def test_facts_have_no_value_of_a_variable_or_parameter(tmp_path: Path) -> None:
     assert read_facts(exchange, JOB).message is None
 
 
+PEM = "-----BEGIN KEY-----\nMIIEpAIBAAKCAQEA7\nhunter2+hunter2==\n-----END KEY-----"
+LONG = "eyJhbGciOiJIUzI1NiJ9." + "PAYLOAD" * 60
+MASKED = [
+    (PEM, f"raised ValueError: no key: {PEM.splitlines()[1]}", "raised ValueError: no key: ***"),
+    (PEM, f"raised KeyError: {PEM!r}.", "raised KeyError: '***'."),
+    (PEM, f"raised KeyError: {repr(PEM)[:60]}…. Mend it.", "raised KeyError: '***…. Mend it."),
+    ("hunter2\\hunter2", "raised KeyError: 'hunter2\\\\hunter2'.", "raised KeyError: '***'."),
+    ("hunter2.. ", "cannot parse hunter2.", "cannot parse ***."),
+    (LONG, f"invalid token: {LONG[:285]}….", "invalid token: ***…."),
+    (LONG, f"the password is {LONG[:6]}….", "the password is ***…."),
+    (LONG, f"the password is {LONG[:5]}….", f"the password is {LONG[:5]}…."),
+    (LONG, f"{LONG[:50]} and {LONG[:50]}…", f"{LONG[:50]} and ***…"),
+    (LONG, f'The last output was "token {LONG[:194]}".', 'The last output was "token ***".'),
+]
+
+
+@pytest.mark.parametrize(("value", "message", "expected"), MASKED)
+def test_no_part_of_a_secret_is_told(
+    tmp_path: Path, value: str, message: str, expected: str
+) -> None:
+    """The runner shows one line of an exception's text, and cuts it where it is long."""
+    exchange = FileExchange(tmp_path)
+    request = exchanges.request(JOB, env={"TOKEN": value, "SHORT": "eyJhbG.x"})
+    assert exchange.create(request, exchanges.RESULT, notify=True)
+    claim = exchange.directory(JOB) / "attempt-1"
+    claim.mkdir()
+    outcome = {**exchanges.OUTCOME, "v": 1, "state": "failed", "message": message}
+    (claim / "outcome.json").write_text(json.dumps({**outcome, "reason": "CellFailed"}))
+    assert read_facts(exchange, JOB).message == expected
+
+
 def test_a_hostile_submission_costs_little(tmp_path: Path) -> None:
     exchange = FileExchange(tmp_path)
     nested: Any = "deep-secret"
