@@ -17,10 +17,14 @@ from ..backends.local.slots import Machine
 from ..exchange import FileExchange
 from .lease import Lease
 from .loop import Dispatcher
+from .processes import has_python
 
 
 def main() -> int:
-    """Serve the exchange until there is nothing to do; 0 also if another dispatcher serves it."""
+    """Serve the exchange until there is nothing to do; 0 also if another dispatcher serves it.
+
+    1: its Python was moved or removed, and the next command starts one that has it.
+    """
     options = _options()
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     host, lock = this_host(), options.lock
@@ -37,6 +41,9 @@ def main() -> int:
         dispatcher.serve(lease, options.idle, pause)
         os.close(lock)
         lock = None
+        if not has_python():
+            logging.error("%s is gone: the jobs are left to another dispatcher", sys.executable)
+            return 1
         # A submitter who found the lock taken just now has started no other dispatcher.
         if not dispatcher.has_work():
             dispatcher.retain()

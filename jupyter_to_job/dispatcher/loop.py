@@ -24,7 +24,7 @@ from ..notifications.process import NotifierProcess
 from .lease import Lease
 from .observation import NEW, SLOT, Observation, Phase, names_in, observe
 from .overdue import OverdueWatch
-from .processes import Processes
+from .processes import Processes, has_python
 
 POLL_INTERVAL = 0.05
 """Seconds between two polls for new jobs."""
@@ -95,7 +95,7 @@ class Dispatcher:
         self._names_due_at = self._damaged_due_at = self._queue_due_at = 0.0
 
     def serve(self, lease: Lease, idle: float, pause: Callable[[float], bool]) -> None:
-        """Work until there was nothing to do for `idle` seconds, or the lease is lost.
+        """Work until there was nothing to do for `idle` seconds, or the lease or Python is lost.
 
         `pause` waits for some seconds, or until a child process ended, and tells which.
         """
@@ -103,7 +103,7 @@ class Dispatcher:
         self.poll(self._processes.reap())
         self._processes.remove_leftovers(self._active)
         work_time, child_ended = time.monotonic(), False
-        while time.monotonic() - work_time < idle and lease.renew():
+        while time.monotonic() - work_time < idle and has_python() and lease.renew():
             if self.poll(self._processes.reap() if child_ended else set()):
                 work_time = time.monotonic()
             lease.publish_slots(self._slots)
@@ -201,9 +201,11 @@ class Dispatcher:
         """
         try:
             step()
-        except (FileNotFoundError, NotFound):  # the job was removed meanwhile
-            job.due_at = time.monotonic() + JOB_INTERVAL
-        except Exception:
+        except Exception as error:
+            missing = isinstance(error, FileNotFoundError | NotFound)
+            if missing and not (self.exchange.root / job.name).exists():
+                job.due_at = time.monotonic() + JOB_INTERVAL  # it was removed meanwhile
+                return
             _log.exception("%s: tried again in %g s", job.name, RETRY_INTERVAL)
             job.due_at = time.monotonic() + RETRY_INTERVAL
 

@@ -281,6 +281,11 @@ class Processes:
         return str(self._exchange.root / job)
 
 
+def has_python() -> bool:
+    """Tell whether this process's interpreter is there: without it no job can be finished."""
+    return Path(sys.executable).exists()
+
+
 def _kill_session(pid: int) -> None:
     """Kill a runner, with its process group where it leads one."""
     if os.getpgid(pid) == pid:

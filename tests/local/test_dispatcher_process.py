@@ -26,9 +26,9 @@ from ..processes import BOUND, gone, kill, until
 from .cli import WAITING_CELL, Cli
 
 
-def serve(cli: Cli, *options: str) -> subprocess.Popen[str]:
+def serve(cli: Cli, *options: str, python: str = sys.executable) -> subprocess.Popen[str]:
     """Start a dispatcher by hand; what it logs is its stderr."""
-    command = [sys.executable, "-m", "jupyter_to_job.dispatcher", str(cli.exchange), *options]
+    command = [python, "-m", "jupyter_to_job.dispatcher", str(cli.exchange), *options]
     return subprocess.Popen(command, env=cli.environment, stderr=subprocess.PIPE, text=True)
 
 
@@ -52,6 +52,25 @@ def test_many_submissions_start_one(cli: Cli) -> None:
     assert cli.run("cancel", *names).returncode == 0
     jobs = cli.json("wait", *names, code=1)
     assert [job["state"] for job in jobs] == ["cancelled"] * 6
+
+
+def test_it_leaves_when_its_python_is_gone(cli: Cli, tmp_path: Path) -> None:
+    """Its environment was moved or removed: a dispatcher of another one goes on."""
+    cli.capacity = "cpu=1,memory=8Gi"
+    environment = tmp_path / "environment"
+    (environment / "bin").mkdir(parents=True)
+    for name in ("pyvenv.cfg", "lib", "bin/python"):
+        (environment / name).symlink_to(Path(sys.prefix, name))
+    dispatcher = serve(cli, "--idle", "60", python=str(environment / "bin" / "python"))
+    until(lambda: has_dispatcher(cli.exchange, this_host()), "a dispatcher")
+    running, waiting = cli.submit_waiting(), cli.submit("waits.ipynb")
+    environment.rename(tmp_path / "moved")
+    log = dispatcher.communicate(timeout=BOUND)[1]
+    assert f"{environment}/bin/python is gone" in log
+    assert cli.run("cancel", waiting).returncode == 0
+    assert cli.json("wait", waiting, code=1)["state"] == "cancelled"
+    cli.release()
+    assert cli.json("wait", running)["state"] == "succeeded"
 
 
 def test_it_and_its_runs_belong_to_no_terminal(cli: Cli) -> None:
