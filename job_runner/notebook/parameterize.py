@@ -12,9 +12,10 @@ from typing import Any
 from ..diagnosis import endings
 from ..diagnosis.cell_place import CellPlace
 from ..protocol.journal.nesting import MAX_DEPTH, is_too_deep
+from ..protocol.journal.validation import is_notebook
 from ..protocol.parameters import find_unrepresentable
 from ..protocol.progress import added_cells, place_in_source
-from ..protocol.result.notebook import METADATA_KEY
+from ..protocol.result.notebook import METADATA_KEY, replace_invalid_ids
 from .inspect import declared_parameters
 from .lazy_imports import import_papermill
 
@@ -69,6 +70,9 @@ def prepare_notebook(
         document: Notebook = json.loads(json.dumps(node))
         if is_too_deep(document):
             raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep")
+        if not is_notebook(document):  # nbformat only warns of what it finds
+            raise ValueError("a cell has a type or a text that no notebook may have")
+        document = replace_invalid_ids(document)
     except Exception as error:  # papermill and nbformat raise anything for a malformed notebook
         raise endings.bad_notebook(f"{type(error).__name__}: {error}") from error
     return document

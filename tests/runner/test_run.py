@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 from collections.abc import Callable
@@ -219,3 +220,31 @@ def test_old_notebooks_are_upgraded(job: Callable[..., Job]) -> None:
     old = job(nbformat.v3.writes_json(made), parameters={"x": 3})
     assert old.run() == 0
     assert stream(old.result().cells[1]) == "3\n"
+
+
+@pytest.mark.parametrize("kernel", ["python3", "no-such-kernel"])
+def test_ids_that_nbformat_forbids_are_replaced(kernel: str, job: Callable[..., Job]) -> None:
+    """As VS Code writes them, among others. A result is valid all the same."""
+    sent = json.loads(notebook(*("print('kept')" for _ in range(6)), kernel=kernel))
+    ids: list[Any] = ["#VSC-a3f03ea0", "dotted.id", "long" * 20, "", 5, "good"]
+    for cell, identifier in zip(sent["cells"], ids, strict=True):
+        cell["id"] = identifier
+    made = job(json.dumps(sent))
+    assert made.run() == (0 if kernel == "python3" else 3)
+    cells = [cell for cell in made.result().cells if cell.cell_type == "code"]
+    assert [cell.source for cell in cells] == ["print('kept')"] * 6
+    assert len({cell.id for cell in cells}) == 6 and cells[-1].id == "good"
+    assert not any(record["k"] == "damaged" for record in made.records())
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [{"cell_type": "heading", "level": 1}, {"source": {"a": "b"}}, {"source": None}],
+)
+def test_cells_that_no_notebook_may_have(fault: dict[str, Any], job: Callable[..., Job]) -> None:
+    sent = json.loads(notebook("print('first')", "print('second')"))
+    sent["cells"][1].update(fault)
+    made = job(json.dumps(sent))
+    assert made.run() == 2
+    assert made.outcome().reason == "BadNotebook"
+    made.result()

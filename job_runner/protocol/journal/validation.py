@@ -81,9 +81,13 @@ def _is_cell(value: Any) -> bool:
         and _is_text(value.get("source"))
         and isinstance(value.get("metadata"), dict)
         and isinstance(value.get("outputs", []), list)
-        and isinstance(value.get("id", "a"), str)
-        and _CELL_ID.fullmatch(value.get("id", "a")) is not None
     )
+
+
+def has_valid_id(cell: Record) -> bool:
+    """Tell whether a cell's id, if it has one, is as nbformat allows it."""
+    identifier = cell.get("id", "a")
+    return isinstance(identifier, str) and _CELL_ID.fullmatch(identifier) is not None
 
 
 def is_output(value: Any) -> bool:
@@ -116,6 +120,7 @@ def _is_prepared(record: Record) -> bool:
         _is_count(record.get("cells_total"), required=True)
         and is_notebook(notebook)
         and {"metadata", "nbformat_minor"} <= notebook.keys()
+        and all(map(has_valid_id, notebook["cells"]))
         and all(
             {"outputs", "execution_count"} <= cell.keys() and cell["outputs"] == []
             for cell in notebook["cells"]
@@ -151,6 +156,7 @@ def _is_end(record: Record) -> bool:
         and isinstance(banner, list)
         and all(isinstance(b, list) and len(b) == 2 and _is_index(b[0]) for b in banner)
         and all(_is_cell(cell) and cell["cell_type"] == "markdown" for _, cell in banner)
+        and all(has_valid_id(cell) for _, cell in banner)
         and _are_figures(record.get("usage"))
     )
 

@@ -6,10 +6,11 @@ because each output was made valid when it came from the kernel.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from typing import Any
 
-from ..journal.validation import is_notebook
+from ..journal.validation import has_valid_id, is_notebook
 from . import json_writer
 from .spool import Extent
 from .spooled_outputs import SpooledOutputs
@@ -27,7 +28,21 @@ def blank_notebook(snapshot: Notebook) -> Notebook:
     """Return a copy of a notebook without outputs; an empty one if it is not in nbformat 4."""
     if not is_notebook(snapshot):
         return {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": []}
-    return copy_notebook({"nbformat_minor": 5, "metadata": {}, **snapshot})
+    return replace_invalid_ids(copy_notebook({"nbformat_minor": 5, "metadata": {}, **snapshot}))
+
+
+def replace_invalid_ids(notebook: Notebook) -> Notebook:
+    """Return a notebook whose cells have no id that nbformat forbids, as other editors write them.
+
+    The new ids come from the place and the old id: whoever folds a journal again gets the same.
+    """
+    cells = []
+    for index, cell in enumerate(notebook["cells"]):
+        if not has_valid_id(cell):
+            digest = hashlib.sha256(f"{index} {cell['id']!a}".encode())
+            cell = {**cell, "id": digest.hexdigest()[:8]}
+        cells.append(cell)
+    return {**notebook, "cells": cells}
 
 
 def copy_notebook(notebook: Notebook) -> Notebook:
