@@ -73,9 +73,20 @@ def prepare_notebook(
         if not is_notebook(document):  # nbformat only warns of what it finds
             raise ValueError("a cell has a type or a text that no notebook may have")
         document = replace_invalid_ids(document)
+        _refuse_half_characters(document)
     except Exception as error:  # papermill and nbformat raise anything for a malformed notebook
         raise endings.bad_notebook(f"{type(error).__name__}: {error}") from error
     return document
+
+
+def _refuse_half_characters(notebook: Notebook) -> None:
+    """Raise ValueError for code with a lone surrogate: ipykernel never replies to such a cell."""
+    for place in code_cells(notebook):
+        try:
+            "".join(notebook["cells"][place.index]["source"]).encode()
+        except UnicodeEncodeError as error:
+            half = ascii(error.object[error.start])
+            raise ValueError(f"{place.describe()} holds half of a character, {half}") from error
 
 
 def code_cells(notebook: Notebook) -> list[CellPlace]:

@@ -248,3 +248,13 @@ def test_cells_that_no_notebook_may_have(fault: dict[str, Any], job: Callable[..
     assert made.run() == 2
     assert made.outcome().reason == "BadNotebook"
     made.result()
+
+
+def test_half_a_character_is_refused(job: Callable[..., Job]) -> None:
+    """ipykernel never replies to such a cell, so the run would wait for ever."""
+    sent = json.loads(notebook("1", "print('kept')  # X"))
+    sent["cells"][1]["source"] = "print('kept')  # \ud83d"
+    made = job(json.dumps(sent))
+    assert made.start().wait(timeout=BOUND) == 2
+    assert made.outcome().reason == "BadNotebook"
+    assert "ell 2 holds half of a character, '\\ud83d'" in str(made.outcome().message)
