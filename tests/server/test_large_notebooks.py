@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from jupyter_to_job.controller.intake import snapshots
-from jupyter_to_job.controller.intake.blobs import MAX_SNAPSHOT
 from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.workspace import summarize_notebook
+from jupyter_to_job.workspace.freezing.freeze import MAX_SENT_NOTEBOOK
 
 from .test_dev_pods_world import NODES, NOTEBOOK, NOTEBOOK_PATH, DevPod, dev_pod
 
@@ -53,7 +53,9 @@ def test_a_hostile_one_is_refused_and_an_ordinary_one_accepted(
     exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     size = 8 << 20
-    monkeypatch.setattr(snapshots, "MAX_MEMORY", snapshots.MAX_MEMORY * size // MAX_SNAPSHOT * 2)
+    monkeypatch.setattr(
+        snapshots, "MAX_MEMORY", snapshots.MAX_MEMORY * size // MAX_SENT_NOTEBOOK * 2
+    )
     with dev_pod(exchange, "ReadWriteMany", NODES) as pod:
         error = submit(pod, hostile(size))["error"]
         job = submit(pod, ordinary(size))
@@ -75,7 +77,7 @@ def test_a_parameters_cell_that_is_too_large_for_an_answer(exchange: FileExchang
 
 
 def test_the_largest_ordinary_one_has_enough_memory() -> None:
-    data = ordinary(MAX_SNAPSHOT)
+    data = ordinary(MAX_SENT_NOTEBOOK)
     assert summarize_notebook(data, "a.ipynb", snapshots.MAX_MEMORY).kernel == "python3"
 
 
