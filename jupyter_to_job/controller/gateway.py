@@ -77,7 +77,12 @@ class ApiHandler(GatewayHandler):
     async def _handle(self, path: str) -> None:
         self.body_complete()
         if self.caller is None or self.body is None:
-            health = {"status": "ok", "version": __version__, "backend": "kubernetes"}
+            health = {
+                "status": "ok",
+                "version": __version__,
+                "backend": "kubernetes",
+                "events": False,  # those are Jupyter Server's: the stream here is another one
+            }
             await self.respond(ApiResponse.json(200, health))
             return
         upload = self.body.upload

@@ -21,7 +21,7 @@ export type Health = {
   status: 'ok';
   version: string;
   backend: string;
-  /** @description Whether the caller may listen to the server's events. */
+  /** @description Whether the caller may listen to the server's events; false at a gateway, which has none. */
   events: boolean;
 };
 export type JobName = string;

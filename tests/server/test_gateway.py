@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from jupyter_to_job.exchange import FileExchange
 
 from ..gateways import context_of
 from ..unit import exchanges
+from . import openapi
 
 JOB = "train-abcdefgh"
 RESULT = b"0123456789" * (CHUNK // 4)
@@ -61,6 +63,12 @@ async def test_a_result(ask: Ask) -> None:
     assert answer.headers["Content-Length"] == str(len(RESULT))
     assert answer.headers["Content-Type"] == "application/x-ipynb+json"
     assert (await ask("GET", f"jobs/{JOB}/notebook", owner="eve")).code == 404
+
+
+async def test_health(ask: Ask) -> None:
+    health = json.loads((await ask("GET", "health")).body)
+    openapi.validate("Health", health)
+    assert health["events"] is False  # these are a Jupyter Server's
 
 
 async def test_a_piece_from_an_offset(ask: Ask) -> None:
