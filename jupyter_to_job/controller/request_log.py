@@ -9,6 +9,7 @@ from tornado.httputil import HTTPServerRequest
 
 from .. import logs
 from ..api import ApiRequest
+from ..api.routes import ROUTES
 from ..domain.names import is_job_name
 from .metrics import Metrics
 
@@ -17,8 +18,9 @@ SLOW = 1.0
 EVENTS = "events"
 PROBES = ("health", "healthz", "readyz")
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE")
-_ROUTES = frozenset(["flavors", "jobs", "submissions", "preflight", EVENTS, *PROBES])
-_ACTIONS = frozenset(["cancel", "rerun", "deliver", "journal", "logs", "notebook"])
+_PATTERNS = [pattern for _, pattern, _ in ROUTES]
+_ROUTES = frozenset([*(pattern for pattern in _PATTERNS if "/" not in pattern), EVENTS, *PROBES])
+_ACTIONS = frozenset(pattern.partition(")/")[2] for pattern in _PATTERNS) - {""}
 _log = logging.getLogger(__name__)
 
 

@@ -14,6 +14,7 @@ from tornado.httpclient import AsyncHTTPClient, HTTPResponse
 from tornado.testing import bind_unused_port
 from yarl import URL
 
+from jupyter_to_job.api.routes import ROUTES
 from jupyter_to_job.controller import cluster_events
 from jupyter_to_job.controller.cluster.api_calls import verb_and_resource
 from jupyter_to_job.controller.cluster.cluster import Cluster
@@ -158,6 +159,16 @@ def test_metrics_are_what_prometheus_reads() -> None:
 )
 def test_paths_have_few_routes(path: str, route: str, job: str | None) -> None:
     assert route_and_job(path) == (route, job)
+
+
+@pytest.mark.parametrize("pattern", sorted({pattern for _, pattern, _ in ROUTES}))
+def test_every_route_has_its_name(pattern: str) -> None:
+    """In the log and in metrics; a newer one is no `other`."""
+    path = pattern.replace("([^/]+)", "train-abcdefgh")
+    route, job = route_and_job(f"/api/{path}")
+    assert route != "other"
+    assert route.format(name="train-abcdefgh", key="train-abcdefgh") == path
+    assert job == ("train-abcdefgh" if path.startswith("jobs/") else None)
 
 
 @pytest.mark.parametrize(
