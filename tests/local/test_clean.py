@@ -50,6 +50,17 @@ def test_old_results_are_removed_and_edited_ones_stay(cli: Cli) -> None:
     assert not newest.exists() and edited.exists() and other.exists()
 
 
+def test_a_job_that_is_not_there(cli: Cli) -> None:
+    """Its name may be mistyped: nothing is removed."""
+    notebooks.write(cli.workspace / "a.ipynb", "1")
+    name, result = submit(cli, "a.ipynb")
+    every = ("--older-than", "0", "--keep", "0", "--yes")
+    ran = cli.run("clean", name, "nosuch-aaaaaaaa", *every)
+    assert (ran.returncode, result.exists()) == (3, True)
+    assert "There is no job 'nosuch-aaaaaaaa'." in ran.stderr
+    assert (cli.run("clean", name, *every).returncode, result.exists()) == (0, False)
+
+
 def test_a_terminal_is_asked(cli: Cli) -> None:
     notebooks.write(cli.workspace / "a.ipynb", "1")
     _, result = submit(cli, "a.ipynb")

@@ -323,6 +323,9 @@ def test_a_notebook_without_metrics_and_packages_that_are_missing(cli: Cli) -> N
     cli.json("submit", "quick.ipynb", "--group", "g", "--wait")
     (row,) = rows_of(cli, "--group", "g")
     assert row["seconds"] > 0 and row["memory_peak"] > 0
+    ran = cli.run("results", "--group", "g", "--parquet", "missing/x.parquet")
+    assert ran.returncode == 2
+    assert "Cannot write missing/x.parquet: No such file or directory." in ran.stderr
     (cli.workspace / "pyarrow.py").write_text("raise ImportError('gone')")
     cli.variables["PYTHONPATH"] = str(cli.workspace)
     ran = cli.run("results", "--group", "g", "--parquet", "x.parquet")

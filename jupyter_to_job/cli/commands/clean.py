@@ -51,9 +51,12 @@ def clean_command(
 
     service, workspace = session.connect(), open_workspace(session.settings(), session.workspace())
     seconds = 0 if older_than.strip() == "0" else parse_duration(older_than)
-    old_results = find_old_results(all_jobs(service), workspace, seconds, keep)
+    known = all_jobs(service)
+    old_results = find_old_results(known, workspace, seconds, keep)
     if jobs or group:
         names = set(selection.select_names(service, jobs, group))
+        for name in sorted(names - {job.name for job in known}):
+            session.with_name_hint(service, name, service.get)  # there is none, says the error
         old_results = [old for old in old_results if old.job.name in names]
     if not old_results:
         output.print_note("There are no old results.")

@@ -9,6 +9,7 @@ import click
 
 from job_runner.protocol.units import format_bytes, format_duration
 
+from ...domain.errors import BadInput
 from ...domain.results import ResultColumn, Results, results_of
 from ...service.result_files import to_csv, to_parquet
 from .. import options, selection, session
@@ -55,7 +56,7 @@ def results_command(
         results = results.sorted_by(name, descending=descending)
     winner = results.best(best) if best is not None else None
     if parquet is not None:
-        parquet.write_bytes(to_parquet(results))
+        _write(parquet, to_parquet(results))
     if as_json:
         output.print_json({**results.to_json(), **({} if best is None else {"best": winner})})
     elif as_csv:
@@ -70,6 +71,15 @@ def _find(arguments: tuple[str, ...], group: str | None) -> list[Job]:
         return selection.find_matching(service, arguments, group)
     names = selection.select_names(service, arguments, group)
     return [session.with_name_hint(service, name, service.get) for name in names]
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file that the user has named. Raises BadInput."""
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        hint = "Name a file that can be written."
+        raise BadInput(f"Cannot write {path}: {error.strerror}.", hint) from error
 
 
 def _print_table(results: Results, best: str | None) -> None:
