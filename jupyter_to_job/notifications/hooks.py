@@ -70,8 +70,10 @@ def _conditions(value: Any) -> Any:
 
 def _in_folder(path: Path, info: ValidationInfo) -> Path:
     """Return the path of a file that a file of hooks names, counted from that file's folder."""
-    is_counted = info.context is not None and not str(path).startswith("~")
-    return info.context / path if is_counted else path
+    if info.context is None or str(path).startswith("~"):
+        return path
+    folder: Path = info.context
+    return folder / path
 
 
 Seconds = Annotated[int, BeforeValidator(_seconds)]
