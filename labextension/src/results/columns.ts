@@ -55,6 +55,7 @@ export function columnTitle(
   trans: TranslationBundle
 ): string {
   const titles: Record<string, string> = {
+    job: trans.__('Job'),
     notebook: trans.__('Notebook'),
     flavor: trans.__('Flavor'),
     device: trans.__('Device'),

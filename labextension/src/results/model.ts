@@ -21,6 +21,9 @@ const GATHER_MS = 1000;
 /** Metrics of which less is better, by their names. */
 const COSTS = /loss|err|rmse|mae|mse|perplexity|cost|time|seconds|latency/i;
 
+/** What a sweep without parameters varies. */
+const JOB_COLUMNS = ['flavor', 'device', 'notebook'];
+
 export type Sorting = { column: string; isDescending: boolean };
 export type Best = { column: string; goal: 'max' | 'min' };
 
@@ -149,9 +152,12 @@ export class ResultsModel implements IDisposable {
     );
     const parameter =
       this.numberColumns.find(column => varied.includes(column)) ?? varied[0];
+    const jobColumn = JOB_COLUMNS.find(name =>
+      columns.some(column => column.name === name && column.differs)
+    );
     const y = this.best?.column ?? this.outcomeColumns[0]?.name;
     return {
-      x: known(this._plot?.x) ?? parameter?.name ?? 'job',
+      x: known(this._plot?.x) ?? parameter?.name ?? jobColumn ?? 'job',
       y: known(this._plot?.y) ?? y ?? '',
       series: known(this._plot?.series) ?? ''
     };

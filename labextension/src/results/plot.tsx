@@ -55,8 +55,14 @@ export function Plot({ model, trans }: Props): ReactElement | null {
 }
 
 function PlotControls({ model, trans }: Props): ReactElement {
-  const { plot, outcomeColumns } = model;
+  const { plot, outcomeColumns, results } = model;
   const shown = model.columns.filter(({ pictures }) => !pictures);
+  /** What differs, and what is chosen, also where the matrix has no such column. */
+  const offered = (chosen: string) =>
+    (results?.columns ?? []).filter(
+      column =>
+        column.name === chosen || (column.differs && shown.includes(column))
+    );
   const choice = (
     field: keyof PlotChoice,
     label: string,
@@ -78,14 +84,11 @@ function PlotControls({ model, trans }: Props): ReactElement {
       </HTMLSelect>
     </label>
   );
-  const varied = shown.filter(
-    ({ name, differs }) => differs || name === plot.x
-  );
-  const settings = varied.filter(column => !isOutcome(column));
+  const settings = offered(plot.series).filter(column => !isOutcome(column));
   return (
     <figcaption>
       {choice('y', trans.__('Plot'), outcomeColumns)}
-      {choice('x', trans.__('over'), varied)}
+      {choice('x', trans.__('over'), offered(plot.x))}
       {choice('series', trans.__('split by'), settings, '—')}
     </figcaption>
   );
