@@ -45,6 +45,9 @@ it('says estimates with their range, and what they come from', () => {
     /^Starts at about \d\d:10 \(\d\d:08 to \d\d:20\), estimated from 9 earlier runs\.$/
   );
   expect(startTimeText({ ...WAIT, start: null }, 0, trans)).toBeNull();
+  const latest = Date.parse(WAIT.time) + WAIT.start!.high * 1000;
+  expect(startTimeText(WAIT, latest + 59_000, trans)).toBe(text);
+  expect(startTimeText(WAIT, latest + 61_000, trans)).toBeNull();
 });
 
 it('speaks of several jobs before they are sent', () => {

@@ -46,9 +46,6 @@ export function startTimeText(
   ) {
     return null;
   }
-  if (Date.parse(time) + start.high * 1000 < now) {
-    return null; // It was wrong.
-  }
   const clock = (seconds: number) =>
     formatMoment(
       new Date(Date.parse(time) + roundEstimate(seconds) * 1000).toISOString(),
