@@ -46,6 +46,19 @@ it('has a screen reader say the state, and not each second of it', async () => {
   view.dispose();
 });
 
+it('counts the seconds of a run wherever it says them', async () => {
+  const started = new Date(Date.now() - 60_000).toISOString();
+  const view = await show({}, job({ state: 'running', started }));
+  const text = () => section(view, 'Progress').textContent;
+  const before = text();
+  expect(before).toMatch(/Running for1 min/);
+  while (text() === before) {
+    await settle();
+  }
+  expect(text()).toMatch(/Running for1 min \d s/);
+  view.dispose();
+});
+
 it.each([
   ['what was printed before a picture', 'epoch 1', 'epoch 1'],
   ['that the end has no text', '', 'The end has no text.']

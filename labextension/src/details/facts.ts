@@ -23,7 +23,10 @@ export function progressFacts(
   now = Date.now()
 ): Fact[] {
   const { progress, submitted, started, finished } = job;
-  const seconds = elapsedSeconds(job, now);
+  const elapsed = elapsedSeconds(job, now);
+  // The head counts whole seconds, too, while it runs.
+  const seconds =
+    elapsed === null || isFinal(job) ? elapsed : Math.floor(elapsed);
   const moment = (time: string | null) =>
     time === null ? null : formatMoment(time, now, true);
   return facts([

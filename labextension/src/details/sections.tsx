@@ -9,6 +9,7 @@ import { isFinal, type Job, resultPath } from '../jobs/job';
 import { eventText } from '../ui/eventText';
 import { formatBytes, formatMoment } from '../ui/format';
 import { openSource } from '../ui/openResult';
+import { useNow } from '../ui/progress';
 import { ViewCommandIDs } from '../viewCommands';
 import type { NotebookServices } from '../ui/notebookServices';
 import { DifferenceView } from './differenceView';
@@ -75,6 +76,7 @@ export function Sections(props: JobProps): ReactElement {
 function OverviewSections(props: JobProps): ReactElement {
   const { job, commands, trans } = props;
   const path = resultPath(job);
+  useNow(job.started !== null && !isFinal(job)); // draws the facts again each second
   const open = (fact: Fact) =>
     fact.job !== undefined
       ? void commands.execute(ViewCommandIDs.details, { name: fact.job })
