@@ -7,16 +7,18 @@ took of them.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ..protocol import documents, layout
 from ..protocol.created import IGNORED_FOLDERS, CreatedFiles, is_same
 from ..protocol.outcome import MAX_ARTIFACT_BYTES, MAX_ARTIFACTS, ArtifactRecord
+from ..protocol.result.result import NO_SPACE
 
 _OUT_OF_REACH = (
     PermissionError,
@@ -24,7 +26,11 @@ _OUT_OF_REACH = (
     NotADirectoryError,
     documents.DocumentError,  # no regular file
 )
+_FAULTS_OF_DISK = (*NO_SPACE, errno.EIO)
+"""Another try may succeed. Any other error is of one file or folder."""
 _CHUNK = 1 << 20
+_MAX_LISTED, _MAX_LISTED_NAME = 5, 200
+"""Names of files in a message, the others are counted; and the characters of each."""
 
 
 def sync_scratch(job_dir: Path, attempt_dir: Path) -> None:
@@ -51,30 +57,50 @@ def sync_scratch(job_dir: Path, attempt_dir: Path) -> None:
             documents.sync_directory(Path(base))
 
 
-def collect_artifacts(job_dir: Path, attempt_dir: Path) -> None:
+def collect_artifacts(job_dir: Path, attempt_dir: Path) -> list[str]:
     """Move what an isolated run made or changed to the artifacts; drop the rest.
 
-    Regular files only: a link would lead whoever delivers out of the scratch folder.
+    Regular files only: a link would lead whoever delivers out of the scratch folder. Return what
+    cannot be taken, such as files in another user's folder, and mounts; then nothing is dropped.
+    Raises OSError where the disk is full or fails.
     """
     root = attempt_dir / layout.SCRATCH
-    if root.is_symlink() or not root.is_dir():
-        return
-    root.chmod(0o700)
-    for base, folders, names in os.walk(root):
-        # A cache of packages may be read-only, and nothing can be taken out of such a folder.
-        for path in (Path(base, name) for name in folders):
-            if not path.is_symlink():
-                path.chmod(0o700)
-        folders[:] = [name for name in folders if name not in IGNORED_FOLDERS]
-        for path in (Path(base, name) for name in names):
-            relative = path.relative_to(root)
-            original = job_dir / layout.INPUTS / relative
-            if path.is_symlink() or not path.is_file() or _same(path, original):
-                continue
-            target = attempt_dir / layout.ARTIFACTS / relative
-            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            path.rename(target)
-    shutil.rmtree(root, ignore_errors=True)
+    if root.is_symlink():
+        return []
+    left: list[str] = []
+
+    def leave(error: OSError, path: Path | None = None) -> None:
+        if error.errno in _FAULTS_OF_DISK:
+            raise error
+        if error.errno != errno.ENOENT:  # a process that lives on may have removed it
+            left.append(str((path or Path(error.filename)).relative_to(root)))
+
+    for path in _walk(root, leave):
+        relative = path.relative_to(root)
+        try:
+            if _is_made(path, job_dir / layout.INPUTS / relative):
+                _take(path, attempt_dir / layout.ARTIFACTS / relative)
+        except OSError as error:
+            leave(error, path)
+    if not left:
+        shutil.rmtree(root, ignore_errors=True)
+    return left
+
+
+def note_of_left(attempt_dir: Path, left: list[str]) -> list[str]:
+    """Return a sentence on what could not be collected, if there is anything."""
+    if not left:
+        return []
+    where = f"{attempt_dir.name}/{layout.SCRATCH}"
+    names = list_names(left, len(left))
+    return [f"Not all that it had created could be taken out of {where}. Left there: {names}."]
+
+
+def list_names(names: list[str], count: int) -> str:
+    """Return the first of some names for a message, and how many others there are of `count`."""
+    shown = [name.encode(errors="backslashreplace").decode() for name in names[:_MAX_LISTED]]
+    more = f" and {count - len(shown)} more" if count > len(shown) > 0 else ""
+    return ", ".join(name[:_MAX_LISTED_NAME] for name in shown) + more
 
 
 def drop_cut_files(attempt_dir: Path, created: CreatedFiles) -> list[str]:
@@ -113,9 +139,47 @@ def _files(root: Path) -> Iterator[Path]:
                 yield path
 
 
+def _walk(root: Path, leave: Callable[[OSError], None]) -> Iterator[Path]:
+    """Yield the files of a scratch folder, and report the folders whose files are out of reach."""
+    _open_up(root)
+    for base, folders, names in os.walk(root, onerror=leave):
+        for path in [Path(base, name) for name in folders]:
+            if os.path.ismount(path):  # its files are elsewhere, and must not be dropped
+                folders.remove(path.name)
+                leave(OSError(errno.EXDEV, "A mount", str(path)))
+            else:
+                _open_up(path)
+        folders[:] = [name for name in folders if name not in IGNORED_FOLDERS]
+        yield from (Path(base, name) for name in names)
+
+
+def _open_up(folder: Path) -> None:
+    """Let its owner take files out of a folder: a cache of packages may be read-only.
+
+    An error shows again where its files are taken.
+    """
+    with contextlib.suppress(OSError):
+        if not folder.is_symlink():
+            folder.chmod(0o700)
+
+
+def _is_made(path: Path, original: Path) -> bool:
+    """Tell whether the run made or changed a file. Raises OSError."""
+    return stat.S_ISREG(path.lstat().st_mode) and not _same(path, original)
+
+
+def _take(path: Path, target: Path) -> None:
+    """Move a file, which whoever delivers must be able to read. Raises OSError."""
+    mode = path.stat().st_mode
+    if not mode & stat.S_IRUSR:
+        path.chmod(mode | stat.S_IRUSR)
+    documents.open_regular(path).close()
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.rename(target)
+
+
 def _seal(path: Path, name: str) -> ArtifactRecord:
     """Sync one file, and return its record."""
-    path.chmod(path.stat().st_mode | stat.S_IRUSR)
     digest, size = hashlib.sha256(), 0
     with path.open("rb") as file:
         os.fsync(file.fileno())

@@ -27,7 +27,7 @@ from ..protocol.result.result import NO_LIMITS, FoldLimits, WrittenResult, write
 from ..protocol.units import format_bytes
 from ..resources.usage import Usage
 from . import disk_reserve
-from .artifacts import collect_artifacts, drop_cut_files
+from .artifacts import collect_artifacts, drop_cut_files, list_names, note_of_left
 from .finalize import (
     JournalSummary,
     end_from_record,
@@ -38,8 +38,6 @@ from .finalize import (
 
 _TERMINATED = "Terminated"
 """The reason that a caller gives who ended the run just now."""
-_MAX_LISTED, _MAX_LISTED_NAME = 5, 200
-"""Names of lost files in a message, the others are counted; and the characters of each."""
 
 
 def finish_job(
@@ -115,13 +113,13 @@ def _finish(
         moment = max(time.time(), summary.last_record or 0.0)  # as its clock may have been set back
         journal.append({"t": round(moment, 6), **end_record(end, usage)})
         journal.close()
-    collect_artifacts(job_dir, directory)
+    left = collect_artifacts(job_dir, directory)
     finished = None if reason == _TERMINATED else _last_sign_of_life(summary, claim.last_heartbeat)
     # The agent of a pod claims the attempt before its runner starts: without a journal nothing ran.
     result = WrittenResult(None, Progress())
     if has_begun:
         result = write_result(job_dir, directory, limits)
-    notes = _missing_parts(directory, limits)
+    notes = [*_missing_parts(directory, limits), *note_of_left(directory, left)]
     if has_begun and _is_of_a_pod(directory):
         notes += _missing_files(job_dir, directory)
     if notes:
@@ -178,13 +176,11 @@ def _lost_files(directory: Path, created: CreatedFiles) -> list[str]:
     count = len(missing) + created.omitted
     if not count:
         return []
-    names = [name.encode(errors="backslashreplace").decode() for name in missing[:_MAX_LISTED]]
-    listed = ", ".join(name[:_MAX_LISTED_NAME] for name in names)
-    more = f" and {count - len(names)} more" if count > len(names) > 0 else ""
+    names = list_names(missing, count)
     total, size = len(created.files) + created.omitted, sum(file.size for file in created.files)
     notes = [
         f"Of {total} files that it had created {count} could not be fetched from its pod, and are "
-        f"lost{': ' if names else ''}{listed}{more}."
+        f"lost{': ' if names else ''}{names}."
     ]
     if total > MAX_ARTIFACTS or size > MAX_ARTIFACT_BYTES:
         most = f"{MAX_ARTIFACTS:,} files and {format_bytes(MAX_ARTIFACT_BYTES)}"

@@ -89,8 +89,8 @@ class Job:
         process.wait(timeout=BOUND)
         return int(process.returncode)
 
-    def finish(self, *arguments: str, **env: str) -> int:
-        command = [*RUNNER, "finish", str(self.directory), *arguments]
+    def finish(self, *arguments: str, before: tuple[str, ...] = (), **env: str) -> int:
+        command = [*before, *RUNNER, "finish", str(self.directory), *arguments]
         variables = {**os.environ, **env}
         return subprocess.run(command, env=variables, timeout=BOUND, check=False).returncode
 

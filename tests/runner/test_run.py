@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import re
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,11 @@ from job_runner.protocol.progress import progress
 from job_runner.protocol.result.result import fold_result
 from job_runner.protocol.result.spool import Spool
 
-from .jobs import BOUND, Job, code, load, make_job, notebook, stream, text
+from .jobs import BOUND, Job, code, load, make_job, notebook, stream, text, until
 
+OTHER_USER = 65534
+POWERLESS = ("setpriv", "--bounding-set=-all", "--inh-caps=-all") if os.geteuid() == 0 else ()
+"""For `before`: root may do as its files' owner only."""
 NOTEBOOK = notebook(
     text("# Title"),
     code("epochs = 1\nname = 'a'", "parameters"),
@@ -187,12 +192,85 @@ def test_a_read_only_folder_comes_back_too(job: Callable[..., Job]) -> None:
         ),
         isolated=True,
     )
-    # Root may, unless it gives up its powers.
-    powerless = ("setpriv", "--bounding-set=-all", "--inh-caps=-all") if os.geteuid() == 0 else ()
-    assert isolated.start(before=powerless).wait(timeout=BOUND) == 0
+    assert isolated.start(before=POWERLESS).wait(timeout=BOUND) == 0
     artifacts = isolated.attempt() / layout.ARTIFACTS
     assert (artifacts / "folder/cache/a/made.txt").read_text() == "made"
     assert not (isolated.attempt() / "work").exists()
+
+
+@contextlib.contextmanager
+def dead_mount(folder: Path) -> Iterator[bool]:
+    """Mount what a program that is gone has mounted, if this machine can; tell whether."""
+    if not os.access("/dev/fuse", os.R_OK | os.W_OK):
+        yield False
+        return
+    server = os.open("/dev/fuse", os.O_RDWR)
+    options = f"fd={server},rootmode=40000,user_id=0,group_id=0"
+    mount = ["mount", "-i", "-t", "fuse", "-o", options, "dead", str(folder)]
+    is_mounted = subprocess.run(mount, pass_fds=[server], check=False).returncode == 0
+    os.close(server)
+    try:
+        yield is_mounted
+    finally:
+        if is_mounted:
+            subprocess.run(["umount", "-l", folder], check=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to make files of another user")
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_what_another_user_made_keeps_nothing_else(
+    job: Callable[..., Job], is_killed: bool
+) -> None:
+    """As a container does that runs as root; and a mount was left."""
+    wait = "import os, time\nwhile not os.path.exists('go'): time.sleep(0.02)"
+    run = job(notebook("print(open('mine.pt', 'w').write('mine'))", wait), isolated=True)
+    runner = run.start(before=POWERLESS)
+    folder = run.attempt() / "work" / "folder"
+    until(lambda: (folder / "mine.pt").exists() and run.printed(), "the run's own file")
+    for name, mode in (("out/a.csv", 0o644), ("hidden/b.csv", 0o644), ("c.csv", 0o600)):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("theirs")
+        (folder / name).chmod(mode)
+    (folder / "hidden").chmod(0o700)
+    for path in ("out/a.csv", "out", "hidden", "c.csv"):
+        os.chown(folder / path, OTHER_USER, OTHER_USER)
+    (folder / "mount").mkdir()
+    with dead_mount(folder / "mount") as is_mounted:
+        if is_killed:
+            runner.kill()
+            runner.wait(timeout=BOUND)
+            assert run.finish(before=POWERLESS) == 0
+        else:
+            (folder / "go").touch()
+            assert runner.wait(timeout=BOUND) == 0
+    outcome = run.outcome()
+    assert outcome.reason == ("Lost" if is_killed else None)
+    taken = {record.path for record in outcome.artifacts or ()}
+    assert taken - {"folder/go"} == {"folder/mine.pt"}
+    assert (run.attempt() / layout.ARTIFACTS / "folder" / "mine.pt").read_text() == "mine"
+    said, _, names = (outcome.message or "").rstrip(".").partition(" Left there: ")
+    assert said.endswith("could be taken out of attempt-1/work.")
+    left = {f"folder/{name}" for name in ("out/a.csv", "hidden", "c.csv")}
+    assert set(names.split(", ")) == left | ({"folder/mount"} if is_mounted else set())
+    assert (folder / "out" / "a.csv").read_text() == "theirs"
+
+
+def test_a_mount_in_the_scratch_folder_is_not_emptied(job: Callable[..., Job]) -> None:
+    run = job(notebook("1"))
+    claim = liveness.claim_attempt(run.directory, 1)
+    claim.release()
+    disk = claim.directory / "work" / "disk"
+    disk.mkdir(parents=True)
+    mount = ["mount", "-t", "tmpfs", "none", str(disk)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("mounting takes root")
+    try:
+        (disk / "theirs.csv").touch()
+        assert run.finish() == 0
+        assert (disk / "theirs.csv").exists()
+    finally:
+        subprocess.run(["umount", "-l", disk], check=True)
+    assert (run.outcome().message or "").endswith(" Left there: disk.")
 
 
 def test_a_scratch_folder_that_leads_elsewhere_is_left_alone(
