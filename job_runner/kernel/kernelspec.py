@@ -44,12 +44,17 @@ def is_ipykernel(spec: KernelSpec) -> bool:
 
 
 def is_python_program(spec: KernelSpec) -> bool:
-    """Tell whether the program that is started, whatever the kernel's language, is Python.
-
-    Such a kernel uses libzmq and sees our files. Many others have a ZeroMQ of their own, which
-    knows TCP only, and a container has files of its own.
-    """
+    """Tell whether the program that is started, whatever the kernel's language, is Python."""
     return "python" in Path(spec.argv[0]).name
+
+
+def can_use_ipc(spec: KernelSpec) -> bool:
+    """Tell whether a kernel surely uses libzmq and sees our files: then it can use ipc sockets.
+
+    Many others have a ZeroMQ of their own, which knows TCP only, also where a Python program starts
+    them (Kotlin's kernel, nb_conda_kernels). A container has files of its own.
+    """
+    return is_python_program(spec) and (is_ipykernel(spec) or spec.language.lower() == "python")
 
 
 class ResolvedKernelSpec(KernelSpecManager):

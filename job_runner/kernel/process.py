@@ -24,12 +24,7 @@ from jupyter_client.manager import KernelManager
 from ..diagnosis.endings import RunFailed, no_kernel
 from .cleanup import ATTEMPT_VARIABLE, TERMINATION_LOG, end_session, make_sockets_folder
 from .crash_log import cut_log, last_log_line
-from .kernelspec import (
-    ResolvedKernelSpec,
-    is_ipykernel,
-    is_python_program,
-    resolve_kernel_spec,
-)
+from .kernelspec import ResolvedKernelSpec, can_use_ipc, is_ipykernel, resolve_kernel_spec
 from .ports import reserve_ports
 
 _REAP_TIMEOUT = 5.0
@@ -123,7 +118,7 @@ class KernelProcess:
             kernel_spec_manager=ResolvedKernelSpec(spec),
             connection_file=str(self.folder / "kernel.json"),
         )
-        if is_python_program(spec):
+        if can_use_ipc(spec):
             manager.transport, manager.ip = "ipc", str(self.folder / "s")
         else:
             self._ports = reserve_ports(manager)

@@ -15,7 +15,7 @@ import pytest
 from jupyter_client.kernelspec import KernelSpecManager
 
 from job_runner.diagnosis.endings import RunFailed
-from job_runner.kernel.kernelspec import is_python_program, resolve_kernel_spec
+from job_runner.kernel.kernelspec import can_use_ipc, resolve_kernel_spec
 
 from .jobs import Job, notebook
 from .test_kernels import with_kernel
@@ -39,8 +39,49 @@ def test_kernels_are_found_as_jupyter_finds_them(
     for name in ("mine", "MINE", "python3"):
         ours, theirs = resolve_kernel_spec(name, None), KernelSpecManager().get_kernel_spec(name)
         assert (ours.resource_dir, ours.to_dict()) == (theirs.resource_dir, theirs.to_dict())
-    assert not is_python_program(resolve_kernel_spec("mine", None))
-    assert is_python_program(resolve_kernel_spec("python3", None))
+
+
+IPYKERNEL = ["-m", "ipykernel_launcher", "-f", "{connection_file}"]
+CONDA = ["/opt/conda/bin/python", "-m", "nb_conda_kernels.runner", "/opt/conda", "/opt/env"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "language", "expected"),
+    [
+        (["/usr/bin/python3", *IPYKERNEL], "python", True),
+        (["python3.11", *IPYKERNEL], "", True),
+        (["python", "-m", "of_our_company", "{connection_file}"], "Python", True),
+        ([*CONDA, "python", *IPYKERNEL], "python", True),
+        ([*CONDA, "java", "-jar", "scala.jar", "{connection_file}"], "scala", False),
+        (["python", "-m", "run_kotlin_kernel", "{connection_file}"], "kotlin", False),
+        (["java", "-jar", "ipykernel.jar", "{connection_file}"], "java", False),
+        (["docker", "run", "image", "python", *IPYKERNEL], "python", False),
+    ],
+)
+def test_only_a_kernel_of_python_gets_ipc_sockets(
+    argv: list[str], language: str, expected: bool
+) -> None:
+    spec = resolve_kernel_spec("any", {"argv": argv, "language": language})
+    assert can_use_ipc(spec) is expected
+
+
+OTHER = """
+import json, os, sys
+assert json.load(open(sys.argv[1]))["transport"] == "tcp"
+os.execv(sys.executable, [sys.executable, "-m", "ipykernel_launcher", "-f", sys.argv[1]])
+"""
+
+
+def test_another_language_that_python_starts_gets_ports(
+    job: Callable[..., Job], tmp_path: Path
+) -> None:
+    """As Kotlin's kernel, whose ZeroMQ has no ipc sockets."""
+    launcher = tmp_path / "run_other.py"
+    launcher.write_text(OTHER)
+    spec = {"argv": [sys.executable, str(launcher), "{connection_file}"], "language": "kotlin"}
+    made = job(notebook("print('kept')", kernel="kotlin"), kernel_spec=spec)
+    assert made.run() == 0, made.outcome().message
+    assert made.printed() == "kept\n"
 
 
 def test_a_recorded_specification_counts_more_than_the_name(
