@@ -6,6 +6,7 @@ The process was started before (see `process`); the messages go to a listener (s
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from typing import Any, Protocol
 
 from ..diagnosis.endings import no_kernel
 from .channels import KernelChannels, Message
+from .kernelspec import is_python_program
 from .process import KernelProcess
 from .shutdown import process_tree, wait_for_exit
 from .startup_code import STARTUP_CODE
@@ -24,6 +26,8 @@ _INFO_INTERVAL = 1.0
 _SUBSCRIPTION_INTERVAL = 0.02
 """The same once the kernel answers, while its iopub is not subscribed yet."""
 _EXIT_POLL_INTERVAL = 0.1
+_EXIT_TIMEOUT = 1.0
+"""Seconds for a kernel that is ended to exit by itself, before it is killed."""
 
 
 class Listener(Protocol):
@@ -111,6 +115,8 @@ class KernelClient:
                 # Closed now: the sockets would try to reconnect once the kernel is gone.
                 self._channels.close(sending=True)
             else:
+                if not (self.died.is_set() or is_python_program(self.process.spec)):
+                    await self._request_exit()
                 self.process.kill()
             if while_waiting is not None:
                 while_waiting()
@@ -119,6 +125,17 @@ class KernelClient:
         finally:
             self._unwatch_process()
             self._channels.close()
+
+    async def _request_exit(self) -> None:
+        """Ask the kernel to exit, and wait a moment until it is gone.
+
+        Our process may be the client of a container. To kill it would leave the kernel running.
+        """
+        self._channels.send("control", "shutdown_request", {"restart": False})
+        self._channels.close(sending=True)
+        self.process.signal(signal.SIGTERM)
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self.died.wait(), _EXIT_TIMEOUT)
 
     async def _wait_for_info(self) -> None:
         """Request the kernel's info until a reply has come and iopub is subscribed."""

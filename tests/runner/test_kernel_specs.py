@@ -17,7 +17,7 @@ from jupyter_client.kernelspec import KernelSpecManager
 from job_runner.diagnosis.endings import RunFailed
 from job_runner.kernel.kernelspec import can_use_ipc, resolve_kernel_spec
 
-from .jobs import Job, notebook
+from .jobs import BOUND, Job, notebook, until
 from .test_kernels import with_kernel
 
 
@@ -124,6 +124,44 @@ def test_a_python_kernel_in_a_container(job: Callable[..., Job], tmp_path: Path)
     made = job(notebook("print('kept')", kernel="contained"), kernel_spec=spec)
     assert made.run() == 0, made.outcome().message
     assert made.printed() == "kept\n"
+
+
+CLIENT = """\
+#!/bin/sh
+trap 'kill -INT $!' INT
+trap : TERM
+env -u JPY_PARENT_PID setsid {python} -m ipykernel_launcher -f "$2" &
+while kill -0 $!; do wait $!; done
+"""
+"""As the client of a container engine: whoever kills it leaves the container running. Nor does a
+container's first process end by SIGTERM.
+"""
+
+
+@pytest.mark.parametrize("reason", ["Terminated", "DeadlineExceeded"])
+def test_a_kernel_in_a_container_ends_with_its_run(
+    reason: str, job: Callable[..., Job], tmp_path: Path
+) -> None:
+    docker, pid = tmp_path / "docker", tmp_path / "pid"
+    docker.write_text(CLIENT.format(python=sys.executable))
+    docker.chmod(0o700)
+    spec = {"argv": [str(docker), "run", "{connection_file}"], "language": "python"}
+    source = "import os, pathlib, time\n"
+    source += f"pathlib.Path({str(pid)!r}).write_text(str(os.getpid()))\ntime.sleep(600)"
+    limit = 8 if reason == "DeadlineExceeded" else None
+    made = job(notebook(source, kernel="contained"), kernel_spec=spec, max_runtime=limit)
+    running = made.start()
+    until(lambda: pid.exists() and pid.read_text(), "the cell runs")
+    if reason == "Terminated":
+        running.terminate()
+    running.wait(timeout=BOUND)
+    assert made.outcome().reason == reason
+    kernel = int(pid.read_text())
+    try:
+        until(lambda: not psutil.pid_exists(kernel), "the kernel is gone", bound=10)
+    finally:
+        if psutil.pid_exists(kernel):
+            psutil.Process(kernel).kill()
 
 
 @pytest.mark.parametrize(
