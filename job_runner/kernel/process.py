@@ -34,8 +34,14 @@ _OOM_SCORE_STEP, _MAX_OOM_SCORE = 100, 1000
 """In thousandths of all memory: as if the kernel used a tenth more than it does."""
 _NO_HISTORY = "--HistoryManager.hist_file=:memory:"
 """The history's database would be shared with every other kernel of this user."""
-_QUIET_DEBUGGER = {"PYDEVD_DISABLE_FILE_VALIDATION": "1"}
-"""As papermill: else the debugger warns of itself, in some kernels in the first cell's output."""
+_DEFAULTS = {
+    # As papermill: else the debugger warns of itself, in some kernels in the first cell's output.
+    "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+    # A cell's `!git` and `!apt-get` have a terminal: they would ask there, and nobody answers.
+    "GIT_TERMINAL_PROMPT": "0",
+    "DEBIAN_FRONTEND": "noninteractive",
+}
+"""Variables that a kernel gets unless somebody set them."""
 
 
 class KernelProcess:
@@ -88,7 +94,7 @@ class KernelProcess:
     def start(self, cwd: Path, env: dict[str, str]) -> None:
         """Start the kernel; it does not listen yet. Raises RunFailed."""
         spec = self.spec
-        environment = {**_QUIET_DEBUGGER, **os.environ, **env, ATTEMPT_VARIABLE: self._mark}
+        environment = {**_DEFAULTS, **os.environ, **env, ATTEMPT_VARIABLE: self._mark}
         environment.pop(TERMINATION_LOG, None)
         try:
             self._log = (self.folder / "log").open("ab")  # as it is cut meanwhile

@@ -336,3 +336,11 @@ def test_half_a_character_is_refused(job: Callable[..., Job]) -> None:
     assert made.start().wait(timeout=BOUND) == 2
     assert made.outcome().reason == "BadNotebook"
     assert "ell 2 holds half of a character, '\\ud83d'" in str(made.outcome().message)
+
+
+def test_programs_of_a_notebook_are_told_not_to_ask(job: Callable[..., Job]) -> None:
+    """They have a terminal, where nobody would answer. What somebody has set stays."""
+    source = "!echo $GIT_TERMINAL_PROMPT $DEBIAN_FRONTEND"
+    made = job(notebook(source), env={"DEBIAN_FRONTEND": "readline"})
+    assert made.run() == 0
+    assert made.printed().split() == ["0", "readline"]
