@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from kubernetes.aio.client import ApiException
 
 from jupyter_to_job.controller.cluster.cluster import Cluster
+from jupyter_to_job.domain.errors import NotFound, Refused
+from jupyter_to_job.exchange.records import ClusterJob
+
+from ..courier_scene import POD
 
 
 class Answer:
@@ -58,3 +64,61 @@ def test_a_claim_is_where_a_pod_runs_with_it(pods: list[Any], node: str) -> None
     cluster = Cluster(None)  # type: ignore[arg-type]
     cluster._core = Pods(pods)  # type: ignore[assignment]
     assert asyncio.run(cluster.node_with_claim("team", "home")) == node
+
+
+class NoRights:
+    """The API of a namespace without a Role for the controller; it may be gone."""
+
+    def __init__(self, namespaces: set[str]) -> None:
+        self._namespaces = namespaces
+
+    async def read_namespace_without_preload_content(self, name: str, **_: Any) -> Answer:
+        if name not in self._namespaces:
+            raise ApiException(status=404, reason="Not Found")
+        return Answer({})
+
+    def __getattr__(self, name: str) -> Any:
+        async def refuse(*_arguments: Any, **_options: Any) -> None:
+            raise ApiException(status=403, reason="Forbidden")
+
+        return refuse
+
+
+def calls(cluster: Cluster) -> list[Any]:
+    """Return the calls that are made for the jobs and results of a namespace."""
+    manifest = {"metadata": {"namespace": "team", "name": "train"}}
+    return [
+        cluster.pod("team", "jupyter-ada"),
+        cluster.claim("team", "home"),
+        cluster.create_job(manifest),
+        cluster.find_job("team", "train"),
+        cluster.delete_job(ClusterJob("team", "train", "1")),
+        cluster.delete_pod(replace(POD, namespace="team"), 0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("namespaces", "outcomes"),
+    [
+        ({"team"}, [Refused] * 6),
+        (set[str](), [NotFound, NotFound, NotFound, None, None, None]),
+    ],
+)
+def test_nothing_is_found_in_a_namespace_that_is_gone(
+    namespaces: set[str], outcomes: list[type[Exception] | None]
+) -> None:
+    """The API server refuses these calls: the rights went with the namespace."""
+    cluster = Cluster(None)  # type: ignore[arg-type]
+    cluster._core = cluster._batch = NoRights(namespaces)  # type: ignore[assignment]
+
+    async def outcome_of(call: Any) -> type[Exception] | None:
+        try:
+            assert await call is None
+        except (NotFound, Refused) as error:
+            return type(error)
+        return None
+
+    async def found() -> list[type[Exception] | None]:
+        return [await outcome_of(call) for call in calls(cluster)]
+
+    assert asyncio.run(found()) == outcomes

@@ -96,7 +96,7 @@ class Cluster:
 
     async def pod(self, namespace: str, name: str) -> Manifest:
         """Return a pod as the API returns it. Raises NotFound."""
-        with translate_errors():
+        async with self._in_namespace(namespace):
             return await read_json(
                 await self._core.read_namespaced_pod_without_preload_content(
                     name, namespace, _request_timeout=REQUEST_TIMEOUT
@@ -105,7 +105,7 @@ class Cluster:
 
     async def claim(self, namespace: str, name: str) -> Manifest:
         """Return a persistent volume claim as the API returns it. Raises NotFound."""
-        with translate_errors():
+        async with self._in_namespace(namespace):
             return await read_json(
                 await self._core.read_namespaced_persistent_volume_claim_without_preload_content(
                     name, namespace, _request_timeout=REQUEST_TIMEOUT
@@ -143,6 +143,20 @@ class Cluster:
             return False
         return True
 
+    @contextlib.asynccontextmanager
+    async def _in_namespace(self, namespace: str) -> AsyncIterator[None]:
+        """Translate the client's errors: it is NotFound, too, if the rights went with a namespace.
+
+        Where a Role gives them, the API server refuses all calls once the namespace is deleted.
+        """
+        try:
+            with translate_errors():
+                yield
+        except Refused as error:
+            if await self.has_namespace(namespace):
+                raise
+            raise NotFound(f"The namespace {namespace} is gone.") from error
+
     async def api_groups(self) -> frozenset[str]:
         """Return the names of the API groups that the cluster serves."""
         with translate_errors():
@@ -161,7 +175,7 @@ class Cluster:
         """
         namespace = manifest["metadata"]["namespace"]
         body = _job(manifest)
-        with translate_errors():
+        async with self._in_namespace(namespace):
             job = await self._batch.create_namespaced_job(
                 namespace, body, _request_timeout=REQUEST_TIMEOUT
             )
@@ -193,17 +207,13 @@ class Cluster:
     async def find_job(self, namespace: str, name: str) -> JobRecord | None:
         """Return the Job of a name as the API server knows it, and not a watch; None without it."""
         try:
-            with translate_errors():
+            async with self._in_namespace(namespace):
                 document = await read_json(
                     await self._batch.read_namespaced_job_without_preload_content(
                         name, namespace, _request_timeout=REQUEST_TIMEOUT
                     )
                 )
         except NotFound:
-            return None
-        except Refused:  # the rights went with the namespace, or are missing
-            if await self.has_namespace(namespace):
-                raise
             return None
         return job_record(document)
 
@@ -225,10 +235,11 @@ class Cluster:
         options = client.V1DeleteOptions(
             grace_period_seconds=grace, preconditions=client.V1Preconditions(uid=pod.uid)
         )
-        with contextlib.suppress(NotFound, Conflict), translate_errors():
-            await self._core.delete_namespaced_pod(
-                pod.name, pod.namespace, body=options, _request_timeout=REQUEST_TIMEOUT
-            )
+        with contextlib.suppress(NotFound, Conflict):
+            async with self._in_namespace(pod.namespace):
+                await self._core.delete_namespaced_pod(
+                    pod.name, pod.namespace, body=options, _request_timeout=REQUEST_TIMEOUT
+                )
 
     async def delete_job(self, job: ClusterJob) -> None:
         """Delete a Job and its pods; it may be gone already, and another have its name."""
@@ -237,10 +248,11 @@ class Cluster:
         options = client.V1DeleteOptions(
             propagation_policy="Background", preconditions=client.V1Preconditions(uid=job.uid)
         )
-        with contextlib.suppress(NotFound, Conflict), translate_errors():
-            await self._batch.delete_namespaced_job(
-                job.name, job.namespace, body=options, _request_timeout=REQUEST_TIMEOUT
-            )
+        with contextlib.suppress(NotFound, Conflict):
+            async with self._in_namespace(job.namespace):
+                await self._batch.delete_namespaced_job(
+                    job.name, job.namespace, body=options, _request_timeout=REQUEST_TIMEOUT
+                )
 
     async def create_event(self, event: Manifest) -> None:
         """Create an event of events.k8s.io/v1."""
