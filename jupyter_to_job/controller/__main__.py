@@ -129,7 +129,6 @@ async def run(settings: Settings, rules: Rules, options: argparse.Namespace) -> 
         async with only_writer(exchange.root), connection as cluster:
             readiness.set("lock", passed)
             readiness.set("exchange", ExchangeCheck(exchange.root))
-            exchange.remove_leftovers()
             core = Controller(settings, rules, exchange, cluster, metrics)
             readiness.set("watches", watches_check(core.watches))
             await core.serve(options.port, readiness)

@@ -13,6 +13,10 @@ import pytest
 
 from job_runner.protocol import documents, layout, liveness
 from jupyter_to_job.backends.memory import MemoryBackend
+from jupyter_to_job.controller.intake import housekeeping
+from jupyter_to_job.controller.intake.budgets import Budgets, Caps
+from jupyter_to_job.controller.intake.housekeeping import Housekeeping
+from jupyter_to_job.controller.metrics import Metrics
 from jupyter_to_job.domain.errors import BadInput, Cleared
 from jupyter_to_job.domain.job import Changes, DeliveryState, State
 from jupyter_to_job.exchange import FileExchange
@@ -21,6 +25,7 @@ from jupyter_to_job.flavors import load_catalog
 from jupyter_to_job.service.jobs import JobService, ServiceContext
 from jupyter_to_job.service.submitting.submission import Caller
 
+from ..processes import until
 from . import exchanges
 
 DELIVERED = datetime(2026, 11, 21, 9, 32, tzinfo=timezone.utc)
@@ -289,3 +294,22 @@ def test_a_removal_that_fails_is_tried_again(
 
 def _refuse(*_: object, **__: object) -> None:
     raise PermissionError(13, "Permission denied")
+
+
+def test_a_controller_that_runs_on_removes_what_became_old(
+    exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that is killed an hour after the start leaves drafts behind, too."""
+    monkeypatch.setattr(housekeeping, "MIN_INTERVAL", 0.01)
+    exchange.prepare()
+    draft, young = exchange.root / ".new-1", exchange.root / ".new-2"
+    draft.mkdir()
+    young.mkdir()
+    house = Housekeeping(exchange, Budgets(exchange, Caps()), Policy(None), Metrics())
+    house.start()
+    try:
+        os.utime(draft, (0, 0))
+        until(lambda: not draft.exists(), "the old draft is removed")
+    finally:
+        house.stop()
+    assert young.is_dir()

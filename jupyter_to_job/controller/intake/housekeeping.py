@@ -24,7 +24,8 @@ _log = logging.getLogger(__name__)
 class Housekeeping:
     """A thread that keeps house from `start` until `stop`.
 
-    It measures what owners use, removes old blobs, and clears jobs that were kept long enough.
+    It measures what owners use, removes old blobs and what killed processes left behind, and clears
+    jobs that were kept long enough.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Housekeeping:
         while not self._stop.wait(interval):
             begun = time.monotonic()
             try:
+                self._exchange.remove_leftovers()
                 removed = collect(self._exchange.root)
                 if removed:
                     _log.info("%d blobs removed that nothing used any more", removed)
