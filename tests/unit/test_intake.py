@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -200,8 +201,8 @@ def test_a_dev_pod_fills_no_disk_with_bodies_of_other_routes(tmp_path: Path, cap
     piece = head.format("attempt-1/journal/x")
     report = f"{head.format('delivery.json')}\nContent-Length: {4 * MIB}"
 
-    def received() -> int:
-        return sum(file.stat().st_size for file in tmp_path.glob(".incoming/*"))
+    def has_received(size: int) -> bool:
+        return sum(file.stat().st_size for file in tmp_path.glob(".incoming/*")) == size
 
     def call(method: str, url: str, data: bytes) -> int:
         return httpx.request(method, url, headers=bearer("ada"), content=data).status_code
@@ -209,17 +210,16 @@ def test_a_dev_pod_fills_no_disk_with_bodies_of_other_routes(tmp_path: Path, cap
     with context_of(exchange, caps) as context, serving(context) as url:
         with connection(url, f"{piece}\nContent-Length: {8 * MIB}") as made:
             assert answer_of(made)[0] == 413  # and no byte of the body was sent
-        assert received() == 0
+        assert has_received(0)
         with connection(url, report) as first, connection(url, report) as second:
-            for made in (first, second):  # a report needs no room, ...
-                before = received()
+            for count, made in enumerate((first, second), 1):  # a report needs no room, ...
                 made.sendall(CHUNK * 3)
-                until(lambda least=before: received() == least + 3 * MIB, "the body is written")
+                until(partial(has_received, count * 3 * MIB), "the body is written")
             with connection(url, report) as third:  # ... but many at a time do
                 status, body = answer_of(third)
             assert (status, json.loads(body)["error"]["code"]) == (507, "storage_full")
             assert call("POST", f"{url}/api/jobs/a-aaaaaaaa/cancel", b"{}") == 404
-        until(lambda: received() == 0, "the bodies of closed connections are gone")
+        until(partial(has_received, 0), "the bodies of closed connections are gone")
         assert call("PUT", f"{url}/api/exchange/nosuch-aaaaaaaa/delivery.json", CHUNK) == 404
 
 
