@@ -12,7 +12,8 @@ class HookNotification:
     """One event of a job for one hook.
 
     `state` is `pending` (it is tried, or tried again), `sent` or `given_up`. `tries` have begun,
-    the latest at `time`. `message` says why the latest one failed.
+    the latest at `time`: none while the hook is told of others, since `time`. `message` says why
+    the latest one failed.
     """
 
     hook: str

@@ -44,27 +44,30 @@ HookList = tuple[Hook, ...]
 class _Owed:
     """A job of which hooks may have to be told. Times are monotonic, if not said otherwise.
 
-    `stamp` is that of what was read last. `look_at` is when something is due that only time
-    brings. `ended_at` is when its end was seen, and `paused_until` when to go on after an error.
-    `retry_at` has the next tries, and `under_way` what a thread has.
+    `stamp` is that of what was read last, and `checked_at` when it was compared. `look_at` is when
+    something is due that only time brings. `ended_at` is when its end was seen, and `paused_until`
+    when to go on after an error. `due_at` has the next tries, and `under_way` what a thread has.
     """
 
     outbox: Outbox
     stamp: object = None
+    checked_at: float = float("-inf")
     hooks: HookList | None = None
     look_at: float | None = None
     ended_at: float | None = None
     paused_until: float = 0.0
-    retry_at: dict[Key, float] = field(default_factory=dict)
+    due_at: dict[Key, float] = field(default_factory=dict)
     under_way: set[Key] = field(default_factory=set)
 
     def is_busy(self) -> bool:
         """Tell whether something is to be done here without news of the job."""
-        return bool(self.look_at is not None or self.retry_at or self.under_way)
+        return bool(self.look_at is not None or self.due_at or self.under_way)
 
 
 class Notifier:
-    """Tells hooks of the jobs of one exchange that are `is_ours`.
+    """Tells hooks of the jobs of one exchange that are `is_ours`: each hook of one at a time.
+
+    So a hook that is mended or removed counts for all that has not begun.
 
     `hooks` returns the hooks in force, None while their file cannot be used.
     """
@@ -81,6 +84,8 @@ class Notifier:
         self._senders = Senders()
         self._names: frozenset[str] = frozenset()
         self._owed: dict[str, _Owed] = {}
+        self._telling: set[str] = set()
+        """The hooks of which a try is under way."""
 
     def run(self, stays: Callable[[], bool]) -> None:
         """Work while this process is to stay, and then until nothing is under way."""
@@ -88,8 +93,12 @@ class Notifier:
             is_busy = self._work()
             if not stays() and not is_busy:
                 return
-            interval = LOOK_INTERVAL if self._exchange.is_local else NETWORK_LOOK_INTERVAL
-            self._take_results(max(interval, INTERVAL_PER_JOB * len(self._owed)))
+            self._take_results(self._interval())
+
+    def _interval(self) -> float:
+        """Return the seconds between two looks for news of the jobs."""
+        interval = LOOK_INTERVAL if self._exchange.is_local else NETWORK_LOOK_INTERVAL
+        return max(interval, INTERVAL_PER_JOB * len(self._owed))
 
     def _work(self) -> bool:
         """Look at all jobs that are due; tell whether anything is under way."""
@@ -97,7 +106,7 @@ class Notifier:
         hooks = self._hooks()
         if hooks is None:
             return False
-        for name, job in list(self._owed.items()):
+        for name, job in sorted(self._owed.items(), key=_due_first):
             try:
                 with logs.context(job=name):
                     self._look(name, job, hooks)
@@ -136,9 +145,13 @@ class Notifier:
         moment = time.monotonic()
         if moment < job.paused_until:
             return
-        stamp = self._stamp(name)
         is_due = job.look_at is not None and moment >= job.look_at
-        retries = any(moment >= at for at in job.retry_at.values())
+        retries = any(
+            moment >= at and hook not in self._telling for (hook, _), at in job.due_at.items()
+        )
+        if not (is_due or retries or moment >= job.checked_at + self._interval()):
+            return
+        stamp, job.checked_at = self._stamp(name), moment
         is_new = stamp is None or stamp != job.stamp or hooks is not job.hooks
         if not (is_new or is_due or retries):
             return
@@ -194,26 +207,34 @@ class Notifier:
         ]
         for event in (*pending, *new):
             key = hook.name, event
-            is_time = time.monotonic() >= job.retry_at.get(key, 0.0)
+            is_time = time.monotonic() >= job.due_at.get(key, 0.0)
             if key not in job.under_way and is_time:
                 yield event
 
     def _try(self, name: str, job: _Owed, hook: Hook, event: str, facts: JobFacts) -> None:
-        """Record a try, and begin it."""
+        """Record a try, and begin it, unless another one of this hook is under way."""
         key = hook.name, event
         earlier = job.outbox.notifications.get(key)
         tries = earlier.tries if earlier is not None else 0
-        job.retry_at.pop(key, None)
+        due_at = job.due_at.pop(key, time.monotonic())
         if earlier is not None and (tries >= hook.tries or event not in hook.when):
-            why = earlier.message or "The last try was cut off: it may have arrived."
+            cut_off = "The last try was cut off: it may have arrived."
+            why = earlier.message or (cut_off if tries else "The hook is told of it no more.")
             job.outbox.write(replace(earlier, state=GIVEN_UP, message=why))
             return
-        message = earlier.message if earlier is not None else None
-        job.outbox.write(
-            HookNotification(hook.name, event, PENDING, tries + 1, times.now(), message)
-        )
-        job.under_way.add(key)
+        begins = hook.name not in self._telling
+        if begins or earlier is None:
+            message = earlier.message if earlier is not None else None
+            tries += begins
+            job.outbox.write(
+                HookNotification(hook.name, event, PENDING, tries, times.now(), message)
+            )
+        if not begins:
+            job.due_at[key] = due_at
+            return
         self._senders.start(name, hook, message_of(hook, event, facts))
+        job.under_way.add(key)
+        self._telling.add(hook.name)
 
     def _give_up_removed(self, job: _Owed, hooks: HookList) -> None:
         """Give up what is pending for hooks that are not configured any more."""
@@ -222,7 +243,7 @@ class Notifier:
             key = notification.hook, notification.event
             if notification.hook not in known and key not in job.under_way:
                 why = "There is no hook of this name any more."
-                job.retry_at.pop(key, None)
+                job.due_at.pop(key, None)
                 job.outbox.write(replace(notification, state=GIVEN_UP, message=why))
 
     # The ends of tries ----------------------------------------------------------------------
@@ -238,12 +259,13 @@ class Notifier:
 
     def _take(self, result: TryResult) -> None:
         """Record the end of a try, and when the next one is due."""
+        self._telling.discard(result.hook)
         job = self._owed.get(result.job)
         if job is None:
             return
         key = result.hook, result.event
         job.under_way.discard(key)
-        job.stamp = None
+        job.stamp, job.checked_at = None, float("-inf")
         notification = job.outbox.notifications[key]
         hook = next((h for h in job.hooks or () if h.name == result.hook), None)
         try:
@@ -259,10 +281,15 @@ class Notifier:
                 delay = min(max(delay, result.failure.retry_after or 0.0), MAX_DELAY)
                 why = result.failure.message
                 _log.warning("%s: %s: tried again in %g s: %s", result.job, key[0], delay, why)
-                job.retry_at[key] = time.monotonic() + delay
+                job.due_at[key] = time.monotonic() + delay
                 job.outbox.write(replace(notification, message=why))
         except NotFound:  # the job was removed meanwhile
             self._owed.pop(result.job, None)
         except JobsError as error:  # a full disk: it is told again when there is space
             _log.error("%s: cannot record what %s was told: %s", result.job, key[0], error)
             job.paused_until = time.monotonic() + RETRY_INTERVAL
+
+
+def _due_first(entry: tuple[str, _Owed]) -> float:
+    """Return when the next try of a job is due: they begin in this order."""
+    return min(entry[1].due_at.values(), default=float("inf"))

@@ -1,4 +1,4 @@
-"""One thread for each hook: what is slow delays the notifications of its own hook only."""
+"""Sends in threads, so that nothing waits for a receiver that is slow."""
 
 from __future__ import annotations
 
@@ -77,22 +77,16 @@ class Senders:
 
     def __init__(self) -> None:
         self.results: queue.Queue[TryResult] = queue.Queue()
-        self._queues: dict[str, queue.Queue[tuple[str, Hook, HookMessage]]] = {}
 
     def start(self, job: str, hook: Hook, message: HookMessage) -> None:
-        """Send a notification as soon as those before it of this hook were tried."""
-        if hook.name not in self._queues:
-            waiting = self._queues[hook.name] = queue.Queue()
-            # A daemon: what is being sent when this process ends is sent again by the next one.
-            threading.Thread(target=self._send_all, args=(waiting,), daemon=True).start()
-        self._queues[hook.name].put((job, hook, message))
+        """Begin to send a notification."""
+        # A daemon: what is being sent when this process ends is sent again by the next one.
+        threading.Thread(target=self._try, args=(job, hook, message), daemon=True).start()
 
-    def _send_all(self, waiting: queue.Queue[tuple[str, Hook, HookMessage]]) -> None:
-        while True:
-            job, hook, message = waiting.get()
-            failure = None
-            try:
-                send(hook, message)
-            except NotSent as error:
-                failure = error
-            self.results.put(TryResult(job, hook.name, message.event, failure))
+    def _try(self, job: str, hook: Hook, message: HookMessage) -> None:
+        failure = None
+        try:
+            send(hook, message)
+        except NotSent as error:
+            failure = error
+        self.results.put(TryResult(job, hook.name, message.event, failure))

@@ -241,8 +241,9 @@ export type HookNotification = {
   event: string;
   /** @enum {unknown} */
   state: 'pending' | 'sent' | 'given_up';
+  /** @description How many have begun; none while the hook is told of others. */
   tries: number;
-  /** @description When the latest try began. */
+  /** @description When the latest try began, or since when the first one waits. */
   time: string;
   /** @description Why the latest try failed. */
   message: string | null;

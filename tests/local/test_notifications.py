@@ -341,6 +341,23 @@ def test_a_receiver_that_hangs_delays_nobody(cli: Cli, web: WebReceiver) -> None
     assert found["hangs", "succeeded"]["state"] == "given_up"
 
 
+def test_a_mended_address_gets_what_waits_for_a_receiver_that_hangs(
+    cli: Cli, web: WebReceiver
+) -> None:
+    web.status = 500
+    web.gate.clear()
+    configure(cli, {"name": "ops", "webhook": web.url(), "timeout": "5m"})
+    names = [run(cli, str(number)) for number in range(3)]
+    until(lambda: all(told(cli, name) for name in names), "all are due")
+    with receiving_web() as mended:
+        configure(cli, {"name": "ops", "webhook": mended.url()})
+        web.gate.set()
+        found = [until_told(cli, name)["ops", "succeeded"] for name in names]
+        assert {p.json["data"]["name"] for p in mended.posted} == set(names)
+    assert sorted((n["state"], n["tries"]) for n in found) == [*[("sent", 1)] * 2, ("sent", 2)]
+    assert len(web.posted) == 1
+
+
 def test_without_hooks_there_is_no_process_and_no_document(cli: Cli) -> None:
     name = run(cli, "1")
     assert not processes(MODULE, cli.exchange)

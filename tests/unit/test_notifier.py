@@ -41,13 +41,15 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notifier_module, "RETRY_INTERVAL", 0.1)
 
 
-def add(exchange: FileExchange, *, is_delivered: bool = True, **fields: object) -> None:
+def add(
+    exchange: FileExchange, *, name: str = JOB, is_delivered: bool = True, **fields: object
+) -> None:
     """Record a job that has ended, and of which nobody was told."""
-    request = exchanges.request(JOB, **fields)
+    request = exchanges.request(name, **fields)
     assert exchange.create(request, exchanges.RESULT, notify=True)
-    exchanges.end(exchange.directory(JOB))
+    exchanges.end(exchange.directory(name))
     if is_delivered:
-        exchanges.deliver(exchange.directory(JOB))
+        exchanges.deliver(exchange.directory(name))
 
 
 def notifier(
@@ -163,3 +165,32 @@ def test_a_damaged_job_keeps_no_other_from_being_told_of(
     (exchange.root / damaged.name / layout.REQUEST).write_text("{")
     notifier(exchange, web).run(lambda: False)
     assert len(web.taken()) == 1
+
+
+def test_a_removed_hook_gets_nothing_that_waited_for_it(
+    exchange: FileExchange, web: WebReceiver
+) -> None:
+    names = [f"{name}-abcdefgh" for name in "abc"]
+    for name in names:
+        add(exchange, name=name)
+    in_force: list[tuple[Hook, ...]]
+    in_force = [(Hook.model_validate({"name": "ops", "webhook": web.url()}),)]
+    web.gate.clear()
+    working = Notifier(exchange, lambda: in_force[-1], lambda _: True)
+    thread = threading.Thread(target=working.run, args=(lambda: False,))
+    thread.start()
+    until(lambda: all(exchange.has(name, layout.NOTIFICATIONS) for name in names), "all are due")
+    in_force.append(())
+    web.gate.set()
+    thread.join(30)
+    assert len(web.posted) == 1
+    ends = {}
+    for name in names:
+        record = exchange.record(name, layout.NOTIFICATIONS, NotificationsRecord)
+        assert record is not None
+        (found,) = record.notifications
+        ends[found.state, found.tries] = found.message
+    assert ends == {
+        ("sent", 1): None,
+        ("given_up", 0): "There is no hook of this name any more.",
+    }
