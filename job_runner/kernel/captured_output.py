@@ -22,7 +22,8 @@ from typing import Any
 
 _TIMEOUT = 1.0
 """Seconds that the end of a cell waits at most."""
-_CHUNK = 1 << 16
+_CHUNK = 1 << 12
+"""Bytes of one read. With larger ones a flood gets into the kernel's memory faster than out."""
 _MAX_LOG = 2 << 20
 """Bytes of the log from which on nothing is copied to it."""
 _NAMES = ("_original_stdstream_fd", "_original_stdstream_copy", "watch_fd_thread", "write")
