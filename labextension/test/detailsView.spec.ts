@@ -6,9 +6,7 @@ import { JobDetails } from '../src/details/view';
 import type { IDetailsApi, IJobsApi } from '../src/jobs/client';
 import { Jobs } from '../src/jobs/model';
 import type { NotebookServices } from '../src/ui/notebookServices';
-import { job, RECORD, TRANS } from './fixtures';
-
-const settle = () => new Promise(resolve => setTimeout(resolve, 20));
+import { job, RECORD, TRANS, until } from './fixtures';
 
 /** Show the details of a job of which the server answers this. */
 async function show(answers: Partial<IDetailsApi>, shown = job()) {
@@ -27,14 +25,14 @@ async function show(answers: Partial<IDetailsApi>, shown = job()) {
     notebookServices: {} as NotebookServices
   });
   Widget.attach(view, document.body);
-  await settle();
+  await until(() => section(view, 'Environment') !== undefined);
   return view;
 }
 
-function section({ node }: JobDetails, title: string): HTMLElement {
+function section({ node }: JobDetails, title: string) {
   return [...node.querySelectorAll('section')].find(
     ({ firstChild }) => firstChild?.textContent === title
-  )!;
+  );
 }
 
 it('has a screen reader say the state, and not each second of it', async () => {
@@ -49,12 +47,10 @@ it('has a screen reader say the state, and not each second of it', async () => {
 it('counts the seconds of a run wherever it says them', async () => {
   const started = new Date(Date.now() - 60_000).toISOString();
   const view = await show({}, job({ state: 'running', started }));
-  const text = () => section(view, 'Progress').textContent;
+  const text = () => section(view, 'Progress')!.textContent;
   const before = text();
   expect(before).toMatch(/Running for1 min/);
-  while (text() === before) {
-    await settle();
-  }
+  await until(() => text() !== before);
   expect(text()).toMatch(/Running for1 min \d s/);
   view.dispose();
 });
@@ -71,9 +67,10 @@ it.each([
     })
   );
   const view = await show({ readLogs });
-  section(view, 'Log').querySelector('button')!.click();
-  await settle();
-  const { textContent } = section(view, 'Log');
+  section(view, 'Log')!.querySelector('button')!.click();
+  await until(() => readLogs.mock.calls.length === 2);
+  await until(() => !section(view, 'Log')!.textContent.includes('Loading…'));
+  const { textContent } = section(view, 'Log')!;
   expect(textContent).toContain(said);
   expect(textContent).toContain('Show Logs has more of it.');
   expect(textContent).not.toContain('Nothing was printed.');

@@ -6,6 +6,13 @@ import type { Job } from '../src/jobs/job';
 
 export const TRANS = nullTranslator.load('jupyter_to_job');
 
+/** Wait for what comes soon; whether it came is for the test to say. */
+export async function until(condition: () => boolean): Promise<void> {
+  for (let tries = 0; tries < 500 && !condition(); tries += 1) {
+    await new Promise(resolve => setTimeout(resolve, 10));
+  }
+}
+
 export function job(changes: Partial<Job> = {}): Job {
   return {
     name: 'study-aaaaaaaa',

@@ -6,9 +6,7 @@ import type { Results } from '../src/api';
 import type { IJobsApi, IResultsApi } from '../src/jobs/client';
 import { Jobs } from '../src/jobs/model';
 import { ResultsView } from '../src/results/view';
-import { TRANS } from './fixtures';
-
-const settle = () => new Promise(resolve => setTimeout(resolve, 20));
+import { TRANS, until } from './fixtures';
 
 /** Two runs, which differ in these columns and in their losses. */
 function results(...differing: string[]): Results {
@@ -37,18 +35,19 @@ function results(...differing: string[]): Results {
   };
 }
 
-async function show(answer: Results) {
+async function show(answer: Results, answers: Partial<IResultsApi> = {}) {
   const jobs = new Jobs({
     list: () => Promise.resolve({ jobs: [], next: null })
   } as unknown as IJobsApi);
   const resultsApi = {
-    getResults: () => Promise.resolve(answer)
+    getResults: () => Promise.resolve(answer),
+    ...answers
   } as unknown as IResultsApi;
   const commands = new CommandRegistry();
   const services = { commands, jobs, resultsApi, trans: TRANS };
   const view = new ResultsView('night', services);
   Widget.attach(view, document.body);
-  await settle();
+  await until(() => view.node.querySelector('table') !== null);
   return view;
 }
 
@@ -63,5 +62,49 @@ it.each([
   expect(over!.querySelector('option:checked')!.textContent).toBe(title);
   const chart = view.node.querySelector('.jp-ToJobResults-chart')!;
   expect(chart.getAttribute('aria-label')).toContain(`loss over ${title}: 2`);
+  view.dispose();
+});
+
+it('loads a picture again when it comes in sight once more', async () => {
+  const appear: (() => void)[] = [];
+  class Observer {
+    constructor(onSeen: (entries: { isIntersecting: boolean }[]) => void) {
+      this._look = () => onSeen([{ isIntersecting: true }]);
+    }
+    observe(): void {
+      appear.push(this._look);
+    }
+    disconnect(): void {
+      appear.splice(appear.indexOf(this._look), 1);
+    }
+    private readonly _look: () => void;
+  }
+  Object.assign(window, { IntersectionObserver: Observer });
+  Object.assign(URL, {
+    createObjectURL: () => 'blob:curve',
+    revokeObjectURL: () => undefined
+  });
+  const { columns, rows } = results();
+  const curve = { ...columns.at(-2)!, name: 'curve', pictures: true };
+  const getPicture = jest
+    .fn(() => Promise.resolve(new Blob()))
+    .mockRejectedValueOnce(new Error('HTTP 504'));
+  const view = await show(
+    {
+      columns: [...columns, curve],
+      rows: [{ ...rows[0], curve: 'image/png' }]
+    },
+    { getPicture }
+  );
+  const shown = () => view.node.querySelector('.jp-ToJobResults-picture')!;
+  await until(() => appear.length === 1);
+  for (const text of ['Loading…', 'No picture', '']) {
+    await until(() => shown().textContent === text);
+    expect(shown().textContent).toBe(text);
+    appear.forEach(look => look());
+  }
+  expect(shown().querySelector('img')!.src).toBe('blob:curve');
+  expect(getPicture).toHaveBeenCalledTimes(2);
+  expect(appear).toEqual([]);
   view.dispose();
 });

@@ -76,12 +76,17 @@ export function Picture({ store, job, metric, trans }: Props): ReactElement {
     let isGone = false;
     const load = () =>
       void store.load(job, metric).then(
-        loaded => !isGone && setAddress(loaded),
+        loaded => {
+          observer.disconnect();
+          if (!isGone) {
+            setAddress(loaded);
+          }
+        },
         (reason: unknown) => !isGone && setError(reason)
       );
+    // What failed is tried again when it comes in sight once more.
     const observer = new IntersectionObserver(entries => {
       if (entries.some(({ isIntersecting }) => isIntersecting)) {
-        observer.disconnect();
         load();
       }
     });
