@@ -6,7 +6,7 @@ import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 import type { Widget } from '@lumino/widgets';
 
 import { describeJobArguments, jobNameOf } from './jobCommands';
-import { ApiError } from './jobs/client';
+import { isNotFound } from './jobs/client';
 import type { Job } from './jobs/job';
 import type { IJobs } from './tokens';
 import { showError } from './ui/errors';
@@ -63,7 +63,7 @@ export function addJobView(
       try {
         return await open(jobNameOf(args));
       } catch (error) {
-        if (isRestoring && isDeleted(error)) {
+        if (isRestoring && isNotFound(error)) {
           throw error; // Nobody asked for it, and JupyterLab forgets the view then.
         }
         showError(error, trans, false);
@@ -78,10 +78,6 @@ export function addJobView(
       name: ({ content }) => content.jobName
     })
     .finally(() => (isRestoring = false));
-}
-
-function isDeleted(error: unknown): boolean {
-  return error instanceof ApiError && error.code === 'not_found';
 }
 
 async function findOrCreate(

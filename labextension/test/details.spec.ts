@@ -326,6 +326,20 @@ describe('DetailsModel', () => {
     model.dispose();
   });
 
+  it('does not ask again for a job that is not there', async () => {
+    const { model, jobs, api } = create(job());
+    await settle();
+    const asked = api.get.mock.calls.length;
+    api.get.mockRejectedValue(
+      new ApiError('refused', 'no such job', '', 'not_found')
+    );
+    await model.refresh();
+    (jobs.conditionChanged as Signal<IJobs, void>).emit();
+    await settle();
+    expect(api.get).toHaveBeenCalledTimes(asked + 1);
+    model.dispose();
+  });
+
   it('keeps what it knows of a deleted job', async () => {
     const { model, jobs } = create(job());
     await settle();

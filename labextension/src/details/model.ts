@@ -3,7 +3,7 @@ import type * as nbformat from '@jupyterlab/nbformat';
 import { Signal } from '@lumino/signaling';
 
 import type { CellReceipt, Difference, JobRecord } from '../api';
-import { ApiError, type IDetailsApi } from '../jobs/client';
+import { type IDetailsApi, isNotFound } from '../jobs/client';
 import type { Job } from '../jobs/job';
 import type { IJobs } from '../tokens';
 import { Resource } from './resource';
@@ -136,8 +136,7 @@ export class DetailsModel {
   private _onJobRemoved(_: IJobs, name: string): void {
     if (name === this.name) {
       this.jobs.find(name).catch((error: unknown) => {
-        this.isDeleted ||=
-          error instanceof ApiError && error.code === 'not_found';
+        this.isDeleted ||= isNotFound(error);
         this._emit();
       });
     }
@@ -145,7 +144,9 @@ export class DetailsModel {
 
   /** A successful request for the list means that loading can succeed, too. */
   private _onConditionChanged({ error, isBusy }: IJobs): void {
-    if (this.loadedJob.error !== null && error === null && !isBusy) {
+    const failure = this.loadedJob.error;
+    const mayPass = failure !== null && !isNotFound(failure);
+    if (mayPass && error === null && !isBusy) {
       void this.refresh();
     }
     this._emit();

@@ -53,6 +53,11 @@ export class ApiError extends Error {
   }
 }
 
+/** Whether the server answered that it has no such job. */
+export function isNotFound(error: unknown): boolean {
+  return error instanceof ApiError && error.code === 'not_found';
+}
+
 export type JobsQuery = {
   limit: number;
   state?: string;

@@ -7,7 +7,7 @@ import { Signal } from '@lumino/signaling';
 
 import type { Page } from '../api';
 import type { FeedState, IJobs } from '../tokens';
-import { ApiError, type IJobsApi, type JobsQuery } from './client';
+import { type IJobsApi, isNotFound, type JobsQuery } from './client';
 import { searchText } from './filter';
 import { GroupLoads } from './groupLoads';
 import {
@@ -270,7 +270,7 @@ export class Jobs implements IJobs {
     try {
       return await request();
     } catch (error) {
-      if (error instanceof ApiError && error.code === 'not_found') {
+      if (isNotFound(error)) {
         this.remove(name);
       }
       throw error;

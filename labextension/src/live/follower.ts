@@ -4,7 +4,7 @@
  */
 import { Signal } from '@lumino/signaling';
 
-import { ApiError } from '../jobs/client';
+import { isNotFound } from '../jobs/client';
 import { isFinal, type Job } from '../jobs/job';
 import type { IJobs } from '../tokens';
 
@@ -101,7 +101,7 @@ export class Follower {
       this._wasUpToDate = true;
       this._setReadState(chunk.end ? 'ended' : 'waiting');
     } catch (error) {
-      const isGone = error instanceof ApiError && error.code === 'not_found';
+      const isGone = isNotFound(error);
       this.error = error;
       this._setReadState(isGone ? 'gone' : 'lost');
     }
