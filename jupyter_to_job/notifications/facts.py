@@ -133,11 +133,11 @@ def _without_values(message: str | None, request: Request) -> str | None:
     if len(forms) > _MAX_FORMS:
         return None
     message, ordered = message[:_MAX_READ], sorted(forms)
+    for form in sorted(forms, key=len, reverse=True):  # first, as a value may have such a mark
+        message = message.replace(form, _MASK)
     for mark in ("…", '"'):
         *cut, rest = message.split(mark)
         message = mark.join([*(_without_beginning(text, ordered) for text in cut), rest])
-    for form in sorted(forms, key=len, reverse=True):
-        message = message.replace(form, _MASK)
     return message if len(message) <= MAX_MESSAGE else f"{message[: MAX_MESSAGE - 1]}…"
 
 

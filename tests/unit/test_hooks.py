@@ -253,6 +253,8 @@ MASKED = [
     (LONG, f"the password is {LONG[:5]}….", f"the password is {LONG[:5]}…."),
     (LONG, f"{LONG[:50]} and {LONG[:50]}…", f"{LONG[:50]} and ***…"),
     (LONG, f'The last output was "token {LONG[:194]}".', 'The last output was "token ***".'),
+    ('Bearer realm="hunter2"', 'no Bearer realm="hunter2"', "no ***"),
+    ("hunter2…hunter3", "it is hunter2…hunter3.", "it is ***."),
 ]
 
 
