@@ -29,6 +29,8 @@ MAX_MESSAGE = 500
 _MIN_MASKED = 6
 """Characters from which a value is taken out of a message: shorter ones are in any text."""
 _MASK = "***"
+_MARKS = ("…", '"')
+"""What follows in a message where a value is cut."""
 _STRIPPED = f"{string.whitespace}."
 """Characters that a message may leave out around a value."""
 _MAX_READ, _MAX_FORMS = 10_000, 10_000
@@ -133,11 +135,15 @@ def _without_values(message: str | None, request: Request) -> str | None:
     if len(forms) > _MAX_FORMS:
         return None
     message, ordered = message[:_MAX_READ], sorted(forms)
-    for form in sorted(forms, key=len, reverse=True):  # first, as a value may have such a mark
-        message = message.replace(form, _MASK)
-    for mark in ("…", '"'):
+    longest_first = sorted(forms, key=len, reverse=True)
+    for form in longest_first:  # or a mark of its own would cut it
+        if any(mark in form for mark in _MARKS):
+            message = message.replace(form, _MASK)
+    for mark in _MARKS:
         *cut, rest = message.split(mark)
         message = mark.join([*(_without_beginning(text, ordered) for text in cut), rest])
+    for form in longest_first:
+        message = message.replace(form, _MASK)
     return message if len(message) <= MAX_MESSAGE else f"{message[: MAX_MESSAGE - 1]}…"
 
 
