@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -18,8 +19,11 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from jupyter_to_job.controller.intake.budgets import Caps
+from jupyter_to_job.controller.intake.budgets import Budgets, Caps
+from jupyter_to_job.controller.intake.intake import IncomingBody, Intake
+from jupyter_to_job.domain.errors import JobsError
 from jupyter_to_job.exchange import FileExchange
+from jupyter_to_job.exchange.uploads import MAX_IN_MEMORY
 
 from ..gateways import NOBODY, context_of, own_process, serving
 from ..processes import until
@@ -314,6 +318,25 @@ def test_a_client_that_goes_away_leaves_nothing(
     while list(exchange.root.glob(".incoming/*")) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert list(exchange.root.glob(".incoming/*")) == []
+
+
+def test_a_body_that_cannot_be_written_counts_for_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budgets = Budgets(FileExchange(tmp_path), Caps())
+    body = IncomingBody(
+        Intake(tmp_path, budgets, ThreadPoolExecutor(1), 30.0, 600.0), MIB, "ada", is_blob=False
+    )
+
+    def fill(_: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    body.write(b"x" * 100)
+    monkeypatch.setattr(body.upload, "_begin_draft", fill)
+    with pytest.raises(JobsError):
+        body.write(b"x" * MAX_IN_MEMORY)
+    body.close()
+    assert budgets.incoming("ada") == 0
 
 
 def test_small_answers_beside_large_bodies(gateway: tuple[str, int]) -> None:

@@ -28,8 +28,8 @@ MAX_SUBMISSION = 4 << 20
 MAX_SMALL = 64 << 10
 """Bytes of the body of any other request."""
 MAX_WITHOUT_ROOM = 8 << 20
-"""Bytes of an owner's bodies under way that need no room, blobs apart: a delivery is reported, and
-what frees room is asked for, also where there is none."""
+"""Bytes of an owner under way up to which other bodies than blobs need no room: a delivery is
+reported, and what frees room is asked for, also where there is none."""
 ROOM_CHECK = 16 << 20
 """Bytes of a blob after which the room on the disk is checked again."""
 
@@ -95,13 +95,13 @@ class IncomingBody:
         """Take the next bytes. Raises TooLarge, StorageFull and Unavailable."""
         if self.upload.size + len(chunk) > self._limit:
             raise _too_large(self._limit)
+        if self._owner is not None:
+            self._budgets.receive(self._owner, len(chunk))  # also if it cannot be written
         with writing():
             self.upload.write(chunk)
-        if self._owner is not None:
-            self._budgets.receive(self._owner, len(chunk))
-            if not self._is_blob or self.upload.size - self._checked >= ROOM_CHECK:
-                self._checked = self.upload.size
-                self.require_room(0)
+        if not self._is_blob or self.upload.size - self._checked >= ROOM_CHECK:
+            self._checked = self.upload.size
+            self.require_room(0)
 
     def keep(self) -> None:
         """Let the bytes of a blob go on counting for their owner: they are in the exchange now."""
