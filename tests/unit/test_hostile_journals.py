@@ -180,6 +180,25 @@ def test_a_host_that_starts_no_process_is_tried_again(
     assert ended(exchange)[0].message == "It was lost."
 
 
+def test_a_fold_that_is_killed_is_never_given_up(
+    exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel ends folds first where the container has no memory, which passes."""
+    run, statuses = folds._run, [-9, None, -9]
+
+    async def be_killed(directory: Path, options: list[str]) -> int | None:
+        return statuses.pop() if statuses else await run(directory, options)
+
+    segment(exchange, 1).write_bytes(stream("before"))
+    monkeypatch.setattr(folds, "_run", be_killed)
+    monkeypatch.setattr(folds, "MAX_FAILURES", 2)
+    monkeypatch.setattr(folds, "MIN_RETRY_DELAY", 0.1)
+    run_folds(exchange)
+    outcome, result = ended(exchange)
+    assert (outcome.reason, statuses) == ("Lost", [])
+    assert "before" in result
+
+
 def test_a_journal_that_fits_in_no_memory_is_folded_in_part(
     exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
 ) -> None:

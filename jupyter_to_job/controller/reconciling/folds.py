@@ -30,8 +30,8 @@ MAX_WORDS = 4096
 BEGINNING = 16 << 20
 """Bytes of a journal that are folded where folding all of it has failed."""
 MAX_FAILURES = 10
-"""Failures of a fold, those of the disk apart, after which it is given up."""
-_NO_RESULT = "Its result could not be put together: the controller's log says why. Its own is kept."
+"""Failures of a fold itself, after which it is given up: not of the disk, and not killed."""
+_NO_RESULT = "Its result could not be put together, as the controller's log says. Its log is kept."
 MIN_RETRY_DELAY, MAX_RETRY_DELAY = 2.0, 60.0
 _OOM_SCORE = 1000
 """Where the container is out of memory the kernel ends a fold, and not the controller."""
@@ -88,7 +88,8 @@ class Folds:
                 return
             _log.warning("%s: its result cannot be put together (exit status %s)", job, status)
             if status not in PASSING:  # this journal is too much
-                failures += 1
+                # Where the container has no memory folds are killed first, and that passes.
+                failures += status is not None and status > 0
                 beginning = BEGINNING if failures < MAX_FAILURES else 0
                 limits = [*max_line, "--max-journal", str(beginning)]
             if failures == MAX_FAILURES:
