@@ -229,6 +229,16 @@ def test_the_ignore_file(tmp_path: Path) -> None:
     assert selected_paths(tmp_path, "b.txt") == ["b.txt"]
 
 
+def test_what_is_just_being_delivered_is_no_input(tmp_path: Path) -> None:
+    create_tree(tmp_path, "a.csv", ".jupyter-to-job-1.tmp", ".jupyter-to-job-2.tmp.d/b.csv")
+    made = plan(tmp_path, ".")
+    assert [f.path for f in made.files] == ["a.csv"]
+    assert (made.ignored, made.hidden) == (0, 0)
+    for pattern in (".j*", ".j*/*"):
+        with pytest.raises(BadInput):
+            plan(tmp_path, pattern)
+
+
 def test_the_summary(tmp_path: Path) -> None:
     create_tree(tmp_path, "a/1", "a/2", "b/3")
     assert plan(tmp_path, "a/1").summary() == "sends 1 file, 3 bytes"

@@ -12,6 +12,7 @@ import random
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -21,7 +22,12 @@ import pytest
 
 from jupyter_to_job.domain.errors import BadInput
 from jupyter_to_job.workspace import CannotPublish, Published, Workspace, publish, resolve_output
-from jupyter_to_job.workspace.publishing.drafts import draft_file, draft_folder, remove_drafts
+from jupyter_to_job.workspace.publishing.drafts import (
+    LEFTOVER_SECONDS,
+    draft_file,
+    draft_folder,
+    remove_drafts,
+)
 
 from ..processes import until
 
@@ -212,11 +218,16 @@ def test_drafts_are_swept_once_nobody_holds_them(tmp_path: Path) -> None:
             (left / "below").mkdir(parents=True)
             (left / "below" / "file").touch()
             (left / "link").symlink_to(kept)
+    for age, number in ((0, 2), (2 * LEFTOVER_SECONDS, 3)):  # folders of an earlier version
+        earlier = tmp_path / f".jupyter-to-job-{number:016}.tmp"
+        (earlier / "below").mkdir(parents=True)
+        os.utime(earlier, (time.time() - age,) * 2)
+    young = f".jupyter-to-job-{2:016}.tmp"
     with draft_file(folder) as (file, _), draft_folder(folder) as (made, _):
         remove_drafts(folder)
-        names = {file, made, made.removesuffix(".d"), kept.name}
+        names = {file, made, made.removesuffix(".d"), kept.name, young}
         assert {p.name for p in tmp_path.iterdir()} == names
-    assert [p.name for p in tmp_path.iterdir()] == [kept.name]
+    assert {p.name for p in tmp_path.iterdir()} == {kept.name, young}
     os.close(folder)
 
 

@@ -24,7 +24,7 @@ DEFAULTS = (
     ".hg/",
     ".svn/",
     ".ipynb_checkpoints/",
-    ".jupyter-to-job-*.tmp",
+    ".jupyter-to-job-*.tmp*",
     ".venv/",
     ".virtual_documents/",
     ".DS_Store",

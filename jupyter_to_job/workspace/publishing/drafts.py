@@ -145,7 +145,12 @@ def _remove(name: str, folder: int) -> None:
 
 def _remove_abandoned(name: str, folder: int) -> None:
     """Remove a draft if no process holds its lock any more."""
-    descriptor = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+    try:
+        descriptor = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+    except IsADirectoryError:  # of an earlier version
+        if _last_change(name, folder) < time.time() - LEFTOVER_SECONDS:
+            remove_tree(name, folder)
+        return
     try:
         if _lock_abandoned(descriptor, name, folder):
             _remove(name, folder)
