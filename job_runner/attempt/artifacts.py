@@ -61,7 +61,7 @@ def collect_artifacts(job_dir: Path, attempt_dir: Path) -> list[str]:
     """Move what an isolated run made or changed to the artifacts; drop the rest.
 
     Regular files only: a link would lead whoever delivers out of the scratch folder. Return what
-    cannot be taken, such as files in another user's folder, and mounts; then nothing is dropped.
+    cannot be taken, such as files in another user's folder, and mounts: that stays where it is.
     Raises OSError where the disk is full or fails.
     """
     root = attempt_dir / layout.SCRATCH
@@ -80,6 +80,9 @@ def collect_artifacts(job_dir: Path, attempt_dir: Path) -> list[str]:
         try:
             if _is_made(path, job_dir / layout.INPUTS / relative):
                 _take(path, attempt_dir / layout.ARTIFACTS / relative)
+            else:
+                with contextlib.suppress(OSError):
+                    path.unlink()
         except OSError as error:
             leave(error, path)
     if not left:

@@ -1,12 +1,14 @@
-"""How much of the disk folders take: a file with several names is there once.
+"""How much of the disk folders take, and their removal: a file with several names is there once.
 
-Inputs are hard links to the blobs that were sent, and those of a rerun to the first job's.
+Inputs are hard links to the blobs that were sent, and those of a rerun to the first job's. What a
+run has mounted in its scratch folder is elsewhere: it is not counted, and never removed.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,12 +40,26 @@ def freed_with(folder: Path) -> int:
     return sum(s.st_blocks * 512 for inode, s in files.items() if names[inode] >= s.st_nlink)
 
 
+def remove_folder(folder: Path) -> None:
+    """Remove a folder as far as that is possible; not one that has a mount in it."""
+    if not any(mounts for _, _, mounts in _walk(folder)):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def _files(folder: Path) -> Iterator[os.stat_result]:
     """Yield the status of each file in a folder, once for each of its names there."""
-    for base, _, files in os.walk(folder):
+    for base, files, _ in _walk(folder):
         for file in files:
             with contextlib.suppress(OSError):  # gone meanwhile
-                yield (Path(base) / file).lstat()
+                yield (base / file).lstat()
+
+
+def _walk(folder: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
+    """Yield each folder below this one, its files, and its mounts, which are not entered."""
+    for base, folders, files in os.walk(folder):
+        mounts = [name for name in folders if os.path.ismount(Path(base, name))]
+        folders[:] = [name for name in folders if name not in mounts]
+        yield Path(base), files, mounts
 
 
 def _inode(status: os.stat_result) -> Inode:

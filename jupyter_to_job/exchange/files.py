@@ -22,6 +22,7 @@ from job_runner.protocol.outcome import Outcome, read_outcome
 
 from ..domain.errors import Damaged, Unavailable
 from ..domain.names import is_job_name
+from .disk_use import remove_folder
 from .filesystem import is_network
 from .job_drafts import is_abandoned, is_old, locked, require_inputs
 from .ownership import require_own
@@ -63,7 +64,7 @@ class FileExchange(FilePieces):
         """Delete drafts, removed jobs and unused claims that killed processes left an hour ago."""
         for path in [*self.root.glob(".new-*"), *self.root.glob(".old-*")]:
             if is_abandoned(path):
-                shutil.rmtree(path, ignore_errors=True)
+                remove_folder(path)
         for path in self.root.glob(f"{KEYS}/*"):
             with contextlib.suppress(FileNotFoundError):
                 is_draft = path.name.startswith(".")
@@ -246,7 +247,7 @@ class FileExchange(FilePieces):
         removed = self.root / f".old-{secrets.token_hex(8)}"
         with writing(job):
             self.directory(job).rename(removed)
-        shutil.rmtree(removed, ignore_errors=True)
+        remove_folder(removed)
 
     def _rename_to(self, draft: Path, name: str) -> bool:
         """Give a draft its name, durably. False if another job has it."""

@@ -22,7 +22,7 @@ from job_runner.protocol.units import format_duration
 
 from ..domain.errors import BadInput, Cleared, JobsError
 from ..domain.quantities import parse_duration, parse_quantity
-from .disk_use import bytes_on_disk, freed_with
+from .disk_use import bytes_on_disk, freed_with, remove_folder
 from .files import FileExchange
 from .records import ClearedRecord, DeliveryRecord, HeldRecord, PodEnd
 
@@ -186,6 +186,7 @@ def _clear(exchange: FileExchange, name: str, message: str) -> bool:
             for piece in _IN_ATTEMPT:
                 _remove(layout.attempt_dir(directory, number) / piece)
             documents.remove_drafts(layout.attempt_dir(directory, number))
+            remove_folder(layout.attempt_dir(directory, number) / layout.SCRATCH)
         documents.remove_drafts(directory)
         _forget_values(exchange, name)
         _remove(directory / layout.SNAPSHOT)

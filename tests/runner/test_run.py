@@ -253,6 +253,7 @@ def test_what_another_user_made_keeps_nothing_else(
     left = {f"folder/{name}" for name in ("out/a.csv", "hidden", "c.csv")}
     assert set(names.split(", ")) == left | ({"folder/mount"} if is_mounted else set())
     assert (folder / "out" / "a.csv").read_text() == "theirs"
+    assert not list(run.attempt().glob("work/**/*.ipynb"))  # no copy of what is elsewhere
 
 
 def test_a_mount_in_the_scratch_folder_is_not_emptied(job: Callable[..., Job]) -> None:

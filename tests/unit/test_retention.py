@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -20,6 +21,7 @@ from jupyter_to_job.controller.metrics import Metrics
 from jupyter_to_job.domain.errors import BadInput, Cleared
 from jupyter_to_job.domain.job import Changes, DeliveryState, State
 from jupyter_to_job.exchange import FileExchange
+from jupyter_to_job.exchange.disk_use import bytes_on_disk
 from jupyter_to_job.exchange.retention import Policy, enforce
 from jupyter_to_job.flavors import load_catalog
 from jupyter_to_job.service.jobs import JobService, ServiceContext
@@ -79,6 +81,9 @@ def test_settings_that_mean_nothing(settings: tuple[str, str]) -> None:
 def test_after_its_time_request_and_outcome_are_left(exchange: FileExchange) -> None:
     exchanges.settle(exchange, JOB)
     (exchange.root / JOB / "attempt-1" / ".0123.tmp").touch()  # what a killed fold had so far
+    left_there = exchange.root / JOB / "attempt-1" / layout.SCRATCH / "theirs.csv"
+    left_there.parent.mkdir()
+    left_there.touch()
     before, whole = service(exchange).get(JOB), contents(exchange)
     assert enforce(exchange, WEEK, after(days=6.9)) == []
     assert contents(exchange) == whole
@@ -290,6 +295,29 @@ def test_a_removal_that_fails_is_tried_again(
         assert enforce(exchange, WEEK, after(days=7)) == []
     assert "snapshot.ipynb" in contents(exchange)
     assert enforce(exchange, WEEK, after(days=7)) == [JOB]
+
+
+def test_what_a_run_has_mounted_is_neither_counted_nor_removed(exchange: FileExchange) -> None:
+    exchanges.settle(exchange, JOB)
+    disk = exchange.root / JOB / "attempt-1" / layout.SCRATCH / "disk"
+    disk.mkdir(parents=True)
+    mount = ["mount", "-t", "tmpfs", "none", str(disk)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("mounting takes root")
+    try:
+        before = bytes_on_disk(exchange.root)
+        (disk / "theirs.csv").write_bytes(b"x" * 100_000)
+        assert bytes_on_disk(exchange.root) == before
+        exchange.remove(JOB)
+        (removed,) = exchange.root.glob(".old-*")
+        disk = removed / "attempt-1" / layout.SCRATCH / "disk"
+        os.utime(removed, (0, 0))
+        exchange.remove_leftovers()
+        assert (disk / "theirs.csv").exists()
+    finally:
+        subprocess.run(["umount", "-l", disk], check=True)
+    exchange.remove_leftovers()
+    assert not removed.exists()
 
 
 def _refuse(*_: object, **__: object) -> None:
