@@ -18,11 +18,12 @@ TRAIN = "rate = 0.1\nepochs = 5\ntrain(rate, epochs)"
 
 
 @pytest.fixture(params=["nbdime", "difflib"], autouse=True)
-def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compare with nbdime, and as if it were not installed."""
+def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Compare with nbdime, and as if it were not installed; return which of them."""
     if request.param == "difflib":
         hides: Callable[[str], Any] = lambda name: None if name == "nbdime" else find_spec(name)  # noqa: E731
         monkeypatch.setattr(difference, "find_spec", hides)
+    return str(request.param)
 
 
 def notebook(*sources: str) -> io.BytesIO:
@@ -63,6 +64,37 @@ def test_the_lines_of_a_changed_cell() -> None:
         (" ", "epochs = 5"),
         (" ", "train(rate, epochs)"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("cells", "lines", "expected"),
+    [(60, 20, "difflib"), (1, 2000, "difflib"), (5, 3, "nbdime"), (60, 0, "nbdime")],
+)
+def test_only_what_is_small_is_left_to_nbdime(
+    library: str, monkeypatch: pytest.MonkeyPatch, cells: int, lines: int, expected: str
+) -> None:
+    """It compares each cell with each. Equal ones at the beginning and at the end do not count."""
+    used: list[tuple[str, int]] = []
+
+    def noting(name: str) -> Callable[..., Any]:
+        aligner = getattr(difference, f"_by_{name}")
+
+        def align(old_cells: list[Any], new_cells: list[Any]) -> Any:
+            used.append((name, len(old_cells)))
+            return aligner(old_cells, new_cells)
+
+        return align
+
+    for name in ("nbdime", "difflib"):
+        monkeypatch.setattr(difference, f"_by_{name}", noting(name))
+    same = [f"same_{n} = 1" for n in range(100)]
+    old = ["\n".join(f"a{n} = {m}" for m in range(lines)) for n in range(cells)]
+    new = ["\n".join(f"{m}z+{n}" for m in range(lines)) + "q" for n in range(cells)]
+    found = compared([*same, *old, *same[:50]], [*same, *new, *same[:50]])
+    assert used == [(expected if library == "nbdime" else "difflib", cells)]
+    assert found[:100] == [("same", n, n) for n in range(100)]
+    assert found[-50:] == [("same", n, n) for n in range(100 + cells, 150 + cells)]
+    assert {kind for kind, _, _ in found[100:-50]} <= {"removed", "added", "changed"}
 
 
 def test_outputs_do_not_count() -> None:
