@@ -22,6 +22,8 @@ _MAX_PRODUCT = 10_000_000
 """Of the sizes of two lists of cells that nbdime compares: it takes about a second."""
 _CELL_SIZE = 10
 """Characters that a cell counts for beside its own."""
+_MAX_CANDIDATES = 50
+"""Cells among which difflib looks for what became of one."""
 _SIMILAR = 0.5
 """From this ratio on, two sources are the same cell, changed."""
 Cell = dict[str, Any]
@@ -134,9 +136,8 @@ def _by_difflib(old_cells: list[Cell], new_cells: list[Cell]) -> Iterator[Pair]:
             yield from zip(range(old_index, old_end), range(new_index, new_end), strict=True)
             continue
         for index in range(old_index, old_end):
-            is_similar = (
-                _are_similar(old_cells[index], new_cells[n]) for n in range(new_index, new_end)
-            )
+            candidates = range(new_index, min(new_end, new_index + _MAX_CANDIDATES))
+            is_similar = (_are_similar(old_cells[index], new_cells[n]) for n in candidates)
             offset = next((n for n, similar in enumerate(is_similar) if similar), None)
             if offset is None:
                 yield index, None

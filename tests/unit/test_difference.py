@@ -97,6 +97,16 @@ def test_only_what_is_small_is_left_to_nbdime(
     assert {kind for kind, _, _ in found[100:-50]} <= {"removed", "added", "changed"}
 
 
+def test_a_changed_cell_is_looked_for_nearby(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not among all: of a thousand rewritten cells that would be a million comparisons."""
+    monkeypatch.setattr(difference, "_MAX_PRODUCT", 0)
+    seen: list[Any] = []
+    monkeypatch.setattr(difference, "_are_similar", lambda *cells: seen.append(cells))
+    found = compared([f"a{n}" for n in range(200)], [f"{n}z" for n in range(200)])
+    assert len(found) == 400
+    assert len(seen) == 200 * difference._MAX_CANDIDATES
+
+
 def test_outputs_do_not_count() -> None:
     cell = v4.new_code_cell("1", outputs=[v4.new_output("stream", text="1")], execution_count=3)
     ran = io.BytesIO(json.dumps(v4.new_notebook(cells=[cell])).encode())
