@@ -44,6 +44,8 @@ class FileExchange(FilePieces):
     `is_private`: jobs of other users of the operating system are ignored. A gateway's volume, which
     nobody else reaches, may have changed its user.
 
+    `on_removal` is called with the folder of each job that is removed, before it is deleted.
+
     Every method that writes raises Unavailable when the disk is full or cannot be written to, and
     leaves nothing incomplete behind.
     """
@@ -54,6 +56,7 @@ class FileExchange(FilePieces):
         self._names: StampCache[Path, frozenset[str]] = StampCache()
         self._known_names: frozenset[str] = frozenset()
         self._requests: StampCache[str, Request] = StampCache(MAX_CACHED_REQUESTS)
+        self.on_removal: Callable[[Path], object] = lambda _folder: None
 
     @cached_property
     def is_local(self) -> bool:
@@ -247,6 +250,7 @@ class FileExchange(FilePieces):
         removed = self.root / f".old-{secrets.token_hex(8)}"
         with writing(job):
             self.directory(job).rename(removed)
+        self.on_removal(removed)
         remove_folder(removed)
 
     def _rename_to(self, draft: Path, name: str) -> bool:

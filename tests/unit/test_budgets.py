@@ -243,14 +243,16 @@ def test_an_agent_ends_whatever_a_notebook_left(exchange: FileExchange, folder: 
     assert exchange.read(JOB, "attempt-1/artifacts/small.txt") == b"small"
 
 
-def submit(call: Call, data: bytes = NOTEBOOK, inputs: int = 0) -> httpx.Response:
+def submit(
+    call: Call, data: bytes = NOTEBOOK, inputs: int = 0, owner: str = "eve"
+) -> httpx.Response:
     digest = hashlib.sha256(data).hexdigest()
-    sent = call("PUT", f"blobs/{digest}", token="eve", content=data)
+    sent = call("PUT", f"blobs/{digest}", token=owner, content=data)
     if not sent.is_success:
         return sent
     named = [{"path": f"w/{n}.csv", "sha256": digest} for n in range(inputs)]
     body = {"notebook": "w/a.ipynb", "expected_sha256": digest, "inputs": named}
-    return call("POST", "jobs", token="eve", json=body)
+    return call("POST", "jobs", token=owner, json=body)
 
 
 def test_an_owner_who_has_used_it_up(
@@ -281,6 +283,25 @@ def test_what_owners_use_is_measured(exchange: FileExchange) -> None:
     shutil.rmtree(exchange.directory(JOB) / "attempt-1")
     budgets.measure()
     budgets.require_room("ada", 1)
+
+
+def test_deleting_a_job_makes_room_at_once(exchange: FileExchange) -> None:
+    """The next count of the disk may come in an hour."""
+    context = context_of(exchange, Caps(owner=MIB, reserve=0))
+    with context as made, serving(made) as url, httpx.Client(base_url=f"{url}/api/") as client:
+
+        def call(method: str, path: str, token: str = AGENT, **options: Any) -> httpx.Response:
+            headers = {"Authorization": f"Bearer {token}"}
+            return client.request(method, path, headers=headers, **options)
+
+        claim(call)
+        send_outcome(call)
+        (exchange.directory(JOB) / "attempt-1" / "large").write_bytes(os.urandom(2 * MIB))
+        made.intake.budgets.measure()
+        assert error_of(submit(call, owner="ada")) == (507, "storage_full")
+        assert submit(call, owner="eve").status_code == 201
+        assert call("DELETE", f"jobs/{JOB}", token="ada").is_success
+        assert submit(call, owner="ada").status_code == 201
 
 
 def test_inputs_need_their_room_once(

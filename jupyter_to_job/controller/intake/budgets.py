@@ -14,12 +14,13 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
+from job_runner.protocol import documents, layout
 from job_runner.protocol.units import format_bytes
 
 from ...domain.errors import JobsError, StorageFull, TooLarge, Unavailable
 from ...domain.quantities import parse_quantity
-from ...exchange import FileExchange
-from ...exchange.disk_use import Inode, bytes_on_disk
+from ...exchange import FileExchange, Request
+from ...exchange.disk_use import Inode, bytes_on_disk, freed_with
 from ...wiring import Settings
 
 BLOBS_FOLDER = ".blobs"
@@ -68,7 +69,11 @@ def owner_key(owner: str) -> str:
 
 
 class Budgets:
-    """Adds up what owners use. `measure` counts the disk; what comes between is added to that."""
+    """Adds up what owners use.
+
+    `measure` counts the disk. What comes between two counts is added, and removed jobs are
+    subtracted: a user who is to delete jobs sees at once that it helped.
+    """
 
     def __init__(self, exchange: FileExchange, caps: Caps) -> None:
         self.caps = caps
@@ -77,6 +82,8 @@ class Budgets:
         self._measured: dict[str, int] = {}
         self._added: defaultdict[str, int] = defaultdict(int)
         self._incoming: defaultdict[str, int] = defaultdict(int)
+        if caps.owner is not None:
+            exchange.on_removal = self.release
 
     def admit_job(self, owner: str, size: int, added: int) -> None:
         """Count a job with inputs of `size` bytes, of which `added` are new on the disk.
@@ -131,6 +138,18 @@ class Budgets:
                 del self._incoming[key]
             if is_kept:
                 self._added[key] += size
+
+    def release(self, folder: Path) -> None:
+        """Count no longer what is freed with the folder of a job that is being removed.
+
+        A journal that grew after the last count is subtracted, too. The next count corrects that.
+        """
+        with contextlib.suppress(OSError, ValueError):  # a damaged job was not counted
+            document = documents.read_document(folder / layout.REQUEST)
+            if document is not None:
+                freed = freed_with(folder)
+                with self._lock:
+                    self._added[owner_key(Request.from_document(document).owner)] -= freed
 
     def measure(self) -> int:
         """Count the bytes of all owners on the disk, and return them in all.
