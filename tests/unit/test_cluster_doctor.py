@@ -113,6 +113,13 @@ def tainted(server: PretendApiServer) -> None:
     set_catalog("devices: [t4, spot]", "devices: [t4, spot], queue: q")(server)
 
 
+def reserving(server: PretendApiServer) -> None:
+    """All cores of the node are the flavor's, and the node keeps some for the system."""
+    status = server.documents["/api/v1/nodes/node-1"]["status"]
+    status["allocatable"] = {**status["allocatable"], "cpu": "3920m"}
+    set_catalog("small: {cpu: 1", "small: {cpu: 4")(server)
+
+
 def test_a_queue_needs_kueue(server: PretendApiServer) -> None:
     set_catalog("devices: [cpu]", "devices: [cpu], queue: q")(server)
     (message,) = faults(doctor()[0])["catalog"]
@@ -208,6 +215,10 @@ CASES: dict[str, tuple[Callable[[PretendApiServer], object], str, str]] = {
     "a flavor that is too large": (
         set_catalog("small: {cpu: 1", "small: {cpu: 64"), "catalog",
         "Flavor small fits no node: This flavor asks for 64 CPUs",
+    ),
+    "a flavor of all that a node has": (
+        reserving, "catalog",
+        "Flavor small fits no node: This flavor asks for 4 CPUs, and no node with CPU has over 3.9",
     ),
     "a fault of the catalog": (
         set_catalog("devices: [cpu]", "devices: [cpux]"), "catalog",

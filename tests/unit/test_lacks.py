@@ -43,6 +43,19 @@ def node(name: str, spec: Any = None, **capacity: str) -> Any:
 WIDE = node("wide", cpu="16", memory="32Gi")
 DEEP = node("deep", cpu="4", memory="64Gi")
 GPU = node("gpu", cpu="8", memory="32Gi", gpu="2")
+
+
+def reserving(capacity: dict[str, str], allocatable: dict[str, str]) -> Any:
+    """Return a node that keeps some for the system, and whose devices are unhealthy now."""
+    status = {
+        "capacity": {**capacity, "nvidia.com/gpu": "8"},
+        "allocatable": {**allocatable, "nvidia.com/gpu": "0"},
+    }
+    return {**node("reserving"), "status": status}
+
+
+SMALL = reserving({"cpu": "2", "memory": "8Gi"}, {"cpu": "1930m", "memory": "7Gi"})
+LARGE = reserving({"cpu": "4", "memory": "16Gi"}, {"cpu": "3920m", "memory": "14Gi"})
 TAINTED = node("tainted", {"taints": [TAINT]}, cpu="8", memory="32Gi", gpu="2")
 CASES = {
     "it fits": ("gpu-1", "any", [WIDE, GPU], None),
@@ -57,6 +70,11 @@ CASES = {
         "This flavor asks for 8 nvidia.com/gpu, and no node with Any GPU has over "
         "2 nvidia.com/gpu.",
     ),
+    "cores that are kept for the system": (
+        "gpu-1", "any", [SMALL],
+        "This flavor asks for 2 CPUs, and no node with Any GPU has over 1.93 CPUs.",
+    ),
+    "devices that are unhealthy now": ("gpu-8", "any", [LARGE], None),
     "too wide": (
         "wide", "cpu", [WIDE, DEEP],
         "This flavor asks for 64 CPUs, and no node with CPU has over 16 CPUs.",

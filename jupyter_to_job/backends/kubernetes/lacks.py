@@ -5,7 +5,7 @@ What is free now is the scheduler's matter.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -56,13 +56,23 @@ def find_lack(
         for name, amount in choice.demand.items()
         if name in comparable or name not in needs.resources
     }
-    if any(all(n.capacity.get(name, _NONE) >= demand[name] for name in demand) for n in having):
+    offers = [_offer(node, needs) for node in having]
+    if any(all(offer.get(name, _NONE) >= demand[name] for name in demand) for offer in offers):
         return None
     hint = "The job waits until a larger one joins. A smaller flavor may start at once."
-    largest = {name: max(n.capacity.get(name, _NONE) for n in having) for name in demand}
+    largest = {name: max(offer.get(name, _NONE) for offer in offers) for name in demand}
     missing = next((name for name, need in demand.items() if need > largest[name]), None)
     if missing is None:
         return Lack("No node has as much of everything as this flavor asks for.", hint)
     wish = format_resource(missing, demand[missing])
     most = format_resource(missing, largest[missing])
     return Lack(f"This flavor asks for {wish}, and no node with {title} has over {most}.", hint)
+
+
+def _offer(node: NodeRecord, needs: NodeNeeds) -> Mapping[str, Decimal]:
+    """Return what a node has for pods: of cores and memory without what is kept for the system.
+
+    Devices count also while they are unhealthy: they may come back.
+    """
+    devices = {name: node.capacity[name] for name in needs.resources if name in node.capacity}
+    return {**node.capacity, **node.allocatable, **devices}
