@@ -15,7 +15,7 @@ import yaml
 
 from jupyter_to_job.backends.kubernetes.records import JOB_LABEL
 from jupyter_to_job.cli.checks.cluster.api import Answer
-from jupyter_to_job.domain.errors import NotFound, Refused
+from jupyter_to_job.domain.errors import BadInput, NotFound, Refused
 
 K8S = Path(__file__).parents[1] / "k8s"
 NAMESPACE = "jupyter-to-job"
@@ -68,6 +68,7 @@ class PretendApiServer:
         self.clocks: dict[str, float] = {}
         self.created: dict[str, Document] = {}
         self.trial_phase = "Succeeded"
+        self.trial_containers: list[Document] = []
         self._make()
 
     # As the door has them --------------------------------------------------------------------
@@ -76,7 +77,8 @@ class PretendApiServer:
         if path in self.forbidden:
             raise Refused(f"Kubernetes answered 403: cannot get {path}")
         if path in self.created:
-            return {**self.created[path], "status": {"phase": self.trial_phase}}
+            states = {"phase": self.trial_phase, "containerStatuses": self.trial_containers}
+            return {**self.created[path], "status": states}
         if path not in self.documents:
             raise NotFound(f"Kubernetes answered 404: {path}")
         return self.documents[path]
@@ -119,6 +121,8 @@ class PretendApiServer:
     def ask(self, method: str, path: str, query: dict[str, str]) -> Answer:
         assert method == "GET"
         if path.removesuffix("/log") in self.created:
+            if len(self.trial_containers) > 1 and "container" not in query:
+                raise BadInput("Kubernetes answered 400: a container name must be specified")
             text = self.says if isinstance(self.says, str) else json.dumps(self.says)
             return Answer(text, None)
         return Answer(json.dumps(self.get(path, **query)), time.time())

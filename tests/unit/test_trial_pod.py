@@ -126,3 +126,17 @@ def test_an_annotation_that_did_not_count(server: PretendApiServer) -> None:
     says(server, "It does not take our token: The pod p does not say whose it is: it has none.")
     (finding,) = found_of_gateway()
     assert finding["level"] == "problem"
+
+
+def test_an_injected_proxy_that_runs_on(
+    server: PretendApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of Istio and Linkerd do, where they are no native sidecars: the pod never ends."""
+    monkeypatch.setattr(gateway, "SECONDS", 1)
+    server.trial_phase = "Running"
+    proxy = {"name": "istio-proxy", "state": {"running": {}}}
+    ended = {"name": "notebook", "state": {"terminated": {"exitCode": 0}}}
+    server.trial_containers = [proxy, ended]
+    (finding,) = found_of_gateway()
+    assert finding["message"] == "From team: It answers"
+    assert server.created == {}

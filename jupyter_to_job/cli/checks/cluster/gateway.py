@@ -45,25 +45,31 @@ def check(api: ClusterApi, installation: Installation) -> Iterator[CheckResult]:
         )
         return
     try:
-        ended = _until_ended(api, path)
-        if ended is None:
-            yield _not_started(namespace, api.get(path))
+        container = pod["spec"]["containers"][0]["name"]
+        if _has_ended(api, path, container):
+            log = api.ask("GET", f"{path}/log", {"container": container}).body
+            yield from _told(installation, namespace, log)
         else:
-            yield from _told(installation, namespace, api.ask("GET", f"{path}/log", {}).body)
+            yield _not_started(namespace, api.get(path))
     finally:
         with contextlib.suppress(JobsError):
             api.delete(path)
 
 
-def _until_ended(api: ClusterApi, path: str) -> Manifest | None:
-    """Return the pod once it has ended; None if it does not in time."""
+def _has_ended(api: ClusterApi, path: str, container: str) -> bool:
+    """Wait until the pod's own container has ended; False if it does not in time.
+
+    The pod itself may go on: an injected proxy that is no native sidecar never ends.
+    """
     over = time.monotonic() + SECONDS
     while time.monotonic() < over:
-        pod = api.get(path)
-        if pod.get("status", {}).get("phase") in _ENDED:
-            return pod
+        status = api.get(path).get("status", {})
+        containers = {c["name"]: c for c in status.get("containerStatuses") or ()}
+        own = containers.get(container, {}).get("state", {})
+        if "terminated" in own or status.get("phase") in _ENDED:
+            return True
         time.sleep(_INTERVAL)
-    return None
+    return False
 
 
 def _not_started(namespace: str, pod: Manifest) -> CheckResult:
