@@ -16,7 +16,7 @@ from tests.cluster.product import NAMESPACE, ROOT, TEAM
 
 Pod = tuple[str, str]
 """Namespace and name."""
-FOLDERS = {"gateway": NAMESPACE, "couriers": TEAM, "jobs": TEAM}
+FOLDERS = {"gateway": NAMESPACE, "couriers": TEAM, "jobs": TEAM, "doctor": TEAM}
 """The folders of k8s/network, and the namespace that each is for here."""
 
 

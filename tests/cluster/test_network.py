@@ -137,6 +137,17 @@ def test_jobs_reach_the_gateway_and_the_internet(cluster: Cluster, dev_pod: DevP
     assert job.until_ended()["state"] == "succeeded"
 
 
+def test_the_pod_of_doctor_reaches_the_gateway_and_nothing_else(
+    cluster: Cluster, dev_pod: DevPod
+) -> None:
+    """A unit test compares its labels with those that the policy selects."""
+    assert dev_pod.cluster is cluster  # the product is installed
+    policy = policy_of(cluster, "doctor")
+    check_reaches_gateway(cluster, policy)
+    assert len(policy["spec"]["egress"]) == 2
+    assert (TEAM, dev_pod.name) not in selected(cluster, policy)
+
+
 @pytest.mark.side_by_side(-1)
 def test_a_courier_reaches_the_gateway_and_nothing_else(
     box: Box, images: Images, dev_pod: DevPod

@@ -128,6 +128,15 @@ def test_an_annotation_that_did_not_count(server: PretendApiServer) -> None:
     assert finding["level"] == "problem"
 
 
+def test_in_a_namespace_that_denies_everything_a_policy_has_it(server: PretendApiServer) -> None:
+    policy = shipped("network/doctor/policy.yaml")["NetworkPolicy"]["spec"]
+    selector = policy["podSelector"]
+    assert list(selector) == ["matchLabels"]
+    assert selector["matchLabels"].items() <= the_pod(server)["metadata"]["labels"].items()
+    couriers = shipped("network/couriers/policy.yaml")["NetworkPolicy"]["spec"]
+    assert policy == {**couriers, "podSelector": selector}
+
+
 def test_an_injected_proxy_that_runs_on(
     server: PretendApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -112,7 +112,10 @@ def _finding(installation: Installation, namespace: str, finding: dict[str, Any]
             "tried it had none.",
             "See in a dev pod: jupyter-to-job doctor.",
         )
-    network = f"Do network policies let pods of {namespace} reach the gateway?"
+    network = (
+        f"Do network policies let pods of {namespace} reach the gateway? k8s/network/doctor does "
+        "for the pod that tried it."
+    )
     return CheckResult(level, message, f"{finding['mend']} {network}".strip())
 
 
