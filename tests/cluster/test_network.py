@@ -30,7 +30,7 @@ from tests.cluster.scenes import SubmittedJob
 from tests.cluster.side_by_side import once
 
 pytestmark = pytest.mark.side_by_side
-DNS = {("UDP", 53), ("TCP", 53)}
+DNS = {(protocol, port) for protocol in ("UDP", "TCP") for port in (53, 5353)}
 METADATA_SERVER = "169.254.169.254"
 BYSTANDERS = "bystanders"
 """A namespace without dev pods."""
