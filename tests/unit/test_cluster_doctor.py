@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +12,6 @@ from jupyter_to_job.cli.checks.cluster import gateway
 from jupyter_to_job.cli.checks.cluster.api import ClusterApi
 from jupyter_to_job.cli.checks.cluster.policies import NO_DEVICES, OWN_JOBS
 from jupyter_to_job.cli.main import main
-from jupyter_to_job.domain.errors import Unavailable
 
 from ..pretend_api_server import (
     ACCOUNT,
@@ -332,35 +330,6 @@ def test_no_controller(server: PretendApiServer) -> None:
     assert [f["area"] for f in found] == ["cluster"]
     assert (found[0]["level"], code) == ("problem", 1)
     assert "There is no controller in the namespace 'jupyter-to-job'." in found[0]["message"]
-
-
-def test_no_cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    import kubernetes.config.kube_config as kube_config
-
-    monkeypatch.setattr(kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "config"))
-    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-    (finding,), code = doctor()
-    assert (finding["area"], finding["level"], code) == ("cluster", "problem", 1)
-    assert finding["message"].startswith("No cluster is configured here: ")
-    assert "KUBECONFIG" in finding["mend"]
-
-
-def test_a_cluster_that_does_not_answer(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    import kubernetes.config.kube_config as kube_config
-
-    nobody = socket.socket()
-    nobody.bind(("127.0.0.1", 0))  # it does not listen, so it refuses
-    port = nobody.getsockname()[1]
-    path = tmp_path / "config"
-    path.write_text(
-        f"clusters: [{{name: x, cluster: {{server: 'http://127.0.0.1:{port}'}}}}]\n"
-        "contexts: [{name: x, context: {cluster: x, user: x}}]\n"
-        "users: [{name: x, user: {}}]\n"
-        "current-context: x\n"
-    )
-    monkeypatch.setattr(kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", str(path))
-    with nobody, pytest.raises(Unavailable, match=f"{port} cannot be reached"):
-        ClusterApi.connect().get("/version")
 
 
 def test_without_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
