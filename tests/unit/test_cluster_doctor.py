@@ -135,6 +135,13 @@ def not_ready(server: PretendApiServer) -> None:
     }
 
 
+def refused(server: PretendApiServer) -> None:
+    message = "pods 'controller-6f' is forbidden: quota"
+    condition = {"type": "ReplicaFailure", "status": "True", "message": message}
+    server.deployment["status"] = {"conditions": [condition]}
+    del server.documents[f"{OF_CONTROLLER}/pods/controller-1"]
+
+
 def drop(path: str) -> Callable[[PretendApiServer], object]:
     return lambda server: server.documents.pop(path)
 
@@ -238,6 +245,9 @@ CASES: dict[str, tuple[Callable[[PretendApiServer], object], str, str]] = {
     "little room": (lambda server: server.set_free(GIB + 1), "exchange", "Only 1 GiB of 20 GiB"),
     "a pod that waits": (
         not_ready, "controller", "controller-1 is not ready: ImagePullBackOff: no such image.",
+    ),
+    "a pod that is refused": (
+        refused, "controller", "The controller has no pod: pods 'controller-6f' is forbidden: ",
     ),
     "another version": (
         lambda server: server.documents[server.health].update(version="9.9.0"), "versions",

@@ -21,7 +21,7 @@ def check(api: ClusterApi, installation: Installation) -> Iterator[CheckResult]:
         )
     pods = installation.pods()
     if not pods:
-        yield problem("The controller has no pod.", _describe(installation, "deployment"))
+        yield _no_pod(installation)
         return
     yield _pod(api, installation, pods[-1])
     if not installation.namespaces:
@@ -29,6 +29,16 @@ def check(api: ClusterApi, installation: Installation) -> Iterator[CheckResult]:
             "JUPYTER_TO_JOB_NAMESPACES is not set: the controller does not start.",
             "List the namespaces of dev pods, as an overlay of k8s/ does.",
         )
+
+
+def _no_pod(installation: Installation) -> CheckResult:
+    """Return why there is none: what refuses it, such as a quota, is told by the Deployment."""
+    conditions = installation.deployment.get("status", {}).get("conditions") or ()
+    failure = next((c for c in conditions if c["type"] == "ReplicaFailure"), None)
+    if failure is None or failure.get("status") != "True":
+        return problem("The controller has no pod.", _describe(installation, "deployment"))
+    why = failure.get("message") or failure.get("reason")
+    return problem(f"The controller has no pod: {why}", _describe(installation, "replicasets"))
 
 
 def _pod(api: ClusterApi, installation: Installation, pod: Manifest) -> CheckResult:
