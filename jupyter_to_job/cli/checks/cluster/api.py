@@ -14,6 +14,8 @@ from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
+import yaml
+
 from ....backends.kubernetes.api_status import error_of_answer
 from ....domain.errors import BadInput, Unavailable
 
@@ -61,13 +63,16 @@ class ClusterApi:
         try:
             try:
                 load(client_configuration=configuration)
-            except config.ConfigException:
+            except config.ConfigException as error:
                 if context is not None:
                     raise
-                config.load_incluster_config(  # type: ignore[no-untyped-call]
-                    client_configuration=configuration
-                )
-        except (config.ConfigException, OSError, ValueError) as error:
+                try:
+                    config.load_incluster_config(  # type: ignore[no-untyped-call]
+                        client_configuration=configuration
+                    )
+                except config.ConfigException as of_pod:
+                    raise config.ConfigException(f"{error} (as a pod: {of_pod})") from error
+        except (config.ConfigException, OSError, ValueError, yaml.YAMLError) as error:
             raise Unavailable(f"No cluster is configured here: {error}", _NO_CLUSTER) from error
         return cls(client.ApiClient(configuration))
 
