@@ -299,6 +299,23 @@ def test_what_is_wrong_is_named_with_its_remedy(
     assert server.created == {}  # no pod is left behind
 
 
+def test_the_shipped_catalog_knows_the_usual_taint_of_gpu_nodes(server: PretendApiServer) -> None:
+    text = (K8S / "site" / "flavors.yaml").read_text()
+    server.documents[f"{OF_CONTROLLER}/configmaps/flavors"] = {"data": {"flavors.yaml": text}}
+    has = {"cpu": "4", "memory": "16Gi"}
+    gpus = {**has, "nvidia.com/gpu": "1"}
+    taint = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
+    for name, amounts, taints in (("plain", has, []), ("node-1", gpus, [taint])):
+        server.documents[f"/api/v1/nodes/{name}"] = {
+            "metadata": {"name": name, "uid": name},
+            "spec": {"taints": taints},
+            "status": {"capacity": amounts, "allocatable": amounts},
+        }
+    found, _ = doctor()
+    assert "catalog" not in faults(found)
+    assert "Device nvidia: 1 node, 1 nvidia.com/gpu" in [f["message"] for f in found]
+
+
 def test_labels_that_it_names_replace_other_values(server: PretendApiServer) -> None:
     server.add_namespace("team", level="privileged")
     of_policy = shipped("policies/no-devices.yaml")
