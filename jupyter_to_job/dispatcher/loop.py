@@ -13,7 +13,7 @@ from pathlib import Path
 from job_runner.protocol import documents, layout
 from job_runner.protocol.outcome import LOST_MESSAGE
 
-from ..backends.local.hosts import HostStatus, HostWatch, host_folder
+from ..backends.local.hosts import NOTIFIER_LOCK, HostStatus, HostWatch, host_folder
 from ..backends.local.queue import demand_of, in_queue_order, start
 from ..backends.local.slots import Allocation, Machine, Slots, read_slot
 from ..domain.errors import Damaged, JobsError, NotFound
@@ -42,8 +42,6 @@ RETRY_INTERVAL = 10.0
 """Seconds before a failed step is tried again, and before an unreadable job is read again."""
 RETRY_HELD_INTERVAL = 60.0
 """Seconds before a delivery that was held is tried again."""
-NOTIFIER_LOCK = "notifier.lock"
-"""Beside the dispatcher's own lock: the notifier's, which may outlive it."""
 RETENTION_INTERVAL = 3600.0
 """Seconds between two runs of the retention."""
 _log = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from .. import logs
-from ..backends.local.hosts import HostStatus, HostWatch, this_host
+from ..backends.local.hosts import HostStatus, HostWatch, has_notifier, this_host
 from ..domain.errors import BadInput
 from ..exchange import FileExchange, Request
 from ..wiring import Settings
@@ -32,7 +32,7 @@ def main() -> int:
     logs.configure(settings.log_format)
     logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs addresses, which are secrets
     exchange = FileExchange(options.exchange, is_private=not options.all)
-    is_ours = _serve_all if options.all else _host_rule(options.exchange)
+    is_ours = _serve_all if options.all else host_rule(options.exchange)
     notifier = Notifier(exchange, CurrentHooks(settings.hook_files), is_ours)
     notifier.run(lambda: os.getppid() == options.parent)
     return 0
@@ -51,13 +51,18 @@ def _serve_all(_: Request) -> bool:
     return True
 
 
-def _host_rule(exchange: Path) -> Callable[[Request], bool]:
-    """Return what tells whether a job is this host's, or that of one that is silent."""
+def host_rule(exchange: Path) -> Callable[[Request], bool]:
+    """Return what tells whether a job is this host's, or that of one that is silent.
+
+    A host is not silent while its notifier works, which outlives an idle dispatcher.
+    """
     watch, here = HostWatch(exchange), this_host()
 
     def is_ours(request: Request) -> bool:
         host = request.environment.host
-        return host in ("", here) or watch.status_of(host) is HostStatus.SILENT
+        if host in ("", here):
+            return True
+        return watch.status_of(host) is HostStatus.SILENT and not has_notifier(exchange, host)
 
     return is_ours
 

@@ -47,9 +47,11 @@ class _Owed:
     `stamp` is that of what was read last, and `checked_at` when it was compared. `look_at` is when
     something is due that only time brings. `ended_at` is when its end was seen, and `paused_until`
     when to go on after an error. `due_at` has the next tries, and `under_way` what a thread has.
+    `was_ours`: no other notifier had it since the outbox was read.
     """
 
     outbox: Outbox
+    was_ours: bool = False
     stamp: object = None
     checked_at: float = float("-inf")
     hooks: HookList | None = None
@@ -62,6 +64,11 @@ class _Owed:
     def is_busy(self) -> bool:
         """Tell whether something is to be done here without news of the job."""
         return bool(self.look_at is not None or self.due_at or self.under_way)
+
+    def leave(self) -> None:
+        """Leave a job to another host's notifier, which writes its outbox from now on."""
+        self.was_ours, self.stamp, self.look_at = False, None, None
+        self.due_at.clear()
 
 
 class Notifier:
@@ -155,10 +162,16 @@ class Notifier:
         is_new = stamp is None or stamp != job.stamp or hooks is not job.hooks
         if not (is_new or is_due or retries):
             return
+        if not is_owed(self._exchange, name):  # another host's notifier has told all
+            del self._owed[name]
+            return
         if self._exchange.has(name, layout.DELETE):
             return
         if not self._is_ours(self._exchange.request(name)):
+            job.leave()
             return
+        if not job.was_ours:
+            job.outbox, job.was_ours = Outbox(self._exchange, name), True
         facts = read_facts(self._exchange, name)
         job.stamp, job.hooks, job.look_at = stamp, hooks, self._next_look(facts, hooks)
         if self._waits_for_delivery(job, facts, moment):

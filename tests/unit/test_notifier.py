@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -10,10 +11,18 @@ from pathlib import Path
 import pytest
 
 from job_runner.protocol import layout
+from jupyter_to_job.backends.local.hosts import (
+    NOTIFIER_LOCK,
+    HostStatus,
+    HostWatch,
+    host_folder,
+)
 from jupyter_to_job.domain.errors import Unavailable
 from jupyter_to_job.exchange import FileExchange, Request
 from jupyter_to_job.exchange.records import NotificationsRecord
+from jupyter_to_job.exchange.request import Environment
 from jupyter_to_job.notifications import notifier as notifier_module
+from jupyter_to_job.notifications.__main__ import host_rule
 from jupyter_to_job.notifications.hooks import Hook
 from jupyter_to_job.notifications.notifier import Notifier
 
@@ -134,6 +143,75 @@ def test_the_jobs_of_another_host_are_left_to_it(exchange: FileExchange, web: We
     notifier(exchange, web, lambda _: False).run(lambda: False)
     assert not web.posted
     assert is_owed(exchange)
+
+
+def test_what_another_host_has_told_is_not_told_again(
+    exchange: FileExchange, web: WebReceiver
+) -> None:
+    """That host is silent afterwards, because nothing is left to do there."""
+    add(exchange)
+    asked, is_silent, stop, rounds = threading.Event(), threading.Event(), threading.Event(), [0]
+
+    def is_ours(_: Request) -> bool:
+        asked.set()
+        return is_silent.is_set()
+
+    def stays() -> bool:
+        rounds[0] += 1
+        return not stop.is_set()
+
+    waiting = threading.Thread(target=notifier(exchange, web, is_ours).run, args=(stays,))
+    waiting.start()
+    try:
+        until(asked.is_set, "it knows the job")
+        notifier(exchange, web).run(lambda: False)
+        is_silent.set()
+        since = rounds[0]
+        until(lambda: rounds[0] > since + 5, "it has looked at the job again")
+    finally:
+        stop.set()
+        waiting.join(30)
+    assert not waiting.is_alive()
+    assert len(web.posted) == 1
+
+
+def test_what_is_tried_again_is_left_to_a_host_that_is_back(
+    exchange: FileExchange, web: WebReceiver
+) -> None:
+    add(exchange)
+    web.status, is_silent = 500, threading.Event()
+    is_silent.set()
+    working = threading.Thread(
+        target=notifier(exchange, web, lambda _: is_silent.is_set()).run, args=(lambda: False,)
+    )
+    working.start()
+    until(lambda: bool(web.posted), "a try")
+    is_silent.clear()
+    working.join(30)
+    assert not working.is_alive()
+    web.status = 200
+    notifier(exchange, web).run(lambda: False)
+    record = exchange.record(JOB, layout.NOTIFICATIONS, NotificationsRecord)
+    assert record is not None
+    assert [(n.state, n.tries) for n in record.notifications] == [("sent", 2)]
+    assert len(web.posted) == 2
+
+
+def test_a_host_whose_notifier_works_is_not_silent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It tries again for up to an hour, and its dispatcher has ended long before."""
+    monkeypatch.setattr(HostWatch, "status_of", lambda *_: HostStatus.SILENT)
+    is_ours = host_rule(tmp_path)
+    there = Environment(interpreter="python", variables={}, host="there")
+    job = exchanges.request(JOB, environment=there)
+    assert is_ours(job)
+    folder = host_folder(tmp_path, "there")
+    folder.mkdir(parents=True)
+    with (folder / NOTIFIER_LOCK).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert not is_ours(job)
+    assert is_ours(job)
 
 
 def test_an_end_waits_a_moment_for_its_delivery(

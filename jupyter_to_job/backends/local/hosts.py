@@ -22,6 +22,8 @@ from job_runner.protocol.liveness import HEARTBEAT_INTERVAL, HEARTBEAT_TIMEOUT
 
 FOLDER = ".dispatcher"
 LOCK = "lock"
+NOTIFIER_LOCK = "notifier.lock"
+"""The lock of the host's notifier, which may outlive its dispatcher."""
 LOG = "log"
 SLOTS = "slots.json"
 _LOCK_TIMEOUT = 0.2
@@ -34,7 +36,7 @@ def this_host() -> str:
 
 
 def host_folder(exchange: Path, host: str) -> Path:
-    """Return the folder of a host's dispatcher: lock, log and slots."""
+    """Return the folder of a host's dispatcher: locks, log and slots."""
     name = quote(host, safe="")
     return exchange / FOLDER / (name if name.strip(".") else f"_{name}")
 
@@ -73,8 +75,17 @@ def take_lock(exchange: Path, host: str) -> int | None:
 
 def has_dispatcher(exchange: Path, host: str) -> bool:
     """Tell whether a dispatcher of `host` holds its lock, as far as this host can see locks."""
+    return _is_held(lock_path(exchange, host))
+
+
+def has_notifier(exchange: Path, host: str) -> bool:
+    """Tell the same of the notifier of `host`: it may go on when the dispatcher has ended."""
+    return _is_held(host_folder(exchange, host) / NOTIFIER_LOCK)
+
+
+def _is_held(lock: Path) -> bool:
     try:
-        descriptor = os.open(lock_path(exchange, host), os.O_RDWR | os.O_CLOEXEC)
+        descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
         return False
     try:
