@@ -27,6 +27,7 @@ ENDS = ("succeeded", "failed", "cancelled")
 """Events that are the state in which a job ended."""
 WAITING, RUNNING = "waiting_longer_than", "running_longer_than"
 TARGETS = ("webhook", "slack", "teams", "mail", "command")
+_LINK = re.compile(r"([^{}]|\{\{|\}\}|\{(name|owner|notebook|result)\})*")
 _MAX_BYTES = 1 << 20
 _DEFAULT_PORTS = {"tls": 465, "starttls": 587, "none": 25}
 
@@ -43,6 +44,14 @@ def _web_address(value: Any) -> Any:
         url = urlsplit(value)
         if url.scheme not in ("http", "https") or not url.hostname or re.search(r"\s", value):
             raise ValueError("it must be an address that begins with https:// or http://")
+    return value
+
+
+def _link(value: str) -> str:
+    """Refuse what `str.format` could not fill in for some job, such as `{user}`."""
+    if not _LINK.fullmatch(value):
+        names = "{name}, {owner}, {notebook} and {result}"
+        raise ValueError(f"it may have {names} in braces, nothing else")
     return value
 
 
@@ -78,6 +87,7 @@ def _in_folder(path: Path, info: ValidationInfo) -> Path:
 
 Seconds = Annotated[int, BeforeValidator(_seconds)]
 WebAddress = Annotated[str, BeforeValidator(_web_address)]
+Link = Annotated[WebAddress, AfterValidator(_link)]
 NamedFile = Annotated[Path, AfterValidator(_in_folder)]
 Address = Annotated[str, Field(pattern=r"^[^\s@,;<>]+@[^\s@,;<>]+$")]
 
@@ -132,7 +142,7 @@ class Hook(_Strict):
     command: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     secret_file: NamedFile | None = None
     ca_file: NamedFile | None = None
-    link: WebAddress | None = None
+    link: Link | None = None
     groups: bool = True
     message: bool = True
     tries: Annotated[int, Field(ge=1, le=50)] = 12
@@ -151,12 +161,6 @@ class Hook(_Strict):
             raise ValueError(f"it needs one of {', '.join(TARGETS)}, and has {len(targets)}")
         if self.secret_file is not None and self.webhook is None:
             raise ValueError("`secret_file` is for `webhook`: the others have no signature")
-        if self.link is not None:
-            try:
-                self.link.format(name="", owner="", notebook="", result="")
-            except (KeyError, IndexError, ValueError) as error:
-                names = "{name}, {owner}, {notebook} and {result}"
-                raise ValueError(f"`link` may have {names} in braces, nothing else") from error
         return self
 
 
@@ -164,7 +168,7 @@ class _File(_Strict):
     """A file of hooks. `link` is that of each hook that has none."""
 
     hooks: tuple[Hook, ...] = ()
-    link: WebAddress | None = None
+    link: Link | None = None
 
 
 def load_hooks(paths: Iterable[Path]) -> tuple[Hook, ...]:
@@ -192,11 +196,12 @@ def _read(path: Path) -> _File:
         return _File.model_validate({} if document is None else document, context=path.parent)
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}.") from error
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        place = str(getattr(error, "problem_mark", "") or "").strip()
-        raise BadInput(f"{path} is no YAML file{f' ({place})' if place else ''}.", hint) from error
     except ValidationError as error:
         raise BadInput(f"{path}: {_describe(error)}.", hint) from error
+    except (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionError) as error:
+        # PyYAML lets through what Python says of values, such as the date 2026-99-99.
+        place = str(getattr(error, "problem_mark", "") or "").strip()
+        raise BadInput(f"{path} is no YAML file{f' ({place})' if place else ''}.", hint) from error
 
 
 def _describe(error: ValidationError) -> str:

@@ -65,7 +65,7 @@ MAIL = {"to": ["a@x"], "from": "b@x", "server": "x"}
             "hooks.0: it needs one of webhook, slack, teams, mail, command, and has 2",
         ),
         ({"webhook": None}, "hooks.0: it needs one of webhook"),
-        ({"link": "https://x/{secret}"}, "hooks.0: `link` may have {name}, {owner}"),
+        ({"link": "https://x/{secret}"}, "hooks.0.link: it may have {name}, {owner}"),
         ({"webhook": None, "slack": URL, "secret_file": "/x"}, "`secret_file` is for `webhook`"),
         ({"colour": "red"}, "hooks.0.colour: "),
         ({"timeout": "1h"}, "hooks.0.timeout: "),
@@ -90,7 +90,35 @@ def test_a_fault_is_told_with_its_place(tmp_path: Path, fields: Any, fault: str)
     assert "ftp://secret" not in raised.value.message
 
 
-@pytest.mark.parametrize("text", ["hooks: [", "a: !!python/object:os.system {}", "- 1", "\x00"])
+@pytest.mark.parametrize(
+    "link",
+    ["{user}", "{}", "{0}", "{", "}", "{owner.name}", "{owner[x]}", "{name:{owner}}", "{name!x}"],
+)
+def test_a_link_that_cannot_be_filled_in(tmp_path: Path, link: str) -> None:
+    """Neither a hook's own, nor that of all hooks of the file."""
+    entry, address = {"name": "ops", "webhook": URL}, f"https://x/{link}"
+    for place, document in (
+        ("link", {"hooks": [entry], "link": address}),
+        ("hooks.0.link", {"hooks": [{**entry, "link": address}]}),
+    ):
+        with pytest.raises(BadInput) as raised:
+            load_hooks([write(tmp_path, document)])
+        assert f": {place}: it may have {{name}}, {{owner}}" in raised.value.message
+
+
+def test_a_link_may_have_doubled_braces(tmp_path: Path) -> None:
+    document = {"hooks": [{"name": "ops", "webhook": URL}], "link": "https://x/{{{name}}}"}
+    (made,) = load_hooks([write(tmp_path, document)])
+    assert message_of(made, "failed", FAILED).link == f"https://x/{{{JOB}}}"
+
+
+NO_FILES = [
+    "hooks: [", "a: !!python/object:os.system {}", "- 1", "\x00",
+    "hooks: [{name: 2026-99-99}]", "hooks: !!timestamp x", "hooks: !!bool x", "hooks: !!int x",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", NO_FILES)
 def test_what_is_no_file_of_hooks(tmp_path: Path, text: str) -> None:
     with pytest.raises(BadInput):
         load_hooks([write(tmp_path, text)])
