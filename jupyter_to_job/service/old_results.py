@@ -59,7 +59,8 @@ def remove_result(service: Jobs, workspace: Workspace, name: str) -> Removal:
     """Remove the delivered result of a job, with the files that its run created.
 
     What was changed since it was delivered stays. Raises Conflict for a job without a delivered
-    result, BadInput for a folder that cannot be written to, and what the service raises.
+    result, BadInput for a folder that cannot be written to, and what the service raises. After
+    BadInput the notebook is still there, so it can be tried again.
     """
     job, record = service.get(name), service.files(name).record()
     path = job.delivery.path
@@ -70,7 +71,7 @@ def remove_result(service: Jobs, workspace: Workspace, name: str) -> Removal:
     try:
         return remove_published(workspace, published, record.files, delivered)
     except OSError as error:
-        message = f"The result of {name} cannot be removed: {error.strerror}."
+        message = f"Not all of the result of {name} can be removed: {error.strerror}."
         raise BadInput(message, "Mend the folder, and try again.") from error
 
 

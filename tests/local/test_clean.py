@@ -10,6 +10,13 @@ from .cli import Cli
 END_OF_FILE = b"\x04"
 MAKES_FILES = "import os; os.makedirs('out', exist_ok=True); open('out/model.bin', 'w').write('x')"
 
+MAKES_FOLDERS = """
+import pathlib
+for path in map(pathlib.Path, ('a/x', 'b/y')):
+    path.parent.mkdir()
+    path.write_text('x')
+"""
+
 
 def submit(cli: Cli, notebook: str, *options: str) -> tuple[str, Path]:
     job = cli.json("submit", notebook, "--wait", *options)
@@ -48,6 +55,21 @@ def test_old_results_are_removed_and_edited_ones_stay(cli: Cli) -> None:
         ([newest.name], []), ([], [edited.name]),
     ]  # fmt: skip
     assert not newest.exists() and edited.exists() and other.exists()
+
+
+def test_a_folder_that_is_a_link_by_now_stays(cli: Cli) -> None:
+    """The user has moved it out of the workspace: what is elsewhere is removed all the same."""
+    notebooks.write(cli.workspace / "n.ipynb", MAKES_FOLDERS)
+    name, result = submit(cli, "n.ipynb", "--isolated")
+    folder, elsewhere = cli.workspace / name, cli.workspace.parent / "elsewhere"
+    (folder / "a").rename(elsewhere)
+    (folder / "a").symlink_to(elsewhere)
+    ran = cli.run("clean", "--older-than", "0", "--keep", "0", "--yes")
+    assert ran.returncode == 0, ran.stderr
+    assert f"{name}/a/x was changed since, and stays." in ran.stderr
+    assert "2 files removed" in ran.stdout
+    assert (elsewhere / "x").exists()
+    assert not (folder / "b").exists() and not result.exists()
 
 
 def test_a_job_that_is_not_there(cli: Cli) -> None:

@@ -36,18 +36,33 @@ def remove_published(
 
     The notebook is removed if it has the digest that was published, and a file that the run created
     if it was not written after `published_at` (seconds since 1970). What is gone already is left
-    out of the answer. Raises OSError for a folder that cannot be written to.
+    out of the answer, and a folder that is a link out of the workspace by now counts as changed.
+
+    Raises OSError for a folder that cannot be written to, after all others. The notebook is removed
+    last, and only if there was no error: while it is there, the result is found again.
     """
     removed: list[str] = []
     changed: list[str] = []
     size = 0
-    for path in (notebook.path, *artifacts):
+    failure: OSError | None = None
+    for path in (*artifacts, notebook.path):
+        if path == notebook.path and failure is not None:
+            break
         digest = notebook.sha256 if path == notebook.path else None
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        try:
             bytes_removed = _remove(workspace, path, digest, published_at)
-            size += bytes_removed or 0
-            (changed if bytes_removed is None else removed).append(path)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except BadInput:
+            bytes_removed = None
+        except OSError as error:
+            failure = error
+            continue
+        size += bytes_removed or 0
+        (changed if bytes_removed is None else removed).append(path)
     _remove_empty_folders(workspace, PurePosixPath(notebook.path).parent, artifacts)
+    if failure is not None:
+        raise failure
     return Removal(tuple(removed), size, tuple(changed))
 
 
