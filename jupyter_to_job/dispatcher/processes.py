@@ -33,6 +33,8 @@ KILL_AFTER = 10.0
 """Seconds between SIGTERM and SIGKILL for a cancelled run."""
 MAX_HELPERS = 4
 """Results that are finished and delivered at a time: each may be large."""
+TAKEN_INTERVAL = 2.0
+"""Seconds before an attempt is looked at again on which another process is at work."""
 _ATTEMPT_TAKEN = 75
 """The exit status of a process that found another one at work on the attempt."""
 _CANNOT_WRITE = 74
@@ -176,7 +178,9 @@ class Processes:
                 del children[job]
                 if children is self._runners:
                     self._on_runner_end(job, child, status)
-                elif status not in (0, _ATTEMPT_TAKEN):
+                elif status == _ATTEMPT_TAKEN:  # no failure: the run keeps its slot
+                    self._retry_at[job] = time.monotonic() + TAKEN_INTERVAL
+                elif status != 0:
                     self._postpone(job, child, status)
                 child.log.unlink(missing_ok=True)
         return ended

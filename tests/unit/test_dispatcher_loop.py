@@ -1,19 +1,27 @@
-"""The dispatcher's loop: what it does with errors of one job."""
+"""The dispatcher's loop: what it does with errors of one job, and with what others hold."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from job_runner.protocol import layout
-from jupyter_to_job.backends.local.hosts import HostWatch
+from job_runner.protocol import layout, liveness
+from jupyter_to_job.backends.local.hosts import HostWatch, take_lock, this_host
 from jupyter_to_job.backends.local.slots import Machine
+from jupyter_to_job.dispatcher.launcher import Launcher
+from jupyter_to_job.dispatcher.lease import Lease
 from jupyter_to_job.dispatcher.loop import Dispatcher
+from jupyter_to_job.dispatcher.processes import TAKEN_INTERVAL
 from jupyter_to_job.exchange import FileExchange
 
+from ..processes import BOUND
 from . import exchanges
 
 JOB = "train-abcdefgh"
@@ -35,3 +43,36 @@ def test_a_missing_file_is_no_removed_job(
     dispatcher.poll(set())
     assert not dispatcher.has_work()
     assert not caplog.records
+
+
+def test_a_dead_run_that_another_process_finishes_is_left_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That process may be killed, too, so it is tried again after a while."""
+    exchange, start, started_at = FileExchange(tmp_path), Launcher.start, list[float]()
+
+    def note_and_start(*arguments: Any) -> Any:
+        started_at.append(time.monotonic())
+        return start(*arguments)
+
+    monkeypatch.setattr(Launcher, "start", note_and_start)
+    directory = exchanges.add(exchange, JOB)
+    lock = take_lock(tmp_path, this_host())
+    assert lock is not None
+    lease = Lease(exchange, this_host(), lock)
+    machine = Machine("cpu=1,memory=1Gi")
+    dispatcher = Dispatcher(exchange, machine, this_host(), HostWatch(tmp_path))
+
+    def serve_until(condition: Callable[[], bool]) -> None:
+        end = time.monotonic() + BOUND
+        monkeypatch.setattr(lease, "renew", lambda: not condition() and time.monotonic() < end)
+        dispatcher.serve(lease, BOUND, lambda seconds: time.sleep(seconds) is None)
+        assert condition()
+
+    liveness.claim_attempt(directory, 1).release()
+    other = liveness.take_over(directory / "attempt-1")
+    serve_until(lambda: len(started_at) == 2)
+    assert started_at[1] - started_at[0] >= TAKEN_INTERVAL
+    other.release()
+    serve_until((directory / "attempt-1" / layout.OUTCOME).exists)
+    os.close(lock)
