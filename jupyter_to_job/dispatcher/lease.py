@@ -13,6 +13,8 @@ from ..backends.local.hosts import lock_path
 from ..backends.local.slots import Slots, publish_slots
 from ..exchange import FileExchange
 
+RETRY_INTERVAL = 10.0
+"""Seconds before slots are written again that could not be written."""
 _log = logging.getLogger(__name__)
 
 
@@ -31,6 +33,8 @@ class Lease:
         self._lock = lock
         self._heartbeat_interval = heartbeat_interval
         self._published: object = None
+        self._publish_at = 0.0
+        self._is_shown = True
         self._send_heartbeat()
 
     def renew(self) -> bool:
@@ -56,10 +60,13 @@ class Lease:
     def publish_slots(self, slots: Slots) -> None:
         """Write the slots for readers, if they changed."""
         state = (dict(slots.machine.total), slots.machine.is_complete, dict(slots.allocations))
-        if state == self._published:
+        if state == self._published or time.monotonic() < self._publish_at:
             return
         try:
             publish_slots(self._exchange.root, self._host, slots)
-            self._published = state
+            self._published, self._is_shown = state, True
         except OSError as error:
-            _log.warning("the slots are not shown: %s", error)
+            self._publish_at = time.monotonic() + RETRY_INTERVAL
+            if self._is_shown:  # logged once, not at each try
+                _log.warning("the slots are not shown: %s", error)
+            self._is_shown = False

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from job_runner.protocol import layout, liveness
 from jupyter_to_job.backends.local.hosts import HostWatch, take_lock, this_host
-from jupyter_to_job.backends.local.slots import Machine
+from jupyter_to_job.backends.local.slots import Machine, Slots
+from jupyter_to_job.dispatcher import lease as lease_module
 from jupyter_to_job.dispatcher.launcher import Launcher
 from jupyter_to_job.dispatcher.lease import Lease
-from jupyter_to_job.dispatcher.loop import Dispatcher
+from jupyter_to_job.dispatcher.loop import POLL_INTERVAL, Dispatcher
 from jupyter_to_job.dispatcher.processes import TAKEN_INTERVAL
 from jupyter_to_job.exchange import FileExchange
 
@@ -75,4 +78,31 @@ def test_a_dead_run_that_another_process_finishes_is_left_to_it(
     assert started_at[1] - started_at[0] >= TAKEN_INTERVAL
     other.release()
     serve_until((directory / "attempt-1" / layout.OUTCOME).exists)
+    os.close(lock)
+
+
+def test_slots_that_cannot_be_written_are_logged_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    written, is_full, now = list[Slots](), True, [1000.0]
+
+    def write(*arguments: Any) -> None:
+        if is_full:
+            raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
+        written.append(arguments[-1])
+
+    lock = take_lock(tmp_path, "here")
+    assert lock is not None
+    clock = SimpleNamespace(monotonic=lambda: now[0])
+    monkeypatch.setattr(lease_module, "time", clock)
+    monkeypatch.setattr(lease_module, "publish_slots", write)
+    lease, slots = Lease(FileExchange(tmp_path), "here", lock), Slots(Machine("cpu=1"))
+    for _ in range(1000):
+        lease.publish_slots(slots)
+        now[0] += POLL_INTERVAL
+    assert caplog.text.count("the slots are not shown") == 1
+    is_full = False
+    now[0] += lease_module.RETRY_INTERVAL
+    lease.publish_slots(slots)
+    assert written == [slots]
     os.close(lock)
