@@ -66,10 +66,14 @@ def test_a_dead_run_that_another_process_finishes_is_left_to_it(
     machine = Machine("cpu=1,memory=1Gi")
     dispatcher = Dispatcher(exchange, machine, this_host(), HostWatch(tmp_path))
 
+    def pause(seconds: float) -> bool:
+        time.sleep(seconds)
+        return True
+
     def serve_until(condition: Callable[[], bool]) -> None:
         end = time.monotonic() + BOUND
         monkeypatch.setattr(lease, "renew", lambda: not condition() and time.monotonic() < end)
-        dispatcher.serve(lease, BOUND, lambda seconds: time.sleep(seconds) is None)
+        dispatcher.serve(lease, BOUND, pause)
         assert condition()
 
     liveness.claim_attempt(directory, 1).release()
