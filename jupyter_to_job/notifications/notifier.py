@@ -162,16 +162,8 @@ class Notifier:
         is_new = stamp is None or stamp != job.stamp or hooks is not job.hooks
         if not (is_new or is_due or retries):
             return
-        if not is_owed(self._exchange, name):  # another host's notifier has told all
-            del self._owed[name]
+        if not self._is_told_here(name, job):
             return
-        if self._exchange.has(name, layout.DELETE):
-            return
-        if not self._is_ours(self._exchange.request(name)):
-            job.leave()
-            return
-        if not job.was_ours:
-            job.outbox, job.was_ours = Outbox(self._exchange, name), True
         facts = read_facts(self._exchange, name)
         job.stamp, job.hooks, job.look_at = stamp, hooks, self._next_look(facts, hooks)
         if self._waits_for_delivery(job, facts, moment):
@@ -183,6 +175,20 @@ class Notifier:
         if facts.state.final and not job.is_busy():
             job.outbox.close()
             del self._owed[name]
+
+    def _is_told_here(self, name: str, job: _Owed) -> bool:
+        """Tell whether to tell of a job; forget one of which another host has told all."""
+        if not is_owed(self._exchange, name):
+            del self._owed[name]
+            return False
+        if self._exchange.has(name, layout.DELETE):
+            return False
+        if not self._is_ours(self._exchange.request(name)):
+            job.leave()
+            return False
+        if not job.was_ours:
+            job.outbox, job.was_ours = Outbox(self._exchange, name), True
+        return True
 
     def _stamp(self, name: str) -> object:
         """Return what changes with the job's documents; None where that cannot be relied on."""
