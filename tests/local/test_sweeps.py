@@ -254,6 +254,16 @@ def test_a_row_of_a_file_is_a_job(cli: Cli, file: str, text: str) -> None:
     assert len({job["group"] for job in jobs}) == 1
 
 
+def test_json_lines_end_where_json_says(cli: Cli) -> None:
+    """Unicode has more line ends than JSON, which may have them inside of a text."""
+    write_quick(cli)
+    prompts = ["one\u2028two", "one\u2029two", "one\x85two"]
+    lines = [json.dumps({"prompt": prompt}, ensure_ascii=False) for prompt in prompts]
+    (cli.workspace / "rows.jsonl").write_text("\r\n".join(lines), encoding="utf-8", newline="")
+    jobs = cli.json("submit", "quick.ipynb", "--params-file", "rows.jsonl")
+    assert [job["parameters"]["prompt"] for job in jobs] == prompts
+
+
 def test_names_and_patterns(cli: Cli) -> None:
     write_quick(cli, "apple", "pear", "plum")
     names = cli.run("submit", "*.ipynb", "--group", "fruit").stdout.split()

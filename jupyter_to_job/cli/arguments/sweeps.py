@@ -92,7 +92,8 @@ def _rows(file: Path) -> list[Run] | None:
         if file.suffix == ".csv":
             rows: Any = _read_csv(read_text(file))
         elif file.suffix in (".jsonl", ".ndjson"):
-            lines = (line for line in read_text(file).splitlines() if line.strip())
+            # Not splitlines(): texts in JSON may have Unicode's own line ends in them.
+            lines = (line for line in read_text(file).split("\n") if line.strip())
             rows = [json.loads(line) for line in lines]
         else:
             rows = read_yaml(file)
