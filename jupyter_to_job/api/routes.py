@@ -36,8 +36,8 @@ from .without_outputs import without_outputs
 Handler = Callable[..., ApiResponse]
 MAX_PAGE = 500
 MAX_CURSOR = 200
-_SLOW = ("/notebook", "/cells", "/snapshot", "/export", "/picture")
-"""Ends of paths whose answer is made of a whole notebook or journal, or of many files."""
+_SLOW = ("/notebook", "/cells", "/snapshot", "/export", "/picture", "/deliver")
+"""Ends of paths that read a whole notebook or journal, or copy many files."""
 _OF_WORKSPACE = ("/difference", "/result")
 """Ends of paths of a job that are about a file of the workspace."""
 

@@ -13,6 +13,7 @@ import hashlib
 import json
 import re
 import shutil
+import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from functools import partial
 from pathlib import Path
@@ -26,10 +27,14 @@ from tornado.httpclient import HTTPResponse
 from job_runner.protocol.journal.journal import JournalWriter
 from jupyter_to_job.api import http, large_body
 from jupyter_to_job.api.routes import ROUTES as API_ROUTES
+from jupyter_to_job.domain.job import Job
 from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.server import body, feed
+from jupyter_to_job.server.app import WORKERS
+from jupyter_to_job.service.jobs import JobService
 
 from ..held_backend import HeldBackend
+from ..processes import BOUND
 from ..unit import exchanges
 from .gate import Gate, installed
 from .test_routes import API, post, write_notebook
@@ -177,6 +182,31 @@ async def test_others_are_answered_while_a_request_waits_for_its_files(
     params = dict(parse_qsl(query))
     answer = await hold(gate, jp_fetch, ask(jp_fetch, method, path, data, params=params))
     assert answer.code == status, answer.body
+
+
+async def test_a_list_is_answered_while_results_are_delivered(
+    jp_fetch: Fetch, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A delivery copies a result, or waits for a gateway: as many as there are threads do."""
+    gate, held = threading.Event(), list[str]()
+
+    def deliver(self: JobService, name: str) -> Job:
+        held.append(name)
+        gate.wait(BOUND)
+        return self.get(name)
+
+    monkeypatch.setattr(JobService, "deliver", deliver)
+    path = f"jobs/{JOB}/deliver"
+    deliveries = [asyncio.ensure_future(ask(jp_fetch, "POST", path)) for _ in range(WORKERS)]
+    try:
+        while len(held) < WORKERS:
+            await asyncio.sleep(0.001)
+        listed = await asyncio.wait_for(ask(jp_fetch, "GET", "jobs"), BOUND / 2)
+        assert [job["name"] for job in json.loads(listed.body)["jobs"]] == [JOB]
+    finally:
+        gate.set()
+        answers = await asyncio.gather(*deliveries)
+    assert [answer.code for answer in answers] == [200] * WORKERS
 
 
 def test_every_route_is_held() -> None:
