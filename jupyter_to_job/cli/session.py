@@ -78,19 +78,19 @@ def for_each(
 ) -> tuple[list[Job], int]:
     """Apply `action` to each job. A failure is printed and does not stop the others.
 
-    Returns the jobs and the worst exit code. Raises Unavailable at once: the backend would fail,
-    slowly, for every other job too.
+    Returns the jobs and the worst exit code. An unreachable backend ends it: it would fail, slowly,
+    for every other job too.
     """
     jobs: list[Job] = []
     code = exits.SUCCEEDED
     for name in dict.fromkeys(names):
         try:
             jobs.append(with_name_hint(service, name, action))
-        except Unavailable:
-            raise
         except JobsError as error:
             output.print_error(error)
             code = max(code, exits.code_of_error(error))
+            if isinstance(error, Unavailable):
+                break
     return jobs, code
 
 

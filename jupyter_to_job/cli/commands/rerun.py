@@ -54,7 +54,6 @@ def rerun_command(
 
     unset = tuple(f"parameters.{name}" for name in choices["unset"])
     changes = Changes(**collect_changes(choices), unset=unset)
-    service = session.connect()
     names = _select(jobs, group, failed=failed)
     if not names:
         output.print_note("None of them has failed.")
@@ -62,16 +61,7 @@ def rerun_command(
     if as_list:
         selection.confirm(len(names), f"Run {formats.plural(len(names), 'job')} again?", yes=yes)
 
-    def rerun(name: str) -> Job:
-        new_job = _submit_again(name, changes, current=current)
-        if wait and (len(names) == 1 or not sys.stderr.isatty()):
-            output.print_note(f"{new_job.name} submitted")
-        elif not wait and not as_json:
-            click.echo(new_job.name)
-            output.flush()
-        return new_job
-
-    new_jobs, code = session.for_each(service, names, rerun)
+    new_jobs, code = _submit_all(names, changes, current=current, wait=wait, as_json=as_json)
     if wait and new_jobs:
         from ..waiting import wait_and_print
 
@@ -91,6 +81,32 @@ def _select(jobs: tuple[str, ...], group: str | None, *, failed: bool) -> list[s
         return names
     stand = {job.name for job in standing(selection.find_matching(service, (), group))}
     return [name for name in names if name in stand]
+
+
+def _submit_all(
+    names: list[str], changes: Changes, *, current: bool, wait: bool, as_json: bool
+) -> tuple[list[Job], int]:
+    """Submit all again, as `session.for_each`. After Ctrl-C, print how to wait for the new jobs."""
+    new_names: list[str] = []
+
+    def submit(name: str) -> Job:
+        new_job = _submit_again(name, changes, current=current)
+        new_names.append(new_job.name)
+        if wait and (len(names) == 1 or not sys.stderr.isatty()):
+            output.print_note(f"{new_job.name} submitted")
+        elif not wait and not as_json:
+            click.echo(new_job.name)
+            output.flush()
+        return new_job
+
+    try:
+        return session.for_each(session.connect(), names, submit)
+    except KeyboardInterrupt:
+        if wait or as_json:  # otherwise their names are on stdout already
+            from ..waiting import print_resume_hint
+
+            print_resume_hint(new_names)
+        raise
 
 
 def _submit_again(name: str, changes: Changes, *, current: bool) -> Job:
