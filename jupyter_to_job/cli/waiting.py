@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -25,6 +25,7 @@ Answer = TypeVar("Answer")
 
 
 def wait_and_print(
+    jobs: Collection[Job],
     roots: Mapping[str, Path],
     failures: Mapping[str, JobsError] | None = None,
     *,
@@ -33,40 +34,37 @@ def wait_and_print(
 ) -> int:
     """Wait for jobs, print how they ended, and return the exit code.
 
-    `roots` maps each job's name to the workspace of its notebook, `failures` each notebook that
-    was not submitted to its error. `as_list`: print a JSON list even for a single job.
+    `roots` maps each job's name to the workspace of its notebook, `failures` each notebook that was
+    not submitted to its error. `as_list`: print a JSON list even for a single job.
     """
     from .display.summary import print_summary
 
-    jobs = wait_for({name: session.connect(root) for name, root in roots.items()})
+    ended = wait_for(jobs, {name: session.connect(root) for name, root in roots.items()})
     if as_json:
-        session.print_jobs(jobs, as_list=as_list)
+        session.print_jobs(ended, as_list=as_list)
     else:
-        print_summary(jobs, roots, failures)
-    return exits.code_of_jobs(jobs)
+        print_summary(ended, roots, failures)
+    return exits.code_of_jobs(ended)
 
 
-def wait_for(services: Mapping[str, Jobs]) -> list[Job]:
-    """Return the jobs, in the order of their names in `services`, once each delivery is decided.
+def wait_for(jobs: Collection[Job], services: Mapping[str, Jobs]) -> list[Job]:
+    """Return jobs, in their order, once each delivery is decided.
 
-    `services` maps each job's name to the service of the workspace that its notebook is in. Ctrl-C
-    leaves the jobs running and prints how to wait for them again. Raises NotFound for a job that
-    does not exist or is deleted in the meantime.
+    `jobs` are as the caller saw them last, and `services` maps each job's name to the service of
+    the workspace that its notebook is in. Ctrl-C leaves the jobs running and prints how to wait for
+    them again, and so does a gateway that stays away. Raises NotFound for a job that is deleted in
+    the meantime.
     """
-    jobs: dict[str, Job] = {}
+    latest = {job.name: job for job in jobs}
     try:
-        jobs.update({name: service.get(name) for name, service in services.items()})
         with choose_display() as display, explain_deletion():
-            for job in jobs.values():
+            for job in jobs:
                 display.show(job)
-            _follow(services, jobs, display)
-    except KeyboardInterrupt:
-        print_resume_hint([n for n in services if n not in jobs or not jobs[n].decided])
+            _follow(services, latest, display)
+    except (KeyboardInterrupt, Unavailable):
+        print_resume_hint([name for name, job in latest.items() if not job.decided])
         raise
-    except Unavailable:
-        print_resume_hint([name for name, job in jobs.items() if not job.decided])
-        raise
-    return list(jobs.values())
+    return list(latest.values())
 
 
 @contextmanager

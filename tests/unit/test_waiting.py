@@ -48,15 +48,22 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_read_that_fails_is_tried_again() -> None:
     away = Unavailable("The gateway answered 503.")
-    jobs: Any = {RUNNING.name: Gateway(RUNNING, away, away, RUNNING, away, ENDED)}
-    assert waiting.wait_for(jobs) == [ENDED]
+    services: Any = {RUNNING.name: Gateway(RUNNING, away, away, RUNNING, away, ENDED)}
+    assert waiting.wait_for([RUNNING], services) == [ENDED]
 
 
+def test_the_first_read_is_tried_again_too() -> None:
+    services: Any = {RUNNING.name: Gateway(Unavailable("The gateway answered 503."), ENDED)}
+    assert waiting.wait_for([RUNNING], services) == [ENDED]
+
+
+@pytest.mark.parametrize("answers", [[], [RUNNING]])
 def test_who_gives_up_says_how_to_come_back(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], answers: list[Job]
 ) -> None:
     monkeypatch.setattr(waiting, "GATEWAY_TIMEOUT", 0.05)
-    jobs: Any = {RUNNING.name: Gateway(RUNNING, Unavailable("The gateway answered 503."))}
+    away = Unavailable("The gateway answered 503.")
+    services: Any = {RUNNING.name: Gateway(*answers, away)}
     with pytest.raises(Unavailable):
-        waiting.wait_for(jobs)
+        waiting.wait_for([RUNNING], services)
     assert f"Return with: jupyter-to-job wait {RUNNING.name}" in capsys.readouterr().err

@@ -66,7 +66,7 @@ def rerun_command(
         from ..waiting import wait_and_print
 
         roots = {job.name: session.workspace() for job in new_jobs}
-        code = max(code, wait_and_print(roots, as_json=as_json, as_list=as_list))
+        code = max(code, wait_and_print(new_jobs, roots, as_json=as_json, as_list=as_list))
     elif as_json:
         session.print_jobs(new_jobs, as_list=as_list)
     ctx.exit(code)

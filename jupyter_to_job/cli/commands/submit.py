@@ -93,12 +93,14 @@ def submit_command(
     selection.confirm(count, f"Submit {formats.plural(count, 'job')}?", yes=yes)
     batch = _Batch(quiet=wait or as_json)
     batch.submit(submissions, sweep.runs if sweep is not None else None)
-    code = batch.code
-    if wait and batch.jobs:
-        waited = wait_and_print(batch.roots, batch.failures, as_json=as_json, as_list=is_batch)
+    code, jobs = batch.code, list(batch.jobs.values())
+    if wait and jobs:
+        waited = wait_and_print(
+            jobs, batch.roots, batch.failures, as_json=as_json, as_list=is_batch
+        )
         code = max(code, waited)
     elif as_json:
-        session.print_jobs(list(batch.jobs.values()), as_list=is_batch)
+        session.print_jobs(jobs, as_list=is_batch)
     ctx.exit(code)
 
 

@@ -31,4 +31,4 @@ def wait_command(
     counted = standing(existing) if group is not None else existing
     roots = dict.fromkeys((job.name for job in counted), session.workspace())
     as_list = selection.is_several(jobs, group)
-    ctx.exit(wait_and_print(roots, as_json=as_json, as_list=as_list))
+    ctx.exit(wait_and_print(counted, roots, as_json=as_json, as_list=as_list))
