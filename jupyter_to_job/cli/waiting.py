@@ -44,26 +44,29 @@ def wait_and_print(
         session.print_jobs(ended, as_list=as_list)
     else:
         print_summary(ended, roots, failures)
-    return exits.code_of_jobs(ended)
+    code = exits.code_of_jobs(ended)
+    return code if len(ended) == len(jobs) else max(code, exits.NO_SUCH_JOB)
 
 
 def wait_for(jobs: Collection[Job], services: Mapping[str, Jobs]) -> list[Job]:
     """Return jobs, in their order, once each delivery is decided.
 
     `jobs` are as the caller saw them last, and `services` maps each job's name to the service of
-    the workspace that its notebook is in. Ctrl-C leaves the jobs running and prints how to wait for
-    them again, and so does a gateway that stays away. Raises NotFound for a job that is deleted in
-    the meantime.
+    the workspace that its notebook is in. A job that is deleted meanwhile is left out, and its
+    error printed. Ctrl-C leaves the jobs running and prints how to wait for them again, and so does
+    a gateway that stays away.
     """
     latest = {job.name: job for job in jobs}
     try:
-        with choose_display() as display, explain_deletion():
+        with choose_display() as display:
             for job in jobs:
                 display.show(job)
-            _follow(services, latest, display)
+            deletions = _follow(services, latest, display)
     except (KeyboardInterrupt, Unavailable):
         print_resume_hint([name for name, job in latest.items() if not job.decided])
         raise
+    for error in deletions:
+        output.print_error(error)
     return list(latest.values())
 
 
@@ -84,13 +87,27 @@ def print_resume_hint(names: Sequence[str]) -> None:
         output.print_note(f"Still running. Return with: jupyter-to-job wait {' '.join(names)}")
 
 
-def _follow(services: Mapping[str, Jobs], jobs: dict[str, Job], display: ProgressDisplay) -> None:
-    """Keep `jobs` and the display up to date until the delivery of all is decided."""
+def _follow(
+    services: Mapping[str, Jobs], jobs: dict[str, Job], display: ProgressDisplay
+) -> list[NotFound]:
+    """Keep `jobs` and the display up to date until the delivery of all is decided.
+
+    A job that is deleted is removed from both. Returns the errors that say so.
+    """
+    deletions: list[NotFound] = []
 
     def update(name: str, job: Job | None = None) -> None:
         service = services[name]
-        jobs[name] = patiently(lambda: deliver_if_pulling(service, job or service.get(name)))
-        display.show(jobs[name])
+        try:
+            with explain_deletion():
+                job = patiently(lambda: deliver_if_pulling(service, job or service.get(name)))
+        except NotFound as error:
+            deletions.append(error)
+            del jobs[name]
+            display.remove(name)
+        else:
+            jobs[name] = job
+            display.show(job)
 
     any_service = next(iter(services.values()))
     polled = -POLL_INTERVAL  # poll at once: a job may have ended before the feed began
@@ -102,7 +119,8 @@ def _follow(services: Mapping[str, Jobs], jobs: dict[str, Job], display: Progres
             for name in [n for n, j in jobs.items() if not j.decided]:
                 update(name)
         if all(j.decided for j in jobs.values()):
-            return
+            break
+    return deletions
 
 
 def patiently(call: Callable[[], Answer]) -> Answer:
@@ -131,7 +149,7 @@ def follow_changes(service: Jobs, names: Sequence[str]) -> Iterator[Job | None]:
         try:
             for job in service.changes(names):
                 answered = time.monotonic()
-                yield None if isinstance(job, Deleted) else job  # the next poll raises NotFound
+                yield None if isinstance(job, Deleted) else job  # the next poll tells of it
         except Unavailable:
             if time.monotonic() - answered > GATEWAY_TIMEOUT:
                 raise

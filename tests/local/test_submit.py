@@ -198,6 +198,25 @@ def test_a_job_that_is_deleted_while_it_is_waited_for(cli: Cli) -> None:
     assert waiting.returncode == 3
 
 
+@pytest.mark.parametrize("arguments", [("wait", "--json"), ("wait",)])
+def test_others_are_waited_for_when_one_is_deleted(cli: Cli, arguments: tuple[str, ...]) -> None:
+    first, second = cli.submit_waiting(), cli.submit_waiting()
+    waiting = cli.start(*arguments, first, second)
+    assert waiting.stderr is not None
+    assert waiting.stderr.readline() == f"{first} running\n"
+    assert cli.run("delete", first).returncode == 0
+    cli.release()
+    out, err = waiting.communicate(timeout=60)
+    assert waiting.returncode == 3
+    assert f"There is no job '{first}'. It was deleted meanwhile." in err
+    job = cli.json("show", second)
+    assert job["state"] == "succeeded"
+    if "--json" in arguments:
+        assert [told["name"] for told in json.loads(out)] == [second]
+    else:
+        assert out.splitlines() == [str(cli.result(job))]
+
+
 def test_a_job_that_was_cleared(cli: Cli) -> None:
     notebooks.write(cli.workspace / "a.ipynb", "print(1)")
     name = cli.json("submit", "a.ipynb", "--wait")["name"]

@@ -46,6 +46,9 @@ class ProgressLines:
                 output.print_note(f"{job.name} {_delivery(job)}")
         self._printed[job.name] = key
 
+    def remove(self, name: str) -> None:
+        """Do nothing: there is no line to take back."""
+
 
 class ProgressBars:
     """Draws a bar per job, in place."""
@@ -75,6 +78,10 @@ class ProgressBars:
     def show(self, job: Job) -> None:
         """Show the current state of a job."""
         self._jobs = {**self._jobs, job.name: job}  # a new dict: rich's thread reads the other
+
+    def remove(self, name: str) -> None:
+        """Show a job no more."""
+        self._jobs = {shown: job for shown, job in self._jobs.items() if shown != name}
 
     def _render(self) -> RenderableType:
         from rich.console import Group
