@@ -13,7 +13,7 @@ from typing import BinaryIO
 import httpx
 
 from ..domain.errors import BadInput, Conflict, Stale, Unavailable, WrongOffset
-from .gateway import Gateway
+from .gateway import Gateway, json_of
 from .patience import Patience
 
 PIECE_SIZE = 16 << 20
@@ -108,7 +108,7 @@ class BlobSender:
     def _length_after(self, send: Callable[[], httpx.Response]) -> int:
         """Return how many bytes are there after a request, also if they were there before it."""
         try:
-            length: int = send().json()["length"]
+            length: int = json_of(send())["length"]
         except WrongOffset as error:
             return error.length
         return length

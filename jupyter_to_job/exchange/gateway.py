@@ -21,6 +21,7 @@ TIMEOUT = httpx.Timeout(30.0, connect=5.0)
 PRODUCT = "jupyter-to-job/"
 """What stands before the version in `User-Agent` and `Server`."""
 _TRUST_HINT = "JUPYTER_TO_JOB_GATEWAY_CA names a file with its authority's certificate, in PEM."
+_ADDRESS_HINT = "Set JUPYTER_TO_JOB_GATEWAY to the address at which the gateway itself answers."
 
 
 class Gateway:
@@ -59,6 +60,10 @@ class Gateway:
                     response.read()
                     error = error_of_answer(response.status_code, response.content)
                     raise with_versions(error, response.headers.get("Server", ""))
+                if response.is_redirect:  # not followed: it may lead the token anywhere
+                    target = response.headers.get("Location", "nowhere")
+                    message = f"The gateway answered {response.status_code} and points to {target}."
+                    raise Unavailable(message, _ADDRESS_HINT)
                 yield response
         except UnicodeEncodeError as error:
             character = ascii(error.object[error.start : error.end])
@@ -118,7 +123,7 @@ class GatewayExchange:
         answer = self._gateway.call(
             "POST", _piece(job, path), params={"offset": offset}, content=data
         )
-        length: int = answer.json()["length"]
+        length: int = json_of(answer)["length"]
         return length
 
 
@@ -146,6 +151,15 @@ def _trust(ca_file: str) -> ssl.SSLContext:
             f"The gateway's certificates cannot be read: {ca_file}: {error.strerror or error}.",
             _TRUST_HINT,
         ) from error
+
+
+def json_of(answer: httpx.Response) -> Any:
+    """Return what an answer holds. Raises Unavailable if it is no JSON: no gateway has sent it."""
+    try:
+        return answer.json()
+    except ValueError as error:
+        message = "Something else than a gateway answered: what it sent is not JSON."
+        raise Unavailable(message, _ADDRESS_HINT) from error
 
 
 def with_versions(error: JobsError, server: str) -> JobsError:

@@ -32,7 +32,7 @@ from ..domain.submission_rules import check_key
 from ..domain.sweep import Run, submissions_of
 from ..domain.transfer import Transfer
 from ..exchange.blob_upload import BlobSender
-from ..exchange.gateway import Gateway, GatewayExchange, GatewayJob
+from ..exchange.gateway import Gateway, GatewayExchange, GatewayJob, json_of
 from ..exchange.patience import Patience
 from ..exchange.result_download import fetch_notebook
 from ..workspace import Frozen, resolve_output
@@ -96,7 +96,7 @@ class RemoteJobs:
             asked = pool.submit(self._gateway.call, "POST", "preflight", json=body)
             files = inspect_files(submission, self._caller)
             self._packages(files.kernel)  # cached for SEND, while the gateway is busy
-            remote = Preflight.from_json(asked.result().json())
+            remote = Preflight.from_json(json_of(asked.result()))
         problems = files.problems + remote.problems
         if remote.image is not None:
             problems += tuple(check_kernel(remote.image, files.kernel, self._caller))
@@ -138,7 +138,7 @@ class RemoteJobs:
         if transfer is not None:
             transfer.confirm()  # nothing is copied from here
         response = self._post(_path(name, "/rerun"), body, changes.idempotency_key, patience)
-        return self._job(response.json())
+        return self._job(json_of(response))
 
     def get(self, name: str) -> Job:
         """See the port. As one of a list: many wait, and the events of none are needed."""
@@ -146,7 +146,7 @@ class RemoteJobs:
 
     def details(self, name: str) -> Job:
         """See the port."""
-        return self._job(self._gateway.call("GET", _path(name)).json())
+        return self._job(json_of(self._gateway.call("GET", _path(name))))
 
     def files(self, name: str) -> RemoteFiles:
         """See the port."""
@@ -170,14 +170,14 @@ class RemoteJobs:
             query["cursor"] = cursor
         if group is not None:
             query["group"] = group
-        page = self._gateway.call("GET", "jobs", params=query).json()
+        page = json_of(self._gateway.call("GET", "jobs", params=query))
         jobs = [self._job(document) for document in page["jobs"]]
         # An older gateway knows no groups, and answers with all jobs.
         return Page([j for j in jobs if group is None or j.group == group], page["next"])
 
     def cancel(self, name: str) -> Job:
         """See the port."""
-        return self._job(self._gateway.call("POST", _path(name, "/cancel")).json())
+        return self._job(json_of(self._gateway.call("POST", _path(name, "/cancel"))))
 
     def delete(self, name: str) -> None:
         """See the port."""
@@ -191,7 +191,7 @@ class RemoteJobs:
         Where the folder cannot be written the job is `held` for this reader; a later call tries
         again.
         """
-        document = self._gateway.call("POST", _path(name, "/deliver")).json()
+        document = json_of(self._gateway.call("POST", _path(name, "/deliver")))
         job = self._job(document)
         paths = (document["notebook"], document["output"])
         is_inside = all(path is None or self._is_inside(path) for path in paths)
@@ -210,12 +210,12 @@ class RemoteJobs:
     def logs(self, name: str, offset: int = 0) -> Text:
         """See the port."""
         response = self._gateway.call("GET", _path(name, "/logs"), params={"offset": offset})
-        return Text(**response.json())
+        return Text(**json_of(response))
 
     def journal(self, name: str, offset: int = 0) -> Records:
         """See the port."""
         response = self._gateway.call("GET", _path(name, "/journal"), params={"offset": offset})
-        return Records(**response.json())
+        return Records(**json_of(response))
 
     def notebook(self, name: str, max_size: int | None = None) -> OpenNotebook:
         """See the port: fetched into a file without a name."""
@@ -223,7 +223,7 @@ class RemoteJobs:
 
     def flavors(self) -> dict[str, Any]:
         """See the port."""
-        catalog: dict[str, Any] = self._gateway.call("GET", "flavors").json()
+        catalog: dict[str, Any] = json_of(self._gateway.call("GET", "flavors"))
         return catalog
 
     def changes(self, names: Collection[str] | None = None) -> Iterator[Job | Deleted | None]:
@@ -246,7 +246,7 @@ class RemoteJobs:
         """Return a job with the gateway's paths. Raises NotFound."""
         if not is_job_name(name):
             raise no_job(name)
-        page = self._gateway.call("GET", "jobs", params={"name": name}).json()
+        page = json_of(self._gateway.call("GET", "jobs", params={"name": name}))
         if not page["jobs"]:
             raise no_job(name)
         document: dict[str, Any] = page["jobs"][0]
@@ -296,7 +296,7 @@ class RemoteJobs:
         """Record a job whose files were sent; return it and whether it is new."""
         body = {**self._body(submission), **files}
         response = self._post("jobs", body, submission.idempotency_key, patience)
-        return self._job(response.json()), response.status_code == 201
+        return self._job(json_of(response)), response.status_code == 201
 
     def _upload(
         self, frozen: Frozen, transfer: Transfer, patience: Patience

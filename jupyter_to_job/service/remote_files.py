@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 from ..domain.job_record import CellReceipt, JobRecord
-from ..exchange.gateway import Gateway
+from ..exchange.gateway import Gateway, json_of
 from ..exchange.result_download import fetch_notebook
 from .port import OpenNotebook
 
@@ -23,12 +23,12 @@ class RemoteFiles:
 
     def record(self) -> JobRecord:
         """See the port."""
-        document = self.gateway.call("GET", f"{self.path}/record").json()
+        document = json_of(self.gateway.call("GET", f"{self.path}/record"))
         return JobRecord.from_json(document).with_paths(self.convert)
 
     def cells(self) -> list[CellReceipt]:
         """See the port."""
-        cells = self.gateway.call("GET", f"{self.path}/cells").json()["cells"]
+        cells = json_of(self.gateway.call("GET", f"{self.path}/cells"))["cells"]
         return [CellReceipt(**{k: cell.get(k) for k in _RECEIPT_FIELDS}) for cell in cells]
 
     def snapshot(self) -> OpenNotebook:

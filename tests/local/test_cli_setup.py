@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -140,3 +144,49 @@ def test_doctor_behind_a_gateway_that_is_away(cli: Cli) -> None:
     assert found["gateway"] == {"problem"}
     assert not {"kernels", "exchange", "dispatcher"} & set(found)
     assert cli.run("list").returncode == 5
+
+
+@contextmanager
+def answering(status: int, location: str, text: str) -> Iterator[str]:
+    """Serve an address that is no gateway's; yield its URL."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            if location:
+                self.send_header("Location", location)
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("status", "location", "text", "says"),
+    [
+        (308, "https://jobs.example/", "", "answered 308 and points to https://jobs.example/."),
+        (200, "", "<html>Sign in</html>", "what it sent is not JSON"),
+    ],
+)
+def test_an_address_that_is_no_gateway_s(
+    cli: Cli, tmp_path: Path, status: int, location: str, text: str, says: str
+) -> None:
+    hint = "Set JUPYTER_TO_JOB_GATEWAY to the address at which the gateway itself answers."
+    (tmp_path / "token").write_text("ada")
+    with answering(status, location, text) as url:
+        cli.variables["JUPYTER_TO_JOB_GATEWAY"] = url
+        cli.variables["JUPYTER_TO_JOB_GATEWAY_TOKEN_FILE"] = str(tmp_path / "token")
+        ran = cli.run("list")
+        doctor = cli.run("doctor")
+    assert (ran.returncode, ran.stdout) == (5, ""), ran.stderr
+    error, advice = ran.stderr.splitlines()
+    assert says in error and advice == hint
+    assert doctor.returncode == 1, doctor.stderr
+    assert f"{url}: " in doctor.stdout and says in doctor.stdout and f"-> {hint}" in doctor.stdout

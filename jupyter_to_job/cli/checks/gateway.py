@@ -13,7 +13,7 @@ from .result import CheckResult, ok, problem, warning
 
 def check() -> Iterator[CheckResult]:
     """Check the gateway that is configured."""
-    from ...exchange.gateway import Gateway
+    from ...exchange.gateway import Gateway, json_of
 
     settings = session.settings()
     token_file = Path(settings.gateway_token_file)
@@ -23,7 +23,7 @@ def check() -> Iterator[CheckResult]:
         yield problem(error.message, error.hint)
         return
     try:
-        health = gateway.call("GET", "health").json()
+        health = json_of(gateway.call("GET", "health"))
     except Unavailable as error:
         yield problem(f"{settings.gateway}: {error.message}", error.hint)
         return
