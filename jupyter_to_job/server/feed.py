@@ -10,6 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 from ..domain.errors import JobsError, NotFound
@@ -22,6 +23,11 @@ MAX_EVENTS = 4
 EVENT_INTERVAL = 1 / MAX_EVENTS
 RETRY_INTERVAL = 2.0
 """Seconds before the feed is started again after the backend could not be reached."""
+LOOK_DELAY = 5.0
+"""Seconds in which a feed that has begun tells of the jobs that are open, one after the other. The
+feed of a controller that has just started is silent at first."""
+MAX_LOOKS = 10
+"""Jobs that are asked for while the feed is silent, before it is listened to again."""
 
 
 class Feed:
@@ -70,14 +76,18 @@ class Feed:
         have ended or were deleted while nobody listened.
         """
         unheard = set(self._open)
+        begun: float | None = None
         for change in self._jobs.changes():
             if self._stopping.is_set():
                 return
+            begun = begun or time.monotonic()
             if change is not None:
                 unheard.discard(change.name)
                 self._see(change)
-            while change is None and unheard:
-                self._see(self._look_at(unheard.pop()))
+            elif time.monotonic() - begun > LOOK_DELAY:
+                for name in list(islice(unheard, MAX_LOOKS)):
+                    unheard.discard(name)
+                    self._see(self._look_at(name))
             self._emit_due()
 
     def _look_at(self, name: str) -> Job | Deleted:

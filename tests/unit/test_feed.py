@@ -23,8 +23,11 @@ from jupyter_to_job.server import feed as feed_module
 from jupyter_to_job.server.feed import Feed
 from jupyter_to_job.server.puller import WORKERS, ResultPuller
 from jupyter_to_job.service.jobs import JobService, ServiceContext
+from jupyter_to_job.service.remote import RemoteJobs
 from jupyter_to_job.service.submitting.submission import Caller
 
+from ..cutting_proxy import cutting_proxy
+from ..gateways import FullCluster, context_of, serving
 from ..processes import until
 from . import exchanges
 
@@ -194,6 +197,7 @@ def test_what_happens_while_the_feed_is_away(
     monkeypatch.setattr(jobs, "get", get)
     monkeypatch.setattr(jobs, "changes", changes)
     monkeypatch.setattr(feed_module, "RETRY_INTERVAL", 0.01)
+    monkeypatch.setattr(feed_module, "LOOK_DELAY", 0.1)
     told: list[str] = []
 
     def tell(change: Job | Deleted) -> None:
@@ -205,3 +209,44 @@ def test_what_happens_while_the_feed_is_away(
     until(lambda: len(told) == 4, "all are told of")
     feed.stop()
     assert told[:2] == ["running", "running"] and sorted(told[2:]) == ["deleted", "succeeded"]
+
+
+class Counting(RemoteJobs):
+    """A service behind a gateway that counts the jobs which are asked for one by one."""
+
+    gets = 0
+
+    def get(self, name: str) -> Job:
+        self.gets += 1
+        return super().get(name)
+
+
+def test_a_gateway_that_is_back_is_not_asked_for_what_it_tells(
+    exchange: FileExchange, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its stream begins with a heartbeat, and the open jobs follow."""
+    monkeypatch.setattr(feed_module, "RETRY_INTERVAL", 0.01)
+    exchange.prepare()
+    letters = "abcdefgh"
+    names = {f"train-{a}{b}aaaaaa" for a in letters for b in letters}
+    for name in names:
+        exchanges.add(exchange, name, owner="ada")
+    (tmp_path / "token").write_text("ada")
+    told: list[str] = []
+
+    def tell(change: Job | Deleted) -> None:
+        told.append(change.name)
+
+    context = context_of(exchange, backend=FullCluster)
+    with context as made, serving(made) as url, cutting_proxy(url) as proxy:
+        caller = Caller("ada", str(tmp_path / "workspace"))
+        jobs = Counting(proxy.url, tmp_path / "token", caller)
+        log = logging.getLogger("feed")
+        feed = Feed(jobs, tell, log, ResultPuller(jobs, log))
+        feed.start()
+        until(lambda: set(told) == names, "all are told of")
+        proxy.cut_after_received(1)
+        until(lambda: proxy.cuts == 1, "the stream is cut")
+        until(lambda: all(told.count(name) >= 2 for name in names), "all are told of again")
+        feed.stop()
+    assert jobs.gets == 0
