@@ -26,9 +26,10 @@ def stat_fields(pid: int | str) -> list[bytes]:
 
 
 def read_file(path: str) -> bytes:
-    """Return the content of a short file. A file object would take longer than the system call."""
+    """Return the content of a short file. A file object would take longer than the system calls."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        return os.read(descriptor, 4096)
+        # The groups of a user may fill any number of pages of `status`, before the memory.
+        return b"".join(iter(lambda: os.read(descriptor, 4096), b""))
     finally:
         os.close(descriptor)

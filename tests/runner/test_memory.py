@@ -147,6 +147,16 @@ def test_a_mapped_file_is_no_used_memory(
     assert 20 * MIB < mapping.outcome().usage["memory_peak"] < 200 * MIB
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be in many groups")
+def test_nor_is_it_that_of_a_user_in_many_groups(job: Callable[..., Job], tmp_path: Path) -> None:
+    """As directories of a company have them: in /proc they stand before the sizes of memory."""
+    mapping = job(notebook(MAPPING.format(workers=0)), memory_limit=300 * MIB)
+    groups = f"import os; os.setgroups(range({2**32 - 500}, {2**32 - 100}))"
+    runner = changed_runner(f"{groups}\n{COUNTING.format(folder=str(tmp_path))}")
+    assert mapping.start(runner=runner).wait(timeout=BOUND) == 0, mapping.outcome().message
+    assert 20 * MIB < mapping.outcome().usage["memory_peak"] < 200 * MIB
+
+
 def test_killed_near_the_limit_is_out_of_memory(job: Callable[..., Job], tmp_path: Path) -> None:
     limit, seen = 300 * MIB, tmp_path / "seen"
     near = job(notebook(FILL, UP_TO.format(size=limit * 95 // 100)), memory_limit=limit)
