@@ -102,9 +102,9 @@ class RecordAdapter:
     def _start(self, index: int) -> None:
         self.skip_to(index)
         self._nb_man.cell_start(self._cells[index], index)
-        if self._options.execution_timeout:
+        limit = self._options.execution_timeout
+        if limit is not None and limit > 0:  # nbclient has no limit for zero and below either
             loop = asyncio.get_running_loop()
-            limit = self._options.execution_timeout
             self._timer = loop.call_later(limit, self.timeout.set_result, None)
 
     def _end(self, cell: Any, index: int | None, record: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import papermill
@@ -215,3 +216,12 @@ def test_papermill_engine_raises_as_papermill_does(tmp_path: Path) -> None:
     assert len(banner(result)) == 2
     assert stream(result.cells[1]) == "kept\n"
     assert result.cells[3].metadata.papermill.status == "failed"
+
+
+def test_papermill_engine_without_a_limit(tmp_path: Path) -> None:
+    """nbclient takes -1 as none."""
+    (tmp_path / "in.ipynb").write_text(notebook("import time; time.sleep(0.5)", "print('ran')"))
+    files = (tmp_path / "in.ipynb", tmp_path / "out.ipynb")
+    options: dict[str, Any] = {"engine_name": "job_runner", "execution_timeout": -1}
+    papermill.execute_notebook(*files, **options, progress_bar=False)
+    assert stream(nbformat.read(files[1], as_version=4).cells[1]) == "ran\n"
