@@ -20,12 +20,6 @@ from ..protocol.created import IGNORED_FOLDERS, CreatedFiles, is_same
 from ..protocol.outcome import MAX_ARTIFACT_BYTES, MAX_ARTIFACTS, ArtifactRecord
 from ..protocol.result.result import NO_SPACE
 
-_OUT_OF_REACH = (
-    PermissionError,
-    FileNotFoundError,
-    NotADirectoryError,
-    documents.DocumentError,  # no regular file
-)
 _FAULTS_OF_DISK = (*NO_SPACE, errno.EIO)
 """Another try may succeed. Any other error is of one file or folder."""
 _CHUNK = 1 << 20
@@ -38,14 +32,15 @@ def sync_scratch(job_dir: Path, attempt_dir: Path) -> None:
 
     Called before the end of the run is recorded: else a run would have succeeded whose files are
     empty after the cut. The kernel still lives, so files may come and go meanwhile. More than what
-    is delivered is not synced.
+    is delivered is not synced: neither is what the run has mounted, which may be a whole bucket.
     """
     root = attempt_dir / layout.SCRATCH
     count = size = 0
     for base, folders, names in os.walk(root):
+        _drop_mounts(base, folders)
         folders[:] = [name for name in folders if name not in IGNORED_FOLDERS]
         for path in (Path(base, name) for name in names):
-            with contextlib.suppress(*_OUT_OF_REACH):
+            with _suppress_faults_of_files():
                 if _same(path, job_dir / layout.INPUTS / path.relative_to(root)):
                     continue
                 with documents.open_regular(path) as file:
@@ -53,7 +48,7 @@ def sync_scratch(job_dir: Path, attempt_dir: Path) -> None:
                     if count > MAX_ARTIFACTS or size > MAX_ARTIFACT_BYTES:
                         return
                     os.fsync(file.fileno())
-        with contextlib.suppress(*_OUT_OF_REACH):
+        with _suppress_faults_of_files():
             documents.sync_directory(Path(base))
 
 
@@ -146,14 +141,32 @@ def _walk(root: Path, leave: Callable[[OSError], None]) -> Iterator[Path]:
     """Yield the files of a scratch folder, and report the folders whose files are out of reach."""
     _open_up(root)
     for base, folders, names in os.walk(root, onerror=leave):
-        for path in [Path(base, name) for name in folders]:
-            if os.path.ismount(path):  # its files are elsewhere, and must not be dropped
-                folders.remove(path.name)
-                leave(OSError(errno.EXDEV, "A mount", str(path)))
-            else:
-                _open_up(path)
+        for path in _drop_mounts(base, folders):
+            leave(OSError(errno.EXDEV, "A mount", str(path)))
+        for name in folders:
+            _open_up(Path(base, name))
         folders[:] = [name for name in folders if name not in IGNORED_FOLDERS]
         yield from (Path(base, name) for name in names)
+
+
+def _drop_mounts(base: str, folders: list[str]) -> list[Path]:
+    """Take the mounts out of `folders` and return them: their files are elsewhere, and stay."""
+    mounts = [path for path in (Path(base, name) for name in folders) if os.path.ismount(path)]
+    for path in mounts:
+        folders.remove(path.name)
+    return mounts
+
+
+@contextlib.contextmanager
+def _suppress_faults_of_files() -> Iterator[None]:
+    """Go on after an error that is of one file or folder. Raises OSError for those of the disk."""
+    try:
+        yield
+    except documents.DocumentError:
+        pass  # no regular file
+    except OSError as error:
+        if error.errno in _FAULTS_OF_DISK:
+            raise
 
 
 def _open_up(folder: Path) -> None:

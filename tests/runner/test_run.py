@@ -256,6 +256,24 @@ def test_what_another_user_made_keeps_nothing_else(
     assert not list(run.attempt().glob("work/**/*.ipynb"))  # no copy of what is elsewhere
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount")
+def test_a_mount_of_a_live_run_is_left_alone(job: Callable[..., Job]) -> None:
+    """Its files may be many and far away, or none that a disk has: sysfs syncs none."""
+    source = (
+        "import os, subprocess\nos.mkdir('mount')\n"
+        "subprocess.run(['mount', '-t', 'sysfs', 'none', 'mount'], check=True)\n"
+        "print(open('mine.pt', 'w').write('mine'))"
+    )
+    run = job(notebook(source), isolated=True)
+    exit_code = run.start(before=("unshare", "--mount")).wait(timeout=BOUND)
+    if "CalledProcessError" in (run.outcome().message or ""):
+        pytest.skip("this machine mounts nothing")
+    outcome = run.outcome()
+    assert (exit_code, outcome.state) == (0, "succeeded"), outcome.message
+    assert [record.path for record in outcome.artifacts or ()] == ["folder/mine.pt"]
+    assert (outcome.message or "").endswith(" Left there: folder/mount.")
+
+
 def test_a_mount_in_the_scratch_folder_is_not_emptied(job: Callable[..., Job]) -> None:
     run = job(notebook("1"))
     claim = liveness.claim_attempt(run.directory, 1)
