@@ -8,7 +8,9 @@ result is there.
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +28,16 @@ _LONGEST_NAME = 255
 def run_files(
     source: Path, output: Path, parameters: dict[str, Any], cwd: Path | None, kernel: str | None
 ) -> int:
-    """Execute `source` into `output`; return the exit code. Raises OSError for unusable files.
+    """Execute `source` into `output`; return the exit code.
 
-    `cwd` None is the current directory, and `kernel` None the notebook's own.
+    `cwd` None is the current directory, and `kernel` None the notebook's own. Raises OSError for
+    unusable files, and ValueError for an output that no file can replace.
     """
+    if output.is_char_device() and output.samefile(os.devnull):  # only the exit code is asked for
+        with tempfile.TemporaryDirectory() as folder:
+            return run_files(source, Path(folder) / "null.ipynb", parameters, cwd, kernel)
     target = output.absolute()
+    _require_replaceable(target)
     job_dir = target.with_name(_job_name(target.name))
     snapshot = source.read_bytes()
     if _has_run(job_dir) and finish_job(job_dir, None, None) == Exit.BUSY:
@@ -55,6 +62,15 @@ def run_files(
     if (layout.attempt_dir(job_dir, 1) / layout.OUTCOME).exists():
         _remove(job_dir)
     return code
+
+
+def _require_replaceable(target: Path) -> None:
+    """Raise ValueError unless a file may appear at `target`, or take the place of one."""
+    if target.is_dir():
+        raise ValueError(f"{target} is a folder: name the file that the result becomes")
+    # /dev/stdout is a link, which may lead to a file.
+    if (target.exists() and not target.is_file()) or target.parent == Path("/dev"):
+        raise ValueError(f"{target} is no place for a result: it must become a file")
 
 
 def _has_run(job_dir: Path) -> bool:

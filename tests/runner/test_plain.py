@@ -157,6 +157,29 @@ def test_wrong_calls(arguments: list[str], tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["folder", "pipe", "link", "/dev/job_runner-test.ipynb"])
+def test_what_no_result_may_replace(name: str, tmp_path: Path) -> None:
+    """It is said before anything runs, and leaves no job directory."""
+    (tmp_path / "in.ipynb").write_text(notebook("open('ran', 'w')"))
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("/dev/tty")
+    before = {path: path.lstat().st_mode for path in tmp_path.iterdir()}
+    done = run("run", "--input", "in.ipynb", "--output", name, cwd=tmp_path)
+    assert done.returncode == 2
+    assert f"{tmp_path / name} is " in done.stderr
+    assert {path: path.lstat().st_mode for path in tmp_path.iterdir()} == before
+
+
+def test_a_result_that_nobody_wants(tmp_path: Path) -> None:
+    """A link to /dev/null stays one, as /dev/null does: the exit code is all that is wanted."""
+    (tmp_path / "in.ipynb").write_text(notebook("open('ran', 'w')", "1 / 0"))
+    (tmp_path / "null").symlink_to(os.devnull)
+    assert run("run", "--input", "in.ipynb", "--output", "null", cwd=tmp_path).returncode == 1
+    assert (tmp_path / "null").is_symlink() and Path(os.devnull).is_char_device()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["in.ipynb", "null", "ran"]
+
+
 def test_inspect(tmp_path: Path) -> None:
     cell = code("rate: float = 0.1  # how fast\nname = 'a'", "parameters")
     (tmp_path / "in {b}.ipynb").write_text(notebook(cell, "1"))
