@@ -7,9 +7,11 @@ result is there.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
+import stat
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -31,7 +33,8 @@ def run_files(
     """Execute `source` into `output`; return the exit code.
 
     `cwd` None is the current directory, and `kernel` None the notebook's own. Raises OSError for
-    unusable files, and ValueError for an output that no file can replace.
+    unusable files, and ValueError for an output that no file can replace, or whose job directory
+    is not of this user.
     """
     if output.is_char_device() and output.samefile(os.devnull):  # only the exit code is asked for
         with tempfile.TemporaryDirectory() as folder:
@@ -39,6 +42,7 @@ def run_files(
     target = output.absolute()
     _require_replaceable(target)
     job_dir = target.with_name(_job_name(target.name))
+    _require_own(job_dir)
     snapshot = source.read_bytes()
     if _has_run(job_dir) and finish_job(job_dir, None, None) == Exit.BUSY:
         return Exit.BUSY
@@ -71,6 +75,17 @@ def _require_replaceable(target: Path) -> None:
     # /dev/stdout is a link, which may lead to a file.
     if (target.exists() and not target.is_file()) or target.parent == Path("/dev"):
         raise ValueError(f"{target} is no place for a result: it must become a file")
+
+
+def _require_own(job_dir: Path) -> None:
+    """Raise ValueError for what is no folder of this user: it may lead to other files."""
+    with contextlib.suppress(FileNotFoundError):
+        status = job_dir.lstat()
+        # A network file system may store all files as one user's.
+        with tempfile.TemporaryFile(dir=job_dir.parent) as file:
+            user = os.fstat(file.fileno()).st_uid
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != user:
+            raise ValueError(f"{job_dir} is no folder of this user: move it away")
 
 
 def _has_run(job_dir: Path) -> bool:

@@ -171,6 +171,29 @@ def test_what_no_result_may_replace(name: str, tmp_path: Path) -> None:
     assert {path: path.lstat().st_mode for path in tmp_path.iterdir()} == before
 
 
+@pytest.mark.parametrize("kind", ["link", "another user's", "file"])
+def test_a_job_directory_that_is_none(kind: str, tmp_path: Path) -> None:
+    """Nothing is removed in it, nor where it leads to."""
+    if kind == "another user's" and os.geteuid() != 0:
+        pytest.skip("needs root to make files of another user")
+    (tmp_path / "in.ipynb").write_text(notebook("open('ran', 'w')"))
+    theirs, job_dir = tmp_path / "theirs", tmp_path / ".out.ipynb.job"
+    theirs.mkdir()
+    (theirs / "request.json").write_text("kept")
+    if kind == "link":
+        job_dir.symlink_to(theirs)
+    elif kind == "file":
+        job_dir.write_text("kept")
+    else:
+        theirs.rename(job_dir)
+        os.chown(job_dir, 65534, 65534)
+    before = sorted(tmp_path.rglob("*"))
+    done = run("run", "--input", "in.ipynb", "--output", "out.ipynb", cwd=tmp_path)
+    assert done.returncode == 2
+    assert str(job_dir) in done.stderr
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 def test_a_result_that_nobody_wants(tmp_path: Path) -> None:
     """A link to /dev/null stays one, as /dev/null does: the exit code is all that is wanted."""
     (tmp_path / "in.ipynb").write_text(notebook("open('ran', 'w')", "1 / 0"))
