@@ -266,7 +266,8 @@ class Agent:
         """Repeat `action` until it succeeds, or its error is not retryable; ever less often.
 
         A refusal is retried as well: the controller accepts a pod only after its informer has the
-        Job, and may not know it for a moment later. Once the pod is told to end that is bounded.
+        Job, and may not know it for a moment later. So is a failure of the gateway, which may pass:
+        no agent is started again after its run. Once the pod is told to end that is bounded.
         Raises Stopped if that happens before the files are here: nothing has run.
         """
         delay, refused_since = MIN_RETRY_DELAY, 0.0
@@ -274,22 +275,26 @@ class Agent:
             begun = time.monotonic()
             try:
                 return action()
-            except (Refused, NotFound) as error:
-                refused_since = refused_since or time.monotonic()
-                is_late = time.monotonic() - refused_since > REFUSAL_PATIENCE
-                if self._stop.is_set() and is_late and self._folder.has(self._job):
-                    raise
-                _log.info("not accepted: %s", error)
             except JobsError as error:
+                is_refused = isinstance(error, Refused | NotFound)
+                has_failed = isinstance(error, Damaged) or type(error) is JobsError
                 if not error.retryable:
-                    raise
-                _log.warning("%s", error)
+                    refused_since = refused_since or time.monotonic()
+                    is_late = time.monotonic() - refused_since > REFUSAL_PATIENCE
+                    is_over = self._stop.is_set() and is_late and self._folder.has(self._job)
+                    if is_over or not (is_refused or has_failed):
+                        raise
+                if is_refused:
+                    _log.info("not accepted: %s", error)
+                else:
+                    _log.warning("%s", error)
             if self._folder.has(self._job):
                 time.sleep(delay)
             elif self._stop.wait(delay):
                 raise Stopped
             delay = min(2 * delay, MAX_RETRY_DELAY)
-            self._away_time += time.monotonic() - begun
+            if not has_failed:  # else one file that stays damaged would hold up the outcome
+                self._away_time += time.monotonic() - begun
 
 
 def _path_in_attempt(path: str) -> str:

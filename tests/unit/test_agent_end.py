@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -17,7 +19,7 @@ import pytest
 from job_runner.protocol import documents, layout, liveness
 from jupyter_to_job.agent import agent as agent_module
 from jupyter_to_job.agent.gateway_connection import GatewayConnection
-from jupyter_to_job.domain.errors import JobsError, NotFound, Refused, Unavailable
+from jupyter_to_job.domain.errors import Damaged, JobsError, NotFound, Refused, Unavailable
 from jupyter_to_job.exchange import FileExchange
 
 from ..processes import until
@@ -100,6 +102,68 @@ def test_a_restarted_agent_sends_the_rest_of_a_pod_that_ends(
     again.send_until_ended()
     assert failures == [] and exchange.read(JOB, SEGMENT) == LINE
     assert exchange.read(JOB, "attempt-1/sent-outcome.json") == documents.encode(OUTCOME)
+
+
+@pytest.mark.parametrize("broken", [(shutil, "disk_usage"), (documents, "read_document")])
+def test_a_disk_that_fails_for_a_moment_loses_no_run(
+    url: str,
+    exchange: FileExchange,
+    folder: Path,
+    start: Start,
+    monkeypatch: pytest.MonkeyPatch,
+    broken: tuple[Any, str],
+) -> None:
+    """The gateway answers 500, and no kubelet starts an agent again after its run."""
+    agent = start(url)
+    agent.fetch()
+    run_in(folder)
+    act, failures = getattr(*broken), [OSError(errno.EIO, "Input/output error")]
+
+    def fail_once(path: Path) -> Any:
+        if failures and path in (exchange.root, exchange.root / JOB / "attempt-1" / layout.RUNNER):
+            raise failures.pop()
+        return act(path)
+
+    monkeypatch.setattr(*broken, fail_once)
+    agent.send_until_ended()
+    assert failures == [] and exchange.read(JOB, SEGMENT) == LINE
+    assert exchange.read(JOB, "attempt-1/sent-outcome.json") == documents.encode(OUTCOME)
+
+
+@pytest.mark.parametrize("failure", [JobsError("Broken."), Damaged("It cannot be read.")])
+def test_an_artifact_that_never_goes_through_does_not_hold_up_the_rest(
+    url: str,
+    exchange: FileExchange,
+    folder: Path,
+    start: Start,
+    stop: threading.Event,
+    monkeypatch: pytest.MonkeyPatch,
+    failure: JobsError,
+) -> None:
+    """The gateway answers, so the time for artifacts goes by."""
+    agent = start(url)
+    agent.fetch()
+    artifacts = run_in(folder) / layout.ARTIFACTS
+    artifacts.mkdir()
+    for number in range(20):
+        (artifacts / f"{number}").write_bytes(b"x")
+    append, clock = GatewayConnection.append, [0.0]
+
+    def pass_time(seconds: float) -> None:
+        clock[0] += seconds
+
+    def fail(gateway: GatewayConnection, path: str, *rest: Any) -> Any:
+        if layout.ARTIFACTS in path:
+            raise failure
+        return append(gateway, path, *rest)
+
+    monkeypatch.setattr(GatewayConnection, "append", fail)
+    pretend = SimpleNamespace(monotonic=lambda: clock[0], sleep=pass_time)
+    monkeypatch.setattr(agent_module, "time", pretend)
+    stop.set()
+    agent.send_until_ended()
+    assert exchange.read(JOB, "attempt-1/sent-outcome.json") == documents.encode(OUTCOME)
+    assert clock[0] < 150
 
 
 @pytest.mark.parametrize("is_away", [False, True])
