@@ -268,6 +268,8 @@ def error_of_answer(status: int, content: bytes) -> JobsError:
         body = json.loads(content)["error"]
     except (ValueError, KeyError, TypeError):
         body = {}
+    if not isinstance(body, dict):  # of something in between
+        body = {}
     message = body.get("message") or f"The gateway answered {status}."
     if body.get("code") == WrongOffset.code:
         return WrongOffset(message, body["length"])

@@ -1,15 +1,20 @@
-"""Clients and gateways of different versions: what does not work says which of them is too old."""
+"""Clients and gateways of different versions: what does not work says which of them is too old.
+
+What answers in place of a gateway has no version, and no errors of ours.
+"""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 
 from jupyter_to_job import __version__
 from jupyter_to_job.controller import handler
-from jupyter_to_job.domain.errors import BadInput, JobsError, NoRoute, NotFound
+from jupyter_to_job.domain.errors import BadInput, JobsError, NoRoute, NotFound, Unavailable
 from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.exchange.gateway import Gateway
 
@@ -73,3 +78,21 @@ def test_what_is_not_there_is_no_matter_of_versions(
     with pytest.raises(NotFound) as caught:
         gateway.call("GET", "jobs/no-such-job")
     assert "version" not in caught.value.hint
+
+
+class _Proxy(BaseHTTPRequestHandler):
+    """Says in its own form that there is no gateway behind it."""
+
+    def do_GET(self) -> None:
+        self.send_response(503)
+        self.end_headers()
+        self.wfile.write(b'{"status": 503, "error": "Service Unavailable"}')
+
+
+def test_an_answer_of_something_in_between(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("me")
+    with HTTPServer(("127.0.0.1", 0), _Proxy) as server:
+        threading.Thread(target=server.handle_request).start()
+        with pytest.raises(Unavailable, match="The gateway answered 503"):
+            Gateway(f"http://127.0.0.1:{server.server_port}", token).call("GET", "jobs")
