@@ -85,7 +85,8 @@ class SharedFolder:
         with open_folder(self._root) as root:
             for entry in os.listdir(root):  # noqa: PTH208 - of a descriptor
                 if entry.startswith(_DRAFT):
-                    shutil.rmtree(entry, ignore_errors=True, dir_fd=root)
+                    # It follows no link; Python 3.10 has no `dir_fd` for it.
+                    shutil.rmtree(self._root / entry, ignore_errors=True)
             draft = f"{_DRAFT}{secrets.token_hex(8)}"
             os.mkdir(draft, 0o700, dir_fd=root)
             with open_folder(root, [draft]) as folder:
