@@ -168,7 +168,11 @@ class FileExchange(FilePieces):
             names = known.intersection(entries)
             new = [name for name in entries if name not in known and is_job_name(name)]
             if new or len(names) != len(known):
-                jobs = [name for name in new if self._is_job(self.root / name)]
+                jobs = set()
+                for name in new:
+                    with contextlib.suppress(OSError):  # one job does not hide the others
+                        if self._is_job(self.root / name):
+                            jobs.add(name)
                 self._known_names = names.union(jobs)
             return self._known_names
 
@@ -190,7 +194,7 @@ class FileExchange(FilePieces):
         except Damaged as error:
             try:
                 made = self.directory(job).stat().st_ctime
-            except OSError:
+            except (OSError, Damaged):
                 made = 0.0
             return UnreadableRequest.of(job, times.from_unix(made), error)
 

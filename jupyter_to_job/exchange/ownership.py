@@ -32,10 +32,13 @@ def _owner_of_new_files(root: Path) -> int | None:
 
 
 def is_own_folder(path: Path) -> bool:
-    """Tell whether `path` is a folder of an exchange, no link, and of a user who is trusted."""
+    """Tell whether `path` is a folder of an exchange, no link, and of a user who is trusted.
+
+    Raises OSError where that cannot be seen just now.
+    """
     try:
         status = path.lstat()
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
     return stat.S_ISDIR(status.st_mode) and is_trusted(status.st_uid, path.parent)
 

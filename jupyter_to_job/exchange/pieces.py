@@ -34,19 +34,20 @@ class FilePieces:
         self._is_private = is_private
 
     def directory(self, job: str) -> Path:
-        """Return the job's directory. Raises NotFound."""
+        """Return the job's directory. Raises NotFound, and as `reading` if it cannot be seen."""
         path = self.root / job
-        if not is_job_name(job) or not self._is_job(path):
-            raise no_job(job)
+        with reading(job):
+            if not is_job_name(job) or not self._is_job(path):
+                raise no_job(job)
         return path
 
     def _is_job(self, path: Path) -> bool:
-        """Tell whether a folder is a job's, and not another user's."""
+        """Tell whether a folder is a job's, and not another user's. Raises OSError."""
         if self._is_private:
             return is_own_folder(path)
         try:
             return stat.S_ISDIR(os.lstat(path).st_mode)
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             return False
 
     def read(self, job: str, path: str, offset: int = 0) -> bytes | None:

@@ -57,8 +57,8 @@ def _damage_of(exchange: FileExchange, name: str) -> Iterator[Damage]:
     except Damaged as error:
         yield _sound(name, error) or _damaged_request(exchange, name, error)
         return
-    directory = exchange.directory(name)
     try:
+        directory = exchange.directory(name)
         with reading(name):
             numbers = layout.attempts(directory)
     except Damaged as error:
@@ -111,7 +111,7 @@ def _damaged_request(exchange: FileExchange, name: str, error: Damaged) -> Damag
 
 
 def _deletion(exchange: FileExchange, name: str, error: Damaged) -> Damage:
-    with contextlib.suppress(OSError, NotFound):
+    with contextlib.suppress(OSError, NotFound, Damaged):
         directory = exchange.directory(name)
         if any(liveness.is_alive(directory / f"attempt-{n}") for n in layout.attempts(directory)):
             return Damage(name, error.message, "It runs: mend it when it has ended.", None)

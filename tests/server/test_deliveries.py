@@ -309,6 +309,38 @@ def test_a_result_that_cannot_be_read_just_now_is_not_lost(
     assert not (job / layout.HELD).exists()
 
 
+@pytest.mark.parametrize("piece", [layout.RESULT, layout.ARTIFACTS])
+@pytest.mark.parametrize("number", [errno.ESTALE, errno.EIO])
+def test_a_job_that_cannot_be_seen_just_now_is_not_gone(
+    url: str,
+    workspace: Path,
+    exchange: FileExchange,
+    job: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    piece: str,
+    number: int,
+) -> None:
+    look, read, failures = Path.lstat, FileExchange.open, [OSError(number, os.strerror(number))]
+
+    def fail_once(path: Path) -> os.stat_result:
+        if path == job and failures:
+            raise failures.pop()
+        return look(path)
+
+    def read_in_that_moment(found: FileExchange, name: str, path: str) -> Any:
+        with pytest.MonkeyPatch.context() as patch:
+            if path.startswith(f"attempt-1/{piece}"):
+                patch.setattr(Path, "lstat", fail_once)
+            return read(found, name, path)
+
+    monkeypatch.setattr(patience, "MIN_DELAY", 0.0)
+    monkeypatch.setattr(FileExchange, "open", read_in_that_moment)
+    courier.deliver(connection(url, workspace), NAME, str(workspace))
+    assert failures == []
+    check(exchange, workspace)
+    assert not (job / layout.HELD).exists()
+
+
 @pytest.mark.usefixtures("job")
 @pytest.mark.parametrize("by", ["dev pod", "courier"])
 def test_a_name_that_is_not_utf8(

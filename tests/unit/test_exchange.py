@@ -28,8 +28,9 @@ from jupyter_to_job.domain.errors import (
 )
 from jupyter_to_job.domain.state import Placement
 from jupyter_to_job.exchange import FileExchange, Request, stamps
-from jupyter_to_job.exchange.request import Environment, InputFile
+from jupyter_to_job.exchange.request import Environment, InputFile, UnreadableRequest
 from jupyter_to_job.exchange.stamps import StampCache
+from jupyter_to_job.service.damage import find_damage
 from jupyter_to_job.service.reading.view import JobReader
 
 JOB = "train-abcd2345"
@@ -114,6 +115,31 @@ def test_a_name_that_is_used_again_at_once(
         assert exchange.create(request("other-abcd2345", flavor), b"{}")
         assert exchange.request("other-abcd2345").flavor == flavor
         exchange.remove("other-abcd2345")
+
+
+def test_a_job_that_cannot_be_seen_just_now(
+    exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not taken for one that does not exist, and does not hide the others."""
+    assert exchange.create(request("other-abcd2345"), b"{}")
+    assert exchange.jobs() == {JOB, "other-abcd2345"}
+    look = Path.lstat
+
+    def fail(path: Path) -> os.stat_result:
+        if path == exchange.root / JOB:
+            raise OSError(errno.EIO, "Input/output error")
+        return look(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "lstat", fail)
+        for read in (exchange.directory, exchange.request):
+            with pytest.raises(Damaged, match="Input/output error"):
+                read(JOB)
+        assert isinstance(exchange.find_request(JOB), UnreadableRequest)
+        (damage,) = find_damage(exchange)
+        assert damage.mend is None
+        assert FileExchange(exchange.root).jobs() == {"other-abcd2345"}
+    assert FileExchange(exchange.root).jobs() == {JOB, "other-abcd2345"}
 
 
 def test_put_again_is_harmless_and_other_bytes_are_refused(exchange: FileExchange) -> None:
