@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -44,6 +45,25 @@ def test_a_dev_pod_has_its_minute(scene: Scene) -> None:
     scene.add(ago=30)
     scene.look()
     assert scene.cluster.made == []
+
+
+@pytest.mark.parametrize("ahead", [30, 86400])
+def test_a_clock_that_was_set_back_postpones_nothing(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, ahead: int
+) -> None:
+    """The times of files are ahead then: of the outcome, and of what a dev pod said."""
+    directory = scene.add(ago=-ahead)
+    scene.exchange.write(NAME, layout.HELD, {"message": "Cannot write w/t.ipynb: no room."})
+    later = time.time() + ahead
+    os.utime(directory / layout.HELD, (later, later))
+    now, clock = time.time(), time.monotonic()
+    for seconds in (0, 61, 122):  # a dev pod has its minute, at most twice
+        monkeypatch.setattr(time, "time", lambda then=now + seconds: then)
+        monkeypatch.setattr(time, "monotonic", lambda then=clock + seconds: then)
+        scene.look()
+        if scene.cluster.made:
+            break
+    assert scene.made() == [NAME]
 
 
 def test_nothing_to_deliver(scene: Scene) -> None:

@@ -179,11 +179,12 @@ class Couriers:
     def _see(self, name: str, files: DeliveryFiles, courier: _Courier | None) -> SeenDelivery:
         time_now, clock = time.time(), time.monotonic()
         failures = self._failures.get(name, _Failures(0, 0.0))
-        failed = [] if files.held_at is None else [time_now - files.held_at]
+        # Where the clock was set back a time is ahead of now: nobody waits for it to come again.
+        failed = [] if files.held_at is None else [abs(time_now - files.held_at)]
         failed += [clock - failures.at] if failures.count else []
         observation = None if courier is None else self._see_courier(name, files, courier)
         return SeenDelivery(
-            time_now - files.ended_at, min(failed, default=None), failures.count, observation
+            abs(time_now - files.ended_at), min(failed, default=None), failures.count, observation
         )
 
     def _see_courier(self, name: str, files: DeliveryFiles, courier: _Courier) -> SeenCourier:
