@@ -57,16 +57,18 @@ def wait_for(jobs: Collection[Job], services: Mapping[str, Jobs]) -> list[Job]:
     a gateway that stays away.
     """
     latest = {job.name: job for job in jobs}
+    deletions: list[NotFound] = []
     try:
         with choose_display() as display:
             for job in jobs:
                 display.show(job)
-            deletions = _follow(services, latest, display)
+            _follow(services, latest, deletions, display)
     except (KeyboardInterrupt, Unavailable):
         print_resume_hint([name for name, job in latest.items() if not job.decided])
         raise
-    for error in deletions:
-        output.print_error(error)
+    finally:
+        for error in deletions:  # now that no bars are drawn any more
+            output.print_error(error)
     return list(latest.values())
 
 
@@ -88,13 +90,15 @@ def print_resume_hint(names: Sequence[str]) -> None:
 
 
 def _follow(
-    services: Mapping[str, Jobs], jobs: dict[str, Job], display: ProgressDisplay
-) -> list[NotFound]:
+    services: Mapping[str, Jobs],
+    jobs: dict[str, Job],
+    deletions: list[NotFound],
+    display: ProgressDisplay,
+) -> None:
     """Keep `jobs` and the display up to date until the delivery of all is decided.
 
-    A job that is deleted is removed from both. Returns the errors that say so.
+    A job that is deleted is removed from both, and the error that says so is added to `deletions`.
     """
-    deletions: list[NotFound] = []
 
     def update(name: str, job: Job | None = None) -> None:
         service = services[name]
@@ -120,7 +124,6 @@ def _follow(
                 update(name)
         if all(j.decided for j in jobs.values()):
             break
-    return deletions
 
 
 def patiently(call: Callable[[], Answer]) -> Answer:

@@ -198,10 +198,12 @@ def _read(path: Path) -> _File:
         raise BadInput(f"{path} cannot be read: {error.strerror}.") from error
     except ValidationError as error:
         raise BadInput(f"{path}: {_describe(error)}.", hint) from error
-    except (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionError) as error:
-        # PyYAML lets through what Python says of values, such as the date 2026-99-99.
+    except (yaml.YAMLError, RecursionError) as error:
         place = str(getattr(error, "problem_mark", "") or "").strip()
         raise BadInput(f"{path} is no YAML file{f' ({place})' if place else ''}.", hint) from error
+    except (ValueError, LookupError, AttributeError) as error:  # what Python says of such values
+        message = f"{path} has a value that cannot be read, such as the date 2026-99-99."
+        raise BadInput(message, "Put it in quotes.") from error
 
 
 def _describe(error: ValidationError) -> str:

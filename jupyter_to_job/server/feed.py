@@ -84,7 +84,7 @@ class Feed:
             if change is not None:
                 unheard.discard(change.name)
                 self._see(change)
-            elif time.monotonic() - begun > LOOK_DELAY:
+            if time.monotonic() - begun > LOOK_DELAY:
                 for name in list(islice(unheard, MAX_LOOKS)):
                     unheard.discard(name)
                     self._see(self._look_at(name))

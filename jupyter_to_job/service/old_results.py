@@ -71,7 +71,7 @@ def remove_result(service: Jobs, workspace: Workspace, name: str) -> Removal:
     try:
         return remove_published(workspace, published, record.files, delivered)
     except OSError as error:
-        message = f"Not all of the result of {name} can be removed: {error.strerror}."
+        message = f"{error.filename} of {name} cannot be removed: {error.strerror}."
         raise BadInput(message, "Mend the folder, and try again.") from error
 
 

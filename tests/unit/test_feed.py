@@ -168,14 +168,24 @@ def test_one_that_is_deleted(exchange: FileExchange, jobs: Pulling, tmp_path: Pa
     assert len(jobs.tries[BAD]) == 1
 
 
+@pytest.mark.parametrize("is_busy", [False, True])
 def test_what_happens_while_the_feed_is_away(
-    exchange: FileExchange, jobs: Pulling, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    exchange: FileExchange,
+    jobs: Pulling,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    is_busy: bool,
 ) -> None:
-    """A feed that begins again tells of open jobs only: the others are asked for."""
+    """A feed that begins again tells of open jobs only: the others are asked for.
+
+    A busy feed has a change all the while, and so no moment of silence.
+    """
     ends, goes = GOOD[:2]
     end(exchange, tmp_path, ends)
     ended = replace(jobs.get(ends), delivery=Delivery(DeliveryState.NONE))
     running = [replace(ended, name=name, state=State.RUNNING) for name in (ends, goes)]
+    other = replace(running[0], name=GOOD[2])
     is_away = False
 
     def changes() -> Iterator[Job | None]:
@@ -185,8 +195,9 @@ def test_what_happens_while_the_feed_is_away(
             yield None
             is_away = True
             raise Unavailable("The gateway cannot be reached.")
+        yield None
         while True:
-            yield None
+            yield other if is_busy else None
             time.sleep(0.01)
 
     def get(name: str) -> Job:
@@ -201,7 +212,8 @@ def test_what_happens_while_the_feed_is_away(
     told: list[str] = []
 
     def tell(change: Job | Deleted) -> None:
-        told.append("deleted" if isinstance(change, Deleted) else change.state.value)
+        if change.name != GOOD[2]:
+            told.append("deleted" if isinstance(change, Deleted) else change.state.value)
 
     log = logging.getLogger("feed")
     feed = Feed(jobs, tell, log, ResultPuller(jobs, log))

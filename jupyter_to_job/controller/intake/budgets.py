@@ -191,7 +191,8 @@ class Budgets:
             raise StorageFull(
                 f"Your jobs use {format_bytes(used)} of the {format_bytes(self.caps.owner)} that "
                 "are yours on the controller.",
-                "Delete jobs that you do not need any more.",
+                "Delete jobs that you do not need any more. Files that were sent for them count "
+                "for an hour longer.",
             )
 
     def _free(self) -> int:

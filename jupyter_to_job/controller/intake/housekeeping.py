@@ -19,15 +19,16 @@ MIN_INTERVAL = 60.0
 SHARE = 100
 """A round may take one part in this many of the time."""
 DISK_INTERVAL = 60.0
-"""Seconds between two looks at how much of the disk is free, at most, while no round is made."""
+"""Seconds between two looks at how much of the disk is free."""
 _log = logging.getLogger(__name__)
 
 
 class Housekeeping:
-    """A thread that keeps house from `start` until `stop`.
+    """Two threads that keep house from `start` until `stop`.
 
-    It measures what owners use, removes old blobs and what killed processes left behind, and clears
-    jobs that were kept long enough.
+    One measures what owners use, removes old blobs and what killed processes left behind, and
+    clears jobs that were kept long enough. The other looks at how much of the disk is free: an
+    alert goes by it, and a round may take many minutes.
     """
 
     def __init__(
@@ -38,11 +39,11 @@ class Housekeeping:
         self._policy = policy
         self._metrics = metrics
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="housekeeping", daemon=True)
 
     def start(self) -> None:
-        """Begin with a first round."""
-        self._thread.start()
+        """Begin with a first round, and a first look at the disk."""
+        for run in (self._run, self._watch_disk):
+            threading.Thread(target=run, name="housekeeping", daemon=True).start()
 
     def stop(self) -> None:
         """End it after the present round."""
@@ -50,7 +51,7 @@ class Housekeeping:
 
     def _run(self) -> None:
         interval = 0.0
-        while self._wait(interval):
+        while not self._stop.wait(interval):
             begun = time.monotonic()
             try:
                 self._exchange.remove_leftovers()
@@ -64,19 +65,13 @@ class Housekeeping:
                 _log.exception("the disk cannot be tidied up")
             interval = max(MIN_INTERVAL, SHARE * (time.monotonic() - begun))
 
-    def _wait(self, seconds: float) -> bool:
-        """Wait for the next round, and look at the disk meanwhile. False: there is to be none."""
-        end = time.monotonic() + seconds
-        while not self._stop.is_set():
+    def _watch_disk(self) -> None:
+        interval = 0.0
+        while not self._stop.wait(interval):
+            interval = DISK_INTERVAL
             self._measure_disk()
-            remaining = end - time.monotonic()
-            if remaining <= 0:
-                return True
-            self._stop.wait(min(remaining, DISK_INTERVAL))
-        return False
 
     def _measure_disk(self) -> None:
-        """Tell how much of the disk is free: an alert goes by it, so it waits for no round."""
         try:
             disk = shutil.disk_usage(self._exchange.root)
         except OSError:

@@ -38,8 +38,8 @@ def remove_published(
     if it was not written after `published_at` (seconds since 1970). What is gone already is left
     out of the answer, and a folder that is a link out of the workspace by now counts as changed.
 
-    Raises OSError for a folder that cannot be written to, after all others. The notebook is removed
-    last, and only if there was no error: while it is there, the result is found again.
+    Raises OSError with the path of what cannot be removed, after all others. The notebook is
+    removed last, and only if there was no error: while it is there, the result is found again.
     """
     removed: list[str] = []
     changed: list[str] = []
@@ -56,7 +56,7 @@ def remove_published(
         except BadInput:
             bytes_removed = None
         except OSError as error:
-            failure = error
+            failure = OSError(error.errno, error.strerror, path)
             continue
         size += bytes_removed or 0
         (changed if bytes_removed is None else removed).append(path)
