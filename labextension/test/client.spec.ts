@@ -41,6 +41,21 @@ test.each([
   });
 });
 
+test.each([
+  ['', (client: Client) => client.submit({ notebook: 'a.ipynb' }, 'key')],
+  [' of a file', (client: Client) => client.getResultsFile('night', 'csv')]
+])('an answer%s that is cut in its body is none', async (_, call) => {
+  const fetch = () => {
+    const response = new Response('{"name": "a-aaaa', { status: 201 });
+    const cut = () => Promise.reject(new TypeError('network error'));
+    return Promise.resolve(
+      Object.assign(response, { text: cut, json: cut, blob: cut })
+    );
+  };
+  const client = new Client(ServerConnection.makeSettings({ fetch }));
+  await expect(call(client)).rejects.toMatchObject({ failure: 'unreachable' });
+});
+
 test('each request has an id of its own', async () => {
   const ids: (string | null)[] = [];
   const fetch = (request: Request) => {

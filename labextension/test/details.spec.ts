@@ -388,12 +388,8 @@ describe('Client', () => {
     expect(request.mock.calls[0]![0]).toBe(
       'http://a/jupyter-to-job/api/jobs/a-b/export?format=html&code=false'
     );
-    const refusal = {
-      ok: false,
-      status: 400,
-      json: () => Promise.resolve({ error: { message: 'No PDF', hint: '' } })
-    };
-    request.mockResolvedValueOnce(refusal as unknown as Response);
+    const refusal = JSON.stringify({ error: { message: 'No PDF', hint: '' } });
+    request.mockResolvedValueOnce(new Response(refusal, { status: 400 }));
     await expect(client.getExport('a-b', 'pdf', true)).rejects.toThrow(
       'No PDF'
     );

@@ -296,7 +296,7 @@ export class Client {
     if (response.status === 204) {
       return undefined as T;
     }
-    const body: unknown = await response.json().catch(() => null);
+    const body = parse(await toEnd(response.text()));
     if (!response.ok) {
       throw toError(response.status, body);
     }
@@ -309,10 +309,9 @@ export class Client {
   private async _fetchFile(route: string): Promise<Blob> {
     const response = await this._fetch(route, {});
     if (!response.ok) {
-      const body: unknown = await response.json().catch(() => null);
-      throw toError(response.status, body);
+      throw toError(response.status, parse(await toEnd(response.text())));
     }
-    return response.blob();
+    return toEnd(response.blob());
   }
 
   private _fetch(route: string, init: RequestInit): Promise<Response> {
@@ -336,6 +335,22 @@ export class Client {
 
 function jobRoute(name: string): string {
   return `jobs/${encodeURIComponent(name)}`;
+}
+
+/** Wait for the whole body of an answer: one that is cut before its end is no answer. */
+function toEnd<T>(body: Promise<T>): Promise<T> {
+  return body.catch((error: unknown) => {
+    throw new ApiError('unreachable', String(error));
+  });
+}
+
+/** What a body says in JSON; null if it is something else. */
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
 }
 
 /** The id by which the log lines about a request are found, on all machines that it reaches. */
