@@ -318,4 +318,27 @@ describe('a sweep in the dialog', () => {
     expect(sent[0]!.key).toBe(sent[1]!.key);
     expect(sent[2]!.key).not.toBe(sent[1]!.key);
   });
+
+  it('takes another key for another single place', async () => {
+    const lost = () => new ApiError('unreachable', '');
+    const { model, sent, vary } = await open([lost(), lost(), lost()]);
+    vary('lr', '1, 2');
+    model.change(() => model.sweep.setSeveralPlaces(true));
+    await settle();
+    await model.send();
+    model.change(() => {
+      model.sweep.several!.toggleFlavor('large');
+      model.sweep.several!.toggleFlavor('small');
+    });
+    await settle();
+    await model.send();
+    await model.send();
+    expect(sent.map(({ choices }) => choices.flavor)).toEqual([
+      'small',
+      'large',
+      'large'
+    ]);
+    expect(sent[1]!.key).not.toBe(sent[0]!.key);
+    expect(sent[2]!.key).toBe(sent[1]!.key);
+  });
 });

@@ -379,7 +379,7 @@ export class SubmitModel implements IDisposable {
   }
 
   private _idempotencyKey(choices: Choices): string {
-    return this._key.of([choices, this.sweep.fields]);
+    return this._key.of([this.sweep.withPlace(choices), this.sweep.fields]);
   }
 
   private _emitChanged(): void {

@@ -150,6 +150,13 @@ export class SweepForm {
       : places.map(place => ({ ...sample, ...place }));
   }
 
+  /** The choices with the place of all runs, if only one of several is chosen. */
+  withPlace(choices: Choices): Choices {
+    return this._places.length === 1
+      ? { ...choices, ...this._places[0] }
+      : choices;
+  }
+
   /** Submit one job or several; returns the first one. */
   async submit(
     source: INotebookSource,
@@ -158,8 +165,7 @@ export class SweepForm {
     plan: Submission['plan']
   ): Promise<Job> {
     const { fields } = this;
-    const place = this._places.length === 1 ? this._places[0] : {};
-    const common = { ...choices, ...place };
+    const common = this.withPlace(choices);
     if (fields === null || source.submitSweep === undefined) {
       return source.submit(common, key, plan);
     }
