@@ -68,6 +68,27 @@ describe('Memory', () => {
     expect((await later)?.choices?.parameters).toEqual({ epochs: 5 });
   });
 
+  it('leaves out what a sweep has varied that is loaded in part', async () => {
+    const member = (model: string, lr: number) =>
+      job({
+        name: `${model}-${lr}`,
+        group: 'night',
+        parameters: { model, lr }
+      });
+    const all = [member('b', 0.2), member('b', 0.1)];
+    const loadGroup = () => Promise.resolve(void all.push(member('a', 0.1)));
+    const jobs = {
+      ...known(),
+      all,
+      getNewestOf: () => all[0],
+      findNewestOf: () => Promise.resolve(all[0]!),
+      loadGroup
+    };
+    const { later } = await new ChoiceMemory(jobs, null).load('study.ipynb');
+    expect(await later).toMatchObject({ choices: { flavor: 'small' } });
+    expect((await later)?.choices?.parameters).toBeUndefined();
+  });
+
   it('keeps the defaults that the changed parameters had', async () => {
     const sent = job({ notebook: 'a.ipynb' });
     const memory = new ChoiceMemory(known(sent), null);

@@ -30,7 +30,7 @@ type Kept = {
 /** What is kept with the job, or its group, that was sent then: `defaults` are about that one. */
 type Entry = Kept & { sent?: string };
 
-/** What is remembered of the loaded jobs, and then of all jobs if it is not in those. */
+/** What is remembered of the loaded jobs, and then of all jobs if those may not know it. */
 export type Memories = {
   now: RememberedChoices;
   later: Promise<RememberedChoices> | null;
@@ -66,10 +66,11 @@ export class ChoiceMemory {
       };
     };
     const newest = this._jobs.getNewestOf(path);
+    // Of a group only some jobs may be loaded, which do not tell all that was varied.
+    const isKnown = newest !== undefined && newest.group === null;
     return {
       now: toMemory(newest),
-      later:
-        newest === undefined ? this._findNewestOf(path).then(toMemory) : null
+      later: isKnown ? null : this._findNewestOf(path).then(toMemory)
     };
   }
 
