@@ -6,7 +6,7 @@ import { JobDetails } from '../src/details/view';
 import type { IDetailsApi, IJobsApi } from '../src/jobs/client';
 import { Jobs } from '../src/jobs/model';
 import type { NotebookServices } from '../src/ui/notebookServices';
-import { job, RECORD, TRANS, until } from './fixtures';
+import { job, overdueSoon, RECORD, TRANS, until } from './fixtures';
 
 /** Show the details of a job of which the server answers this. */
 async function show(answers: Partial<IDetailsApi>, shown = job()) {
@@ -53,6 +53,18 @@ it('counts the seconds of a run wherever it says them', async () => {
   await until(() => text() !== before);
   expect(text()).toMatch(/Running for1 min \d s/);
   view.dispose();
+});
+
+it('says no longer when the job starts once that time is over', async () => {
+  jest.useFakeTimers({ advanceTimers: true });
+  const view = await show({}, job({ wait: overdueSoon() }));
+  const says = () => view.node.textContent.includes('Starts at about');
+  expect(says()).toBe(true);
+  jest.advanceTimersByTime(40_000);
+  await until(() => !says());
+  expect(says()).toBe(false);
+  view.dispose();
+  jest.useRealTimers();
 });
 
 it.each([

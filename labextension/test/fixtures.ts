@@ -1,7 +1,7 @@
 /** What a server may answer, complete and small, for tests to change what they are about. */
 import { nullTranslator } from '@jupyterlab/translation';
 
-import type { Catalog, Flavor, JobRecord, Preflight } from '../src/api';
+import type { Catalog, Flavor, JobRecord, Preflight, Wait } from '../src/api';
 import type { Job } from '../src/jobs/job';
 
 export const TRANS = nullTranslator.load('jupyter_to_job');
@@ -49,6 +49,17 @@ export function job(changes: Partial<Job> = {}): Job {
     metrics: null,
     wait: null,
     ...changes
+  };
+}
+
+/** What a job waits for whose start is not said any more in ten seconds. */
+export function overdueSoon(): Wait {
+  return {
+    time: new Date(Date.now() - 50_000).toISOString(),
+    needs: [],
+    before: 2,
+    start: { low: 0, likely: 0, high: 0, runs: 3 },
+    run: null
   };
 }
 

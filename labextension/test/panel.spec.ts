@@ -1,17 +1,23 @@
 /** What the panel shows, and how it says it. */
+import { ReactWidget } from '@jupyterlab/ui-components';
+import { CommandRegistry } from '@lumino/commands';
+import { Widget } from '@lumino/widgets';
+import { createElement } from 'react';
+
 import type { IJobsApi } from '../src/jobs/client';
 import { formatCommandLine } from '../src/jobs/commandLine';
 import type { Job } from '../src/jobs/job';
 import { Jobs } from '../src/jobs/model';
 import { announceChanges } from '../src/panel/announcer';
 import { PanelModel } from '../src/panel/model';
+import { JobRow } from '../src/panel/row';
 import {
   noteText,
   progressText,
   statusText,
   usageText
 } from '../src/ui/statusText';
-import { job, TRANS } from './fixtures';
+import { job, overdueSoon, TRANS, until } from './fixtures';
 
 function panel(...known: Partial<Job>[]): { model: PanelModel; jobs: Jobs } {
   const jobs = new Jobs({} as IJobsApi);
@@ -231,4 +237,30 @@ describe('words', () => {
         `-p rate 0.1 -p title '"x y"' -i '*.csv' --isolated`
     );
   });
+});
+
+test('a row says no longer when its job starts once that time is over', async () => {
+  jest.useFakeTimers({ advanceTimers: true });
+  const waiting = job({ wait: overdueSoon() });
+  const row = ReactWidget.create(
+    createElement(JobRow, {
+      jobs: new Jobs({} as IJobsApi),
+      job: waiting,
+      commands: new CommandRegistry(),
+      trans: TRANS,
+      isActive: false,
+      difference: '',
+      day: ''
+    })
+  );
+  Widget.attach(row, document.body);
+  const says = () => row.node.textContent.includes('Starts at about');
+  await until(says);
+  expect(says()).toBe(true);
+  jest.advanceTimersByTime(40_000);
+  await until(() => !says());
+  expect(says()).toBe(false);
+  expect(row.node.textContent).toContain('2 jobs are before it.');
+  row.dispose();
+  jest.useRealTimers();
 });

@@ -7,8 +7,8 @@ import { CommandIDs } from '../jobCommands';
 import { isFinal, type Job } from '../jobs/job';
 import { openJobMenu } from '../panel/menu';
 import { connectionProblem, errorText } from '../ui/errors';
-import { ElapsedTime, ProgressBar } from '../ui/progress';
-import { noteText, statusText, usageText } from '../ui/statusText';
+import { ElapsedTime, ProgressBar, useNote } from '../ui/progress';
+import { statusText, usageText } from '../ui/statusText';
 import type { DetailsModel } from './model';
 
 type Props = {
@@ -37,7 +37,7 @@ function JobStanding({
   job: Job;
   trans: TranslationBundle;
 }): ReactElement {
-  const note = noteText(job, trans);
+  const note = useNote({ job, trans });
   const usage = isFinal(job) ? usageText(job, trans) : null;
   return (
     <>

@@ -9,8 +9,8 @@ import { isFinal, type Job, resultPath } from '../jobs/job';
 import type { IJobs } from '../tokens';
 import { connectionProblem, errorText } from '../ui/errors';
 import { pressGate } from '../ui/press';
-import { ElapsedTime, ProgressBar } from '../ui/progress';
-import { noteText, statusText } from '../ui/statusText';
+import { ElapsedTime, ProgressBar, useNote } from '../ui/progress';
+import { statusText } from '../ui/statusText';
 import { useKeptFocus } from '../ui/useKeptFocus';
 import type { Follower } from './follower';
 
@@ -73,7 +73,7 @@ function HeadingContent(
 function JobStatus(props: HeadingProps & { job: Job }): ReactElement {
   const { job, trans, commands, otherCommand } = props;
   const { name } = job;
-  const note = noteText(job, trans);
+  const note = useNote({ job, trans });
   const button = (command: string) =>
     commands.isVisible(command, { name }) && (
       <button

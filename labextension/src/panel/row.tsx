@@ -8,8 +8,13 @@ import { CommandIDs, mainCommandOf } from '../jobCommands';
 import { fullName, isFinal, isWaitingOnCluster, type Job } from '../jobs/job';
 import type { IJobs } from '../tokens';
 import { formatExactly, formatMoment } from '../ui/format';
-import { ElapsedTime, type JobTextProps, ProgressBar } from '../ui/progress';
-import { noteText, statusText, usageText } from '../ui/statusText';
+import {
+  ElapsedTime,
+  type JobTextProps,
+  ProgressBar,
+  useNote
+} from '../ui/progress';
+import { statusText, usageText } from '../ui/statusText';
 import { openJobMenu } from './menu';
 import { Remark } from './remark';
 import { StateIcon } from '../ui/stateIcon';
@@ -30,13 +35,13 @@ type Props = RowServices & {
   day: string;
 };
 
-/** A job's line. It renders again only if the job or its being active changes. */
+/** A job's line. It renders again only if the job, its being active or its note changes. */
 export const JobRow = memo(function JobRow(props: Props): ReactElement {
   const { jobs, job, trans, commands, isActive, difference } = props;
   const { name, state } = job;
   const tabIndex = isActive ? 0 : -1;
   const mainCommand = mainCommandOf(job, commands);
-  const note = noteText(job, trans);
+  const note = useNote({ job, trans });
   const usage = isFinal(job) ? usageText(job, trans) : null;
   const onMenu = (event: MouseEvent<HTMLElement>) =>
     openJobMenu(event, job, props);

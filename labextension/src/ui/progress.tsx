@@ -5,7 +5,10 @@ import { type ReactElement, useEffect, useState } from 'react';
 import { elapsedSeconds, type Job } from '../jobs/job';
 import { formatDuration } from './format';
 import { pressGate } from './press';
-import { progressText } from './statusText';
+import { noteText, progressText } from './statusText';
+
+/** How often a note is made again: an estimate is said in minutes. */
+const NOTE_PERIOD_MS = 30_000;
 
 export type JobTextProps = { job: Job; trans: TranslationBundle };
 
@@ -39,8 +42,15 @@ export function ElapsedTime({ job, trans }: JobTextProps): ReactElement | null {
   return parts.length === 0 ? null : <span> · {parts.join(' · ')}</span>;
 }
 
-/** The current time, updated each second while `isActive`. */
-export function useNow(isActive: boolean): number {
+/** A job's note, made again while the job waits: the time at which it may start goes by. */
+export function useNote({ job, trans }: JobTextProps): string | null {
+  const hasEstimate = job.state === 'queued' && Boolean(job.wait?.start);
+  useNow(hasEstimate, NOTE_PERIOD_MS);
+  return noteText(job, trans);
+}
+
+/** The current time, updated each second, or in another period, while `isActive`. */
+export function useNow(isActive: boolean, periodMs = 1000): number {
   const [now, setNow] = useState(Date.now);
   useEffect(() => {
     if (!isActive) {
@@ -48,11 +58,11 @@ export function useNow(isActive: boolean): number {
     }
     const update = () => setNow(Date.now());
     update();
-    const timer = setInterval(() => pressGate.run(update), 1000);
+    const timer = setInterval(() => pressGate.run(update), periodMs);
     return () => {
       clearInterval(timer);
       pressGate.forget(update);
     };
-  }, [isActive]);
+  }, [isActive, periodMs]);
   return now;
 }
