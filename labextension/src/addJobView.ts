@@ -27,7 +27,17 @@ export type JobViewOptions = {
 /** What shows a job. */
 type JobWidget = Widget & { readonly jobName: string };
 
-type Tracker = WidgetTracker<MainAreaWidget<JobWidget>>;
+/** A view's place in the main area. It knows the notebook, so that it is restored without asking. */
+class JobTab extends MainAreaWidget<JobWidget> {
+  constructor(
+    content: JobWidget,
+    readonly notebook: string
+  ) {
+    super({ content });
+  }
+}
+
+type Tracker = WidgetTracker<JobTab>;
 
 /** Add a command that opens one view for each job in the main area, and restores it on reload. */
 export function addJobView(
@@ -42,9 +52,8 @@ export function addJobView(
     namespace: command.replace(':', '-')
   });
   let isRestoring = restorer !== null;
-  const open = async (name: string) => {
-    const { notebook } = await jobs.find(name);
-    const widget = await findOrCreate(tracker, name, options, notebook);
+  const open = async (args: ReadonlyPartialJSONObject) => {
+    const widget = await provideView(tracker, jobs, args, options);
     if (!widget.isAttached) {
       addToMainArea(shell, widget, label());
     }
@@ -61,7 +70,7 @@ export function addJobView(
     isVisible: args => jobNameOf(args) !== '',
     execute: async args => {
       try {
-        return await open(jobNameOf(args));
+        return await open(args);
       } catch (error) {
         if (isRestoring && isNotFound(error)) {
           throw error; // Nobody asked for it, and JupyterLab forgets the view then.
@@ -74,10 +83,31 @@ export function addJobView(
   void restorer
     ?.restore(tracker, {
       command,
-      args: ({ content }) => ({ name: content.jobName }),
+      args: ({ content, notebook }) => ({ name: content.jobName, notebook }),
       name: ({ content }) => content.jobName
     })
     .finally(() => (isRestoring = false));
+}
+
+/**
+ * Find or create the view that a call means. JupyterLab waits for restored views: their calls name
+ * the notebook, so that they need not wait for the server.
+ */
+async function provideView(
+  tracker: Tracker,
+  jobs: IJobs,
+  args: ReadonlyPartialJSONObject,
+  options: JobViewOptions
+): Promise<JobTab> {
+  const name = jobNameOf(args);
+  if (typeof args.notebook !== 'string') {
+    const { notebook } = await jobs.find(name);
+    return findOrCreate(tracker, name, options, notebook);
+  }
+  const widget = await findOrCreate(tracker, name, options, args.notebook);
+  // The view itself says what else went wrong.
+  jobs.find(name).catch(error => isNotFound(error) && widget.dispose());
+  return widget;
 }
 
 async function findOrCreate(
@@ -85,7 +115,7 @@ async function findOrCreate(
   name: string,
   options: JobViewOptions,
   notebook: string
-): Promise<MainAreaWidget<JobWidget>> {
+): Promise<JobTab> {
   const find = () => tracker.find(({ content }) => content.jobName === name);
   const existing = find();
   if (existing !== undefined) {
@@ -97,7 +127,7 @@ async function findOrCreate(
     content.dispose(); // a second call was faster
     return earlier;
   }
-  const widget = createWidget(name, content, options);
+  const widget = createWidget(name, content, options, notebook);
   await tracker.add(widget);
   return widget;
 }
@@ -105,9 +135,10 @@ async function findOrCreate(
 function createWidget(
   name: string,
   content: JobWidget,
-  { command, title, ariaLabel }: JobViewOptions
-): MainAreaWidget<JobWidget> {
-  const widget = new MainAreaWidget({ content });
+  { command, title, ariaLabel }: JobViewOptions,
+  notebook: string
+): JobTab {
+  const widget = new JobTab(content, notebook);
   content.node.setAttribute('aria-label', ariaLabel(name));
   widget.id = `${command.replace(':', '-')}-${name}`;
   widget.title.label = title(name);
