@@ -9,16 +9,17 @@ export type Edit = { start: number; end: number; text: string };
 
 /** `name = `, `name: type = ` or R's `name <- ` at the beginning of a statement. */
 const ASSIGNMENT =
-  /[ \t]*([A-Za-z_][\w.]*)[ \t]*(?::[^=\n]*)?(?:=(?!=)|<-)[ \t]*/y;
+  /[ \t]*([A-Za-z_][\w.]*)([ \t]*(?::[^=\n]*)?(?:=(?!=)|<-)[ \t]*)/y;
+
+/** Where a value is, and what joins the name to it, such as ` = `. */
+type Value = { start: number; end: number; joint: string };
 
 /**
  * Find the place of each name's value; of a name that is assigned again, the last one. A value that
  * is assigned to several names, `a = b = 1`, has no place: it cannot be changed for one of them.
  */
-export function findValues(
-  source: string
-): Map<string, { start: number; end: number }> {
-  const found = new Map<string, { start: number; end: number }>();
+export function findValues(source: string): Map<string, Value> {
+  const found = new Map<string, Value>();
   let offset = 0;
   while (offset < source.length) {
     ASSIGNMENT.lastIndex = offset;
@@ -29,7 +30,7 @@ export function findValues(
       if (CHAINED.test(source.slice(start, end))) {
         found.delete(match[1]!);
       } else {
-        found.set(match[1]!, { start, end });
+        found.set(match[1]!, { start, end, joint: match[2]! });
       }
     }
     offset = next;
@@ -42,10 +43,12 @@ export function findValues(
  * added at the end.
  *
  * @param literals the values in the language of the source
+ * @param joint what joins a name to its value where one is added
  */
 export function editParameters(
   source: string,
-  literals: Record<string, string>
+  literals: Record<string, string>,
+  joint = ' = '
 ): Edit[] {
   const values = findValues(source);
   const edits: Edit[] = [];
@@ -53,9 +56,9 @@ export function editParameters(
   for (const [name, literal] of Object.entries(literals)) {
     const place = values.get(name);
     if (place === undefined) {
-      added.push(`${name} = ${literal}`);
+      added.push(name + joint + literal);
     } else if (source.slice(place.start, place.end) !== literal) {
-      edits.push({ ...place, text: literal });
+      edits.push({ start: place.start, end: place.end, text: literal });
     }
   }
   if (added.length > 0) {

@@ -47,15 +47,15 @@ export async function useParameters(
     );
   }
   await Promise.all([panel.context.ready, panel.revealed]);
-  const literals = await literalsOf(job, panel.context.model, services);
-  if (literals === null) {
+  const written = await writtenOf(job, panel.context.model, services);
+  if (written === null) {
     throw new CannotSubmit(
       trans.__(
-        'How this notebook’s language writes the values is not known, and the result is gone.'
+        'How this notebook’s language writes the values is not known, and no result shows it.'
       )
     );
   }
-  const index = putInto(panel.content, literals);
+  const index = putInto(panel.content, written);
   panel.content.activeCellIndex = index;
   await panel.content.scrollToItem(index);
   const text = trans.__(
@@ -67,28 +67,34 @@ export async function useParameters(
 
 type Model = NotebookPanel['context']['model'];
 
+/** Values as their language writes them, and what joins them to their names there. */
+type Written = { literals: Record<string, string>; joint: string };
+
 /**
- * The job's parameters as its language writes them; null if that is not known.
+ * The job's parameters as its language writes them; null if that is not known of all of them.
  *
  * @throws CannotSubmit if the browser has rounded one of them, and the result does not have it.
  */
-async function literalsOf(
+async function writtenOf(
   job: Job,
   model: Model,
   { journalApi, trans }: Services
-): Promise<Record<string, string> | null> {
+): Promise<Written | null> {
   const values = Object.entries(job.parameters) as [string, JSONValue][];
   const isPython = languageOf(model) === 'python';
   if (isPython && !values.some(([, value]) => mayBeRounded(value))) {
-    return pythonLiterals(values);
+    return { literals: pythonLiterals(values), joint: ' = ' };
   }
   const written = await findWritten(job, journalApi);
+  const missing = values.filter(
+    ([name]) => written?.literals[name] === undefined
+  );
   if (!isPython) {
-    return written;
+    return missing.length === 0 ? written : null;
   }
-  const missing = values.filter(([name]) => written?.[name] === undefined);
   requireExact(missing, trans);
-  return { ...pythonLiterals(missing), ...written };
+  const literals = { ...pythonLiterals(missing), ...written?.literals };
+  return { literals, joint: ' = ' };
 }
 
 function pythonLiterals(
@@ -103,7 +109,7 @@ function pythonLiterals(
 async function findWritten(
   job: Job,
   journalApi: IJournalApi
-): Promise<Record<string, string> | null> {
+): Promise<Written | null> {
   const result = (await journalApi.getNotebook(job.name).catch(() => null)) as {
     cells?: { source: string | string[]; metadata?: { tags?: string[] } }[];
   } | null;
@@ -115,9 +121,10 @@ async function findWritten(
   }
   const source = [cell.source].flat().join('');
   const values = [...findValues(source)];
-  return Object.fromEntries(
+  const literals = Object.fromEntries(
     values.map(([name, { start, end }]) => [name, source.slice(start, end)])
   );
+  return { literals, joint: values[0]?.[1].joint ?? ' = ' };
 }
 
 function languageOf(model: Model): string {
@@ -129,7 +136,7 @@ function languageOf(model: Model): string {
 /** Set the values in the parameters cell, which is made if there is none; returns its index. */
 function putInto(
   notebook: NotebookPanel['content'],
-  literals: Record<string, string>
+  { literals, joint }: Written
 ): number {
   const { sharedModel } = notebook.model!;
   const index = sharedModel.cells.findIndex(cell => {
@@ -138,14 +145,14 @@ function putInto(
   });
   if (index === -1) {
     const source = Object.entries(literals)
-      .map(([name, literal]) => `${name} = ${literal}`)
+      .map(([name, literal]) => name + joint + literal)
       .join('\n');
     const metadata = { tags: [TAG] };
     sharedModel.insertCell(0, { cell_type: 'code', source, metadata });
     return 0;
   }
   const cell = sharedModel.getCell(index);
-  const edits = editParameters(cell.getSource(), literals);
+  const edits = editParameters(cell.getSource(), literals, joint);
   cell.transact(() => {
     edits.forEach(({ start, end, text }) =>
       cell.updateSource(start, end, text)

@@ -1,0 +1,88 @@
+/** Copy Parameters into Notebook in other languages than Python: it writes what their results have. */
+import { Notification } from '@jupyterlab/apputils';
+import type { CommandRegistry } from '@lumino/commands';
+
+import type { IJournalApi } from '../src/jobs/client';
+import type { Job } from '../src/jobs/job';
+import { useParameters } from '../src/submit/useParameters';
+import { CannotSubmit } from '../src/ui/errors';
+import { job, TRANS } from './fixtures';
+
+type Cell = { source: string; metadata: { tags: string[] } };
+
+/** Copy a job's parameters; `injected` is the cell that its run has added, and `source` ours. */
+async function copy(
+  language: string,
+  parameters: object,
+  injected: string,
+  source?: string
+) {
+  const tell = jest.spyOn(Notification, 'emit').mockReturnValue('');
+  const cells: Cell[] =
+    source === undefined
+      ? []
+      : [{ source, metadata: { tags: ['parameters'] } }];
+  const sharedModel = {
+    metadata: { language_info: { name: language } },
+    get cells() {
+      return cells;
+    },
+    getCell: (index: number) => ({
+      getSource: () => cells[index]!.source,
+      transact: (change: () => void) => change(),
+      updateSource: (start: number, end: number, text: string) => {
+        const { source: old } = cells[index]!;
+        cells[index]!.source = old.slice(0, start) + text + old.slice(end);
+      }
+    }),
+    insertCell: (_: number, cell: Cell) => cells.unshift(cell)
+  };
+  const panel = {
+    content: { model: { sharedModel }, scrollToItem: () => undefined },
+    context: { model: { sharedModel } },
+    revealed: Promise.resolve()
+  };
+  const commands = { execute: () => Promise.resolve(panel) };
+  const metadata = { tags: ['injected-parameters'] };
+  const getNotebook = () =>
+    Promise.resolve({ cells: [{ source: injected, metadata }] });
+  const failure: unknown = await useParameters(
+    job({ parameters: parameters as Job['parameters'] }),
+    {
+      commands: commands as unknown as CommandRegistry,
+      journalApi: { getNotebook } as unknown as IJournalApi,
+      trans: TRANS
+    }
+  ).catch((error: unknown) => error);
+  const told = tell.mock.calls.length;
+  tell.mockRestore();
+  return { failure, told, sources: cells.map(cell => cell.source) };
+}
+
+it.each([
+  ['scala', '// Parameters\nval rate = 0.5\n'],
+  ['C#', '// Parameters\nvar rate = 0.5;\n'],
+  ['F#', '(* Parameters *)\nlet rate = 0.5\n'],
+  ['powershell', '# Parameters\n$rate = 0.5\n']
+])('says so where it does not know %s', async (language, injected) => {
+  const copied = await copy(language, { rate: 0.5 }, injected, '1');
+  expect(copied.failure).toBeInstanceOf(CannotSubmit);
+  expect(copied).toMatchObject({ told: 0, sources: ['1'] });
+});
+
+it('writes no part of the parameters', async () => {
+  const parameters = { rate: 0.5, epochs: 3 };
+  const copied = await copy('R', parameters, 'rate = 0.5\n', 'rate <- 1');
+  expect(copied.failure).toBeInstanceOf(CannotSubmit);
+  expect(copied.sources).toEqual(['rate <- 1']);
+});
+
+it.each([
+  [undefined, 'rate=0.5\nname=a'],
+  ['rate=1', 'rate=0.5\nname=a']
+])('writes bash as its shell reads it, into %j', async (source, written) => {
+  const parameters = { rate: 0.5, name: 'a' };
+  const injected = '# Parameters\nrate=0.5\nname=a\n';
+  const copied = await copy('bash', parameters, injected, source);
+  expect(copied).toEqual({ failure: undefined, told: 1, sources: [written] });
+});
