@@ -73,7 +73,7 @@ class Gateway:
             ) from error
         except httpx.HTTPError as error:
             is_distrusted = "CERTIFICATE_VERIFY_FAILED" in str(error)
-            hint = _TRUST_HINT if is_distrusted else "It is tried again."
+            hint = _TRUST_HINT if is_distrusted else "Try again when it is back."
             raise Unavailable(f"The gateway cannot be reached: {error}.", hint) from error
 
     def _token(self) -> str:

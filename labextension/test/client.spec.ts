@@ -2,7 +2,7 @@
 import { ServerConnection } from '@jupyterlab/services';
 import { nullTranslator } from '@jupyterlab/translation';
 
-import { Client } from '../src/jobs/client';
+import { ApiError, Client } from '../src/jobs/client';
 import { errorText } from '../src/ui/errors';
 
 function answering(status: number, body: string): Client {
@@ -101,6 +101,21 @@ test('the folder of results that is set goes along with what makes jobs', async 
   folder = ' ';
   await client.submit(submission, 'key');
   expect(sent.at(-1)).toEqual(submission);
+});
+
+test('nobody knows whether a controller that is away has taken a submission', () => {
+  const trans = nullTranslator.load('jupyter_to_job');
+  const failure = (code: string) =>
+    new ApiError('refused', 'It is away.', 'Try again.', code);
+  expect(errorText(failure('unavailable'), trans)).toBe(
+    'It is away. Try again. Sending again is safe: it stays one job.'
+  );
+  expect(errorText(failure('unavailable'), trans, false)).toBe(
+    'It is away. Try again.'
+  );
+  expect(errorText(failure('refused'), trans)).toBe(
+    'Not submitted: It is away. Try again.'
+  );
 });
 
 test('an error that only an administrator can mend quotes the id', async () => {

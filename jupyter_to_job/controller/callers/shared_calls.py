@@ -86,7 +86,7 @@ class SharedCalls(Generic[_Key, _Value]):
         task = self._pending.get(key)
         if task is None:
             if len(self._pending) >= MAX_CALLS + MAX_WAITING:
-                raise Unavailable("Too many new callers at a time.", "It is tried again.")
+                raise Unavailable("Too many new callers at a time.", "Try again in a moment.")
             task = self._pending[key] = asyncio.create_task(self._call(key, call))
             task.add_done_callback(lambda finished: self._forget(key, finished))
         try:
@@ -94,7 +94,7 @@ class SharedCalls(Generic[_Key, _Value]):
             return await asyncio.wait_for(asyncio.shield(task), MAX_WAIT)
         except asyncio.TimeoutError as error:
             raise Unavailable(
-                "Kubernetes does not answer in time.", "It is tried again."
+                "Kubernetes does not answer in time.", "Try again in a moment."
             ) from error
 
     async def _call(self, key: _Key, call: Callable[[], Awaitable[_Value]]) -> _Value:

@@ -58,6 +58,14 @@ export function isNotFound(error: unknown): boolean {
   return error instanceof ApiError && error.code === 'not_found';
 }
 
+/** Whether a request may have been carried out: no answer came, or none from what runs the jobs. */
+export function isUncertain(error: unknown): boolean {
+  return (
+    error instanceof ApiError &&
+    (error.failure === 'unreachable' || error.code === 'unavailable')
+  );
+}
+
 export type JobsQuery = {
   limit: number;
   state?: string;

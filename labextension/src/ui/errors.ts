@@ -2,7 +2,7 @@
 import { Dialog, showErrorMessage } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
-import { ApiError } from '../jobs/client';
+import { ApiError, isUncertain } from '../jobs/client';
 import type { FeedState } from '../tokens';
 import { explainCode } from './serverText';
 import { showToast } from './toast';
@@ -58,7 +58,12 @@ export function errorText(
   }
   switch (error.failure) {
     case 'refused':
-      return rejectionText(refusalText(error, trans));
+      return isSubmission && isUncertain(error)
+        ? trans.__(
+            '%1 Sending again is safe: it stays one job.',
+            refusalText(error, trans)
+          )
+        : rejectionText(refusalText(error, trans));
     case 'missing':
       return trans.__(
         'The server part of Jupyter to Job is not installed or not enabled on this server: ask who runs it, or install jupyter-to-job there and restart it.'
