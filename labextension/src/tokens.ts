@@ -99,13 +99,15 @@ export interface ISubmitDialog {
   /** Open the dialog; resolves to the job, of several to the first, or to null if cancelled. */
   ask(source: INotebookSource): Promise<Job | null>;
   /**
-   * Submit without the dialog, with the source's initial choices.
+   * Submit without the dialog, with the source's initial choices. Called again after an answer was
+   * lost, it is the same job.
    *
    * @throws ApiError if the server refuses or cannot be reached.
    */
   submit(source: INotebookSource): Promise<Job>;
   /**
-   * Submit without the dialog, with what was chosen for this notebook the last time.
+   * Submit without the dialog, with what was chosen for this notebook the last time. Called again
+   * after an answer was lost, it is the same job.
    *
    * @throws ApiError if the server refuses or cannot be reached.
    */

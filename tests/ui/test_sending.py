@@ -105,6 +105,26 @@ def test_a_submission_whose_answer_is_lost_is_one_job(
 
 
 @pytest.mark.parametrize("lab", [NOTHING_RUNS], indirect=True)
+def test_a_current_version_whose_answer_is_lost_is_one_job(
+    lab: Lab, open_lab: Callable[[], Page]
+) -> None:
+    lab.write("reports/study.ipynb", "print('once')")
+    page = open_lab()
+    name = submit(page, open_notebook(page, "reports", "study.ipynb"))
+    press = "name => void jupyterapp.commands.execute('jupyter-to-job:submit-current', { name })"
+
+    page.route(POST, give_up)
+    page.evaluate(press, name)
+    said = page.locator(".jp-Dialog").filter(has_text="Sending again is safe")
+    said.get_by_role("button", name="Close").click()
+    (taken,) = job_names(lab) - {name}
+    page.unroute(POST)
+    page.evaluate(press, name)
+    assert told_name(page) == taken
+    assert job_names(lab) == {name, taken}
+
+
+@pytest.mark.parametrize("lab", [NOTHING_RUNS], indirect=True)
 def test_a_submission_waits_for_a_save_that_is_under_way(
     lab: Lab, open_lab: Callable[[], Page]
 ) -> None:

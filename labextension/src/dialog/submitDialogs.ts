@@ -2,7 +2,6 @@
 import { Dialog } from '@jupyterlab/apputils';
 import type { IStateDB } from '@jupyterlab/statedb';
 import type { TranslationBundle } from '@jupyterlab/translation';
-import { UUID } from '@lumino/coreutils';
 
 import type { Catalog, Job, Parameter } from '../api';
 import type { IDialogApi } from '../jobs/client';
@@ -21,6 +20,7 @@ import {
 } from './memory';
 import { SubmitModel } from './model';
 import { hasNewDefault, isFloat } from './parameters';
+import { UnansweredSubmissions } from './unansweredSubmissions';
 
 /** Opens submit dialogs, and submits without one. */
 export class SubmitDialogs implements ISubmitDialog {
@@ -69,7 +69,7 @@ export class SubmitDialogs implements ISubmitDialog {
 
   async submit(source: INotebookSource): Promise<Job> {
     await source.ready;
-    return source.submit(source.initialChoices, UUID.uuid4());
+    return this._unanswered.send(source, source.initialChoices);
   }
 
   async submitAgain(source: INotebookSource): Promise<Job> {
@@ -77,10 +77,10 @@ export class SubmitDialogs implements ISubmitDialog {
     const remembered = (await later) ?? now;
     await source.ready;
     const choices = await this._choicesFor(source, remembered);
-    const job = await source.submit(
-      { ...choices, ...source.initialChoices },
-      UUID.uuid4()
-    );
+    const job = await this._unanswered.send(source, {
+      ...choices,
+      ...source.initialChoices
+    });
     if (source.initialChoices.parameters === undefined) {
       await this._memory.save(source.path, job, remembered);
     }
@@ -162,5 +162,6 @@ export class SubmitDialogs implements ISubmitDialog {
   }
 
   private readonly _memory: ChoiceMemory;
+  private readonly _unanswered = new UnansweredSubmissions();
   private _catalog: Catalog | null = null;
 }

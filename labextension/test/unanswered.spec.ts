@@ -1,0 +1,93 @@
+/** Submissions without the dialog whose answer is lost: sent again, they stay one job. */
+import type { IDialogApi } from '../src/jobs/client';
+import { ApiError } from '../src/jobs/client';
+import { SubmitDialogs } from '../src/dialog/submitDialogs';
+import type { Choices } from '../src/jobs/job';
+import type { INotebookSource } from '../src/source';
+import { job, TRANS } from './fixtures';
+
+const LOST = new ApiError('unreachable', 'HTTP 504');
+const AWAY = new ApiError('refused', 'Away.', '', 'unavailable');
+const STALE = new ApiError('refused', 'Changed.', '', 'stale');
+const OTHER = new ApiError('refused', 'Another submission.', '', 'conflict');
+
+function open(...answers: (ApiError | null)[]) {
+  const keys: string[] = [];
+  const newest = job({ flavor: 'gpu' });
+  const dialogs = new SubmitDialogs(
+    {} as IDialogApi,
+    { all: [newest], getNewestOf: () => newest } as never,
+    null,
+    TRANS
+  );
+  /** Each press of a button has a source of its own. */
+  const source = (
+    path = 'study.ipynb',
+    expected_sha256 = 'a',
+    initialChoices: Choices = {}
+  ): INotebookSource => ({
+    path,
+    note: null,
+    initialChoices,
+    takesFiles: true,
+    toSubmission: () => ({ notebook: path, expected_sha256 }),
+    submit: (_, key) => {
+      keys.push(key);
+      const failure = answers.shift();
+      return failure ? Promise.reject(failure) : Promise.resolve(job());
+    }
+  });
+  return { dialogs, keys, source };
+}
+
+describe.each(['submit', 'submitAgain'] as const)('%s', method => {
+  it.each([
+    ['lost', LOST],
+    ['unknown to a controller that is away', AWAY]
+  ])('keeps its key while its answer is %s', async (_, failure) => {
+    const { dialogs, keys, source } = open(failure, failure);
+    const send = () => dialogs[method](source());
+    await expect(send()).rejects.toBe(failure);
+    await expect(send()).rejects.toBe(failure);
+    expect((await send()).name).toBe(job().name);
+    await send(); // it was answered: this is one more job
+    expect(keys[1]).toBe(keys[0]);
+    expect(keys[2]).toBe(keys[0]);
+    expect(keys[3]).not.toBe(keys[0]);
+  });
+
+  it('takes a new key after a refusal', async () => {
+    const { dialogs, keys, source } = open(STALE);
+    await expect(dialogs[method](source())).rejects.toBe(STALE);
+    await dialogs[method](source());
+    expect(keys[1]).not.toBe(keys[0]);
+  });
+
+  it('takes a new key for another notebook, content or choice', async () => {
+    const { dialogs, keys, source } = open(LOST, LOST, LOST, LOST);
+    for (const sent of [
+      source(),
+      source('other.ipynb'),
+      source('study.ipynb', 'b'),
+      source('study.ipynb', 'b', { flavor: 'large' })
+    ]) {
+      await expect(dialogs[method](sent)).rejects.toBe(LOST);
+    }
+    expect(new Set(keys).size).toBe(4);
+  });
+
+  it('is another job where the server knows the key for another content', async () => {
+    const { dialogs, keys, source } = open(LOST, OTHER);
+    await expect(dialogs[method](source())).rejects.toBe(LOST);
+    await dialogs[method](source());
+    expect(keys[1]).toBe(keys[0]);
+    expect(keys[2]).not.toBe(keys[0]);
+    expect(keys).toHaveLength(3);
+  });
+});
+
+it('does not send a refusal again that is not about its key', async () => {
+  const { dialogs, keys, source } = open(OTHER);
+  await expect(dialogs.submit(source())).rejects.toBe(OTHER);
+  expect(keys).toHaveLength(1);
+});
