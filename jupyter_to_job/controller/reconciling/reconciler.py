@@ -56,6 +56,7 @@ from .next_step import (
     Wait,
     next_step,
 )
+from .parked_jobs import ParkedJobs
 from .placements import find_placement
 from .queues import require_queue
 from .run_admission import RunAdmission
@@ -87,8 +88,7 @@ class Reconciler:
     hears of each job that has ended, whenever it was looked at: for its delivery. `pod_patch` is
     asked for the administrator's patch in force. `tracker` is shown each job. `_settled` jobs have
     ended. `_jobs` are the Jobs on record, `_gone` the uids of those that do not exist any more, and
-    `_refusals` why others could not be created. `_parked` has the jobs of each namespace whose
-    records are not complete.
+    `_refusals` why others could not be created.
     """
 
     cluster: Cluster
@@ -105,8 +105,6 @@ class Reconciler:
     _settled: set[str] = field(default_factory=set)
     _jobs: dict[str, ClusterJob] = field(default_factory=dict)
     _refusals: dict[str, Placement] = field(default_factory=dict)
-    _parked: dict[str, set[str]] = field(default_factory=dict)
-    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _gone: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -117,6 +115,7 @@ class Reconciler:
         self.kernels = KnownKernels()
         self.runs = RunAdmission(self.cluster, self.exchange, self.tracker, self.enqueue)
         self._groups = GroupLimits(self.enqueue)
+        self._parked = ParkedJobs(self.objects, self.enqueue)
         self.folds = Folds(self.exchange, self.max_record, self.enqueue)
 
     def _on_event(self, job: str) -> None:
@@ -176,25 +175,6 @@ class Reconciler:
                     self.enqueue(name)
             await asyncio.sleep(RESYNC_INTERVAL)
 
-    def _park(self, name: str, namespace: str) -> None:
-        """Leave a job alone until the records of its namespace are complete."""
-        waiting = self._parked.setdefault(namespace, set())
-        is_watched = self.objects.covers(namespace)
-        if not waiting and is_watched:
-            unpark = asyncio.get_running_loop().create_task(self._unpark(namespace))
-            self._tasks.add(unpark)
-            unpark.add_done_callback(self._tasks.discard)
-        if name not in waiting and not is_watched:
-            message = f"The namespace {namespace!r} is not in JUPYTER_TO_JOB_NAMESPACES any more."
-            _log.warning("%s: %s", name, message)
-            self._refusals[name] = Placement(reason="BackendError", message=message)
-        waiting.add(name)
-
-    async def _unpark(self, namespace: str) -> None:
-        await self.objects.wait_until_synced(namespace)
-        for name in self._parked.pop(namespace, ()):
-            self.enqueue(name)
-
     async def _work(self) -> None:
         while True:
             name = await self._queue.get()
@@ -236,7 +216,8 @@ class Reconciler:
         self._groups.note(files)
         namespace = files.origin.get("namespace", "")
         if not self.objects.is_synced(namespace):
-            self._park(name, namespace)
+            if (placement := self._parked.park(name, namespace)) is not None:
+                self._refusals[name] = placement
             return
         job = files.job or await self._adopt(name, files)
         if job is not None:
