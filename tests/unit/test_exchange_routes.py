@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from jupyter_to_job.controller.intake.budgets import Budgets, Caps
 from jupyter_to_job.controller.intake.exchange_routes import ExchangeRoutes
 from jupyter_to_job.domain.errors import JobsError, WrongOffset
 from jupyter_to_job.exchange import FileExchange, Request
+from jupyter_to_job.exchange.uploads import Upload
 
 from .exchanges import OUTCOME
 
@@ -225,3 +227,17 @@ def test_what_a_killed_run_created_is_named_by_its_own_pod(
 def test_a_document_that_is_none_is_not_taken(pieces: ExchangeRoutes, body: bytes) -> None:
     assert status(pieces, AGENT, "PUT", f"{JOB}/attempt-1/runner.json", body) == 400
     assert status(pieces, ADA, "PUT", f"{JOB}/delivery.json", body) == 400
+
+
+def test_names_of_artifacts_do_not_stay_in_memory(exchange: FileExchange) -> None:
+    budgets = AttemptBudgets(exchange, Budgets(exchange, Caps(reserve=0)))
+    tracemalloc.start()
+    try:
+        for number in range(1_000):
+            path = f"attempt-1/artifacts/{number:04}" + "/".join(["x" * 200] * 4)
+            with budgets.admit(JOB, path, Upload.of(b"")):
+                pass
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 400_000  # the names alone are 800,000 bytes

@@ -88,7 +88,7 @@ class AttemptBudgets:
             if offset is not None and offset != (length or 0):
                 raise WrongOffset(f"{path} ends at {length or 0}, not at {offset}.", length or 0)
             piece = _Piece(job, attempt, name, upload, is_new=length is None)
-            open_line = 0
+            open_line: int | None = None
             if _SEGMENT.fullmatch(name):
                 self._budgets.require_room_for_journals()
                 open_line = self._check_journal(piece, usage)
@@ -103,7 +103,8 @@ class AttemptBudgets:
             if offset is not None or piece.is_new:
                 usage.size += upload.size
                 usage.files += piece.is_new
-                usage.open_lines[name] = open_line
+                if open_line is not None:  # names of other files would only fill the memory
+                    usage.open_lines[name] = open_line
 
     def forget(self, job: str, path: str) -> None:
         """Forget what is known of an attempt: it has ended, or its files are not as expected."""
