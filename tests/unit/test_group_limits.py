@@ -41,8 +41,10 @@ def test_the_oldest_begins_when_one_ends() -> None:
     assert woken == ["c"]
     assert limits.held_back(jobs[2]) is None
     assert limits.held_back(jobs[3]) is not None
-    limits.release("a")  # deleted, or refused by the cluster
+    limits.release("a")  # deleted
     assert woken == ["c", "d"]
+    limits.release("c", was_refused=True)  # by the cluster, as it may refuse the next one
+    assert woken == ["c", "d"] and limits.held_back(jobs[4]) is None
 
 
 def test_a_controller_that_starts_looks_at_every_job_first() -> None:

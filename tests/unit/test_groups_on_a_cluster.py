@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from jupyter_to_job.controller.reconciling import reconciler as reconciler_module
+from jupyter_to_job.controller.reconciling import work_queue
 from jupyter_to_job.controller.reconciling.reconciler import Reconciler
+from jupyter_to_job.domain.errors import Refused
 from jupyter_to_job.exchange import FileExchange
 
 from . import exchanges
@@ -14,10 +23,10 @@ from .test_reconciler import NAMESPACE, ORIGIN, PODS, PretendCluster
 NAMES = ["run-aaaaaaaa", "run-bbbbbbbb", "run-cccccccc"]
 
 
-def submit(exchange: FileExchange, name: str, limit: int | None = 1) -> None:
+def submit(exchange: FileExchange, name: str, number: int, limit: int | None = 1) -> None:
     asked = exchanges.request(
         name, backend="kubernetes", demand={"cpu": "1", "memory": "1"}, group="night",
-        group_limit=limit, submitted=f"2026-11-21T09:30:0{NAMES.index(name)}.000Z",
+        group_limit=limit, submitted=f"2026-11-21T09:30:00.{number:03}Z",
     )  # fmt: skip
     assert exchange.create(asked, exchanges.RESULT, origin=ORIGIN)
 
@@ -25,10 +34,10 @@ def submit(exchange: FileExchange, name: str, limit: int | None = 1) -> None:
 class World:
     """Jobs of one group, and a reconciler that looks at each of them when it is told to."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, names: Sequence[str] = NAMES, limit: int = 1) -> None:
         self.exchange = FileExchange(root, is_private=False)
-        for name in NAMES:
-            submit(self.exchange, name)
+        for number, name in enumerate(names):
+            submit(self.exchange, name, number, limit)
         self.cluster = PretendCluster()
         self.restart()
 
@@ -49,6 +58,18 @@ class World:
             self.reconciler._groups.saw(name)
             self.cluster.job_records.watch()
         return sorted(name for _, name in self.cluster.job_records)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Run what looks at jobs by itself."""
+        loops = [self.reconciler._resync(), *(self.reconciler._work() for _ in range(8))]
+        tasks = [asyncio.create_task(loop) for loop in loops]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     def queued(self) -> set[str]:
         return self.reconciler._queue._waiting
@@ -83,3 +104,77 @@ async def restart(world: World) -> None:
     assert await world.look_at(*NAMES[::-1], *NAMES) == NAMES[:1]
     exchanges.end(world.exchange.directory(NAMES[0]))
     assert await world.look_at(*NAMES) == NAMES[1:2]
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async def wait() -> None:
+        while not condition():
+            await asyncio.sleep(0.01)
+
+    await asyncio.wait_for(wait(), 60)
+
+
+@pytest.fixture
+def _short_delays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reconciler_module, "RESYNC_INTERVAL", 0.05)
+    monkeypatch.setattr(work_queue, "MIN_RETRY_DELAY", 0.05)
+
+
+@pytest.mark.usefixtures("_short_delays")
+def test_a_sweep_that_the_cluster_refuses_backs_off(tmp_path: Path) -> None:
+    letters = "abcdefghij"
+    names = [f"run-{first}{second}aaaaaa" for first in letters for second in letters]
+    asyncio.run(backing_off(World(tmp_path, names, limit=2), names))
+
+
+async def backing_off(world: World, names: list[str]) -> None:
+    tries: Counter[str] = Counter()
+
+    async def refuse(manifest: Any) -> str:
+        await asyncio.sleep(0.001)  # others find the places taken meanwhile
+        tries[manifest["metadata"]["name"]] += 1
+        raise Refused("Kubernetes answered 403: exceeded quota: gpus.")
+
+    world.cluster.create_job = refuse  # type: ignore[method-assign]
+    async with world.running():
+        await until(lambda: len(tries) == len(names) and max(tries.values()) >= 4)
+    # The delay doubles with each failure that is remembered: none may be forgotten.
+    assert world.reconciler._queue._failures == tries
+
+
+@pytest.mark.usefixtures("_short_delays")
+def test_a_refused_job_keeps_no_other_one_waiting(tmp_path: Path) -> None:
+    asyncio.run(refused_beside(World(tmp_path, NAMES[:2])))
+
+
+async def refused_beside(world: World) -> None:
+    """One is refused for ever, and another one only once: that one finds the place taken then."""
+    first, second = NAMES[:2]
+    create, is_refused = world.cluster.create_job, {first, second}
+    is_asked, may_answer = asyncio.Event(), asyncio.Event()
+
+    async def refuse(manifest: Any) -> str:
+        name = manifest["metadata"]["name"]
+        if name == first:
+            is_asked.set()
+            await may_answer.wait()
+        if name in is_refused:
+            raise Refused("Kubernetes answered 403: exceeded quota: gpus.")
+        return await create(manifest)
+
+    world.cluster.create_job = refuse  # type: ignore[method-assign]
+    await world.look_at(*NAMES)
+    for _ in NAMES[:2]:  # they were woken when all had been seen
+        world.reconciler._queue.done(await world.reconciler._queue.get())
+    await world.reconciler._try_to_reconcile(second)
+    asked = asyncio.create_task(world.reconciler._try_to_reconcile(first))
+    await is_asked.wait()
+    await world.reconciler._try_to_reconcile(second)
+    assert world.reconciler._queue.is_failing(second)
+    world.reconciler._queue._cancel_retry(second)  # that look was its retry
+    may_answer.set()
+    await asked
+    assert world.queued() == set()
+    is_refused.remove(second)
+    async with world.running():
+        await until(lambda: (NAMESPACE, second) in world.cluster.job_records)

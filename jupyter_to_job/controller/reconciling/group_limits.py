@@ -69,14 +69,21 @@ class GroupLimits:
         running.add(request.name)
         return None
 
-    def release(self, name: str) -> None:
-        """Note that a job has no Job any more, and let the one begin that waits longest."""
+    def holds_back(self, name: str) -> bool:
+        """Tell whether a job waits for another one of its group."""
+        return any(name in waiting for waiting in self._waiting.values())
+
+    def release(self, name: str, *, was_refused: bool = False) -> None:
+        """Note that a job has no Job any more, and let the one begin that waits longest.
+
+        Where the cluster refused the Job nobody is woken: one after the other would be refused.
+        """
         for group, running in list(self._running.items()):
             waiting = self._waiting.get(group, {})
             waiting.pop(name, None)
             if name in running:
                 running.discard(name)
-                if waiting:
+                if waiting and not was_refused:
                     oldest = min(waiting, key=lambda waiter: waiting[waiter])
                     del waiting[oldest]  # it comes back where the place is taken again
                     self._enqueue(oldest)

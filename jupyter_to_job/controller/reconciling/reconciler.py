@@ -171,7 +171,9 @@ class Reconciler:
             self.tracker.keep(names)
             self._groups.begin(names)
             for name in names:
-                if name not in self._settled and not self._queue.is_failing(name):
+                # One that failed and is held back now has no retry to come.
+                has_retry = self._queue.is_failing(name) and not self._groups.holds_back(name)
+                if name not in self._settled and not has_retry:
                     self.enqueue(name)
             await asyncio.sleep(RESYNC_INTERVAL)
 
@@ -192,7 +194,8 @@ class Reconciler:
         """Take the next step of a job; again a little later if that fails."""
         try:
             await self._reconcile(name)
-            self._queue.forget(name)
+            if not self._groups.holds_back(name):  # else its Job may be refused again
+                self._queue.forget(name)
         except JobsError as error:
             _log.warning("%s: %s", name, error)
             self._queue.add_rate_limited(name)
@@ -216,8 +219,7 @@ class Reconciler:
         self._groups.note(files)
         namespace = files.origin.get("namespace", "")
         if not self.objects.is_synced(namespace):
-            if (placement := self._parked.park(name, namespace)) is not None:
-                self._refusals[name] = placement
+            self._park(name, namespace)
             return
         job = files.job or await self._adopt(name, files)
         if job is not None:
@@ -245,6 +247,11 @@ class Reconciler:
         step = next_step(seen)
         if not isinstance(step, Wait):
             await self._take(step, name, files)
+
+    def _park(self, name: str, namespace: str) -> None:
+        """Leave a job alone until the records of its namespace are complete."""
+        if (placement := self._parked.park(name, namespace)) is not None:
+            self._refusals[name] = placement
 
     async def _is_gone(self, job: ClusterJob) -> bool:
         """Tell whether a Job of which the watch tells nothing is gone: the watch may be behind."""
@@ -324,7 +331,7 @@ class Reconciler:
 
     def _wait_with(self, name: str, error: JobsError) -> Unavailable:
         """Tell why a job waits, and return the error with which it is tried again."""
-        self._groups.release(name)
+        self._groups.release(name, was_refused=True)
         self._refusals[name] = placement_of_error(error)
         return Unavailable(error.message)
 
