@@ -66,6 +66,18 @@ def test_a_controller_that_starts_looks_at_every_job_first() -> None:
     assert limits.held_back(waiting) is None
 
 
+def test_only_its_own_group_waits_for_a_namespace_that_cannot_be_watched() -> None:
+    woken: list[str] = []
+    limits = GroupLimits(woken.append)
+    limits.begin(["a"])
+    limits.note(files(request("a"), has_job=False), is_known=False)
+    limits.saw("a")
+    assert limits.held_back(request("b", owner="team/bob")) is None
+    assert limits.held_back(request("b")) is not None
+    limits.release("a")  # deleted
+    assert woken == ["b"] and limits.held_back(request("b")) is None
+
+
 def test_jobs_without_a_limit_count_for_the_others() -> None:
     limits = GroupLimits(str)
     limits.begin([])

@@ -106,6 +106,31 @@ async def restart(world: World) -> None:
     assert await world.look_at(*NAMES) == NAMES[1:2]
 
 
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_job_counts_whose_creation_was_not_recorded(tmp_path: Path, is_late: bool) -> None:
+    asyncio.run(not_recorded(World(tmp_path), is_late=is_late))
+
+
+async def not_recorded(world: World, *, is_late: bool) -> None:
+    """The controller is killed before it has the answer; perhaps the watch is late after that."""
+    await world.look_at(*NAMES)
+    world.cluster.crash = True
+    with pytest.raises(RuntimeError):
+        await world.look_at(NAMES[0])
+    world.restart()
+    if is_late:
+        world.cluster.job_records.synced.clear()
+        await world.look_at(*NAMES)
+        world.cluster.job_records.synced.set()
+    world.cluster.job_records.watch()
+    await world.look_at(*NAMES[::-1])
+    assert await world.look_at(*NAMES[::-1]) == NAMES[:1]
+    world.queued().clear()
+    exchanges.end(world.exchange.directory(NAMES[0]))
+    await world.look_at(NAMES[0])
+    assert NAMES[1] in world.queued()
+
+
 async def until(condition: Callable[[], object]) -> None:
     async def wait() -> None:
         while not condition():

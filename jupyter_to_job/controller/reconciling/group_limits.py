@@ -30,6 +30,8 @@ class GroupLimits:
         self._running: dict[_Group, set[str]] = {}
         self._waiting: dict[_Group, dict[str, str]] = {}
         """The age of each job that waits, by its name."""
+        self._unknown: dict[_Group, set[str]] = {}
+        """Jobs that may have a Job that is not on record: their group waits until that is known."""
 
     def begin(self, names: Iterable[str]) -> None:
         """Note at the start which jobs there are to look at; later calls change nothing."""
@@ -43,15 +45,30 @@ class GroupLimits:
             self._unseen.discard(name)
             self._wake_if_all_seen()
 
-    def note(self, files: JobFiles) -> None:
-        """Note a job that has a Job, or has ended."""
+    def note(self, files: JobFiles, *, is_known: bool = True) -> None:
+        """Note a job that has a Job, or has ended.
+
+        `is_known`: it has no Job if none is on record. Otherwise the cluster must be asked first.
+        """
         request = files.request
         if request.group is None:
             return
+        group = _group_of(request)
         if Seen(attempts=files.attempts).has_ended:
             self.release(request.name)
         elif files.job is not None:
-            self._running.setdefault(_group_of(request), set()).add(request.name)
+            self._running.setdefault(group, set()).add(request.name)
+        elif not is_known:
+            self._unknown.setdefault(group, set()).add(request.name)
+            return
+        self._know(group, request.name)
+
+    def _know(self, group: _Group, name: str) -> None:
+        """Note that it is known whether a job has a Job; the last one wakes its group."""
+        unknown = self._unknown.get(group, set())
+        unknown.discard(name)
+        if not unknown and self._unknown.pop(group, None) is not None:
+            self._wake(group)
 
     def held_back(self, request: Request) -> Placement | None:
         """Return why a job's Job must not be created now; None: it counts as running then."""
@@ -60,7 +77,8 @@ class GroupLimits:
         group, limit = _group_of(request), request.group_limit
         running = self._running.setdefault(group, set())
         # None: nothing was listed yet.
-        is_full = limit is not None and (len(running) >= limit or self._unseen != set())
+        is_unsure = self._unseen != set() or group in self._unknown
+        is_full = limit is not None and (len(running) >= limit or is_unsure)
         if limit is not None and is_full and request.name not in running:
             self._waiting.setdefault(group, {})[request.name] = request.age
             message = group_limit_message(request.group, limit)
@@ -78,6 +96,8 @@ class GroupLimits:
 
         Where the cluster refused the Job nobody is woken: one after the other would be refused.
         """
+        for group in list(self._unknown):
+            self._know(group, name)
         for group, running in list(self._running.items()):
             waiting = self._waiting.get(group, {})
             waiting.pop(name, None)
@@ -93,9 +113,13 @@ class GroupLimits:
 
     def _wake_if_all_seen(self) -> None:
         if self._unseen is not None and not self._unseen:
-            for waiting in self._waiting.values():
-                for name in sorted(waiting, key=lambda waiter: waiting[waiter]):
-                    self._enqueue(name)
+            for group in self._waiting:
+                self._wake(group)
+
+    def _wake(self, group: _Group) -> None:
+        waiting = self._waiting.get(group, {})
+        for name in sorted(waiting, key=lambda waiter: waiting[waiter]):
+            self._enqueue(name)
 
 
 def _group_of(request: Request) -> _Group:

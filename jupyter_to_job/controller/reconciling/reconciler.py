@@ -216,9 +216,10 @@ class Reconciler:
             self._forget(name)
             return
         logs.add_context(request_id=files.request.request_id)
-        self._groups.note(files)
         namespace = files.origin.get("namespace", "")
-        if not self.objects.is_synced(namespace):
+        is_synced = self.objects.is_synced(namespace)
+        self._groups.note(files, is_known=is_synced or not self.objects.covers(namespace))
+        if not is_synced:
             self._park(name, namespace)
             return
         job = files.job or await self._adopt(name, files)
@@ -265,6 +266,7 @@ class Reconciler:
         """Record a Job that was created just before the controller ended, if there is one."""
         job = known_job(self.objects, name, files)
         if job is not None:
+            self._groups.note(replace(files, job=job))
             await asyncio.to_thread(write_job, self.exchange, name, job)
             self._refusals.pop(name, None)
         return job
