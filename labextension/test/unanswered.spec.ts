@@ -2,7 +2,7 @@
 import type { IDialogApi } from '../src/jobs/client';
 import { ApiError } from '../src/jobs/client';
 import { SubmitDialogs } from '../src/dialog/submitDialogs';
-import type { Choices } from '../src/jobs/job';
+import type { Choices, Job } from '../src/jobs/job';
 import type { INotebookSource } from '../src/source';
 import { job, TRANS } from './fixtures';
 
@@ -13,7 +13,7 @@ const OTHER = new ApiError('refused', 'Another submission.', '', 'conflict');
 
 function open(...answers: (ApiError | null)[]) {
   const keys: string[] = [];
-  const newest = job({ flavor: 'gpu' });
+  let newest = job({ flavor: 'gpu' });
   const dialogs = new SubmitDialogs(
     {} as IDialogApi,
     { all: [newest], getNewestOf: () => newest } as never,
@@ -37,7 +37,8 @@ function open(...answers: (ApiError | null)[]) {
       return failure ? Promise.reject(failure) : Promise.resolve(job());
     }
   });
-  return { dialogs, keys, source };
+  const arrive = (arrived: Job) => (newest = arrived);
+  return { dialogs, keys, source, arrive };
 }
 
 describe.each(['submit', 'submitAgain'] as const)('%s', method => {
@@ -54,6 +55,14 @@ describe.each(['submit', 'submitAgain'] as const)('%s', method => {
     expect(keys[1]).toBe(keys[0]);
     expect(keys[2]).toBe(keys[0]);
     expect(keys[3]).not.toBe(keys[0]);
+  });
+
+  it('keeps its key when the job arrives and the answer does not', async () => {
+    const { dialogs, keys, source, arrive } = open(LOST);
+    await expect(dialogs[method](source())).rejects.toBe(LOST);
+    arrive(job({ flavor: 'small', max_runtime: 60 }));
+    await dialogs[method](source());
+    expect(keys[1]).toBe(keys[0]);
   });
 
   it('takes a new key after a refusal', async () => {

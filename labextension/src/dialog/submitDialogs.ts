@@ -76,11 +76,11 @@ export class SubmitDialogs implements ISubmitDialog {
     const { now, later } = await this._loadMemories(source.path);
     const remembered = (await later) ?? now;
     await source.ready;
-    const choices = await this._choicesFor(source, remembered);
-    const job = await this._unanswered.send(source, {
-      ...choices,
+    const choices = this._unanswered.choicesOf(source) ?? {
+      ...(await this._choicesFor(source, remembered)),
       ...source.initialChoices
-    });
+    };
+    const job = await this._unanswered.send(source, choices);
     if (source.initialChoices.parameters === undefined) {
       await this._memory.save(source.path, job, remembered);
     }
