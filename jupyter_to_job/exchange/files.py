@@ -55,6 +55,8 @@ class FileExchange(FilePieces):
         self._listing = threading.Lock()
         self._names: StampCache[Path, frozenset[str]] = StampCache()
         self._known_names: frozenset[str] = frozenset()
+        self._has_unseen = False
+        """Whether a name could not be looked at the last time, which changes no stamp."""
         self._requests: StampCache[str, Request] = StampCache(MAX_CACHED_REQUESTS)
         self.on_removal: Callable[[Path], object] = lambda _folder: None
 
@@ -156,7 +158,10 @@ class FileExchange(FilePieces):
         What other users put there is left out.
         """
         stamp = stamp_of(self.root) if self.is_local else None
-        return self._names.get(self.root, stamp, self._read_names)
+        names = self._names.get(self.root, stamp, self._read_names)
+        if self._has_unseen:
+            self._names.forget(self.root)
+        return names
 
     def _read_names(self) -> frozenset[str]:
         with self._listing:
@@ -164,15 +169,17 @@ class FileExchange(FilePieces):
                 entries = os.listdir(self.root)  # noqa: PTH208 - text, where there are many
             except FileNotFoundError:
                 return frozenset()
-            known = self._known_names
+            known, self._has_unseen = self._known_names, False
             names = known.intersection(entries)
             new = [name for name in entries if name not in known and is_job_name(name)]
             if new or len(names) != len(known):
                 jobs = set()
                 for name in new:
-                    with contextlib.suppress(OSError):  # one job does not hide the others
+                    try:
                         if self._is_job(self.root / name):
                             jobs.add(name)
+                    except OSError:  # one job does not hide the others
+                        self._has_unseen = True
                 self._known_names = names.union(jobs)
             return self._known_names
 
