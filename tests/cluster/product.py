@@ -109,7 +109,7 @@ spec:
 """
 """What this cluster's administrator adds to the pods of jobs."""
 SETTINGS = {
-    "JUPYTER_TO_JOB_START_LIMITS": "image=1s",
+    "JUPYTER_TO_JOB_START_LIMITS": "image=20s",  # a test cancels a job meanwhile
     "JUPYTER_TO_JOB_POD_PATCH": "/etc/jupyter-to-job/pod-patch.yaml",
     "JUPYTER_TO_JOB_VARIABLES": "DATA_ROOT,configmap/settings",
     "JUPYTER_TO_JOB_UNPINNED_IMAGES": "true",  # ours come from no registry
