@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from jupyter_to_job.cli import waiting
-from jupyter_to_job.domain.errors import Unavailable
+from jupyter_to_job.domain.errors import JobsError, NotFound, Unavailable
 from jupyter_to_job.domain.job import Delivery, DeliveryState, Job, State
 
 RUNNING = Job(
@@ -25,12 +25,12 @@ class Gateway:
 
     pulls = False
 
-    def __init__(self, *answers: Job | Unavailable) -> None:
+    def __init__(self, *answers: Job | JobsError) -> None:
         self.answers = list(answers)
 
     def get(self, _name: str) -> Job:
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        if isinstance(answer, Unavailable):
+        if isinstance(answer, JobsError):
             raise answer
         return answer
 
@@ -67,3 +67,19 @@ def test_who_gives_up_says_how_to_come_back(
     with pytest.raises(Unavailable):
         waiting.wait_for([RUNNING], services)
     assert f"Return with: jupyter-to-job wait {RUNNING.name}" in capsys.readouterr().err
+
+
+def test_a_deletion_is_told_also_where_the_waiting_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(waiting, "GATEWAY_TIMEOUT", 0.05)
+    gone = replace(RUNNING, name="gone-aaaaaaaa")
+    services: Any = {
+        gone.name: Gateway(NotFound(f"There is no job {gone.name}.")),
+        RUNNING.name: Gateway(Unavailable("The gateway answered 503.")),
+    }
+    with pytest.raises(Unavailable):
+        waiting.wait_for([gone, RUNNING], services)
+    said = capsys.readouterr().err
+    assert f"There is no job {gone.name}. It was deleted meanwhile." in said
+    assert f"Return with: jupyter-to-job wait {RUNNING.name}\n" in said
