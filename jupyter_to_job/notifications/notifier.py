@@ -51,7 +51,7 @@ class _Owed:
     """
 
     outbox: Outbox
-    was_ours: bool = False
+    was_ours: bool = True
     stamp: object = None
     checked_at: float = float("-inf")
     hooks: HookList | None = None

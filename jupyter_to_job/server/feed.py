@@ -27,7 +27,7 @@ LOOK_DELAY = 5.0
 """Seconds in which a feed that has begun tells of the jobs that are open, one after the other. The
 feed of a controller that has just started is silent at first."""
 MAX_LOOKS = 10
-"""Jobs that are asked for while the feed is silent, before it is listened to again."""
+"""Jobs that are asked for one after the other, before the feed is listened to again."""
 
 
 class Feed:

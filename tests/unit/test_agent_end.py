@@ -130,6 +130,14 @@ def test_a_disk_that_fails_for_a_moment_loses_no_run(
     assert exchange.read(JOB, "attempt-1/sent-outcome.json") == documents.encode(OUTCOME)
 
 
+def write_artifacts(folder: Path, *names: str) -> None:
+    """Let a run end with artifacts of these names, a byte each."""
+    artifacts = run_in(folder) / layout.ARTIFACTS
+    artifacts.mkdir()
+    for name in names:
+        (artifacts / name).write_bytes(b"x")
+
+
 @pytest.mark.parametrize("failure", [JobsError("Broken."), Damaged("It cannot be read.")])
 def test_an_artifact_that_never_goes_through_does_not_hold_up_the_rest(
     url: str,
@@ -143,10 +151,7 @@ def test_an_artifact_that_never_goes_through_does_not_hold_up_the_rest(
     """The gateway answers, so the time for artifacts goes by."""
     agent = start(url)
     agent.fetch()
-    artifacts = run_in(folder) / layout.ARTIFACTS
-    artifacts.mkdir()
-    for number in range(20):
-        (artifacts / f"{number}").write_bytes(b"x")
+    write_artifacts(folder, *map(str, range(20)))
     append, clock = GatewayConnection.append, [0.0]
 
     def pass_time(seconds: float) -> None:
@@ -178,10 +183,7 @@ def test_artifacts_have_only_so_much_time(
     """The GPU is held meanwhile. A gateway that is away is waited for, and nothing is lost."""
     agent = start(url)
     agent.fetch()
-    artifacts = run_in(folder) / layout.ARTIFACTS
-    artifacts.mkdir()
-    for name in ("a", "b"):
-        (artifacts / name).write_bytes(b"x")
+    write_artifacts(folder, "a", "b")
     append, failures = GatewayConnection.append, [Unavailable("Away.")] * (3 if is_away else 0)
     clock = [0.0]
 
