@@ -110,7 +110,12 @@ def test_a_current_version_whose_answer_is_lost_is_one_job(
 ) -> None:
     lab.write("reports/study.ipynb", "print('once')")
     page = open_lab()
-    name = submit(page, open_notebook(page, "reports", "study.ipynb"))
+    panel = open_notebook(page, "reports", "study.ipynb")
+    # A kernel that has just started changes the notebook, and of another notebook the job is new.
+    page.wait_for_function(
+        "() => jupyterapp.shell.currentWidget.model.getMetadata('language_info')?.version"
+    )
+    name = submit(page, panel)
     press = "name => void jupyterapp.commands.execute('jupyter-to-job:submit-current', { name })"
 
     page.route(POST, give_up)
