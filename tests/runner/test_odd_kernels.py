@@ -78,7 +78,7 @@ FLOOD = """\
 import os, sys, time
 log = sys.stdout.fileno()
 while os.fstat(log).st_size < 2 << 20: os.write(log, b'y\\n' * (1 << 19))
-while os.fstat(log).st_size > 1 << 20: time.sleep(0.02)
+while not 0 < os.fstat(log).st_size <= 1 << 20: time.sleep(0.02)  # empty: it is being cut
 os.write(log, b'the last words\\n')
 os._exit(3)
 """
