@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .. import notebooks
+from ..processes import until
 from .cli import Cli
 
 
@@ -31,7 +34,13 @@ def test_an_estimate_from_earlier_runs(cli: Cli) -> None:
         assert cli.run("submit", "waits.ipynb", "--wait").returncode == 0
     cli.submit_waiting()  # the same notebook, which now waits for a file
     first, second = cli.submit("waits.ipynb"), cli.submit("waits.ipynb")
-    near, far = (cli.json("show", name)["wait"] for name in (first, second))
+
+    def wait_of(name: str) -> dict[str, Any]:
+        return dict(cli.json("show", name)["wait"])
+
+    # The index takes a job when nothing has happened to it for two seconds.
+    until(lambda: wait_of(first)["start"]["runs"] == 2, "both runs count")
+    near, far = wait_of(first), wait_of(second)
     assert (near["before"], far["before"]) == (0, 1)
     for wait in (near, far):
         assert wait["start"]["runs"] == 2
