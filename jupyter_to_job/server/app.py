@@ -58,6 +58,9 @@ class JobsExtension(ExtensionApp):
         self.settings["jupyter_to_job"] = ServerContext(
             jobs, quick, slow, transfers, workspace, rootless
         )
+        # Every page of this server has it, of JupyterLab and of Notebook 7.
+        page = self.settings.setdefault("page_config_data", {})
+        page["jupyterToJobWorkspace"] = str(root.resolve())
         self._puller = ResultPuller(jobs, self.log)
         self._feed = Feed(jobs, self._emit_change, self.log, self._puller)
 

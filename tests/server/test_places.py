@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from jupyter_server.auth import IdentityProvider, User
+from jupyter_server.serverapp import ServerApp
 from jupyter_server.services.contents.manager import ContentsManager
 
 from ..processes import until
@@ -91,6 +92,16 @@ async def test_with_its_files_elsewhere(jp_fetch: Fetch, tmp_path: Path) -> None
     assert (moved / done["delivery"]["path"]).is_file()
     listed = json.loads((await jp_fetch(*API, "jobs")).body)["jobs"]
     assert [j["notebook"] for j in listed] == ["train.ipynb"]
+
+
+@pytest.mark.parametrize("configured", [{}, {"moved": True}], indirect=True)
+async def test_its_pages_say_where_its_files_are(
+    configured: dict[str, Any], jp_serverapp: ServerApp, jp_root_dir: Path, tmp_path: Path
+) -> None:
+    """Pages of two servers may have one address, one after the other."""
+    root = tmp_path / "moved" / "files" if configured else jp_root_dir.resolve()
+    page = jp_serverapp.web_app.settings["page_config_data"]
+    assert page["jupyterToJobWorkspace"] == str(root)
 
 
 async def test_jobs_of_another_root_are_not_this_server_s(

@@ -61,7 +61,7 @@ export async function findMissed(
 
 /** Keeps in the browser's storage what the user knows. */
 export class KnownStore {
-  /** @param scope distinguishes the servers that have this origin */
+  /** @param scope distinguishes the servers that have or had this origin */
   constructor(
     scope: string,
     private readonly _storage: Storage = window.localStorage

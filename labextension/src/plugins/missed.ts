@@ -3,6 +3,7 @@ import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
+import { PageConfig } from '@jupyterlab/coreutils';
 import type { Contents } from '@jupyterlab/services';
 import {
   ITranslator,
@@ -40,7 +41,9 @@ const plugin: JupyterFrontEndPlugin<void> = {
     const trans = (translator ?? nullTranslator).load('jupyter_to_job');
     const preferences = optionalPreferences ?? new RegistryPreferences();
     const settings = serviceManager.serverSettings;
-    const store = new KnownStore(settings.baseUrl);
+    // A server may have the address of an earlier one, and other jobs.
+    const workspace = PageConfig.getOption('jupyterToJobWorkspace');
+    const store = new KnownStore(`${settings.baseUrl}:${workspace}`);
     const tell = async () => {
       const known = store.load();
       const missed =
