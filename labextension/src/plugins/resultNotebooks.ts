@@ -13,7 +13,7 @@ import {
   nullTranslator,
   type TranslationBundle
 } from '@jupyterlab/translation';
-import type { JSONObject, ReadonlyPartialJSONObject } from '@lumino/coreutils';
+import type { JSONObject } from '@lumino/coreutils';
 
 import { CommandIDs, jobNameOf } from '../jobCommands';
 import { type Job, resultPath } from '../jobs/job';
@@ -81,8 +81,7 @@ class Results {
       return;
     }
     const { commands } = this._app;
-    const run = (command: string, args: ReadonlyPartialJSONObject) =>
-      void commands.execute(command, args);
+    // The buttons stay right if the result is renamed, and is no longer known by its path.
     const bar = createResultBar({
       job: provenance.job,
       end:
@@ -94,10 +93,13 @@ class Results {
       openSource: () =>
         failed === -1
           ? void openSource(commands, provenance.notebook, this._trans)
-          : run(CommandIDs.sourceCell, {
-              index: findFailedCell(panel.content)
-            }),
-      bringBack: () => run(CommandIDs.bringBack, {}),
+          : void this._try(() =>
+              this._openCell(panel, findFailedCell(panel.content), provenance)
+            ),
+      bringBack: () =>
+        void this._try(() =>
+          this._copyOutputs(this._pathOf(panel), provenance, null)
+        ),
       trans: this._trans
     });
     panel.contentHeader.insertWidget(0, bar);
@@ -144,8 +146,16 @@ class Results {
     }
     const at =
       typeof index === 'number' ? index : panel.content.activeCellIndex;
+    await this._openCell(panel, at, provenance);
+  }
+
+  private async _openCell(
+    panel: NotebookPanel,
+    index: number,
+    provenance: Provenance
+  ): Promise<void> {
     const { openSourceCell } = await import('../resultNotebook/commands');
-    await openSourceCell(this._services, panel, at, provenance);
+    await openSourceCell(this._services, panel, index, provenance);
   }
 
   /** Bring back the outputs of a job, of the current result, or of the current source's job. */
@@ -165,8 +175,16 @@ class Results {
       throw new Error(this._trans.__('There is no result of this notebook.'));
     }
     const source = current === origin.notebook ? panel : null;
+    await this._copyOutputs(path, origin, source);
+  }
+
+  private async _copyOutputs(
+    path: string,
+    provenance: Provenance,
+    source: NotebookPanel | null
+  ): Promise<void> {
     const { bringOutputsBack } = await import('../resultNotebook/commands');
-    await bringOutputsBack(this._services, path, origin, source);
+    await bringOutputsBack(this._services, path, provenance, source);
   }
 
   private _mayBringBack(name: string): boolean {
