@@ -47,7 +47,7 @@ async function show(answer: Results, answers: Partial<IResultsApi> = {}) {
   const services = { commands, jobs, resultsApi, trans: TRANS };
   const view = new ResultsView('night', services);
   Widget.attach(view, document.body);
-  await until(() => view.node.querySelector('table') !== null);
+  await until(() => view.node.querySelector('table, [role=alert]') !== null);
   return view;
 }
 
@@ -106,5 +106,20 @@ it('loads a picture again when it comes in sight once more', async () => {
   expect(shown().querySelector('img')!.src).toBe('blob:curve');
   expect(getPicture).toHaveBeenCalledTimes(2);
   expect(appear).toEqual([]);
+  view.dispose();
+});
+
+it('keeps the keyboard focus when the button that had it goes', async () => {
+  const getResults = jest
+    .fn(() => Promise.resolve(results()))
+    .mockRejectedValueOnce(new Error('HTTP 504'));
+  const view = await show(results(), { getResults });
+  const find = (selector: string) =>
+    view.node.querySelector<HTMLElement>(selector);
+  const button = find('[role=alert] button')!;
+  button.focus();
+  button.click();
+  await until(() => find('table') !== null && !button.isConnected);
+  expect(document.activeElement).toBe(find('button'));
   view.dispose();
 });

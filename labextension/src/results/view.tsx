@@ -10,6 +10,7 @@ import type { IJobs } from '../tokens';
 import { errorText, showError } from '../ui/errors';
 import { GroupProgress } from '../ui/groupProgress';
 import { saveFile } from '../ui/saveFile';
+import { useKeptFocus } from '../ui/useKeptFocus';
 import { useModel } from '../ui/useModel';
 import { BestRun } from './bestRun';
 import { Matrix, type MatrixServices } from './matrix';
@@ -52,6 +53,7 @@ export class ResultsView extends ReactWidget {
         pictures={this._pictures}
         resultsApi={resultsApi}
         trans={trans}
+        container={this.node}
       />
     );
   }
@@ -65,9 +67,10 @@ type Props = MatrixServices & {
   resultsApi: IResultsApi;
 };
 
-function Content(props: Props): ReactElement {
-  const { model, commands, pictures, trans } = props;
+function Content(props: Props & { container: HTMLElement }): ReactElement {
+  const { model, commands, pictures, trans, container } = props;
   useModel(model);
+  useKeptFocus(container, node => node.querySelector('button'));
   return (
     <>
       <Head {...props} />

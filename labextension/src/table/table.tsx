@@ -11,6 +11,7 @@ import '../../style/table.css';
 import { ConnectionNotice } from '../panel/head';
 import type { IPreferences } from '../settings/preferences';
 import type { IJobs } from '../tokens';
+import { useKeptFocus } from '../ui/useKeptFocus';
 import { useModel } from '../ui/useModel';
 import { JobGrid } from './grid';
 import { createJobsActions, type JobsAction, runForJobs } from './manyJobs';
@@ -45,6 +46,7 @@ export class JobsTable extends ReactWidget {
         {...this._services}
         model={this.model}
         actions={this._actions}
+        container={this.node}
       />
     );
   }
@@ -71,10 +73,7 @@ export class JobsTable extends ReactWidget {
     super.onActivateRequest(msg);
     // React has not rendered yet at the first activation.
     void Promise.resolve(this.renderPromise).then(() => {
-      const row = this.node.querySelector<HTMLElement>(
-        '[data-name][tabindex="0"]'
-      );
-      (row ?? this.node.querySelector('input'))?.focus({ preventScroll: true });
+      findFocusTarget(this.node)?.focus({ preventScroll: true });
     });
   }
 
@@ -93,11 +92,22 @@ export class JobsTable extends ReactWidget {
 type Props = TableServices & {
   model: TableModel;
   actions: readonly JobsAction[];
+  /** The table's node. */
+  container: HTMLElement;
 };
+
+/** Find the element that gets the focus: the active row, or else the search field. */
+function findFocusTarget(table: HTMLElement): HTMLElement | null {
+  return (
+    table.querySelector<HTMLElement>('[data-name][tabindex="0"]') ??
+    table.querySelector('input')
+  );
+}
 
 function TableContent(props: Props): ReactElement {
   const { model, commands, trans, actions, jobs } = props;
   useModel(model);
+  useKeptFocus(props.container, findFocusTarget);
   const run = (action: JobsAction) =>
     void runForJobs(
       action,
