@@ -1,7 +1,16 @@
 /** The table of jobs: what it shows in which order, what is selected, and what is done to several. */
-import type { CommandRegistry } from '@lumino/commands';
+import type { Contents } from '@jupyterlab/services';
+import { CommandRegistry } from '@lumino/commands';
+import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 
-import { ApiError, type IJobsApi, type JobsQuery } from '../src/jobs/client';
+import { addJobCommands, CommandIDs } from '../src/jobCommands';
+import {
+  ApiError,
+  type IExportApi,
+  type IJobsApi,
+  type IJournalApi,
+  type JobsQuery
+} from '../src/jobs/client';
 import type { Job } from '../src/jobs/job';
 import { Jobs } from '../src/jobs/model';
 import {
@@ -15,7 +24,8 @@ import { Selection } from '../src/table/selection';
 import { RegistryPreferences } from '../src/settings/preferences';
 import { job, TRANS } from './fixtures';
 
-const isConfirmed = jest.fn<Promise<{ button: { accept: boolean } }>, []>();
+type Answer = { button: { accept?: boolean; actions?: string[] } };
+const isConfirmed = jest.fn<Promise<Answer>, []>();
 const emit = jest.fn();
 jest.mock('@jupyterlab/apputils', () => ({
   ...jest.requireActual<object>('@jupyterlab/apputils'),
@@ -303,13 +313,27 @@ describe('several jobs', () => {
 
   function scene(...known: Partial<Job>[]) {
     const { jobs } = table(...known);
-    const commands = { execute: jest.fn(() => Promise.resolve()) };
-    const actions = createJobsActions({
-      commands: commands as unknown as CommandRegistry,
+    const open = jest.fn<unknown, [ReadonlyPartialJSONObject]>();
+    const openBare = jest.fn<unknown, [ReadonlyPartialJSONObject]>();
+    const commands = new CommandRegistry();
+    commands.addCommand('docmanager:open', { execute: open });
+    commands.addCommand(CommandIDs.openWithoutOutputs, { execute: openBare });
+    const get = (path: string) =>
+      Promise.resolve({ size: path === 'large.ipynb' ? 1e9 : 1 });
+    const services = {
+      commands,
+      contents: { get } as unknown as Contents.IManager,
       jobs,
       preferences: new RegistryPreferences(),
       trans: TRANS
+    };
+    addJobCommands({
+      ...services,
+      journalApi: {} as IJournalApi,
+      exportApi: {} as IExportApi,
+      dialog: null
     });
+    const actions = createJobsActions(services);
     const run = (id: string, told: string[] = []) =>
       runForJobs(
         actions.find(action => action.id === id)!,
@@ -317,7 +341,7 @@ describe('several jobs', () => {
         text => told.push(text),
         TRANS
       );
-    return { jobs, commands, run };
+    return { jobs, open, openBare, run };
   }
 
   it('are cancelled if they have not ended, after a question if any runs', async () => {
@@ -377,7 +401,7 @@ describe('several jobs', () => {
   it('are not deleted by a second press while the first asks', async () => {
     const { jobs, run } = scene({});
     const remove = jest.spyOn(jobs, 'delete').mockResolvedValue();
-    let answer = (_: { button: { accept: boolean } }) => {};
+    let answer = (_: Answer) => {};
     isConfirmed.mockReturnValue(new Promise(resolve => (answer = resolve)));
     const first = run('delete');
     expect(await run('delete')).toBe(0);
@@ -407,13 +431,45 @@ describe('several jobs', () => {
     ]);
   });
 
+  const delivered = (path: string) => ({
+    delivery: { state: 'delivered' as const, path, message: null }
+  });
+
   it('are opened where they have a result', async () => {
-    const delivery = { state: 'delivered' as const, path: 'a', message: null };
-    const { commands, run } = scene({ delivery }, {});
+    const { open, run } = scene(delivered('a.ipynb'), {});
     expect(await run('open')).toBe(1);
-    expect(commands.execute).toHaveBeenCalledWith(
-      'jupyter-to-job:open-result',
-      { name: 'j-0' }
+    expect(open.mock.calls).toEqual([[{ path: 'a.ipynb' }]]);
+  });
+
+  it('tell once which results were not opened', async () => {
+    const { open, run } = scene(
+      delivered('a.ipynb'),
+      delivered('b.ipynb'),
+      delivered('c.ipynb')
     );
+    open.mockImplementation(({ path }) =>
+      path === 'b.ipynb'
+        ? Promise.resolve()
+        : Promise.reject(new Error('404 Not Found'))
+    );
+    const told: string[] = [];
+    expect(await run('open', told)).toBe(1);
+    expect(told.at(-2)).toBe('Opened 1 of 3');
+    expect(emit.mock.calls).toEqual([
+      [
+        '2 of 3 results were not opened: a.ipynb cannot be opened (404 Not Found). ' +
+          'If it was moved or deleted, the job can be rerun.',
+        'error',
+        expect.anything()
+      ]
+    ]);
+  });
+
+  it('are opened without their outputs where they are large, if so chosen', async () => {
+    const { open, openBare, run } = scene(delivered('large.ipynb'));
+    isConfirmed.mockResolvedValue({ button: { actions: ['bare'] } });
+    expect(await run('open')).toBe(1);
+    expect(openBare.mock.calls).toEqual([[{ name: 'j-0' }]]);
+    expect(open).not.toHaveBeenCalled();
   });
 });

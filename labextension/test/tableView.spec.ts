@@ -1,4 +1,5 @@
 /** The table of jobs on the screen. */
+import type { Contents } from '@jupyterlab/services';
 import { CommandRegistry } from '@lumino/commands';
 import { Widget } from '@lumino/widgets';
 
@@ -24,6 +25,7 @@ async function show() {
     jobs,
     preferences: new RegistryPreferences(),
     commands: new CommandRegistry(),
+    contents: {} as Contents.IManager,
     trans: TRANS
   });
   Widget.attach(view, document.body);

@@ -45,7 +45,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     IPreferences
   ],
   activate: (
-    { commands, shell }: JupyterFrontEnd,
+    { commands, serviceManager, shell }: JupyterFrontEnd,
     jobs: IJobs,
     restorer: ILayoutRestorer | null,
     palette: ICommandPalette | null,
@@ -58,9 +58,11 @@ const plugin: JupyterFrontEndPlugin<void> = {
     const tracker = new WidgetTracker<TableWidget>({
       namespace: 'jupyter-to-job-table'
     });
+    const { contents } = serviceManager;
+    const services = { jobs, commands, contents, preferences, trans };
     const open = createOpener(
       tracker,
-      () => createWidget({ jobs, commands, preferences, trans }, settings),
+      () => createWidget(services, settings),
       widget => addToMainArea(shell, widget, 'Jobs')
     );
     commands.addCommand(CommandIDs.showTable, {

@@ -1,12 +1,14 @@
 /** What can be done to several jobs at once: asked for once, told once. */
+import type { Contents } from '@jupyterlab/services';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { CommandRegistry } from '@lumino/commands';
 
-import { CommandIDs, isConfirmed, type Question } from '../jobCommands';
+import { isConfirmed, type Question } from '../jobCommands';
 import { isFinal, type Job, resultPath } from '../jobs/job';
 import type { IPreferences } from '../settings/preferences';
 import type { IJobs } from '../tokens';
 import { errorText } from '../ui/errors';
+import { openResultOrThrow } from '../ui/openResult';
 import { showToast } from '../ui/toast';
 
 /** How many requests are under way at once. */
@@ -34,6 +36,7 @@ export type JobsAction = {
 
 type Services = {
   commands: CommandRegistry;
+  contents?: Contents.IManager;
   jobs: IJobs;
   preferences: IPreferences;
   trans: TranslationBundle;
@@ -47,7 +50,8 @@ export function createJobsActions(services: Services): JobsAction[] {
   ];
 }
 
-function repeatingActions({ commands, jobs, trans }: Services): JobsAction[] {
+function repeatingActions(services: Services): JobsAction[] {
+  const { commands, contents, jobs, trans } = services;
   return [
     {
       id: 'open',
@@ -63,7 +67,11 @@ function repeatingActions({ commands, jobs, trans }: Services): JobsAction[] {
               yes: trans.__('Open'),
               no: trans.__('Cancel')
             },
-      run: ({ name }) => commands.execute(CommandIDs.open, { name }),
+      run: job =>
+        openResultOrThrow(commands, resultPath(job) ?? '', trans, {
+          name: job.name,
+          contents
+        }),
       progress: (done, total) => trans.__('Opened %1 of %2', done, total),
       failure: (failed, total) =>
         trans.__('%1 of %2 results were not opened', failed, total),
@@ -210,8 +218,12 @@ async function runAll(
   let done = 0;
   const work = async () => {
     for (let job = pending.shift(); job !== undefined; job = pending.shift()) {
-      await action.run(job).catch((error: unknown) => errors.push(error));
-      done += 1;
+      try {
+        await action.run(job);
+        done += 1;
+      } catch (error) {
+        errors.push(error);
+      }
       if (jobs.length > 1) {
         onProgress(action.progress(done, jobs.length));
       }

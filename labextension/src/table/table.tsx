@@ -1,4 +1,5 @@
 /** The table of all jobs, in the main area. It is loaded when it is opened. */
+import type { Contents } from '@jupyterlab/services';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { ReactWidget } from '@jupyterlab/ui-components';
 import { CommandRegistry } from '@lumino/commands';
@@ -22,6 +23,7 @@ export type TableServices = {
   jobs: IJobs;
   preferences: IPreferences;
   commands: CommandRegistry;
+  contents: Contents.IManager;
   trans: TranslationBundle;
 };
 

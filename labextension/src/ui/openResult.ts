@@ -16,16 +16,32 @@ export const LARGE = 20_000_000;
 
 const OPEN_WITHOUT_OUTPUTS = 'jupyter-to-job:open-without-outputs';
 
-/**
- * Open a delivered notebook at the failed cell, if there is one, or show why it cannot be opened.
- *
- * @param job whose result it is: if it is large, the user may choose to see it without outputs
- */
+/** Whose result it is: if it is large, the user may choose to see it without outputs. */
+type ResultJob = { name: string; contents?: Contents.IManager };
+
+/** Open a delivered notebook as `openResultOrThrow` does, or show why it cannot be opened. */
 export async function openResult(
   commands: CommandRegistry,
   path: string,
   trans: TranslationBundle,
-  job?: { name: string; contents?: Contents.IManager }
+  job?: ResultJob
+): Promise<void> {
+  try {
+    await openResultOrThrow(commands, path, trans, job);
+  } catch (error) {
+    showError(error, trans, false);
+  }
+}
+
+/**
+ * Open a delivered notebook at the failed cell, if there is one. An error says why it cannot be
+ * opened.
+ */
+export async function openResultOrThrow(
+  commands: CommandRegistry,
+  path: string,
+  trans: TranslationBundle,
+  job?: ResultJob
 ): Promise<void> {
   try {
     const choice = await chooseHow(path, trans, job?.contents);
@@ -35,7 +51,7 @@ export async function openResult(
       await openAtFailedCell(commands, path);
     }
   } catch (error) {
-    showError(toOpenError(error, path, trans), trans, false);
+    throw toOpenError(error, path, trans);
   }
 }
 
