@@ -10,6 +10,7 @@ import type { Job } from '../src/jobs/job';
 import { Jobs } from '../src/jobs/model';
 import { announceChanges } from '../src/panel/announcer';
 import { PanelModel } from '../src/panel/model';
+import { JobsPanel } from '../src/panel/panel';
 import { JobRow } from '../src/panel/row';
 import {
   noteText,
@@ -135,6 +136,46 @@ describe('announceChanges', () => {
     expect(said).toHaveLength(1);
     stop();
   });
+});
+
+test('a screen reader hears the same announcement each time', async () => {
+  Object.assign(window, {
+    ResizeObserver: class {
+      observe(): void {}
+      disconnect(): void {}
+    }
+  });
+  const { model, jobs } = panel({}, {}, {}, {});
+  const listen = jest.spyOn(jobs.changed, 'connect');
+  const view = new JobsPanel(model, new CommandRegistry(), TRANS);
+  Widget.attach(view, document.body);
+  await until(() => listen.mock.calls.length > 0);
+  const spoken = view.node.querySelector('[aria-live]')!;
+  const said: string[] = [];
+  // A reader speaks the text that is added or changed.
+  const observer = new MutationObserver(mutations =>
+    mutations
+      .flatMap(({ addedNodes, target, type }) =>
+        type === 'characterData' ? [target] : [...addedNodes]
+      )
+      .forEach(({ textContent }) => said.push(textContent ?? ''))
+  );
+  observer.observe(spoken, {
+    childList: true,
+    characterData: true,
+    subtree: true
+  });
+  for (const state of ['starting', 'running'] as const) {
+    jest.useFakeTimers();
+    jobs.all.forEach(each => jobs.update({ ...each, state }));
+    const count = said.length;
+    jest.advanceTimersByTime(1000);
+    jest.useRealTimers();
+    await until(() => said.length > count);
+  }
+  expect(said).toEqual(['4 jobs changed', '4 jobs changed']);
+  observer.disconnect();
+  view.dispose();
 });
 
 describe('words', () => {

@@ -125,11 +125,20 @@ function PanelContent({
  * nothing else: the list would show news under a pressed pointer.
  */
 function Announcements({ jobs, trans }: AnnouncementsProps): ReactElement {
-  const [announcement, announce] = useState('');
-  useEffect(() => announceChanges(jobs, announce, trans), [jobs, trans]);
+  const [{ text, id }, announce] = useState({ text: '', id: 0 });
+  useEffect(
+    () =>
+      announceChanges(
+        jobs,
+        next => announce(last => ({ text: next, id: last.id + 1 })),
+        trans
+      ),
+    [jobs, trans]
+  );
   return (
     <div className="jp-ToJob-spoken" aria-live="polite">
-      {announcement}
+      {/* A new element each time: the same text again would not be spoken. */}
+      <span key={id}>{text}</span>
     </div>
   );
 }
