@@ -54,7 +54,7 @@ def key_digest(owner: str, notebook: str, key: str) -> str:
 
 
 def job_name(notebook: str, *, owner: str, key: str | None = None, label: str | None = None) -> str:
-    """Name a job of `notebook` (a workspace path).
+    """Name a job of `notebook`: a path, or what tells it from others and ends in its name.
 
     `label` replaces the notebook's stem. With an idempotency `key` the suffix is a digest of
     (owner, notebook, key), so that a retry meets its own job; without one it is drawn at random.

@@ -15,7 +15,8 @@ from .place import Place
 
 
 def test_never_over_an_existing_file(place: Place) -> None:
-    name = job_name("dir/Train model.ipynb", owner="me", key="once")
+    source = str(place.workspace / "dir" / "Train model.ipynb")
+    name = job_name(source, owner="me", key="once")
     mine = place.workspace / "dir" / f"{name}.ipynb"
     mine.write_text("mine")
     ended = place.decided(place.submit(idempotency_key="once").name)

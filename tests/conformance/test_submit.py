@@ -225,5 +225,6 @@ def test_a_name_that_is_taken_is_drawn_again(place: Place, monkeypatch: pytest.M
 
 
 def test_the_name_is_known_before(place: Place) -> None:
-    expected = job_name("dir/Train model.ipynb", owner="me", key="once")
+    source = str(place.workspace / "dir" / "Train model.ipynb")
+    expected = job_name(source, owner="me", key="once")
     assert place.submit(idempotency_key="once").name == expected

@@ -8,6 +8,7 @@ import pwd
 import shutil
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -233,6 +234,27 @@ def test_the_same_key_again(cli: Cli) -> None:
     names = {cli.submit("a.ipynb", "--idempotency-key", "once") for _ in range(2)}
     assert len(names) == 1
     assert cli.run("submit", "a.ipynb", "--idempotency-key", "once", "-p", "x", "1").returncode == 2
+
+
+def test_the_same_key_for_notebooks_of_two_folders(cli: Cli) -> None:
+    """Whatever folder the command runs in, the key is for the file that is meant."""
+    key = ("--idempotency-key", "once")
+    notebooks.write(cli.workspace / "p1" / "train.ipynb", "1")
+    for folder in ("p2", "elsewhere"):
+        shutil.copytree(cli.workspace / "p1", cli.workspace / folder)
+    first, second, other = (
+        replace(cli, workspace=cli.workspace / folder) for folder in ("p1", "p2", "elsewhere")
+    )
+    names = [each.submit("train.ipynb", *key) for each in (first, second)]
+    assert len(set(names)) == 2
+    again = other.run("submit", "../p1/train.ipynb", "../p2/train.ipynb", *key)
+    assert again.stdout.split() == names
+    assert cli.submit("p2/train.ipynb", *key) == names[1]
+    assert len(cli.json("list")) == 2
+    swept = [each.json("submit", "train.ipynb", "--sweep", "-p", "a", "[1, 2]", *key)
+             for each in (first, second)]  # fmt: skip
+    assert len({job["name"] for jobs in swept for job in jobs}) == 4
+    assert len({job["group"] for jobs in swept for job in jobs}) == 2
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import shutil
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -28,20 +30,35 @@ from ..held_backend import HeldBackend
 from . import exchanges
 
 SUBMISSION = Submission("train.ipynb", idempotency_key="once")
-KEY = key_digest("me", "train.ipynb", "once")
 
 
 @pytest.fixture
 def service(tmp_path: Path) -> JobService:
     notebooks.write(tmp_path / "workspace" / "train.ipynb", "1")
-    exchange = FileExchange(tmp_path / "exchange")
-    core = ServiceContext(exchange, HeldBackend(exchange, hold="queued"), load_catalog)
-    return JobService(core, Caller("me", str(tmp_path / "workspace")))
+    return service_in(tmp_path, "workspace")
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> str:
+    return str(tmp_path / "workspace" / "train.ipynb")
+
+
+@pytest.fixture
+def key(source: str) -> str:
+    """The digest of the key of `SUBMISSION`."""
+    return key_digest("me", source, "once")
 
 
 @pytest.fixture
 def exchange(tmp_path: Path) -> FileExchange:
     return FileExchange(tmp_path / "exchange")
+
+
+def service_in(folder: Path, workspace: str) -> JobService:
+    """The use cases in a workspace of its own; all have one exchange."""
+    exchange = FileExchange(folder / "exchange")
+    core = ServiceContext(exchange, HeldBackend(exchange, hold="queued"), load_catalog)
+    return JobService(core, Caller("me", str(folder / workspace)))
 
 
 def submit_concurrently(service: JobService, asked: Sequence[Submission]) -> list[str]:
@@ -80,22 +97,54 @@ def test_twenty_labels_at_once_are_one_job(service: JobService, exchange: FileEx
 
 
 def test_a_claimant_that_was_killed_holds_nobody_up(
-    service: JobService, exchange: FileExchange
+    service: JobService, exchange: FileExchange, key: str
 ) -> None:
     """It claimed the key, for another label even, and never came to record its job."""
-    exchange.claim(f"{KEY}-1", "killed-abcd2345")
+    exchange.claim(f"{key}-1", "killed-abcd2345")
     job, created = service.submit(SUBMISSION)
     assert (job.name, created) == ("killed-abcd2345", True)
     assert service.submit(SUBMISSION) == (job, False)
 
 
-def test_a_name_that_somebody_else_has(service: JobService, exchange: FileExchange) -> None:
+def test_a_name_that_somebody_else_has(
+    service: JobService, exchange: FileExchange, source: str
+) -> None:
     """Another job has the name that the key comes to: the next one is drawn, by everybody alike."""
-    taken = job_name("train.ipynb", owner="me", key="once")
+    taken = job_name(source, owner="me", key="once")
     exchanges.add(exchange, taken, notebook="other.ipynb")
     answers = submit_concurrently(service, [SUBMISSION] * 6)
     (name,) = set(exchange.jobs()) - {taken}
     assert sorted(answers) == [f"created {name}", *[f"found {name}"] * 5]
+
+
+def test_notebooks_of_two_folders_are_two(tmp_path: Path, exchange: FileExchange) -> None:
+    """Each keeps its job when that of the other one is deleted."""
+    notebooks.write(tmp_path / "p1" / "train.ipynb", "1")
+    shutil.copytree(tmp_path / "p1", tmp_path / "p2")
+    services = [service_in(tmp_path, folder) for folder in ("p1", "p2")]
+    first, second = (service.submit(SUBMISSION)[0].name for service in services)
+    assert exchange.jobs() == {first, second}
+    exchange.remove(first)
+    assert services[1].submit(SUBMISSION)[0].name == second
+    assert services[0].submit(SUBMISSION)[1]
+    assert len(exchange.jobs()) == 2
+
+
+def test_a_notebook_from_two_folders_is_one(tmp_path: Path, exchange: FileExchange) -> None:
+    """So are its inputs, and the place of its result."""
+    notebooks.write(tmp_path / "deep" / "train.ipynb", "1")
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / "deep" / name).write_text("1")
+    above, below = service_in(tmp_path, "."), service_in(tmp_path, "deep")
+    asked = replace(SUBMISSION, inputs=("a.csv",), output="out/")
+    job, _ = below.submit(asked)
+    elsewhere = replace(asked, notebook="deep/train.ipynb", inputs=("deep/a.csv",))
+    again, created = above.submit(replace(elsewhere, output="deep/out/"))
+    assert (again.name, again.notebook, created) == (job.name, "deep/train.ipynb", False)
+    for other in (replace(elsewhere, inputs=("deep/b.csv",)), elsewhere):
+        with pytest.raises(Conflict):
+            above.submit(other)
+    assert exchange.jobs() == {job.name}
 
 
 def test_no_free_name(
@@ -119,13 +168,13 @@ def test_after_a_delete_it_is_a_new_job(service: JobService, exchange: FileExcha
 
 
 def test_empty_claims_are_swept_and_others_kept(
-    service: JobService, exchange: FileExchange
+    service: JobService, exchange: FileExchange, key: str
 ) -> None:
     service.submit(SUBMISSION)
     exchange.claim("empty", "gone-abcd2345")
     exchange.claim("young", "coming-abcd2345")
     old = time.time() - LEFTOVER_SECONDS - 1
-    for key in ("empty", f"{KEY}-1"):
-        os.utime(exchange.root / KEYS / key, (old, old), follow_symlinks=False)
+    for claim in ("empty", f"{key}-1"):
+        os.utime(exchange.root / KEYS / claim, (old, old), follow_symlinks=False)
     exchange.remove_leftovers()
-    assert {p.name for p in (exchange.root / KEYS).iterdir()} == {f"{KEY}-1", "young"}
+    assert {p.name for p in (exchange.root / KEYS).iterdir()} == {f"{key}-1", "young"}

@@ -31,7 +31,9 @@ def build_submissions(
         )
     group = options["group"]
     if sweep is not None and group is None:
-        group = group_name(options["name"] or selected.sources[0].path, options["idempotency_key"])
+        first = selected.sources[0]
+        notebook = options["name"] or str(first.root / first.path)
+        group = group_name(notebook, options["idempotency_key"])
     check_group(group, options["group_limit"])
     common = {
         **_collect_common(options, sweep),

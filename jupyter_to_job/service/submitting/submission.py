@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
@@ -80,8 +81,8 @@ class Caller:
     - `results`: the folder for results, as the setting has it; "": beside the notebook.
     - `input_cap`: the bytes that the inputs may have in all.
     - `max_notebook`: the bytes that the notebook may have.
-    - `identify_notebook`: returns what tells the notebook at a path from others of this owner; by
-      default its path.
+    - `identify_notebook`: returns what tells the notebook at an absolute path from others of this
+      owner, and ends in its name; by default that path.
     - `resolve_kernel`: returns what a request records as `kernel_spec` for a kernel's name, or
       raises UnknownChoice. None: this process does not know the environment's kernels.
     """
@@ -166,10 +167,9 @@ class SubmissionService:
         """
         transfer = transfer or Transfer()
         validate_submission(submission)
-        digest = digest_of(_comparable(submission), frozen.sha256)
-        key = None
+        digest = digest_of(_comparable(submission, caller.workspace), frozen.sha256)
+        notebook, key = caller.identify_notebook(str(frozen.source)), None
         if submission.idempotency_key is not None:
-            notebook = caller.identify_notebook(frozen.notebook)
             key = key_digest(caller.owner, notebook, submission.idempotency_key)
         for draw in range(_MAX_NAME_DRAWS):
             # A retry finds its job even if that could not be submitted any more.
@@ -182,7 +182,7 @@ class SubmissionService:
             kernel_spec = caller.kernel_spec(frozen.kernel)
             request = self._request(submission, frozen, caller, choice, digest)
             require_plan(submission.plan, plan_of(request, caller.origin))
-            name = self._name(submission, frozen, caller, key, draw)
+            name = self._name(submission, notebook, caller, key, draw)
             request = replace(request, name=name, kernel_spec=kernel_spec, key=key)
             caller.make_folder_of(request.output)
             # The first name of a key follows from the key: a later submission claims it again.
@@ -298,11 +298,14 @@ class SubmissionService:
         return choice
 
     def _name(
-        self, submission: Submission, frozen: Frozen, caller: Caller, key: str | None, draw: int
+        self, submission: Submission, notebook: str, caller: Caller, key: str | None, draw: int
     ) -> str:
-        """Return a name to try: for a key always the same one in the same draw, in any process."""
+        """Return a name to try: for a key always the same one in the same draw, in any process.
+
+        `notebook` is what `identify_notebook` returned.
+        """
         seed = submission.idempotency_key if draw == 0 else None
-        name = job_name(frozen.notebook, owner=caller.owner, key=seed, label=submission.name)
+        name = job_name(notebook, owner=caller.owner, key=seed, label=submission.name)
         return name if key is None else self.exchange.claim(f"{key}-{draw + 1}", name)
 
     def _earlier(self, name: str, key: str | None, digest: str) -> Request | None:
@@ -352,9 +355,15 @@ def local_environment(interpreter: str) -> Environment:
     return Environment(interpreter, socket.gethostname(), variables_for_runs(os.environ))
 
 
-def _comparable(submission: Submission) -> dict[str, Any]:
+def _comparable(submission: Submission, workspace: str) -> dict[str, Any]:
+    """Return what equal submissions have in common: its paths are the same from any workspace."""
     names = (field.name for field in fields(submission) if field.name not in _NOT_COMPARED)
-    return {name: getattr(submission, name) for name in names}
+    output = submission.output
+    return {name: getattr(submission, name) for name in names} | {
+        "notebook": posixpath.join(workspace, submission.notebook),
+        "inputs": [posixpath.join(workspace, path) for path in submission.inputs],
+        "output": None if output is None else posixpath.join(workspace, output),
+    }
 
 
 def _fields_as_submitted(submission: Submission) -> dict[str, Any]:
