@@ -18,6 +18,7 @@ from ..domain.errors import Damaged, NotFound, Unavailable, no_job
 from ..domain.job import Changes, Deleted, DeliveryState, Job, State, Submission
 from ..domain.preflight import Preflight
 from ..domain.state import Placement
+from ..domain.submission_rules import check_group
 from ..domain.sweep import Run, submissions_of
 from ..domain.transfer import Transfer
 from ..exchange import FileExchange, Request
@@ -213,6 +214,7 @@ class JobService:
         group: str | None = None,
     ) -> Page:
         """See the port. The cursor is the age of the page's final job: when submitted, and name."""
+        check_group(group, None)
         source = None if notebook is None else posixpath.normpath(f"{self._root}{notebook}")
         jobs: list[Job] = []
         final_entry: ListEntry | None = None

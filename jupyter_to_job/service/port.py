@@ -132,7 +132,10 @@ class Jobs(Protocol):
         notebook: str | None = None,
         group: str | None = None,
     ) -> Page:
-        """Return jobs, newest first, optionally only some states', a notebook's or a group's."""
+        """Return jobs, newest first, optionally only some states', a notebook's or a group's.
+
+        Raises BadInput for a group that no job can belong to.
+        """
 
     def cancel(self, name: str) -> Job:
         """Ask for the job's end; return it with `cancel_requested`. Ended jobs do not change."""

@@ -83,6 +83,22 @@ def test_a_job_that_is_not_there(cli: Cli) -> None:
     assert (cli.run("clean", name, *every).returncode, result.exists()) == (0, False)
 
 
+def test_an_empty_group_is_none(cli: Cli) -> None:
+    """A variable that is not set does not mean the jobs without a group, or all of them."""
+    notebooks.write(cli.workspace / "a.ipynb", "1")
+    name, result = submit(cli, "a.ipynb")
+    _, grouped = submit(cli, "a.ipynb", "--group", "night")
+    every = ("--older-than", "0", "--keep", "0", "--yes")
+    for command in (
+        ("clean", *every), ("delete",), ("delete", name), ("list",), ("results",), ("rerun",),
+    ):  # fmt: skip
+        ran = cli.run(*command, "--group", "")
+        assert (ran.returncode, ran.stdout) == (2, ""), command
+        assert "'' cannot be the name of a group." in ran.stderr
+    assert result.exists() and grouped.exists()
+    assert len(cli.json("list")) == 2
+
+
 def test_a_terminal_is_asked(cli: Cli) -> None:
     notebooks.write(cli.workspace / "a.ipynb", "1")
     _, result = submit(cli, "a.ipynb")

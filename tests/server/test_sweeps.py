@@ -99,6 +99,9 @@ async def test_what_is_wrong_is_refused_before_anything_is_recorded(
     status, error = await refusal(jp_fetch(*API, "results", params={"group": "none"}))
     assert (status, error["code"]) == (404, "not_found")
     assert (await refusal(jp_fetch(*API, "results")))[0] == 400
+    for group in ("", "a b"):  # no job has it; and it does not mean those without one
+        status, error = await refusal(jp_fetch(*API, "jobs", params={"group": group}))
+        assert (status, error["message"]) == (400, f"{group!r} cannot be the name of a group.")
 
 
 async def test_a_table_is_made_where_no_quick_request_waits(

@@ -53,7 +53,7 @@ def clean_command(
     seconds = 0 if older_than.strip() == "0" else parse_duration(older_than)
     known = all_jobs(service)
     old_results = find_old_results(known, workspace, seconds, keep)
-    if jobs or group:
+    if jobs or group is not None:
         names = set(selection.select_names(service, jobs, group))
         for name in sorted(names - {job.name for job in known}):
             session.with_name_hint(service, name, service.get)  # there is none, says the error
