@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..domain.errors import BadInput
+
 if TYPE_CHECKING:
+    import os
+
     from click.shell_completion import CompletionItem
 
 WORDS = "jupyter_to_job.words"
@@ -16,6 +20,29 @@ WORDS = "jupyter_to_job.words"
 
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 WAIT = click.option("--wait", is_flag=True, help="Return when the result is delivered.")
+
+
+def require_path(text: str | os.PathLike[str]) -> None:
+    """Raise BadInput for an empty text: as a path it would mean the current folder."""
+    if text == "":
+        raise BadInput("An empty text is no path.", "Name a file or a folder.")
+
+
+class FilePath(click.Path):
+    """A path that is not empty."""
+
+    def __init__(self, *, allow_dash: bool = False) -> None:
+        super().__init__(path_type=Path, allow_dash=allow_dash)
+
+    def convert(
+        self,
+        value: str | os.PathLike[str],
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> Any:
+        """Return the value as a Path. Raises BadInput."""
+        require_path(value)
+        return super().convert(value, param, ctx)
 
 
 def complete_names(kind: str) -> Callable[[Any, Any, str], list[CompletionItem]]:
@@ -62,7 +89,7 @@ PARAMETERS: tuple[Callable[[Any], Any], ...] = (
     click.option("-r", "--raw", "text_parameters", nargs=2, multiple=True, metavar="NAME TEXT",
                  shell_complete=_complete_parameter,
                  help="A parameter that is text, whatever it looks like."),
-    click.option("--params-file", metavar="FILE", type=click.Path(path_type=Path),
+    click.option("--params-file", metavar="FILE", type=FilePath(),
                  help="Parameters in a file of YAML or JSON; -p and -r win over it."),
 )  # fmt: skip
 UNSET = click.option("--unset", multiple=True, metavar="NAME", shell_complete=_complete_parameter,

@@ -6,6 +6,8 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 from .. import notebooks
 from ..processes import until
 from .cli import Cli
@@ -191,4 +193,26 @@ def test_arguments_that_mean_nothing(cli: Cli) -> None:
         ran = cli.run("submit", "a.ipynb", *arguments)
         assert (ran.returncode, ran.stdout) == (2, "") and says in ran.stderr, ran.stderr
         assert len(ran.stderr) < 1000
+    assert cli.json("list") == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("submit", ""),
+        ("submit", "a.ipynb", ""),
+        ("submit", "a.ipynb", "--output", ""),
+        ("submit", "a.ipynb", "--params-file", ""),
+        ("export", "a-aaaaaaaa", "--output", ""),
+        ("results", "a-aaaaaaaa", "--parquet", ""),
+        ("flavors", "check", ""),
+    ],
+    ids=" ".join,
+)
+def test_an_empty_path_is_none(cli: Cli, command: tuple[str, ...]) -> None:
+    """A variable that is not set does not mean the current folder."""
+    notebooks.write(cli.workspace / "a.ipynb", "1")
+    ran = cli.run(*command)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "An empty text is no path." in ran.stderr
     assert cli.json("list") == []

@@ -11,6 +11,7 @@ from ...domain.job import Asked, Changes, Job, Submission
 from ...domain.quantities import parse_duration
 from ...domain.submission_rules import check_group
 from ...domain.sweep import group_name
+from ..options import require_path
 from .notebooks import SelectedNotebooks, Source
 from .parameters import collect_parameters
 from .sweeps import Sweep
@@ -24,6 +25,8 @@ def build_submissions(
     Those of a sweep have what all of its runs have in common.
     """
     output = options["output"]
+    if output is not None:
+        require_path(output)
     if output and selected.is_batch and not output.endswith("/") and not Path(output).is_dir():
         raise BadInput(
             f"--output {output} is no folder, and the results of a batch need one.",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     click.option("--to", "format_name", metavar="FORMAT", default="html", show_default=True,
                  help="html, pdf, or another of nbconvert's formats."),
     click.option("--no-code", is_flag=True, help="Leave the code out: text and outputs only."),
-    click.option("--output", metavar="PATH", type=click.Path(path_type=Path),
+    click.option("--output", metavar="PATH", type=options.FilePath(),
                  help="A file, or a folder that exists; by default beside the result."),
     click.option("--force", is_flag=True, help="Replace a file that is there already."),
 )  # fmt: skip

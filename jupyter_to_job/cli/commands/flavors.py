@@ -38,7 +38,7 @@ def flavors_command(ctx: click.Context, *, as_json: bool) -> None:
 
 
 @flavors_command.command("check", short_help="Say all that is wrong with a catalog.")
-@click.argument("file", required=False, type=click.Path(path_type=Path, allow_dash=True))
+@click.argument("file", required=False, type=options.FilePath(allow_dash=True))
 @options.AS_JSON
 def check_command(file: Path | None, *, as_json: bool) -> None:
     """Check the catalog FILE (`-`: from stdin; by default the one in force).

@@ -30,7 +30,7 @@ _NEVER_SHOWN = ("notebook", "result")
     click.option("--sort", metavar="COLUMN", help="Smallest first; max:COLUMN: largest first."),
     click.option("--best", metavar="max:COLUMN", help="Mark the best run; or min:COLUMN."),
     click.option("--csv", "as_csv", is_flag=True, help="Print CSV, with all columns."),
-    click.option("--parquet", metavar="FILE", type=click.Path(path_type=Path),
+    click.option("--parquet", metavar="FILE", type=options.FilePath(),
                  help="Write a Parquet file, with all columns."),
     options.AS_JSON,
 )  # fmt: skip

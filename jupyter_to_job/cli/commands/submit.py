@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @click.command("submit")
 @click.argument(
-    "notebooks", metavar="NOTEBOOK...", nargs=-1, required=True, type=click.Path(path_type=Path)
+    "notebooks", metavar="NOTEBOOK...", nargs=-1, required=True, type=options.FilePath()
 )
 @options.with_options(
     options.FLAVORS,
