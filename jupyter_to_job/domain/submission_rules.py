@@ -22,7 +22,8 @@ limit."""
 
 
 def validate_submission(submission: Submission) -> None:
-    """Raise BadInput for parameters, variables and groups that no run can have."""
+    """Raise BadInput for parameters, variables, groups and keys that no run can have."""
+    require_key(submission.idempotency_key)
     check_parameters(submission.parameters)
     check_group(submission.group, submission.group_limit)
     for name, value in submission.env.items():
@@ -55,6 +56,12 @@ def check_group(group: str | None, limit: int | None) -> None:
         )
     if limit is not None and (group is None or limit < 1):
         raise BadInput("A group's limit is at least 1 and needs a group.", "Name the group, too.")
+
+
+def require_key(key: str | None) -> None:
+    """Raise BadInput for an idempotency key without a character; None: no key was given."""
+    if key == "":
+        raise BadInput("The idempotency key is empty.", "Give it a text, or leave it out.")
 
 
 def check_key(key: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from .errors import BadInput
 from .job import Submission
 from .names import job_name
-from .submission_rules import validate_submission
+from .submission_rules import require_key, validate_submission
 
 MAX_RUNS = 10_000
 """Runs of one sweep."""
@@ -86,6 +86,7 @@ def submissions_of(submission: Submission, runs: Sequence[Run]) -> list[Submissi
     That key depends on what the run has of its own, and not on its place: a repeated sweep with
     more runs adds those. Equal runs are told apart by their number. Raises BadInput.
     """
+    require_key(submission.idempotency_key)
     submissions, counts = [], Counter[str]()
     for run in runs:
         key = submission.idempotency_key

@@ -28,7 +28,7 @@ from ..domain.errors import (
 from ..domain.job import Changes, Deleted, Job, State, Submission
 from ..domain.names import is_job_name
 from ..domain.preflight import Preflight
-from ..domain.submission_rules import check_key
+from ..domain.submission_rules import check_key, require_key
 from ..domain.sweep import Run, submissions_of
 from ..domain.transfer import Transfer
 from ..exchange.blob_upload import BlobSender
@@ -68,7 +68,7 @@ class RemoteJobs:
 
     def submit(self, submission: Submission, transfer: Transfer | None = None) -> tuple[Job, bool]:
         """See the port. Sent again after a lost connection it is still one job."""
-        if submission.idempotency_key:
+        if submission.idempotency_key is not None:
             check_key(submission.idempotency_key)
         patience = Patience()
         submission, files = self._send_files(submission, transfer or Transfer(), patience)
@@ -78,6 +78,7 @@ class RemoteJobs:
         self, submission: Submission, runs: Sequence[Run], transfer: Transfer | None = None
     ) -> Iterator[Job]:
         """See the port. The files are sent once."""
+        require_key(submission.idempotency_key)
         for own in runs:
             require_utf8(vars(own))
         patience = Patience()
@@ -117,7 +118,7 @@ class RemoteJobs:
     def rerun(self, name: str, changes: Changes, transfer: Transfer | None = None) -> Job:
         """See the port. Sent again after a lost connection it is still one job."""
         require_utf8(vars(changes))
-        if changes.idempotency_key:
+        if changes.idempotency_key is not None:
             check_key(changes.idempotency_key)
         body = {
             key: value

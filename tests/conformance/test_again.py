@@ -110,6 +110,8 @@ def test_rerun_with_the_same_key_is_one_job(make_place: Callable[..., Place]) ->
     changes = Changes(parameters={"a": 1}, idempotency_key="again")
     names = {place.service.rerun(first.name, changes).name for _ in range(3)}
     assert len(names) == 1 and first.name not in names
+    with pytest.raises(BadInput, match="key"):
+        place.service.rerun(first.name, replace(changes, idempotency_key=""))
 
 
 @ON_LOCAL

@@ -139,6 +139,7 @@ def test_a_key_counts_for_one_owner_and_one_notebook(place: Place) -> None:
         (Submission("dir/Train model.ipynb", env={"": "x"}), BadInput),
         (Submission("dir/Train model.ipynb", env={"A": "x\0"}), BadInput),
         (Submission("dir/Train model.ipynb", env={"A": "\ud800"}), BadInput),
+        (Submission("dir/Train model.ipynb", idempotency_key=""), BadInput),
         (Submission("../outside.ipynb", content=CONTENT), BadInput),
         (Submission("link/outside.ipynb", content=CONTENT), BadInput),
         (Submission("dir", content=CONTENT), BadNotebook),

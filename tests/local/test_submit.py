@@ -264,6 +264,7 @@ def test_the_same_key_for_notebooks_of_two_folders(cli: Cli) -> None:
         (("submit", "a.ipynb", "-d", "abacus"), 2, "abacus"),
         (("submit", "a.ipynb", "--max-runtime", "soon"), 2, "soon"),
         (("submit", "a.ipynb", "-e", "NOVALUE"), 2, "NOVALUE"),
+        (("submit", "a.ipynb", "--idempotency-key", ""), 2, "key is empty"),
         (("submit", "a.ipynb", "--priority", "101"), 2, "101"),
         (("submit", "a.ipynb", "--params-file", "missing.yaml"), 2, "missing.yaml"),
         (("submit", "a.ipynb", "--params-file", "text.ipynb"), 2, "holds no parameters"),

@@ -212,6 +212,7 @@ def test_what_its_group_holds_back_says_so_and_is_cancelled(cli: Cli) -> None:
         (["-f", "small", "-f", "large"], "--flavor was given several times"),
         (["-p", "a", "[1, 2]", "--sweep", "-f", "smal"], "Did you mean 'small'?"),
         (["-p", "a", "[1, 2]", "--sweep", "--group", "a b"], "cannot be the name of a group"),
+        (["-p", "a", "[1, 2]", "--sweep", "--idempotency-key", ""], "key is empty"),
         (["--group-limit", "2"], "needs a group"),
         (["--params-file", "rows.csv"], "line 3 has another number of values"),
         (["--params-file", "rows.jsonl"], "row 2 holds no parameters"),

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from jupyter_to_job.backends.memory import MemoryBackend
+from jupyter_to_job.controller.intake.budgets import BLOBS_FOLDER
 from jupyter_to_job.controller.jobs import GatewayJobs
 from jupyter_to_job.domain.errors import BadInput, Cleared, NotFound, Refused, Unavailable
 from jupyter_to_job.domain.job import Changes, ClusterEvent, Job, Submission
@@ -278,6 +279,7 @@ def test_what_is_not_utf8_is_refused_by_name(
         (Changes(env={"SECRET": "\udce9"}), "^The variable SECRET is not UTF-8"),
         (Changes(output="caf\udce9/"), r"The output caf\\udce9/ is not UTF-8"),
         (Changes(idempotency_key="once more"), "printable characters of ASCII"),
+        (Changes(idempotency_key=""), "1 to 200 printable characters"),
     ):
         with pytest.raises(BadInput, match=says):
             jobs.rerun(ended_job.name, changes)
@@ -286,6 +288,17 @@ def test_what_is_not_utf8_is_refused_by_name(
     assert problem.blocking and r"The input caf\udce9.csv is not UTF-8" in problem.message
     with pytest.raises(BadInput, match=r"cannot be sent a text with '\\udce9'"):
         jobs.find(notebook="caf\udce9.ipynb")
+
+
+def test_an_empty_key_is_refused_before_anything_is_sent(
+    jobs: RemoteJobs, exchange: FileExchange
+) -> None:
+    asked = Submission("dir/train.ipynb", idempotency_key="")
+    with pytest.raises(BadInput, match="1 to 200 printable characters"):
+        jobs.submit(asked)
+    with pytest.raises(BadInput, match="key is empty"):
+        list(jobs.sweep(asked, [Run({"a": 1})]))
+    assert not list((exchange.root / BLOBS_FOLDER).glob("*/*"))
 
 
 def test_no_room_for_what_is_fetched(
