@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import errno
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +28,20 @@ def require_path(text: str | os.PathLike[str]) -> None:
     """Raise BadInput for an empty text: as a path it would mean the current folder."""
     if text == "":
         raise BadInput("An empty text is no path.", "Name a file or a folder.")
+
+
+@contextlib.contextmanager
+def translate_path_errors(action: str, path: object, hint: str) -> Iterator[None]:
+    """Turn an OSError of a path that the user has named into BadInput.
+
+    `action` is what is done to it. That a path is too long says `main`, without the path.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise
+        raise BadInput(f"Cannot {action} {path}: {error.strerror or error}.", hint) from error
 
 
 class FilePath(click.Path):

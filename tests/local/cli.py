@@ -22,6 +22,9 @@ from .terminal import Terminal
 
 COMMAND = str(Path(sys.executable).with_name("jupyter-to-job"))
 
+POWERLESS = ("setpriv", "--bounding-set=-all", "--inh-caps=-all") if os.geteuid() == 0 else ()
+"""Goes before a command: root may do as its files' owner only."""
+
 WAITING_CELL = """\
 print('before', flush=True)
 import os, time

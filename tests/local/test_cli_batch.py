@@ -10,7 +10,7 @@ import pytest
 
 from .. import notebooks
 from ..processes import until
-from .cli import Cli
+from .cli import POWERLESS, Cli
 
 
 def test_a_batch_goes_on_without_its_bad_notebook(cli: Cli, tmp_path: Path) -> None:
@@ -194,6 +194,28 @@ def test_arguments_that_mean_nothing(cli: Cli) -> None:
         assert (ran.returncode, ran.stdout) == (2, "") and says in ran.stderr, ran.stderr
         assert len(ran.stderr) < 1000
     assert cli.json("list") == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("locked/a.ipynb",), "Cannot read locked/a.ipynb: Permission denied."),
+        (("locked",), "'locked' is not readable."),
+        (("a.ipynb", "b.ipynb", "--output", "locked/x"), "Cannot write locked/x: Permission"),
+    ],
+)
+def test_a_path_that_is_closed_to_the_user(cli: Cli, arguments: tuple[str, ...], says: str) -> None:
+    """It is not the backend that cannot be reached."""
+    for name in ("a.ipynb", "b.ipynb", "locked/a.ipynb"):
+        notebooks.write(cli.workspace / name, "1")
+    (cli.workspace / "locked").chmod(0)
+    cli.command = (*POWERLESS, *cli.command)
+    ran = cli.run("submit", *arguments)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert says in ran.stderr
+    assert cli.json("list") == []
+    too_long = cli.run("submit", "x" * 5000)
+    assert too_long.returncode == 2 and len(too_long.stderr) < 1000
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from .. import notebooks
-from .cli import Cli
+from .cli import POWERLESS, Cli
 
 CODE = "print('6 times 7 is', 6 * 7)"
 PRINTED = "6 times 7 is 42"
@@ -79,6 +79,22 @@ def test_what_exists_of_a_running_job(cli: Cli) -> None:
     assert ended.stdout == f"{name}.html\n"
     assert "before" in text_of(cli.workspace / f"{name}.html")
     cli.release()
+
+
+def test_a_place_that_cannot_be_written(cli: Cli) -> None:
+    """It is what the user has named, and each job is tried."""
+    notebooks.write(cli.workspace / "sums.ipynb", CODE)
+    names = [cli.json("submit", "sums.ipynb", "--wait")["name"] for _ in range(2)]
+    ended = cli.run("export", *names, "--output", "/proc/")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    for name in names:
+        assert f"Cannot write /proc/{name}.html: " in ended.stderr
+    (cli.workspace / "locked").mkdir(mode=0)
+    cli.command = (*POWERLESS, *cli.command)
+    for asked, path in ((names, "locked/deep"), (names[:1], "locked/page.html")):
+        ended = cli.run("export", *asked, "--output", path)
+        assert (ended.returncode, ended.stdout) == (2, "")
+        assert f"Cannot write {path}: Permission denied." in ended.stderr
 
 
 def test_refusals_say_what_to_do(cli: Cli) -> None:

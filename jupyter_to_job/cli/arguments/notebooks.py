@@ -13,6 +13,7 @@ from pathlib import Path, PurePath
 from ...domain.errors import BadInput
 from ...domain.names import is_job_name
 from ...domain.suggestions import nearest_name
+from ..options import translate_path_errors
 from ..session import workspace
 
 SUFFIX = ".ipynb"
@@ -51,24 +52,32 @@ def select_notebooks(arguments: tuple[Path, ...]) -> SelectedNotebooks:
     skipped_results = 0
     is_batch = len(arguments) > 1
     for argument in arguments:
-        if os.path.lexists(argument) and not argument.is_dir():
-            if argument.suffix != SUFFIX:
-                raise BadInput(
-                    f"{argument} is no notebook: its name does not end in {SUFFIX}.",
-                    "Name a notebook, a folder of notebooks, or a pattern in quotes.",
-                )
-            files = [argument]
-        else:
-            is_batch = True
-            matches = list(_matching(argument))
-            files = [file for file in matches if not is_result(file)]
-            skipped_results += len(matches) - len(files)
-            if not files:
-                raise _no_notebook(argument, len(matches))
+        with translate_path_errors("read", argument, "Look at the path and its permissions."):
+            is_file = os.path.lexists(argument) and not argument.is_dir()
+            files, skipped = ([argument], 0) if is_file else _search(argument)
+        if is_file and argument.suffix != SUFFIX:
+            raise BadInput(
+                f"{argument} is no notebook: its name does not end in {SUFFIX}.",
+                "Name a notebook, a folder of notebooks, or a pattern in quotes.",
+            )
+        is_batch = is_batch or not is_file
+        skipped_results += skipped
         for file in files:
             source = _source(file)
             sources.setdefault(str(source.root / source.path), source)
     return SelectedNotebooks(tuple(sources.values()), is_batch, skipped_results)
+
+
+def _search(argument: Path) -> tuple[list[Path], int]:
+    """Return the notebooks in a folder or of a pattern, and how many results were left out.
+
+    Raises BadInput if there is none, and OSError.
+    """
+    matches = list(_matching(argument))
+    files = [file for file in matches if not is_result(file)]
+    if not files:
+        raise _no_notebook(argument, len(matches))
+    return files, len(matches) - len(files)
 
 
 def is_result(file: Path) -> bool:

@@ -11,7 +11,7 @@ from ...domain.job import Asked, Changes, Job, Submission
 from ...domain.quantities import parse_duration
 from ...domain.submission_rules import check_group
 from ...domain.sweep import group_name
-from ..options import require_path
+from ..options import require_path, translate_path_errors
 from .notebooks import SelectedNotebooks, Source
 from .parameters import collect_parameters
 from .sweeps import Sweep
@@ -26,12 +26,7 @@ def build_submissions(
     """
     output = options["output"]
     if output is not None:
-        require_path(output)
-    if output and selected.is_batch and not output.endswith("/") and not Path(output).is_dir():
-        raise BadInput(
-            f"--output {output} is no folder, and the results of a batch need one.",
-            "Write a slash at its end, and it is made.",
-        )
+        _check_output(output, is_batch=selected.is_batch)
     group = options["group"]
     if sweep is not None and group is None:
         first = selected.sources[0]
@@ -59,6 +54,20 @@ def build_submissions(
         )
         for source in selected.sources
     ]
+
+
+def _check_output(output: str, *, is_batch: bool) -> None:
+    """Raise BadInput for an output that is no path, or no folder for the results of a batch."""
+    require_path(output)
+    if not is_batch or output.endswith("/"):
+        return
+    with translate_path_errors("write", output, "Name a folder that can be written to."):
+        is_folder = Path(output).is_dir()
+    if not is_folder:
+        raise BadInput(
+            f"--output {output} is no folder, and the results of a batch need one.",
+            "Write a slash at its end, and it is made.",
+        )
 
 
 def _collect_common(options: dict[str, Any], sweep: Sweep | None) -> dict[str, Any]:

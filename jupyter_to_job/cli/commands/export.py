@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ...domain.job import Job
     from ...service.port import Jobs
 
+_PLACE_HINT = "Name an --output that can be written."
+
 
 @click.command("export")
 @options.JOBS
@@ -52,8 +54,11 @@ def export_command(
     """
     service = session.connect()
     names = selection.select_names(service, jobs, group)
-    if output is not None and not output.is_dir() and len(names) > 1:
-        raise BadInput(f"{output} is not a folder.", "Several results need a folder.")
+    if output is not None and len(names) > 1:
+        with options.translate_path_errors("write", output, _PLACE_HINT):
+            is_folder = output.is_dir()
+        if not is_folder:
+            raise BadInput(f"{output} is not a folder.", "Several results need a folder.")
     exporter = _exporter(format_name, with_code=not no_code)
 
     def export(name: str) -> Job:
@@ -101,13 +106,21 @@ def _target(job: Job, wish: Path | None, extension: str) -> Path:
 
 
 def _export(service: Jobs, job: Job, exporter: Exporter, wish: Path | None, *, force: bool) -> None:
-    """Convert a result, and write it. Raises Conflict for a file that is there already.
+    """Convert a result, and write it. Raises Conflict for a file that is there, and BadInput.
 
     Only the conversion tells which extension the file gets: that of `script` is the language's.
     """
     text, resources = _convert(exporter, _read(service, job), job.name)
     extension = str(resources["output_extension"])
-    target = _target(job, wish, extension)
+    with options.translate_path_errors("write", wish, _PLACE_HINT):
+        target = _target(job, wish, extension)
+    with options.translate_path_errors("write", target, _PLACE_HINT):
+        _write(target, text, resources, force=force)
+    output.print_line(str(target))
+
+
+def _write(target: Path, text: Any, resources: dict[str, Any], *, force: bool) -> None:
+    """Write a document with its files. Raises Conflict, BadInput without a folder, and OSError."""
     if target.exists() and not force:
         raise Conflict(f"{target} exists.", "Name another --output, or replace it with --force.")
     if not target.parent.is_dir():
@@ -115,8 +128,8 @@ def _export(service: Jobs, job: Job, exporter: Exporter, wish: Path | None, *, f
     from nbconvert.writers.files import FilesWriter
 
     writer = FilesWriter(build_directory=str(target.parent))
-    writer.write(text, resources, notebook_name=target.name.removesuffix(extension))
-    output.print_line(str(target))
+    name = target.name.removesuffix(str(resources["output_extension"]))
+    writer.write(text, resources, notebook_name=name)
 
 
 def _read(service: Jobs, job: Job) -> NotebookNode:
