@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from typing import NamedTuple
 
 from job_runner.protocol import times
@@ -39,7 +39,7 @@ def find_old_results(
     `jobs` are given newest first, and of each notebook the `keep` newest results stay. What was
     moved or removed is none any more.
     """
-    before = datetime.now(timezone.utc) - timedelta(seconds=older_than)
+    now = datetime.now(timezone.utc)
     seen: Counter[str] = Counter()
     found = []
     for job in jobs:
@@ -50,7 +50,8 @@ def find_old_results(
         if size is None:
             continue
         seen[job.notebook] += 1
-        if seen[job.notebook] > keep and times.parse(job.finished) <= before:
+        age = (now - times.parse(job.finished)).total_seconds()
+        if seen[job.notebook] > keep and age >= older_than:
             found.append(OldResult(job, path, size))
     return found
 

@@ -36,6 +36,7 @@ def test_old_results_are_removed_and_edited_ones_stay(cli: Cli) -> None:
     _, other = submit(cli, "b.ipynb")
 
     assert cli.json("clean", "--yes") == []  # all of them are of today
+    assert cli.json("clean", "--older-than", "999999999d", "--keep", "0", "--yes") == []
     refused = cli.run("clean", "--older-than", "0")
     assert (refused.returncode, oldest.exists()) == (2, True)
     assert "--yes" in refused.stderr

@@ -34,6 +34,7 @@ async def test_old_results_are_found_and_removed(jp_fetch: Fetch, jp_root_dir: P
     older, newer = [await delivered(jp_fetch) for _ in range(2)]
     result = jp_root_dir / older["delivery"]["path"]
     assert await old_results(jp_fetch) == []  # they are of today
+    assert await old_results(jp_fetch, older_than="999999d", keep="0") == []
     (only,) = await old_results(jp_fetch, older_than="0")
     assert only == {
         "job": older["name"],
