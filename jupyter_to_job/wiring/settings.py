@@ -6,8 +6,9 @@ a file for it.
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -177,9 +178,13 @@ class Settings(HasTraits):
         self.sources[name] = source
 
     def exchange_root(self) -> Path:
-        """Return the directory of the exchange. Raises BadInput for URLs that are no files."""
+        """Return the directory of the exchange.
+
+        Raises BadInput for URLs that are no files, and for a default without a home folder.
+        """
         if not self.exchange:
-            return Path(jupyter_data_dir(), "jupyter-to-job", "exchange")
+            with _home_required():
+                return Path(jupyter_data_dir(), "jupyter-to-job", "exchange")
         if "://" not in self.exchange:
             return Path(self.exchange).absolute()
         url = urlsplit(self.exchange)
@@ -280,8 +285,18 @@ _FORMS: dict[str, Callable[[str], object]] = {
 
 
 def _config_folders() -> list[Path]:
-    """Return Jupyter's folders for configuration; earlier ones win."""
-    return [Path(folder) for folder in dict.fromkeys(jupyter_config_path())]
+    """Return Jupyter's folders for configuration; earlier ones win. Raises BadInput."""
+    with _home_required():
+        return [Path(folder) for folder in dict.fromkeys(jupyter_config_path())]
+
+
+@contextlib.contextmanager
+def _home_required() -> Iterator[None]:
+    """Raise BadInput where Jupyter looks for a home folder, and there is none."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise BadInput("This user has no home folder.", "Set HOME.") from error
 
 
 def config_files(name: str) -> list[Path]:

@@ -97,6 +97,24 @@ def test_an_exchange_that_is_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
         Settings.load().exchange_root()
 
 
+def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jupyter's folders follow from it, unless they are set."""
+
+    def nobody(number: int) -> None:
+        raise KeyError(number)
+
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    assert Settings.load().exchange_root()
+    monkeypatch.delenv("JUPYTER_DATA_DIR")
+    settings = Settings.load()
+    with pytest.raises(BadInput, match="no home folder"):
+        settings.exchange_root()
+    monkeypatch.delenv("JUPYTER_CONFIG_DIR")
+    with pytest.raises(BadInput, match="no home folder"):
+        Settings.load()
+
+
 def test_the_admins_catalog(config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = Settings.load()
     assert settings.catalog_path() == SHIPPED
