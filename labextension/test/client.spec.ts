@@ -135,3 +135,18 @@ test('an error that only an administrator can mend quotes the id', async () => {
     'The disk is full. Wait. (Request ab12)'
   );
 });
+
+test('what an older controller lacks is not blamed on the server part', async () => {
+  const message = 'There is no POST preflight.';
+  const hint =
+    'The controller is version 0.1.0 and this environment 0.2.0: ' +
+    'if that is why, upgrade jupyter-to-job in the controller.';
+  const body = JSON.stringify({ error: { code: 'no_route', message, hint } });
+  const error: unknown = await answering(404, body)
+    .checkSubmission({ notebook: 'a.ipynb' })
+    .catch((reason: unknown) => reason);
+  expect(error).toMatchObject({ failure: 'refused', code: 'no_route' });
+  expect(errorText(error, nullTranslator.load('jupyter_to_job'), false)).toBe(
+    `${message} ${hint}`
+  );
+});

@@ -19,6 +19,7 @@ from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.exchange.gateway import Gateway
 
 from ..gateways import context_of, serving
+from .test_routes import Fetch, post, refusal
 
 
 @pytest.fixture
@@ -59,6 +60,12 @@ def test_the_older_one_is_named(
     assert f"version {version}" in caught.value.hint
     assert __version__ in caught.value.hint
     assert older in caught.value.hint
+
+
+async def test_a_server_gives_no_hint_where_it_has_no_route(jp_fetch: Fetch) -> None:
+    # By this JupyterLab knows that the server is too old, and not a controller behind it.
+    _, error = await refusal(post(jp_fetch, "forecasts"))
+    assert (error["code"], error["hint"]) == ("no_route", "")
 
 
 def test_a_patch_release_is_no_other_version(

@@ -376,7 +376,8 @@ function toError(status: number, body: unknown): ApiError {
       request_id?: string;
     };
   };
-  if (error?.code === 'no_route') {
+  // A hint comes from behind a gateway, whose version it names: the server's own answer has none.
+  if (error?.code === 'no_route' && !error.hint) {
     return new ApiError('outdated', error.message ?? '');
   }
   if (typeof error?.message === 'string') {
