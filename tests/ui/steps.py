@@ -172,6 +172,18 @@ def open_file(page: Page, name: str) -> Locator:
     return panel
 
 
+def wait_for_kernel(page: Page) -> None:
+    """Wait until the open notebook's kernel has said what it is: that is written into the notebook.
+
+    What the kernel is called comes by a request of its own. `Lab.write` knows neither.
+    """
+    page.wait_for_function("""() => {
+        const { model } = jupyterapp.shell.currentWidget;
+        const { display_name, name } = model.getMetadata('kernelspec') ?? {};
+        return model.getMetadata('language_info')?.version && display_name !== name;
+    }""")
+
+
 def ask(page: Page, panel: Locator) -> Locator:
     """Click SUBMIT JOB, and wait until the server has said what it thinks of the choices."""
     button(panel).click()

@@ -123,6 +123,7 @@ def test_details_of_a_job_that_failed(
     page.reload()  # it is there again
     expect(details(page, name)).to_contain_text("ZeroDivisionError", timeout=END_TIMEOUT)
     view = details(page, name)
+    expect(view.get_by_role("button", name="Open Result")).to_be_visible()  # the list has it, too
     view.get_by_role("button", name="More…").click()
     page.get_by_role("menuitem", name="Delete Job…").click()
     page.get_by_role("button", name="Delete Job").click()

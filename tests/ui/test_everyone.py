@@ -134,11 +134,11 @@ def jobs_in_every_state(lab: Lab, page: Page) -> dict[str, str]:
     page.evaluate(RUN, ["jupyter-to-job:cancel", jobs["cancelled"]])
     page.evaluate(SHOW_PANEL)
     for label, words in {
+        "starting": "Starting",  # for a minute at most
         "held": "Not delivered",
         "succeeded": "Succeeded after",
         "failed": "Failed after",
         "running": "cell 1 of 2",
-        "starting": "Starting",
         "queued": "next in line",
         "cancelled": "Cancelled",
     }.items():
@@ -152,6 +152,7 @@ ASKED = ".jp-ToJobDialog .jp-Dialog-content"
 VIEW = ".jp-MainAreaWidget:not(.lm-mod-hidden) .jp-ToJob-watch"
 
 
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("lab", [MACHINE], indirect=True)
 def test_every_screen_in_every_theme_size_and_colour(
     lab: Lab, open_lab: Callable[[], Page], screenshot: Callable[[str], None]

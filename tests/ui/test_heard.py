@@ -160,6 +160,7 @@ def test_what_ended_meanwhile_is_told_once(
     visit(page, lab.url)
     missed = toast(page, "While you were away 2 jobs ended: 1 succeeded, 1 failed")
     expect(missed).to_be_visible()
+    missed.hover()  # it stays while the mouse is on it
     expect(page.locator(".Toastify__toast")).to_have_count(1)
     center = page.locator(".jp-Notification-Status")
     expect(center).to_contain_text(re.compile("[1-9]"))  # JupyterLab may have news of its own

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from playwright.sync_api import Locator, Page, Request, expect
+from playwright.sync_api import Locator, Page, Response, expect
 
 from tests.ui.lab import Lab
 from tests.ui.steps import (
@@ -119,7 +119,7 @@ def test_the_notebook_fills_in_as_it_runs(
     page.get_by_role("button", name=f"Watch {name} live").click()
     live = view(page, f"{name}, as it runs")
     expect(cell(live, 0).locator("img")).to_be_visible(timeout=END_TIMEOUT)
-    assert cell(live, 0).locator("img").evaluate("image => image.naturalWidth") == 160
+    expect(cell(live, 0).locator("img")).to_have_js_property("naturalWidth", 160)
     expect(cell(live, 0).locator("span.ansi-red-fg")).to_have_text("a red word")
     printed = cell(live, 0).locator(".jp-OutputArea pre")
     expect(printed).to_have_text('a red word <img src=x onerror="window.stolen=1">')
@@ -260,11 +260,11 @@ def test_what_was_watched_is_what_is_delivered(lab: Lab, open_lab: Callable[[], 
 
 def wait_for_rest(page: Page, scroller: Locator) -> float:
     """Where it is scrolled to, once it stays there."""
-    places = [scroller.evaluate("node => node.scrollTop") for _ in range(2)]
-    while len(set(places[-5:])) > 1 or len(places) < 5:
+    count, places = REST // 50, list[float]()
+    while len(places) < count or len(set(places[-count:])) > 1:
         page.wait_for_timeout(50)
-        places.append(scroller.evaluate("node => node.scrollTop"))
-    return float(places[-1])
+        places.append(float(scroller.evaluate("node => node.scrollTop")))
+    return places[-1]
 
 
 def test_much_output_does_not_freeze_the_page(
@@ -314,12 +314,13 @@ def test_logs_follow(
     assert len(re.findall(r"step \d", text.inner_text())) == 1, "one line, written over"
     assert page.evaluate("() => window.stolen") is None
     screenshot("logs")
-    asked: list[Request] = []
-    page.on("request", lambda request: asked.append(request))
+    answers: list[Response] = []
+    page.on("response", lambda answer: answers.append(answer))
     (lab.root / "reports" / "go").touch()
     expect(text).to_contain_text("went on", timeout=END_TIMEOUT)
-    offsets = [r.url.rpartition("=")[2] for r in asked if "/logs?" in r.url]
-    assert len(set(offsets)) >= len(offsets) - 1, "no byte twice"
+    read = [(r.url.split("offset=")[1].split("&")[0], r) for r in answers if "/logs?" in r.url]
+    offsets = [offset for offset, answer in read if answer.json()["text"]]
+    assert offsets and len(set(offsets)) == len(offsets), "no byte twice"
 
 
 LINES = """import pathlib, time

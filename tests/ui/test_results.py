@@ -118,6 +118,7 @@ def test_outputs_are_brought_back(
 
     told = toast(page, "Outputs of 2 cells were copied. Left out: 1 cell has other code now.")
     expect(told).to_be_visible()
+    told.hover()  # it stays while the mouse is on it
     page.wait_for_function(f"() => ({CURRENT})() === 'reports/study.ipynb'")
     assert page.evaluate(CELLS) == ["one\n", "", "three\n"]
     cells = notebook(page).locator(".jp-Notebook-cell")

@@ -29,6 +29,7 @@ from tests.ui.steps import (
     toast,
     told_name,
     until,
+    wait_for_kernel,
 )
 
 
@@ -111,10 +112,7 @@ def test_a_current_version_whose_answer_is_lost_is_one_job(
     lab.write("reports/study.ipynb", "print('once')")
     page = open_lab()
     panel = open_notebook(page, "reports", "study.ipynb")
-    # A kernel that has just started changes the notebook, and of another notebook the job is new.
-    page.wait_for_function(
-        "() => jupyterapp.shell.currentWidget.model.getMetadata('language_info')?.version"
-    )
+    wait_for_kernel(page)  # of a notebook that has changed the job is new
     name = submit(page, panel)
     press = "name => void jupyterapp.commands.execute('jupyter-to-job:submit-current', { name })"
 

@@ -28,6 +28,7 @@ from tests.ui.steps import (
     submit,
     toast,
     told_name,
+    wait_for_kernel,
     wait_until,
 )
 
@@ -104,6 +105,7 @@ def test_an_unsaved_edit_comes_back_executed(
     on_disk = source.read_bytes()
     page = open_lab()
     panel = open_notebook(page, "reports", "study.ipynb")
+    wait_for_kernel(page)  # later, JupyterLab might save once more what it says
 
     panel.locator(".jp-Cell .cm-content").first.click()
     page.keyboard.press("Control+End")

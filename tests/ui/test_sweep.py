@@ -231,7 +231,7 @@ def test_parameters_of_the_best_run_are_put_into_the_notebook(
         screenshot(f"sweep-curves-{theme}")
     picture.click()
     large = page.get_by_role("dialog").get_by_role("img")
-    assert large.evaluate("image => image.complete && image.naturalWidth") == 90
+    expect(large).to_have_js_property("naturalWidth", 90)
     page.get_by_role("button", name="Close").click()
 
     view.get_by_role("button", name="Rerun with Changes…").click()

@@ -29,6 +29,7 @@ def test_the_newest_job_has_a_notification_and_the_others_share_one(
     page.evaluate(SUBMIT, 3)
     told = toast(page, "4 jobs: 4 submitted")
     expect(told).to_be_visible()
+    told.hover()  # it stays while the mouse is on it
     expect(toast(page, "Submitted as")).to_have_count(1)
     expect(page.locator(".Toastify__toast")).to_have_count(2)
     screenshot("toast-many")
