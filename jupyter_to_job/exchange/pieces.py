@@ -17,7 +17,12 @@ from ..domain.names import is_job_name
 from .ownership import is_own_folder
 from .uploads import Upload
 
-_PASSING = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ESTALE, errno.EINTR)
+_PASSING = frozenset(
+    [errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR,
+     errno.ESTALE, errno.ETIMEDOUT, errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ENETDOWN,
+     errno.ENETUNREACH, errno.ECONNREFUSED, errno.ECONNRESET, errno.ENOTCONN, errno.ESHUTDOWN,
+     errno.EREMOTEIO, errno.EKEYEXPIRED]
+)  # fmt: skip
 """Errors of this process or of a network, which say nothing about the file."""
 _BAD_PATH = (errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP)
 """Errors of a path that can never be written: it leads through a file, say."""

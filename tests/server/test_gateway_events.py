@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import threading
 import time
@@ -388,3 +389,26 @@ async def test_one_that_cannot_be_read_keeps_nobody_waiting(
         exchanges.add(place.exchange, name)
         place.feed.mark(name)
     assert (await stream.next())["name"] == "good-aaaaaaaa"
+
+
+async def test_a_network_that_fails_deletes_no_job(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job, look, failures = exchanges.add(place.exchange, JOB), os.lstat, []
+
+    def fail(path: Path, **options: int) -> os.stat_result:
+        if path == job:
+            failures.append(path)
+            raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
+        return look(path, **options)
+
+    stream = await place.follow("me")
+    place.feed.mark(JOB)
+    assert (await stream.next())["name"] == JOB
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "lstat", fail)
+        place.feed.mark(JOB)
+        await until(lambda: failures, "it is looked at")
+    documents.write_document(job / layout.CANCEL, CANCEL)
+    place.feed.mark(JOB)
+    assert (await stream.next())["cancel_requested"] is True
