@@ -26,7 +26,7 @@ from .disk_use import remove_folder
 from .filesystem import is_network
 from .job_drafts import is_abandoned, is_old, locked, require_inputs
 from .ownership import require_own
-from .pieces import FilePieces, make_folders, path_inside, reading, writing
+from .pieces import FilePieces, make_folders, path_inside, raise_if_passing, reading, writing
 from .request import InputFile, Request, UnreadableRequest
 from .stamps import StampCache, stamp_of
 
@@ -155,7 +155,7 @@ class FileExchange(FilePieces):
     def jobs(self) -> frozenset[str]:
         """Return the names of all jobs: the same object while none is added or removed.
 
-        What other users put there is left out.
+        What other users put there is left out. Raises OSError, Unavailable if that may pass.
         """
         stamp = stamp_of(self.root) if self.is_local else None
         names = self._names.get(self.root, stamp, self._read_names)
@@ -169,6 +169,9 @@ class FileExchange(FilePieces):
                 entries = os.listdir(self.root)  # noqa: PTH208 - text, where there are many
             except FileNotFoundError:
                 return frozenset()
+            except OSError as error:
+                raise_if_passing("The exchange", error)
+                raise
             known, self._has_unseen = self._known_names, False
             names = known.intersection(entries)
             new = [name for name in entries if name not in known and is_job_name(name)]

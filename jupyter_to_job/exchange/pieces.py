@@ -119,12 +119,17 @@ def reading(label: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in _PASSING:
-            message = f"{label} cannot be read now: {error.strerror}."
-            raise Unavailable(message, "Try again in a moment.") from error
+        raise_if_passing(label, error)
         raise Damaged(f"{label} cannot be read: {error.strerror}.") from error
     except ValueError as error:  # no document, or a field of a wrong type
         raise Damaged(f"{label} cannot be read: {error}.") from error
+
+
+def raise_if_passing(label: str, error: OSError) -> None:
+    """Raise Unavailable for an error that says nothing about what was to be read."""
+    if error.errno in _PASSING:
+        message = f"{label} cannot be read now: {error.strerror}."
+        raise Unavailable(message, "Try again in a moment.") from error
 
 
 @contextlib.contextmanager

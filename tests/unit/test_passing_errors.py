@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from jupyter_to_job.backends.memory import MemoryBackend
+from jupyter_to_job.cli import waiting
 from jupyter_to_job.domain.errors import Unavailable
 from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.flavors import load_catalog
@@ -65,3 +66,22 @@ def test_no_job_fails_because_a_network_does(
         with pytest.raises(Unavailable, match="cannot be read now"):
             next(jobs.changes([JOB]))
     assert jobs.get(JOB).reason is None
+
+
+def test_who_waits_goes_on_when_the_jobs_can_be_listed_again(
+    exchange: FileExchange, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exchanges.end(exchange.directory(JOB))
+    core = ServiceContext(exchange, MemoryBackend(exchange), load_catalog)
+    jobs = JobService(core, Caller("me", str(tmp_path)))
+    listing, failures = os.listdir, [OSError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))]
+
+    def fail_once(path: Any) -> list[str]:
+        if path == exchange.root and failures:
+            raise failures.pop()
+        return listing(path)
+
+    monkeypatch.setattr(waiting, "_RETRY_DELAY", 0.0)
+    monkeypatch.setattr(os, "listdir", fail_once)
+    assert any(job is not None for job in waiting.follow_changes(jobs, [JOB]))
+    assert not failures
