@@ -47,11 +47,11 @@ class _Owed:
     `stamp` is that of what was read last, and `checked_at` when it was compared. `look_at` is when
     something is due that only time brings. `ended_at` is when its end was seen, and `paused_until`
     when to go on after an error. `due_at` has the next tries, and `under_way` what a thread has.
-    `was_ours`: no other notifier had it since the outbox was read.
+    `was_ours`: the outbox was read, and no other notifier had it since.
     """
 
     outbox: Outbox
-    was_ours: bool = True
+    was_ours: bool = False
     stamp: object = None
     checked_at: float = float("-inf")
     hooks: HookList | None = None
@@ -119,10 +119,11 @@ class Notifier:
                     self._look(name, job, hooks)
             except NotFound:  # it was removed meanwhile
                 self._owed.pop(name, None)
-            except Damaged as error:
-                _log.warning("%s: nobody is told of it: %s", name, error)
-                self._owed.pop(name, None)
-            except (JobsError, OSError) as error:  # a full disk, for one
+            except (JobsError, OSError) as error:
+                if _is_lasting(error):
+                    _log.warning("%s: nobody is told of it: %s", name, error)
+                    self._owed.pop(name, None)
+                    continue
                 _log.warning("%s: looked at again in %g s: %s", name, RETRY_INTERVAL, error)
                 job.stamp, job.paused_until = None, time.monotonic() + RETRY_INTERVAL
             except Exception:  # an error of one job must not stop the others
@@ -136,11 +137,10 @@ class Notifier:
         if names is self._names:
             return
         for name in names - self._names:
-            if is_owed(self._exchange, name):
-                try:
-                    self._owed[name] = _Owed(Outbox(self._exchange, name))
-                except (JobsError, OSError) as error:
-                    _log.warning("%s: nobody is told of it: %s", name, error)
+            with contextlib.suppress(OSError):  # then a look at it tells, or a later one
+                if not is_owed(self._exchange, name):
+                    continue
+            self._owed[name] = _Owed(Outbox(self._exchange, name))
         for name in self._owed.keys() - names:
             del self._owed[name]
         self._names = names
@@ -187,7 +187,8 @@ class Notifier:
             job.leave()
             return False
         if not job.was_ours:
-            job.outbox, job.was_ours = Outbox(self._exchange, name), True
+            job.outbox.read()
+            job.was_ours = True
         return True
 
     def _stamp(self, name: str) -> object:
@@ -307,6 +308,11 @@ class Notifier:
         except JobsError as error:  # a full disk: it is told again when there is space
             _log.error("%s: cannot record what %s was told: %s", result.job, key[0], error)
             job.paused_until = time.monotonic() + RETRY_INTERVAL
+
+
+def _is_lasting(error: JobsError | OSError) -> bool:
+    """Tell whether an error stays until somebody mends the job: that of a disk may pass."""
+    return isinstance(error, Damaged) and not isinstance(error.__cause__, OSError)
 
 
 def _due_first(entry: tuple[str, _Owed]) -> float:

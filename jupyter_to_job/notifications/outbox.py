@@ -23,16 +23,23 @@ Key = tuple[str, str]
 
 
 class Outbox:
-    """The notifications of one job, as its directory has them. Raises errors of our tree."""
+    """The notifications of one job, as its directory had them when they were read.
+
+    Raises errors of our tree.
+    """
 
     def __init__(self, exchange: FileExchange, job: str) -> None:
         self._exchange = exchange
         self._job = job
+        self.notifications: dict[Key, HookNotification] = {}
+
+    def read(self) -> None:
+        """Read the notifications."""
         record = None
         with contextlib.suppress(Damaged):  # it is written anew: better told twice than never
-            record = exchange.record(job, layout.NOTIFICATIONS, NotificationsRecord)
+            record = self._exchange.record(self._job, layout.NOTIFICATIONS, NotificationsRecord)
         known = record.notifications if record is not None else ()
-        self.notifications: dict[Key, HookNotification] = {(n.hook, n.event): n for n in known}
+        self.notifications = {_key(notification): notification for notification in known}
 
     def pending(self) -> list[HookNotification]:
         """Return what is neither sent nor given up."""
@@ -52,8 +59,12 @@ class Outbox:
 
 
 def is_owed(exchange: FileExchange, job: str) -> bool:
-    """Tell whether hooks may have to be told of a job."""
-    return os.path.lexists(f"{exchange.root}/{job}/{layout.NOTIFY}")
+    """Tell whether hooks may have to be told of a job. Raises OSError if that is out of reach."""
+    try:
+        os.lstat(f"{exchange.root}/{job}/{layout.NOTIFY}")
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def _key(notification: HookNotification) -> Key:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -272,3 +274,56 @@ def test_a_removed_hook_gets_nothing_that_waited_for_it(
         ("sent", 1): None,
         ("given_up", 0): "There is no hook of this name any more.",
     }
+
+
+@pytest.mark.parametrize(
+    ("call", "path", "number"),
+    [
+        ("lstat", layout.NOTIFY, errno.EIO),
+        ("open", layout.REQUEST, errno.EIO),
+        ("open", layout.NOTIFICATIONS, errno.ETIMEDOUT),
+    ],
+)
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_moment_of_the_disk_makes_no_job_forgotten(
+    exchange: FileExchange,
+    web: WebReceiver,
+    monkeypatch: pytest.MonkeyPatch,
+    call: str,
+    path: str,
+    number: int,
+    is_known: bool,
+) -> None:
+    """The job is new to the notifier at that moment, or known to it as another host's."""
+    add(exchange)
+    is_ours, is_broken, stop = threading.Event(), threading.Event(), threading.Event()
+    asked, failures, work = threading.Event(), [], getattr(os, call)
+
+    def fail(target: object, *rest: object, **options: object) -> object:
+        if is_broken.is_set() and str(target).endswith(path):
+            failures.append(target)
+            raise OSError(number, os.strerror(number))
+        return work(target, *rest, **options)
+
+    def ask(_: Request) -> bool:
+        asked.set()
+        return is_ours.is_set()
+
+    monkeypatch.setattr(os, call, fail)
+    working = notifier(exchange, web, ask)
+    thread = threading.Thread(target=working.run, args=(lambda: not stop.is_set(),))
+    if is_known:
+        thread.start()
+        until(asked.is_set, "it knows the job")
+    is_broken.set()
+    is_ours.set()
+    if not is_known:
+        thread.start()
+    try:
+        until(lambda: failures, "it is looked at")
+        is_broken.clear()
+        until(lambda: not is_owed(exchange), "it is told")
+    finally:
+        stop.set()
+        thread.join(30)
+    assert len(web.posted) == 1
