@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from jupyter_to_job.backends.memory import MemoryBackend
 from jupyter_to_job.cli import waiting
+from jupyter_to_job.controller.reconciling import reconciler as reconciler_module
 from jupyter_to_job.domain.errors import Unavailable
 from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.flavors import load_catalog
@@ -18,6 +20,7 @@ from jupyter_to_job.service.jobs import JobService, ServiceContext
 from jupyter_to_job.service.submitting.submission import Caller
 
 from . import exchanges
+from .test_groups_on_a_cluster import World, until
 
 JOB = "train-abcdefgh"
 OF_A_NETWORK = [
@@ -85,3 +88,23 @@ def test_who_waits_goes_on_when_the_jobs_can_be_listed_again(
     monkeypatch.setattr(os, "listdir", fail_once)
     assert any(job is not None for job in waiting.follow_changes(jobs, [JOB]))
     assert not failures
+
+
+def test_the_controller_lists_its_jobs_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reconciler_module, "RESYNC_INTERVAL", 0.01)
+    asyncio.run(resync_after_an_error(World(tmp_path), OSError(errno.EIO, os.strerror(errno.EIO))))
+
+
+async def resync_after_an_error(world: World, error: OSError) -> None:
+    listing, failures = world.exchange.jobs, [error]
+
+    def fail_once() -> frozenset[str]:
+        if failures:
+            raise failures.pop()
+        return listing()
+
+    world.exchange.jobs = fail_once  # type: ignore[method-assign]
+    async with world.running():
+        await until(lambda: len(world.cluster.job_records) == 1)

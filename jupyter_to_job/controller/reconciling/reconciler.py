@@ -165,17 +165,23 @@ class Reconciler:
         await asyncio.gather(self.objects.run(), self.groups.run(), self._resync(), *workers)
 
     async def _resync(self) -> None:
-        """Queue all unfinished jobs at regular intervals."""
+        """Queue all unfinished jobs at regular intervals. An error of a moment does not end it."""
         while True:
-            names = await asyncio.to_thread(self.exchange.jobs)
-            self.tracker.keep(names)
-            self._groups.begin(names)
-            for name in names:
-                # One that failed and is held back now has no retry to come.
-                has_retry = self._queue.is_failing(name) and not self._groups.holds_back(name)
-                if name not in self._settled and not has_retry:
-                    self.enqueue(name)
+            try:
+                await self._queue_unfinished()
+            except Exception:
+                _log.exception("the jobs are looked at again in %g s", RESYNC_INTERVAL)
             await asyncio.sleep(RESYNC_INTERVAL)
+
+    async def _queue_unfinished(self) -> None:
+        names = await asyncio.to_thread(self.exchange.jobs)
+        self.tracker.keep(names)
+        self._groups.begin(names)
+        for name in names:
+            # One that failed and is held back now has no retry to come.
+            has_retry = self._queue.is_failing(name) and not self._groups.holds_back(name)
+            if name not in self._settled and not has_retry:
+                self.enqueue(name)
 
     async def _work(self) -> None:
         while True:
