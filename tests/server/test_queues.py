@@ -81,3 +81,31 @@ async def test_where_the_groups_may_not_be_read_nothing_is_refused(
         server.groups_status = 403
         await until(lambda: server.created)
         assert not reconciler.groups.lacks_kueue()
+
+
+@pytest.mark.parametrize("page", ["<html>Sign in</html>", "[]", '{"groups": [{}]}', b"\xff"])
+async def test_what_a_load_balancer_answers_in_between_ends_nothing(
+    jobs: FileExchange, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str | bytes
+) -> None:
+    server = ApiServer()
+    server.groups.append(KUEUE)
+    server.groups_page = page
+    monkeypatch.setattr(api_groups, "RETRY_INTERVAL", 0.05)
+    async with reconciling(server, jobs, tmp_path) as reconciler:
+        await until(lambda: server.asked.count("/apis/") > 2)
+        assert reconciler.groups.is_starting() and server.created == []
+        server.groups_page = None
+        await until(lambda: server.created)
+
+
+async def test_what_is_answered_of_a_namespace_in_between(
+    jobs: FileExchange, tmp_path: Path
+) -> None:
+    server = ApiServer()
+    server.groups.append(KUEUE)
+    server.forbidden.add("good")
+    server.namespace_page = "<html>Sign in</html>"
+    async with reconciling(server, jobs, tmp_path):
+        await until(lambda: server.asked.count("/api/v1/namespaces/good") > 4)
+        server.forbidden.clear()
+        await until(lambda: server.created)

@@ -68,6 +68,9 @@ class ApiServer:
         self.forbidden: set[str] = set()
         self.nodes = self.all_pods = 403
         self.groups, self.groups_status = ["batch"], 200
+        self.groups_page: str | bytes | None = None
+        """What a load balancer answers in place of the groups, and below of a namespace."""
+        self.namespace_page: str | None = None
         self.jobs: dict[str, list[Object]] = {}
         self.pods: dict[str, list[Object]] = {}
         self.events: dict[str, list[Object]] = {}
@@ -118,7 +121,9 @@ class _Handler(web.RequestHandler):
 
 class _Namespace(_Handler):
     def get(self, name: str) -> None:
-        if name not in self.server.namespaces:
+        if self.server.namespace_page is not None:
+            self.finish(self.server.namespace_page)
+        elif name not in self.server.namespaces:
             self.fail(404)
         else:
             self.finish({"metadata": {"name": name}})
@@ -126,6 +131,9 @@ class _Namespace(_Handler):
 
 class _Groups(_Handler):
     def get(self) -> None:
+        if self.server.groups_page is not None:
+            self.finish(self.server.groups_page)
+            return
         if self.server.groups_status != 200:
             self.fail(self.server.groups_status)
             return

@@ -25,12 +25,17 @@ TRIAL_TIMEOUT = 3
 async def read_json(response: Any) -> Manifest:
     """Return the document in an unparsed response. Raises ApiException if it is an error.
 
-    The client does not check the status of unparsed responses.
+    The client does not check the status of unparsed responses. Raises Unavailable if it is no JSON:
+    no API server has sent it.
     """
     body = await response.read()
     if response.status >= 400:
         raise client.ApiException(status=response.status, reason=body.decode(errors="replace"))
-    document: Manifest = json.loads(body)
+    try:
+        document: Manifest = json.loads(body)
+    except ValueError as error:
+        message = "Something else than Kubernetes answered: what it sent is not JSON."
+        raise Unavailable(message) from error
     return document
 
 

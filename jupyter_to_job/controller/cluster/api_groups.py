@@ -42,7 +42,7 @@ class ApiGroups:
         self._is_answered = False
 
     async def run(self) -> None:
-        """Read them for ever."""
+        """Read them for ever. An error of a moment does not end it."""
         while True:
             try:
                 self._groups = await self._cluster.api_groups()
@@ -51,6 +51,10 @@ class ApiGroups:
                 self._groups = None
             except JobsError as error:
                 _log.debug("the API groups are not known: %s", error)
+                await asyncio.sleep(RETRY_INTERVAL)
+                continue
+            except Exception:  # an answer of an unexpected shape
+                _log.exception("the API groups are read again in %g s", RETRY_INTERVAL)
                 await asyncio.sleep(RETRY_INTERVAL)
                 continue
             self._is_answered = True
