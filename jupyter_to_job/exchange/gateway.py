@@ -6,6 +6,7 @@ The token is read from its file for each request, because the kubelet renews it.
 from __future__ import annotations
 
 import contextlib
+import logging
 import ssl
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,31 +17,54 @@ import httpx
 
 from .. import __version__, logs
 from ..domain.errors import BadInput, JobsError, NoRoute, NotFound, Unavailable, error_of_answer
+from .stamps import format_stamp
 
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
 PRODUCT = "jupyter-to-job/"
 """What stands before the version in `User-Agent` and `Server`."""
 _TRUST_HINT = "JUPYTER_TO_JOB_GATEWAY_CA names a file with its authority's certificate, in PEM."
 _ADDRESS_HINT = "Set JUPYTER_TO_JOB_GATEWAY to the address at which the gateway itself answers."
+_log = logging.getLogger(__name__)
 
 
 class Gateway:
     """A client of a gateway's REST API; it raises the errors of `domain.errors`.
 
     It checks the gateway's certificate against those in `ca_file`, or against the usual ones if
-    that is empty. No proxy of the environment is used: the gateway is in the cluster, and the token
-    is nobody else's business.
+    that is empty. A renewed file counts for what begins after that, and a broken one changes
+    nothing. No proxy of the environment is used: the gateway is in the cluster, and the token is
+    nobody else's business.
     """
 
     def __init__(self, url: str, token_file: Path, ca_file: str = "") -> None:
+        self._url = url
         self._token_file = token_file
-        self._client = httpx.Client(
-            base_url=url.rstrip("/") + "/api/",
+        self._ca_file = ca_file
+        self._ca_stamp = _ca_stamp(ca_file)
+        self._client = self._make_client()
+
+    def _make_client(self) -> httpx.Client:
+        return httpx.Client(
+            base_url=self._url.rstrip("/") + "/api/",
             timeout=TIMEOUT,
             headers={"User-Agent": f"{PRODUCT}{__version__}"},
-            verify=_trust(ca_file) if ca_file else httpx.create_ssl_context(),
+            verify=_trust(self._ca_file) if self._ca_file else httpx.create_ssl_context(),
             trust_env=False,
         )
+
+    def _current_client(self) -> httpx.Client:
+        """Return the client, a new one if the file with the certificates was renewed.
+
+        The earlier one is not closed: other threads may be using it.
+        """
+        stamp = _ca_stamp(self._ca_file)
+        if stamp != self._ca_stamp:
+            try:
+                self._client = self._make_client()
+            except BadInput as error:
+                _log.warning("the earlier certificates count: %s", error)
+            self._ca_stamp = stamp
+        return self._client
 
     def call(self, method: str, path: str, **arguments: Any) -> httpx.Response:
         """Send one request and return its answer. Raises errors of `domain.errors`."""
@@ -55,7 +79,8 @@ class Gateway:
         if (request_id := logs.request_id()) is not None:
             headers[logs.HEADER] = request_id
         try:
-            with self._client.stream(method, path, headers=headers, **arguments) as response:
+            client = self._current_client()
+            with client.stream(method, path, headers=headers, **arguments) as response:
                 if response.status_code >= 400:
                     response.read()
                     error = error_of_answer(response.status_code, response.content)
@@ -141,6 +166,16 @@ class GatewayJob:
     def put(self, path: str, data: bytes) -> None:
         """See the port."""
         self._exchange.put(self._job, path, data)
+
+
+def _ca_stamp(ca_file: str) -> str | None:
+    """Return what changes with the file, None if there is none."""
+    try:
+        status = Path(ca_file).stat() if ca_file else None
+    except OSError:
+        return None
+    # While it is being written, its size may change sooner than its time.
+    return status and f"{format_stamp(status)}.{status.st_size}"
 
 
 def _trust(ca_file: str) -> ssl.SSLContext:

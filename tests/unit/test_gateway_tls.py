@@ -9,6 +9,7 @@ import shutil
 import ssl
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.request import urlopen
 
 import pytest
@@ -154,3 +155,42 @@ def test_proxies_of_the_environment_see_no_token(
 def test_tls_is_not_older_than_1_2(certificate: Certificate) -> None:
     assert certificate.context is not None
     assert certificate.context.minimum_version >= ssl.TLSVersion.TLSv1_2
+
+
+@pytest.mark.parametrize("in_between", [None, "no certificate"], ids=["gone", "broken"])
+def test_a_dev_pod_trusts_the_authority_that_is_in_its_file_now(
+    url: str,
+    token: Path,
+    pki: Pki,
+    certificate: Certificate,
+    secret: Path,
+    tmp_path: Path,
+    in_between: str | None,
+) -> None:
+    """As long as its file is broken, it trusts the one that was there before."""
+    ca_file = tmp_path / "trusted.crt"
+    shutil.copy(pki.certificate("ca"), ca_file)
+    gateway = Gateway(url, token, str(ca_file))
+
+    def connect() -> Any:
+        """Ask through a new connection, which is not kept."""
+        return gateway.call("GET", "jobs", headers={"Connection": "close"}).json()["jobs"]
+
+    with gateway.stream("GET", "events") as events:
+        ca_file.unlink()
+        if in_between is not None:
+            ca_file.write_text(in_between)
+        assert connect() == []
+        issue(pki, secret, by="other")
+        certificate.reload()
+        with pytest.raises(Unavailable, match="certificate verify failed"):
+            connect()
+        renewed = tmp_path / "renewed.crt"
+        shutil.copy(pki.certificate("other"), renewed)
+        renewed.replace(ca_file)
+        assert connect() == []
+        assert next(events.iter_bytes())  # what had begun goes on
+    issue(pki, secret, by="ca")
+    certificate.reload()
+    with pytest.raises(Unavailable, match="certificate verify failed"):
+        connect()
