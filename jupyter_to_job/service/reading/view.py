@@ -171,6 +171,8 @@ class JobReader:
                 alive = self._alive(name, directory)
                 outcome = self._exchange.outcome(name, number)
                 if outcome is not None:
+                    with self._lock:  # its journal is not read any more
+                        self._followed.pop((name, request.submitted, number), None)
                     size = journal.journal_size(directory / layout.JOURNAL)
                     return _ended(number, outcome, size)
                 offset, fold = self._follow(request, number, directory / layout.JOURNAL)
