@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
 from job_runner.protocol.metrics import Metric
 from job_runner.protocol.progress import Progress
 
+from .known_fields import known_fields
 from .notification import HookNotification
 from .wait import JobWait
 
@@ -238,7 +239,7 @@ class Job:
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Job:
         """Read a job that crossed REST; fields of a newer version are ignored."""
-        values = _known(cls, document)
+        values = known_fields(cls, document)
         events = values.get("events")
         delivery = dict(values.get("delivery") or {"state": "none"})
         delivery["state"] = DeliveryState(delivery["state"])
@@ -253,21 +254,16 @@ class Job:
             left_behind=tuple(values.get("left_behind") or ()),
             events=None
             if events is None
-            else tuple(ClusterEvent(**_known(ClusterEvent, event)) for event in events),
+            else tuple(ClusterEvent(**known_fields(ClusterEvent, event)) for event in events),
             notifications=tuple(
-                HookNotification(**_known(HookNotification, n)) for n in notifications
+                HookNotification(**known_fields(HookNotification, n)) for n in notifications
             ),
-            progress=Progress(**_known(Progress, values.get("progress") or {})),
+            progress=Progress(**known_fields(Progress, values.get("progress") or {})),
             wait=None if wait is None else JobWait.from_json(wait),
-            delivery=Delivery(**delivery),
+            delivery=Delivery(**known_fields(Delivery, delivery)),
             asked=asked
-            and Asked(**{**_known(Asked, asked), "inputs": tuple(asked.get("inputs", ()))}),
+            and Asked(**{**known_fields(Asked, asked), "inputs": tuple(asked.get("inputs", ()))}),
             metrics=metrics
-            and {name: Metric(**_known(Metric, metric)) for name, metric in metrics.items()},
+            and {name: Metric(**known_fields(Metric, metric)) for name, metric in metrics.items()},
         )
         return cls(**values)
-
-
-def _known(cls: Any, document: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields that a class has: a newer version may have sent more."""
-    return {f.name: document[f.name] for f in fields(cls) if f.name in document}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from .known_fields import known_fields
 from .wait import JobWait
 
 
@@ -101,10 +102,13 @@ class Preflight:
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Preflight:
-        """Read a gateway's answer: the fields that need no workspace."""
+        """Read a gateway's answer: the fields that need no workspace.
+
+        Those of a newer version are ignored.
+        """
         image, wait = document.get("image"), document.get("wait")
         return cls(
-            tuple(Problem(**p) for p in document["problems"]),
+            tuple(Problem(**known_fields(Problem, p)) for p in document["problems"]),
             isolated=document["isolated"],
             mounts=tuple(document["mounts"]),
             image=None if image is None else _image(image),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
+
+from .known_fields import known_fields
 
 LOWER, UPPER = 0.1, 0.9
 """The shares of all cases that are below an estimate's `low` and `high`."""
@@ -68,7 +70,7 @@ class JobWait:
         """Read it back; fields of a newer version are ignored."""
         return cls(
             time=document["time"],
-            needs=tuple(_read(Need, need) for need in document.get("needs") or ()),
+            needs=tuple(Need(**known_fields(Need, need)) for need in document.get("needs") or ()),
             before=document.get("before"),
             start=_estimate(document.get("start")),
             run=_estimate(document.get("run")),
@@ -76,8 +78,4 @@ class JobWait:
 
 
 def _estimate(document: dict[str, Any] | None) -> Estimate | None:
-    return None if document is None else _read(Estimate, document)
-
-
-def _read(cls: Any, document: dict[str, Any]) -> Any:
-    return cls(**{f.name: document[f.name] for f in fields(cls) if f.name in document})
+    return None if document is None else Estimate(**known_fields(Estimate, document))

@@ -26,6 +26,7 @@ from ..domain.errors import (
     no_job,
 )
 from ..domain.job import Changes, Deleted, Job, State, Submission
+from ..domain.known_fields import known_fields
 from ..domain.names import is_job_name
 from ..domain.preflight import Preflight
 from ..domain.submission_rules import check_key, require_key
@@ -211,12 +212,12 @@ class RemoteJobs:
     def logs(self, name: str, offset: int = 0) -> Text:
         """See the port."""
         response = self._gateway.call("GET", _path(name, "/logs"), params={"offset": offset})
-        return Text(**json_of(response))
+        return Text(**known_fields(Text, json_of(response)))
 
     def journal(self, name: str, offset: int = 0) -> Records:
         """See the port."""
         response = self._gateway.call("GET", _path(name, "/journal"), params={"offset": offset})
-        return Records(**json_of(response))
+        return Records(**known_fields(Records, json_of(response)))
 
     def notebook(self, name: str, max_size: int | None = None) -> OpenNotebook:
         """See the port: fetched into a file without a name."""

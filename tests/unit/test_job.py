@@ -61,7 +61,7 @@ def test_there_and_back() -> None:
     crossed = json.loads(json.dumps(JOB.to_json()))
     assert Job.from_json(crossed) == JOB
     newer = {"field_of_a_newer_version": 1}
-    parts = {name: {**crossed[name], **newer} for name in ("progress", "asked")}
+    parts = {name: {**crossed[name], **newer} for name in ("progress", "delivery", "asked")}
     assert Job.from_json({**crossed, **parts, **newer}) == JOB
 
 

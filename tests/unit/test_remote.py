@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from jupyter_to_job.backends.memory import MemoryBackend
@@ -20,7 +21,7 @@ from jupyter_to_job.domain.errors import BadInput, Cleared, NotFound, Refused, U
 from jupyter_to_job.domain.job import Changes, ClusterEvent, Job, Submission
 from jupyter_to_job.domain.sweep import Run
 from jupyter_to_job.exchange import FileExchange, patience
-from jupyter_to_job.exchange.gateway import Gateway
+from jupyter_to_job.exchange.gateway import Gateway, json_of
 from jupyter_to_job.exchange.retention import Policy, enforce
 from jupyter_to_job.service.jobs import JobService
 from jupyter_to_job.service.port import Page, all_jobs
@@ -171,6 +172,19 @@ def test_journal_and_logs(jobs: RemoteJobs, ended_job: Job) -> None:
     last = jobs.journal(ended_job.name, -200)
     assert last.records == whole.records[-len(last.records) :] != whole.records
     assert "# x" in jobs.logs(ended_job.name, -(10**6)).text
+
+
+def test_fields_of_a_newer_gateway_are_ignored(
+    jobs: RemoteJobs, ended_job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads = (jobs.logs, jobs.journal)
+    before = [read(ended_job.name) for read in reads]
+
+    def json_of_a_newer_one(response: httpx.Response) -> Any:
+        return {**json_of(response), "field_of_a_newer_version": 1}
+
+    monkeypatch.setattr(f"{RemoteJobs.__module__}.json_of", json_of_a_newer_one)
+    assert [read(ended_job.name) for read in reads] == before
 
 
 def test_looking_is_no_work_for_the_reconciler(

@@ -89,6 +89,15 @@ def test_what_the_cluster_says_is_told(jobs: RemoteJobs, checks: SlowChecks) -> 
     assert (request.owner, request.parameters, request.isolated) == ("ada", {"a": 2}, True)
 
 
+def test_fields_of_a_newer_gateway_are_ignored() -> None:
+    told = Preflight((OVER_QUOTA,), image=OWN, plan={"flavor": "small"})
+    newer = {"field_of_a_newer_version": 1}
+    document = {**told.to_json(), **newer}
+    document["problems"] = [{**problem, **newer} for problem in document["problems"]]
+    document["image"] = {**document["image"], **newer}
+    assert Preflight.from_json(document) == told
+
+
 def test_the_notebook_is_read_meanwhile(
     jobs: RemoteJobs, checks: SlowChecks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
