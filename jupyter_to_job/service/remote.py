@@ -249,10 +249,11 @@ class RemoteJobs:
         if not is_job_name(name):
             raise no_job(name)
         page = json_of(self._gateway.call("GET", "jobs", params={"name": name}))
-        if not page["jobs"]:
-            raise no_job(name)
-        document: dict[str, Any] = page["jobs"][0]
-        return document
+        for document in page["jobs"]:  # 0.1.0 does not know the query, and answers with all jobs
+            if document["name"] == name:
+                found: dict[str, Any] = document
+                return found
+        raise no_job(name)
 
     def _results_of_rerun(self, name: str, changes: Changes) -> str | None:
         """Return the folder that the caller's settings mean for the notebook of a job.

@@ -158,6 +158,23 @@ def test_a_sweep_is_frozen_once(
     assert [job.name for job in all_jobs(jobs, group="night")] == names
 
 
+def test_an_older_gateway_that_answers_with_all_jobs(
+    jobs: RemoteJobs, ended_job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first version knew no names in the query, and its newest job passed for the one asked."""
+    newest = jobs.submit(Submission("dir/train.ipynb"))[0]
+    call = Gateway.call
+
+    def call_of_before(gateway: Gateway, *route: str, **arguments: Any) -> httpx.Response:
+        arguments.get("params", {}).pop("name", None)
+        return call(gateway, *route, **arguments)
+
+    monkeypatch.setattr(Gateway, "call", call_of_before)
+    assert [jobs.get(job.name).name for job in (newest, ended_job)] == [newest.name, ended_job.name]
+    with pytest.raises(NotFound, match="no job 'train-aaaaaaaa'"):
+        jobs.get("train-aaaaaaaa")
+
+
 def test_a_priority_without_a_line_is_refused(
     jobs: RemoteJobs, ended_job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
