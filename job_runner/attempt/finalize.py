@@ -18,6 +18,7 @@ from ..diagnosis.endings import End
 from ..kernel.cleanup import TERMINATION_LOG
 from ..notebook.banner import error_banner
 from ..protocol import documents, layout, times
+from ..protocol.figures import figures_of_run
 from ..protocol.journal import journal
 from ..protocol.journal.validation import validated
 from ..protocol.outcome import Outcome, write_outcome
@@ -90,12 +91,13 @@ def summarize_journal(attempt_dir: Path, max_line: int | None = None) -> Journal
             case "cell_end" if record["ok"]:
                 fields["cell"] = None
             case "usage":
-                fields["usage"] = {k: v for k, v in record.items() if k not in ("k", "t")}
+                fields["usage"] = figures_of_run(record)
             case "cut":
                 fields["cut"] = record
             case "end" if "end" not in fields:
                 fields["end"] = record
-                fields["usage"] = record.get("usage") or fields.get("usage")
+                usage = figures_of_run(record.get("usage") or {})
+                fields["usage"] = usage or fields.get("usage")
     return JournalSummary(**fields)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypedDict
 
 from . import documents, layout, times
 from .fields import FieldError, read_fields
+from .figures import figures_of_run
 from .metrics import Metric
 
 STATES = ("succeeded", "failed")
@@ -42,7 +43,8 @@ class Outcome:
 
     `result_sha256` is None where nothing ran: then there is no result and nothing is delivered.
     `artifacts` is None where they are too many, or not known: an older runner wrote the outcome.
-    `metrics` are by name; None where an older runner did not look for them.
+    `metrics` are by name; None where an older runner did not look for them. Of `usage` the figures
+    that this version knows are read.
     """
 
     state: str
@@ -61,6 +63,7 @@ class Outcome:
     def from_document(cls, document: dict[str, Any]) -> Outcome:
         """Read it back. Raises FieldError."""
         outcome = read_fields(cls, document)
+        outcome = replace(outcome, usage=figures_of_run(outcome.usage))
         if outcome.state not in STATES:
             raise FieldError(f"state is {outcome.state!r}")
         for moment in (outcome.started, outcome.finished):

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from .figures import figures_of_run
 from .journal.validation import is_moment, is_notebook, validated
 
 Record = dict[str, Any]
@@ -64,7 +65,7 @@ class ProgressFold:
                 done = self.progress.cells_done + (1 if ok and not is_added else 0)
                 self._update(cells_done=done, current_cell=None)
             case {"k": "usage"} if validated(record) is record:
-                self.usage = {k: v for k, v in record.items() if k not in ("k", "t")}
+                self.usage = figures_of_run(record)
             case {"k": "end", "state": "succeeded" | "failed"} if validated(record) is record:
                 self.end = self.end or record  # two hosts may have finished the same dead attempt
 

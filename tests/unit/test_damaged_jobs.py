@@ -186,7 +186,7 @@ def test_fields_of_a_newer_version_are_ignored_at_every_depth(tmp_path: Path) ->
                 return value
             return {key: grow(item) for key, item in value.items()} | {"newer": {"x": [1]}}
 
-        free = ("parameters", "env", "demand", "packages", "usage", "environment")
+        free = ("parameters", "env", "demand", "packages", "environment")
         kept = {name: document[name] for name in free if name in document}
         documents.write_bytes(path, json.dumps(grow(document) | kept).encode())
     assert scene.check() == before

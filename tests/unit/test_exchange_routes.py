@@ -195,6 +195,7 @@ def test_an_outcome_comes_with_its_result_and_ends_the_attempt(
         {"usage": None},
         {"usage": {"wall": float("nan")}},
         {"usage": {"wall": float("inf")}},
+        {"usage": {"wall": "1"}},
         {"result_sha256": "../x"},
         {"exit_code": "0"},
     ],
@@ -203,6 +204,17 @@ def test_an_outcome_comes_with_its_result_and_ends_the_attempt(
 def test_an_outcome_of_another_shape_is_not_taken(pieces: ExchangeRoutes, change: Any) -> None:
     assert put(pieces, AGENT, "attempt-1/runner.json", {"pod": "pod-1"}) == 200
     assert put(pieces, AGENT, "attempt-1/outcome.json", {**OUTCOME, **change}) == 400
+
+
+def test_a_figure_of_a_newer_runner_is_ignored(
+    pieces: ExchangeRoutes, exchange: FileExchange
+) -> None:
+    usage = {"wall": 1.5, "gpus": [{"busy": 0.5}]}
+    assert put(pieces, AGENT, "attempt-1/runner.json", {"pod": "pod-1"}) == 200
+    assert put(pieces, AGENT, "attempt-1/outcome.json", {**OUTCOME, "usage": usage}) == 200
+    assert finish_job(exchange.directory(JOB), None, None) == 0
+    outcome = exchange.outcome(JOB, 1)
+    assert outcome is not None and (outcome.state, outcome.usage) == ("succeeded", {"wall": 1.5})
 
 
 def test_what_a_killed_run_created_is_named_by_its_own_pod(

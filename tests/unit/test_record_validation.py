@@ -22,6 +22,7 @@ from job_runner.protocol.log_text import log_text
 from job_runner.protocol.progress import ProgressFold, progress
 from job_runner.protocol.result.result import fold_result
 from job_runner.protocol.result.spool import Spool
+from job_runner.resources.usage import Usage
 
 from ..protocol_page import record_fields
 from .folds import fold, fold_to_bytes
@@ -175,6 +176,43 @@ def test_two_ends_are_one() -> None:
     for record in ({**end, "reason": 5}, {**end, "reason": "Lost"}, {**end, "reason": "NodeLost"}):
         run.feed(record)
     assert run.end is not None and run.end["reason"] == "Lost"
+
+
+def test_figures_of_a_newer_runner_are_ignored(tmp_path: Path) -> None:
+    newer = {"gpus": [{"busy": 0.5}], "disk": 1e999}
+    end = {"k": "end", "state": "succeeded", "cell": None, "t": 7.0}
+    records: list[dict[str, Any]] = [
+        {"k": "prepared", "cells_total": CELLS, "notebook": prepared()},
+        {"k": "cell_end", "i": 1, "ok": True, "usage": {"cpu": 0.5, **newer}},
+        {"k": "usage", "t": 6.0, "wall": 1.5, **newer},
+        {**end, "usage": {"wall": 2.5, **newer}},
+    ]
+    assert all(validated(record) is record for record in records)
+    notebook = fold(snapshot(), records)
+    assert notebook.cells[1].metadata.jupyter_to_job == {"cpu": 0.5}
+    assert notebook.metadata.jupyter_to_job.usage == {"wall": 2.5}
+    run = ProgressFold()
+    for record in records:
+        run.feed(record)
+    assert run.usage == {"wall": 1.5}
+    for kept, figures in ((records[:3], {"wall": 1.5}), (records, {"wall": 2.5})):
+        folder = tmp_path / f"{len(kept)}" / layout.JOURNAL
+        folder.mkdir(parents=True)
+        lines = (line(json.dumps(record).replace("Infinity", "1e999")) for record in kept)
+        (folder / "00000001.jsonl").write_bytes(b"".join(lines))
+        assert summarize_journal(folder.parent).usage == figures
+
+
+@pytest.mark.parametrize("figure", sorted(Usage().to_json()))
+def test_every_figure_of_a_run_is_checked(figure: str) -> None:
+    for record in ({"k": "usage", figure: "1"}, {"k": "end", "state": "a", "usage": {figure: "1"}}):
+        assert validated(record)["k"] == "damaged"
+
+
+@pytest.mark.parametrize("figure", sorted(Usage().end_cell()))
+def test_every_figure_of_a_cell_is_checked(figure: str) -> None:
+    record = {"k": "cell_end", "i": 1, "ok": True, "usage": {figure: "1"}}
+    assert validated(record)["k"] == "damaged"
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from .. import figures
 from ..result.json_writer import is_json
 
 Record = dict[str, Any]
@@ -157,7 +158,7 @@ def _is_end(record: Record) -> bool:
         and all(isinstance(b, list) and len(b) == 2 and _is_index(b[0]) for b in banner)
         and all(_is_cell(cell) and cell["cell_type"] == "markdown" for _, cell in banner)
         and all(has_valid_id(cell) for _, cell in banner)
-        and _are_figures(record.get("usage"))
+        and _are_figures(record.get("usage"), figures.OF_RUN)
     )
 
 
@@ -179,9 +180,9 @@ _CHECKS: dict[str, Callable[[Record], bool]] = {
         _is_index(r.get("i"))
         and isinstance(r.get("ok"), bool)
         and _is_count(r.get("execution_count"))
-        and _are_figures(r.get("usage"))
+        and _are_figures(r.get("usage"), figures.OF_CELL)
     ),
-    "usage": lambda r: _are_figures({k: v for k, v in r.items() if k != "k"}),
+    "usage": lambda r: _are_figures(r, figures.OF_RUN),
     "damaged": lambda r: _is_count(r.get("bytes"), required=True),
     "omitted": lambda r: _is_count(r.get("bytes"), required=True),
     "dropped": lambda r: (
@@ -211,11 +212,13 @@ def _is_index(value: Any) -> bool:
     return _is_count(value, required=True) and int(value) < _MAX_CELLS
 
 
-def _are_figures(value: Any) -> bool:
-    """Tell whether a value is a usage record: numbers by name, or None."""
+def _are_figures(value: Any, names: Iterable[str]) -> bool:
+    """Tell whether a value is a usage record, or None: these figures of it are numbers or None."""
     if value is None:
         return True
-    return isinstance(value, dict) and all(v is None or _is_number(v) for v in value.values())
+    return isinstance(value, dict) and all(
+        value.get(name) is None or _is_number(value[name]) for name in names
+    )
 
 
 def _is_text(value: Any) -> bool:

@@ -12,6 +12,7 @@ from datetime import datetime, timezone
 from functools import cached_property
 from typing import Any
 
+from ..figures import figures_of_cell, figures_of_run
 from ..journal.truncation import cut_notice, dropped_notice, omitted_notice
 from ..journal.validation import damage_notice
 from .notebook import (
@@ -117,8 +118,9 @@ class NotebookFold:
     def _on_cell_end(self, record: Record) -> None:
         cell = self._cell(record["i"])
         cell["execution_count"] = record.get("execution_count")
-        if record.get("usage"):
-            cell["metadata"][METADATA_KEY] = record["usage"]
+        usage = figures_of_cell(record.get("usage") or {})
+        if usage:
+            cell["metadata"][METADATA_KEY] = usage
         if record["i"] in self._outputs:
             self._outputs[record["i"]].flush()
         self._end_cell(record["i"], record, ok=record["ok"])
@@ -173,8 +175,9 @@ class NotebookFold:
             cell = self._cell(record["cell"])
             if cell["metadata"].get("papermill", {}).get("status") == "running":
                 self._end_cell(record["cell"], record, ok=False)
-        if record.get("usage"):
-            self.notebook["metadata"].setdefault(METADATA_KEY, {})["usage"] = record["usage"]
+        usage = figures_of_run(record.get("usage") or {})
+        if usage:
+            self.notebook["metadata"].setdefault(METADATA_KEY, {})["usage"] = usage
         metadata = self.notebook["metadata"].setdefault("papermill", {})
         metadata["exception"] = None if record["state"] == "succeeded" else True
         metadata["end_time"] = _iso(record.get("t"))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from job_runner.protocol.created import CreatedFiles
 from job_runner.protocol.fields import read_fields
+from job_runner.protocol.figures import figures_of_run
 from job_runner.protocol.outcome import MAX_ARTIFACTS, Outcome
 
 from ...api.bodies import checked
@@ -51,6 +52,10 @@ class _Cells(_Document):
     total: int = Field(ge=0)
 
 
+def _known_figures(usage: object) -> object:
+    return figures_of_run(usage) if isinstance(usage, dict) else usage
+
+
 class _Outcome(_Document):
     state: Literal["succeeded", "failed"]
     reason: str | None
@@ -59,7 +64,7 @@ class _Outcome(_Document):
     cells: _Cells
     started: str | None = Field(pattern=_TIME)
     finished: str = Field(pattern=_TIME)
-    usage: dict[str, float | None]
+    usage: Annotated[dict[str, float | None], BeforeValidator(_known_figures)]
     result_sha256: str | None = Field(pattern=_SHA256)
 
 

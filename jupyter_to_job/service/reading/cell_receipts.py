@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from job_runner.protocol import times
+from job_runner.protocol.figures import OF_CELL
 from job_runner.protocol.journal import journal
 from job_runner.protocol.journal.validation import is_notebook, validated
 from job_runner.protocol.progress import added_cells, place_in_source
@@ -18,7 +19,6 @@ MAX_RECEIPTS = 10_000
 """Cells of an answer: no notebook that a person reads has more."""
 MAX_TITLE = 120
 """Characters of a cell's code that are shown."""
-_FIGURES = ("wall", "cpu", "memory_peak", "gpu_utilisation", "gpu_memory_peak")
 
 
 def read_receipts(path: Path, max_line: int | None = None) -> list[CellReceipt]:
@@ -68,7 +68,7 @@ class _ReceiptReader:
     def _end(self, index: int, ok: bool, record: dict[str, Any]) -> None:
         receipt = self.receipts.get(index) or self._begin(index, None)
         usage = record.get("usage") or {}
-        figures: dict[str, Any] = {name: usage.get(name) for name in _FIGURES}
+        figures: dict[str, Any] = {name: usage.get(name) for name in OF_CELL}
         moment = record.get("t")
         if figures["wall"] is None and receipt.started is not None and moment is not None:
             elapsed = moment - times.parse(receipt.started).timestamp()
