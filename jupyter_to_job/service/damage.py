@@ -22,6 +22,8 @@ from ..exchange.records import ClearedRecord, DeliveryRecord, HeldRecord, Publis
 
 SET_ASIDE = ".damaged"
 """The end of a document's name once another is to be written in its place."""
+UPDATE_THIS = "A newer Jupyter to Job wrote it: update this one."
+"""What to do about a document that is sound, and of a version that this code does not know."""
 _RECORDS = {
     layout.CANCEL: Wish,
     layout.PUBLISHED: PublishedRecord,
@@ -84,9 +86,7 @@ def _damage_of(exchange: FileExchange, name: str) -> Iterator[Damage]:
 def _sound(name: str, error: Damaged) -> Damage | None:
     """Return what is to be said of a document that may be sound, and that nobody should change."""
     if isinstance(error.__cause__, NewerVersion):
-        return Damage(
-            name, error.message, "A newer Jupyter to Job wrote it: update this one.", None
-        )
+        return Damage(name, error.message, UPDATE_THIS, None)
     if isinstance(error.__cause__, OSError):
         return Damage(
             name, error.message, "See why it cannot be read: the disk, or its mode?", None

@@ -142,6 +142,20 @@ def test_it_says_what_to_do_and_can_be_deleted(tmp_path: Path, name: str) -> Non
     assert not scene.victim.exists()
 
 
+@pytest.mark.parametrize("name", [layout.REQUEST, f"attempt-1/{layout.OUTCOME}"])
+def test_what_a_newer_version_wrote_is_not_to_be_deleted(tmp_path: Path, name: str) -> None:
+    scene = VictimScene(tmp_path, exchanges.end)
+    document = json.loads((scene.victim / name).read_bytes())
+    scene.replace(name, json.dumps({**document, "v": 99}).encode())
+    job = scene.check()
+    assert job is not None and (job.state, job.reason) == (State.FAILED, "Damaged")
+    assert job.message is not None and job.message.endswith(
+        "version 99, this reads 1. A newer Jupyter to Job wrote it: update this one."
+    )
+    assert "delet" not in job.message and "doctor" not in job.message
+    assert scene.jobs.get(VICTIM) == job
+
+
 def test_a_directory_under_another_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scene = VictimScene(tmp_path, lambda _: None)
     scene.victim.rename(tmp_path / "moved-aaaaaaaa")

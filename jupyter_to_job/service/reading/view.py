@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from job_runner.protocol import layout, liveness, times
+from job_runner.protocol.documents import NewerVersion
 from job_runner.protocol.journal import journal
 from job_runner.protocol.outcome import Outcome
 from job_runner.protocol.progress import Progress, ProgressFold
@@ -35,6 +36,7 @@ from ...exchange import FileExchange, Request
 from ...exchange.pieces import reading
 from ...exchange.records import DeliveryRecord, HeldRecord, Wish
 from ...exchange.request import UnreadableRequest
+from ..damage import UPDATE_THIS
 from .attempts import status_of, with_end_of_pod
 from .waiting import FIRST_ATTEMPT, SUBMITTED
 
@@ -260,7 +262,10 @@ def waiting_job(request: Request, placement: Placement) -> Job:
 def _damaged_job(request: Request, error: Damaged) -> Job:
     """Return a job whose record cannot be read, with what to do about it."""
     remedy = error.hint or "`jupyter-to-job doctor --fix` mends what can be mended"
-    message = f"{error.message} {remedy.rstrip('.')}; deleting it removes it."
+    remedy = f"{remedy.rstrip('.')}; deleting it removes it."
+    if isinstance(error.__cause__, NewerVersion):
+        remedy = UPDATE_THIS
+    message = f"{error.message} {remedy}"
     status = JobStatus(State.FAILED, DAMAGED, message)
     delivery = Delivery(DeliveryState.NONE, None, "A damaged job is not delivered.")
     return replace(_job(request, status), delivery=delivery)
