@@ -74,9 +74,12 @@ def zip_together(axes: Sequence[Axis]) -> list[Run]:
     return [_merged([axis.runs[i % len(axis.runs)] for axis in axes]) for i in range(count)]
 
 
-def group_name(notebook: str, key: str | None = None) -> str:
-    """Return a name for the group of a sweep: with an idempotency key always the same one."""
-    stem = notebook.rpartition("/")[2].removesuffix(".ipynb")
+def group_name(notebook: str, key: str | None = None, label: str | None = None) -> str:
+    """Return a name for the group of a sweep: with an idempotency key always the same one.
+
+    `label` replaces the notebook's stem in it.
+    """
+    stem = label or notebook.rpartition("/")[2].removesuffix(".ipynb")
     return job_name(notebook, owner="", key=key, label=f"{stem}-sweep")
 
 

@@ -47,7 +47,7 @@ class _Owed:
     `stamp` is that of what was read last, and `checked_at` when it was compared. `look_at` is when
     something is due that only time brings. `ended_at` is when its end was seen, and `paused_until`
     when to go on after an error. `due_at` has the next tries, and `under_way` what a thread has.
-    `was_ours`: the outbox was read, and no other notifier had it since.
+    `was_ours`: the outbox was read, and no other notifier had it since. `warning`: the last one.
     """
 
     outbox: Outbox
@@ -60,6 +60,7 @@ class _Owed:
     paused_until: float = 0.0
     due_at: dict[Key, float] = field(default_factory=dict)
     under_way: set[Key] = field(default_factory=set)
+    warning: str = ""
 
     def is_busy(self) -> bool:
         """Tell whether something is to be done here without news of the job."""
@@ -124,7 +125,9 @@ class Notifier:
                     _log.warning("%s: nobody is told of it: %s", name, error)
                     self._owed.pop(name, None)
                     continue
-                _log.warning("%s: looked at again in %g s: %s", name, RETRY_INTERVAL, error)
+                if job.warning != str(error):  # it may stay for days
+                    job.warning = str(error)
+                    _log.warning("%s: looked at again in %g s: %s", name, RETRY_INTERVAL, error)
                 job.stamp, job.paused_until = None, time.monotonic() + RETRY_INTERVAL
             except Exception:  # an error of one job must not stop the others
                 _log.exception("%s: nobody is told of it", name)

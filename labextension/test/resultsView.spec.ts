@@ -109,6 +109,22 @@ it('loads a picture again when it comes in sight once more', async () => {
   view.dispose();
 });
 
+it('keeps the keyboard focus when all runs are shown', async () => {
+  const many = results();
+  const rows = Array.from({ length: 201 }, (_, number) => ({
+    ...many.rows[0]!,
+    job: `run-${number}`
+  }));
+  const view = await show({ ...many, rows });
+  const more = view.node.querySelector<HTMLElement>('.jp-ToJobResults-more')!;
+  more.focus();
+  more.click();
+  await until(() => !more.isConnected);
+  const matrix = view.node.querySelector('.jp-ToJobResults-scroller');
+  expect(document.activeElement).toBe(matrix);
+  view.dispose();
+});
+
 it('keeps the keyboard focus when the button that had it goes', async () => {
   const getResults = jest
     .fn(() => Promise.resolve(results()))
@@ -120,6 +136,6 @@ it('keeps the keyboard focus when the button that had it goes', async () => {
   button.focus();
   button.click();
   await until(() => find('table') !== null && !button.isConnected);
-  expect(document.activeElement).toBe(find('button'));
+  expect(document.activeElement).toBe(find('.jp-ToJobResults-scroller'));
   view.dispose();
 });

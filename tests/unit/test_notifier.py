@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import math
 import os
 import threading
 import time
@@ -310,6 +311,7 @@ def test_a_moment_of_the_disk_makes_no_job_forgotten(
         return is_ours.is_set()
 
     monkeypatch.setattr(os, call, fail)
+    monkeypatch.setattr("jupyter_to_job.exchange.stamps.RACY", math.inf)  # all is read each time
     working = notifier(exchange, web, ask)
     thread = threading.Thread(target=working.run, args=(lambda: not stop.is_set(),))
     if is_known:

@@ -75,6 +75,8 @@ def test_a_key_follows_the_run_and_not_its_place() -> None:
 def test_names_of_groups() -> None:
     name = group_name("dir/Größe 2.ipynb", "key")
     assert name == group_name("dir/Größe 2.ipynb", "key") != group_name("dir/Größe 2.ipynb")
+    labelled = [group_name(f"{folder}/a.ipynb", "key", "exp") for folder in ("x", "y", "x")]
+    assert labelled[0] == labelled[2] != labelled[1]
     assert name.startswith("grosse-2-sweep-") and is_job_name(name)
     check_group(name, 3)
     for wrong in ("", "a b", "a/b", "-a", "a*", "x" * 64, "a\n"):

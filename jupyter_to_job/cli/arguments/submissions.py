@@ -30,8 +30,8 @@ def build_submissions(
     group = options["group"]
     if sweep is not None and group is None:
         first = selected.sources[0]
-        notebook = options["name"] or str(first.root / first.path)
-        group = group_name(notebook, options["idempotency_key"])
+        notebook = str(first.root / first.path)
+        group = group_name(notebook, options["idempotency_key"], options["name"])
     check_group(group, options["group_limit"])
     common = {
         **_collect_common(options, sweep),

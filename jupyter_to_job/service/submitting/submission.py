@@ -168,7 +168,7 @@ class SubmissionService:
         transfer = transfer or Transfer()
         validate_submission(submission)
         digest = digest_of(_comparable(submission, caller.workspace), frozen.sha256)
-        notebook, key = caller.identify_notebook(str(frozen.source)), None
+        notebook, key = caller.identify_notebook(posixpath.normpath(frozen.source)), None
         if submission.idempotency_key is not None:
             key = key_digest(caller.owner, notebook, submission.idempotency_key)
         for draw in range(_MAX_NAME_DRAWS):
@@ -359,10 +359,16 @@ def _comparable(submission: Submission, workspace: str) -> dict[str, Any]:
     """Return what equal submissions have in common: its paths are the same from any workspace."""
     names = (field.name for field in fields(submission) if field.name not in _NOT_COMPARED)
     output = submission.output
+
+    def absolute(path: str) -> str:
+        # Without the leading slash, as clients of a gateway send it.
+        normal = posixpath.normpath(posixpath.join(workspace, path)).lstrip("/")
+        return f"{normal}/" if path.endswith("/") else normal
+
     return {name: getattr(submission, name) for name in names} | {
-        "notebook": posixpath.join(workspace, submission.notebook),
-        "inputs": [posixpath.join(workspace, path) for path in submission.inputs],
-        "output": None if output is None else posixpath.join(workspace, output),
+        "notebook": absolute(submission.notebook),
+        "inputs": [absolute(path) for path in submission.inputs],
+        "output": None if output is None else absolute(output),
     }
 
 

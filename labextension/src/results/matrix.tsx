@@ -11,6 +11,7 @@ import { type ReactElement, useState } from 'react';
 import type { ResultColumn } from '../jobs/sweep';
 import { StateIcon } from '../ui/stateIcon';
 import { noteText, stateText } from '../ui/statusText';
+import { useKeptFocus } from '../ui/useKeptFocus';
 import { columnTitle, type Row, valueOf, valueText } from './columns';
 import { JobName } from './jobName';
 import { openRunMenu } from './menu';
@@ -28,9 +29,22 @@ export type MatrixServices = {
 
 type Props = MatrixServices & { model: ResultsModel };
 
-export function Matrix({ model, ...services }: Props): ReactElement {
+/** Find what gets the focus when a button goes: nothing that acts, for a key may be pressed twice. */
+export function findFocusTarget(container: HTMLElement): HTMLElement | null {
+  return (
+    container.querySelector<HTMLElement>('.jp-ToJobResults-scroller') ??
+    container.querySelector('h2')
+  );
+}
+
+export function Matrix({
+  model,
+  container,
+  ...services
+}: Props & { container: HTMLElement }): ReactElement {
   const { trans } = services;
   const [limit, setLimit] = useState(FIRST_ROWS);
+  useKeptFocus(container, findFocusTarget);
   const { columns, rows } = model;
   return (
     <>

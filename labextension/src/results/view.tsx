@@ -13,7 +13,7 @@ import { saveFile } from '../ui/saveFile';
 import { useKeptFocus } from '../ui/useKeptFocus';
 import { useModel } from '../ui/useModel';
 import { BestRun } from './bestRun';
-import { Matrix, type MatrixServices } from './matrix';
+import { findFocusTarget, Matrix, type MatrixServices } from './matrix';
 import { ResultsModel } from './model';
 import { PictureStore } from './pictures';
 import { Plot } from './plot';
@@ -70,7 +70,7 @@ type Props = MatrixServices & {
 function Content(props: Props & { container: HTMLElement }): ReactElement {
   const { model, commands, pictures, trans, container } = props;
   useModel(model);
-  useKeptFocus(container, node => node.querySelector('button'));
+  useKeptFocus(container, findFocusTarget);
   return (
     <>
       <Head {...props} />
@@ -89,6 +89,7 @@ function Content(props: Props & { container: HTMLElement }): ReactElement {
             commands={commands}
             pictures={pictures}
             trans={trans}
+            container={container}
           />
         </>
       )}
@@ -142,7 +143,7 @@ function Head(props: Props): ReactElement {
   return (
     <div className="jp-ToJobResults-head">
       <div className="jp-ToJobResults-standing">
-        <h2>{trans.__('Results of %1', group)}</h2>
+        <h2 tabIndex={-1}>{trans.__('Results of %1', group)}</h2>
         <GroupProgress group={group} jobs={members} trans={trans} />
       </div>
       <div className="jp-ToJobResults-commands">
