@@ -1,109 +1,20 @@
 /** What the model makes of the server's news, in whatever order they arrive. */
-import type { Page, SweptJobs } from '../src/api';
 import { ChangedJobs } from '../src/jobs/changedJobs';
-import { ApiError, type IJobsApi, type JobsQuery } from '../src/jobs/client';
+import { ApiError } from '../src/jobs/client';
 import type { Job } from '../src/jobs/job';
 import { Jobs } from '../src/jobs/model';
 import { job } from './fixtures';
-
-const NOW = [0, 0];
-
-type Answer = Job | ApiError | (() => Job);
-
-/** A server in memory: what it is told to answer, in turn, and what it was asked. */
-class Server implements IJobsApi {
-  readonly keys: string[] = [];
-  readonly asked: JobsQuery[] = [];
-  listed: Job[] = [];
-  /** Runs while a page is on its way. */
-  meanwhile = () => {};
-
-  constructor(private readonly _answers: Answer[] = []) {}
-
-  list(which: JobsQuery): Promise<Page> {
-    this.asked.push(which);
-    const states = which.state?.split(',');
-    const wanted = this.listed.filter(
-      ({ state }) => states === undefined || states.includes(state)
-    );
-    const start = Number(which.cursor ?? 0);
-    const end = start + which.limit;
-    const page = {
-      jobs: wanted.slice(start, end),
-      next: end < wanted.length ? String(end) : null
-    };
-    this.meanwhile();
-    return Promise.resolve(page);
-  }
-
-  submitSweep(): Promise<SweptJobs> {
-    return Promise.resolve({ group: 'night', jobs: this.listed });
-  }
-
-  get(name: string): Promise<Job> {
-    const found = this.listed.find(each => each.name === name);
-    return found === undefined
-      ? Promise.reject(NOT_FOUND)
-      : Promise.resolve(found);
-  }
-
-  submit(_: unknown, idempotencyKey: string): Promise<Job> {
-    this.keys.push(idempotencyKey);
-    return this._answer();
-  }
-
-  rerun(_: string, __: unknown, idempotencyKey: string): Promise<Job> {
-    this.keys.push(idempotencyKey);
-    return this._answer();
-  }
-
-  cancel(): Promise<Job> {
-    return this._answer();
-  }
-
-  deliver(): Promise<Job> {
-    return this._answer();
-  }
-
-  async delete(): Promise<void> {
-    await this._answer();
-  }
-
-  private _answer(): Promise<Job> {
-    const answer = this._answers.shift()!;
-    if (answer instanceof ApiError) {
-      return Promise.reject(answer);
-    }
-    return Promise.resolve(typeof answer === 'function' ? answer() : answer);
-  }
-}
-
-const DELIVERED = job({
-  state: 'succeeded',
-  delivery: { state: 'delivered', path: 'study-aaaaaaaa.ipynb', message: null }
-});
-
-/** The model, and the names of the jobs whose end it told. */
-function watch(server: Server): { jobs: Jobs; ends: string[] } {
-  const jobs = new Jobs(server, NOW);
-  const ends: string[] = [];
-  jobs.settled.connect((_, { name, state }) => ends.push(`${name} ${state}`));
-  return { jobs, ends };
-}
-
-/** So many ended jobs, newest first. */
-function history(count: number, first = 0): Job[] {
-  return Array.from({ length: count }, (_, index) => {
-    const number = String(900_000 - first - index);
-    return { ...DELIVERED, name: `j-${number}`, submitted: number };
-  });
-}
-
-const names = ({ all }: Jobs) => all.map(({ name }) => name);
+import {
+  DELIVERED,
+  history,
+  LOST,
+  names,
+  NOT_FOUND,
+  Server,
+  watch
+} from './jobsServer';
 
 const END = ['study-aaaaaaaa succeeded'];
-const LOST = new ApiError('unreachable', 'no answer');
-const NOT_FOUND = new ApiError('refused', 'no such job', '', 'not_found');
 
 describe('jobs that events name', () => {
   it('are loaded together while a request is on its way', async () => {
