@@ -226,6 +226,32 @@ describe('the list', () => {
     expect(ends).toEqual(['old succeeded']);
   });
 
+  it('asks for many unfinished jobs in few requests', async () => {
+    const server = new Server();
+    const waiting: Job[] = history(1200, 100).map(({ name, submitted }) =>
+      job({ name, submitted })
+    );
+    server.listed = [...history(80), ...waiting];
+    const get = jest.spyOn(server, 'get');
+    const { jobs, ends } = watch(server);
+    await jobs.refresh();
+    expect(jobs.unfinishedCount).toBe(1200);
+    const asked = server.asked.length;
+    const ended = waiting.slice(0, 120).map(({ name, submitted }) => ({
+      ...DELIVERED,
+      name,
+      submitted
+    }));
+    server.listed = [...history(80), ...ended, ...waiting.slice(121)];
+    await jobs.refresh();
+    expect(jobs.unfinishedCount).toBe(1079);
+    expect(ends).toHaveLength(120);
+    expect(jobs.get(waiting[120]!.name)).toBeUndefined();
+    expect(get).not.toHaveBeenCalled();
+    // The newest, three pages of unfinished ones, and 121 names.
+    expect(server.asked.length - asked).toBe(1 + 3 + 3);
+  });
+
   it('loses what was deleted while nobody listened', async () => {
     const server = new Server();
     server.listed = history(120);

@@ -22,8 +22,10 @@ export class Server implements IJobsApi {
   list(which: JobsQuery): Promise<Page> {
     this.asked.push(which);
     const states = which.state?.split(',');
+    const named = which.name?.split(',');
     const wanted = this.listed.filter(
-      ({ state }) => states === undefined || states.includes(state)
+      ({ name, state }) =>
+        (states?.includes(state) ?? true) && (named?.includes(name) ?? true)
     );
     const start = Number(which.cursor ?? 0);
     const end = start + which.limit;

@@ -1,7 +1,7 @@
 /** A run record by record: the cases of `tests/unit/test_fold.py`, and what a page adds to them. */
 import type * as nbformat from '@jupyterlab/nbformat';
 
-import type { IJobsApi } from '../src/jobs/client';
+import type { IJobsApi, JobsQuery } from '../src/jobs/client';
 import { Jobs } from '../src/jobs/model';
 import { Fold, type JournalRecord } from '../src/live/fold';
 import { type Chunk, Follower } from '../src/live/follower';
@@ -500,7 +500,12 @@ describe('Follower', () => {
     const ended = job({ state: 'succeeded', submitted: '1' });
     const newer = job({ name: 'newer', submitted: '2' });
     const jobs = new Jobs({
-      list: () => Promise.resolve({ jobs: [newer], next: 'older' }),
+      list: ({ state }: JobsQuery) =>
+        Promise.resolve(
+          state === undefined
+            ? { jobs: [newer], next: 'older' }
+            : { jobs: [], next: null }
+        ),
       get: () => Promise.resolve(ended)
     } as unknown as IJobsApi);
     jobs.update(ended);

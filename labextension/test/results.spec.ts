@@ -161,12 +161,12 @@ describe('ResultsModel', () => {
     );
     const newer = job({ name: 'newer', submitted: '2' });
     const jobs = new Jobs({
-      list: ({ group }: JobsQuery) => {
+      list: ({ group, state }: JobsQuery) => {
         asked.push(group);
         return Promise.resolve(
-          group === undefined
+          group === undefined && state === undefined
             ? { jobs: [newer], next: 'older' }
-            : { jobs: members, next: null }
+            : { jobs: group === undefined ? [] : members, next: null }
         );
       }
     } as unknown as IJobsApi);

@@ -4,9 +4,7 @@
  */
 import type { Client } from './client';
 import type { Jobs } from './model';
-
-/** Jobs of a request at most. */
-const MAX_NAMES = 50;
+import { MAX_NAMES } from './pages';
 
 /** Delays before asking again after a failure, in milliseconds; the last one repeats. */
 const RETRY_DELAYS_MS = [1000, 2000, 5000, 15_000, 30_000];

@@ -20,6 +20,7 @@ import {
   type Submission
 } from './job';
 import { OrderedJobs, sortKey } from './orderedJobs';
+import { loadAll, loadNamed, MAX_PAGE_SIZE } from './pages';
 import { sendWithRetries } from './retries';
 import type { SweepSubmission, SweptJobs } from './sweep';
 
@@ -28,9 +29,6 @@ const RETRY_DELAYS_MS = [500, 2000];
 
 /** Jobs of a page of the list. */
 const PAGE_SIZE = 50;
-
-/** Jobs of a page during a search: the server's maximum. */
-const MAX_PAGE_SIZE = 500;
 
 /** Stores the jobs that this page has loaded. */
 export class Jobs implements IJobs {
@@ -330,35 +328,29 @@ export class Jobs implements IJobs {
   /** Load unfinished jobs that are older than the first page, which a long list has. */
   private async _loadOlderUnfinished(oldest: string): Promise<void> {
     const sentAt = this._eventCount;
-    const olderJobs = this.all.filter(
-      job => !isFinal(job) && sortKey(job) < oldest
+    const missing = new Set(
+      this.all
+        .filter(job => !isFinal(job) && sortKey(job) < oldest)
+        .map(({ name }) => name)
     );
     const state = 'queued,starting,running';
-    const { jobs } = await this._client.list({
-      state,
-      limit: MAX_PAGE_SIZE
-    });
-    jobs.forEach(job => this._storeResponse(job, sentAt));
-    const listedNames = new Set(jobs.map(({ name }) => name));
-    for (const { name } of olderJobs.filter(
-      job => !listedNames.has(job.name)
-    )) {
-      await this._requestJob(name, () => this._client.get(name)).catch(
-        error => {
-          if (this.get(name) !== undefined) {
-            throw error;
-          }
-        }
-      );
+    const listed = await loadAll(this._loadPage, { state });
+    listed.forEach(({ name }) => missing.delete(name));
+    const ended = await loadNamed(this._loadPage, [...missing]);
+    ended.forEach(({ name }) => missing.delete(name));
+    for (const name of missing) {
+      if ((this._lastEvents.get(name) ?? 0) <= sentAt) {
+        this.remove(name);
+      }
     }
   }
 
-  private async _loadPage(query: JobsQuery): Promise<Page> {
+  private readonly _loadPage = async (query: JobsQuery): Promise<Page> => {
     const sentAt = this._eventCount;
     const page = await this._client.list(query);
     page.jobs.forEach(job => this._storeResponse(job, sentAt));
     return page;
-  }
+  };
 
   private async _loadNextPage(isSearch: boolean): Promise<void> {
     if (this._cursor === null) {
@@ -379,7 +371,7 @@ export class Jobs implements IJobs {
   /** The number of events so far, and for each job the number at its last event. */
   private _eventCount = 0;
   private readonly _lastEvents = new Map<string, number>();
-  private readonly _groups = new GroupLoads(query => this._loadPage(query));
+  private readonly _groups = new GroupLoads(this._loadPage);
   private _cursor: string | null = null;
   /** The key of the newest job above which some may be missing; null while events bring all. */
   private _unbrokenTo: string | null = '';

@@ -1,0 +1,44 @@
+/** Loads what more than one request takes: all pages of a query, and jobs by their names. */
+import type { Job, Page } from '../api';
+import type { JobsQuery } from './client';
+
+/** Jobs of a page at most, as the server allows. */
+export const MAX_PAGE_SIZE = 500;
+
+/** Names of a request at most: they are a part of its address. */
+export const MAX_NAMES = 50;
+
+/** Loads a page of jobs. */
+export type LoadPage = (query: JobsQuery) => Promise<Page>;
+
+/** Load all jobs of a query. */
+export async function loadAll(
+  loadPage: LoadPage,
+  query: Omit<JobsQuery, 'limit' | 'cursor'>
+): Promise<Job[]> {
+  const jobs: Job[] = [];
+  let cursor: string | null | undefined;
+  while (cursor !== null) {
+    const page: Page = await loadPage({
+      ...query,
+      limit: MAX_PAGE_SIZE,
+      ...(cursor !== undefined && { cursor })
+    });
+    jobs.push(...page.jobs);
+    cursor = page.next;
+  }
+  return jobs;
+}
+
+/** Load those of some jobs that exist. */
+export async function loadNamed(
+  loadPage: LoadPage,
+  names: readonly string[]
+): Promise<Job[]> {
+  const jobs: Job[] = [];
+  for (let start = 0; start < names.length; start += MAX_NAMES) {
+    const name = names.slice(start, start + MAX_NAMES).join(',');
+    jobs.push(...(await loadPage({ name, limit: MAX_NAMES })).jobs);
+  }
+  return jobs;
+}
