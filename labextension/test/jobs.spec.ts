@@ -234,6 +234,7 @@ describe('the list', () => {
     server.listed = [...history(80), ...waiting];
     const get = jest.spyOn(server, 'get');
     const { jobs, ends } = watch(server);
+    jobs.feed = 'live';
     await jobs.refresh();
     expect(jobs.unfinishedCount).toBe(1200);
     const asked = server.asked.length;
@@ -260,8 +261,39 @@ describe('the list', () => {
     await jobs.loadMore();
     server.listed = server.listed.filter((_, index) => index !== 7);
     await jobs.refresh();
-    expect(jobs.all).toHaveLength(99);
+    expect(jobs.all).toEqual(server.listed.slice(0, 100));
     expect(jobs.get(`j-${900_000 - 7}`)).toBeUndefined();
+  });
+
+  it('learns what became of all that it has after a lost connection', async () => {
+    const server = new Server();
+    const held: Job['delivery'] = { ...DELIVERED.delivery, state: 'held' };
+    const listed = history(700);
+    server.listed = listed.map(each => ({ ...each, delivery: held }));
+    const { jobs } = watch(server);
+    jobs.feed = 'live';
+    await jobs.refresh();
+    while (jobs.hasMore) {
+      await jobs.loadMore();
+    }
+    jobs.feed = 'lost';
+    // As many as a page can have are asked for at once, and the others when they are needed.
+    server.listed[90] = listed[90]!;
+    server.listed[640] = listed[640]!;
+    server.listed = server.listed.filter(
+      (_, index) => ![80, 630].includes(index)
+    );
+    jobs.feed = 'live';
+    await jobs.refresh();
+    expect(jobs.all).toEqual(server.listed.slice(0, 500));
+    while (jobs.hasMore) {
+      await jobs.loadMore();
+    }
+    expect(jobs.all).toEqual(server.listed);
+    const asked = server.asked.length;
+    await jobs.refresh();
+    expect(server.asked[asked]!.limit).toBe(50);
+    expect(jobs.all).toHaveLength(698);
   });
 
   it('begins anew where more was missed than a page holds', async () => {
