@@ -127,6 +127,7 @@ export class DetailsModel {
       // A list has neither of these.
       const { events, notifications } = this._job ?? job;
       this._job = { ...job, events, notifications };
+      this.isDeleted = false; // A deleted job's name may be used again.
       this._emit();
       void this.refresh();
     }
@@ -136,7 +137,8 @@ export class DetailsModel {
   private _onJobRemoved(_: IJobs, name: string): void {
     if (name === this.name) {
       this.jobs.find(name).catch((error: unknown) => {
-        this.isDeleted ||= isNotFound(error);
+        this.isDeleted ||=
+          isNotFound(error) && this.jobs.get(name) === undefined;
         this._emit();
       });
     }

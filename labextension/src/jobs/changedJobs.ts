@@ -20,7 +20,7 @@ export class ChangedJobs {
 
   /** Load a job. Jobs that change during a request are loaded together, after it. */
   async add(name: string): Promise<void> {
-    this._jobs.noteEvent(name);
+    this._jobs.order.note(name);
     this._names.add(name);
     if (this._isLoading) {
       return;
@@ -30,10 +30,11 @@ export class ChangedJobs {
     while (this._names.size > 0) {
       const names = [...this._names].slice(0, MAX_NAMES);
       names.forEach(each => this._names.delete(each));
+      const sentAt = this._jobs.order.now;
       try {
         const query = { name: names.join(','), limit: MAX_NAMES };
         const { jobs } = await this._client.list(query);
-        jobs.forEach(job => this._jobs.update(job));
+        jobs.forEach(job => this._jobs.update(job, sentAt));
         failures = 0;
       } catch {
         // The panel shows why the list cannot be had. The names are asked for again, for no other

@@ -103,6 +103,21 @@ export function isFinal(job: Job): boolean {
   return ['succeeded', 'failed', 'cancelled'].includes(job.state);
 }
 
+/** Whether a job has the name of an earlier one, which must be deleted by now. */
+export function isSuccessor(job: Job, earlier: Job): boolean {
+  return (
+    earlier.submitted !== null &&
+    job.submitted !== null &&
+    job.submitted > earlier.submitted
+  );
+}
+
+/** What of a job may differ: not when it was asked what the job waits for. */
+export function contentOf(job: Job): string {
+  const { wait } = job;
+  return JSON.stringify(wait ? { ...job, wait: { ...wait, time: '' } } : job);
+}
+
 /** The delivered notebook's path, relative to the server's root; null if there is none. */
 export function resultPath({ delivery }: Job): string | null {
   return delivery.state === 'delivered' ? delivery.path : null;

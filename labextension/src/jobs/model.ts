@@ -8,27 +8,33 @@ import { Signal } from '@lumino/signaling';
 import type { Page } from '../api';
 import type { FeedState, IJobs } from '../tokens';
 import { type IJobsApi, isNotFound, type JobsQuery } from './client';
+import { EventOrder } from './eventOrder';
 import { searchText } from './filter';
 import { GroupLoads } from './groupLoads';
 import {
   type Changes,
   type ClusterEvent,
+  contentOf,
   type CopyProgress,
   isFinal,
   isSettled,
+  isSuccessor,
   type Job,
   type Submission
 } from './job';
 import { OrderedJobs, sortKey } from './orderedJobs';
-import { loadAll, loadNamed, MAX_PAGE_SIZE } from './pages';
+import {
+  loadAll,
+  loadNamed,
+  MAX_PAGE_SIZE,
+  PAGE_SIZE,
+  pageSizeFor
+} from './pages';
 import { sendWithRetries } from './retries';
 import type { SweepSubmission, SweptJobs } from './sweep';
 
 /** Delays before each retry of a submission that got no answer, in milliseconds. */
 const RETRY_DELAYS_MS = [500, 2000];
-
-/** Jobs of a page of the list. */
-const PAGE_SIZE = 50;
 
 /** Stores the jobs that this page has loaded. */
 export class Jobs implements IJobs {
@@ -38,6 +44,8 @@ export class Jobs implements IJobs {
     private readonly _retryDelays: readonly number[] = RETRY_DELAYS_MS
   ) {}
 
+  /** Tells which answers are outdated. */
+  readonly order = new EventOrder();
   readonly changed = new Signal<this, Job>(this);
   readonly removed = new Signal<this, string>(this);
   readonly submitted = new Signal<this, Job>(this);
@@ -120,12 +128,13 @@ export class Jobs implements IJobs {
     submission: SweepSubmission,
     idempotencyKey: string = UUID.uuid4()
   ): Promise<SweptJobs> {
+    const sentAt = this.order.now;
     const swept = await sendWithRetries(
       () => this._client.submitSweep(submission, idempotencyKey),
       this._retryDelays
     );
     this.sweepSubmitted.emit(swept);
-    swept.jobs.forEach(job => this._add(job));
+    swept.jobs.forEach(job => this._add(job, sentAt));
     return swept;
   }
 
@@ -175,30 +184,30 @@ export class Jobs implements IJobs {
     return this._pageLoad;
   }
 
-  /** Note that a job has changed: answers to requests from before that are outdated. */
-  noteEvent(name: string): void {
-    this._lastEvents.set(name, ++this._eventCount);
+  /**
+   * Store a job that was loaded. A state from before the job's known end is dropped, and so is a
+   * job that was deleted since.
+   *
+   * @param sentAt what `order.now` was when it was asked for
+   */
+  update(job: Job, sentAt = 0): void {
+    this.order.note(job.name);
+    this._store(job, sentAt);
   }
 
-  /** Store a job that was loaded. A state from before the job's known end is dropped. */
-  update(job: Job): void {
-    this.noteEvent(job.name);
-    this._store(job);
-  }
-
-  /** Remove a deleted job. Names are not reused, so whatever arrives for it later is outdated. */
+  /** Remove a deleted job. What is asked for later under its name is another job. */
   remove(name: string): void {
-    this._deletedNames.add(name);
-    this._lastEvents.delete(name);
+    this.order.noteDeletion(name);
     if (this._jobs.delete(name)) {
       this.removed.emit(name);
     }
   }
 
-  private _store(job: Job): void {
-    const previous = this.get(job.name);
+  private _store(job: Job, sentAt: number): void {
+    const previous = this._previousOf(job);
     const wasSettled = previous !== undefined && isSettled(previous);
-    if (this._deletedNames.has(job.name) || (wasSettled && !isSettled(job))) {
+    const isDeleted = this.order.wasDeletedSince(job.name, sentAt);
+    if (isDeleted || (wasSettled && !isSettled(job))) {
       return;
     }
     if (previous !== undefined && contentOf(previous) === contentOf(job)) {
@@ -212,35 +221,42 @@ export class Jobs implements IJobs {
     }
   }
 
+  /** What is known of a job; undefined if what has its name is a deleted job. */
+  private _previousOf(job: Job): Job | undefined {
+    const known = this.get(job.name);
+    return known !== undefined && isSuccessor(job, known) ? undefined : known;
+  }
+
   /**
    * Store a job from an answer, unless an event of that job arrived after the request was sent.
    * What the cluster says is for whoever asked: no event tells of its changes.
    */
   private _storeResponse(job: Job, sentAt: number): void {
-    if ((this._lastEvents.get(job.name) ?? 0) <= sentAt) {
-      this._store(job.events === null ? job : { ...job, events: null });
+    if (!this.order.hasChangedSince(job.name, sentAt)) {
+      this._store(job.events === null ? job : { ...job, events: null }, sentAt);
     }
   }
 
   private _emitSettled(job: Job): void {
-    if (!this._settledNames.has(job.name)) {
-      this._settledNames.add(job.name);
+    if (!this._settled.has(sortKey(job))) {
+      this._settled.add(sortKey(job));
       this.settled.emit(job);
     }
   }
 
   private async _create(send: () => Promise<Job>): Promise<Job> {
+    const sentAt = this.order.now;
     const response = await sendWithRetries(send, this._retryDelays);
     this.submitted.emit(response);
-    return this._add(response);
+    return this._add(response, sentAt);
   }
 
   /** Store a job that was created, unless an event has told more of it already. */
-  private _add(response: Job): Job {
-    this.noteEvent(response.name); // A list that was requested before does not have the job.
-    const stored = this.get(response.name);
+  private _add(response: Job, sentAt: number): Job {
+    this.order.note(response.name); // A list that was requested before does not have the job.
+    const stored = this._previousOf(response);
     if (stored === undefined) {
-      this._store(response);
+      this._store(response, sentAt);
     }
     const job = stored ?? response;
     if (isSettled(job)) {
@@ -255,7 +271,7 @@ export class Jobs implements IJobs {
     name: string,
     request: () => Promise<Job>
   ): Promise<Job> {
-    const sentAt = this._eventCount;
+    const sentAt = this.order.now;
     const job = await this._removeIfNotFound(name, request);
     this._storeResponse(job, sentAt);
     return job;
@@ -265,10 +281,11 @@ export class Jobs implements IJobs {
     name: string,
     request: () => Promise<T>
   ): Promise<T> {
+    const sentAt = this.order.now;
     try {
       return await request();
     } catch (error) {
-      if (isNotFound(error)) {
+      if (isNotFound(error) && !this.order.hasChangedSince(name, sentAt)) {
         this.remove(name);
       }
       throw error;
@@ -292,7 +309,7 @@ export class Jobs implements IJobs {
   }
 
   private async _loadNewest(): Promise<void> {
-    const sentAt = this._eventCount;
+    const sentAt = this.order.now;
     const { feed, _feedChanges: feedChanges } = this;
     const { newestKey } = this._jobs;
     const wasFollowed = this._followedSince === feedChanges;
@@ -303,7 +320,7 @@ export class Jobs implements IJobs {
     const isCurrent = wasFollowed && oldest <= newestKey;
     const listedNames = new Set(page.jobs.map(({ name }) => name));
     for (const job of [...this.all]) {
-      const isNewer = (this._lastEvents.get(job.name) ?? 0) > sentAt;
+      const isNewer = this.order.hasChangedSince(job.name, sentAt);
       if (listedNames.has(job.name) || isNewer) {
         continue;
       }
@@ -328,7 +345,7 @@ export class Jobs implements IJobs {
 
   /** Load unfinished jobs that are older than the first page, which a long list has. */
   private async _loadOlderUnfinished(oldest: string): Promise<void> {
-    const sentAt = this._eventCount;
+    const sentAt = this.order.now;
     const missing = new Set(
       this.all
         .filter(job => !isFinal(job) && sortKey(job) < oldest)
@@ -340,14 +357,14 @@ export class Jobs implements IJobs {
     const ended = await loadNamed(this._loadPage, [...missing]);
     ended.forEach(({ name }) => missing.delete(name));
     for (const name of missing) {
-      if ((this._lastEvents.get(name) ?? 0) <= sentAt) {
+      if (!this.order.hasChangedSince(name, sentAt)) {
         this.remove(name);
       }
     }
   }
 
   private readonly _loadPage = async (query: JobsQuery): Promise<Page> => {
-    const sentAt = this._eventCount;
+    const sentAt = this.order.now;
     const page = await this._client.list(query);
     page.jobs.forEach(job => this._storeResponse(job, sentAt));
     return page;
@@ -366,12 +383,8 @@ export class Jobs implements IJobs {
   }
 
   private readonly _jobs = new OrderedJobs();
-  private readonly _deletedNames = new Set<string>();
-  /** Names for which `settled` was emitted. */
-  private readonly _settledNames = new Set<string>();
-  /** The number of events so far, and for each job the number at its last event. */
-  private _eventCount = 0;
-  private readonly _lastEvents = new Map<string, number>();
+  /** The sort keys of jobs for which `settled` was emitted. */
+  private readonly _settled = new Set<string>();
   private readonly _groups = new GroupLoads(this._loadPage);
   private _cursor: string | null = null;
   private _feed: FeedState = 'unknown';
@@ -382,15 +395,4 @@ export class Jobs implements IJobs {
   private _refresh: Promise<void> = Promise.resolve();
   private _nextRefresh: Promise<void> | null = null;
   private _pageLoad: Promise<void> | null = null;
-}
-
-/** How many jobs to ask for so that a page has those that are known, if it may have that many. */
-function pageSizeFor(knownCount: number): number {
-  return Math.min(Math.max(knownCount, PAGE_SIZE), MAX_PAGE_SIZE);
-}
-
-/** What of a job may differ: not when it was asked what the job waits for. */
-function contentOf(job: Job): string {
-  const { wait } = job;
-  return JSON.stringify(wait ? { ...job, wait: { ...wait, time: '' } } : job);
 }

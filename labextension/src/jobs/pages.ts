@@ -2,6 +2,9 @@
 import type { Job, Page } from '../api';
 import type { JobsQuery } from './client';
 
+/** Jobs of a page of the list. */
+export const PAGE_SIZE = 50;
+
 /** Jobs of a page at most, as the server allows. */
 export const MAX_PAGE_SIZE = 500;
 
@@ -10,6 +13,11 @@ export const MAX_NAMES = 50;
 
 /** Loads a page of jobs. */
 export type LoadPage = (query: JobsQuery) => Promise<Page>;
+
+/** How many jobs to ask for so that a page has those that are known, if it may have that many. */
+export function pageSizeFor(knownCount: number): number {
+  return Math.min(Math.max(knownCount, PAGE_SIZE), MAX_PAGE_SIZE);
+}
 
 /** Load all jobs of a query. */
 export async function loadAll(
