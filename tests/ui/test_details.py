@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page, Response, expect
 
 from tests.ui.lab import Lab
-from tests.ui.steps import END_TIMEOUT, choose_theme, toast
+from tests.ui.steps import END_TIMEOUT, choose_theme, toast, wait_until
 from tests.ui.test_everyone import (
     MACHINE,
     STEPS,
@@ -120,6 +120,12 @@ def test_details_of_a_job_that_failed(
     choose_theme(page, "light")
     screenshot("details-failed")
 
+    def is_kept() -> bool:
+        page.wait_for_timeout(50)
+        saved = lab.base.rglob("*.jupyterlab-workspace")
+        return any(name in file.read_text() for file in saved)
+
+    wait_until(is_kept, "the tab was not saved")  # JupyterLab does that seconds later
     page.reload()  # it is there again
     expect(details(page, name)).to_contain_text("ZeroDivisionError", timeout=END_TIMEOUT)
     view = details(page, name)
