@@ -79,7 +79,7 @@ export class Jobs implements IJobs {
   set feed(feed: FeedState) {
     if (feed !== this._feed) {
       this._feed = feed;
-      this._feedChanges += 1;
+      this._unbrokenTo ??= this._jobs.newestKey;
       this.conditionChanged.emit();
     }
   }
@@ -310,14 +310,14 @@ export class Jobs implements IJobs {
 
   private async _loadNewest(): Promise<void> {
     const sentAt = this.order.now;
-    const { feed, _feedChanges: feedChanges } = this;
-    const { newestKey } = this._jobs;
-    const wasFollowed = this._followedSince === feedChanges;
-    // What no events told of is loaded again: as much as a page may have, and the rest later.
-    const limit = wasFollowed ? PAGE_SIZE : pageSizeFor(this.all.length);
+    const wasLive = this.feed === 'live';
+    const unbrokenTo = this._unbrokenTo ?? this._jobs.newestKey;
+    // Where events may be missing, what the page has is asked for again, as far as one answer goes.
+    const isUnbroken = this._unbrokenTo === null;
+    const limit = isUnbroken ? PAGE_SIZE : pageSizeFor(this.all.length);
     const page = await this._client.list({ limit });
     const oldest = page.next === null ? '' : sortKey(page.jobs.at(-1)!);
-    const isCurrent = wasFollowed && oldest <= newestKey;
+    const overlaps = oldest <= unbrokenTo;
     const listedNames = new Set(page.jobs.map(({ name }) => name));
     for (const job of [...this.all]) {
       const isNewer = this.order.hasChangedSince(job.name, sentAt);
@@ -326,18 +326,20 @@ export class Jobs implements IJobs {
       }
       if (sortKey(job) >= oldest) {
         this.remove(job.name); // It is missing from the page and not older than it: deleted.
-      } else if (!isCurrent && isFinal(job)) {
-        // It may be outdated, or there is a gap above it: load again from the page on.
+      } else if (!overlaps && isFinal(job)) {
+        // There may be a gap between the page and this job: load again from the page on.
         this._jobs.delete(job.name);
         this._groups.forget(job.group);
         this.removed.emit(job.name);
       }
     }
-    if (!isCurrent || page.next === null || !this.isLoaded) {
+    if (!overlaps || page.next === null || !this.isLoaded) {
       this._cursor = page.next;
     }
     page.jobs.forEach(job => this._storeResponse(job, sentAt));
-    this._followedSince = feed === 'live' ? feedChanges : null;
+    const [newest] = page.jobs;
+    this._unbrokenTo =
+      wasLive && this.feed === 'live' ? null : newest ? sortKey(newest) : '';
     if (page.next !== null) {
       await this._loadOlderUnfinished(oldest);
     }
@@ -387,10 +389,9 @@ export class Jobs implements IJobs {
   private readonly _settled = new Set<string>();
   private readonly _groups = new GroupLoads(this._loadPage);
   private _cursor: string | null = null;
+  /** The key of the newest job above which some may be missing; null while events bring all. */
+  private _unbrokenTo: string | null = '';
   private _feed: FeedState = 'unknown';
-  private _feedChanges = 0;
-  /** The number of changes of a live feed as the list was loaded: without another, events told all. */
-  private _followedSince: number | null = null;
   private _requestCount = 0;
   private _refresh: Promise<void> = Promise.resolve();
   private _nextRefresh: Promise<void> | null = null;
