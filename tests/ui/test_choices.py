@@ -14,6 +14,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.ui.lab import NOTHING_RUNS, TOKEN, TWO_FLAVORS, Lab
 from tests.ui.steps import (
+    END_TIMEOUT,
     ask,
     asked,
     button,
@@ -52,6 +53,8 @@ def section(page: Page, label: str) -> Locator:
 
 
 def rerun_with_changes(page: Page, name: str) -> None:
+    # The menu has what applied to the job when it was opened.
+    expect(row(page, name).get_by_text("Succeeded after")).to_be_visible(timeout=END_TIMEOUT)
     row(page, name).get_by_role("button", name="More actions").click()
     page.get_by_role("menuitem", name="Rerun with Changes…").click()
     asked(page)
