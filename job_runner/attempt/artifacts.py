@@ -195,11 +195,12 @@ def _take(path: Path, target: Path) -> None:
 
 
 def _seal(path: Path, name: str) -> ArtifactRecord:
-    """Sync one file, and return its record."""
+    """Sync one file, and return its record. What a process that lives on adds is not part of it."""
     digest, size = hashlib.sha256(), 0
     with path.open("rb") as file:
+        length = os.fstat(file.fileno()).st_size
         os.fsync(file.fileno())
-        while chunk := file.read(_CHUNK):
+        while chunk := file.read(min(_CHUNK, length - size)):
             digest.update(chunk)
             size += len(chunk)
     return ArtifactRecord(name, size, digest.hexdigest())

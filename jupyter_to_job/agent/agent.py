@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import json
 import logging
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -19,7 +20,8 @@ from typing import TypeVar
 
 from job_runner.protocol import documents, layout
 from job_runner.protocol.created import CreatedFiles
-from job_runner.protocol.outcome import MAX_ARTIFACTS
+from job_runner.protocol.fields import read_fields
+from job_runner.protocol.outcome import MAX_ARTIFACTS, ArtifactRecord
 
 from ..domain.errors import (
     BadInput,
@@ -160,11 +162,13 @@ class Agent:
             return outcome
         return documents.encode({**json.loads(outcome), "artifacts": None})
 
-    def _names_artifacts(self) -> bool:
-        """Tell whether the outcome names what the run created; one that is damaged does not."""
+    def _named_artifacts(self) -> dict[str, int] | None:
+        """Return the sizes of what the run created, by name; None where no outcome tells them."""
         with contextlib.suppress(LookupError, TypeError, ValueError, RecursionError):
-            return json.loads(self._read_outcome())["artifacts"] is not None
-        return False
+            files = json.loads(self._read_outcome())["artifacts"]
+            records = [read_fields(ArtifactRecord, file) for file in files]
+            return {record.path: record.size for record in records}
+        return None
 
     def _claim(self) -> int:
         """Claim the lowest attempt that is free, or that this pod claimed before a restart."""
@@ -199,9 +203,9 @@ class Agent:
             away_time = self._away_time - away_before
             return time.monotonic() - begun - away_time > MAX_ARTIFACTS_TIME
 
-        for path in self._find_artifacts():
+        for path, size in self._find_artifacts().items():
             try:
-                self._send_file(path, is_late)
+                self._send_file(path, is_late, size)
                 if path not in self._sent and not is_late():
                     self._with_retries(partial(self._put, _path_in_attempt(path), b""))
             except JobsError as error:
@@ -210,18 +214,21 @@ class Agent:
                 _log.warning("%s: the time for artifacts is over after %r", self._job, path)
                 return
 
-    def _find_artifacts(self) -> list[str]:
-        """Return the paths of what the run created; tell the gateway those that no outcome names.
+    def _find_artifacts(self) -> dict[str, int]:
+        """Return the paths of what the run created, and how much is sent of each.
 
-        Those are a killed run's, which nothing has collected, and any that are over the limits.
-        What came of them in part only would be taken for the whole.
+        Tell the gateway those that no outcome names: a killed run's, which nothing has collected,
+        and any that are over the limits. What came of them in part only would be taken for the
+        whole.
         """
         artifacts, scratch = self._local(layout.ARTIFACTS), self._local(layout.SCRATCH)
         has_outcome = bool(self._folder.read(self._local(layout.OUTCOME), 0, 1))
         is_killed = not has_outcome and self._folder.is_unlocked(self._local(layout.LOCK))
         collected = self._folder.files(artifacts)
-        if not is_killed and (not collected or not has_outcome or self._names_artifacts()):
-            return collected
+        named = self._named_artifacts() if has_outcome else {}
+        if not is_killed and (not collected or named is not None):
+            named = named or {}
+            return {p: named.get(p.removeprefix(f"{artifacts}/"), sys.maxsize) for p in collected}
         sizes: dict[str, int] = {}
         paths: dict[str, str] = {}
         omitted = 0
@@ -237,14 +244,18 @@ class Agent:
             self._with_retries(partial(self._put, layout.CREATED, created.encode()))
         except (Refused, NotFound, BadInput) as error:  # an older gateway does not know it
             _log.warning("%s: its files are not sent: %s", self._job, error)
-            return []
-        return [paths[file.path] for file in created.files]
+            return {}
+        return {paths[file.path]: file.size for file in created.files}
 
-    def _send_file(self, path: str, is_late: Callable[[], bool] = lambda: False) -> None:
-        """Send the bytes of a file that were not sent yet, until it `is_late`."""
-        while not is_late() and (
-            data := self._folder.read(path, self._sent.get(path, 0), PIECE_SIZE)
-        ):
+    def _send_file(
+        self, path: str, is_late: Callable[[], bool] = lambda: False, size: int = sys.maxsize
+    ) -> None:
+        """Send the bytes of a file that were not sent yet, up to `size`, until it `is_late`."""
+        while not is_late():
+            sent = self._sent.get(path, 0)
+            data = self._folder.read(path, sent, min(PIECE_SIZE, max(size - sent, 0)))
+            if not data:
+                return
             self._with_retries(partial(self._append, path, data))
 
     def _append(self, path: str, data: bytes) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from nbformat import read
 from nbformat.sign import NotebookNotary
@@ -132,6 +134,28 @@ def test_artifacts_come_back(cli: Cli) -> None:
     (cli.exchange / name / "delivery.json").unlink()  # killed right before
     assert cli.run("deliver", name).returncode == 0
     assert tree(cli.workspace) == sorted([*before, f"dir/{name}.ipynb", *made])
+
+
+WRITES_ON = """\
+import subprocess
+code = "import itertools as i, signal; signal.alarm(120); [print(n, flush=True) for n in i.count()]"
+log = open('train.log', 'w')
+print(subprocess.Popen(['python3', '-c', code], stdout=log, start_new_session=True).pid)
+"""
+
+
+def test_a_file_that_a_process_still_writes_comes_back(cli: Cli) -> None:
+    """As much of it as was there at the end of the run."""
+    notebooks.write(cli.workspace / "a.ipynb", WRITES_ON, "while not log.tell(): log.seek(0, 2)")
+    job = cli.json("submit", "a.ipynb", "--isolated", "--wait")
+    process = int(notebooks.printed(cli.result(job)))
+    try:
+        assert psutil.pid_exists(process)
+        assert job["delivery"]["message"] is None
+        copied = (cli.workspace / job["name"] / "train.log").read_text()
+        assert copied.startswith("0\n1\n2\n")
+    finally:
+        os.kill(process, signal.SIGKILL)
 
 
 def test_artifacts_held_for_want_of_space(cli: Cli, small_disk: Path) -> None:

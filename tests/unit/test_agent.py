@@ -62,6 +62,22 @@ def test_it_sends_what_a_run_left(
     assert exchange.read(JOB, SEGMENT) == LINE
 
 
+@pytest.mark.parametrize(("size", "sent"), [(4, b"seal"), (-1, b"")])
+def test_of_a_file_that_a_process_still_writes_it_sends_what_the_outcome_names(
+    url: str, exchange: FileExchange, folder: Path, start: Start, size: int, sent: bytes
+) -> None:
+    """The notebook may have written the outcome, too."""
+    agent = start(url)
+    agent.fetch()
+    attempt = run_in(folder)
+    (attempt / layout.ARTIFACTS / "logs").mkdir(parents=True)
+    (attempt / layout.ARTIFACTS / "logs" / "train.log").write_bytes(b"sealed, and more")
+    named = {"path": "logs/train.log", "size": size, "sha256": "0" * 64}
+    (attempt / layout.OUTCOME).write_bytes(documents.encode({**OUTCOME, "artifacts": [named]}))
+    agent.send_until_ended()
+    assert exchange.read(JOB, "attempt-1/artifacts/logs/train.log") == sent
+
+
 def test_it_follows_no_link(
     url: str, exchange: FileExchange, folder: Path, tmp_path: Path, start: Start
 ) -> None:

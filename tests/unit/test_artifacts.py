@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import shutil
 import subprocess
@@ -14,6 +15,8 @@ from typing import Any, BinaryIO, NoReturn
 
 import pytest
 
+from job_runner.attempt.artifacts import seal_artifacts
+from job_runner.protocol import layout
 from jupyter_to_job.domain.errors import TooLarge
 from jupyter_to_job.workspace import CannotPublish, Workspace, open_regular
 from jupyter_to_job.workspace.publishing import artifacts
@@ -119,6 +122,40 @@ def test_over_nothing(root: Path, made: Path, tmp_path: Path, kind: str) -> None
     assert put(root, made)[0] == f"dir/{NAME}-2/model.pt"
     assert {path: text for path, text in files(root).items() if path in before} == before
     assert not (tmp_path / "outside").exists() or not list((tmp_path / "outside").iterdir())
+
+
+@pytest.mark.parametrize("has_digest", [False, True])
+def test_of_a_file_that_a_process_still_writes_what_the_run_had_comes(
+    root: Path, made: Path, has_digest: bool
+) -> None:
+    found = find(made)
+    if has_digest:
+        digests = {a: hashlib.sha256(a.open().read()).hexdigest() for a in found}
+        found = [replace(a, sha256=digest) for a, digest in digests.items()]
+    for _ in range(2):  # whoever publishes again finds them
+        with (made / "dir/model.pt").open("a") as file:
+            file.write("more")
+        published = publish_artifacts(Workspace(root), f"dir/{NAME}.ipynb", NAME, found)
+        assert (published.paths, published.lost) == (tuple(sorted(EXPECTED)), ())
+        assert files(root) == EXPECTED
+
+
+def test_the_seal_is_of_what_is_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that lives on writes meanwhile."""
+    log = fill(tmp_path / layout.ARTIFACTS, "train.log") / "train.log"
+    really = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        really(descriptor)
+        with log.open("a") as file:
+            file.write("more")
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    (record,) = seal_artifacts(tmp_path) or ()
+    assert record.size == len("train.log")
+    assert record.sha256 == hashlib.sha256(b"train.log").hexdigest()
 
 
 def test_nothing_was_created(root: Path, tmp_path: Path) -> None:

@@ -195,7 +195,7 @@ def _copy_into(folder: int, artifact: Artifact, mode: int) -> bool:
             mode = stat.S_IMODE(os.fstat(source.fileno()).st_mode) & 0o777
         try:
             target = _create(folder, artifact.target, mode)
-            is_copied = _copy(source, target, artifact.sha256)
+            is_copied = _copy(source, target, artifact)
         except _LostError:
             is_copied = False
         else:
@@ -225,11 +225,11 @@ def _create(folder: int, path: str, mode: int) -> int:
         raise
 
 
-def _copy(source: BinaryIO, descriptor: int, sha256: str | None) -> bool:
+def _copy(source: BinaryIO, descriptor: int, artifact: Artifact) -> bool:
     """Copy an open file to one that was just created; tell whether it is intact."""
     with os.fdopen(descriptor, "wb") as target:
         try:
-            return sha256 in (None, copy(cast("BinaryIO", _Source(source)), target))
+            return artifact.sha256 in (None, copy(_limited(source, artifact.size), target))
         except _LostError:
             return False
 
@@ -248,23 +248,34 @@ def _remove_empty(folder: int, parents: Sequence[str]) -> None:
 
 
 class _Source(io.RawIOBase):
-    """A file that is copied. Its errors mean that it is lost, unlike those of the target."""
+    """The first `size` bytes of a file that is copied: a process that lives on may write more.
 
-    def __init__(self, file: BinaryIO) -> None:
+    Its errors mean that it is lost, unlike those of the target.
+    """
+
+    def __init__(self, file: BinaryIO, size: int) -> None:
         super().__init__()
         self._file = file
+        self._left = size
 
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes. Raises _LostError."""
         try:
-            return self._file.read(size)
+            data = self._file.read(self._left if size < 0 else min(size, self._left))
         except OSError as error:
             raise _LostError from error
+        self._left -= len(data)
+        return data
+
+
+def _limited(file: BinaryIO, size: int) -> BinaryIO:
+    return cast("BinaryIO", _Source(file, size))
 
 
 def _has_files(folder: int, name: str, artifacts: Sequence[Artifact]) -> bool:
     """Tell whether a folder has exactly these files."""
-    with contextlib.suppress(OSError, BadInput), open_folder(folder, [name]) as opened:
+    errors = (OSError, BadInput, _LostError)
+    with contextlib.suppress(*errors), open_folder(folder, [name]) as opened:
         paths = {
             str(PurePosixPath(base, file))
             for base, _, files, _ in os.fwalk(dir_fd=opened)
@@ -287,7 +298,7 @@ def _is_equal(folder: int, artifact: Artifact) -> bool:
     if artifact.sha256 is not None:
         return digest == artifact.sha256
     with artifact.open() as source:
-        return digest == digest_of(source)
+        return digest == digest_of(_limited(source, artifact.size))
 
 
 def _exists(folder: int, name: str) -> bool:
