@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from papermill.iorw import read_yaml_file
 
 from job_runner.protocol.parameters import parse_default
 from jupyter_to_job.cli.arguments.parameters import collect_parameters
@@ -84,6 +85,21 @@ def test_keys_of_yaml_become_text(tmp_path: Path) -> None:
         "2026-11-21": 1,
         "deep": [{"2026-11-21": "x", "1": "y", "false": "z"}],
     }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-01-02T10:00:00Z", "2026-01-02T10:00:00", "2026-01-02t10:00:00.5+02:00",
+        "2026-1-2 10:00:00 -5", "2026-01-02", "2026-13-45",
+    ],
+)  # fmt: skip
+def test_a_time_in_yaml_stays_as_it_was_written(tmp_path: Path, text: str) -> None:
+    """As papermill's own file of parameters has it."""
+    file = tmp_path / "parameters.yaml"
+    file.write_text(f"since: {text}\ndays: [{text}]\nnamed: {{? {text} : x}}\n")
+    expected = {"since": text, "days": [text], "named": {text: "x"}}
+    assert collect_parameters(file, [], []) == read_yaml_file(str(file)) == expected
 
 
 @pytest.mark.parametrize(

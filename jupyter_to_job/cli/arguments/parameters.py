@@ -12,6 +12,8 @@ from job_runner.protocol.parameters import NotRepresentable, parse_value
 from ...domain.errors import BadInput
 from ...domain.submission_rules import MAX_DEPTH, check_parameters
 
+_TIMESTAMP = "tag:yaml.org,2002:timestamp"
+
 
 def collect_parameters(
     file: Path | None, parsed: Iterable[tuple[str, str]], texts: Iterable[tuple[str, str]]
@@ -74,9 +76,17 @@ def _yaml(data: bytes, file: Path) -> Any:
     """Return the document of YAML as JSON has it. Raises BadInput."""
     import yaml
 
+    class Loader(yaml.SafeLoader):
+        """Leaves a date as it was written, as papermill does."""
+
+        yaml_implicit_resolvers = {  # noqa: RUF012 - as in its base
+            first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
+            for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+        }
+
     try:
-        # Values that JSON lacks (a date, a number as a key) become text, as in papermill.
-        document = _with_plain_keys(yaml.safe_load(data))
+        # Other values that JSON lacks (a number as a key) become text, as in papermill.
+        document = _with_plain_keys(yaml.load(data, Loader))  # noqa: S506 - it is a SafeLoader
         return json.loads(json.dumps(document, default=str))
     except RecursionError as error:
         raise too_deep(file) from error
@@ -86,7 +96,7 @@ def _yaml(data: bytes, file: Path) -> Any:
 
 
 def _with_plain_keys(value: Any) -> Any:
-    """Return a value whose keys are of the types that JSON makes text of: a date is text here."""
+    """Return a value whose keys are of the types that JSON makes text of: others are text here."""
     match value:
         case dict():
             return {
