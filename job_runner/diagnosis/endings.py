@@ -45,9 +45,10 @@ _KEPT = "what was printed is kept"
 _MAX_LINE = 300
 """Characters of an exception's text that a message shows."""
 _LARGER = "Choose a larger flavor, or load less at a time."
+_MORE_SHM = "On a cluster a flavor with more `shm` has a larger /dev/shm."
 _SIGNALS = {
     "SIGSEGV": "a native library crashed",
-    "SIGBUS": "a native library crashed",
+    "SIGBUS": "a file that it had mapped was cut, or had no room in /dev/shm or on its disk",
     "SIGILL": "a native library uses what this processor does not have",
     "SIGFPE": "a native library crashed",
     "SIGABRT": "a native library gave up",
@@ -98,6 +99,8 @@ def kernel_died(
         message += f' The last output was "{last_line}".'
     if last_log_line:
         message += f' Its process said last: "{last_log_line}".'
+    if status == -signal.SIGBUS:
+        message += f" {_MORE_SHM}"
     return End("KernelDied", message, Exit.KERNEL_DIED, _index(cell))
 
 

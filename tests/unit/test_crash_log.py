@@ -10,6 +10,7 @@ import pytest
 
 from job_runner.diagnosis.cell_place import CellPlace
 from job_runner.diagnosis.endings import kernel_died
+from job_runner.diagnosis.exit_codes import Exit
 from job_runner.kernel.crash_log import cut_log, last_log_line
 
 
@@ -64,6 +65,29 @@ def test_a_crash_says_what_and_where(tmp_path: Path) -> None:
     message = str(kernel_died(died.returncode, CellPlace(9, 7), "epoch 3", said).message)
     assert "The kernel died in cell 7: a native library crashed (SIGSEGV)" in message
     assert f'said last: "{said}".' in message and 'The last output was "epoch 3".' in message
+    assert "shm" not in message
+
+
+@pytest.mark.parametrize("folder", ["/dev/shm", None], ids=["shared memory", "a file"])
+def test_a_mapped_file_without_room(folder: str | None, tmp_path: Path) -> None:
+    """A real SIGBUS, as where shared memory is full."""
+    script = (
+        "import mmap, sys, tempfile\n"
+        "with tempfile.TemporaryFile(dir=sys.argv[1]) as file:\n"
+        "    file.truncate(8192)\n"
+        "    memory = mmap.mmap(file.fileno(), 8192)\n"
+        "    file.truncate(0)\n"
+        "    memory[0] = 1\n"
+    )
+    command = [sys.executable, "-c", script, folder or str(tmp_path)]
+    died = subprocess.run(command, capture_output=True, check=False)
+    end = kernel_died(died.returncode, CellPlace(9, 7), "epoch 3", "")
+    assert (end.reason, end.exit_code) == ("KernelDied", Exit.KERNEL_DIED)
+    assert end.message == (
+        "The kernel died in cell 7: a file that it had mapped was cut, or had no room in /dev/shm "
+        'or on its disk (SIGBUS); what was printed is kept. The last output was "epoch 3". '
+        "On a cluster a flavor with more `shm` has a larger /dev/shm."
+    )
 
 
 @pytest.mark.parametrize(
