@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from jupyter_to_job.backends.kubernetes import ContainerEnd
@@ -23,6 +25,8 @@ from ..golden_couriers import manifests
 
 MANIFESTS = dict(manifests())
 NO_NODE = "The courier waits for its start: no node takes it: 0/2 nodes are available"
+IN_QUEUE = "it waits in the queue 'default' of Kueue"
+HELD_BACK = SeenCourier(60, is_known=True, is_suspended=True)
 
 
 @pytest.mark.parametrize(
@@ -50,6 +54,22 @@ def test_when_one_is_due(seen: SeenDelivery, step: object) -> None:
         (
             SeenCourier(60, is_known=True),
             EndCourier("The courier did not start within 1 min: its pod was not created"),
+        ),
+        (
+            replace(HELD_BACK, queue="default"),
+            TellWait(f"The courier waits for its start: {IN_QUEUE}", 540),
+        ),
+        (
+            replace(HELD_BACK, age=600, queue="default"),
+            EndCourier(f"The courier did not start within 10 min: {IN_QUEUE}"),
+        ),
+        (
+            HELD_BACK,
+            TellWait(
+                "The courier waits for its start: its Job is suspended, because Kueue or another "
+                "controller manages Jobs without a queue here",
+                540,
+            ),
         ),
         (SeenCourier(59, is_known=True, pod=UNSCHEDULED), LookAgain(1)),
         (SeenCourier(60, is_known=True, pod=UNSCHEDULED), TellWait(NO_NODE, 540)),

@@ -23,6 +23,16 @@ def refuse_queue(flavor: str, queue: str) -> Refused:
     )
 
 
+def why_suspended(queue: str) -> str:
+    """Return why a Job is suspended, as the end of a sentence. `queue` is "" without one."""
+    if queue:
+        return f"it waits in the queue {queue!r} of Kueue"
+    return (
+        "its Job is suspended, because Kueue or another controller manages Jobs without a queue "
+        "here"
+    )
+
+
 def placement_of_suspended(record: JobRecord, *, lacks_kueue: bool) -> Placement:
     """Return where a job stands whose Job is suspended: it has no pod, and no event may say why."""
     if not record.queue:

@@ -49,9 +49,10 @@ _log = logging.getLogger(__name__)
 class _Courier:
     """A courier under way.
 
-    `started` is monotonic, and so is `failing_since`: when its pod first showed an error. `held_at`
-    is that of its job before the courier itself has written a word. `is_bound`: only one node has
-    its volume. `told` is what its job says of its wait.
+    `started` is monotonic: when its Job was created, or released after it was suspended. So is
+    `failing_since`: when its pod first showed an error. `held_at` is that of its job before the
+    courier itself has written a word. `is_bound`: only one node has its volume. `told` is what its
+    job says of its wait. `is_suspended`: its Job was, when it was last looked at.
     """
 
     job: ClusterJob
@@ -60,6 +61,7 @@ class _Courier:
     is_bound: bool
     failing_since: float | None = None
     told: str = ""
+    is_suspended: bool = False
 
 
 @dataclass(frozen=True)
@@ -191,11 +193,14 @@ class Couriers:
         clock = time.monotonic()
         record = self._objects.record_of(courier.job)
         pod = self._objects.pod_made_by(courier.job)
+        is_suspended = courier.is_suspended if record is None else record.suspended
+        if courier.is_suspended and not is_suspended:  # only now it can get a pod
+            courier = replace(courier, started=clock)
         since = courier.failing_since
         # A reason counts from its first time: between two tries a pod shows none.
         if since is None and pod is not None and shows_error(pod, is_bound=courier.is_bound):
             since = clock
-            self._couriers[name] = replace(courier, failing_since=since)
+        self._couriers[name] = replace(courier, failing_since=since, is_suspended=is_suspended)
         return SeenCourier(
             age=clock - courier.started,
             is_known=record is not None,
@@ -206,6 +211,8 @@ class Couriers:
             error_age=0.0 if since is None else clock - since,
             is_bound=courier.is_bound,
             told=courier.told,
+            is_suspended=is_suspended,
+            queue=record.queue if record is not None else "",
         )
 
     async def _start(self, name: str, files: DeliveryFiles) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from job_runner.protocol.units import format_duration
 
 from ...backends.kubernetes import PodRecord, explain_refusal, waiting_reason
+from ...backends.kubernetes.queues import why_suspended
 from .manifest import DEADLINE_SECONDS
 
 MIN_BACKOFF, MAX_BACKOFF = 5.0, 3600.0
@@ -27,7 +28,8 @@ class SeenCourier:
     `is_known`: so has one of its Job; `is_over`: that Job has ended. `refusal` is what the cluster
     said when it created no pod. `has_reported`: the gateway has been told why nothing could be
     published. `error_age` is how long ago its pod first showed an error. `is_bound`: only one node
-    has its volume. `told` is what its job says of its wait.
+    has its volume. `told` is what its job says of its wait. `is_suspended`: its Job gets no pod
+    until it is released, by Kueue if it is in a `queue`. From then on `age` counts anew.
     """
 
     age: float
@@ -39,6 +41,8 @@ class SeenCourier:
     error_age: float = 0.0
     is_bound: bool = False
     told: str = ""
+    is_suspended: bool = False
+    queue: str = ""
 
 
 @dataclass(frozen=True)
@@ -130,7 +134,8 @@ def _step_before_start(
     courier: SeenCourier, start_limit: float
 ) -> LookAgain | TellWait | EndCourier:
     limit, age = start_limit, courier.age
-    if shows_error(courier.pod, is_bound=courier.is_bound):
+    is_held_back = courier.pod is None and courier.is_suspended
+    if not is_held_back and shows_error(courier.pod, is_bound=courier.is_bound):
         limit, age = ERROR_LIMIT, courier.error_age if courier.pod is not None else courier.age
     why = _why_not_started(courier)
     if age >= limit:
@@ -156,6 +161,8 @@ def _last_word(pod: PodRecord | None) -> str:
 
 def _why_not_started(courier: SeenCourier) -> str:
     pod = courier.pod
+    if pod is None and courier.is_suspended:
+        return why_suspended(courier.queue)
     if pod is None and courier.refusal:
         return f"its pod is refused. {explain_refusal(courier.refusal).message}"
     if pod is None:

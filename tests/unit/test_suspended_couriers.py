@@ -1,0 +1,37 @@
+"""Couriers whose Job Kueue suspends: they wait their turn, and then have their time to start."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ..courier_scene import WAITING, Scene
+
+
+def test_one_that_kueue_holds_keeps_its_place_and_starts_when_it_is_released(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between its release and its pod its Job has none, as one whose pod is not created."""
+    scene = Scene(tmp_path)
+    scene.add()
+    scene.look()
+    record = scene.cluster.records["courier-1"]
+    held_back = replace(record, suspended=True, queue="default")
+    clock = time.monotonic()
+    for seconds, job in ((1, held_back), (61, held_back), (590, record), (640, record)):
+        monkeypatch.setattr(time, "monotonic", lambda now=clock + seconds: now)
+        scene.cluster.records["courier-1"] = job
+        scene.look()
+        assert list(scene.cluster.records) == ["courier-1"]
+    held = scene.held()
+    assert held is not None and "the queue 'default' of Kueue" in held.message
+    scene.cluster.pod_records["pod-1"] = WAITING
+    monkeypatch.setattr(time, "monotonic", lambda: clock + 1180)
+    scene.look()
+    assert list(scene.cluster.records) == ["courier-1"]
+    monkeypatch.setattr(time, "monotonic", lambda: clock + 1190)
+    scene.look()
+    assert not scene.cluster.records
