@@ -59,14 +59,20 @@ async def test_a_job_without_kueue_is_held_back_until_it_is_there(
         await until(lambda: why(reconciler) == "")
 
 
-async def test_a_job_that_somebody_has_suspended(jobs: FileExchange, tmp_path: Path) -> None:
+async def test_a_job_without_a_queue_that_kueue_suspends(
+    jobs: FileExchange, tmp_path: Path
+) -> None:
+    """Our policy lets nobody go on with it by hand: what helps is a queue, and a new job."""
     server = ApiServer()
     server.groups.append(KUEUE)
     async with reconciling(server, jobs, tmp_path) as reconciler:
         await until(lambda: server.created)
         (job,) = server.jobs["good"]
         del job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"]
-        await until(lambda: "Who suspended it" in why(reconciler))
+        await until(lambda: "manages Jobs without a queue here" in why(reconciler))
+        placement = reconciler.placement_of(NAME)
+        assert placement is not None and placement.reason == "BackendError"
+        assert "Cancel it" in why(reconciler) and "`queue`" in why(reconciler)
 
 
 async def test_where_the_groups_may_not_be_read_nothing_is_refused(

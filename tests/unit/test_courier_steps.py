@@ -66,8 +66,8 @@ def test_when_one_is_due(seen: SeenDelivery, step: object) -> None:
         (
             HELD_BACK,
             TellWait(
-                "The courier waits for its start: its Job is suspended, because Kueue or another "
-                "controller manages Jobs without a queue here",
+                "The courier waits for its start: its Kubernetes Job is suspended, because Kueue "
+                "or another controller manages Jobs without a queue here",
                 540,
             ),
         ),

@@ -28,22 +28,25 @@ def why_suspended(queue: str) -> str:
     if queue:
         return f"it waits in the queue {queue!r} of Kueue"
     return (
-        "its Job is suspended, because Kueue or another controller manages Jobs without a queue "
-        "here"
+        "its Kubernetes Job is suspended, because Kueue or another controller manages Jobs without "
+        "a queue here"
     )
 
 
 def placement_of_suspended(record: JobRecord, *, lacks_kueue: bool) -> Placement:
     """Return where a job stands whose Job is suspended: it has no pod, and no event may say why."""
+    why = why_suspended(record.queue)
+    why = why[0].upper() + why[1:]
     if not record.queue:
-        return Placement(
-            reason="BackendError",
-            message="Its Kubernetes Job is suspended. Who suspended it has to let it go on.",
-        )
-    if lacks_kueue:
         message = (
-            f"It waits in the queue {record.queue!r} of Kueue, and this cluster has no Kueue by "
-            "now. Cancel it and choose another flavor, or ask your administrator."
+            f"{why}. Cancel it, and submit it again once your administrator has given the flavor a "
+            "`queue`."
         )
         return Placement(reason="BackendError", message=message)
-    return Placement(message=f"It waits in the queue {record.queue!r} of Kueue.")
+    if lacks_kueue:
+        message = (
+            f"{why}, and this cluster has no Kueue by now. Cancel it and choose another flavor, or "
+            "ask your administrator."
+        )
+        return Placement(reason="BackendError", message=message)
+    return Placement(message=f"{why}.")
