@@ -204,7 +204,7 @@ class Reconciler:
                 self._queue.forget(name)
         except JobsError as error:
             _log.warning("%s: %s", name, error)
-            self._queue.add_rate_limited(name)
+            self._queue.add_rate_limited(name, is_error=not explain_refusal(error.message).passes)
         except Exception:  # an error of one job must not stop the others
             _log.exception("%s cannot be worked on", name)
             self._queue.add_rate_limited(name)

@@ -54,9 +54,13 @@ class WorkQueue:
         if (timer := self._timers.pop(job, None)) is not None:
             timer.cancel()
 
-    def add_rate_limited(self, job: str) -> None:
-        """Queue a job that failed after a delay, which doubles with each failure."""
-        self._count_error()
+    def add_rate_limited(self, job: str, *, is_error: bool = True) -> None:
+        """Queue a job that failed after a delay, which doubles with each failure.
+
+        One that waits for something ordinary, as for room in a quota, is not counted as an error.
+        """
+        if is_error:
+            self._count_error()
         count = self._failures[job] = self._failures.get(job, 0) + 1
         delay = min(MIN_RETRY_DELAY * 2 ** min(count - 1, 10), MAX_RETRY_DELAY)
         self._cancel_retry(job)
