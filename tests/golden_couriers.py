@@ -46,11 +46,15 @@ def dev_pod(mount: dict[str, Any]) -> dict[str, Any]:
 
 
 def courier(
-    mount: dict[str, Any], node: str = "", pods: CourierPods = PODS, **changes: Any
+    mount: dict[str, Any],
+    node: str = "",
+    pods: CourierPods = PODS,
+    architecture: str | None = None,
+    **changes: Any,
 ) -> dict[str, Any]:
     """Return the courier of a job whose notebook is in that dev pod; `changes` are the request's.
 
-    `node` has the claim just now.
+    `node` has the claim just now. `architecture` is that of the dev pod's node, if it is known.
     """
     pod = dev_pod(mount)
     claims = {"claim-ada": {"metadata": {"uid": "c-1"}, "spec": {"accessModes": []}}}
@@ -59,6 +63,7 @@ def courier(
     found = claim_mount_of(job(**changes), origin)
     assert found is not None
     place = replace(place_at(found, origin), node=node)
+    origin = {**origin, "architecture": architecture}
     return courier_manifest(f"{JOB}-c1a2b", job(**changes), origin, place, pods)
 
 
@@ -72,7 +77,8 @@ def job(**changes: Any) -> Request:
 def manifests() -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield each courier, and the name of its file."""
     yield "shared.yaml", courier({})
-    yield "on-the-node-of-its-claim.yaml", courier({}, node="node-7")
+    yield "shared-by-arm64.yaml", courier({}, architecture="arm64")
+    yield "on-the-node-of-its-claim.yaml", courier({}, node="node-7", architecture="arm64")
     yield "sub-path.yaml", courier({"subPath": "users/ada"})
     yield "read-only.yaml", courier({"readOnly": True})
 

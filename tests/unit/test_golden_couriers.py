@@ -29,6 +29,19 @@ def test_it_mounts_what_the_dev_pod_does() -> None:
     assert pod["securityContext"]["fsGroup"] == 100
 
 
+@pytest.mark.parametrize(
+    ("name", "selector"),
+    [
+        ("shared.yaml", {"kubernetes.io/os": "linux"}),
+        ("shared-by-arm64.yaml", {"kubernetes.io/os": "linux", "kubernetes.io/arch": "arm64"}),
+        ("on-the-node-of-its-claim.yaml", None),
+    ],
+)
+def test_it_runs_where_its_image_does(name: str, selector: dict[str, str] | None) -> None:
+    """A node of Windows may take it otherwise, or one of another processor than the dev pod's."""
+    assert MANIFESTS[name]["spec"]["template"]["spec"].get("nodeSelector") == selector
+
+
 def test_it_has_what_the_output_is_on() -> None:
     """The source may be on another volume: the result's folder is what counts."""
     elsewhere = courier({}, source="/data/train.ipynb", output="home/jovyan/results/")

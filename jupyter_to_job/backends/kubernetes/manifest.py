@@ -15,7 +15,7 @@ from ... import logs
 from ...domain.names import slug
 from ...exchange import Request
 from .mounts import EXCHANGE, SHARED_MEMORY, job_volumes, mounts_claim, node_of
-from .nodes import ARCHITECTURE, REQUIRED
+from .nodes import REQUIRED, selector_of
 from .pod_patch import patched
 from .records import AGENT, JOB_LABEL, NONCE, NOTEBOOK, PREFIX, QUEUE_LABEL, REQUEST_ID, Manifest
 from .start_command import start_command
@@ -162,9 +162,9 @@ def _pod(request: Request, origin: Manifest, pods: JobPods) -> Manifest:
         value = request.device_spec.get(source) or request.flavor_spec.get(source)
         if value:
             spec[key] = value
-    architecture = origin.get("architecture")
-    if architecture is not None and catalog_image(request) is None:
-        spec["nodeSelector"] = {ARCHITECTURE: architecture, **spec.get("nodeSelector", {})}
+    by_image = {} if catalog_image(request) else selector_of(origin.get("architecture"))
+    if by_image:
+        spec["nodeSelector"] = {**by_image, **spec.get("nodeSelector", {})}
     return spec
 
 

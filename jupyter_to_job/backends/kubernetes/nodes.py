@@ -14,6 +14,8 @@ from .strategic_merge import merge
 
 ARCHITECTURE = "kubernetes.io/arch"
 """The label of a node's processor architecture."""
+OPERATING_SYSTEM = "kubernetes.io/os"
+"""The label of a node's operating system."""
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 """The part of a node affinity that the scheduler has to keep."""
 _PASSING = "node.kubernetes.io/"
@@ -72,7 +74,7 @@ class NodeNeeds:
         """
         device = choice.device
         own_image = choice.flavor.image or device.image
-        by_image = {} if architecture is None or own_image else {ARCHITECTURE: architecture}
+        by_image = {} if own_image else selector_of(architecture)
         placement = {
             "nodeSelector": {**by_image, **device.node_selector},
             "tolerations": [t.model_dump(exclude_none=True) for t in device.tolerations],
@@ -147,6 +149,11 @@ def tolerates(toleration: Manifest, taint: Manifest) -> bool:
     operator = toleration.get("operator") or "Equal"
     same_value = toleration.get("value", "") == (taint.get("value") or "")
     return operator == "Exists" or (operator == "Equal" and same_value)
+
+
+def selector_of(architecture: str | None) -> dict[str, str]:
+    """Return the labels of nodes that can run an image; none where its architecture is unknown."""
+    return {} if architecture is None else {ARCHITECTURE: architecture}
 
 
 def node_record(document: Manifest) -> NodeRecord:

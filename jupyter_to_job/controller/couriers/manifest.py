@@ -18,6 +18,7 @@ from ...backends.kubernetes.manifest import (
     log_variables,
     trust_variables,
 )
+from ...backends.kubernetes.nodes import OPERATING_SYSTEM, selector_of
 from ...backends.kubernetes.records import COMPONENT, COURIER, JOB_LABEL, REQUEST_ID, Manifest
 from ...exchange import Request
 from .place import Place
@@ -123,6 +124,10 @@ def _pod(request: Request, origin: Manifest, place: Place, pods: CourierPods) ->
         spec["affinity"] = {"nodeAffinity": required}
         # It has to be this node, whatever else is kept away from there.
         spec["tolerations"] = [*place.tolerations, {"operator": "Exists", "effect": "NoSchedule"}]
+    else:
+        # Agents ran the same image, beside that of the dev pod.
+        by_image = selector_of(origin.get("architecture"))
+        spec["nodeSelector"] = {OPERATING_SYSTEM: "linux", **by_image}
     return spec
 
 
