@@ -29,12 +29,7 @@ def check_rules(catalog: Any) -> Iterator[Finding]:
     for name, flavor in flavors.items():
         yield from _check_devices(("flavors", name), flavor, devices)
     for name, device in devices.items():
-        resource, limits = device.get("resource"), _mapping(device.get("limits"))
-        if isinstance(resource, str) and resource in limits:
-            path = ("devices", name, "limits", resource)
-            message = f"`{clip(resource)}` is in `resource` and in `limits`."
-            hint = "Keep `resource` if the flavor's `gpus` counts it, else `limits`."
-            yield Finding(path, message, hint, at_key=True)
+        yield from _check_limits(("devices", name, "limits"), device)
     yield from _check_default(_mapping(document.get("default")), flavors)
 
 
@@ -71,6 +66,20 @@ def _check_devices(
         message = "This flavor has `gpus`, but none of its devices has a `resource`."
         hint = "Add a device with a `resource` or `limits`, or delete `gpus`."
         yield Finding((*path, "gpus"), message, hint)
+
+
+def _check_limits(path: tuple[str, ...], device: dict[str, Any]) -> Iterator[Finding]:
+    """Check that nothing in the `limits` of a device is told elsewhere, too."""
+    resource, limits = device.get("resource"), _mapping(device.get("limits"))
+    if isinstance(resource, str) and resource in limits:
+        message = f"`{clip(resource)}` is in `resource` and in `limits`."
+        hint = "Keep `resource` if the flavor's `gpus` counts it, else `limits`."
+        yield Finding((*path, resource), message, hint, at_key=True)
+    for name in ("cpu", "memory"):
+        if name in limits:
+            message = f"`{name}` belongs to a flavor, not to the `limits` of a device."
+            hint = f"Delete it, and give each flavor of this device the `{name}` it needs."
+            yield Finding((*path, name), message, hint, at_key=True)
 
 
 def _check_default(
