@@ -59,6 +59,7 @@ class PodPlanner:
             origin,
             folder,
             nodes,
+            is_autoscaled=choice.device.autoscaled,
             has_shared_memory=choice.flavor.shm is not None,
             taken=mount_paths(patch),
         )

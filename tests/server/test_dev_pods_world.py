@@ -37,12 +37,13 @@ CATALOG = """
 apiVersion: jupyter-to-job.io/v1
 default: {flavor: small, device: near}
 flavors:
-  small: {cpu: 1, gpus: 1, devices: [near, far, ready]}
+  small: {cpu: 1, gpus: 1, devices: [near, far, ready, grows]}
   queued: {cpu: 1, gpus: 1, devices: [near], queue: gpus}
 devices:
   near: {resource: example.org/gpu, node_selector: {kind: near}}
   far: {resource: example.org/gpu, node_selector: {kind: far}}
   ready: {resource: example.org/gpu, image: "registry/ready:1"}
+  grows: {resource: example.org/gpu, node_selector: {kind: near}, autoscaled: true}
 """
 
 
@@ -114,10 +115,12 @@ NODES = [node("here", "near"), node("there", "far")]
     [
         ("ReadWriteMany", NODES, "far", False),
         ("ReadWriteMany", None, "far", False),
+        ("ReadWriteMany", NODES, "grows", False),
         ("ReadWriteOnce", NODES, "near", False),
         ("ReadWriteOnce", NODES, "far", True),
         ("ReadWriteOnce", None, "near", True),
         ("ReadWriteOnce", [*NODES, node("more", "near")], "near", True),
+        ("ReadWriteOnce", NODES, "grows", True),
         ("ReadWriteOncePod", NODES, "near", True),
     ],
 )
@@ -140,6 +143,23 @@ def test_it_is_told_before_and_after(
     request = exchange.request(after["name"])
     assert request.cwd == (None if isolated else "/home/work")
     assert not request.isolation_asked
+
+
+@pytest.mark.parametrize(
+    ("device", "why"),
+    [
+        ("grows", "a node may be added for jobs with this device."),
+        ("far", "jobs with this device may run on another one."),
+    ],
+)
+def test_a_volume_of_one_node_says_why_it_stays(
+    exchange: FileExchange, device: str, why: str
+) -> None:
+    """Bound to the node of today, the job could not have what an autoscaler adds."""
+    with dev_pod(exchange, "ReadWriteOnce", NODES) as pod:
+        before = pod.post("preflight", notebook=NOTEBOOK_PATH, device=device)
+    (told,) = [p["message"] for p in before["problems"] if p["code"] == "volume_left"]
+    assert told.endswith(f"its claim home-ada can be used on one node at a time, and {why}")
 
 
 def test_who_wants_it_isolated_gets_it_with_the_volumes(exchange: FileExchange) -> None:

@@ -65,21 +65,26 @@ def plan_mounts(
     folder: str,
     device_nodes: Collection[NodeRecord] | None,
     *,
+    is_autoscaled: bool = False,
     has_shared_memory: bool = False,
     taken: Collection[str] = (),
 ) -> MountPlan:
     """Return what a job's pod mounts of the dev pod that `origin` (origin.json) describes.
 
     `folder` is the notebook's. `device_nodes` are the nodes that have the job's device, None where
-    nodes are not known. `has_shared_memory`: the flavor sizes /dev/shm itself. `taken` are the
-    places at which the administrator's patch mounts something.
+    nodes are not known. `is_autoscaled`: a node may be added that has it, and that cannot have a
+    claim of the dev pod's node. `has_shared_memory`: the flavor sizes /dev/shm itself. `taken` are
+    the places at which the administrator's patch mounts something.
     """
     node = origin.get("node")
     is_only_node = device_nodes is not None and {n.name for n in device_nodes} == {node}
+    elsewhere = None if is_only_node else _MAY_BE_ELSEWHERE
+    if is_autoscaled:
+        elsewhere = _MAY_BE_ADDED
     mounted: list[Manifest] = []
     left: list[LeftMount] = []
     for mount in origin.get("mounts") or []:
-        why = _why_not(mount, is_only_node=is_only_node, has_shared_memory=has_shared_memory)
+        why = _why_not(mount, elsewhere, has_shared_memory=has_shared_memory)
         if mount["path"] in taken:
             why = _TAKEN
         if why is None:
@@ -95,8 +100,11 @@ def plan_mounts(
     return MountPlan(tuple(mounted), tuple(left), is_isolated)
 
 
-def _why_not(mount: Manifest, *, is_only_node: bool, has_shared_memory: bool) -> str | None:
-    """Return why a mount stays behind, None if the job's pod has it."""
+def _why_not(mount: Manifest, elsewhere: str | None, *, has_shared_memory: bool) -> str | None:
+    """Return why a mount stays behind, None if the job's pod has it.
+
+    `elsewhere` says how the job may come to another node than the dev pod's, None if it cannot.
+    """
     path = mount["path"]
     if _meet(path, EXCHANGE) or (has_shared_memory and _meet(path, SHARED_MEMORY)):
         return "the job has files of its own at this place."
@@ -104,12 +112,14 @@ def _why_not(mount: Manifest, *, is_only_node: bool, has_shared_memory: bool) ->
         return "its sub path depends on variables that only its own pod has."
     kind = mount.get("kind")
     if kind == _CLAIM:
-        return _why_no_claim(mount, is_only_node=is_only_node)
+        return _why_no_claim(mount, elsewhere)
     if kind in _FOR_EVERYBODY or (kind == "projected" and not _secret_sources(mount)):
         return None
     return _WHY.get(str(kind), "jobs cannot mount a volume of this kind; a volume claim can be.")
 
 
+_MAY_BE_ELSEWHERE = "jobs with this device may run on another one"
+_MAY_BE_ADDED = "a node may be added for jobs with this device"
 _TAKEN = "the administrator mounts something of their own here."
 _WHY = {
     "emptyDir": "it belongs to this pod, and is empty in every other one.",
@@ -122,7 +132,7 @@ _WHY = {
 }
 
 
-def _why_no_claim(mount: Manifest, *, is_only_node: bool) -> str | None:
+def _why_no_claim(mount: Manifest, elsewhere: str | None) -> str | None:
     name, modes = mount.get("claim"), frozenset(mount.get("access_modes") or ())
     if not mount.get("claim_uid"):
         return f"its claim {name} is gone."
@@ -132,12 +142,9 @@ def _why_no_claim(mount: Manifest, *, is_only_node: bool) -> str | None:
         return None
     if "ReadWriteOnce" not in modes:
         return f"its claim {name} does not say that another pod may use it."
-    if is_only_node:
+    if elsewhere is None:
         return None
-    return (
-        f"its claim {name} can be used on one node at a time, and jobs with this device may run on"
-        " another one."
-    )
+    return f"its claim {name} can be used on one node at a time, and {elsewhere}."
 
 
 def is_for_many_nodes(mount: Manifest) -> bool:
