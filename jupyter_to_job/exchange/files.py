@@ -31,8 +31,9 @@ from .request import InputFile, Request, UnreadableRequest
 from .stamps import StampCache, stamp_of
 
 KEYS = ".keys"
-MAX_CACHED_REQUESTS = 1 << 14
-"""Requests that are kept in memory: they never change, and the queue is read all the time."""
+CACHED_REQUESTS = 16 << 20
+"""Bytes of requests, as files, that are kept in memory: they never change, and the queue is read
+all the time. In memory each takes 4 to 11 times as much, most of it for the packages."""
 _Record = TypeVar("_Record")
 Writer = Callable[[Path], InputFile]
 """Writes one input to a path, and returns its record."""
@@ -57,7 +58,7 @@ class FileExchange(FilePieces):
         self._known_names: frozenset[str] = frozenset()
         self._has_unseen = False
         """Whether a name could not be looked at the last time, which changes no stamp."""
-        self._requests: StampCache[str, Request] = StampCache(MAX_CACHED_REQUESTS)
+        self._requests: StampCache[str, Request] = StampCache(CACHED_REQUESTS, self._request_size)
         self.on_removal: Callable[[Path], object] = lambda _folder: None
 
     @cached_property
@@ -196,6 +197,12 @@ class FileExchange(FilePieces):
     def forget_request(self, job: str) -> None:
         """Drop a request from memory: the index has what lists need, and `request` reads it."""
         self._requests.forget(job)
+
+    def _request_size(self, job: str) -> int:
+        try:
+            return os.stat(f"{self.root}/{job}/{layout.REQUEST}").st_size  # noqa: PTH116
+        except OSError:  # it was removed just now
+            return CACHED_REQUESTS + 1
 
     def find_request(self, job: str) -> Request:
         """Return the job's request, an UnreadableRequest if that is damaged. Raises NotFound."""

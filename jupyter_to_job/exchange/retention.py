@@ -197,13 +197,13 @@ def _clear(exchange: FileExchange, name: str, message: str) -> bool:
 
 
 def _forget_values(exchange: FileExchange, name: str) -> None:
-    """Take the values of variables out of a request: they may be secrets, and nothing runs again.
+    """Take out of a request what a run alone needs: values of variables may be secrets.
 
     Raises OSError.
     """
     request = exchange.request(name)
     environment = replace(request.environment, variables={})
-    cleared = replace(request, env={}, environment=environment, kernel_spec=None)
+    cleared = replace(request, env={}, environment=environment, packages=None, kernel_spec=None)
     if cleared != request:
         path = exchange.directory(name) / layout.REQUEST
         documents.write_document(path, cleared.to_document())

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -34,12 +34,16 @@ def format_stamp(status: os.stat_result) -> str:
 class StampCache(Generic[_Key, _Value]):
     """Keeps values that were read from files, each until the stamp of its files is another.
 
-    Several threads may use it. Beyond `max_entries` the oldest entry goes.
+    Several threads may use it. `size_of` tells what an entry takes of the capacity, by its key:
+    beyond that the oldest entries go, and an entry that takes more alone is not kept.
     """
 
-    def __init__(self, max_entries: int = 1) -> None:
-        self._max_entries = max_entries
-        self._entries: dict[_Key, tuple[object, _Value]] = {}
+    def __init__(self, capacity: int = 1, size_of: Callable[[_Key], int] = lambda _: 1) -> None:
+        self._capacity = capacity
+        self._size_of = size_of
+        self._lock = threading.Lock()
+        self._entries: dict[_Key, tuple[object, _Value, int]] = {}
+        self._size = 0
 
     def get(self, key: _Key, stamp: object, read: Callable[[], _Value]) -> _Value:
         """Return the value kept for `key` under `stamp`, or else what `read` returns.
@@ -51,12 +55,24 @@ class StampCache(Generic[_Key, _Value]):
             return entry[1]
         value = read()
         if stamp is not None and value is not None:
-            self._entries[key] = stamp, value
-            if len(self._entries) > self._max_entries:
-                with contextlib.suppress(StopIteration, RuntimeError):  # another thread's turn
-                    self.forget(next(iter(self._entries)))
+            self._keep(key, stamp, value, self._size_of(key))
         return value
 
     def forget(self, key: _Key) -> None:
         """Drop what is kept for `key`."""
-        self._entries.pop(key, None)
+        with self._lock:
+            self._drop(key)
+
+    def _keep(self, key: _Key, stamp: object, value: _Value, size: int) -> None:
+        with self._lock:
+            self._drop(key)
+            if size > self._capacity:
+                return
+            self._entries[key] = stamp, value, size
+            self._size += size
+            while self._size > self._capacity:
+                self._drop(next(iter(self._entries)))
+
+    def _drop(self, key: _Key) -> None:
+        if (entry := self._entries.pop(key, None)) is not None:
+            self._size -= entry[2]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import httpx
 import pytest
@@ -27,7 +27,7 @@ from jupyter_to_job.agent.shared_folder import SharedFolder
 from jupyter_to_job.controller.intake.blobs import BLOB_TTL, collect
 from jupyter_to_job.controller.intake.budgets import Budgets, Caps
 from jupyter_to_job.domain.errors import StorageFull
-from jupyter_to_job.exchange import FileExchange
+from jupyter_to_job.exchange import FileExchange, files
 
 from ..gateways import context_of, serving
 from . import exchanges
@@ -283,6 +283,24 @@ def test_what_owners_use_is_measured(exchange: FileExchange) -> None:
     shutil.rmtree(exchange.directory(JOB) / "attempt-1")
     budgets.measure()
     budgets.require_room("ada", 1)
+
+
+def test_requests_are_read_once_for_the_owners(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A count of the disk comes every hour, and there may be thousands of jobs."""
+    monkeypatch.setattr(files, "CACHED_REQUESTS", 0)
+    exchange = FileExchange(tmp_path / "many", is_private=False)
+    for name in (JOB, "train-bbbbbbbb"):
+        exchanges.add(exchange, name)
+    budgets = Budgets(exchange, Caps(owner=MIB, reserve=0))
+    assert (size := budgets.measure()) > 0
+    monkeypatch.setattr(exchange, "request", _refuse)
+    assert budgets.measure() == size
+
+
+def _refuse(name: str) -> NoReturn:
+    raise AssertionError(f"{name} was read again")
 
 
 def test_deleting_a_job_makes_room_at_once(exchange: FileExchange) -> None:

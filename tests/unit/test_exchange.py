@@ -27,7 +27,7 @@ from jupyter_to_job.domain.errors import (
     WrongOffset,
 )
 from jupyter_to_job.domain.state import Placement
-from jupyter_to_job.exchange import FileExchange, Request, stamps
+from jupyter_to_job.exchange import FileExchange, Request, files, stamps
 from jupyter_to_job.exchange.request import Environment, InputFile, UnreadableRequest
 from jupyter_to_job.exchange.stamps import StampCache
 from jupyter_to_job.service.damage import find_damage
@@ -319,3 +319,24 @@ def test_a_cache_that_is_full_drops_the_oldest_entry() -> None:
         assert get(key) == key
     assert read == [1, 2, 3, 4]
     assert (get(1), read[-1]) == (1, 1)
+
+
+def test_large_requests_leave_the_memory_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each names the packages of an environment: those of all jobs ever would fill the memory."""
+    monkeypatch.setattr(stamps, "RACY", -1.0)
+    monkeypatch.setattr(files, "CACHED_REQUESTS", 100_000)
+    exchange = FileExchange(tmp_path / "exchange")
+    modules = {"train-aaaaaaaa": 4_000, "train-bbbbbbbb": 4_000, "train-cccccccc": 4_000}
+    for name, count in {"train-dddddddd": 20_000, **modules}.items():
+        packages = {"everything": ["module"] * count}
+        exchange.create(replace(request(), name=name, packages=packages), b"{}")
+
+    first, second, third = (exchange.request(name) for name in modules)
+    huge = exchange.request("train-dddddddd")
+
+    assert exchange.request(third.name) is third
+    assert exchange.request(second.name) is second
+    assert exchange.request(huge.name) is not huge
+    assert exchange.request(first.name) is not first

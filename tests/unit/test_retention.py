@@ -79,7 +79,7 @@ def test_settings_that_mean_nothing(settings: tuple[str, str]) -> None:
 
 
 def test_after_its_time_request_and_outcome_are_left(exchange: FileExchange) -> None:
-    exchanges.settle(exchange, JOB)
+    exchanges.settle(exchange, JOB, packages={"numpy": ["numpy"]})
     (exchange.root / JOB / "attempt-1" / ".0123.tmp").touch()  # what a killed fold had so far
     left_there = exchange.root / JOB / "attempt-1" / layout.SCRATCH / "theirs.csv"
     left_there.parent.mkdir()
@@ -87,7 +87,9 @@ def test_after_its_time_request_and_outcome_are_left(exchange: FileExchange) -> 
     before, whole = service(exchange).get(JOB), contents(exchange)
     assert enforce(exchange, WEEK, after(days=6.9)) == []
     assert contents(exchange) == whole
+    assert exchange.request(JOB).packages is not None
     assert enforce(exchange, WEEK, after(days=7)) == [JOB]
+    assert exchange.request(JOB).packages is None
     left = contents(exchange)
     assert left == {
         "request.json", "delivery.json", "cleared.json",

@@ -82,6 +82,8 @@ class Budgets:
         self._measured: dict[str, int] = {}
         self._added: defaultdict[str, int] = defaultdict(int)
         self._incoming: defaultdict[str, int] = defaultdict(int)
+        self._owner_keys: dict[str, str] = {}
+        """By job: the exchange keeps only few of so many requests in memory."""
         if caps.owner is not None:
             exchange.on_removal = self.release
 
@@ -160,9 +162,11 @@ class Budgets:
             added = dict(self._added)
         measured: defaultdict[str, int] = defaultdict(int)
         counted: defaultdict[str, set[Inode]] = defaultdict(set)
-        for name in self._exchange.jobs():
+        jobs = self._exchange.jobs()
+        self._owner_keys = {job: key for job, key in self._owner_keys.items() if job in jobs}
+        for name in jobs:
             with contextlib.suppress(JobsError):  # damaged, or removed meanwhile
-                key = owner_key(self._exchange.request(name).owner)
+                key = self._owner_key_of(name)
                 measured[key] += bytes_on_disk(self._exchange.root / name, counted[key])
         for folder in (self._exchange.root / BLOBS_FOLDER).glob("*"):
             measured[folder.name] += bytes_on_disk(folder, counted[folder.name])
@@ -172,6 +176,12 @@ class Budgets:
                 self._added[key] -= size
             self._added = defaultdict(int, {k: n for k, n in self._added.items() if n})
         return sum(measured.values())
+
+    def _owner_key_of(self, job: str) -> str:
+        """Return the key of a job's owner. Raises NotFound or Damaged."""
+        if job not in self._owner_keys:
+            self._owner_keys[job] = owner_key(self._exchange.request(job).owner)
+        return self._owner_keys[job]
 
     def _require_allowed(self, size: int) -> None:
         """Raise TooLarge for inputs that a job's pod would get too many bytes of."""
