@@ -423,6 +423,29 @@ def test_a_job_is_deleted_whose_creation_was_not_answered(tmp_path: Path) -> Non
     asyncio.run(live())
 
 
+def test_a_job_that_is_deleted_soon_after_its_end_leaves_nothing_in_memory(tmp_path: Path) -> None:
+    """Its Job and pods are there still, and their end is told when nobody knows the job."""
+
+    async def live() -> None:
+        life = Life(tmp_path, 0)
+        for _ in range(8):
+            await life.settle()
+            for step in (life._pod, life._schedule, life._end, life._job_ends):
+                step()
+                life._watch_jobs()
+                life._watch_pods()
+        assert life.state().final and life.cluster.pod_records
+        documents.write_document_once(life.directory / layout.DELETE, {"time": times.now()})
+        await life.settle()
+        assert not life.directory.exists()
+        life.run_out()
+        await life.settle()
+        objects = vars(life.reconciler.objects)
+        assert [name for name, kept in objects.items() if isinstance(kept, dict) and kept] == []
+
+    asyncio.run(live())
+
+
 @pytest.mark.parametrize("document", [layout.REQUEST, layout.ORIGIN])
 def test_a_deleted_job_with_a_damaged_document_goes_with_its_job(
     tmp_path: Path, document: str

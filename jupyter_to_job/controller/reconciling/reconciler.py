@@ -362,6 +362,7 @@ class Reconciler:
         for attempt in seen.attempts:
             self.kernels.learn(files.request, files.origin, attempt.status)
         self.on_ended(name)
+        self.exchange.forget_request(name)
         self._refusals.pop(name, None)
         if seen.job is not None and seen.record is None:
             self._gone.discard(seen.job.uid)
@@ -393,3 +394,5 @@ class Reconciler:
         self.tracker.forget(name)
         if (job := self._jobs.pop(name, None)) is not None:
             self._gone.discard(job.uid)
+            self._wait_times.forget(self.objects.pods_of(job))
+            self.objects.forget(job)
