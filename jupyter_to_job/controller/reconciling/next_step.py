@@ -16,8 +16,9 @@ from .pod_failures import disruption_of, failure_of
 Ending = tuple[str, str]
 """Reason and message."""
 CANCELLED: Ending = ("Terminated", "The job was cancelled.")
-_DELETED_BY_HAND = "The Job was deleted by hand; what it had printed is kept."
-_DELETED_BEFORE = "The Job was deleted by hand before its run began."
+_GONE = "The Job was deleted by hand, or a day after its end while the controller did not run"
+_DELETED = f"{_GONE}; what it had printed is kept."
+_DELETED_BEFORE = f"{_GONE}; its run had not begun."
 
 
 @dataclass(frozen=True)
@@ -214,7 +215,7 @@ def _end_of(attempt: SeenAttempt, seen: Seen) -> RecordPodEnd | EndAttempt | Non
         return RecordPodEnd(attempt, pod, reason, message, is_retried)
     end = seen.ordered_end if pod is None or pod.ended is None else None
     if end is None and pod is None and seen.is_job_deleted:
-        end = ("Lost", _DELETED_BY_HAND)
+        end = ("Lost", _DELETED)
     return EndAttempt(attempt.number, *(end or failure_of(pod)))
 
 
@@ -236,7 +237,7 @@ def _word_of_cluster(pod: PodRecord | None, seen: Seen) -> tuple[str | None, str
         return seen.stop
     disruption = disruption_of(pod) if pod is not None else None
     if disruption is None and seen.is_job_deleted:
-        return "Lost", _DELETED_BY_HAND
+        return "Lost", _DELETED
     return disruption or (None, None)
 
 
@@ -257,7 +258,7 @@ def _end_without_pod(seen: Seen) -> EndAttempt:
     """Return the end of a job whose Job is over, and whose last pod claimed no attempt."""
     number = _next_number(seen)
     if seen.is_job_deleted or seen.record is None:
-        return EndAttempt(number, "Lost", _DELETED_BEFORE if number == 1 else _DELETED_BY_HAND)
+        return EndAttempt(number, "Lost", _DELETED_BEFORE if number == 1 else _DELETED)
     if seen.pods:
         return EndAttempt(number, *failure_of(seen.pods[-1]))
     return EndAttempt(number, "BackendError", f"Kubernetes ended the Job: {seen.record.message}")
