@@ -83,7 +83,7 @@ class Budgets:
         self._added: defaultdict[str, int] = defaultdict(int)
         self._incoming: defaultdict[str, int] = defaultdict(int)
         self._owner_keys: dict[str, str] = {}
-        """By job: the exchange keeps only few of so many requests in memory."""
+        """By job: all requests are too much to keep in memory, and too many to read each time."""
         if caps.owner is not None:
             exchange.on_removal = self.release
 
@@ -181,6 +181,7 @@ class Budgets:
         """Return the key of a job's owner. Raises NotFound or Damaged."""
         if job not in self._owner_keys:
             self._owner_keys[job] = owner_key(self._exchange.request(job).owner)
+            self._exchange.forget_request(job)
         return self._owner_keys[job]
 
     def _require_allowed(self, size: int) -> None:
