@@ -54,8 +54,11 @@ _EXCEPTION_LINE = re.compile(r"([A-Za-z_][\w.]*): (\S.*)")
 
 _GPU = re.compile(
     r"""
-    (CUDA|HIP|XPU|MPS\ backend)\ out\ of\ memory            # torch's allocators
-    | (CUDA|HIP)\ error:\ out\ of\ memory                   # torch, from the driver
+    \b(XPU|MPS\ backend)\ out\ of\ memory                   # torch's allocators
+    # These and the driver, in torch, Triton, CTranslate2, ONNX Runtime, CatBoost, LightGBM, NCCL
+    | \b(CUDA|Cuda|HIP)\]?(\ driver)?(\ error|\ failure|\ failed\ with\ error)?(\ \d+)?:?
+      \ '?out\ of\ memory
+    | cudaMalloc\ error\ out\ of\ memory                    # faiss
     | (CU(BLAS|DNN|SOLVER|SPARSE)|HIPBLAS|ROCBLAS)_STATUS_(ALLOC_FAILED|NOT_ENOUGH_WORKSPACE)
     | CURAND_STATUS_ALLOCATION_FAILED | CUFFT_ALLOC_FAILED
     | CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED

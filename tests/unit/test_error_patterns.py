@@ -99,6 +99,38 @@ GPU = {
         "std::bad_alloc: out_of_memory: RMM failure at:pool_memory_resource.hpp:257: "
         "Maximum pool size exceeded",
     ),
+    "Triton": ("RuntimeError", "Triton Error [CUDA]: out of memory"),
+    "torch, the driver's own": (
+        "RuntimeError",
+        "CUDA driver error: out of memory",
+    ),
+    "CTranslate2": ("RuntimeError", "CUDA failed with error out of memory"),
+    "ONNX Runtime": (
+        "RuntimeException",
+        "[ONNXRuntimeError] : 6 : RUNTIME_EXCEPTION : Exception during initialization: "
+        "CUDA failure 2: out of memory ; GPU=0 ; hostname=pod ; expr=cudaMalloc((void**)&p, size);",
+    ),
+    "CatBoost": (
+        "CatBoostError",
+        "catboost/cuda/cuda_lib/cuda_base.h:281: CUDA error 2: out of memory",
+    ),
+    "LightGBM": (
+        "LightGBMError",
+        "[CUDA] out of memory /tmp/build/src/io/cuda/cuda_column_data.cpp 119\n",
+    ),
+    "NCCL": (
+        "DistBackendError",
+        "NCCL error in: ../torch/csrc/distributed/c10d/NCCLUtils.hpp:219, unhandled cuda error\n"
+        "ncclUnhandledCudaError: Call to CUDA function failed.\n"
+        "Last error:\nCuda failure 2 'out of memory'",
+    ),
+    "faiss": (
+        "RuntimeError",
+        "Error in virtual void* faiss::gpu::StandardGpuResourcesImpl::allocMemory(const "
+        "AllocRequest&) at StandardGpuResources.cpp:452: Error: 'err == cudaSuccess' failed: "
+        "StandardGpuResources: alloc fail type IVFLists dev 0 space Device stream 0x1 size 96 "
+        "bytes (cudaMalloc error out of memory [2])",
+    ),
 }
 HOST = {
     "Python": ("MemoryError", ""),
@@ -138,6 +170,17 @@ NEITHER = {
         'StatusCode.RESOURCE_EXHAUSTED\n\tdetails = "Received message larger than max">',
     ),
     "a library's own": ("ValueError", "the buffer is out of memory pages"),
+    "a host's loader beside CUDA": (
+        "RuntimeError",
+        "CUDA is not used here: the loader's worker is out of memory",
+    ),
+    "a host's buffer for CUDA": ("RuntimeError", "cudaMallocHost error out of memory [2]"),
+    "another error of CUDA": (
+        "RuntimeError",
+        "CUDA error 700: an illegal memory access. It is no sign that a GPU is out of memory",
+    ),
+    "two lines": ("RuntimeError", "No kernel image for CUDA\nout of memory pages: 0"),
+    "a longer word": ("ValueError", "CHIP error: out of memory"),
     "the disk": ("OSError", "[Errno 28] No space left on device"),
 }
 
