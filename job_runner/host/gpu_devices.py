@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
 DEVICE_ORDER = "CUDA_DEVICE_ORDER"
@@ -25,6 +26,29 @@ def is_driver_installed() -> bool:
     except OSError:
         return False
     return True
+
+
+def is_partitioned(nvml: Any, gpu: Any) -> bool:
+    """Tell whether a GPU is in MIG mode: then it is given out in parts, never whole.
+
+    `nvml` is the module of NVIDIA's own bindings.
+    """
+    try:
+        return bool(nvml.nvmlDeviceGetMigMode(gpu)[0])
+    except nvml.NVMLError:  # a GPU, or a driver, that has no such thing
+        return False
+
+
+def partitions(nvml: Any, gpu: Any) -> Iterator[Any]:
+    """Yield the handles of a GPU's MIG partitions: in a container, of those that it was given."""
+    absent = (
+        nvml.NVMLError_NotFound,
+        nvml.NVMLError_InvalidArgument,
+        nvml.NVMLError_NoPermission,
+    )
+    for index in range(nvml.nvmlDeviceGetMaxMigDeviceCount(gpu)):
+        with contextlib.suppress(*absent):
+            yield nvml.nvmlDeviceGetMigDeviceHandleByIndex(gpu, index)
 
 
 def select_visible(

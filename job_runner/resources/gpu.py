@@ -16,6 +16,8 @@ from ..host.gpu_devices import (
     DRIVER_ORDER,
     VISIBLE_DEVICES,
     is_driver_installed,
+    is_partitioned,
+    partitions,
     select_visible,
 )
 
@@ -53,28 +55,20 @@ def open_nvml(environ: Mapping[str, str]) -> ReadGpus | None:
 
 
 def _visible_devices(nvml: Any, environ: Mapping[str, str]) -> list[Any]:
-    """Return the handles of the GPUs that CUDA would use.
+    """Return the handles of the GPUs that CUDA would use, of a partitioned one those of its parts.
 
-    Return none of them where CUDA may count them in another order than the driver does.
+    A container that was given a part may not ask for the memory of the whole GPU. Return none of
+    the handles where CUDA may count GPUs in another order than the driver does.
     """
     gpus = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())]
+    devices = [list(partitions(nvml, gpu)) if is_partitioned(nvml, gpu) else [gpu] for gpu in gpus]
     if VISIBLE_DEVICES not in environ:
-        return gpus
+        return [device for parts in devices for device in parts]
     names = [name.strip() for name in environ[VISIBLE_DEVICES].split(",")]
     has_indices = any(map(str.isdecimal, names)) and environ.get(DEVICE_ORDER) != DRIVER_ORDER
     if has_indices and len(set(map(nvml.nvmlDeviceGetName, gpus))) > 1:
         return []
-    # The driver lists no partitions of GPUs (MIG) beside the GPUs.
-    partitions = [_find_partition(nvml, name) for name in names if name.startswith("MIG-")]
-    devices = [[device] for device in (*gpus, *partitions) if device is not None]
     return select_visible(environ[VISIBLE_DEVICES], devices, nvml.nvmlDeviceGetUUID)
-
-
-def _find_partition(nvml: Any, uuid: str) -> Any:
-    try:
-        return nvml.nvmlDeviceGetHandleByUUID(uuid)
-    except nvml.NVMLError:
-        return None
 
 
 class _GpuReader:

@@ -23,10 +23,12 @@ DRIVER = r"""
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-/* Two GPUs of 8 GiB and a part of a third. What each reports tells which was asked. At the first
- * look 4 GiB are in use, others'; from then on more, by what the run is supposed to use. */
+/* Two GPUs of 8 GiB, and with NVML_MIG a third in MIG mode, of which we see one part alone, at the
+ * second of its places. What each reports tells which was asked. At the first look 4 GiB are in
+ * use, others'; from then on more, by what the run is supposed to use. */
 typedef struct { char name[48]; unsigned long long used; unsigned busy, looks; } gpu;
-static gpu gpus[] = {{"GPU-aaaa-1", 1ull << 30, 10}, {"GPU-bbbb-2", 2ull << 30, 50}};
+static gpu gpus[] = {{"GPU-aaaa-1", 1ull << 30, 10}, {"GPU-bbbb-2", 2ull << 30, 50},
+                     {"GPU-cccc-0", 5ull << 30, 90}};
 static gpu part = {"MIG-cccc-3", 3ull << 30, 0};
 typedef struct { unsigned gpu, memory; } rates;
 typedef struct { unsigned long long total, free, used; } memory;
@@ -34,15 +36,24 @@ typedef struct { unsigned pid; unsigned long long used; unsigned instance, compu
 static char *is(const char *what) { return getenv(what); }
 int nvmlInitWithFlags(unsigned flags) { return is("NVML_BROKEN") ? 9 : 0; }
 const char *nvmlErrorString(int code) { return "pretended"; }
-int nvmlDeviceGetCount_v2(unsigned *count) { *count = 2; return 0; }
+enum { INVALID = 2, NOT_SUPPORTED = 3, NO_PERMISSION = 4, NOT_FOUND = 6 };
+int nvmlDeviceGetCount_v2(unsigned *count) { *count = is("NVML_MIG") ? 3 : 2; return 0; }
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, gpu **handle) {
-    if (index > 1) return 2;
+    if (index >= (is("NVML_MIG") ? 3 : 2)) return INVALID;
     *handle = &gpus[index];
     return 0;
 }
-int nvmlDeviceGetHandleByUUID(const char *uuid, gpu **handle) {
-    if (strcmp(uuid, part.name)) return 6;
-    *handle = &part;
+int nvmlDeviceGetMigMode(gpu *handle, unsigned *mode, unsigned *pending) {
+    *mode = *pending = handle == &gpus[2];
+    return handle == &gpus[0] ? NOT_SUPPORTED : 0;
+}
+int nvmlDeviceGetMaxMigDeviceCount(gpu *handle, unsigned *count) {
+    *count = handle == &gpus[2] ? 3 : 0;
+    return 0;
+}
+int nvmlDeviceGetMigDeviceHandleByIndex(gpu *handle, unsigned index, gpu **found) {
+    if (index != 1) return index ? NOT_FOUND : NO_PERMISSION;
+    *found = &part;
     return 0;
 }
 int nvmlDeviceGetUUID(gpu *handle, char *uuid, unsigned size) {
@@ -58,9 +69,10 @@ int nvmlDeviceGetUtilizationRates(gpu *handle, rates *seen) {
     FILE *looks = is("NVML_LOOKS") ? fopen(is("NVML_LOOKS"), "a") : NULL;
     if (looks) fputc('.', looks), fclose(looks);
     seen->gpu = handle->busy;
-    return handle == &part ? 3 : 0;
+    return handle == &part || handle == &gpus[2] ? NOT_SUPPORTED : 0;
 }
 int nvmlDeviceGetMemoryInfo(gpu *handle, memory *seen) {
+    if (handle == &gpus[2]) return NO_PERMISSION; /* as in a container that was given a part */
     seen->total = 8ull << 30, seen->used = (4ull << 30) + (handle->looks++ ? handle->used : 0);
     seen->free = seen->total - seen->used;
     return 0;
@@ -123,7 +135,6 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> str:
         ("0", GIB, 0.1),
         ("1,0", 3 * GIB, 0.3),
         ("GPU-bbbb", 2 * GIB, 0.5),
-        ("MIG-cccc-3", 3 * GIB, None),
         ("1,7,0", 2 * GIB, 0.5),
         ("", None, None),
         ("-1", None, None),
@@ -136,6 +147,25 @@ def test_only_the_gpus_that_a_run_sees(
     environment = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
     expected = None if memory is None else (memory, utilisation)
     assert look(driver, environment) == expected
+
+
+@pytest.mark.parametrize(
+    ("visible", "memory", "utilisation"),
+    [
+        (None, 6 * GIB, 0.3),  # as a device plugin leaves it, which sets no variable of CUDA's
+        ("2", 3 * GIB, None),
+        ("MIG-cccc-3", 3 * GIB, None),
+        ("0,2", 4 * GIB, 0.1),
+        ("GPU-cccc", None, None),
+    ],
+)
+def test_of_a_partitioned_gpu_the_parts_are_read(
+    driver: str, visible: str | None, memory: int | None, utilisation: float | None
+) -> None:
+    """The GPU itself refuses to say anything to a container that was given a part of it."""
+    environment = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
+    expected = None if memory is None else (memory, utilisation)
+    assert look(driver, environment, NVML_MIG="1") == expected
 
 
 @pytest.mark.parametrize(

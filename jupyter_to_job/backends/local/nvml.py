@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import sys
@@ -13,7 +12,12 @@ from collections.abc import Iterator, Mapping
 
 import pynvml
 
-from job_runner.host.gpu_devices import VISIBLE_DEVICES, select_visible
+from job_runner.host.gpu_devices import (
+    VISIBLE_DEVICES,
+    is_partitioned,
+    partitions,
+    select_visible,
+)
 
 from .gpus import GPU, MIG
 
@@ -48,26 +52,12 @@ def visible(gpus: list[list[_Device]], environ: Mapping[str, str]) -> dict[str, 
 
 
 def _devices(gpu: object) -> Iterator[_Device]:
-    if not _is_partitioned(gpu):
+    if not is_partitioned(pynvml, gpu):
         yield GPU, pynvml.nvmlDeviceGetUUID(gpu)
         return
-    for part in _partitions(gpu):
+    for part in partitions(pynvml, gpu):
         profile = pynvml.nvmlDeviceGetName(part).rpartition("MIG ")[2].strip()
         yield MIG + profile.replace("+", "."), pynvml.nvmlDeviceGetUUID(part)
-
-
-def _is_partitioned(gpu: object) -> bool:
-    """Tell whether a GPU is in MIG mode: then it is given out in parts, never whole."""
-    try:
-        return bool(pynvml.nvmlDeviceGetMigMode(gpu)[0])
-    except pynvml.NVMLError:  # a GPU, or a driver, that has no such thing
-        return False
-
-
-def _partitions(gpu: object) -> Iterator[object]:
-    for index in range(pynvml.nvmlDeviceGetMaxMigDeviceCount(gpu)):
-        with contextlib.suppress(pynvml.NVMLError_NotFound):
-            yield pynvml.nvmlDeviceGetMigDeviceHandleByIndex(gpu, index)
 
 
 if __name__ == "__main__":
