@@ -141,7 +141,7 @@ class Engine:
             if self._is_interrupted:
                 return None  # however the cell ended: it was not allowed to finish
             end = self._end_of(reply, place, pending.execution_count)
-            if end is not None and _can_continue(end, pending) and _may_raise(cell):
+            if end is not None and _is_expected(end, pending) and may_raise(cell):
                 end = None
             ok = end is None
             return end
@@ -249,8 +249,13 @@ def _set_done(future: asyncio.Future[None]) -> None:
         future.set_result(None)
 
 
-def _can_continue(end: End, pending: _PendingCell) -> bool:
-    """Tell whether the kernel can run more cells after this end of a cell."""
+def may_raise(cell: Cell) -> bool:
+    """Tell whether the run goes on after an exception in a cell."""
+    return "raises-exception" in cell["metadata"].get("tags", ())
+
+
+def _is_expected(end: End, pending: _PendingCell) -> bool:
+    """Tell whether a cell that may raise expects this end; it expects no exit and no prompt."""
     return end.reason != "ExitedEarly" and not pending.input_requested
 
 
@@ -258,7 +263,3 @@ def _is_same_stream(record: Record, following: Record) -> bool:
     return bool(
         record["i"] == following["i"] and record["output"]["name"] == following["output"]["name"]
     )
-
-
-def _may_raise(cell: Cell) -> bool:
-    return "raises-exception" in cell["metadata"].get("tags", ())

@@ -13,8 +13,9 @@ from typing import Any
 
 import nbformat
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
+from papermill.exceptions import PapermillExecutionError
 
-from ..attempt.engine import Engine
+from ..attempt.engine import Engine, may_raise
 from ..attempt.supervise import supervise, wait_until_ready
 from ..diagnosis.diagnosis import Diagnosis
 from ..diagnosis.endings import End, RunFailed
@@ -35,6 +36,7 @@ def execute(nb_man: Any, kernel_name: str, options: Options) -> None:
 
     For every other end this raises what papermill's own engine would: nbclient's errors for a dead
     kernel and for a cell that took too long, RuntimeError for a kernel that did not start.
+    It raises papermill's error for an exit after which papermill would go on.
     """
     process = KernelProcess(kernel_name, mark=f"papermill-{id(nb_man)}")
     try:
@@ -48,6 +50,24 @@ def execute(nb_man: Any, kernel_name: str, options: Options) -> None:
         raise DeadKernelError(end.message)
     if end.exit_code == Exit.TERMINATED:
         raise CellTimeoutError(f"A cell took longer than {options.execution_timeout} s.")
+    if end.reason == "ExitedEarly":
+        _raise_for_excused_exit(nb_man.nb.cells[end.cell], end)
+
+
+def _raise_for_excused_exit(cell: Any, end: End) -> None:
+    """Raise an error if papermill would go on after a cell's exit, and count it as success.
+
+    Later cells did not run. Other exits are left to papermill: it ends at an untagged one as well,
+    and it finds every one with another status.
+    """
+    if not may_raise(cell):
+        return
+    for output in cell.outputs:
+        if (output.output_type, output.get("ename")) != ("error", "SystemExit"):
+            continue
+        if output.evalue in ("", "0"):
+            told = ("SystemExit", output.evalue, [end.message])
+            raise PapermillExecutionError(end.cell, cell.execution_count, cell.source, *told)
 
 
 def _run(execution: Coroutine[Any, Any, End], process: KernelProcess) -> End:

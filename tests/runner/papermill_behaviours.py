@@ -306,6 +306,14 @@ BEHAVIOURS = [
         ours=(1, 2, ["completed", "failed", "pending"]),
     ),
     Behaviour(
+        "after `sys.exit(0)` in a cell tagged `raises-exception` the run goes on",
+        "tagged_sysexit0",
+        _ending,
+        (0, 0, ["completed", "completed", "completed"]),
+        ours=(1, 2, ["completed", "failed", "pending"]),
+        engine=(1, 0, ["completed", "failed", "pending"]),
+    ),
+    Behaviour(
         "`sys.exit(1)` ends the run early, and it counts as failed",
         "sysexit1",
         _ending,

@@ -181,6 +181,9 @@ EXAMPLES = {
         ("-p", "a", "true", "-p", "b", "[1]", "-p", "c", "007", "-p", "d", "nan"),
     ),
     "sysexit0": Example(text("import sys", "sys.exit(0)", "print('no')")),
+    "tagged_sysexit0": Example(
+        text("import sys", code("sys.exit(0)", "raises-exception"), "print('on')")
+    ),
     "sysexit1": Example(text("import sys", "sys.exit(1)", "print('no')")),
     "dead": Example(text("print('kept')", "import os; os.kill(os.getpid(), 9)", "print('no')")),
     "outputs": Example(
@@ -210,7 +213,16 @@ EXAMPLES = {
 
 
 WITH_ENGINE = frozenset(
-    ["simple_execute", "broken", "raises_exception", "sysexit0", "sysexit1", "dead", "outputs"]
+    [
+        "simple_execute",
+        "broken",
+        "raises_exception",
+        "sysexit0",
+        "tagged_sysexit0",
+        "sysexit1",
+        "dead",
+        "outputs",
+    ]
 )
 """Examples that our engine in papermill runs, too; in the others its code has no part."""
 
