@@ -42,6 +42,13 @@ def test_it_runs_where_its_image_does(name: str, selector: dict[str, str] | None
     assert MANIFESTS[name]["spec"]["template"]["spec"].get("nodeSelector") == selector
 
 
+def test_an_image_of_the_catalog_says_nothing_of_processors() -> None:
+    """Agents ran beside that image, wherever it runs, and not on the dev pod's kind of node."""
+    elsewhere = courier({}, architecture="arm64", device_spec={"image": "gpu:1"})
+    selector = elsewhere["spec"]["template"]["spec"]["nodeSelector"]
+    assert selector == {"kubernetes.io/os": "linux"}
+
+
 def test_it_has_what_the_output_is_on() -> None:
     """The source may be on another volume: the result's folder is what counts."""
     elsewhere = courier({}, source="/data/train.ipynb", output="home/jovyan/results/")

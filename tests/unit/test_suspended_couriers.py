@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ..courier_scene import WAITING, Scene
+from ..courier_scene import UNSCHEDULED, WAITING, Scene
 
 
 def test_one_that_kueue_holds_keeps_its_place_and_starts_when_it_is_released(
@@ -35,3 +35,31 @@ def test_one_that_kueue_holds_keeps_its_place_and_starts_when_it_is_released(
     monkeypatch.setattr(time, "monotonic", lambda: clock + 1190)
     scene.look()
     assert not scene.cluster.records
+
+
+def test_one_whose_place_is_taken_away_has_its_time_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kueue takes back a pod that does not start: one for which there is no room, for ever."""
+    scene = Scene(tmp_path)
+    scene.add()
+    scene.look()
+    record = scene.cluster.records["courier-1"]
+    held_back = replace(record, suspended=True, queue="default")
+    clock = time.monotonic()
+
+    def look(seconds: float, *, is_suspended: bool) -> bool:
+        monkeypatch.setattr(time, "monotonic", lambda: clock + seconds)
+        scene.cluster.records["courier-1"] = held_back if is_suspended else record
+        scene.cluster.pod_records.clear()
+        if not is_suspended:
+            scene.cluster.pod_records["pod-1"] = UNSCHEDULED
+        scene.look()
+        return bool(scene.cluster.records)
+
+    assert look(1, is_suspended=True)
+    for seconds in (100, 300, 500):
+        assert look(seconds, is_suspended=False)
+        assert look(seconds + 100, is_suspended=True)
+    assert look(699, is_suspended=False)
+    assert not look(700, is_suspended=False)

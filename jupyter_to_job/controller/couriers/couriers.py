@@ -49,8 +49,8 @@ _log = logging.getLogger(__name__)
 class _Courier:
     """A courier under way.
 
-    `started` is monotonic: when its Job was created, or released after it was suspended. So is
-    `failing_since`: when its pod first showed an error. `held_at` is that of its job before the
+    `started` is monotonic: when its Job was created, or first released after it was suspended. So
+    is `failing_since`: when its pod first showed an error. `held_at` is that of its job before the
     courier itself has written a word. `is_bound`: only one node has its volume. `told` is what its
     job says of its wait. `is_suspended`: its Job was, when it was last looked at.
     """
@@ -62,6 +62,7 @@ class _Courier:
     failing_since: float | None = None
     told: str = ""
     is_suspended: bool = False
+    was_released: bool = False
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,9 @@ class Couriers:
         pod = self._objects.pod_made_by(courier.job)
         is_suspended = courier.is_suspended if record is None else record.suspended
         if courier.is_suspended and not is_suspended:  # only now it can get a pod
-            courier = replace(courier, started=clock)
+            # It has its time once: Kueue may take its place away again, and for ever.
+            started = courier.started if courier.was_released else clock
+            courier = replace(courier, started=started, failing_since=None, was_released=True)
         since = courier.failing_since
         # A reason counts from its first time: between two tries a pod shows none.
         if since is None and pod is not None and shows_error(pod, is_bound=courier.is_bound):

@@ -134,8 +134,8 @@ def _step_before_start(
     courier: SeenCourier, start_limit: float
 ) -> LookAgain | TellWait | EndCourier:
     limit, age = start_limit, courier.age
-    is_held_back = courier.pod is None and courier.is_suspended
-    if not is_held_back and shows_error(courier.pod, is_bound=courier.is_bound):
+    is_in_queue = courier.pod is None and courier.is_suspended and bool(courier.queue)
+    if not is_in_queue and shows_error(courier.pod, is_bound=courier.is_bound):
         limit, age = ERROR_LIMIT, courier.error_age if courier.pod is not None else courier.age
     why = _why_not_started(courier)
     if age >= limit:

@@ -15,6 +15,7 @@ from ... import logs
 from ...backends.kubernetes.manifest import (
     AUDIENCE,
     TOKEN_FOLDER,
+    catalog_image,
     log_variables,
     trust_variables,
 )
@@ -125,8 +126,8 @@ def _pod(request: Request, origin: Manifest, place: Place, pods: CourierPods) ->
         # It has to be this node, whatever else is kept away from there.
         spec["tolerations"] = [*place.tolerations, {"operator": "Exists", "effect": "NoSchedule"}]
     else:
-        # Agents ran the same image, beside that of the dev pod.
-        by_image = selector_of(origin.get("architecture"))
+        # Agents ran the same image, beside that of the dev pod, or one that the catalog names.
+        by_image = {} if catalog_image(request) else selector_of(origin.get("architecture"))
         spec["nodeSelector"] = {OPERATING_SYSTEM: "linux", **by_image}
     return spec
 
