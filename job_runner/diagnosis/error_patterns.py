@@ -56,7 +56,7 @@ _GPU = re.compile(
     r"""
     \b(XPU|MPS\ backend)\ out\ of\ memory                   # torch's allocators
     # These and the driver, in torch, Triton, CTranslate2, ONNX Runtime, CatBoost, LightGBM, NCCL
-    | \b(CUDA|Cuda|HIP)\]?(\ driver)?(\ error|\ failure|\ failed\ with\ error)?(\ \d+)?:?
+    | (?<![A-Z])(CUDA|Cuda|HIP)\]?(\ driver)?(\ error|\ failure|\ failed\ with\ error)?(\ \d+)?:?
       \ '?out\ of\ memory
     | cudaMalloc\ error\ out\ of\ memory                    # faiss
     | (CU(BLAS|DNN|SOLVER|SPARSE)|HIPBLAS|ROCBLAS)_STATUS_(ALLOC_FAILED|NOT_ENOUGH_WORKSPACE)

@@ -99,6 +99,7 @@ GPU = {
         "std::bad_alloc: out_of_memory: RMM failure at:pool_memory_resource.hpp:257: "
         "Maximum pool size exceeded",
     ),
+    "torch, in colour": ("RuntimeError", "\x1b[31mCUDA out of memory"),
     "Triton": ("RuntimeError", "Triton Error [CUDA]: out of memory"),
     "torch, the driver's own": (
         "RuntimeError",
