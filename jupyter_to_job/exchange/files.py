@@ -31,7 +31,7 @@ from .request import InputFile, Request, UnreadableRequest
 from .stamps import StampCache, stamp_of
 
 KEYS = ".keys"
-CACHED_REQUESTS = 8 << 20
+CACHED_REQUESTS = 32 << 20
 """Bytes of requests, as files, that are kept in memory: they never change, and the queue is read
 all the time. In memory each takes 4 to 11 times as much, most of it for the packages."""
 _Record = TypeVar("_Record")
