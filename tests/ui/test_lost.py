@@ -33,6 +33,7 @@ from tests.ui.steps import (
     submit,
     toast,
     visit,
+    wait_for_kernel,
     wait_for_layout,
     wait_until,
     word_of_lost_connection,
@@ -127,6 +128,7 @@ def test_a_job_outlives_page_browser_and_server_and_the_panel_is_right_again(
     page.clock.install()
     visit(page, lab.url)
     panel = open_notebook(page, "reports", "other.ipynb")
+    wait_for_kernel(page)  # a server that ends while it connects a kernel may hang
     show(page)
     expect(row(page, name).get_by_text("cell 2 of 3")).to_be_visible(timeout=END_TIMEOUT)
 
