@@ -1,8 +1,8 @@
 """`python -m jupyter_to_job.agent.courier JOB --gateway URL --token-file FILE --root MOUNT`.
 
 What a courier pod runs: it delivers the result of one job into the volume that is mounted at
-`MOUNT`, and ends. It signs nothing, for the user's key is not here. Killed at any moment it leaves
-nothing but a draft, which the next one removes.
+`MOUNT`, and ends. It signs nothing, for the user's key is not here. Told to end it leaves no draft;
+killed at any moment it leaves nothing but one, which the next courier removes.
 
 If it fails, its last words are the pod's termination message, which the controller reads.
 """
@@ -14,10 +14,12 @@ import contextlib
 import logging
 import os
 import posixpath
+import signal
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 from .. import logs
 from ..domain.errors import JobsError, Refused
@@ -39,6 +41,7 @@ def main() -> int:
     parser.add_argument("--token-file", type=Path, required=True)
     parser.add_argument("--root", required=True)
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, _end)
     logs.configure(os.environ.get(logs.FORMAT_VARIABLE, logs.TEXT))
     logs.add_context(job=options.job, request_id=os.environ.get(logs.REQUEST_VARIABLE))
     try:
@@ -51,6 +54,11 @@ def main() -> int:
         return 1
     _log.info("%s: delivered, or held with its reason", options.job)
     return 0
+
+
+def _end(*_: object) -> NoReturn:
+    """End on SIGTERM, which a container's first process ignores; drafts are removed on the way."""
+    raise SystemExit(128 + signal.SIGTERM)
 
 
 def say_last_words(text: str) -> None:

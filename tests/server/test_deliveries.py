@@ -6,8 +6,10 @@ import errno
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -35,7 +37,9 @@ from jupyter_to_job.service.remote import RemoteJobs
 from jupyter_to_job.service.submitting.submission import Caller
 from jupyter_to_job.workspace.publishing import sign
 
+from ..cutting_proxy import CuttingProxy
 from ..gateways import KnownPods, context_of, serving
+from ..processes import until
 from ..unit import exchanges
 
 NAME = "train-aaaaaaaa"
@@ -98,10 +102,15 @@ def end(directory: Path, folder: Path, names: tuple[str, ...] = FILES) -> None:
 @pytest.fixture
 def job(exchange: FileExchange, workspace: Path) -> Path:
     """The directory of a job of ada's that has ended."""
+    return add_ended(exchange, workspace, FILES)
+
+
+def add_ended(exchange: FileExchange, workspace: Path, names: tuple[str, ...]) -> Path:
+    """Record a job of ada's that has ended, and created files; return its directory."""
     source = workspace / "dir" / "train.ipynb"
     paths = {"source": str(source), "notebook": str(source).lstrip("/"), "workspace": "/"}
     directory = exchanges.add(exchange, NAME, owner="ada", isolated=True, **paths)
-    end(directory, source.parent)
+    end(directory, source.parent, names)
     return directory
 
 
@@ -526,6 +535,36 @@ def test_the_last_words_of_a_courier(tmp_path: Path) -> None:
     assert "is no URL of a gateway" in words.read_text()
     line = json.loads(ended.stderr)
     assert (line["job"], line["request_id"], line["level"]) == (NAME, "ab12", "error")
+
+
+class StallingProxy(CuttingProxy):
+    """Passes on a megabyte of answers, and then nothing more: the gateway's node is gone."""
+
+    def is_stalled(self) -> bool:
+        return self.received > 1 << 20
+
+    def _count(self, size: int, is_sent: bool) -> bool:
+        is_cut = super()._count(size, is_sent)
+        if not is_sent and self.is_stalled():
+            threading.Event().wait()
+        return is_cut
+
+
+def test_a_courier_that_is_told_to_end_leaves_no_draft(
+    url: str, workspace: Path, exchange: FileExchange
+) -> None:
+    add_ended(exchange, workspace, tuple(f"{number:0200}" for number in range(10)))
+    proxy = StallingProxy(url)
+    token = workspace.parent / "token"
+    token.write_text(f"{COURIER}{NAME}")
+    options = ["--gateway", proxy.url, "--token-file", str(token), "--root", "/"]
+    command = [sys.executable, "-m", "jupyter_to_job.agent.courier", NAME, *options]
+    with subprocess.Popen(command) as process:
+        until(proxy.is_stalled, "a part of the files has come")
+        assert list(workspace.rglob(".jupyter-to-job-*"))
+        process.terminate()
+    assert process.returncode == 128 + signal.SIGTERM
+    assert not list(workspace.rglob(".jupyter-to-job-*"))
 
 
 def test_a_courier_waits_for_a_gateway(monkeypatch: pytest.MonkeyPatch) -> None:
