@@ -250,7 +250,6 @@ def stop_when_it_writes(place: Place, job: SubmittedJob, known: frozenset[int]) 
     raise AssertionError(f"no courier of {job.name} was caught while it wrote")
 
 
-@BESIDE
 def test_two_couriers_and_a_dev_pod_at_once(dev_pod: DevPod, images: Images) -> None:
     """The first courier is one of a controller that is gone."""
     with own_controller(dev_pod.box, images, "crowded", SOON) as beside:
