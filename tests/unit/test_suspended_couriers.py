@@ -8,18 +8,25 @@ from pathlib import Path
 
 import pytest
 
+from jupyter_to_job.backends.kubernetes import JobRecord
+
 from ..courier_scene import UNSCHEDULED, WAITING, Scene
+
+
+def begin(folder: Path) -> tuple[Scene, JobRecord, JobRecord]:
+    """Start a courier; return the scene, and its Job as it is and as Kueue holds it."""
+    scene = Scene(folder)
+    scene.add()
+    scene.look()
+    record = scene.cluster.records["courier-1"]
+    return scene, record, replace(record, suspended=True, queue="default")
 
 
 def test_one_that_kueue_holds_keeps_its_place_and_starts_when_it_is_released(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between its release and its pod its Job has none, as one whose pod is not created."""
-    scene = Scene(tmp_path)
-    scene.add()
-    scene.look()
-    record = scene.cluster.records["courier-1"]
-    held_back = replace(record, suspended=True, queue="default")
+    scene, record, held_back = begin(tmp_path)
     clock = time.monotonic()
     for seconds, job in ((1, held_back), (61, held_back), (590, record), (640, record)):
         monkeypatch.setattr(time, "monotonic", lambda now=clock + seconds: now)
@@ -41,11 +48,7 @@ def test_one_whose_place_is_taken_away_has_its_time_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Kueue takes back a pod that does not start: one for which there is no room, for ever."""
-    scene = Scene(tmp_path)
-    scene.add()
-    scene.look()
-    record = scene.cluster.records["courier-1"]
-    held_back = replace(record, suspended=True, queue="default")
+    scene, record, held_back = begin(tmp_path)
     clock = time.monotonic()
 
     def look(seconds: float, *, is_suspended: bool) -> bool:
