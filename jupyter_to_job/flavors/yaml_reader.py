@@ -136,23 +136,34 @@ class _Composer(Composer):
             self._faults.append(_fault(mark, f"The tag {tag} is not allowed.", "Delete it."))
         start = self._count
         self._add_to_count(getattr(event, "value", ""), mark)
-        if isinstance(event, yaml.ScalarEvent):
-            character = Reader.NON_PRINTABLE.search(event.value)  # written as an escape: "\\0"
-            if character:
-                self._faults.append(_character_fault(character[0], _place_of(mark)))
-        elif is_key:
-            self._fail(mark, "A key must be plain text.", "Write it as key: value.")
         self.anchors.pop(anchor, None)  # YAML lets an anchor be defined again, PyYAML does not
         self._counts.pop(anchor, None)
+        if isinstance(event, yaml.ScalarEvent):
+            self._check_characters(event)
+            node, levels = self.compose_scalar_node(anchor), 0
+        elif is_key:
+            self._fail(mark, "A key must be plain text.", "Write it as key: value.")
+        else:
+            node, levels = self._compose_collection(parent, index, mark)
+        self._counts[anchor] = self._count - start, levels
+        return node
+
+    def _check_characters(self, event: yaml.ScalarEvent) -> None:
+        """Look for characters that are written as an escape, such as `"\\0"`."""
+        character = Reader.NON_PRINTABLE.search(event.value) if event.style == '"' else None
+        if character:
+            self._faults.append(_character_fault(character[0], _place_of(event.start_mark)))
+
+    def _compose_collection(self, parent: Any, index: Any, mark: Any) -> tuple[yaml.Node, int]:
+        """Return the list or mapping that begins here, and how many levels it has."""
         deepest, self._deepest = self._deepest, self._depth
-        if not isinstance(event, yaml.ScalarEvent):
-            self._descend(1, mark)
+        self._descend(1, mark)
         self._depth += 1
         node = super().compose_node(parent, index)
         self._depth -= 1
-        self._counts[anchor] = self._count - start, self._deepest - self._depth
+        levels = self._deepest - self._depth
         self._deepest = max(deepest, self._deepest)
-        return node
+        return node, levels
 
     def _descend(self, levels: int, mark: Any) -> None:
         """Note a node with so many levels of lists and mappings at this depth."""
