@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 
 from ..backends.kubernetes.device_counts import PodRequests, count_units
+from ..backends.kubernetes.kueue import refuse_queue
 from ..backends.kubernetes.lacks import Lack, find_lack
 from ..backends.kubernetes.mounts import MountPlan, plan_mounts
 from ..backends.kubernetes.nodes import NodeNeeds, NodeRecord
 from ..backends.kubernetes.pod_patch import mount_paths
-from ..backends.kubernetes.queues import refuse_queue
 from ..backends.kubernetes.records import Manifest
 from ..backends.port import Units
 from ..flavors.catalog import Catalog, Choice

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Collection
 from typing import Protocol
 
-from ...backends.kubernetes.queues import KUEUE
+from ...backends.kubernetes.kueue import KUEUE
 from ...domain.errors import JobsError, Refused
 
 READ_INTERVAL = 60.0

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from job_runner.protocol.units import format_duration
 
 from ...backends.kubernetes import PodRecord, explain_refusal, waiting_reason
-from ...backends.kubernetes.queues import why_suspended
+from ...backends.kubernetes.kueue import why_suspended
 from .manifest import DEADLINE_SECONDS
 
 MIN_BACKOFF, MAX_BACKOFF = 5.0, 3600.0

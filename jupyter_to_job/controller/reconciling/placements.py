@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...backends.kubernetes import PodRecord, placement_of, placement_of_refusal
-from ...backends.kubernetes.queues import placement_of_suspended
+from ...backends.kubernetes.kueue import placement_of_suspended
 from ...domain.state import Placement
 from ...exchange.records import ClusterJob
 from ..cluster.api_groups import ApiGroups

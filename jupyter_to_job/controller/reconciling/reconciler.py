@@ -58,7 +58,7 @@ from .next_step import (
 )
 from .parked_jobs import ParkedJobs
 from .placements import find_placement
-from .queues import require_queue
+from .required_queue import require_queue
 from .run_admission import RunAdmission
 from .tracked_jobs import tracked_job
 from .unrecorded_jobs import find_job, known_job

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import yaml
 
+from ....backends.kubernetes.kueue import KUEUE
 from ....backends.kubernetes.lacks import find_lack
 from ....backends.kubernetes.nodes import NodeNeeds, NodeRecord, node_record
-from ....backends.kubernetes.queues import KUEUE
 from ....domain.errors import BadCatalog
 from ....domain.quantities import format_resource
 from ...display import formats

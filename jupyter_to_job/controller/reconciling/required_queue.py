@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...backends.kubernetes.queues import refuse_queue
+from ...backends.kubernetes.kueue import refuse_queue
 from ...domain.errors import Unavailable
 from ...exchange import Request
 from ..cluster.api_groups import ApiGroups
