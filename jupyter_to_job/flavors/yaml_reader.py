@@ -138,6 +138,7 @@ class _Composer(Composer):
         self._add_to_count(getattr(event, "value", ""), mark)
         self.anchors.pop(anchor, None)  # YAML lets an anchor be defined again, PyYAML does not
         self._counts.pop(anchor, None)
+        node: yaml.Node
         if isinstance(event, yaml.ScalarEvent):
             self._check_characters(event)
             node, levels = self.compose_scalar_node(anchor), 0
@@ -159,7 +160,7 @@ class _Composer(Composer):
         deepest, self._deepest = self._deepest, self._depth
         self._descend(1, mark)
         self._depth += 1
-        node = super().compose_node(parent, index)
+        node: Any = super().compose_node(parent, index)
         self._depth -= 1
         levels = self._deepest - self._depth
         self._deepest = max(deepest, self._deepest)
